@@ -1,7 +1,6 @@
-"""Workers of a dask.distributed cluster, which compute the tiles of a store or parts of a question.
+"""Dask clusters: connect or start one, and run tiles or parts of a query on its workers.
 
-Values go from the workers into the store, and nowhere else; a worker needs no study and no model
-file.
+Workers write values into the store themselves, and need no study or model file.
 """
 
 from __future__ import annotations
@@ -51,20 +50,20 @@ Answer = TypeVar("Answer")
 
 
 def versions() -> dict[str, str]:
-    """Return the versions and the setting of sizes on which the bytes of a tile depend."""
+    """Return the package versions and size settings on which the bytes of a tile depend."""
     known = {name: metadata.version(name) for name in ("simt-dse", "numpy", "numba", "zarr")}
     return {**known, "DSE_SIZES": sizes.SETTING}
 
 
 def version_differences(local: Mapping[str, str], wanted: Mapping[str, str]) -> str:
-    """Return which versions differ from those that are wanted."""
+    """Return text that lists which local versions differ from those wanted."""
     return ", ".join(
         f"{name} {v}, not {wanted[name]}" for name, v in local.items() if v != wanted[name]
     )
 
 
 def _check_versions(wanted: Mapping[str, str]) -> None:
-    """Raise where this process, a worker, has other versions, by which its values would differ."""
+    """Raise if this worker's versions differ, so that its values might."""
     from distributed import get_worker
 
     if other := version_differences(versions(), wanted):
@@ -79,16 +78,9 @@ def _check_versions(wanted: Mapping[str, str]) -> None:
 
 @contextmanager
 def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Workers | None]:
-    """Yield the workers of a cluster or of the address of its scheduler (``tcp://host:8786``).
+    """Yield the workers of a Client or scheduler address, or start processes; else None.
 
-    ``workers`` is a number of processes of this machine to start instead, and to end afterwards.
-    None is yielded where neither is given: threads of this process compute.
-
-    Raises
-    ------
-    DseError
-        Both are given, or what is given is none of these; no scheduler answers; dask.distributed is
-        not installed.
+    Processes of this machine end with the block. On None, threads of this process compute.
     """
     if client is None and workers is None:
         yield None
@@ -145,7 +137,7 @@ def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Wor
 
 
 def _connect(address: str) -> Any:
-    """A client of the scheduler at an address."""
+    """Return a client of the scheduler at an address."""
     from distributed import Client
 
     class ClosingClient(Client):  # type: ignore[misc]
@@ -169,7 +161,7 @@ def _connect(address: str) -> Any:
 
 @contextmanager
 def _restart_lost_workers(cluster: Any, count: int) -> Iterator[None]:
-    """Start anew what dask gives up: a process that ended while it began, or took long to."""
+    """Replace local workers that ended or did not start, which Dask gives up on."""
     over = threading.Event()
 
     def restart_ended() -> None:  # in the thread of the cluster
@@ -190,7 +182,7 @@ def _restart_lost_workers(cluster: Any, count: int) -> Iterator[None]:
 
 
 def _ignore_interrupts(client: Any) -> None:
-    """Let workers finish their tiles when the terminal interrupts all."""
+    """Let workers finish their tiles on Ctrl-C, which the terminal sends to all processes."""
     from distributed import WorkerPlugin
 
     class IgnoreInterrupts(WorkerPlugin):  # type: ignore[misc]
@@ -212,7 +204,7 @@ def _ignore_interrupts(client: Any) -> None:
 
 
 class Workers:
-    """The workers of a dask.distributed cluster, which run tasks."""
+    """Workers of a Dask cluster, which run tasks."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -220,7 +212,7 @@ class Workers:
         self._thread_count, self._counted_at = 0, -_POLL_SECONDS
 
     def capacity(self) -> int:
-        """Return how many tasks are worth having under way."""
+        """Return how many tasks to keep submitted."""
         now = time.monotonic()
         if now - self._counted_at > _POLL_SECONDS:
             self._counted_at = now
@@ -228,23 +220,23 @@ class Workers:
         return _MIN_TASKS + _TASKS_PER_THREAD * self._thread_count
 
     def share_writer(self, writer: TileWriter) -> Any:
-        """Return what stands for a writer in tasks; the scheduler can send it to any worker."""
+        """Return a future of the writer, which is sent to each worker once."""
         there = copy.copy(writer)
         there.place = _shared_location(writer.place)
         return self.client.submit(_check_writer, there, versions(), pure=False)
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Begin a task."""
+        """Submit a task."""
         future: Future[Any] = self._executor.submit(task, *arguments)
         return future
 
     def cancel(self, future: Future[Any]) -> bool:
-        """Return True if a task will not be computed; whether a worker has begun is not known."""
+        """Return True if a task will surely not run, because no worker is left to have begun it."""
         return not self.client.nthreads() and future.cancel()
 
 
 def _check_writer(writer: TileWriter, wanted: Mapping[str, str]) -> TileWriter:
-    """Return a writer as a worker can use it: a task, whose result the others share."""
+    """Return a writer after checking the versions of this worker."""
     _check_versions(wanted)
     return writer
 
@@ -267,7 +259,7 @@ def _shared_location(place: str) -> str:
 def split_longest_axis(
     sizes: Mapping[str, int], dims: Sequence[str], workers: Workers
 ) -> list[Indexers]:
-    """Slices of the longest axis, of those along which anything varies."""
+    """Split the longest axis of ``dims`` into slices, several per worker thread."""
     axis = max(dims, key=lambda name: sizes[name], default=None)
     if axis is None:
         return [{}]
@@ -283,7 +275,7 @@ def map_parts(
     source: Any,
     parts: Sequence[Indexers],
 ) -> Iterator[Answer]:
-    """What is answered of each part of a source, which the workers are sent once."""
+    """Yield the answer for each part of a source, in order; the source is sent once."""
     client = workers.client
     there = client.scatter(source, hash=False)
     asked = [

@@ -1,7 +1,7 @@
-"""Files: zarr, netCDF, CSV and Parquet, written under a name only when whole, and read back.
+"""Export of Datasets to zarr, netCDF, CSV and Parquet, and reading them back.
 
-zarr and netCDF hold the Dataset as it is. CSV and Parquet hold one row a configuration; what a
-table cannot say (axes, units, attributes) goes into a leading comment or the file's metadata.
+zarr and netCDF hold a Dataset as it is. CSV and Parquet hold one row per configuration; axes, units
+and attributes go into a leading comment or the file's metadata.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _EXTERNAL_HINT = (
 
 
 def _check_netcdf_libraries() -> None:
-    """Raise DseError where h5netcdf or h5py is not installed; they are an extra of this package."""
+    """Raise if h5netcdf or h5py, an optional extra, is missing."""
     try:
         import h5netcdf  # noqa: F401
         import h5py  # noqa: F401
@@ -65,15 +65,7 @@ def _check_netcdf_libraries() -> None:
 
 
 def write_netcdf(ds: xr.Dataset, path: Path) -> None:
-    """Write a Dataset as a netCDF file.
-
-    Raises
-    ------
-    OSError
-        The disk is full, or the file may not be as large.
-    DseError
-        The file cannot be written for another reason, or libraries are missing.
-    """
+    """Write a Dataset as a netCDF file; OSError if the disk is full."""
     _check_netcdf_libraries()
     ds = ds.copy()
     owners: list[Any] = [ds, *ds.variables.values()]
@@ -93,18 +85,12 @@ def write_netcdf(ds: xr.Dataset, path: Path) -> None:
 
 
 def read_netcdf(path: Path) -> xr.Dataset:
-    """Open a netCDF file lazily.
-
-    Raises
-    ------
-    DseError
-        Parts of it lie in other files, which are not opened; or libraries are missing.
-    """
+    """Open a netCDF file lazily; raise if its data lie in other files."""
     _check_netcdf_libraries()
     import h5py
 
     def leads_out(name: str, item: Any) -> str | None:
-        """Return the name of what lies in another file: by a link, as virtual or external data."""
+        """Return the name of an item whose data lie in another file."""
         data = isinstance(item, h5py.Dataset) and (item.is_virtual or item.external)
         return name if data or isinstance(item, h5py.ExternalLink) else None
 
@@ -117,10 +103,10 @@ def read_netcdf(path: Path) -> xr.Dataset:
 
 
 class UnfailingFile(io.FileIO):
-    """A new file whose writes never fail.
+    """New file whose writes never fail.
 
-    ``error`` is the first that the system reported, or None. What is written after it is kept in
-    memory where it is small, as HDF5 reads its own tables again, and else is dropped.
+    ``error`` is the first error of the system, or None. Later writes are cached if they are small,
+    because HDF5 reads its own tables again, and dropped otherwise.
     """
 
     read: Any = io.RawIOBase.read  # which calls :meth:`readinto`
@@ -140,13 +126,13 @@ class UnfailingFile(io.FileIO):
             return None
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Move to a place, which is returned."""
+        """Move to an offset and return it."""
         if whence == os.SEEK_END:
             offset, whence = self._end + offset, os.SEEK_SET
         return super().seek(offset, whence)
 
     def write(self, data: Any) -> int:
-        """Write at the place; return the number of bytes, all of them."""
+        """Write at the current offset and report all bytes as written."""
         view, start, done = memoryview(data).cast("B"), self.tell(), 0
         while done < len(view) and self.error is None:
             done += self._try(os.pwrite, self.fileno(), view[done:], start + done) or 0
@@ -157,7 +143,7 @@ class UnfailingFile(io.FileIO):
         return len(view)
 
     def readinto(self, buffer: Any) -> int:
-        """Read at the place into a buffer; return the number of bytes."""
+        """Read at the current offset into a buffer; return the number of bytes."""
         start = self.tell()
         size = max(0, min(len(buffer), self._end - start))
         buffer[:size] = (self._try(os.pread, self.fileno(), size, start) or b"").ljust(size, b"\0")
@@ -168,7 +154,7 @@ class UnfailingFile(io.FileIO):
         return self.seek(start + size) - start
 
     def truncate(self, size: int | None = None) -> int:
-        """Give the file another size, which is returned."""
+        """Resize the file and return its size."""
         self._end = self.tell() if size is None else size
         if self.error is None:
             self._try(super().truncate, self._end)
@@ -197,13 +183,7 @@ _RESERVED |= {"coordinates", "calendar", _NAME}
 
 
 def check_names(ds: xr.Dataset, path: Path) -> None:
-    """Refuse a Dataset that a file of this name could not give back.
-
-    Raises
-    ------
-    DseError
-        A name, label or attribute that would be lost or changed.
-    """
+    """Raise if a file with this suffix cannot hold a name, label or attribute of a Dataset."""
     for what, problem in _problems(ds, path.suffix):
         raise DseError(
             f"{path} cannot be written: {what} {problem}; rename it (ds.rename, assign_attrs), or "
@@ -212,7 +192,7 @@ def check_names(ds: xr.Dataset, path: Path) -> None:
 
 
 def _problems(ds: xr.Dataset, suffix: str) -> Iterator[tuple[str, str]]:
-    """Yield what cannot be written, and why."""
+    """Yield each name, label or attribute that cannot be written, and why."""
     as_folders = suffix in _PATH_FORMATS
     for name in dict.fromkeys([*ds.variables, *ds.dims]):
         problem = _name_problem(name)
@@ -243,7 +223,7 @@ def _problems(ds: xr.Dataset, suffix: str) -> Iterator[tuple[str, str]]:
 
 
 def _text_problem(text: str) -> str:
-    """Say what no file can hold of a text; empty where it can hold all."""
+    """Return why no file can hold a text; empty if it can."""
     if "\0" in text:
         return "holds the character NUL"
     try:
@@ -277,7 +257,7 @@ def _folder_problem(name: str, *, attribute: bool = False) -> str:
 
 
 def _attribute_problem(value: Any, suffix: str) -> str:
-    """Say why an attribute cannot be read back; empty where it can be."""
+    """Return why an attribute cannot be read back; empty if it can."""
     if isinstance(value, str):
         return _text_problem(value)
     if isinstance(value, (list, tuple)):
@@ -304,15 +284,15 @@ def _quote(name: Any) -> str:
 
 
 def _stored_name(name: Any, *, coordinate: bool = False) -> str:
-    """Return a name as zarr and netCDF have it."""
+    """Return a name as zarr and netCDF store it."""
     text = str(name).translate(_SLASHES)
     return "_".join(text.split()) if coordinate else text
 
 
 def _encode_names(ds: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset whose names are no paths; :func:`_decode_names` gives the names back.
+    """Return a Dataset without slashes in names, nor spaces in those of coordinates.
 
-    Names of coordinates hold no spaces then: xarray writes them as a list parted by spaces.
+    xarray stores the names of coordinates as one text separated by spaces.
     """
     new = {
         name: stored
@@ -331,7 +311,7 @@ def _encode_names(ds: xr.Dataset) -> xr.Dataset:
 
 
 def _decode_names(ds: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset that was read, with the names that its variables had."""
+    """Return a Dataset with the original names of its variables."""
     own = {name: v.attrs[_NAME] for name, v in ds.variables.items() if _NAME in v.attrs}
     own = {
         name: text
@@ -358,7 +338,7 @@ _WRITE_TIMEOUT = 10.0
 
 @contextmanager
 def _stoppable_store(path: Path) -> Iterator[Any]:
-    """Yield a store of zarr in a folder; once the block has failed nothing more is written."""
+    """Yield a zarr store in a folder; if the block fails nothing more is written."""
     from zarr.storage import LocalStore
 
     # an event, which cannot be pickled: dask would write by a copy of the store that never stops
@@ -391,7 +371,7 @@ def _stoppable_store(path: Path) -> Iterator[Any]:
 
 
 def write_zarr(ds: xr.Dataset, path: Path) -> None:
-    """Write a zarr (v3) store under exactly this name."""
+    """Write a Dataset as a zarr (v3) store with exactly this name."""
     # labels as text of any length, which zarr stores in its standard way
     texts = {n: ds[n].astype(object) for n, v in ds.variables.items() if v.dtype.kind == "U"}
     with _stoppable_store(path) as store, ignore_format_warnings():
@@ -428,7 +408,7 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
 
 
 def _order_outputs(ds: xr.Dataset) -> xr.Dataset:
-    """The outputs in the order of the study; a store lists them as its folders lie."""
+    """Return the outputs in the order of the study, which a store does not keep."""
     try:
         listed = read_json(ds.attrs["study"])["outputs"]
     except (KeyError, TypeError, ValueError):
@@ -441,7 +421,7 @@ def _order_outputs(ds: xr.Dataset) -> xr.Dataset:
 
 
 def _read_zarr(path: str | Path) -> xr.Dataset:
-    """Open a zarr store; that of a run stays the one it was, or refuses to be read."""
+    """Open a zarr store; the shards of a run's store are checked when they are read."""
     info = read_info(path)
     if info is None:
         check_unrecorded(backend_of(path))
@@ -452,10 +432,7 @@ def _read_zarr(path: str | Path) -> xr.Dataset:
 
 
 class FileFormat(NamedTuple):
-    """What a file is called, and how a Dataset is written to a path and read from there.
-
-    ``read`` gives what was written: values, dimensions, units, flags and attributes.
-    """
+    """Name of a file format, its writer and its reader."""
 
     kind: str
     write: Callable[[xr.Dataset, Path], object]

@@ -1,6 +1,6 @@
-"""CSV and Parquet: a Dataset as rows, one a configuration.
+"""CSV and Parquet files with one row per configuration.
 
-What a table cannot say (axes, units, attributes) is a leading comment, or the file's metadata.
+Axes, units and attributes are stored in a leading comment (CSV) or the metadata (Parquet).
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ def _cell(text: str) -> str:
 
 
 def _text_of(cell: str) -> str:
-    """Return the text of a cell that :func:`_cell` made."""
+    """Return the text of a cell made by :func:`_cell`."""
     return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell
 
 
 def _escape_header(header: str) -> str:
-    """Return the JSON of the comment without what a spreadsheet would take for a formula."""
+    """Escape what a spreadsheet might take for a formula in the JSON of the comment."""
     return _JSON_TEXT.sub(
         lambda text: _IN_COMMENT.sub(lambda one: f"{one[1]}\\u{ord(one[2]):04x}", text[0]), header
     )
 
 
 def _header(ds: xr.Dataset) -> str:
-    """What a table cannot say: dimensions, kinds and attributes, as JSON."""
+    """Return the dimensions, types and attributes of a Dataset as JSON."""
     text = json.dumps(
         {
             "cells": "formulas have an apostrophe",
@@ -94,7 +94,7 @@ def _from_json(value: Any) -> Any:
 
 
 def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
-    """The Dataset as rows, one a configuration, some at a time."""
+    """Yield a Dataset as data frames of some rows each."""
     import pandas as pd
 
     sizes = axis_sizes(ds)
@@ -117,7 +117,7 @@ def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
 
 
 def write_csv(ds: xr.Dataset, path: Path) -> None:
-    """One row a configuration, what a table cannot say in a leading comment."""
+    """Write a Dataset as CSV."""
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(_MARK + _escape_header(_header(ds)) + "\n")
         for number, frame in enumerate(_frames(ds)):
@@ -132,13 +132,7 @@ def write_csv(ds: xr.Dataset, path: Path) -> None:
 
 
 def parquet_library() -> Any:
-    """Return pyarrow's module for Parquet files.
-
-    Raises
-    ------
-    DseError
-        It is not installed; it is an extra of this package.
-    """
+    """Return pyarrow's module for Parquet files; raise if the extra is not installed."""
     try:
         import pyarrow.parquet
     except ImportError as error:
@@ -150,7 +144,7 @@ def parquet_library() -> Any:
 
 
 def write_parquet(ds: xr.Dataset, path: Path) -> None:
-    """One row a configuration, what a table cannot say in the metadata."""
+    """Write a Dataset as Parquet."""
     pq = parquet_library()
     import pyarrow as pa
 
@@ -168,7 +162,7 @@ def write_parquet(ds: xr.Dataset, path: Path) -> None:
 
 
 def _kind(text: Any) -> np.dtype[Any]:
-    """Return the type of values that the comment names; one of long values is refused."""
+    """Return the type of values named in a header; raise if it is none that we write."""
     result: np.dtype[Any] = np.dtype(text)
     if result.kind not in "biufcMm" or result.itemsize > _MAX_VALUE_BYTES:
         raise ValueError(f"its values are of the type {str(text)[:40]!r}, which no table holds")
@@ -176,7 +170,7 @@ def _kind(text: Any) -> np.dtype[Any]:
 
 
 def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dataset:
-    """Rows and header back to a Dataset, each variable over its own dimensions."""
+    """Convert rows and header to a Dataset, each variable over its own dimensions."""
     said = read_json(header)
     quoted = cells and "cells" in said
     if quoted:
@@ -209,7 +203,7 @@ def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dat
 
 
 def read_csv(path: Path) -> xr.Dataset:
-    """What :func:`write_csv` wrote."""
+    """Read a file of :func:`write_csv`."""
     import pandas as pd
 
     with path.open(encoding="utf-8", newline="") as file:  # labels may hold "\r"
@@ -224,7 +218,7 @@ def read_csv(path: Path) -> xr.Dataset:
 
 
 def read_parquet(path: Path) -> xr.Dataset:
-    """What :func:`write_parquet` wrote."""
+    """Read a file of :func:`write_parquet`."""
     table = parquet_library().read_table(path)
     header = (table.schema.metadata or {}).get(_KEY)
     if header is None:

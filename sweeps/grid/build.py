@@ -1,4 +1,4 @@
-"""Joining a model with axes and values into a grid."""
+"""Build a grid from a model, axes and values."""
 
 from __future__ import annotations
 
@@ -52,10 +52,9 @@ if TYPE_CHECKING:
 def fold_constants(
     roots: Sequence[Node], constants: Mapping[str, float], names: Mapping[int, str]
 ) -> tuple[list[Node], dict[int, str]]:
-    """The same values at the known ones of some quantities, in fewer steps, and the nodes' names.
+    """Return nodes simplified with known values, and the names of the new nodes.
 
-    Only what is exact in floating-point arithmetic is left out: ``x * 1``, but neither ``x * 0``
-    nor ``x + 0``.
+    Only rules that are exact in floating point apply: ``x * 1``, but not ``x * 0`` or ``x + 0``.
     """
     done: dict[int, Node] = {}
     kept: dict[int, str] = {}
@@ -82,7 +81,7 @@ def _simplify(op: str, args: tuple[Node, ...]) -> Node:
 
 
 def _number(value: bool | float) -> NDArray[Any]:
-    """An array, so that what is folded is what arrays compute: a float has other exp and log."""
+    """Return an array of one value, because exp and log of Python floats differ from NumPy's."""
     return np.array([value], dtype=bool if isinstance(value, bool) else float)
 
 
@@ -101,7 +100,7 @@ def _where(condition: Node, yes: Node, no: Node) -> Node | None:
 
 
 def _junction_rule(absorbing: bool) -> Callable[[Node, Node], Node | None]:
-    """The rule of a join of conditions: a constant decides it, or leaves the other condition."""
+    """Return the rule of ``both`` or ``either``: a constant decides it or leaves the other."""
 
     def rule(a: Node, b: Node) -> Node | None:
         for one, other in ((a, b), (b, a)):
@@ -140,9 +139,9 @@ Inputs = tuple[Any, ...]
 def run_tables(
     graph: Graph, equations: Sequence[Equation], leaves: Mapping[str, Leaf], order: tuple[str, ...]
 ) -> dict[str, Leaf]:
-    """Table equations over the same inputs; ``leaves`` holds what these are made of.
+    """Return the leaves of table equations that share their inputs.
 
-    All of them are asked at one input before the next, so that they can share what they compute.
+    All of them are evaluated at one input before the next, so that they can share work.
     """
     needs = equations[0].inputs
     roots = [graph.flat(need) for need in needs]
@@ -181,13 +180,13 @@ def run_tables(
 
 
 class _FailureReason(str):
-    """Why there is no value."""
+    """Reason why a table equation has no value at some input."""
 
 
 def _raise_if_all_failed(
     equations: Sequence[Equation], rows: Sequence[Inputs], results: Mapping[Inputs, list[Any]]
 ) -> None:
-    """Raise where an equation has failed at every input."""
+    """Raise if an equation failed at every input."""
     for number, eq in enumerate(equations):
         if rows and all(isinstance(results[row][number], _FailureReason) for row in rows):
             why = results[rows[0]][number]
@@ -195,7 +194,7 @@ def _raise_if_all_failed(
 
 
 def _evaluate_rows(equations: Sequence[Equation], inputs: Sequence[Inputs]) -> list[list[Any]]:
-    """The equations at each of the inputs; by threads where that takes long."""
+    """Evaluate equations at each input, in threads if that takes long."""
     began = time.monotonic()
     found: list[list[Any]] = []
     while len(found) < len(inputs) and time.monotonic() - began < _SERIAL_SECONDS:
@@ -258,32 +257,23 @@ def build_grid(
 
     Parameters
     ----------
-    model : Model
-        The equations.
     axes : sequence of Axis
-        What varies, outermost first.
+        Outermost first.
     values : mapping of str to float, Node or Leaf
-        Given quantities: a number, a formula in other quantities, or a table over some axes.
+        Numbers, formulas in other quantities, or tables over some axes.
     labels : mapping of str to str
-        Given quantities whose values are labels and which only table equations read; what machine
-        and workload they are, where it is told. Constraints may name them too.
+        Labels that only table equations and constraints read; also ``machine`` and ``workload``.
     switches : mapping of str to str
         Labels of switches that do not vary.
     tables : mapping of str to mapping
-        For a categorical axis: quantities that it supplies, with a number, a formula or None (not
-        supplied) for each label.
+        For an axis of labels: the quantities it supplies, each with a number, a formula or None
+        (not supplied) per label.
     outputs, constraints :
         As ``outputs`` and ``where`` in :func:`symbolic.resolve.resolve`.
-    fold : callable, optional
-        What computes statistics, where formulas have some:
-        :func:`sweeps.nest.statistics.compute_statistics`.
-    refused : mapping of str to str
-        Values that do not hold here, and why: an error if a formula needs one of them.
-
-    Raises
-    ------
-    DseError
-        There are too many axes, or see :func:`symbolic.resolve.resolve`.
+    compute_statistics : callable, optional
+        :func:`sweeps.nest.statistics.compute_statistics`, if formulas may hold statistics.
+    invalid_values : mapping of str to str
+        Quantities without a valid value, and the error to raise if a formula needs one.
     """
     if len(axes) > _MOST_AXES:
         raise DseError(
@@ -354,7 +344,7 @@ def build_grid(
 def _add_label_indices(
     model: Model, axes: Sequence[Axis], labels: Mapping[str, str], switches: Mapping[str, str]
 ) -> tuple[Model, dict[str, Leaf]]:
-    """The model whose quantities tell the labels that they take, and the places of those."""
+    """Add quantities for the indices of labels to a model; return it and their leaves."""
     rows = {name: Quantity(name=name, labels=()) for name in _FILE_AXES} | dict(model.quantities)
     taken = {name: str(row.default) for name, row in rows.items() if row.is_switch}
     fixed = {name: (label,) for name, label in {**taken, **labels, **switches}.items()}
@@ -377,7 +367,7 @@ def _add_label_indices(
 
 
 def _select_switch_labels(leaf: Leaf, indices: Mapping[str, int]) -> Leaf:
-    """The part of a table over switch axes that is read under some labels of theirs."""
+    """Return the part of a table that applies under some labels of switch axes."""
     switched = tuple(axis for axis in leaf.axes if axis in indices)
     if not switched:
         return leaf
@@ -392,7 +382,7 @@ def _add_axis(
     definitions: dict[str, Node | None],
     leaves: dict[str, Leaf],
 ) -> None:
-    """Enter the quantities that an axis supplies."""
+    """Add the quantities that an axis supplies to definitions and leaves."""
     if axis.kind == "number":
         definitions[axis.name] = None
         leaves[axis.name] = Leaf(axes=(axis.name,), array=axis.values)
@@ -427,9 +417,9 @@ def _add_axis(
 def _inline_label_formulas(
     axis: Axis, table: Mapping[str, Sequence[float | Node | None]]
 ) -> dict[str, list[float | Node | None]]:
-    """The table with each label's formulas in terms of that label's own values.
+    """Return the table with each label's formulas in terms of that label's own values.
 
-    So a quantity that only one label supplies may serve that label's formulas.
+    So a formula of a label may use a quantity that only this label supplies.
     """
 
     def inline(
@@ -464,7 +454,7 @@ def _inline_label_formulas(
 
 
 def _complete(graph: Graph, leaves: Mapping[str, Leaf], order: tuple[str, ...]) -> dict[str, Leaf]:
-    """The leaves a graph uses: those given, the defaults, and the table equations evaluated."""
+    """Return the leaves a graph uses, with defaults and evaluated table equations."""
     complete: dict[str, Leaf] = {}
     for name, definition in graph.definitions.items():
         if definition.kind == "given":

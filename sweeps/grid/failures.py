@@ -1,7 +1,6 @@
-"""Points at which an equation failed: no value there, and the reason kept with the place.
+"""Points at which a table equation failed, with the reasons.
 
-Only table equations are somebody's code at each point, so only they can fail at some of them. What
-needs their value is NaN there (a case or bound -1), and never the best.
+Outputs that need a failed value are NaN there (-1 for a case or bound), and never the best.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Failure:
 
 
 def reason_of(error: BaseException) -> str:
-    """An error in one line.
+    """Return an error as one line.
 
     >>> reason_of(ZeroDivisionError("division by zero")), reason_of(MemoryError())
     ('ZeroDivisionError: division by zero', 'MemoryError')
@@ -46,7 +45,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def failures_of(grid: Grid, outputs: Sequence[str]) -> tuple[Failure, ...]:
-    """What of some outputs over the whole grid could not be computed."""
+    """Return the failures of some outputs over the whole grid."""
     if not _has_failures(grid):
         return ()
     dims = grid.sort_axes({axis for name in outputs for axis in grid.dims(name)})
@@ -66,7 +65,7 @@ def failures_in(
     high: Sequence[int],
     tile: str = "",
 ) -> list[Failure]:
-    """What of some outputs within a box of their axes, of one label of each switch, failed."""
+    """Return the failures of some outputs in a box of ``dims`` with one label per switch."""
     if not _has_failures(grid):
         return []
     box = {axis: slice(a, b) for axis, a, b in zip(dims, low, high, strict=True)}

@@ -1,9 +1,8 @@
-"""Statistics over axes, as leaves of a grid: computed when they are first wanted.
+"""Statistics over axes, as leaves of a grid that are computed on first use.
 
-A statistic has no value of its own before all values of its formula are known along its axes. So it
-is a leaf, over the other axes on which the formula depends; what it is made of is a grid of its
-own, in which the axes it goes along come last. Statistics along the same axes that are wanted at
-once are computed in one pass over the values.
+A statistic needs all values of its formula along its axes, so it is a leaf over the other axes.
+Its formula is a grid of its own, in which the reduced axes come last. Statistics that are needed
+together and reduce the same axes are computed in one pass over the values.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ ComputeStatistics = Callable[[Sequence["StatisticGroup"]], Mapping[str, Floats]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StatisticPass:
-    """Formulas with the same axes in the same part of the grid: one pass can compute them all."""
+    """Formulas with the same axes in the same part of a grid, computed in one pass."""
 
     lock: Any = field(default_factory=threading.RLock)
     #: The last part that was asked for: its group, and each formula there.
@@ -43,10 +42,10 @@ class StatisticPass:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StatisticGroup:
-    """A formula over a grid, and its statistics along the last axes of that.
+    """Formula over a grid, and its statistics along the last axes of that grid.
 
-    ``root`` is NaN where the formula has no value. ``along`` begins with the draws where it goes
-    over these.
+    ``root`` is NaN where the formula has no value. If draws are among ``reduced_axes``, they come
+    first.
     """
 
     grid: Grid
@@ -60,7 +59,7 @@ class StatisticGroup:
 
     @property
     def weights(self) -> Floats | None:
-        """How much each point along the axes counts, in sum 1; None where all count alike."""
+        """Return the weight of each point along the reduced axes, in sum 1; None if equal."""
         axes = [self.grid.axes[axis] for axis in self.reduced_axes]
         if all(axis.weights is None for axis in axes):
             return None
@@ -71,26 +70,26 @@ class StatisticGroup:
 
     @property
     def replicates(self) -> int:
-        """How many samples of draws there are along its axes."""
+        """Return the number of independent samples among the draws; 1 without draws."""
         return self.grid.axes[DRAW].replicates if DRAW in self.reduced_axes else 1
 
     @property
     def draws(self) -> int:
-        """Return the number of draws along its axes; 1 where it does not go over them."""
+        """Return the number of draws along the reduced axes; 1 without draws."""
         return self.grid.axes[DRAW].size if DRAW in self.reduced_axes else 1
 
     @property
     def is_computed(self) -> bool:
-        """Whether they are computed."""
+        """True if all statistics of the formula are computed."""
         return len(self._results) >= len(self.statistics)
 
     def array(self, name: str) -> Floats:
-        """A statistic over the other axes."""
+        """Return a statistic over the other axes."""
         self.compute([self])
         return self._results[name]
 
     def compute(self, groups: Sequence[StatisticGroup]) -> None:
-        """Compute the statistics of formulas of this group that are not known, in one pass."""
+        """Compute the missing statistics of some groups that share a pass."""
         with self.shared_pass.lock:
             missing = [folding for folding in groups if not folding.is_computed]
             if missing:
@@ -99,7 +98,7 @@ class StatisticGroup:
                     folding._results.update({name: result[name] for name in folding.statistics})
 
     def slice_axes(self, slices: Mapping[str, slice]) -> StatisticGroup:
-        """The same within a part of some axes."""
+        """Return the group within slices of some axes."""
         with self.shared_pass.lock:
             key = tuple((axis, cut.start, cut.stop) for axis, cut in sorted(slices.items()))
             if key not in self.shared_pass.parts:
@@ -111,7 +110,7 @@ class StatisticGroup:
             return within[self]
 
     def gather(self, indices: Mapping[str, Any]) -> StatisticGroup:
-        """The same at some points, given by indices along the other axes; slices stay whole."""
+        """Return the group at points, given by indices along the result axes, or slices."""
         whole = tuple(axis for axis in self.result_axes if isinstance(indices[axis], slice))
         here = {axis: indices[axis] for axis in self.result_axes if axis not in whole}
         grid = gather_points(self.grid, (), here, (*whole, *self.reduced_axes))
@@ -121,7 +120,7 @@ class StatisticGroup:
 
 
 class LazyStatistic(Leaf):
-    """A statistic as a leaf, computed when its values are first read."""
+    """Leaf of a statistic, computed when its values are first read."""
 
     __slots__ = ("group", "name")
 
@@ -138,7 +137,7 @@ class LazyStatistic(Leaf):
 
     @property
     def array(self) -> Any:
-        """Its values."""
+        """Return the values."""
         result = self.group.array(self.name)
         if self.axes == self.group.result_axes:
             return result
@@ -146,17 +145,14 @@ class LazyStatistic(Leaf):
 
     @property
     def pending_group(self) -> StatisticGroup | None:
-        """See :class:`sweeps.grid.grid.Leaf`."""
+        """Return the group, if it is not computed."""
         return None if self.group.is_computed else self.group
 
     def __reduce__(self) -> Any:
         return _computed_leaf, (self.axes, self.array, self.switch_axes)
 
     def slice_axes(self, slices: Mapping[str, slice]) -> Leaf:
-        """See :class:`sweeps.grid.grid.Leaf`; only what the part is made of is computed.
-
-        What is told along the axes of a statistic is of all their values, whatever the part.
-        """
+        """Return the leaf within slices; a pending one stays lazy, over all reduced values."""
         used = {axis: part for axis, part in slices.items() if axis in self.axes}
         if not used:
             return self
@@ -165,22 +161,22 @@ class LazyStatistic(Leaf):
         return LazyStatistic(self.group.slice_axes(used), self.name, self.axes, self.switch_axes)
 
     def take(self, indices: Mapping[str, NDArray[np.int64]]) -> Leaf:
-        """See :class:`sweeps.grid.grid.Leaf`; all values are computed."""
+        """Return the leaf at some indices; all values are computed."""
         return _computed_leaf(self.axes, self.array, self.switch_axes).take(indices)
 
     def gather(self, indices: Mapping[str, Any]) -> NDArray[Any]:
-        """See :class:`sweeps.grid.grid.Leaf`; of few points no others are computed."""
+        """Return the values at points, without computing others."""
         if self.group.is_computed or not self.axes:
             return super().gather(indices)
         return self.group.gather(indices).array(self.name)
 
     @property
     def reduced_axes(self) -> tuple[str, ...]:
-        """The axes along which it goes."""
+        """Return the axes along which the statistic is taken."""
         return self.group.reduced_axes
 
     def transpose(self, axes: Sequence[str]) -> Leaf:
-        """See :class:`sweeps.grid.grid.Leaf`."""
+        """Return the leaf with its axes in another order."""
         own = tuple(axis for axis in axes if axis in self.axes)
         return (
             self
@@ -200,15 +196,10 @@ def add_statistics(
     switches: set[str],
     compute_statistics: ComputeStatistics,
 ) -> None:
-    """Enter the statistics of a graph among its leaves, those of its conditions first.
+    """Add the statistics of a graph to its leaves, those within conditions first.
 
-    A point where a condition fails has no value: most statistics along an axis with such a point
-    are NaN, and the best leaves it out. Statistics within conditions see those without any.
-
-    Raises
-    ------
-    DseError
-        An axis that is none of the study, or along which a statistic cannot go.
+    Points where a condition fails have no value: they make most statistics along their axis NaN;
+    ``best`` leaves them out. Statistics within conditions ignore conditions that hold statistics.
     """
     entry = _StatisticBuilder(graph, leaves, axes, switches, compute_statistics)
     held = graph.ancestors(name for c in graph.conditions for name in references(c.node))
@@ -222,7 +213,7 @@ def add_statistics(
 
 
 class _StatisticBuilder:
-    """The statistics of one graph, which become leaves over the axes of a study."""
+    """Builder of the leaves of one graph's statistics."""
 
     def __init__(
         self,
@@ -238,11 +229,11 @@ class _StatisticBuilder:
         self.passes: dict[Any, StatisticPass] = {}
 
     def axes_of(self, *nodes: Node) -> set[str]:
-        """The axes of the leaves below some nodes."""
+        """Return the axes of the leaves below some nodes."""
         return {axis for n in references(*nodes) for axis in self.leaves[n].axes}
 
     def leaf(self, name: StatisticName, skip_statistic_conditions: bool) -> Leaf:
-        """The leaf of a statistic; a ``plain`` one sees no conditions with statistics in them."""
+        """Return the leaf of a statistic."""
         graph, leaves, axes, about = self.graph, self.leaves, self.axes, name.statistic
         node = graph.flatten(about.argument)
         if about.kind == "error":
@@ -308,7 +299,7 @@ class _StatisticBuilder:
         return LazyStatistic(self.statistic_groups[key], name, rest, own_switches)
 
     def _named_axes(self, name: StatisticName) -> set[str]:
-        """The axes along which a statistic goes, as its text names them."""
+        """Return the axes along which a statistic is taken, as its text names them."""
         about, axes, result = name.statistic, self.axes, set[str]()
         for axis in about.axes:
             if axis == DESIGN:
@@ -340,7 +331,7 @@ class _StatisticBuilder:
         return result
 
     def _refuse_labels(self, name: StatisticName) -> None:
-        """Refuse a statistic, other than a chance, of what tells cases by numbers."""
+        """Raise if a statistic other than a chance is taken of cases or bounds."""
         about = name.statistic
         if about.kind == "chance" or about.argument.op != "reference":
             return
@@ -353,7 +344,7 @@ class _StatisticBuilder:
             )
 
     def check_sees_conditions(self, name: StatisticName) -> None:
-        """Refuse a statistic that is asked for, and as part of a condition does not see another."""
+        """Raise if an output that is part of a condition would ignore another condition."""
         named = self._named_axes(name)
         for condition in self.graph.conditions:
             node = self.graph.flat_condition(condition)
@@ -376,10 +367,10 @@ MAX_PORTION_VALUES = sizes.PORTION
 def statistic_portions(
     grid: Grid, roots: Mapping[tuple[str, ...], Sequence[Node]], whole_axes: Iterable[str] = ()
 ) -> list[dict[str, slice]]:
-    """Parts of a grid in which no statistic below some roots has more values than are held.
+    """Return parts of a grid in which each statistic below some roots fits in memory.
 
-    They follow each other along one axis, none of those ``kept``, nor one that a statistic goes
-    along. Where there is none, or no need, there is one part: the whole.
+    The parts cut one axis that is not in ``whole_axes`` and that no statistic reduces. There is one
+    part, the whole grid, if there is no such axis or no need.
     """
     result = [
         leaf
@@ -400,7 +391,7 @@ def statistic_portions(
 
 
 def _lazy_statistics(leaves: Mapping[str, Leaf], names: Iterable[str]) -> Iterator[LazyStatistic]:
-    """The statistics among some leaves, and those within these."""
+    """Yield the statistics among some leaves, and those nested in them."""
     for name in names:
         leaf = leaves[name]
         if isinstance(leaf, LazyStatistic):

@@ -1,11 +1,10 @@
-"""From the graph to a loop nest: each step at the outermost loop that binds its inputs.
+"""Write a graph as a loop nest: each step in the outermost loop that binds its inputs.
 
 The trailing axes of the grid are flattened into one *row*, so that the innermost loop is long and
-vectorised however short the last axes are. A step that depends on no outer axis of a loop is taken
-out of that loop; where it depends on the row as well, its values over the row are kept in a buffer.
-A long loop along the row is cut before and after its calls of the library, in the same way: each
-piece is short enough for the processor to work on several points at once.
-:attr:`Nest.source` is the printable text; :func:`compile_nest` makes machine code of it.
+vectorised however short the last axes are. A step that does not depend on a loop's axis is moved
+out of that loop; if it depends on the row, its values over the row are kept in a buffer. A long
+loop along the row is split before and after calls of the C library, so that each piece vectorises.
+:attr:`Nest.source` is the printable text; :func:`compile_nest` compiles it.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _MAX_LOOP_STEPS = sizes.NEST_STEPS
 
 
 def safe_identifier(name: str) -> str:
-    """A name that may stand in a program, whatever the quantity is called: a statistic is a text.
+    """Return a quantity's name as an identifier, because statistics are named by their text.
 
     >>> safe_identifier("time"), safe_identifier("mean(time)")
     ('time', 'of_a3f09511')
@@ -43,10 +42,10 @@ def safe_identifier(name: str) -> str:
 
 
 class StepPlacement:
-    """Every step of some formulas, with the depth of its loop and its place along the row.
+    """Loop depth and stage along the row of each step of some formulas.
 
-    Where a step varies along the row and is used in an inner loop, or in a later piece of its own,
-    its values are kept in a buffer of ``size`` for each.
+    A step that varies along the row and is used in an inner loop or a later stage is kept in a
+    buffer of ``size`` values.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class StepPlacement:
         self._classify()
 
     def _classify(self) -> None:
-        """Find the depth of the loop that binds each node, and whether it varies along the row."""
+        """Determine the loop depth of each node, whether it varies along the row, and buffers."""
         level = {axis: depth + 1 for depth, axis in enumerate(self.outer)}
         for node in self.nodes:
             if node.op == "constant":
@@ -107,10 +106,10 @@ class StepPlacement:
                 self.buffer[id(node)] = len(self.buffer)
 
     def _split_stages(self) -> None:
-        """Put the steps of a long loop along the row in stages: calls in the odd ones.
+        """Assign the steps of long loops along the row to stages; odd stages hold the calls.
 
-        A step of one operand in the loop goes where it is first used, if that is later: its operand
-        is kept in its place, and may be kept for others already.
+        A step with one operand moves to the stage of its first use if that is later, because it is
+        no dearer to buffer its operand, which others may need too.
         """
         steps = [n for n in self.nodes if self.varies_along_row[id(n)] and n.op != "reference"]
         depths = [self.depth[id(node)] for node in steps]
@@ -138,21 +137,21 @@ class StepPlacement:
                 used[id(operand)] = min(used.get(id(operand), at), at)
 
     def depth_and_stage(self, node: Node) -> tuple[int, int]:
-        """The depth and stage of a node."""
+        """Return the depth and stage of a node."""
         return self.depth[id(node)], self.stage.get(id(node), 0)
 
     def _is_inlined(self, node: Node) -> bool:
-        """Whether a node is written out where it is used: buffers hold numbers, not conditions."""
+        """True if a node is written where it is used: buffers hold no conditions."""
         return node.is_boolean and self.varies_along_row[id(node)]
 
     def name(self, node: Node) -> str:
-        """The variable of a node."""
+        """Return the variable of a node."""
         if id(node) not in self.variables:
             self.variables[id(node)] = self.names.get(id(node)) or f"t{len(self.variables)}"
         return self.variables[id(node)]
 
     def operand(self, node: Node, position: tuple[int, int]) -> str:
-        """How a node is read inside the loop of some depth and stage."""
+        """Return the text that reads a node at some depth and stage."""
         if node.op == "constant":
             value = node.args[0]
             if isinstance(value, bool):
@@ -170,7 +169,7 @@ class StepPlacement:
         return self.name(node)
 
     def _place(self, node: Node) -> str:
-        """The place of a leaf's value, or of the first of its row, in its array."""
+        """Return the index of a leaf's value, or of the first of its row."""
         axes = [axis for axis in self.outer if axis in self.leaves[node.args[0]]]
         place = ""
         for axis in axes:
@@ -180,7 +179,7 @@ class StepPlacement:
         return place
 
     def step(self, node: Node) -> list[str]:
-        """The statements that compute a node."""
+        """Return the statements that compute a node."""
         name = self.name(node)
         if node.op == "reference":
             place = self._place(node)
@@ -192,7 +191,7 @@ class StepPlacement:
         return [f"{name} = " + PRIMITIVES[node.op].nest.format(*operands)]
 
     def scalars_at(self, depth: int) -> list[str]:
-        """Statements of one value each, and the rows of the leaves, at a depth."""
+        """Return the statements at a depth outside loops along the row."""
         lines = []
         for node in self.nodes:
             if self.depth[id(node)] != depth or node.op == "constant":
@@ -205,7 +204,7 @@ class StepPlacement:
         return lines
 
     def rows_at(self, depth: int) -> dict[int, list[str]]:
-        """Statements of the loops along the row at a depth, by their stage, in order."""
+        """Return the statements of the loops along the row at a depth, by stage."""
         stages: dict[int, list[str]] = {}
         for node in self.nodes:
             if not self.varies_along_row[id(node)] or self.depth[id(node)] != depth:
@@ -226,7 +225,7 @@ _LONG_ENOUGH, _ACCEPTABLE_ROW = sizes.NEST_LONG, sizes.NEST_SHORT
 
 
 def row_axis_count(sizes: Sequence[int]) -> int:
-    """How many trailing axes form the row."""
+    """Return how many trailing axes form the row."""
     length, count = 1, 0
     for size in reversed(sizes):
         if length >= (_LONG_ENOUGH if length * size <= ROW_PIECE else _ACCEPTABLE_ROW):
@@ -238,14 +237,13 @@ def row_axis_count(sizes: Sequence[int]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nest:
-    """The text of a loop nest and the order of its arguments.
+    """Text of a loop nest and the order of its arguments.
 
     The function takes ``bounds`` (first and last+1 index of each outer axis, then of the row),
     ``sizes`` (of the outer axes, then of the row), ``origin`` (flat index of the first element of
-    the output arrays), ``scalars``, one array a leaf in ``arrays``, then the outputs, or for a
-    reduction ``best`` (values, ascending) and ``places`` (their flat indices). With ``_`` behind
-    its name each is an array, without it the address of the first item; no output is the memory of
-    another argument.
+    the output arrays), ``scalars``, one array per leaf in ``arrays``, then the outputs, or for a
+    reduction ``best`` (values, ascending) and ``places`` (their flat indices). A name with ``_`` is
+    the array, without it the address of its first item. Outputs must not overlap other arguments.
     """
 
     source: str
@@ -257,7 +255,7 @@ class Nest:
 
     @property
     def key(self) -> str:
-        """A hash of the text and kinds, under which the compiled function is kept."""
+        """Return the hash of text and kinds under which the compiled function is cached."""
         return _hash(self.kinds, self.source)
 
 
@@ -272,7 +270,7 @@ _CASTS = {"float": "", "flag": "np.int8", "bool": ""}
 def _safe_axis_names(
     outer: Sequence[str], row: Sequence[str], leaves: Mapping[str, Sequence[str]]
 ) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str, ...]]]:
-    """The axes by names that may stand in a program, whatever the dimensions are called."""
+    """Return the axes renamed to identifiers if need be."""
     axes = (*outer, *row)
     plain = all(axis.isascii() and axis.isidentifier() and axis != "row" for axis in axes)
     short = {axis: axis if plain else f"axis{k}" for k, axis in enumerate(axes)}
@@ -293,7 +291,7 @@ def emit(
     constants: Mapping[str, float] | None = None,
     reduce: bool = False,
 ) -> Nest:
-    """Write the loop nest that fills some outputs, or that finds the smallest of one.
+    """Write the loop nest that fills some outputs, or finds the smallest values of one.
 
     Parameters
     ----------
@@ -302,14 +300,14 @@ def emit(
     leaves : mapping of str to sequence of str
         The axes on which each leaf depends.
     outputs : sequence of (Node, str)
-        What to compute, over the leaves, and its kind: ``"float"``, ``"flag"`` or ``"bool"``. A
-        reduction takes one output, the objective, infinite where a point does not count.
+        Nodes over the leaves, each with its kind: ``"float"``, ``"flag"`` or ``"bool"``. A
+        reduction takes one, the objective, infinite at points to ignore.
     names : mapping of int to str
         Names for nodes (by ``id``), to keep the text readable.
-    known : mapping of str to float
-        Leaves without axes whose values stand in the text; see :func:`sweeps.grid.build.fold_constants`.
+    constants : mapping of str to float
+        Leaves without axes whose values are written into the text and folded.
     reduce : bool
-        Keep the smallest values and their places instead of storing.
+        Find the smallest values and their places instead of storing.
     """
     roots, names = fold_constants([node for node, _ in outputs], constants or {}, names)
     outer, row, leaves = _safe_axis_names(outer, row, leaves)
@@ -446,7 +444,7 @@ _RESULTS: dict[str, tuple[type, ...]] = {
 
 
 def compile_nest(nest: Nest) -> Callable[..., None]:
-    """The machine code of a nest; compiled once for each text, and kept."""
+    """Return the compiled function of a nest, cached by its text."""
     if nest.key not in _compiled_nests:
         with _lock:
             if nest.key not in _compiled_nests:

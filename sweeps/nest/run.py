@@ -1,4 +1,4 @@
-"""Filling arrays over a grid: tiles of a few million points, worked on by threads."""
+"""Compute the outputs of a grid tile by tile in threads."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ RULE_CHECK_POINTS = sizes.RUN_MANY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputGroup:
-    """Outputs over the same axes, filled together."""
+    """Outputs over the same axes, computed together."""
 
     dims: tuple[str, ...]
     outputs: tuple[str, ...]
 
 
 def output_groups(grid: Grid, *, expand: bool = False) -> tuple[OutputGroup, ...]:
-    """The outputs by the axes on which they depend; ``expand`` puts all over all axes."""
+    """Return the outputs grouped by their axes; ``expand`` puts all over all axes."""
     names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
     result: dict[tuple[str, ...], list[str]] = {}
     for name in names:
@@ -50,10 +50,10 @@ def output_groups(grid: Grid, *, expand: bool = False) -> tuple[OutputGroup, ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NestProgram:
-    """A nest with its data: call :meth:`run` on the bounds of a tile.
+    """Loop nest with its data, run on the bounds of a tile.
 
-    ``row`` are the sizes of the axes that form the row; ``sizes`` those of the outer axes, and of
-    the row.
+    ``row`` holds the sizes of the axes in the row; ``sizes`` those of the outer axes, then of the
+    whole row.
     """
 
     nest: Nest
@@ -67,7 +67,7 @@ class NestProgram:
         compile_nest(self.nest)(bounds, self.sizes, origin, self.scalars, *self.arrays, *results)
 
     def tiling(self, target: int) -> Tiling:
-        """Tiles of at most about ``target`` points."""
+        """Return tiles of at most about ``target`` points."""
         return Tiling([int(n) for n in self.sizes[:-1]], int(self.sizes[-1]), target)
 
 
@@ -80,9 +80,9 @@ def prepare(
     reduce: bool = False,
     row: int | None = None,
 ) -> NestProgram:
-    """The nest of some outputs over (switch-free) axes, with its inputs laid out; once a grid.
+    """Return the nest of some outputs over axes (no switches) with its inputs, cached by the grid.
 
-    ``row`` says how many of the last axes form the row, if it matters.
+    ``row`` is the number of trailing axes in the row, if it matters.
     """
     asked = (key, tuple(dims), tuple(outputs), reduce, row)
     if (ready := grid.cache.get(asked)) is not None:
@@ -121,7 +121,7 @@ def prepare(
 def flatten_leaf(
     leaf: Leaf, outer: Sequence[str], row: Sequence[str], sizes: Mapping[str, int]
 ) -> NDArray[np.float64]:
-    """Return the values of a leaf as a nest reads them; over all axes of the row if over one."""
+    """Return the values of a leaf as a nest reads them; over the whole row if over a part of it."""
     own = (*(axis for axis in outer if axis in leaf.axes), *row)
     array = leaf.align_to(own)
     if any(axis in row for axis in leaf.axes):
@@ -132,16 +132,9 @@ def flatten_leaf(
 def compute(
     grid: Grid, *, expand: bool = False, listener: Listener | None = None
 ) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
-    """Every output of a grid, with its axes.
+    """Compute every output of a grid; return each with its axes.
 
-    Parameters
-    ----------
-    grid : Grid
-        What to compute.
-    expand : bool
-        Fill every output over all axes, instead of only those on which it depends.
-    listener : callable, optional
-        Told of the progress after each tile.
+    ``expand`` fills every output over all axes. ``listener`` is called after each tile.
     """
     check_point_count(grid)
     check_memory(
@@ -214,19 +207,19 @@ def _fill_tiles(
 
 
 def tile_count(shape: Sequence[int]) -> int:
-    """How many tiles a group over (switch-free) axes is worked in."""
+    """Return the number of tiles of a group over axes (no switches)."""
     count = row_axis_count(shape)
     outer, row = shape[: len(shape) - count], math.prod(shape[len(shape) - count :])
     return Tiling(outer, row, _target(math.prod(shape))).count
 
 
 def _target(points: int) -> int:
-    """Points of a tile, which depend on the size of the grid alone."""
+    """Return the points of a tile, which depend on the size of the grid alone."""
     return min(TILE, max(SINGLE_TILE_POINTS, points // 4))
 
 
 def plan_rows(grid: Grid, *, expand: bool = False) -> Iterator[Mapping[str, Any]]:
-    """What a run would store: an output's axes, points and bytes."""
+    """Yield the name, axes, points and bytes of each output that a run would store."""
     for part in output_groups(grid, expand=expand):
         points = math.prod(grid.shape(part.dims))
         for name in part.outputs:

@@ -1,22 +1,22 @@
-"""Statistics of a formula over a grid: its values some points at a time, none of which is kept.
+"""Statistics of a formula over a grid, streamed over its values, and their errors.
 
 Errors of statistics over draws are half the widths of 95 % intervals. Every statistic is a mean
-over the draws, or a function of one: a chance is the mean of what holds, a tail the mean of what
-exceeds a quantile, a quantile the place where a chance equals its level. So one rule bounds them
-all. The replicates tell how far a mean is off (Student's interval). What few draws or none have
-seen they cannot tell; there the rules of few counts hold instead:
+over the draws, or a function of one: a chance is the mean of a condition, a tail the mean of the
+excess over a quantile, a quantile the place where a chance equals its level. So one rule bounds
+them all: the replicates give the error of a mean (Student's interval). Values that few or no draws
+have reached need other rules:
 
-- a chance of which few draws tell has the interval of Clopper and Pearson (1934), 3.7 / n where
-  something never occurred in n draws;
-- a mean may be off by 3.7 draws across its widest gap between two values, or as far beyond its
-  largest and least ones as a tail reaches that is as heavy as the ends of the replicates show; and
-  where few draws make up most of it, by as much as so few counts may be;
-- where all draws give one value, others have a chance of at most 3.7 / n, and lie in the range of
-  the formula over the laws of its inputs, which an enclosure proves (``reach``);
-- a quantile lies between order statistics; beyond the last of them that range bounds it.
+- a chance with few hits has the interval of Clopper and Pearson (1934), 3.7 / n after no hit in n
+  draws;
+- the error of a mean is at least that of 3.7 draws across the widest gap between two values, or as
+  far beyond the extremes as a tail reaches that is as heavy as the extremes of the replicates
+  suggest; if few draws make up most of the mean, at least that of such a small count;
+- if all draws give one value, others have a chance of at most 3.7 / n and lie in the range of the
+  formula over the laws of its inputs, which an enclosure proves;
+- a quantile lies between order statistics; that range bounds it beyond the last of them.
 
-An error is infinite where nothing bounds a statistic. It is 0 where a value is proven, and where a
-quantile is one value up to a chance of 1e-4.
+An error is infinite if nothing bounds a statistic. It is 0 if a value is proven, and if a quantile
+is one value up to a chance of 1e-4.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ _ENCLOSED_POINTS = sizes.REACH_TOGETHER
 
 
 def _range_function(folding: StatisticGroup) -> Callable[[Indices, bool], tuple[Floats, Floats]]:
-    """Return what encloses a formula at some points, given by flat indices.
+    """Return a function that encloses a formula at points given by flat indices.
 
-    It returns the least and the largest value of shape (points, values within a draw). Points that
-    follow each other are enclosed together, because several statistics need the same ones.
+    It returns the least and largest values, of shape (points, values within a draw). Neighbouring
+    points are enclosed together and cached, because several statistics need the same ones.
     """
     inner = tuple(axis for axis in folding.reduced_axes if axis != DRAW)
     dims, each = (*folding.result_axes, *inner), math.prod(folding.grid.shape(inner))
@@ -107,9 +107,8 @@ def range_of(
 ) -> tuple[Floats, Floats]:
     """Return the least and largest value of a formula over a part of a grid, whatever is drawn.
 
-    Both broadcast over ``dims``, all axes of the formula but the draws. Each random input lies in
-    the range in which it is drawn, or in that of its whole law, which may be infinite. The range
-    is infinite where nothing encloses the formula.
+    Both broadcast over ``dims``, all axes of the formula but the draws. Random inputs span the
+    range that is drawn, or that of the ``whole`` law. Infinite if nothing encloses the formula.
     """
     spans, leaves = part.axes[DRAW].random_ranges, part.leaves[()]
     known = {*interval_algebra(), "constant", "reference"}
@@ -138,11 +137,11 @@ _TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
 
 @compiled(_nrt=False)
 def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
-    """Store for each row what tells the error of its mean.
+    """Fill each row of ``out`` with the terms of the error of the row's mean.
 
-    These are the standard deviation of the means of its replicates; the widest gap between two of
-    its values; the sum and the sum of squares of how far values are from the median, in units of
-    the range; the least and the largest value; and how far the tail goes on beyond these.
+    These are the standard deviation of the means of the replicates; the widest gap between two
+    values; the sum and the sum of squares of distances to the median, in units of the range; the
+    least and largest value; and how far the tail reaches beyond them.
     """
     draws = rows.shape[1]
     size = draws // replicates
@@ -208,7 +207,7 @@ def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
 
 
 class SortedRows:
-    """Rows in ascending order, to find their quantiles."""
+    """Rows in ascending order, for their quantiles."""
 
     def __init__(self, values: Floats, weights: Floats | None) -> None:
         if weights is None:
@@ -220,7 +219,7 @@ class SortedRows:
         self.has_nan = np.isnan(self.values[:, -1])
 
     def quantile(self, level: Fraction | Floats) -> Floats:
-        """Return the least value that is not exceeded with at least a chance, for each row."""
+        """Return the quantile of each row: the least value with P(X <= value) >= level."""
         count = self.values.shape[1]
         if self.cumulative_weights is not None:
             least = np.broadcast_to(np.asarray(level, dtype=np.float64), len(self.values))
@@ -248,18 +247,12 @@ _EQUAL_TOLERANCE = 1e-13
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingDesign:
-    """The design by which rows of values were drawn.
+    """Design by which rows of values were drawn.
 
-    Attributes
-    ----------
-    draws : int
-        How many draws there are; a row holds as many values of each, one draw after another.
-    replicates : int
-        Independent parts of the draws; below 2, the draws are all values of a law.
-    weights : array, optional
-        Of all values in a row, in sum 1. Draws count alike.
-    reach : callable, optional
-        The range of the formula over the laws of its inputs.
+    A row holds equally many values of each of ``draws`` draws, one draw after another.
+    ``replicates`` is the number of independent parts of the draws; below 2 the draws are all values
+    of a law. ``weights`` of all values in a row sum to 1; draws have equal weights. ``range_at``
+    encloses the formula over the laws of its inputs.
     """
 
     draws: int
@@ -291,13 +284,13 @@ class SamplingDesign:
 
 
 def _weighted_sum(values: Floats, shares: Floats) -> Floats:
-    """Return weighted sums along the last axis; what has no weight may be infinite."""
+    """Return weighted sums along the last axis; infinite values may have weight 0."""
     some = shares > 0
     return np.asarray(values[..., some] @ shares[some])
 
 
 def _max_distance(low: Floats, value: Floats, high: Floats) -> Floats:
-    """Return how far the farther end of a range is; infinite where it is unknown."""
+    """Return the distance to the farther end of a range; infinite if unknown."""
     far = np.maximum(np.maximum(high - value, value - low), 0.0)
     return np.where(
         far <= _EQUAL_TOLERANCE * np.abs(value), 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf)
@@ -313,7 +306,7 @@ MEAN, STD = 0, 1
 
 @compiled
 def _total(row):
-    """The sum, several terms at a time; of few terms in order."""
+    """Return the sum, of long rows in eight interleaved parts."""
     count = row.size
     whole = count - count % 8 if count >= 32 else 0
     a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -352,9 +345,9 @@ def totals(values, out) -> None:
 
 @compiled
 def moments(values, weights, kind, out) -> None:
-    """The mean of each row (rows of equal weight where none are given), or what follows of it.
+    """Fill ``out`` with the mean of each row, or with its (population) standard deviation.
 
-    A standard deviation is that of the law which the row is.
+    Values have equal weights if ``weights`` is empty.
     """
     work = np.empty(values.shape[1])
     for i in range(values.shape[0]):
@@ -369,7 +362,10 @@ def moments(values, weights, kind, out) -> None:
 
 @compiled(_nrt=False)
 def fill_extremes(values, sign, skip, out) -> None:
-    """The largest of each row (``sign`` 1) or the least (-1); NaN left out, or passed on."""
+    """Fill ``out`` with the largest of each row (``sign`` 1) or the least (-1).
+
+    NaN are ignored under ``skip``, else passed on.
+    """
     for i in range(values.shape[0]):
         row = values[i]
         result, holes = -np.inf, 0
@@ -388,7 +384,7 @@ SHORT_ROW = sizes.SUM_SHORT
 
 
 def compute_statistics(groups: Sequence[StatisticGroup]) -> Mapping[str, Floats]:
-    """Return every statistic of some formulas over the same grid, in one pass over their values."""
+    """Return every statistic of formulas over the same grid, in one pass over their values."""
     first = groups[0]
     rest, along, weights = first.result_axes, first.reduced_axes, first.weights
     grid = first.grid
@@ -439,18 +435,17 @@ def summary(
     out: Floats,
     sorted_rows: SortedRows | None = None,
 ) -> None:
-    """Fill ``out`` with a statistic of each row of values; ``ordered`` are the rows sorted."""
+    """Fill ``out`` with a statistic of each row of values."""
     ROW_STATISTICS[statistic.kind].fill(
         RowValues(values, weights, statistic.level, sorted_rows), out
     )
 
 
 class RowValues:
-    """Rows of values, each of which one statistic summarizes, and the errors of what it gives.
+    """Rows of values, with the statistics of each row and their errors.
 
-    ``weights`` is how much each value of a row counts, in sum 1, where they do not count alike;
-    ``ordered`` are the rows in order, where they are known; ``sample`` is how the values were
-    drawn, of which errors tell.
+    ``weights`` of the values in a row sum to 1; None means equal. ``sorted_rows`` are the same rows
+    sorted, if known. ``sample`` is the design by which the values were drawn.
     """
 
     def __init__(
@@ -504,9 +499,9 @@ class RowValues:
         return int(max(math.ceil(self.level * self.count) - 1, 0))
 
     def _fill_unweighted_tail(self, values: Floats, out: Floats) -> None:
-        """Fill ``out`` with the mean from a rank on, whose value counts for a part.
+        """Fill ``out`` with the mean from a rank on, the value of which counts in part.
 
-        Short rows are added in ascending order, as a proof expands them
+        Short rows are summed in ascending order, as a proof expands them
         (:class:`symbolic.statistics.NodeValues`).
         """
         level, count, rank = self.level, self.count, self._rank
@@ -518,10 +513,10 @@ class RowValues:
         out /= float((1 - level) * count)
 
     def _fill_weighted_tail(self, values: Floats, out: Floats) -> None:
-        """Fill ``out`` with the mean beyond the first value up to which weights reach the level.
+        """Fill ``out`` with the quantile plus the mean excess over it.
 
-        It is that value and the mean excess over it (Rockafellar and Uryasev 2000, Optimization of
-        conditional value-at-risk, Journal of Risk 2, equation 4).
+        See Rockafellar and Uryasev 2000, Optimization of conditional value-at-risk, Journal of Risk
+        2, equation 4.
         """
         out[...] = SortedRows(values, self.weights).quantile(self.level)
         more = np.empty_like(out)
@@ -531,7 +526,7 @@ class RowValues:
 
     # --- errors
     def mean_error(self, values: Floats, change: Change) -> Floats:
-        """Return the error of the mean of some values, one for each of those of the rows."""
+        """Return the error of the mean of values derived from the rows; ``change`` maps ranges."""
         rows = self.sample.means_per_draw(values)
         about, parts = np.empty((self.points, 7)), self.sample.replicates
         _fill_mean_error_terms(rows, parts, np.empty((3, self.draws)), np.empty((2, parts)), about)
@@ -584,7 +579,7 @@ class RowValues:
         return np.where(off == 0, 0.0, middle * np.expm1(off))
 
     def chance_error(self) -> Floats:
-        """Return the error of a chance; 0 where it is proven to be 0 or 1."""
+        """Return the error of a chance; 0 if it is proven to be 0 or 1."""
         rows = self.sample.means_per_draw(self.values)
         result = chance_half_width_of_rows(rows, self.sample.replicates)
         places = np.flatnonzero((rows == rows[:, :1]).all(axis=1))
@@ -602,10 +597,10 @@ class RowValues:
         return np.where(np.isnan(here), np.nan, _max_distance(here, here, end))
 
     def quantile_error(self) -> Floats:
-        """Return how far the quantiles are at the ends of the interval of the level.
+        """Return the distance to the quantiles at the ends of the interval of the level.
 
-        The share of the draws that do not exceed a quantile is a mean (Woodruff 1952); where few
-        draws lie on one side of it, order statistics bound it.
+        The share of draws up to a quantile is a mean (Woodruff 1952); if few draws are on one side
+        of it, order statistics bound it.
         """
         if self.level in (0, 1):
             return self.extreme_error(self.level == 1, False)
@@ -634,7 +629,7 @@ class RowValues:
     def _quantile_distance(
         self, order: SortedRows, quantile: Floats, low: Floats, high: Floats
     ) -> Floats:
-        """Return how far quantiles of two levels are; beyond the draws, the range is."""
+        """Return the distance to quantiles of two levels; beyond the draws, to the range."""
         first, last = order.quantile(low), order.quantile(high)
         open_ended = np.flatnonzero((low * self.draws < 1 - ROUNDING) | (high > 1 + ROUNDING))
         if open_ended.size:
@@ -648,11 +643,11 @@ class RowValues:
         return _max_distance(first, quantile, last)
 
     def tail_error(self, sign: float) -> Floats:
-        """Return the error of the mean of a tail, from what exceeds the quantile of all draws.
+        """Return the error of the mean of a tail, from the excess over the quantile of all draws.
 
-        A little off the quantile this mean does not change (Rockafellar and Uryasev 2000). Where
-        so few draws are in the tail that its quantile has no bound, the range of the formula is
-        the bound.
+        To first order this mean does not depend on the quantile (Rockafellar and Uryasev 2000). If
+        the tail has so few draws that its quantile is unbounded, the range of the formula is the
+        bound.
         """
         p, rank, signed = float(self.level), self._rank, sign * self.values
         if self.weights is None:
@@ -683,10 +678,10 @@ class RowValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowStatistic:
-    """How a statistic of :data:`symbolic.statistics.STATISTICS` summarizes rows of values.
+    """Functions of a statistic of :data:`symbolic.statistics.STATISTICS`.
 
-    ``fill`` computes it; ``error`` is half the width of its 95 % interval over draws, infinite
-    where None.
+    ``fill`` computes it; ``error`` is half the width of its 95 % interval over draws, infinite if
+    None.
     """
 
     fill: Callable[[RowValues, Floats], None]
@@ -734,7 +729,7 @@ def error_of(
     sample: SamplingDesign,
     sorted_rows: SortedRows | None = None,
 ) -> Floats:
-    """Return half the width of the 95 % interval of a statistic of each row of values."""
+    """Return half the width of the 95 % interval of a statistic of each row."""
     if sample.replicates < 2:
         return np.zeros(len(values))
     error = ROW_STATISTICS[statistic.kind].error

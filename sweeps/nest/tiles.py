@@ -1,4 +1,4 @@
-"""Going over the tiles of a loop nest, those left out of which enclosures tell enough."""
+"""Iterate over tiles of a loop nest, skipping those that enclosures exclude."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TileFilter = Callable[[list[Any], TileNumbers], NDArray[np.bool_]]
 
 @dataclass(slots=True)
 class SkippedTiles:
-    """What was left out: tiles in which no point can be feasible, or none can matter."""
+    """Number of tiles and points skipped, because no point can be feasible or matter."""
 
     tiles: int = 0
     points: int = 0
@@ -43,17 +43,17 @@ class SkippedTiles:
     points_left: int = 0
 
     def add_points_left(self, points: int) -> None:
-        """Some that an interrupt left."""
+        """Add points that an interrupt left."""
         self.points_left += points
 
     def attributes(self, weight: int = 1) -> dict[str, int]:
-        """For a Dataset; each point stands for ``weight`` configurations."""
+        """Return attributes of a Dataset; each point stands for ``weight`` configurations."""
         result = {"tiles_skipped": self.tiles, "points_skipped": self.points * weight}
         return {**result, "points_left": self.points_left * weight} if self.points_left else result
 
 
 def batches(count: int) -> Iterator[TileNumbers]:
-    """The numbers of so many tiles, some at a time: few first, so that these tell of the rest."""
+    """Yield the numbers of tiles in batches, small ones first: their results prune the others."""
     low, size = 0, 2 * _MIN_TILES
     while low < count:
         yield np.arange(low, min(low + size, count))
@@ -70,12 +70,11 @@ def iterate_tiles(
     *,
     partial: bool = False,
 ) -> Iterator[Result]:
-    """What ``work`` gives of some tiles at a time, in order, by threads.
+    """Yield the result of ``work`` on some tiles at a time, in order, from threads.
 
-    ``keep`` tells by the enclosures over tiles, and their points, which must be looked at; it is
-    asked again after each batch, when the results of the one before are known. An interrupt ends it
-    before its end: where the results are those of a ``partial`` answer, ``skipped`` tells what is
-    left.
+    ``tile_filter`` returns from enclosures over tiles, and their points, which to visit; it is
+    called for each batch after the results of the batch before. On an interrupt this raises; if a
+    ``partial`` answer is useful, it ends early and ``skipped`` counts the points left.
     """
     points_of = math.prod(tiling.sizes)
 
@@ -112,11 +111,11 @@ def aggregate_points(
     *,
     partial: bool = False,
 ) -> Iterator[Result]:
-    """What is kept of the values of formulas over switch-free axes, some tiles each, in order.
+    """Yield partial aggregates of formulas over axes (no switches), some tiles each, in order.
 
-    ``feed`` adds to what ``make`` makes: it is given a row of values for each formula, where a
-    condition holds (everywhere without one), and the flat index of the first of these points. The
-    bounds that ``keep`` is told are those of the formulas, then of the condition.
+    ``add_values`` adds to what ``make_partial`` returns a row of values per formula, the mask of
+    the ``condition``, and the flat index of the first point. ``tile_filter`` gets enclosures of the
+    formulas, then of the condition.
     """
     nodes = [*formulas, *([] if condition is None else [condition])]
     count, points = len(formulas), math.prod(grid.shape(dims))
@@ -180,11 +179,11 @@ def visit_rows(
     visit: Callable[[list[Floats], int], None],
     point_filter: Callable[[Floats], NDArray[np.bool_]] | None = None,
 ) -> None:
-    """Call ``tell`` with the values of formulas along some axes, for points of the other axes.
+    """Call ``visit`` with the values of formulas along some axes, for points of the other axes.
 
-    ``tell`` gets the rows of each formula, of shape (points, values along), and the flat index of
-    the first of these points; several threads call it. ``keep`` goes with one formula: it is given
-    lower bounds of the values of some points, and points for which it is false are left out.
+    ``visit`` gets the rows of each formula, of shape (points, values along), and the flat index of
+    the first of these points; several threads call it. ``point_filter``, with one formula, gets
+    lower bounds of the values at some points and returns which to visit.
     """
     points, count = math.prod(grid.shape(result_axes)), math.prod(grid.shape(reduced_axes))
     if points * count <= ROWS_SMALL:
@@ -205,7 +204,7 @@ def _visit_rows_innermost(
     visit: Callable[[list[Floats], int], None],
     point_filter: Callable[[Floats], NDArray[np.bool_]] | None,
 ) -> None:
-    """The axes of the values are the innermost loops."""
+    """Visit rows with the axes of the values as innermost loops."""
     count = math.prod(grid.shape(reduced_axes))
     row = row_axis_count(grid.shape(reduced_axes))
     ready = prepare(
@@ -254,7 +253,7 @@ def _visit_rows_outermost(
     reduced_axes: Sequence[str],
     visit: Callable[[list[Floats], int], None],
 ) -> None:
-    """The axes of the values are the outermost loops: one pass over the points for each."""
+    """Visit rows with the axes of the values as outermost loops: one pass for each value."""
     count = math.prod(grid.shape(reduced_axes))
     ready = prepare(grid, key, (*reduced_axes, *result_axes), [(root, "float") for root in roots])
     compile_nest(ready.nest)

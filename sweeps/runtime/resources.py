@@ -1,6 +1,6 @@
-"""How much memory there is for what a grid would hold, told before it is taken.
+"""Memory checks before allocation, and a thread pool.
 
-Without this Linux grants more than there is and ends the process once it is used.
+Linux grants more memory than there is and kills the process once it is used.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _GROUPS = (
 
 
 def available_memory(root: Path = Path("/")) -> int:
-    """Bytes that this process can still take: of the machine, and of its control groups.
+    """Return the bytes this process can still take from the machine and its control groups.
 
-    Where the system does not tell, as many as can be addressed.
+    The largest address if the system does not tell.
     """
     result = [sys.maxsize]
     with suppress(OSError, ValueError, KeyError):
@@ -53,7 +53,7 @@ def available_memory(root: Path = Path("/")) -> int:
 
 
 def _free_in_group(folder: Path, limit: str, used: str, idle: str) -> list[int]:
-    """What one control group leaves, if it has a limit."""
+    """Return the bytes that one control group leaves, if it has a limit."""
     with suppress(OSError, ValueError):
         most = int((folder / limit).read_text())
         now = int((folder / used).read_text())
@@ -66,13 +66,7 @@ def _rows(path: Path) -> dict[str, int]:
 
 
 def check_memory(needed: float, what: str, hint: str) -> None:
-    """Refuse what would take more memory than there is.
-
-    Raises
-    ------
-    TooLargeError
-        With how much is needed, how much there is, and the way out.
-    """
+    """Raise TooLargeError if ``what`` needs more memory than there is."""
     if needed < _MIN_CHECKED_BYTES:
         return
     there = available_memory()

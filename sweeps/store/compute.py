@@ -1,4 +1,4 @@
-"""Computing boxes of the outputs of a grid, in any process: what stores and lazy arrays hold."""
+"""Compute boxes of a grid's outputs for stores and lazy arrays, in any process."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _BLOCK = sizes.STORE_BLOCK
 
 
 class BoxProgram:
-    """Computes boxes of some outputs over the same axes.
+    """Picklable program that computes boxes of outputs over the same axes.
 
-    It can be pickled: it then holds a loop nest (or, of a small grid, the values) for each label
-    of the switches, as nothing but text and numbers.
+    When pickled it holds a loop nest (or the values of a small grid) for each label of the
+    switches, which are text and numbers only.
     """
 
     def __init__(self, grid: Grid, dims: Sequence[str], names: Sequence[str]) -> None:
@@ -65,7 +65,7 @@ class BoxProgram:
         return self._programs[switch_index]
 
     def compile(self, tile: Tile) -> None:
-        """Compile what a tile needs."""
+        """Compile the nests of a tile."""
         for at in itertools.product(
             *(range(tile.low[k], tile.high[k]) for k in self.switch_positions)
         ):
@@ -76,7 +76,7 @@ class BoxProgram:
     def compute(
         self, low: Sequence[int], high: Sequence[int], *, infeasible: bool = False
     ) -> list[NDArray[Any]]:
-        """Return each output over a box of the axes; blank where no point of it is feasible."""
+        """Return each output over a box of the axes; fill values if the box is ``infeasible``."""
         shape = tuple(b - a for a, b in zip(low, high, strict=True))
         arrays: list[NDArray[Any]] = [np.empty(shape, dtype) for dtype in self.dtypes]
         if infeasible:
@@ -112,7 +112,7 @@ def _fill_box(
     box: Sequence[tuple[int, int]],
     pieces: Sequence[NDArray[Any]],
 ) -> None:
-    """Fill flat arrays with the values in a box, one contiguous run of the grid after another."""
+    """Fill flat arrays with the values of a box, one contiguous run of the grid at a time."""
     whole = len(shape)  # axes from here on are whole
     while whole and box[whole - 1] == (0, shape[whole - 1]):
         whole -= 1
@@ -132,10 +132,7 @@ def _fill_box(
 
 
 def program_of(layout: StoreLayout, part: StorePart) -> BoxProgram:
-    """Return the program of the tiles of a part.
-
-    It also computes ``feasible`` where the axes of the part decide it.
-    """
+    """Return the program of a part's tiles, with ``feasible`` if the part's axes decide it."""
     grid = layout.grid
     inside = bool(grid.conditions) and set(grid.dims(FEASIBLE)) <= set(part.dims)
     names = tuple(dict.fromkeys((*part.outputs, *([FEASIBLE] if inside else []))))
@@ -145,7 +142,7 @@ def program_of(layout: StoreLayout, part: StorePart) -> BoxProgram:
 def mark_infeasible_tiles(
     layout: StoreLayout, tiles: Iterable[Tile]
 ) -> Iterator[tuple[Tile, bool]]:
-    """Yield tiles, each with True if no point of it is feasible; many are checked at once."""
+    """Yield tiles, each with True if no point of it is feasible; checked in blocks."""
     grid = layout.grid
     for number, those in itertools.groupby(tiles, key=lambda tile: tile.part):
         part = layout.parts[number]

@@ -1,4 +1,4 @@
-"""The beginning of a store: its metadata and coordinates by zarr, and its manifest."""
+"""Initial files of a store: metadata and coordinates by zarr, and the manifest."""
 
 from __future__ import annotations
 
@@ -29,10 +29,7 @@ _CHUNK_KEY_ENCODING: Any = {"name": "default", "separator": "."}
 
 @contextmanager
 def ignore_format_warnings() -> Iterator[None]:
-    """Ignore that zarr (v3) has yet to agree on text of any length, and on consolidated metadata.
-
-    Without the latter xarray warns when it opens a store.
-    """
+    """Suppress warnings that text and consolidated metadata are not final in zarr v3."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*(Zarr format 3|Zarr V3|zarr v3).*")
         yield
@@ -40,7 +37,7 @@ def ignore_format_warnings() -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class StorePlan:
-    """What a store shall hold: its tiles, what its manifest tells of its study, its attributes."""
+    """Content of a store to be: layout, manifest of its study, attributes."""
 
     layout: StoreLayout
     manifest: dict[str, Any]
@@ -53,7 +50,7 @@ class StorePlan:
 
     @cached_property
     def files(self) -> dict[str, bytes]:
-        """Return the files with which the store begins."""
+        """Return the initial files of the store."""
         return _skeleton(self.layout, self.attributes, self.manifest)
 
 
@@ -87,7 +84,7 @@ def _skeleton(
 
 
 def _order_arrays(root: bytes, names: Sequence[str]) -> bytes:
-    """Return the metadata of a group with its arrays in an order, in which readers list them."""
+    """Return the metadata of a group with its arrays in an order, which readers show."""
     tree = json.loads(root)
     arrays = tree["consolidated_metadata"]["metadata"]
     ordered = {name: arrays[name] for name in dict.fromkeys([*names, *arrays])}
@@ -96,7 +93,7 @@ def _order_arrays(root: bytes, names: Sequence[str]) -> bytes:
 
 
 def _to_json(tree: Any) -> Any:
-    """Return attributes as values of JSON."""
+    """Return attributes as JSON values."""
     if isinstance(tree, Mapping):
         return {key: _to_json(value) for key, value in tree.items()}
     return tree.tolist() if isinstance(tree, (np.ndarray, np.generic)) else tree
@@ -152,7 +149,7 @@ def _output(root: zarr.Group, layout: StoreLayout, part: StorePart, name: str) -
 
 
 class ShardEncoder:
-    """Turns the values of a tile into the bytes of a shard, by zarr; one thread uses it."""
+    """Encoder of tiles as shards, by zarr; not thread-safe."""
 
     def __init__(self, metadata: Mapping[str, bytes]) -> None:
         import zarr

@@ -1,4 +1,4 @@
-"""Filling a store: complete tiles stay, missing ones are computed; anything may stop it."""
+"""Fill a store: complete tiles stay, missing ones are computed; resumable at any time."""
 
 from __future__ import annotations
 
@@ -49,10 +49,7 @@ WatchedOutput: TypeAlias = tuple[str, float]
 
 
 class TileWriter:
-    """Computes tiles of a part and stores them: the shards, then the record.
-
-    It can be pickled, and its threads share it.
-    """
+    """Picklable, thread-safe task that computes a tile and stores its shards, then its record."""
 
     def __init__(
         self, plan: StorePlan, part: StorePart, place: str, watch: str | None = None
@@ -105,7 +102,7 @@ class TileWriter:
         return record
 
     def _open_store(self) -> StoreBackend:
-        """Return the store, which a worker on another host must see as the run does."""
+        """Return the backend, after waiting until this host sees the store."""
         backend: StoreBackend = backend_of(self.place)
         limit = time.monotonic() + _VISIBILITY_TIMEOUT
         while True:
@@ -121,14 +118,14 @@ class TileWriter:
 
 
 def _extremes(values: Any, allowed: Any) -> list[float] | None:
-    """Return the least and largest finite value where it is allowed."""
+    """Return the least and largest finite value among the feasible ones."""
     counts = np.isfinite(values) if allowed is None else np.isfinite(values) & allowed
     kept = values[counts]
     return [float(kept.min()), float(kept.max())] if kept.size else None
 
 
 def thread_count(layout: StoreLayout) -> int:
-    """Return how many threads compute tiles: while one waits for the disk another computes."""
+    """Return how many threads compute tiles: more than CPUs, as some wait for the disk."""
     widest = max(
         (sum(layout.dtype(n).itemsize for n in part.outputs) + 24) * part.tile(0).points
         for part in layout.parts
@@ -137,7 +134,7 @@ def thread_count(layout: StoreLayout) -> int:
 
 
 class _ThreadPool(ThreadPoolExecutor):
-    """Threads of this process, which run tasks as the workers of a cluster do."""
+    """Threads of this process with the interface of a cluster's workers."""
 
     def __init__(self, layout: StoreLayout) -> None:
         self.count = thread_count(layout)
@@ -147,15 +144,15 @@ class _ThreadPool(ThreadPoolExecutor):
         self.shutdown(cancel_futures=True)
 
     def capacity(self) -> int:
-        """Return how many tasks are worth having under way."""
+        """Return how many tasks to keep submitted."""
         return 2 * self.count
 
     def share_writer(self, writer: TileWriter) -> TileWriter:
-        """Return what stands for a writer in the arguments of tasks."""
+        """Return the writer as an argument of tasks."""
         return writer
 
     def cancel(self, future: Future[Any]) -> bool:
-        """Return True if a task has not begun and now will not."""
+        """Return True if a task had not begun and is cancelled."""
         return future.cancel()
 
 
@@ -167,15 +164,10 @@ def fill(
     watch: WatchedOutput | None = None,
     pool: Any = None,
 ) -> Outcome:
-    """Compute the tiles that are missing from a store, which is made where nothing is.
+    """Compute the missing tiles of a store, which is created if need be.
 
-    The caller holds the lock of the place. ``pool`` computes the tiles, threads of this process by
-    default.
-
-    Raises
-    ------
-    DseError
-        The place cannot be written. What is stored stays, and the same call continues.
+    The caller holds the lock. ``pool`` computes the tiles, threads of this process by default.
+    After an error the same call continues.
     """
     if (done := finished_outcome(plan, backend)) is not None:
         return done
@@ -223,14 +215,14 @@ def fill(
 
 
 def _remove_part_files(backend: StoreBackend) -> None:
-    """Remove the files that killed processes left unfinished."""
+    """Remove the temporary files of killed processes."""
     for key in backend.files():
         if key.endswith(PART_SUFFIX):
             backend.delete(key)
 
 
 def end_mark(plan: StorePlan, feasible: int) -> bytes:
-    """Return the mark that all tiles are complete; ``feasible`` as :func:`tile_feasible_points` counts."""
+    """Return the mark that all tiles are complete."""
     count = feasible_points(plan.layout, feasible)
     return encode_checked_json(
         {"identity": plan.identity, "tiles": plan.layout.count, "feasible": count}
@@ -238,18 +230,18 @@ def end_mark(plan: StorePlan, feasible: int) -> bytes:
 
 
 def tile_feasible_points(layout: StoreLayout, tile: Tile, record: Mapping[str, Any]) -> int:
-    """Return the number of feasible points in a tile of ``feasible``; 0 for any other tile."""
+    """Return the number of feasible points in a tile of ``feasible``; else 0."""
     return int(record["feasible"]) if FEASIBLE in layout.parts[tile.part].outputs else 0
 
 
 def feasible_points(layout: StoreLayout, feasible: int) -> int | None:
-    """Return how many points of the grid are feasible; None if no output tells."""
+    """Return the feasible points of the grid from those in the tiles; None if not an output."""
     parts = [part for part in layout.parts if FEASIBLE in part.outputs]
     return feasible * (layout.grid.points // parts[0].points) if parts else None
 
 
 def finished_outcome(plan: StorePlan, backend: StoreBackend) -> Outcome | None:
-    """Return what there is to report of a finished store that lacks nothing; else None."""
+    """Return the outcome of a store that is complete already; else None."""
     mark = decode_checked_json(get_or_none(backend, FINISHED))
     if mark is None or mark.get("identity") != plan.identity:
         return None
@@ -261,7 +253,7 @@ def finished_outcome(plan: StorePlan, backend: StoreBackend) -> Outcome | None:
 def _iterate_records(
     plan: StorePlan, backend: StoreBackend
 ) -> Iterator[tuple[Tile, dict[str, Any]]]:
-    """Yield every tile with its record; empty where it or a shard in its length is missing."""
+    """Yield every tile with its record; empty if it or a shard is missing or too short."""
     layout = plan.layout
     there = backend.sizes(RECORDS)
     lengths = {name: backend.sizes(name) for part in layout.parts for name in part.outputs}
@@ -284,10 +276,10 @@ def _iterate_records(
 
 
 class TileJob:
-    """Tiles of a store that are computed, and what became of them.
+    """Job that computes tiles of a store, and its results.
 
-    A tile that fails is tried again, then recorded as failed; the rest goes on. A place that cannot
-    be written, and failures at every tile, end it.
+    A tile that fails is retried, then recorded as failed while the rest continues. The job ends if
+    the place cannot be written, or if many tiles in a row fail.
     """
 
     def __init__(
@@ -307,7 +299,7 @@ class TileJob:
         self._running: dict[Future[Any], tuple[Callable[[], Future[Any]], Tile, bool, int]] = {}
 
     def skip(self, tile: Tile, record: Mapping[str, Any]) -> None:
-        """Count a tile that an earlier run has stored."""
+        """Count a tile that an earlier run stored."""
         self.feasible_points += tile_feasible_points(self.layout, tile, record)
         self.counter.add_skipped(tile.points, self._best(record))
 
@@ -317,7 +309,7 @@ class TileJob:
         return None if ends is None else float(ends[0 if self.counter.sign > 0 else 1])
 
     def run(self, tiles: Sequence[Tile]) -> None:
-        """Compute and store tiles, some at a time."""
+        """Compute and store tiles."""
         self.counter.start_time = time.monotonic()
         if not tiles:
             return
@@ -379,7 +371,7 @@ class TileJob:
             raise
 
     def _collect_ended(self) -> None:
-        """Wait for tiles and note what became of them."""
+        """Wait for tiles and handle their results."""
         ended, _ = wait(self._running, timeout=1.0, return_when=FIRST_COMPLETED)
         for future in ended:
             begin, tile, infeasible, attempt = self._running.pop(future)
@@ -407,7 +399,7 @@ class TileJob:
         self.counter.add_done(tile.points, self._best(record))
 
     def _fail(self, tile: Tile, error: Exception) -> None:
-        """Record that a tile failed however often it was tried; raise where all do."""
+        """Record that a tile failed in all attempts; raise if many did in a row."""
         # which names hosts, and no store does
         lost = type(error).__name__ == "KilledWorker"
         failure = Failure(
@@ -424,5 +416,5 @@ class TileJob:
 
 
 def _store(writer: TileWriter, tile: Tile, *more: Any) -> dict[str, Any]:
-    """Compute and store a tile: a task."""
+    """Compute and store a tile, as a task."""
     return writer.store(tile, *more)

@@ -1,4 +1,4 @@
-"""One writer at a time: a file that is locked beside a folder, an object that names its holder."""
+"""Locks that admit one writer: a lock file next to a folder, or an object naming its holder."""
 
 from __future__ import annotations
 
@@ -26,17 +26,7 @@ _TRIES = 3
 
 @contextmanager
 def write_lock(backend: StoreBackend) -> Iterator[None]:
-    """Hold the right to write at a place, and to replace what is there.
-
-    What a killed process has left half done there is brought to its end first.
-
-    Raises
-    ------
-    OtherProcessError
-        Another process writes there.
-    DseError
-        The place cannot be written.
-    """
+    """Lock a place for writing, after recovery from a killed writer; OtherProcessError if busy."""
     with (
         file_lock(backend.lock_path(), backend.name)
         if isinstance(backend, LocalBackend)
@@ -58,7 +48,7 @@ def write_lock(backend: StoreBackend) -> Iterator[None]:
 
 
 def remove_stale_lock(backend: StoreBackend) -> None:
-    """Remove the lock file that a killed writer has left."""
+    """Remove the lock file of a killed writer."""
     if isinstance(backend, LocalBackend) and backend.lock_path().exists():
         with suppress(DseError), file_lock(backend.lock_path(), backend.name):
             pass
@@ -72,15 +62,7 @@ def _busy_error(name: str, more: str = "") -> OtherProcessError:
 
 @contextmanager
 def file_lock(path: Path, name: str) -> Iterator[None]:
-    """Hold the lock of a file, which is made for it and removed afterwards.
-
-    Raises
-    ------
-    OtherProcessError
-        Another process holds it; ``name`` is what it protects.
-    DseError
-        It cannot be made or locked.
-    """
+    """Hold a lock file, which is removed afterwards; ``name`` is what it protects."""
     from filelock import FileLock, SoftFileLock, Timeout
 
     try:  # else the folder would be made
@@ -115,10 +97,10 @@ def file_lock(path: Path, name: str) -> Iterator[None]:
 
 @contextmanager
 def _lock_object(backend: Any) -> Iterator[None]:
-    """Hold an object that names its holder.
+    """Hold a lock object that names its holder.
 
-    It is removed by its holder, or by the next writer if the holder ran on this host and has ended.
-    Whether one on another host still runs, a person must find out.
+    The next writer removes it if the holder ran on this host and has ended. For other hosts a
+    person must find out.
     """
     lock, data = backend.lock_path(), json.dumps(_process(os.getpid())).encode()
     url = f"{backend.name.removesuffix('.zarr')}.lock"
@@ -159,7 +141,7 @@ def _lock_object(backend: Any) -> Iterator[None]:
 
 
 def _process(number: int) -> dict[str, Any]:
-    """Return what tells a process of this host from any other: the booted host and its begin."""
+    """Return what identifies a process of this host: host, boot, number and start time."""
     result: dict[str, Any] = {"host": socket.gethostname(), "process": number}
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -169,7 +151,7 @@ def _process(number: int) -> dict[str, Any]:
 
 
 def _has_ended(holder: dict[str, Any]) -> bool:
-    """True if a holder has ended for sure: known only of processes of this host."""
+    """True if a holder has surely ended, which is only known for this host."""
     here = _process(int(holder["process"]))
     if "system" not in here or any(holder.get(k) != here[k] for k in ("host", "system")):
         return False

@@ -1,8 +1,8 @@
-"""Checks of a store that may come from somebody else, before it is read.
+"""Checks of a store of unknown origin, before it is read.
 
-A link in it that leads out, a device or a pipe would have other files read, or reading never end;
-so would a chunk that declares more bytes than memory has. A store that was copied without its
-records is read as any zarr group, in which a missing chunk would stand for fill values.
+Links that lead out of it would read other files; devices and pipes may never end; chunks may
+declare more bytes than memory has. Without its records a store is read as any zarr group, where
+missing chunks silently are fill values.
 """
 
 from __future__ import annotations
@@ -32,13 +32,7 @@ _COPY_HINT = "copy the folder of the store as a whole (cp -r OUT.zarr COPY.zarr)
 
 
 def check_no_outside_links(path: Path) -> None:
-    """Raise where something in a folder leads out of it, or is neither file nor folder.
-
-    Raises
-    ------
-    DseError
-        Which of its files it is; none was opened.
-    """
+    """Raise if a file in a folder leads out of it, or is no regular file; none is opened."""
     try:
         if not stat.S_ISDIR(os.stat(path).st_mode):
             return
@@ -52,7 +46,7 @@ def check_no_outside_links(path: Path) -> None:
 
 @lru_cache(maxsize=64)
 def _check(path: str, _mtimes: tuple[int, ...]) -> None:
-    """Check a folder; once, as long as it and the folders in it have not changed."""
+    """Check a folder, unless it and its subfolders are unchanged since the last time."""
     root = os.path.realpath(path)
     waiting = [root]
     while waiting:
@@ -81,15 +75,7 @@ def _check(path: str, _mtimes: tuple[int, ...]) -> None:
 
 
 def check_unrecorded(backend: Any) -> None:
-    """Warn that a store of a run has no records; nothing where it is another zarr group.
-
-    Raises
-    ------
-    DamagedError
-        A chunk is missing.
-    DseError
-        A chunk is too large to be read.
-    """
+    """Check a zarr group without records: raise on missing or huge chunks, else warn."""
     with suppress(FileNotFoundError):  # zarr says that it is missing
         tree = read_json(backend.get(_METADATA_FILE))
         _check_arrays(backend, tree)
@@ -121,10 +107,7 @@ def _check_arrays(backend: Any, tree: Mapping[str, Any]) -> None:
 
 
 def _check_array(backend: Any, name: str, about: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the chunks that an array lacks, if a run wrote it, which leaves out none.
-
-    Raise where something that is read at once is too large: a chunk, or the values of an axis.
-    """
+    """Return the chunks that an array of a run lacks; raise if a chunk or axis is too large."""
     from zarr.dtype import parse_dtype
 
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Finding damage in a store, and repairing it by computing the damaged tiles again."""
+"""Detect damage in a store, and repair it by recomputing the damaged tiles."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _READERS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """A file that is not as it was written; ``configurations`` are those of its tile."""
+    """File that is damaged; ``configurations`` are those of its tile."""
 
     file: str
     problem: str
@@ -44,9 +44,9 @@ class Damage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyResult:
-    """What was found: the number of tiles, how many are not stored yet, and the damage.
+    """Number of tiles, of tiles not stored yet, and the damage in a store.
 
-    ``kept`` is where a repair has put the files that do not belong to the store.
+    ``moved_to`` is where a repair has put files that do not belong to the store.
     """
 
     tiles: int
@@ -63,10 +63,10 @@ def verify(
     repair: bool = False,
     listener: Listener | None = None,
 ) -> VerifyResult:
-    """Compare every file of a store with its checksum, or with what it must hold.
+    """Compare every file of a store with its checksum or its known content.
 
-    A repair, which needs the lock of the place, writes the files with which it began anew where
-    they differ, and computes the damaged tiles again.
+    A repair, which needs the lock, rewrites the initial files that differ and recomputes the
+    damaged tiles.
     """
     layout, identity = plan.layout, plan.identity
     ended = get_or_none(backend, FINISHED) is not None
@@ -115,9 +115,9 @@ def verify(
 
 
 def _expected_files(backend: StoreBackend, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """Return the files with which a store began: its own, where its manifest vouches for them.
+    """Return the initial files of a store: its own, if its manifest vouches for them.
 
-    Another version of zarr may have written the same metadata in other words.
+    Another version of zarr may have written the same metadata differently.
     """
     data = get_or_none(backend, MANIFEST)
     there, ours = read_manifest(data), decode_checked_json(files[MANIFEST])
@@ -133,7 +133,7 @@ def _expected_files(backend: StoreBackend, files: Mapping[str, bytes]) -> Mappin
 def _check_unknown_files(
     layout: StoreLayout, backend: StoreBackend, files: Mapping[str, bytes], *, repair: bool
 ) -> tuple[list[Damage], str | None]:
-    """Return the files that do not belong to a store, and where a repair has put them."""
+    """Return the files that do not belong to a store, and where a repair moved them."""
     known = {*files, FINISHED}
     for tile in layout.tiles():
         part = layout.parts[tile.part]
@@ -157,7 +157,7 @@ def _check_unknown_files(
 def _check_files(
     backend: StoreBackend, files: Mapping[str, bytes], *, repair: bool
 ) -> list[Damage]:
-    """Return which files are not what they must be."""
+    """Return the damage of files that differ from their expected content."""
     damages = []
     for key, data in files.items():
         result = get_or_none(backend, key)
@@ -180,7 +180,7 @@ def _describe_difference(stored: bytes | None, expected: bytes) -> str:
 def _check_tile(
     layout: StoreLayout, backend: StoreBackend, tile: Tile, identity: str
 ) -> tuple[Tile, Mapping[str, Any], Sequence[Damage], bool]:
-    """Return the record of a tile, what is wrong with it, and whether nothing of it is there."""
+    """Return a tile, its record, its damage, and True if nothing of it is stored."""
     part, damages = layout.parts[tile.part], []
     about = {"tile": tile.name, "configurations": layout.describe(tile)}
     record, problem = read_record(backend, tile.name, identity, part.outputs, tile.points)
