@@ -152,9 +152,9 @@ def _connect(address: str) -> Any:
     try:
         return ClosingClient(address, timeout=_CONNECT_TIMEOUT, set_as_default=False)
     except Exception as error:  # of an address, a connection, or what something else answers
-        said = error if isinstance(error, (OSError, ValueError)) else reason_of(error)
+        reason = error if isinstance(error, (OSError, ValueError)) else reason_of(error)
         raise DseError(
-            f"no scheduler answers at {address!r} ({said}): start one with dask scheduler, or give "
+            f"no scheduler answers at {address!r} ({reason}): start one with dask scheduler, or give "
             "the address that it tells"
         ) from error
 
@@ -278,14 +278,14 @@ def map_parts(
     """Yield the answer for each part of a source, in order; the source is sent once."""
     client = workers.client
     there = client.scatter(source, hash=False)
-    asked = [
+    futures = [
         client.submit(_answer_part, query, there, part, versions(), pure=False) for part in parts
     ]
     try:
-        for future in asked:
+        for future in futures:
             yield future.result()
     finally:
-        client.cancel(asked)
+        client.cancel(futures)
 
 
 def _answer_part(

@@ -39,15 +39,15 @@ def atomic_path(path: Path, *, replace: bool = False) -> Iterator[Path]:
         yield path  # /dev/stdout, or a pipe: nothing can take its place
         return
     with _temporary_folder(place) as room:
-        beside = room / path.name
+        temporary = room / path.name
         try:
-            yield beside
-            if not beside.is_dir():  # the many files of a folder are left to the system
-                with beside.open("rb+") as file:
+            yield temporary
+            if not temporary.is_dir():  # the many files of a folder are left to the system
+                with temporary.open("rb+") as file:
                     os.fsync(file.fileno())  # a disk may tell only now that it is full
                 if mode is not None:
-                    beside.chmod(stat.S_IMODE(mode))
-            _rename_into_place(beside, place, replace=replace)
+                    temporary.chmod(stat.S_IMODE(mode))
+            _rename_into_place(temporary, place, replace=replace)
         except FileExistsError:
             raise _exists_error(path) from None
         except OSError as error:
@@ -71,8 +71,8 @@ def write_atomic(path: str | Path, content: str | bytes, *, replace: bool = True
             f"{path} cannot be written: its text holds {sign}, half of a character, which UTF-8 "
             "cannot express: remove it from the names, titles and sources of the input"
         ) from error
-    with atomic_path(path, replace=replace) as beside:
-        beside.write_bytes(data)
+    with atomic_path(path, replace=replace) as temporary:
+        temporary.write_bytes(data)
     return path
 
 

@@ -312,19 +312,19 @@ def _encode_names(ds: xr.Dataset) -> xr.Dataset:
 
 def _decode_names(ds: xr.Dataset) -> xr.Dataset:
     """Return a Dataset with the original names of its variables."""
-    own = {name: v.attrs[_NAME] for name, v in ds.variables.items() if _NAME in v.attrs}
-    own = {
+    names = {name: v.attrs[_NAME] for name, v in ds.variables.items() if _NAME in v.attrs}
+    names = {
         name: text
-        for name, text in own.items()
+        for name, text in names.items()
         if isinstance(text, str)
         and name in (_stored_name(text), _stored_name(text, coordinate=True))
         and text not in ds.variables
     }
-    if not own:
+    if not names:
         return ds
-    for name in own:
+    for name in names:
         del ds[name].attrs[_NAME]
-    return ds.rename_vars(own)
+    return ds.rename_vars(names)
 
 
 # --- Copies in zarr, written so that they can be interrupted: what was begun has ended when removed
@@ -402,8 +402,8 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
             f"{str(path)!r} ends in {path.suffix!r}: expected one of {', '.join(FORMATS)}"
         )
     check_names(ds, path)
-    with atomic_path(path) as beside:
-        format_.write(_encode_names(ds) if path.suffix in _PATH_FORMATS else ds, beside)
+    with atomic_path(path) as temporary:
+        format_.write(_encode_names(ds) if path.suffix in _PATH_FORMATS else ds, temporary)
     return path
 
 

@@ -171,13 +171,13 @@ def _kind(text: Any) -> np.dtype[Any]:
 
 def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dataset:
     """Convert rows and header to a Dataset, each variable over its own dimensions."""
-    said = read_json(header)
-    quoted = cells and "cells" in said
+    about = read_json(header)
+    quoted = cells and "cells" in about
     if quoted:
         frame.columns = [_text_of(str(name)) for name in frame.columns]
-    dims, shape = list(said["sizes"]), list(said["sizes"].values())
+    dims, shape = list(about["sizes"]), list(about["sizes"].values())
     result: dict[str, Any] = {}
-    for name, row in said["variables"].items():
+    for name, row in about["variables"].items():
         if name not in frame:
             continue
         values = np.asarray(frame[name]).reshape(shape)
@@ -196,9 +196,9 @@ def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dat
         attrs = {k: _from_json(v) for k, v in row["attrs"].items()}
         result[name] = (row["dims"], values, attrs)
     return assemble(
-        {name: value for name, value in result.items() if name not in said["coords"]},
-        {name: value for name, value in result.items() if name in said["coords"]},
-        {k: _from_json(v) for k, v in said["attrs"].items()},
+        {name: value for name, value in result.items() if name not in about["coords"]},
+        {name: value for name, value in result.items() if name in about["coords"]},
+        {k: _from_json(v) for k, v in about["attrs"].items()},
     )
 
 

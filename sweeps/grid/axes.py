@@ -286,9 +286,9 @@ class Axis:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
             raise DseError(f"{value!r} is no value of the axis {self.name}") from None
-        held = self.coordinate if self.kind == "zip" else self.values
-        index = int(np.argmin(np.abs(held - number)))
-        if not math.isclose(held[index], number, rel_tol=1e-9, abs_tol=0.0):
+        values = self.coordinate if self.kind == "zip" else self.values
+        index = int(np.argmin(np.abs(values - number)))
+        if not math.isclose(values[index], number, rel_tol=1e-9, abs_tol=0.0):
             raise DseError(
                 f"{self.name} = {value} is not on its axis; the nearest value is "
                 f"{self.coordinate[index]}, and the axis holds {_preview(self.coordinate)}"

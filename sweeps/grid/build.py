@@ -57,7 +57,7 @@ def fold_constants(
     Only rules that are exact in floating point apply: ``x * 1``, but not ``x * 0`` or ``x + 0``.
     """
     done: dict[int, Node] = {}
-    kept: dict[int, str] = {}
+    new_names: dict[int, str] = {}
     for node in walk(roots):
         if node.op == "reference":
             name = node.args[0]
@@ -68,8 +68,8 @@ def fold_constants(
             new = _simplify(node.op, tuple(done[id(arg)] for arg in node.args))
         done[id(node)] = new
         if id(node) in names and new.op != "constant":
-            kept.setdefault(id(new), names[id(node)])
-    return [done[id(root)] for root in roots], kept
+            new_names.setdefault(id(new), names[id(node)])
+    return [done[id(root)] for root in roots], new_names
 
 
 def _simplify(op: str, args: tuple[Node, ...]) -> Node:
@@ -103,9 +103,9 @@ def _junction_rule(absorbing: bool) -> Callable[[Node, Node], Node | None]:
     """Return the rule of ``both`` or ``either``: a constant decides it or leaves the other."""
 
     def rule(a: Node, b: Node) -> Node | None:
-        for one, other in ((a, b), (b, a)):
-            if one.op == "constant":
-                return one if bool(one.args[0]) is absorbing else other
+        for condition, other in ((a, b), (b, a)):
+            if condition.op == "constant":
+                return condition if bool(condition.args[0]) is absorbing else other
         return None
 
     return rule
@@ -156,27 +156,27 @@ def run_tables(
     rows = zip(*(c.reshape(-1).tolist() for c in columns), strict=True) if columns else [()]
     places = [known.setdefault(row, len(known)) for row in rows]
     upstream = {leaves[n].failures[k] for n in names for k in leaves[n].failures}
-    asked = [row for row in known if not (upstream and any(x is None or x != x for x in row))]
-    results = dict(zip(asked, _evaluate_rows(equations, asked), strict=True))
+    usable = [row for row in known if not (upstream and any(x is None or x != x for x in row))]
+    results = dict(zip(usable, _evaluate_rows(equations, usable), strict=True))
     missing = _FailureReason(next(iter(sorted(upstream)), ""))
-    listed = [results.get(row) or [missing] * len(equations) for row in known]
-    own = tuple(axis for axis in order if axis in switched)
-    found = {}
+    rows_of = [results.get(row) or [missing] * len(equations) for row in known]
+    switch_axes = tuple(axis for axis in order if axis in switched)
+    tables = {}
     for number, eq in enumerate(equations):
-        kind = object if graph.model.quantity(eq.name).is_label else np.float64
-        told = [result[number] for result in listed]
-        blank = None if kind is object else math.nan
-        column = np.array([blank if isinstance(v, _FailureReason) else v for v in told], dtype=kind)
+        dtype = object if graph.model.quantity(eq.name).is_label else np.float64
+        told = [result[number] for result in rows_of]
+        blank = None if dtype is object else math.nan
+        column = np.array([blank if isinstance(v, _FailureReason) else v for v in told], dtype=dtype)
         failed = {
             place: f"{eq.name}: {why}" if why not in upstream else why
             for place, row in enumerate(places)
             if isinstance(why := told[row], _FailureReason)
         }
         if len(failed) == len(places):
-            _raise_if_all_failed(equations, asked, results)
+            _raise_if_all_failed(equations, usable, results)
         array = column[places].reshape(shape)
-        found[eq.name] = Leaf(axes=axes, array=array, switch_axes=own, failures=failed)
-    return found
+        tables[eq.name] = Leaf(axes=axes, array=array, switch_axes=switch_axes, failures=failed)
+    return tables
 
 
 class _FailureReason(str):
@@ -196,18 +196,18 @@ def _raise_if_all_failed(
 def _evaluate_rows(equations: Sequence[Equation], inputs: Sequence[Inputs]) -> list[list[Any]]:
     """Evaluate equations at each input, in threads if that takes long."""
     began = time.monotonic()
-    found: list[list[Any]] = []
-    while len(found) < len(inputs) and time.monotonic() - began < _SERIAL_SECONDS:
-        found.append(_evaluate_row(equations, inputs[len(found)]))
-    rest = inputs[len(found) :]
+    results: list[list[Any]] = []
+    while len(results) < len(inputs) and time.monotonic() - began < _SERIAL_SECONDS:
+        results.append(_evaluate_row(equations, inputs[len(results)]))
+    rest = inputs[len(results) :]
     if not rest:
-        return found
+        return results
     size = math.ceil(len(rest) / (_PIECES * cpu_count()))
     pieces = [rest[first : first + size] for first in range(0, len(rest), size)]
     done = run_in_threads(
         lambda piece: [_evaluate_row(equations, row) for row in pieces[piece]], len(pieces)
     )
-    return found + [result for piece in done for result in piece]
+    return results + [result for piece in done for result in piece]
 
 
 def _evaluate_row(equations: Sequence[Equation], row: Inputs) -> list[Any]:
@@ -228,8 +228,8 @@ def _value(eq: Equation, row: Inputs) -> Any:
 
 
 def _describe_inputs(eq: Equation, row: Inputs) -> str:
-    told = ", ".join(f"{name} = {value}" for name, value in zip(eq.inputs, row, strict=True))
-    return f"at {told}" if told else "without inputs"
+    text = ", ".join(f"{name} = {value}" for name, value in zip(eq.inputs, row, strict=True))
+    return f"at {text}" if text else "without inputs"
 
 
 Value = float | Node | Leaf
@@ -281,25 +281,25 @@ def build_grid(
             "at most 64 dimensions; give a quantity of one value under set instead, or zip axes"
         )
     axis_of = {axis.name: axis for axis in axes}
-    given: dict[str, Node | None] = {}
+    definitions: dict[str, Node | None] = {}
     leaves: dict[str, Leaf] = {}
     for name, value in (values or {}).items():
         if isinstance(value, Node):
-            given[name] = value
+            definitions[name] = value
         else:
-            given[name] = None
+            definitions[name] = None
             leaves[name] = (
                 value if isinstance(value, Leaf) else Leaf(axes=(), array=np.array(float(value)))
             )
     for name, label in (labels or {}).items():
         if name not in _FILE_AXES:
-            given[name] = None
+            definitions[name] = None
             leaves[name] = Leaf(axes=(), array=np.array(read_label(name, label), dtype=object))
     model, places = _add_label_indices(model, axes, labels or {}, switches or {})
-    given |= dict.fromkeys(places)
+    definitions |= dict.fromkeys(places)
     leaves |= places
     for axis in axes:
-        _add_axis(axis, (tables or {}).get(axis.name, {}), given, leaves)
+        _add_axis(axis, (tables or {}).get(axis.name, {}), definitions, leaves)
     switch_axes = tuple(axis.name for axis in axes if axis.kind == "switch")
     wanted = None
     if outputs is not None:
@@ -313,7 +313,7 @@ def build_grid(
     for key in itertools.product(*(axis_of[name].labels for name in switch_axes)):
         graph = resolve(
             model,
-            values=given,
+            values=definitions,
             switches={**(switches or {}), **dict(zip(switch_axes, key, strict=True))},
             outputs=wanted,
             where=constraints,
@@ -323,9 +323,9 @@ def build_grid(
                 raise DseError((invalid_values or {})[name])
         refuse_laws(graph)
         graphs[key] = graph
-        at = {a: axis_of[a].labels.index(k) for a, k in zip(switch_axes, key, strict=True)}
-        here = {name: _select_switch_labels(leaf, at) for name, leaf in leaves.items()}
-        complete[key] = _complete(graph, here, tuple(axis_of))
+        indices = {a: axis_of[a].labels.index(k) for a, k in zip(switch_axes, key, strict=True)}
+        selected = {name: _select_switch_labels(leaf, indices) for name, leaf in leaves.items()}
+        complete[key] = _complete(graph, selected, tuple(axis_of))
         if compute_statistics is not None and graph.statistics:
             from sweeps.grid.lazy_statistics import add_statistics
 
@@ -462,7 +462,7 @@ def _complete(graph: Graph, leaves: Mapping[str, Leaf], order: tuple[str, ...]) 
         elif definition.kind == "default":
             complete[name] = Leaf(axes=(), array=np.array(float(definition.node.args[0])))
         elif definition.kind == "table" and name not in complete:
-            alike = [d for d in graph.definitions.values() if d.needs == definition.needs]
-            tables = [d.equation for d in alike if d.kind == "table" and d.equation is not None]
+            same_inputs = [d for d in graph.definitions.values() if d.needs == definition.needs]
+            tables = [d.equation for d in same_inputs if d.kind == "table" and d.equation is not None]
             complete.update(run_tables(graph, tables, complete, order))
     return complete

@@ -100,8 +100,8 @@ def grid_dataset(
 def add_variables(ds: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
     """Return a Dataset with further variables, restricted to the labels it has."""
     used = {str(dim) for variable in more.data_vars.values() for dim in variable.dims}
-    kept = {dim: ds[dim].values for dim in used if dim in ds.coords}
-    part = more.drop_vars([n for n in more.coords if n not in more.dims]).sel(kept)
+    labels = {dim: ds[dim].values for dim in used if dim in ds.coords}
+    part = more.drop_vars([n for n in more.coords if n not in more.dims]).sel(labels)
     result = ds.assign({name: variable.variable for name, variable in part.data_vars.items()})
     result.encoding = dict(ds.encoding)
     return result
@@ -164,10 +164,10 @@ def source_store(ds: xr.Dataset) -> Any:
     if info is None:
         return None
     here = _array_identities(ds)
-    alike = all(
+    unchanged = all(
         name in known and _are_equal_arrays(held, known[name]) for name, held in here.items()
     )
-    return info if alike and axes == set(ds.coords) else None
+    return info if unchanged and axes == set(ds.coords) else None
 
 
 def _are_equal_arrays(array: Any, other: Any) -> bool:

@@ -40,8 +40,8 @@ def reason_of(error: BaseException) -> str:
     >>> reason_of(ZeroDivisionError("division by zero")), reason_of(MemoryError())
     ('ZeroDivisionError: division by zero', 'MemoryError')
     """
-    said = " ".join(str(error).split())
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def failures_of(grid: Grid, outputs: Sequence[str]) -> tuple[Failure, ...]:

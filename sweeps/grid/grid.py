@@ -397,8 +397,8 @@ def subgrid(grid: Grid, indexers: Indexers) -> Grid:
     }
     axes = dict(grid.axes)
     axes |= {name: _slice_axis(axes[name], part) for name, part in cut.items()}
-    kept = {"formulas": True} if grid.cache.get("formulas") else {}
-    return replace(grid, axes=axes, leaves=leaves, _dims={}, cache=kept)
+    cache = {"formulas": True} if grid.cache.get("formulas") else {}
+    return replace(grid, axes=axes, leaves=leaves, _dims={}, cache=cache)
 
 
 def _slice_axis(axis: Axis, part: slice) -> Axis:

@@ -201,15 +201,15 @@ def add_statistics(
     Points where a condition fails have no value: they make most statistics along their axis NaN;
     ``best`` leaves them out. Statistics within conditions ignore conditions that hold statistics.
     """
-    entry = _StatisticBuilder(graph, leaves, axes, switches, compute_statistics)
-    held = graph.ancestors(name for c in graph.conditions for name in references(c.node))
-    for name in sorted(graph.statistics, key=lambda name: name not in held):
+    builder = _StatisticBuilder(graph, leaves, axes, switches, compute_statistics)
+    in_conditions = graph.ancestors(name for c in graph.conditions for name in references(c.node))
+    for name in sorted(graph.statistics, key=lambda name: name not in in_conditions):
         assert isinstance(name, StatisticName)
-        leaves[name] = entry.leaf(name, skip_statistic_conditions=name in held)
-    asked = held & graph.ancestors(graph.outputs)
+        leaves[name] = builder.leaf(name, skip_statistic_conditions=name in in_conditions)
+    in_both = in_conditions & graph.ancestors(graph.outputs)
     for name in graph.statistics:
-        if name in asked and isinstance(name, StatisticName):
-            entry.check_sees_conditions(name)
+        if name in in_both and isinstance(name, StatisticName):
+            builder.check_sees_conditions(name)
 
 
 class _StatisticBuilder:

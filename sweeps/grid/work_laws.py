@@ -57,10 +57,10 @@ class LaunchLaw(str):
     def __new__(cls, text: str, law: Pmf, shape: LaunchShape) -> LaunchLaw:
         """Return the law of a launch whose items follow ``law``, named by ``text``."""
         warp = f"{shape.warps} warps of {shape.lanes} items"
-        told = f"{text}: {shape.blocks} blocks of {warp} on {shape.slots} slots, {shape.dispatch}"
-        told += f", alike {shape.correlation!r}" if shape.correlation else ""
-        told += f", {shape.sharing}" if shape.sharing else ""
-        result = super().__new__(cls, told)
+        label = f"{text}: {shape.blocks} blocks of {warp} on {shape.slots} slots, {shape.dispatch}"
+        label += f", alike {shape.correlation!r}" if shape.correlation else ""
+        label += f", {shape.sharing}" if shape.sharing else ""
+        result = super().__new__(cls, label)
         result.law, result.shape, result._lock = law, shape, threading.Lock()
         result._text = text
         return result
@@ -120,7 +120,7 @@ def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreak
 
     try:
         shape = launch.shape
-        told = (
+        sizes = (
             shape.blocks,
             shape.slots,
             shape.lanes,
@@ -128,7 +128,7 @@ def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreak
             shape.dispatch,
             shape.correlation,
         )
-        return dispatch_law(launch.law, *told, shape.sharing)
+        return dispatch_law(launch.law, *sizes, shape.sharing)
     except LawError as error:  # of this launch; others of the sweep have their laws
         raise ValueError(str(error)) from error
 
@@ -150,10 +150,10 @@ _Answer = TypeVar("_Answer")
 
 def _cached_by_law(answer: Callable[..., _Answer]) -> Callable[..., _Answer]:
     """Return a method whose results are cached by the law, as texts need not be unique."""
-    kept = lru_cache(maxsize=64)(answer)
+    cached = lru_cache(maxsize=64)(answer)
 
     def method(self: WorkLaw, *given: Any) -> _Answer:
-        return kept(self.pmf, *given)
+        return cached(self.pmf, *given)
 
     return method
 

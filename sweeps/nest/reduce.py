@@ -46,10 +46,10 @@ def non_dominated_by(
     ``places`` are the indices of the strong points, negative if they precede all; among equal
     points only the lowest index is returned. Strong points must be finite.
     """
-    kept = np.empty(values.shape[1], dtype=np.int64)
+    result = np.empty(values.shape[1], dtype=np.int64)
     strong, places = np.ascontiguousarray(strong), places.astype(np.int64)
-    count = _fill_non_dominated(np.ascontiguousarray(values), strong, places, kept)
-    return kept[:count]
+    count = _fill_non_dominated(np.ascontiguousarray(values), strong, places, result)
+    return result[:count]
 
 
 @compiled(_nrt=False)
@@ -120,21 +120,21 @@ def pareto_indices(values: NDArray[np.float64]) -> NDArray[np.int64]:
         values = np.ascontiguousarray(values[:, finite])
     if not finite.size:
         return finite.astype(np.int64)
-    kept = np.arange(finite.size)
+    rest = np.arange(finite.size)
     for sample in (_SAMPLE, finite.size):  # strong points of some first, which leave few
-        if kept.size > max(4 * _ARCHIVE, sample if sample == _SAMPLE else 0):
-            part = values[:, kept]
-            places = _strong_points(part, -(-kept.size // sample))
-            kept = kept[non_dominated_by(part, part[:, places], places)]
-    chosen = values[:, kept]
-    order = np.lexsort((kept, *chosen[::-1]))
+        if rest.size > max(4 * _ARCHIVE, sample if sample == _SAMPLE else 0):
+            part = values[:, rest]
+            places = _strong_points(part, -(-rest.size // sample))
+            rest = rest[non_dominated_by(part, part[:, places], places)]
+    chosen = values[:, rest]
+    order = np.lexsort((rest, *chosen[::-1]))
     if len(values) == 2:
         second = chosen[1, order]
         best_before = np.concatenate([[np.inf], np.minimum.accumulate(second)[:-1]])
         order = order[second < best_before]
     else:
         order = order[non_dominated_in_order(chosen[:, order])]
-    return np.sort(finite[kept[order]]).astype(np.int64)
+    return np.sort(finite[rest[order]]).astype(np.int64)
 
 
 # --- Who is best in each draw, in machine code: rows are configurations, columns are draws

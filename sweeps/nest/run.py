@@ -84,8 +84,8 @@ def prepare(
 
     ``row`` is the number of trailing axes in the row, if it matters.
     """
-    asked = (key, tuple(dims), tuple(outputs), reduce, row)
-    if (ready := grid.cache.get(asked)) is not None:
+    cache_key = (key, tuple(dims), tuple(outputs), reduce, row)
+    if (ready := grid.cache.get(cache_key)) is not None:
         return ready  # type: ignore[no-any-return]
     sizes = grid.shape(dims)
     count = row_axis_count(sizes) if row is None else row
@@ -108,7 +108,7 @@ def prepare(
     sizes_of = {axis: grid.axes[axis].size for axis in dims}
     arrays = [flatten_leaf(leaves[name], outer, inner, sizes_of) for name in nest.arrays]
     scalars = np.array([float(leaves[name].array) for name in nest.scalars], dtype=np.float64)
-    grid.cache[asked] = ready = NestProgram(
+    grid.cache[cache_key] = ready = NestProgram(
         nest=nest,
         row=row_shape,
         sizes=np.array([*grid.shape(outer), math.prod(row_shape)], dtype=np.int64),
@@ -163,7 +163,7 @@ def _fill(
     # switch axes lead in memory, so that each nest fills one contiguous piece
     inner = (*(axis for axis in part.dims if axis not in plain), *plain)
     full = [np.empty(grid.shape(inner), dtype=grid.dtype(name)) for name in part.outputs]
-    barred = InfeasibleTiles(grid, part.outputs, part.dims)
+    infeasible = InfeasibleTiles(grid, part.outputs, part.dims)
     for at, key in grid.keys(part.dims):
         nodes = [grid.output_node(name, key, part.dims) for name in part.outputs]
         piece_of: Any = (*at.values(), ...)
@@ -175,7 +175,7 @@ def _fill(
         else:
             ready = prepare(grid, key, plain, list(zip(nodes, kinds, strict=True)))
             filled = [piece.reshape(-1) for piece in pieces]
-            _fill_tiles(ready, filled, points, meter, partial(barred.is_infeasible, key))
+            _fill_tiles(ready, filled, points, meter, partial(infeasible.is_infeasible, key))
     for name, array in zip(part.outputs, full, strict=True):
         yield name, (part.dims, array.transpose([inner.index(axis) for axis in part.dims]))
 

@@ -539,8 +539,8 @@ class RowValues:
             width = high[few] - low[few]
             excess = poisson_upper_width(count) / count * total[few] * width / self.draws
             result[few] = np.maximum(result[few], excess)
-        alike = high - low <= _EQUAL_TOLERANCE * np.maximum(np.abs(low), np.abs(high))
-        places = np.flatnonzero(alike)
+        constant = high - low <= _EQUAL_TOLERANCE * np.maximum(np.abs(low), np.abs(high))
+        places = np.flatnonzero(constant)
         if places.size:
             least, most = change(*self.sample.value_ranges(places, self.count), places)
             here = rows[places, 0]

@@ -89,10 +89,10 @@ def iterate_tiles(
     ):
         if enclosures is not None and tiling.count >= _MIN_TILES:
             low, high, points = tile_boxes(tiling, row, numbers)
-            kept = tile_filter(enclosures.enclose_boxes(low, high), points)
-            skipped.tiles += int(np.count_nonzero(~kept))
-            skipped.points += int(points[~kept].sum())
-            numbers = numbers[kept]
+            mask = tile_filter(enclosures.enclose_boxes(low, high), points)
+            skipped.tiles += int(np.count_nonzero(~mask))
+            skipped.points += int(points[~mask].sum())
+            numbers = numbers[mask]
         if numbers.size:
             shares = np.array_split(numbers, min(numbers.size, _SHARES * cpu_count()))
             yield from _map_shares(work, shares)
@@ -134,25 +134,25 @@ def aggregate_points(
     compile_nest(ready.nest)
     tiling = ready.tiling(TILE_POINTS if count else 2 * TILE_POINTS)  # a truth takes little
 
-    cut: list[int] = []
+    points_cut: list[int] = []
 
     def work(numbers: TileNumbers) -> Result:
-        own, most = make_partial(), tiling.bounds(0)[2]
-        room, true = np.empty((count, most)), np.ones(most, dtype=bool)
+        result, most = make_partial(), tiling.bounds(0)[2]
+        buffer, true = np.empty((count, most)), np.ones(most, dtype=bool)
         for number in numbers.tolist():
             bounds, origin, size = tiling.bounds(number)
             if partial and is_interrupted():
-                cut.append(size)
+                points_cut.append(size)
                 continue
-            values = room if size == most else np.empty((count, size))
+            values = buffer if size == most else np.empty((count, size))
             ready.run(bounds, origin, *[*values, true[:size]][: len(nodes)])
-            add_values(own, values, true[:size], origin)
-        return own
+            add_values(result, values, true[:size], origin)
+        return result
 
     known = None if tile_filter is None else Enclosures.from_grid(grid, key, nodes, dims)
     judge = tile_filter or (lambda known, points: np.ones(points.size, dtype=bool))
     yield from iterate_tiles(tiling, ready.row, known, judge, work, skipped, partial=partial)
-    skipped.add_points_left(sum(cut))
+    skipped.add_points_left(sum(points_cut))
 
 
 def _map_shares(work: Callable[[TileNumbers], Result], shares: list[TileNumbers]) -> list[Result]:

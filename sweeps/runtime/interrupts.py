@@ -131,8 +131,8 @@ def return_best_on_interrupt(query: _F) -> _F:
                 if not is_interrupted():
                     raise
                 late = isinstance(error, OutOfTimeError)
-                said = str(error) if late else "nothing was found by then"
-                raise Interrupted(said) from None
+                message = str(error) if late else "nothing was found by then"
+                raise Interrupted(message) from None
             if is_interrupted():
                 raise Interrupted(
                     "the best so far is in its attribute best", result.assign_attrs(interrupted=1)

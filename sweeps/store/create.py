@@ -65,9 +65,9 @@ def _skeleton(
     files: dict[str, Any] = {}
     parts = {name: part for part in layout.parts for name in part.outputs}
     coordinates = axis_coordinates(grid)
-    beside = " ".join(name for name in coordinates if name not in grid.axes)
+    extra = " ".join(name for name in coordinates if name not in grid.axes)
     # by this xarray knows which arrays besides the axes are coordinates
-    about = {**attributes, **({"coordinates": beside} if beside else {})}
+    about = {**attributes, **({"coordinates": extra} if extra else {})}
     with ignore_format_warnings():
         root = zarr.create_group(MemoryStore(files), attributes=_to_json(about))
         for name, (axis, values, given) in coordinates.items():

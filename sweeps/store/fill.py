@@ -120,8 +120,8 @@ class TileWriter:
 def _extremes(values: Any, allowed: Any) -> list[float] | None:
     """Return the least and largest finite value among the feasible ones."""
     counts = np.isfinite(values) if allowed is None else np.isfinite(values) & allowed
-    kept = values[counts]
-    return [float(kept.min()), float(kept.max())] if kept.size else None
+    chosen = values[counts]
+    return [float(chosen.min()), float(chosen.max())] if chosen.size else None
 
 
 def thread_count(layout: StoreLayout) -> int:

@@ -71,7 +71,7 @@ def verify(
     layout, identity = plan.layout, plan.identity
     ended = get_or_none(backend, FINISHED) is not None
     files = _expected_files(backend, plan.files)
-    damages, kept = _check_unknown_files(layout, backend, files, repair=repair)
+    damages, moved_to = _check_unknown_files(layout, backend, files, repair=repair)
     damages += _check_files(backend, files, repair=repair)
     pending, feasible, has_failed = 0, 0, False
     broken: list[Tile] = []
@@ -110,7 +110,7 @@ def verify(
         pending=pending,
         damages=tuple(damages),
         is_repaired=repair and bool(damages) and not lost,
-        moved_to=kept,
+        moved_to=moved_to,
     )
 
 
@@ -138,7 +138,7 @@ def _check_unknown_files(
     for tile in layout.tiles():
         part = layout.parts[tile.part]
         known |= {part.key(name, tile) for name in part.outputs} | {f"{RECORDS}/{tile.name}"}
-    damages, aside, kept = [], free_name(backend), None
+    damages, aside, moved_to = [], free_name(backend), None
     for key in backend.files():
         if key in known:
             continue
@@ -148,10 +148,10 @@ def _check_unknown_files(
         damages.append(Damage(file=key, problem=problem))
         if repair:
             if not is_part:
-                kept = aside
+                moved_to = aside
                 backend_of(aside).put(key, backend.get(key))
             backend.delete(key)
-    return damages, kept
+    return damages, moved_to
 
 
 def _check_files(
