@@ -79,7 +79,7 @@ class CaseLines:
         for first in range(0, line.size, _BATCH):
             part = slice(first, first + _BATCH)
             held = self._enclose(line[part], low[part], high[part])[self.root]
-            result[part] = (held.lo < held.hi) | (held.undefined & (held.lo == held.hi))
+            result[part] = (held.lo < held.hi) | (held.may_be_nan & (held.lo == held.hi))
         return result
 
     def _enclose(self, line: Indices, low: Floats, high: Floats) -> dict[Node, Any]:

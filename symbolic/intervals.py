@@ -100,7 +100,7 @@ def enclosure_function(row: Primitive, rule: Callable[..., Any]) -> Callable[...
         if row.propagates_nan and undefined is not False:
             empty: Any = False
             for arg in args:
-                empty = either_flag(empty, flag_or_false(is_empty(arg.undefined, arg.lo, arg.hi)))
+                empty = either_flag(empty, flag_or_false(is_empty(arg.may_be_nan, arg.lo, arg.hi)))
             low, high = choose(empty, INF, low), choose(empty, -INF, high)
             undefined = either_flag(undefined, empty)
         return Interval(low, high, undefined)
@@ -174,7 +174,7 @@ def enclose(
     >>> x, y = reference("x"), reference("y")
     >>> boxes = {"x": Interval(np.array([1.0]), np.array([2.0])), "y": Interval(-1.0, 4.0)}
     >>> (found, less) = enclose([minimum(x * y, 3), x < y], boxes)
-    >>> found.lo.tolist(), found.hi.tolist(), found.undefined
+    >>> found.lo.tolist(), found.hi.tolist(), found.may_be_nan
     ([-2.0], [3.0], False)
     >>> less.possible.tolist(), less.certain.tolist()
     ([True], [False])

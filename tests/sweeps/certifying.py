@@ -113,9 +113,9 @@ def pressed(rng: random.Random, threads: int) -> Iterator[None]:
         (sweeps.bounds.search, "ROUND"): rng.choice([2, 5, 32]),
         (sweeps.bounds.search, "BUDGET"): rng.choice([20, 100, 512]),
         (sweeps.bounds.search, "POOL"): rng.choice([2, 1 << 17]),
-        (sweeps.bounds.search, "_QUICK"): rng.choice([4, 200, 10**9]),
-        (sweeps.bounds.merge_axes, "_WORTH"): rng.choice([0, 1 << 28]),
-        (sweeps.runtime.resources, "workers"): lambda: threads,
+        (sweeps.bounds.search, "_BOXES_BEFORE_DESCENT"): rng.choice([4, 200, 10**9]),
+        (sweeps.bounds.merge_axes, "_MIN_POINTS"): rng.choice([0, 1 << 28]),
+        (sweeps.runtime.resources, "cpu_count"): lambda: threads,
     }
     before = {(module, name): getattr(module, name) for module, name in kept}
     for (module, name), value in kept.items():

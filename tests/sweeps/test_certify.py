@@ -258,7 +258,7 @@ def test_extremes_of_parts_of_a_table() -> None:
             part = array[tuple(slice(a, b + 1) for a, b in zip(*ends[:, :, k], strict=True))]
             assert result.lo[k] <= np.nanmin(part) if loose else result.lo[k] == np.nanmin(part)
             assert result.hi[k] >= np.nanmax(part) if loose else result.hi[k] == np.nanmax(part)
-            assert result.undefined[k] >= np.isnan(part).any()
+            assert result.may_be_nan[k] >= np.isnan(part).any()
 
 
 # --- what cannot be answered
@@ -285,6 +285,6 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         made.optimum(minimize="flow_energy", where=[f"{where[0]} * 1 W", f"{where[1]} * 1 J"])
     rest = {name: function for name, function in trend_algebra().items() if name != "minimum"}
-    monkeypatch.setattr(sweeps.bounds.checks, "trends", lambda: rest)
+    monkeypatch.setattr(sweeps.bounds.checks, "trend_algebra", lambda: rest)
     with pytest.raises(DseError, match="ms_throughput has no enclosure, for it uses minimum: ask"):
         flow(40).optimum(minimize="flow_energy")

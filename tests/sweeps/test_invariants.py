@@ -295,14 +295,14 @@ def test_a_front_is_checked(transit: dse.Study, monkeypatch: pytest.MonkeyPatch)
     with monkeypatch.context() as patch:
         patch.setattr(
             sweeps.sources.grid_scan,
-            "scanned_front",
+            "scan_front",
             lambda *given: {n: np.append(i, 0) for n, i in whole(*given).items()},
         )
         with pytest.raises(InternalError, match="another point of the front beats this one"):
             transit.pareto(**asked)
     monkeypatch.setattr(
         sweeps.sources.grid_scan,
-        "scanned_front",
+        "scan_front",
         lambda *given: {n: i[:1] for n, i in whole(*given).items()},
     )
     with pytest.raises(InternalError, match="no point of the front is as good"):
@@ -342,7 +342,7 @@ def test_only_some_of_many_named_points_are_evaluated(monkeypatch: pytest.Monkey
         sizes.append(next(iter(places.values())).size)
         return whole(self, places, goals)
 
-    monkeypatch.setattr(sweeps.sources.table.TableScan, "evaluated", counted)
+    monkeypatch.setattr(sweeps.sources.table.TableScan, "evaluate", counted)
     ds = xr.Dataset({"y": (("a", "b"), np.random.default_rng(0).random((6000, 2)))})
     result = dse.optimum(ds, minimize="y", per="a")
     assert result.sizes["a"] == 6000

@@ -85,12 +85,12 @@ def test_a_certified_front_is_that_of_a_scan(seed: int, count: int) -> None:
     scan = asked(made.pareto, question, "scan")
     with pytest.MonkeyPatch.context() as patch:
         beating = sweeps.certify.front
-        patch.setattr(beating, "LEAF", rng.choice([1, 4, 30]))
+        patch.setattr(beating, "MAX_SCAN_POINTS", rng.choice([1, 4, 30]))
         patch.setattr(beating, "BATCH", rng.choice([1, 7, 1 << 8]))
-        patch.setattr(beating, "TOGETHER", rng.choice([1, 40, 1 << 16]))
-        patch.setattr(beating, "COMPILED", rng.choice([100, 1 << 20, 1 << 20]))
-        patch.setattr(beating, "_DRAWN", 2)
-        patch.setattr(beating, "_COARSE", 1)
+        patch.setattr(beating, "JOINT_SCAN_POINTS", rng.choice([1, 40, 1 << 16]))
+        patch.setattr(beating, "COMPILE_MIN_POINTS", rng.choice([100, 1 << 20, 1 << 20]))
+        patch.setattr(beating, "_SAMPLED_STARTS", 2)
+        patch.setattr(beating, "_COARSE_POINTS", 1)
         patch.setattr(beating, "_ROUNDS", rng.choice([0, 1]))
         patch.setattr(sweeps.certify.front, "BOXES_BEFORE_GAPS", rng.choice([0, 1 << 16]))
         patch.setattr(sweeps.certify.front, "MAX_JOINT_TIE_BOXES", rng.choice([0, 50, 1 << 16]))
@@ -197,8 +197,8 @@ def test_a_front_stopped_early_says_what_is_proven(
 ) -> None:
     """Points that are not proven may be beaten; those that are belong to the front."""
     beating = sweeps.certify.front
-    monkeypatch.setattr(beating, "TOGETHER", together)
-    for name, value in (("LEAF", 4), ("BATCH", 2), ("_DRAWN", 2), ("_COARSE", 1), ("_ROUNDS", 0)):
+    monkeypatch.setattr(beating, "JOINT_SCAN_POINTS", together)
+    for name, value in (("MAX_SCAN_POINTS", 4), ("BATCH", 2), ("_SAMPLED_STARTS", 2), ("_COARSE_POINTS", 1), ("_ROUNDS", 0)):
         monkeypatch.setattr(beating, name, value)
     made, goals = small(16), {"minimize": "floor(threads / 2)", "maximize": "cs_throughput"}
     whole = made.pareto(**goals, method="certified")

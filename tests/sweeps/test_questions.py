@@ -172,7 +172,7 @@ def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps.nest.tiles, "_MIN_TILES", 1)  # bounds are asked of all tiles
     monkeypatch.setattr(sweeps.nest.emit, "ROW_PIECE", 16)
     monkeypatch.setattr(sweeps.nest.emit, "_ACCEPTABLE_ROW", 4)
-    monkeypatch.setattr(sweeps.runtime.resources, "workers", lambda: 3)
+    monkeypatch.setattr(sweeps.runtime.resources, "cpu_count", lambda: 3)
 
 
 @pytest.mark.usefixtures("fused")
@@ -260,7 +260,7 @@ def test_a_tie_goes_to_the_lowest_place_though_the_row_is_cut(
 def test_fused_and_not_answer_alike_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     question: dict[str, Any] = {"minimize": "time / mwp", "per": ["machine"], "top": 3}
     fused_answer = Study(**SPEC).optimum(**question)
-    monkeypatch.setattr(sweeps.runtime.resources, "workers", lambda: 1)
+    monkeypatch.setattr(sweeps.runtime.resources, "cpu_count", lambda: 1)
     identical(fused_answer, Study(**SPEC).optimum(**question))
     monkeypatch.setattr(sweeps.nest.tiles, "NUMPY_POINTS", 1 << 30)
     assert fused_answer.attrs["points_skipped"] > 0

@@ -54,7 +54,7 @@ def struck(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 signal.raise_signal(signal.SIGINT)
             return interrupts.is_interrupted()
 
-        monkeypatch.setattr("sweeps.runtime.search_loop.stopped", stopped)
+        monkeypatch.setattr("sweeps.runtime.search_loop.is_interrupted", stopped)
 
     return after
 
@@ -146,7 +146,7 @@ def test_the_second_interrupt_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
         signal.raise_signal(signal.SIGINT)
         return False
 
-    monkeypatch.setattr("sweeps.runtime.search_loop.stopped", twice)
+    monkeypatch.setattr("sweeps.runtime.search_loop.is_interrupted", twice)
     with pytest.raises(KeyboardInterrupt) as said:
         launch().optimum(minimize="energy", method="certified")
     assert not isinstance(said.value, Interrupted)
