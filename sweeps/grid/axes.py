@@ -17,7 +17,7 @@ from symbolic.expression import parse_value
 from symbolic.file_access import PathBase
 from symbolic.quantities import Quantity
 
-# --- The forms in which the values of a numeric axis are given
+# --- Values of numeric axes
 
 
 _FORMS = (
@@ -25,16 +25,16 @@ _FORMS = (
     "{ geomspace = [start, stop, count] }, { powers_of_two = [start, stop] } "
     "or { zip = { name = list, ... } }"
 )
-#: Most values of one axis: half a GiB each for its numbers, its coordinate and their order.
+#: Most values of one axis: half a GiB each for numbers, coordinate and sort order.
 _MAX_VALUES = 2**26
-_MAX_EXACT_INT = 2.0**53  # beyond it not every whole number is a float
+_MAX_EXACT_INT = 2.0**53  # floats hold all smaller integers exactly
 _FINITE = np.finfo(np.float64).max.item()
 
 
 def _number(value: Any, row: Quantity, where: str) -> float | int:
     if isinstance(value, str):
         try:
-            return float(parse_value(value, row, {}))  # without a name it is no formula
+            return float(parse_value(value, row, {}))  # no names: a number, not a formula
         except UnitError as error:
             raise UnitError(f"{where}: {error}") from None
         except DseError:
@@ -155,8 +155,8 @@ def _interval_error(ends: Any, row: Quantity, where: str) -> DseError:
     if row.domain.whole:
         dense = f"start = {low}, stop = {high}"
     return DseError(
-        f"{where} is given by between, and an axis is a list of values: write a dense grid, such "
-        f"as {row.name} = {{ {dense} }}"
+        f"{where}: between is for intervals, and an axis is a list of values: write a dense grid, "
+        f"such as {row.name} = {{ {dense} }}"
     )
 
 

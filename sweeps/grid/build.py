@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from sweeps.grid.lazy_statistics import ComputeStatistics
 
 
-# --- What is known before a loop nest runs is worked out before it is written
+# --- Constant folding before a loop nest is written
 
 
 def fold_constants(
@@ -127,10 +127,10 @@ _RULES: dict[str, Callable[..., Node | None]] = {
 }
 
 
-# --- Table equations: evaluated before the grid, once for each distinct combination of inputs
+# --- Table equations, evaluated once for each distinct combination of inputs
 
 
-#: Seconds after which what is left is shared among threads, and pieces for each of these.
+#: Seconds before threads take over, and pieces of work for each thread.
 _SERIAL_SECONDS, _PIECES = 0.1, sizes.TABLE_PIECES
 
 Inputs = tuple[Any, ...]
@@ -164,13 +164,15 @@ def run_tables(
     tables = {}
     for number, eq in enumerate(equations):
         dtype = object if graph.model.quantity(eq.name).is_label else np.float64
-        told = [result[number] for result in rows_of]
+        known_values = [result[number] for result in rows_of]
         blank = None if dtype is object else math.nan
-        column = np.array([blank if isinstance(v, _FailureReason) else v for v in told], dtype=dtype)
+        column = np.array(
+            [blank if isinstance(v, _FailureReason) else v for v in known_values], dtype=dtype
+        )
         failed = {
             place: f"{eq.name}: {why}" if why not in upstream else why
             for place, row in enumerate(places)
-            if isinstance(why := told[row], _FailureReason)
+            if isinstance(why := known_values[row], _FailureReason)
         }
         if len(failed) == len(places):
             _raise_if_all_failed(equations, usable, results)
@@ -234,9 +236,9 @@ def _describe_inputs(eq: Equation, row: Inputs) -> str:
 
 Value = float | Node | Leaf
 
-#: What files give, whose labels are no values of a quantity.
-#: Axes of a study; answers need a few dimensions more.
+#: Most axes of a study; answers need a few dimensions more.
 _MOST_AXES = sizes.AXES_MOST
+#: Axes whose labels name files.
 _FILE_AXES = ("machine", "workload")
 
 
@@ -277,8 +279,8 @@ def build_grid(
     """
     if len(axes) > _MOST_AXES:
         raise DseError(
-            f"the study has {len(axes)} axes, expected at most {_MOST_AXES}: an array of NumPy has "
-            "at most 64 dimensions; give a quantity of one value under set instead, or zip axes"
+            f"the study has {len(axes)} axes, expected at most {_MOST_AXES}: NumPy arrays "
+            "have at most 64 dimensions; put quantities with one value under set, or zip axes"
         )
     axis_of = {axis.name: axis for axis in axes}
     definitions: dict[str, Node | None] = {}
@@ -306,7 +308,7 @@ def build_grid(
         wanted = [parse_output(name, model.quantities) for name in outputs]
     for name in wanted or ():
         if model.quantity(name).is_label:
-            raise DseError(f"{name} has labels for values and cannot be an output: leave it out")
+            raise DseError(f"{name} has labels as values, and outputs are numbers: leave it out")
     supplied = {name for axis in axes for name in (axis.name, *axis.columns)} | set(places)
     graphs: dict[tuple[str, ...], Graph] = {}
     complete: dict[tuple[str, ...], dict[str, Leaf]] = {}
@@ -354,7 +356,7 @@ def _add_label_indices(
         row, known = rows[name], here
         if name not in _FILE_AXES:
             known = row.labels or here
-        elif name not in over and here[0] in row.axis_labels:  # one of several that are known
+        elif name not in over and here[0] in row.axis_labels:
             known = row.axis_labels
         array = np.array([known.index(one) if one in known else -1 for one in here], dtype=float)
         dims = (name,) if name in over else ()
@@ -404,13 +406,13 @@ def _add_axis(
             )
             continue
         index = reference(label_index_name(axis.name))
-        node = reference(name)  # the model's own definition, where a label supplies nothing
+        node = reference(name)  # labels without a value use the model's definition
         first = {label: place for place, label in reversed([*enumerate(axis.labels)])}
         for place in first.values():  # rows of measurements name a workload several times
             if (value := supplied[place]) is not None:
                 node = where(equal(index, place), value, node)
         if all(value is not None for value in supplied):
-            node = substitute(node, {name: constant(supplied[0])})  # the last resort left out
+            node = substitute(node, {name: constant(supplied[0])})  # never used: drop the reference
         definitions[name] = node
 
 

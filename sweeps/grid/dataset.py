@@ -18,11 +18,11 @@ from symbolic.quantities import Quantity, indexed_quantity, label_index_name
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Under this key a Dataset remembers the store from which it was opened.
+#: Key of a Dataset's encoding for the store from which it was opened.
 _STORE_KEY = "simt_dse_store"
-#: Names of lazy arrays of an unfinished store begin with this and its place.
+#: Prefix of the names of lazy arrays of an unfinished store, before its place.
 _UNFINISHED_PREFIX = "unfinished:"
-#: Beside the places of labels, the labels.
+#: Attribute of label indices that lists the labels.
 _LABELS = "labels"
 
 
@@ -120,9 +120,9 @@ def open_zarr(store: Any, info: Any = None) -> xr.Dataset:
     """Open a zarr store lazily, one Dask block per shard; ``info`` is the StoreInfo of a run."""
     import xarray as xr
 
-    # no other format is written; some can unpickle
+    # other formats are never written, and some can unpickle
     ds: xr.Dataset = xr.open_zarr(store, zarr_format=3, chunks=None)
-    # labels have the type that they have in a run
+    # labels as fixed-width text, as in a run
     texts = {name: c for name, c in ds.coords.items() if c.dtype.kind == "T"}
     ds = ds.assign_coords(
         {n: c.copy(data=np.array(c.values.tolist(), str)) for n, c in texts.items()}
@@ -137,7 +137,7 @@ def open_zarr(store: Any, info: Any = None) -> xr.Dataset:
     for name, shape in shards.items():
         variable = ds[name].variable
         sizes = dict(zip(variable.dims, shape or (), strict=False))
-        # with a name of our own dask does not pickle what is read to find one
+        # without a name Dask would pickle the data to make one
         ds[name] = variable.chunk(sizes, name=f"{begins}{name}-{uuid.uuid4().hex}")
     ds.encoding[_STORE_KEY] = info, _array_identities(ds), set(ds.coords)
     return ds
@@ -165,7 +165,7 @@ def source_store(ds: xr.Dataset) -> Any:
         return None
     here = _array_identities(ds)
     unchanged = all(
-        name in known and _are_equal_arrays(held, known[name]) for name, held in here.items()
+        name in known and _are_equal_arrays(array, known[name]) for name, array in here.items()
     )
     return info if unchanged and axes == set(ds.coords) else None
 
@@ -235,7 +235,7 @@ def add_label_indices(
     return ds.assign_coords(result) if result else ds
 
 
-# --- An answer as bare arrays: xarray takes longer to import than most answers take to find
+# --- Answers as bare arrays: importing xarray takes longer than most queries
 
 
 #: The dimensions of an array, its values and its attributes.
@@ -284,7 +284,7 @@ def make_answer(
 def preload_xarray() -> None:
     """Import xarray before the time limit of a search starts to matter."""
     if not _bare_answers.get():
-        assemble({}, {"none": ("none", np.zeros(0), {})}, {})  # an array: for it xarray loads Dask
+        assemble({}, {"none": ("none", np.zeros(0), {})}, {})  # with an array, so that Dask is loaded
 
 
 def arrays_of(answer: xr.Dataset) -> tuple[dict[str, Array], dict[str, Array]]:

@@ -17,7 +17,7 @@ from sweeps.grid.flat_index import ravel
 from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.ops import references
 
-#: So many configurations of a tile are told one by one.
+#: Most configurations of a tile that are listed one by one.
 _MAX_LISTED = sizes.FAILED_LISTED
 
 

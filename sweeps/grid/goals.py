@@ -14,10 +14,10 @@ from symbolic.expression import parse
 from symbolic.ops import Node, both, constant, references, where
 from symbolic.statistics import resolve_direction
 
-#: The name of an objective that is a formula.
+#: Name of an objective that is a formula.
 OBJECTIVE = "objective"
 
-#: Winners that are listed at most.
+#: Most configurations that ``top`` may list.
 _MAX_TOP = sizes.TOP_MOST
 
 
@@ -69,7 +69,7 @@ def one_goal(minimize: Any, maximize: Any) -> Goal:
     goals = read_goals(minimize, maximize)
     if len(goals) != 1:
         texts = ", ".join(goal.text for goal in goals)
-        raise DseError(f"a question takes one objective, was given {texts}: for several ask pareto")
+        raise DseError(f"expected one objective, was given {texts}: use pareto for several")
     return goals[0]
 
 
@@ -87,8 +87,8 @@ def goals_in_order(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
         around = {g.text: f"-{g.text}" if g.text.isidentifier() else f"-({g.text})" for g in goals}
         listed = [g.text if g.sign > 0 else around[g.text] for g in goals]
         raise DseError(
-            f"of minimize and maximize it is not told which comes first, was given {texts}: put "
-            f"all in one list in order of priority, such as minimize={listed!r}, or ask pareto"
+            f"minimize and maximize have no order of priority, was given {texts}: put all in one "
+            f"list in order of priority, such as minimize={listed!r}, or use pareto"
         )
     turned = []
     for goal in goals:
@@ -135,7 +135,7 @@ def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
     """Return the signed objective, infinite if a condition fails or it has no value."""
     graph = grid.graphs[key]
     value = graph.flatten(goal.node(grid.model.quantities))
-    holds = value > -math.inf  # so neither NaN nor an infinity to be maximised
+    holds = value > -math.inf  # excludes NaN, and infinities that are maximised
     if graph.conditions:
         holds = both(grid.feasible_node(key), holds)
     if failed := grid.no_failure_nodes(value, key):

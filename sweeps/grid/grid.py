@@ -25,7 +25,7 @@ from symbolic.ops import (
 )
 from symbolic.quantities import indexed_quantity
 
-# --- The values of one quantity over the axes on which it depends
+
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,10 +118,10 @@ class Grid:
     leaves: Mapping[tuple[str, ...], Mapping[str, Leaf]]
     outputs: tuple[str, ...]
     _dims: dict[Any, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
-    #: What follows from the grid and need not be found twice: a check passed, nests prepared.
+    #: Results that depend on the grid alone: checks passed, nests prepared.
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    # --- shape
+
     @property
     def points(self) -> int:
         """Return the number of configurations."""
@@ -136,7 +136,7 @@ class Grid:
         wanted = set(names)
         return tuple(axis for axis in self.axes if axis in wanted)
 
-    # --- what depends on what
+
     @property
     def graph(self) -> Graph:
         """Return the graph of the first label of every switch axis."""
@@ -156,7 +156,7 @@ class Grid:
             else:
                 dims = set()
                 for key, graph in self.graphs.items():
-                    if name not in graph.definitions:  # of another switch's branch
+                    if name not in graph.definitions:  # used under other labels
                         continue
                     dims.update(self.node_dims(graph.flat(name), key))
                     dims.update(graph.switches_of([name]) & set(self.switch_axes))
@@ -264,7 +264,7 @@ class Grid:
         leaves = self.leaves[key]
         names = references(*roots)
         compute_pending(leaves[name] for name in names)
-        # never fewer than one dimension: bare numbers would divide as Python does
+        # at least one dimension: Python floats would raise on division by zero
         values = {name: np.atleast_1d(leaves[name].align_to(dims)) for name in names}
         shape = self.shape(dims)
         result = interpret_arrays(roots, values)
@@ -303,7 +303,7 @@ class Grid:
             roots = [self.output_node(name, key, tuple(self.axes)) for name in names]
             leaves, at = self.leaves[key], {axis: index[chosen] for axis, index in indices.items()}
             values = {
-                # never a bare number: floats have other exp and log than arrays
+                # arrays, because exp and log of Python floats differ from NumPy's
                 name: np.atleast_1d(leaves[name].gather(at))
                 for name in references(*roots)
             }
@@ -330,7 +330,7 @@ def _all(nodes: Iterable[Node]) -> Node:
     return constant(both(*listed) if listed else True)
 
 
-# --- Tiles of a grid: boxes that cover it, any of them by its number
+
 
 
 class Tiling:
@@ -342,7 +342,7 @@ class Tiling:
         while split and inner * self.sizes[split - 1] <= target:
             split -= 1
             inner *= self.sizes[split]
-        self.split = split - 1  # the axis that is cut; below 0 where one box holds everything
+        self.split = split - 1  # the axis that is cut; below 0 if one box holds everything
         self.inner = inner
         self.step = max(1, target // inner) if split else 1
         self.cuts = -(-self.sizes[self.split] // self.step) if split else 1
@@ -376,10 +376,7 @@ class Tiling:
         return rest * self.cuts + cut, rest * whole + cut * size
 
 
-# --- A part of a grid: at one index, or within a slice, of some axes
-
-
-#: The axis of points that are looked at by themselves.
+#: Axis of individual points in :func:`gather_points`.
 POINT_AXIS = "point"
 
 #: Indices or slices by axis.

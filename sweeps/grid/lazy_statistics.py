@@ -25,7 +25,7 @@ from symbolic.ops import Node, both, constant, reference, references, where
 from symbolic.statistics import DESIGN, DRAW, RUN, Statistic, StatisticName, statistics_of
 
 Floats = NDArray[np.float64]
-#: Computes the statistics of some formulas over the same grid, each an array over the other axes.
+#: Function that computes the statistics of formulas over the same grid, by name.
 ComputeStatistics = Callable[[Sequence["StatisticGroup"]], Mapping[str, Floats]]
 
 
@@ -34,7 +34,7 @@ class StatisticPass:
     """Formulas with the same axes in the same part of a grid, computed in one pass."""
 
     lock: Any = field(default_factory=threading.RLock)
-    #: The last part that was asked for: its group, and each formula there.
+    #: The last part that was sliced: its pass, and each group there.
     parts: dict[Any, tuple[StatisticPass, dict[StatisticGroup, StatisticGroup]]] = field(
         default_factory=dict
     )
@@ -102,7 +102,7 @@ class StatisticGroup:
         with self.shared_pass.lock:
             key = tuple((axis, cut.start, cut.stop) for axis, cut in sorted(slices.items()))
             if key not in self.shared_pass.parts:
-                self.shared_pass.parts.clear()  # one part after another is wanted
+                self.shared_pass.parts.clear()  # parts are used one after another
                 self.shared_pass.parts[key] = StatisticPass(), {}
             group, within = self.shared_pass.parts[key]
             if self not in within:
@@ -241,9 +241,8 @@ class _StatisticBuilder:
             assert isinstance(inner, LazyStatistic)
             if DRAW not in about.axes:
                 raise DseError(
-                    f"{name}: {node.args[0]} goes over {', '.join(inner.reduced_axes) or 'no axis'}, and "
-                    "an error is told of a statistic over draw itself: ask for that of the one "
-                    "within"
+                    f"{name}: only statistics over draw have an error, and {node.args[0]} is over "
+                    f"{', '.join(inner.reduced_axes) or 'no axis'}: take the error of the inner one"
                 )
             own = replace(inner.group, statistics={name: about})
             return LazyStatistic(own, name, inner.axes, inner.switch_axes)
@@ -252,18 +251,18 @@ class _StatisticBuilder:
         for within in statistics_of([node]):
             if twice := [axis for axis in within.statistic.axes if axis in named - depends]:
                 raise DseError(
-                    f"{name}: {within} goes over {twice[0]} already, so that nothing of it is "
-                    "left: take one of the two, or name another axis"
+                    f"{name}: {within} is already over {twice[0]}: use one of the two statistics, "
+                    "or name another axis"
                 )
         flat = [(c, graph.flat_condition(c)) for c in graph.conditions]
-        known = [
-            (c, held)
-            for c, held in flat
-            if not (skip_statistic_conditions and statistics_of([held]))
+        seen = [
+            (c, condition)
+            for c, condition in flat
+            if not (skip_statistic_conditions and statistics_of([condition]))
+            and self.axes_of(condition) & named
         ]
-        seen = [(c, held) for c, held in known if self.axes_of(held) & named]
-        inside = [held for _, held in seen]
-        reach = depends.union(*(self.axes_of(held) for held in inside))
+        inside = [condition for _, condition in seen]
+        reach = depends.union(*map(self.axes_of, inside))
         along = tuple(sorted(named & reach, key=lambda a: (a != DRAW, list(axes).index(a))))
         rest = tuple(axis for axis in axes if axis in reach and axis not in along)
         failed = [n for n in references(node) if leaves[n].failures]
@@ -292,7 +291,7 @@ class _StatisticBuilder:
             )
         self.statistic_groups[key].statistics[name] = about
         switched = {axis for n in references(node) for axis in leaves[n].switch_axes}
-        # a switch may change nothing but the conditions that it sees
+        # a switch may matter through these conditions alone
         chosen = references(about.argument, *(c.node for c, _ in seen))
         switched |= graph.switches_of(chosen) & self.switches
         own_switches = tuple(axis for axis in axes if axis in switched)
@@ -306,14 +305,14 @@ class _StatisticBuilder:
                 result |= {a for a in axes if a not in (DRAW, RUN, *about.outer_axes)}
                 if not result:
                     raise DseError(
-                        f"{name}: design means all axes but {DRAW}, {RUN} and those of the "
-                        "statistics around it, and none is left: name other axes"
+                        f"{name}: design means all axes but {DRAW}, {RUN} and those of the outer "
+                        "statistics, and none is left: name other axes"
                     )
             elif axis in axes:
                 result.add(axis)
             elif axis == DRAW:
                 raise DseError(
-                    f"{name} goes over what is random, and nothing is: give quantities laws "
+                    f"{name} is over draws, and no quantity is random: give quantities laws "
                     f"([random], random=), or name axes, as in {about.kind}"
                     f"({about.argument_text}{', ' + about.level_text if about.level_text else ''}, "
                     f"{next(iter(axes), 'workload')})"
@@ -325,8 +324,8 @@ class _StatisticBuilder:
                 )
         if wrong := [axis for axis in axes if axis in result & self.switches]:
             raise DseError(
-                f"{name}: {wrong[0]} chooses among equations, and a statistic goes over values: "
-                "name other axes"
+                f"{name}: {wrong[0]} selects equations, so no statistic can be taken over it: name "
+                "other axes"
             )
         return result
 
@@ -338,8 +337,8 @@ class _StatisticBuilder:
         definition = self.graph.definitions.get(about.argument.args[0])
         if definition is not None and definition.equation and (flags := definition.equation.flags):
             raise DseError(
-                f"{name}: {about.argument.args[0]} tells cases by numbers, which have no "
-                f"{about.kind}: ask chance({about.argument.args[0]} == "
+                f"{name}: the values of {about.argument.args[0]} are cases, which have no "
+                f"{about.kind}: use chance({about.argument.args[0]} == "
                 f"{str(next(iter(flags.values())))!r})"
             )
 
@@ -351,16 +350,13 @@ class _StatisticBuilder:
             lies = self.axes_of(node) & named
             if lies and statistics_of([node]):
                 raise DseError(
-                    f"{name} is asked for and stands in a condition, where it does not see "
-                    f"{condition.text!r}, which differs along {', '.join(sorted(lies))}: leave one "
-                    "of the conditions out, or ask for another statistic"
+                    f"{name} is an output and part of a condition, so it ignores {condition.text!r}, "
+                    f"which varies along {', '.join(sorted(lies))}: drop one of the conditions, or "
+                    "use another statistic"
                 )
 
 
-# --- Statistics some configurations at a time, so that what is held does not grow with the grid
-
-
-#: Values of a statistic that are held at once.
+#: Most values of a statistic in memory at once.
 MAX_PORTION_VALUES = sizes.PORTION
 
 

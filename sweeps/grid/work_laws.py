@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from stochastic.loss.moments import OrderStatistics
 
 
-# --- Laws of launches as labels: what a model's equations ask of them, computed when first asked
+
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +129,13 @@ def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreak
             shape.correlation,
         )
         return dispatch_law(launch.law, *sizes, shape.sharing)
-    except LawError as error:  # of this launch; others of the sweep have their laws
+    except LawError as error:  # fails this launch alone, not the sweep
         raise ValueError(str(error)) from error
 
 
-#: The quantity whose labels are laws.
+#: Quantity whose labels are laws.
 LAW_QUANTITY = "distribution"
-#: Places at which a bin may end, of a law with more values than these.
+#: Most values at which a bin may end.
 _MAX_BIN_ENDS = sizes.LAW_BIN_ENDS
 _TAIL_CUTOFF = 1e-17  # probability that may be left out of the longest item
 
@@ -214,16 +214,16 @@ class WorkLaw(str):
     pmf: Pmf
     content: str
 
-    #: The law of the loss of a group of so many lanes; rigorous bounds on its mean.
+    #: Law of the loss of a group of so many lanes; rigorous bounds on its mean.
     imbalance = _cached_by_law(_imbalance)
     bounds = _cached_by_law(_bounds)
-    #: Bins that are enough, and the slowdown of the items sorted into them (lanes, bins).
+    #: Sufficient number of bins, and the slowdown of items sorted into them (lanes, bins).
     binning = _cached_by_law(_binning)
-    #: The mean of the longest of some items, neighbours of which are alike (items, alike).
+    #: Mean of the longest of some correlated items (items, correlation).
     mean_max = _cached_by_law(_mean_max)
-    #: The best length of a piece, and what lockstep costs then (lanes, overhead).
+    #: Best length of a piece, and the cost of lockstep then (lanes, overhead).
     best_piece_length = _cached_by_law(_best_piece_length)
-    #: The best number of items in lockstep, and what it costs then (lanes, overhead).
+    #: Best number of items in lockstep, and its cost (lanes, overhead).
     best_granularity = _cached_by_law(_best_granularity)
     _cached_piece_law = _cached_by_law(_pieces)
 

@@ -193,7 +193,7 @@ def test_what_auto_does(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ({"minimize": "threads", "maximize": "intensity"}, r"\['threads', '-intensity'\], or ask"),
+        ({"minimize": "threads", "maximize": "intensity"}, r"\['threads', '-intensity'\], or use"),
         ({"minimize": ["threads"], "maximize": "1 / (threads)"}, r"'-\(1 / \(threads\)\)'\]"),
         ({"minimize": ["threads", "-threads"]}, "threads is given twice among the objectives"),
         ({"minimize": ["threads", 3]}, "holds 3: expected text"),

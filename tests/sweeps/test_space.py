@@ -267,7 +267,7 @@ def test_refused(spec: Any, message: str) -> None:
 def test_an_interval_is_refused_with_the_dense_grid_to_write(
     name: str, ends: Any, dense: str
 ) -> None:
-    with pytest.raises(DseError, match="is given by between, and an axis is a list") as raised:
+    with pytest.raises(DseError, match="between is for intervals, and an axis is a list") as raised:
         axis({"between": ends}, name)
     assert str(raised.value).endswith(f"such as {name} = {dense}")
     written = tomllib.loads(f"axis = {dense}")["axis"]
