@@ -74,12 +74,10 @@ def _triple(spec: Any, row: Quantity, where: str, form: str) -> tuple[float, flo
 def _check_count(count: float, where: str) -> None:
     """Raise if an axis would have too many values, before any is made."""
     if count > _MAX_VALUES:
-        many = (
-            f"{count:,.0f}" if count < 1e15 else f"{count:.3g}" if count < 1e308 else "over 1e308"
-        )
+        many = f"{count:,.0f}" if count < 1e15 else f"{min(count, _FINITE):.3g}"
         raise DseError(
-            f"{where} would hold {many} values, more than the {_MAX_VALUES:,} that an axis may hold: "
-            "give a smaller count, a larger step, or a part of its range"
+            f"{where} would hold {many} values, and an axis may hold {_MAX_VALUES:,}: give a "
+            "smaller count, a larger step, or a part of its range"
         )
     check_memory(24 * count, f"{where} would hold {count:,.0f} values, which", "give it fewer")
 

@@ -255,27 +255,15 @@ def build_grid(
     compute_statistics: ComputeStatistics | None = None,
     invalid_values: Mapping[str, str] | None = None,
 ) -> Grid:
-    """Join a model with axes and values.
+    """Join a model with axes (outermost first) and values.
 
-    Parameters
-    ----------
-    axes : sequence of Axis
-        Outermost first.
-    values : mapping of str to float, Node or Leaf
-        Numbers, formulas in other quantities, or tables over some axes.
-    labels : mapping of str to str
-        Labels that only table equations and constraints read; also ``machine`` and ``workload``.
-    switches : mapping of str to str
-        Labels of switches that do not vary.
-    tables : mapping of str to mapping
-        For an axis of labels: the quantities it supplies, each with a number, a formula or None
-        (not supplied) per label.
-    outputs, constraints :
-        As ``outputs`` and ``where`` in :func:`symbolic.resolve.resolve`.
-    compute_statistics : callable, optional
-        :func:`sweeps.nest.statistics.compute_statistics`, if formulas may hold statistics.
-    invalid_values : mapping of str to str
-        Quantities without a valid value, and the error to raise if a formula needs one.
+    ``values`` are numbers, formulas in other quantities, or tables over some axes. Only table
+    equations and constraints read ``labels``, which may include ``machine`` and ``workload``;
+    ``switches`` are labels of switches that do not vary. ``tables`` holds for an axis of labels the
+    quantities it supplies, each with a number, a formula or None (not supplied) per label.
+    ``outputs`` and ``constraints`` are those of :func:`symbolic.resolve.resolve`.
+    ``compute_statistics`` is needed if formulas may hold statistics. ``invalid_values`` holds for
+    some quantities the error to raise if a formula needs one.
     """
     if len(axes) > _MOST_AXES:
         raise DseError(
@@ -465,6 +453,8 @@ def _complete(graph: Graph, leaves: Mapping[str, Leaf], order: tuple[str, ...]) 
             complete[name] = Leaf(axes=(), array=np.array(float(definition.node.args[0])))
         elif definition.kind == "table" and name not in complete:
             same_inputs = [d for d in graph.definitions.values() if d.needs == definition.needs]
-            tables = [d.equation for d in same_inputs if d.kind == "table" and d.equation is not None]
+            tables = [
+                d.equation for d in same_inputs if d.kind == "table" and d.equation is not None
+            ]
             complete.update(run_tables(graph, tables, complete, order))
     return complete

@@ -284,7 +284,9 @@ def make_answer(
 def preload_xarray() -> None:
     """Import xarray before the time limit of a search starts to matter."""
     if not _bare_answers.get():
-        assemble({}, {"none": ("none", np.zeros(0), {})}, {})  # with an array, so that Dask is loaded
+        assemble(
+            {}, {"none": ("none", np.zeros(0), {})}, {}
+        )  # with an array, so that Dask is loaded
 
 
 def arrays_of(answer: xr.Dataset) -> tuple[dict[str, Array], dict[str, Array]]:

@@ -107,7 +107,8 @@ def check_top(top: int, where: str = "") -> None:
         raise DseError(f"{where}top = {top!r}: expected a whole number of at least 1")
     if top > _MAX_TOP:
         raise DseError(
-            f"{where}top = {top}: expected at most {_MAX_TOP:,}; for more, export the run and sort it"
+            f"{where}top = {top}: expected at most {_MAX_TOP:,}; to get more, export the run and "
+            "sort it"
         )
 
 

@@ -26,8 +26,6 @@ from symbolic.ops import (
 from symbolic.quantities import indexed_quantity
 
 
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
     """Values of one quantity over some axes, in the order of the grid.
@@ -121,7 +119,6 @@ class Grid:
     #: Results that depend on the grid alone: checks passed, nests prepared.
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
-
     @property
     def points(self) -> int:
         """Return the number of configurations."""
@@ -135,7 +132,6 @@ class Grid:
         """Return names of axes in the order of the grid."""
         wanted = set(names)
         return tuple(axis for axis in self.axes if axis in wanted)
-
 
     @property
     def graph(self) -> Graph:
@@ -328,9 +324,6 @@ def _all(nodes: Iterable[Node]) -> Node:
     """Return the conjunction of conditions."""
     listed = list(nodes)
     return constant(both(*listed) if listed else True)
-
-
-
 
 
 class Tiling:

@@ -212,21 +212,17 @@ def add_statistics(
             builder.check_sees_conditions(name)
 
 
+@dataclass(frozen=True, slots=True)
 class _StatisticBuilder:
     """Builder of the leaves of one graph's statistics."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        leaves: Mapping[str, Leaf],
-        axes: Mapping[str, Axis],
-        switches: set[str],
-        compute_statistics: ComputeStatistics,
-    ) -> None:
-        self.graph, self.leaves, self.axes = graph, leaves, axes
-        self.switches, self.compute_statistics = switches, compute_statistics
-        self.statistic_groups: dict[Any, StatisticGroup] = {}
-        self.passes: dict[Any, StatisticPass] = {}
+    graph: Graph
+    leaves: Mapping[str, Leaf]
+    axes: Mapping[str, Axis]
+    switches: set[str]
+    compute_statistics: ComputeStatistics
+    statistic_groups: dict[Any, StatisticGroup] = field(default_factory=dict)
+    passes: dict[Any, StatisticPass] = field(default_factory=dict)
 
     def axes_of(self, *nodes: Node) -> set[str]:
         """Return the axes of the leaves below some nodes."""
@@ -319,8 +315,8 @@ class _StatisticBuilder:
                 )
             else:
                 raise UnknownNameError(
-                    f"{name}: {axis!r} is no axis of the study{nearest_hint(axis, axes)}; its axes are: "
-                    f"{', '.join(axes) or 'none'}"
+                    f"{name}: {axis!r} is no axis of the study{nearest_hint(axis, axes)}; its axes "
+                    f"are: {', '.join(axes) or 'none'}"
                 )
         if wrong := [axis for axis in axes if axis in result & self.switches]:
             raise DseError(
@@ -350,9 +346,9 @@ class _StatisticBuilder:
             lies = self.axes_of(node) & named
             if lies and statistics_of([node]):
                 raise DseError(
-                    f"{name} is an output and part of a condition, so it ignores {condition.text!r}, "
-                    f"which varies along {', '.join(sorted(lies))}: drop one of the conditions, or "
-                    "use another statistic"
+                    f"{name} is an output and part of a condition, so it ignores "
+                    f"{condition.text!r}, which varies along {', '.join(sorted(lies))}: drop one of "
+                    "the conditions, or use another statistic"
                 )
 
 

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from stochastic.loss.moments import OrderStatistics
 
 
-
-
-
 @dataclass(frozen=True, slots=True)
 class LaunchShape:
     """Sizes of a launch (``lanes`` are items side by side in a warp), and its dispatch."""

@@ -25,10 +25,7 @@ from sweeps.grid.build import fold_constants
 from symbolic.ops import Node, reference, walk
 from symbolic.primitives import PRIMITIVES
 
-# --- Where each step of a loop nest stands, and how it is written there
-
-
-#: A loop along the row of more steps than this is cut at its calls.
+#: Loops along the row with more steps are split at their calls.
 _MAX_LOOP_STEPS = sizes.NEST_STEPS
 
 
@@ -218,9 +215,9 @@ class StepPlacement:
         return dict(sorted(stages.items()))
 
 
-#: Longest piece of a row that is worked on at once; its buffers stay in the first-level cache.
+#: Longest piece of a row that is processed at once; its buffers fit the first-level cache.
 ROW_PIECE = sizes.NEST_ROW
-#: The row takes in trailing axes until it is this long; it stays this short rather than be cut.
+#: The row takes trailing axes until it is this long; a shorter one is preferred to a split axis.
 _LONG_ENOUGH, _ACCEPTABLE_ROW = sizes.NEST_LONG, sizes.NEST_SHORT
 
 
@@ -291,23 +288,13 @@ def emit(
     constants: Mapping[str, float] | None = None,
     reduce: bool = False,
 ) -> Nest:
-    """Write the loop nest that fills some outputs, or finds the smallest values of one.
+    """Write the loop nest that fills outputs, or finds the smallest values of one (``reduce``).
 
-    Parameters
-    ----------
-    outer, row : sequence of str
-        The axes of the outer loops, and those flattened into the row, in the order of the grid.
-    leaves : mapping of str to sequence of str
-        The axes on which each leaf depends.
-    outputs : sequence of (Node, str)
-        Nodes over the leaves, each with its kind: ``"float"``, ``"flag"`` or ``"bool"``. A
-        reduction takes one, the objective, infinite at points to ignore.
-    names : mapping of int to str
-        Names for nodes (by ``id``), to keep the text readable.
-    constants : mapping of str to float
-        Leaves without axes whose values are written into the text and folded.
-    reduce : bool
-        Find the smallest values and their places instead of storing.
+    ``outer`` and ``row`` are the axes of the outer loops and of the row; ``leaves`` holds the axes
+    of each leaf. Each of ``outputs`` is a node over the leaves and its kind (``"float"``,
+    ``"flag"`` or ``"bool"``); a reduction takes one, infinite at points to ignore. ``names`` of
+    nodes, by ``id``, keep the text readable. The values of ``constants``, which are leaves without
+    axes, are folded into the text.
     """
     roots, names = fold_constants([node for node, _ in outputs], constants or {}, names)
     outer, row, leaves = _safe_axis_names(outer, row, leaves)
@@ -370,7 +357,7 @@ def emit(
             value = emitter.operand(roots[0], written[0])
             final = rows.pop(written[0][1], [])
             loops(indent, rows)
-            # a later piece of the rows comes back to lower places, which win ties
+            # later pieces of the row return to lower places, which win ties
             add_lines(indent, "bar = next_up(limit) if place < places[last] else limit")
             add_lines(indent, "hits = 0", "for j in range(width):")
             add_lines(
@@ -418,12 +405,12 @@ def emit(
     )
 
 
-# --- From the text of a loop nest to machine code. The project's only exec stands here
+# --- Compiling the text of a loop nest: the project's only exec
 
 
 _compiled_nests: dict[str, compile_cache.CompiledFunction] = {}
 _lock = threading.Lock()
-#: What a nest calls: of numbers, of memory.
+#: Functions that nests call.
 _NUMBER_FUNCTIONS = (
     *("ceil", "exp", "floor", "log", "log10", "log2", "next_up"),
     *("maximum", "minimum", "pow", "sqrt", "where"),
@@ -462,10 +449,7 @@ def _compile(nest: Nest) -> compile_cache.CompiledFunction:
     else:
         namespace |= {
             name: compile_cache.LazyImport("sweeps.nest.intrinsics", name)
-            for name in _NUMBER_FUNCTIONS
-        }
-        namespace |= {
-            name: compile_cache.LazyImport("sweeps.nest.intrinsics", name) for name in _MEMORY
+            for name in (*_NUMBER_FUNCTIONS, *_MEMORY)
         }
     exec(compile(nest.source, f"<nest {nest.key}>", "exec"), namespace)
     body: compile_cache.CompiledFunction = compile_cache.compiled(

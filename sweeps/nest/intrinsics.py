@@ -140,14 +140,12 @@ def pow(_: Any, x: Any, y: Any) -> Any:  # noqa: A001 - its name in the text of 
     return _PAIR, generate
 
 
-# --- Memory in a loop nest: of an array the address of its first item, and room of its own
-
-# An item at an address is one instruction. For an item of an array Numba writes many, which count
-# places from the end as well, and of which nothing is left but the time that it took.
+# --- Memory by pointers: for items of arrays Numba emits code that handles negative indices, which
+# LLVM removes again, but takes long to
 
 
 _REALS = types.CPointer(types.float64)
-#: Bytes of a line of the cache.
+#: Bytes of a cache line.
 _LINE = 64
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from stochastic.compile_cache import compiled
 
-#: Strong points that others are held against first; points among which they are looked for; points
-#: that are held against the front so far together.
+#: Strong points with which others are compared first; points among which they are sought; points
+#: that are compared with the front together.
 _ARCHIVE, _SAMPLE, _BATCH_POINTS = sizes.REDUCE_ARCHIVE, sizes.REDUCE_SAMPLE, sizes.REDUCE_TOGETHER
 
 
@@ -121,7 +121,7 @@ def pareto_indices(values: NDArray[np.float64]) -> NDArray[np.int64]:
     if not finite.size:
         return finite.astype(np.int64)
     rest = np.arange(finite.size)
-    for sample in (_SAMPLE, finite.size):  # strong points of some first, which leave few
+    for sample in (_SAMPLE, finite.size):  # a sample's strong points already remove most
         if rest.size > max(4 * _ARCHIVE, sample if sample == _SAMPLE else 0):
             part = values[:, rest]
             places = _strong_points(part, -(-rest.size // sample))
@@ -137,7 +137,7 @@ def pareto_indices(values: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.sort(finite[rest[order]]).astype(np.int64)
 
 
-# --- Who is best in each draw, in machine code: rows are configurations, columns are draws
+# --- The best of each draw: rows are configurations, columns are draws
 
 
 @compiled(_nrt=False)

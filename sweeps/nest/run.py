@@ -20,13 +20,13 @@ from sweeps.runtime.progress import Listener, RunCounter
 from sweeps.runtime.resources import check_memory, run_in_threads
 from symbolic.ops import Node, references
 
-#: Most points of a tile that is stored; a grid of fewer is cut in about four.
+#: Most points of a tile; a grid with fewer is cut into about four.
 TILE = sizes.RUN_TILE
-#: Below this many points a group is evaluated in NumPy: no compilation, no threads.
+#: Below this many points a group is evaluated in NumPy, without compiling or threads.
 NUMPY_POINTS = sizes.RUN_SMALL
-#: Below this many points a group is one tile, worked on by one thread.
+#: Below this many points a group is one tile.
 SINGLE_TILE_POINTS = sizes.RUN_SINGLE
-#: From so many points on it is asked which tiles no rule leaves anything of.
+#: From so many points on, tiles without feasible points are skipped.
 RULE_CHECK_POINTS = sizes.RUN_MANY
 
 
@@ -141,7 +141,7 @@ def compute(
         sum(row["bytes"] for row in plan_rows(grid, expand=expand)),
         f"{', '.join(grid.outputs)} over {grid.points:.4g} points",
         "give run a store (store='OUT.zarr', dse run --store OUT.zarr), which keeps a few tiles in "
-        "memory; or ask optimum, pareto, count, histogram or quantiles, which keep nothing",
+        "memory; or use optimum, pareto, count, histogram or quantiles, which stream",
     )
     check_grid(grid)
     parts = output_groups(grid, expand=expand)

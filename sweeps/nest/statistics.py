@@ -54,8 +54,6 @@ from symbolic.ops import Node, references, walk
 from symbolic.primitives import elementary
 from symbolic.statistics import DRAW, Statistic
 
-# --- The range of a formula over the laws of its random inputs, by enclosures
-
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -93,7 +91,7 @@ def _range_function(folding: StatisticGroup) -> Callable[[Indices, bool], tuple[
         numbers, starts = tiling.locate(flat)
         for number in np.unique(numbers).tolist():
             here = numbers == number
-            with lock:  # threads that want the same tile compute it once
+            with lock:  # threads that need the same tile compute it once
                 least, most = enclose_tile(number, whole)
             places = flat[here] - starts[here]
             low[here], high[here] = least[places], most[places]
@@ -127,11 +125,8 @@ def range_of(
     return np.asarray(result.lo), np.asarray(result.hi)
 
 
-# --- What tells the error of means of rows of draws, in machine code
-
-
-#: How much heavier a tail may be than its replicates show, and how heavy at most: the index of a
-#: Pareto tail, that of the mean excess.
+#: Factor on the tail index that the replicates show, and the largest index: that of a Pareto tail,
+#: by which the mean excess grows.
 _TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
 
 
@@ -171,7 +166,7 @@ def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
             continue
         for j in range(draws):
             work[0, j], work[1, j], work[2, j] = 0.0, np.inf, -np.inf
-        for j in range(draws):  # of as many buckets as values one is empty, or all gaps are alike
+        for j in range(draws):  # with a bucket per value, one is empty or all gaps are equal
             place = min(int((row[j] - low) / width * draws), draws - 1)
             work[0, place] += 1.0
             work[1, place] = min(work[1, place], row[j])
@@ -203,9 +198,6 @@ def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
         out[i, 1], out[i, 2], out[i, 3] = gap, far, square
 
 
-# --- Rows of values in ascending order, and their quantiles
-
-
 class SortedRows:
     """Rows in ascending order, for their quantiles."""
 
@@ -233,15 +225,15 @@ class SortedRows:
         return np.where(self.has_nan, np.nan, result)
 
 
-#: Return the least and largest value of the formula over the laws of its inputs, of shape (rows,
-#: values within a draw), of some rows; of the laws as they are drawn, or of the whole of them.
+#: Returns the least and largest value of the formula, of shape (rows, values within a draw), at some
+#: rows; over the drawn range of its inputs' laws, or over the whole laws.
 RangeFunction = Callable[[Indices, bool], tuple[Floats, Floats]]
-#: Turn that range, at some rows, into the range of what is averaged.
+#: Maps that range, at some rows, to the range of the averaged values.
 Change = Callable[[Floats, Floats, Indices], tuple[Floats, Floats]]
 
-#: The chance that an interval misses, on one side, a value that seems certain.
+#: One-sided error probability for quantiles that seem to be one value.
 _CERTAIN_TAIL = 5e-5
-#: Values that differ by a smaller share than this are one value.
+#: Values that differ less, relatively, are equal.
 _EQUAL_TOLERANCE = 1e-13
 
 
@@ -297,10 +289,7 @@ def _max_distance(low: Floats, value: Floats, high: Floats) -> Floats:
     )
 
 
-# --- Moments and extremes of rows of values, in machine code: each row gives one number
-
-
-#: What :func:`moments` gives: the mean, the standard deviation.
+#: Kinds of :func:`moments`.
 MEAN, STD = 0, 1
 
 
@@ -331,7 +320,7 @@ def _mean(row, weights):
         return _total(row) / row.size
     result = 0.0
     for j in range(row.size):
-        if weights[j] > 0:  # what never is may be infinite
+        if weights[j] > 0:  # infinite values may have weight 0
             result += weights[j] * row[j]
     return result
 
@@ -379,7 +368,7 @@ def fill_extremes(values, sign, skip, out) -> None:
 
 
 _NO_WEIGHTS = np.empty(0)
-#: Rows of at most so many values may be proven of, term by term (:mod:`sweeps.bounds.statistics_as_formulas`).
+#: Longest rows that a proof expands term by term (:mod:`sweeps.bounds.statistics_as_formulas`).
 SHORT_ROW = sizes.SUM_SHORT
 
 
@@ -486,7 +475,7 @@ class RowValues:
     def tail(self, sign: float, out: Floats) -> None:
         """Fill ``out`` with the mean beyond the quantile: above for ``sign`` 1, below for -1."""
         values = self.values if sign > 0 else -self.values
-        with np.errstate(all="ignore"):  # infinite values may make NaN, as their sums do
+        with np.errstate(all="ignore"):
             if self.weights is None:
                 self._fill_unweighted_tail(values, out)
             else:
@@ -524,7 +513,6 @@ class RowValues:
         finite = np.isfinite(out)
         out[finite] += more[finite] / (1 - float(self.level))
 
-    # --- errors
     def mean_error(self, values: Floats, change: Change) -> Floats:
         """Return the error of the mean of values derived from the rows; ``change`` maps ranges."""
         rows = self.sample.means_per_draw(values)
@@ -705,7 +693,7 @@ def _extreme_of(high: bool, skip: bool) -> RowStatistic:
     )
 
 
-#: What stands in rows of values, by the name of the statistic.
+#: Functions of each statistic, by its name.
 ROW_STATISTICS: dict[str, RowStatistic] = {
     "mean": _moment_of(
         MEAN, lambda rows: rows.mean_error(rows.values, lambda low, high, _: (low, high))

@@ -21,10 +21,9 @@ from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.search_loop import iterate_batches
 from symbolic.ops import Node
 
-#: Below this many points no nest is compiled; points of a tile: what they take stays in the cache
-#: of the processor.
+#: Below this many points no nest is compiled; points of a tile, whose values fit the cache.
 NUMPY_POINTS, TILE_POINTS = sizes.PASS_SMALL, sizes.PASS_PIECE
-#: Fewest tiles for which enclosures are worth their time; most tiles enclosed together.
+#: Fewest tiles for which enclosures pay off; most tiles enclosed together.
 _MIN_TILES, _BATCH = sizes.PASS_WORTH, sizes.PASS_BATCH
 #: Pieces of a batch for each thread.
 _SHARES = sizes.PASS_SHARES
@@ -39,7 +38,7 @@ class SkippedTiles:
 
     tiles: int = 0
     points: int = 0
-    #: Points that an interrupt left.
+
     points_left: int = 0
 
     def add_points_left(self, points: int) -> None:
@@ -132,7 +131,7 @@ def aggregate_points(
     kinds = [*["float"] * count, "bool"][: len(nodes)]
     ready = prepare(grid, key, dims, list(zip(nodes, kinds, strict=True)))
     compile_nest(ready.nest)
-    tiling = ready.tiling(TILE_POINTS if count else 2 * TILE_POINTS)  # a truth takes little
+    tiling = ready.tiling(TILE_POINTS if count else 2 * TILE_POINTS)  # booleans are small
 
     points_cut: list[int] = []
 
@@ -159,14 +158,13 @@ def _map_shares(work: Callable[[TileNumbers], Result], shares: list[TileNumbers]
     return run_in_threads(lambda place: work(shares[place]), len(shares))
 
 
-# --- The values of formulas along some axes, a row for each point of the others; none is kept
-
+# --- Rows of values along some axes, for each point of the others
 
 Floats = NDArray[np.float64]
 
-#: Below this many values no nest is compiled; values that are looked at together.
+#: Below this many values no nest is compiled; values per visit.
 ROWS_SMALL, ROWS_BLOCK = sizes.ROWS_SMALL, sizes.ROWS_BLOCK
-#: Along axes with fewer values than these the points make up the rows.
+#: If rows have fewer values, the loops run over points innermost.
 _SHORT_ROW = sizes.ROWS_SHORT
 
 

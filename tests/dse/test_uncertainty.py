@@ -321,7 +321,7 @@ def test_bad_correlations_are_refused(entries, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("mean(quantile(cs_throughput, 0.9))", "goes over draw already"),
+        ("mean(quantile(cs_throughput, 0.9))", "is already over draw"),
         ("mean(cs_throughput, workload)", "is no axis"),
         ("chance(cs_throughput)", "a condition is expected"),
         ("quantile(cs_throughput)", "a formula and a level"),
