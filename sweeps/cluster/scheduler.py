@@ -26,16 +26,15 @@ from sweeps.store.backend import is_url
 from sweeps.store.fill import RETRIES, TileWriter
 from symbolic.errors import DseError
 
-#: Tasks that a thread of a worker has before it, its own included, and those for workers that come.
+#: Tasks submitted per worker thread, its running one included, and at least, for later workers.
 _TASKS_PER_THREAD, _MIN_TASKS = 2, 2
-#: Parts of a question for each thread of a worker, so that all end about together.
+#: Parts of a query per worker thread, so that all end at about the same time.
 _SHARES = sizes.CLUSTER_SHARES
 _CONNECT_TIMEOUT = 10
 _ENDED_STATES = ("closed", "failed")
-#: Seconds between two looks at how many workers there are, and whether all processes are there.
+#: Seconds between checks of the number of workers.
 _POLL_SECONDS = 1.0
-#: What the processes of this machine do besides computing, which takes a tenth of its time: samples
-#: of what they are at, and looks at how they are, many times a second. Nobody asks for these here.
+#: Turns off profiling and monitoring in local workers, which would take a tenth of their time.
 _QUIET_CONFIG = {
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.monitor-interval": "1s",
@@ -73,9 +72,6 @@ def _check_versions(wanted: Mapping[str, str]) -> None:
         )
 
 
-# --- The cluster a run is given: one that is there, or one of this machine made for it
-
-
 @contextmanager
 def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Workers | None]:
     """Yield the workers of a Client or scheduler address, or start processes; else None.
@@ -87,13 +83,13 @@ def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Wor
         return
     if client is not None and workers is not None:
         raise DseError(
-            "client is a cluster that is there, and workers a number of processes to start: give "
-            "one of them"
+            "client is a running cluster, and workers a number of processes to start: give one of "
+            "them"
         )
     count: Any = workers
     whole = isinstance(count, Integral) and not isinstance(count, bool)
     if count is not None and not (whole and count >= 1):
-        raise DseError(f"workers = {workers!r}: expected how many processes, at least 1")
+        raise DseError(f"workers = {workers!r}: expected a number of processes, at least 1")
     try:
         import dask
         from distributed import Client, LocalCluster
@@ -109,7 +105,7 @@ def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Wor
                 processes=True,
                 dashboard_address=":0",
                 silence_logs=logging.CRITICAL,
-                config=_QUIET_CONFIG,  # of processes that take the place of lost ones, too
+                config=_QUIET_CONFIG,  # also for restarted processes
             )
         with (
             cluster,
@@ -123,7 +119,7 @@ def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Wor
         level = log.level
         try:
             with _connect(client) as made:
-                log.setLevel(logging.CRITICAL)  # what it would tell is told as an error
+                log.setLevel(logging.CRITICAL)  # we raise these as errors
                 yield Workers(made)
         finally:
             log.setLevel(level)
@@ -131,8 +127,8 @@ def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Wor
         yield Workers(client)
     else:
         raise DseError(
-            f"client = {client!r}: expected a distributed.Client that waits (not an asynchronous "
-            "one), or the address of a scheduler"
+            f"client = {client!r}: expected a synchronous distributed.Client, or the address of a "
+            "scheduler"
         )
 
 
@@ -145,17 +141,17 @@ def _connect(address: str) -> Any:
             try:
                 super().start(**options)
             except BaseException:
-                with suppress(Exception):  # else its end is waited for in vain, long after
+                with suppress(Exception):  # else Dask waits for it at exit
                     self.close(timeout=1)
                 raise
 
     try:
         return ClosingClient(address, timeout=_CONNECT_TIMEOUT, set_as_default=False)
-    except Exception as error:  # of an address, a connection, or what something else answers
+    except Exception as error:
         reason = error if isinstance(error, (OSError, ValueError)) else reason_of(error)
         raise DseError(
-            f"no scheduler answers at {address!r} ({reason}): start one with dask scheduler, or give "
-            "the address that it tells"
+            f"no scheduler answers at {address!r} ({reason}): start one with dask scheduler, or "
+            "give the address that it prints"
         ) from error
 
 
@@ -198,9 +194,6 @@ def _ignore_interrupts(client: Any) -> None:
                 raise
         else:
             return
-
-
-# --- Tiles of a store: what computes them travels to the workers once
 
 
 class Workers:
@@ -247,13 +240,10 @@ def _shared_location(place: str) -> str:
         return str(Path(place).absolute())
     if place.startswith("memory:"):
         raise DseError(
-            f"{place} is in the memory of this process, which no worker sees: choose a folder that "
-            "all share, or an object store (s3://)"
+            f"{place} is in the memory of this process, which workers cannot access: choose a "
+            "shared folder, or an object store (s3://)"
         )
     return place
-
-
-# --- A question shared out: each worker is asked of parts, and answers come in order
 
 
 def split_longest_axis(

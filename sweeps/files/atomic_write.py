@@ -20,7 +20,7 @@ from sweeps.store.backend import PART_SUFFIX, unwritable_error
 from sweeps.store.lock import file_lock
 from symbolic.errors import DseError
 
-#: The system refuses to write, whatever is written.
+#: Errors of the disk, whatever is written.
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 
 
@@ -36,15 +36,15 @@ def atomic_path(path: Path, *, replace: bool = False) -> Iterator[Path]:
     except OSError as error:
         raise unwritable_error(path.parent, error) from error
     if mode is not None and not stat.S_ISREG(mode):
-        yield path  # /dev/stdout, or a pipe: nothing can take its place
+        yield path  # /dev/stdout or a pipe cannot be replaced
         return
     with _temporary_folder(place) as room:
         temporary = room / path.name
         try:
             yield temporary
-            if not temporary.is_dir():  # the many files of a folder are left to the system
+            if not temporary.is_dir():  # we do not sync the many files of a folder
                 with temporary.open("rb+") as file:
-                    os.fsync(file.fileno())  # a disk may tell only now that it is full
+                    os.fsync(file.fileno())  # a full disk may only now be reported
                 if mode is not None:
                     temporary.chmod(stat.S_IMODE(mode))
             _rename_into_place(temporary, place, replace=replace)
@@ -53,7 +53,7 @@ def atomic_path(path: Path, *, replace: bool = False) -> Iterator[Path]:
         except OSError as error:
             if error.errno not in _DISK_ERRORS:
                 raise
-            before = "what is there stays as it was" if place.exists() else "nothing is left there"
+            before = "the earlier file is unchanged" if place.exists() else "nothing was written"
             raise DseError(
                 f"{path} cannot be written: {error.strerror}; {before}: free some space, or choose "
                 "another place"
@@ -127,7 +127,7 @@ def _rename_into_place(temporary: Path, path: Path, *, replace: bool) -> None:
             os.link(temporary, path)
         except FileExistsError:
             raise
-        except OSError:  # some file systems know no links
+        except OSError:  # some file systems have no links
             pass
         else:
             return

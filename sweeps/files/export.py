@@ -34,21 +34,17 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- NetCDF files, written and read through h5netcdf
+# --- NetCDF files, by h5netcdf
 
-# The netCDF4 library is not used: it stores a fill value with every variable of text, and HDF5
-# (1.10 to 2.0 at least) may end the process when two files with such values are open and one is
-# closed. h5netcdf stores none, and reads the files of either.
-#
-# HDF5 may also end the process where a write fails, as on a full disk. So it writes to a file whose
-# writes never fail (:class:`UnfailingFile`).
+# We do not use the netCDF4 library, because it stores a fill value with every text variable: if two
+# such files are open and one is closed, HDF5 (1.10 to 2.0 at least) may kill the process. HDF5 may
+# also kill it if a write fails, as on a full disk, so it writes to an :class:`UnfailingFile`.
 
-
-#: After a failure, what is written in pieces of at most so many bytes can be read again.
+#: Largest writes after a failure, in bytes, that can be read again.
 _MAX_CACHED_WRITE = 1 << 20
 _EXTERNAL_HINT = (
-    "lies in another file, and a Dataset opens no other file: copy the values into the file "
-    "(h5repack, or xarray.open_dataset and to_netcdf)"
+    "is stored in another file, which is not opened: copy the values into this file (h5repack, or "
+    "xarray.open_dataset and to_netcdf)"
 )
 
 
@@ -69,7 +65,7 @@ def write_netcdf(ds: xr.Dataset, path: Path) -> None:
     _check_netcdf_libraries()
     ds = ds.copy()
     owners: list[Any] = [ds, *ds.variables.values()]
-    for owner in owners:  # text as Python has it, not as NumPy
+    for owner in owners:  # h5netcdf expects str, not its subclass of NumPy
         owner.attrs = {k: str(v) if isinstance(v, str) else v for k, v in owner.attrs.items()}
     with UnfailingFile(path) as file:
         ds.to_netcdf(file, engine="h5netcdf", format="NETCDF4")
@@ -109,7 +105,7 @@ class UnfailingFile(io.FileIO):
     because HDF5 reads its own tables again, and dropped otherwise.
     """
 
-    read: Any = io.RawIOBase.read  # which calls :meth:`readinto`
+    read: Any = io.RawIOBase.read  # calls :meth:`readinto`
     readall: Any = io.RawIOBase.readall
 
     def __init__(self, path: Path) -> None:
@@ -165,19 +161,18 @@ class UnfailingFile(io.FileIO):
         self._try(super().close)
 
 
-# --- Which names and texts each file format can hold; what none can hold is refused in words
+# --- Names and texts that each file format can hold
 
-# Names of outputs may hold a slash, as formulas do, which zarr and netCDF read as a folder. There
-# they are written under another name, with the right one as an attribute.
-
+# zarr and netCDF read a slash in a name, as formulas have, as a folder. So slashes are replaced and
+# the original name is stored as an attribute.
 
 #: Formats in which a name may be a path.
 _PATH_FORMATS = (".zarr", ".nc")
 _NAME = "simt_dse_name"
 _SLASHES = str.maketrans({"/": "\N{DIVISION SLASH}", "\\": "\N{SET MINUS}"})
-#: Bytes of a name that is a folder in zarr.
+#: Longest name in bytes that can be a folder in zarr.
 _MAX_NAME_BYTES = 200
-#: What xarray does not read back as an attribute, as it changes how values are read.
+#: Attributes that xarray interprets instead of reading them back.
 _RESERVED = {"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "dtype"}
 _RESERVED |= {"coordinates", "calendar", _NAME}
 
@@ -215,9 +210,9 @@ def _problems(ds: xr.Dataset, suffix: str) -> Iterator[tuple[str, str]]:
                 yield what, "would change how values are read"
     for name, variable in ds.variables.items():
         if variable.dtype.kind in "OUT":
-            for one in variable.values.reshape(-1).tolist():
-                if problem := _text_problem(str(one)):
-                    yield f"the label {_quote(one)} of {_quote(name)}", problem
+            for label in variable.values.reshape(-1).tolist():
+                if problem := _text_problem(str(label)):
+                    yield f"the label {_quote(label)} of {_quote(name)}", problem
         elif variable.dtype.kind not in "iufb":
             yield f"the variable {_quote(name)}", f"is of the type {variable.dtype}"
 
@@ -235,7 +230,7 @@ def _text_problem(text: str) -> str:
 
 def _name_problem(name: Any) -> str:
     if not isinstance(name, str):
-        return "is no text"
+        return "is not text"
     if not name.strip():
         return "is empty"
     if any(sign < " " or sign == "\x7f" for sign in name):
@@ -267,7 +262,7 @@ def _attribute_problem(value: Any, suffix: str) -> str:
         return next(filter(None, (_attribute_problem(one, suffix) for one in value)), "")
     if isinstance(value, np.ndarray):
         numbers = value.dtype.kind in "iuf" and value.ndim == 1 and value.size
-        return "" if numbers else "is no row of numbers: expected one, or a list of texts"
+        return "" if numbers else "is not a 1-d array of numbers: expected one, or a list of texts"
     is_bool = isinstance(value, (bool, np.bool_))
     if is_bool and suffix != ".nc":
         return ""
@@ -327,11 +322,10 @@ def _decode_names(ds: xr.Dataset) -> xr.Dataset:
     return ds.rename_vars(names)
 
 
-# --- Copies in zarr, written so that they can be interrupted: what was begun has ended when removed
+# --- Copies in zarr that can be interrupted
 
-# zarr writes from threads of its own, which an interrupt of the main thread does not stop. They
-# would write on while the half-written store is removed, and leave pieces of it behind.
-
+# An interrupt of the main thread does not stop zarr's own threads. They would write on while the
+# partial store is being removed, and leave pieces of it behind.
 
 _WRITE_TIMEOUT = 10.0
 
@@ -341,18 +335,18 @@ def _stoppable_store(path: Path) -> Iterator[Any]:
     """Yield a zarr store in a folder; if the block fails nothing more is written."""
     from zarr.storage import LocalStore
 
-    # an event, which cannot be pickled: dask would write by a copy of the store that never stops
+    # an Event cannot be pickled, so that Dask cannot write by a copy of the store that never stops
     stopped, under_way = threading.Event(), 0
 
     class Stoppable(LocalStore):
         async def set(self, key: str, value: Any, write: Any = LocalStore.set) -> None:
-            # on zarr's single event loop; a write is counted before it looks at `stopped`, so that
-            # none can begin once the count was seen to be 0
+            # runs on zarr's single event loop; a write is counted before it checks `stopped`, so
+            # that none can begin after the count was 0
             nonlocal under_way
             under_way += 1
             try:
                 if stopped.is_set():
-                    raise RuntimeError("nothing more is written")
+                    raise RuntimeError("writing was stopped")
                 await write(self, key, value)
             finally:
                 under_way -= 1
@@ -372,28 +366,22 @@ def _stoppable_store(path: Path) -> Iterator[Any]:
 
 def write_zarr(ds: xr.Dataset, path: Path) -> None:
     """Write a Dataset as a zarr (v3) store with exactly this name."""
-    # labels as text of any length, which zarr stores in its standard way
+    # labels as variable-length text, a standard type of zarr
     texts = {n: ds[n].astype(object) for n, v in ds.variables.items() if v.dtype.kind == "U"}
     with _stoppable_store(path) as store, ignore_format_warnings():
         ds.assign(texts).to_zarr(store, mode="w-", zarr_format=3, consolidated=True)
         check_json_length((path / "zarr.json").read_bytes(), "the store")
 
 
-#: What a system says that fails, whatever it was asked to read.
+#: Errors of the system rather than of a file.
 _SYSTEM_ERRORS = {errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT}
 _SYSTEM_ERRORS |= {errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 
 
 def export(ds: xr.Dataset, path: str | Path) -> Path:
-    """Write a Dataset in one of :data:`FORMATS`, by the ending of the name.
+    """Write a Dataset in one of :data:`FORMATS`, by the suffix of the name.
 
-    The file appears under its name only when it is whole. :func:`open_dataset` gives back the same
-    values, units, flags and attributes.
-
-    Raises
-    ------
-    DseError
-        An ending that is not known, a name that exists, a folder that cannot be written.
+    :func:`open_dataset` returns the same values, units, flags and attributes.
     """
     path = Path(path)
     format_ = FORMATS.get(path.suffix)
@@ -416,7 +404,7 @@ def _order_outputs(ds: xr.Dataset) -> xr.Dataset:
     listed = listed if isinstance(listed, list) else []
     first = [name for name in listed if isinstance(name, str) and name in ds.data_vars]
     ordered = ds[[*first, *(name for name in ds.data_vars if name not in first)]]
-    # those of axes along which nothing varies too
+    # keep coordinates of axes along which nothing varies
     return ordered.assign_coords({n: c for n, c in ds.coords.items() if n not in ordered.coords})
 
 
@@ -449,15 +437,9 @@ FORMATS: dict[str, FileFormat] = {
 
 
 def open_dataset(path: str | Path) -> xr.Dataset:
-    """Open a file or store that this library wrote; zarr (a URL too) and netCDF lazily.
-
-    Raises
-    ------
-    DseError
-        Nothing is there, or not of a kind this library writes.
-    """
+    """Open a file or store that :func:`export` or a run wrote; zarr and netCDF lazily."""
     if not isinstance(path, (str, os.PathLike)):
-        raise DseError(f"{path!r} is no path: expected that of a store or file of a run")
+        raise DseError(f"{path!r} is not a path: expected one of a store or file of a run")
     url, suffix = is_url(path), Path(path).suffix
     known = [".zarr"] if url else list(FORMATS)
     if (suffix in known or not url) and not (backend_of(path) if url else Path(path)).exists():

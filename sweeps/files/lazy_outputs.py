@@ -63,11 +63,11 @@ def _lazy_arrays(
             high = tuple(each[k + 1] for each, k in zip(ends, place, strict=True))
             blocks[block, *place] = (BoxProgram.compute, program, low, high)
         for number, name in enumerate(part.outputs):
-            own = f"{name}-{key}"
-            taken = {(own, *at): (operator.getitem, (block, *at), number) for at in places}
-            graph = HighLevelGraph({block: blocks, own: taken}, {block: set(), own: {block}})
+            layer = f"{name}-{key}"
+            items = {(layer, *at): (operator.getitem, (block, *at), number) for at in places}
+            graph = HighLevelGraph({block: blocks, layer: items}, {block: set(), layer: {block}})
             meta = np.empty((0,) * len(part.shape), dtype=layout.dtype(name))
-            result[name] = part.dims, da.Array(graph, own, cuts, dtype=meta.dtype, meta=meta)
+            result[name] = part.dims, da.Array(graph, layer, cuts, dtype=meta.dtype, meta=meta)
     return result
 
 

@@ -31,12 +31,12 @@ _ROWS = sizes.EXPORT_ROWS
 _MARK = "# simt-dse "
 _KEY = b"simt_dse"
 _TEXT = "text"
-#: Bytes of the leading comment that are read; bytes of one value, text aside.
+#: Most bytes of the leading comment; of one value other than text.
 _MAX_HEADER_BYTES, _MAX_VALUE_BYTES = MAX_LENGTH + 1, 16
-#: What a spreadsheet takes for a formula at the beginning of a cell. An apostrophe is put before
-#: it, and before what then looks like that, and taken away again in reading.
+#: Beginnings of a cell that a spreadsheet takes for a formula, with any apostrophes before them.
+#: Writing adds an apostrophe; reading removes one.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-#: The same within the text of the comment, which a spreadsheet parts at these signs.
+#: The same within the comment, which a spreadsheet splits at these signs.
 _IN_COMMENT = re.compile(r'(?<=[,;|\t"])(\s*)([=+\-@])')
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
@@ -54,7 +54,8 @@ def _text_of(cell: str) -> str:
 def _escape_header(header: str) -> str:
     """Escape what a spreadsheet might take for a formula in the JSON of the comment."""
     return _JSON_TEXT.sub(
-        lambda text: _IN_COMMENT.sub(lambda one: f"{one[1]}\\u{ord(one[2]):04x}", text[0]), header
+        lambda text: _IN_COMMENT.sub(lambda match: f"{match[1]}\\u{ord(match[2]):04x}", text[0]),
+        header,
     )
 
 
@@ -103,7 +104,7 @@ def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
     dims_of = {name: [str(dim) for dim in ds[name].dims] for name in names}
     lazy = [name for name in names if not isinstance(ds[name].variable._data, np.ndarray)]
     size = sum(ds[name].nbytes for name in lazy)
-    check_memory(size, "the variables", "export to .zarr or .nc, which takes them piece by piece")
+    check_memory(size, "the variables", "export to .zarr or .nc, which are written in pieces")
     arrays = {name: np.asarray(ds[name].values) for name in names}
     total = math.prod(shape)
     for low in range(0, total, _ROWS):
@@ -165,7 +166,7 @@ def _kind(text: Any) -> np.dtype[Any]:
     """Return the type of values named in a header; raise if it is none that we write."""
     result: np.dtype[Any] = np.dtype(text)
     if result.kind not in "biufcMm" or result.itemsize > _MAX_VALUE_BYTES:
-        raise ValueError(f"its values are of the type {str(text)[:40]!r}, which no table holds")
+        raise ValueError(f"the type {str(text)[:40]!r} cannot be in a table")
     return result
 
 
@@ -209,8 +210,10 @@ def read_csv(path: Path) -> xr.Dataset:
     with path.open(encoding="utf-8", newline="") as file:  # labels may hold "\r"
         first = file.readline(_MAX_HEADER_BYTES)
         if not first.startswith(_MARK):
-            raise DseError(f"{path} was not written by this library: its first line says nothing")
-        # as text: the numbers are read exactly below, each as its own type
+            raise DseError(
+                f"{path} was not written by this library: its first line has no metadata"
+            )
+        # as text: values are converted below, each to its own type
         how: dict[str, Any] = {"dtype": str, "keep_default_na": False, "skip_blank_lines": False}
         header = first.removeprefix(_MARK)
         frame = pd.read_csv(file, **how) if json.loads(header)["variables"] else pd.DataFrame()
@@ -222,5 +225,5 @@ def read_parquet(path: Path) -> xr.Dataset:
     table = parquet_library().read_table(path)
     header = (table.schema.metadata or {}).get(_KEY)
     if header is None:
-        raise DseError(f"{path} was not written by this library: its metadata says nothing")
+        raise DseError(f"{path} was not written by this library: it lacks our metadata")
     return _from_frame(table.to_pandas(), header.decode())

@@ -74,7 +74,7 @@ def _triple(spec: Any, row: Quantity, where: str, form: str) -> tuple[float, flo
 def _check_count(count: float, where: str) -> None:
     """Raise if an axis would have too many values, before any is made."""
     if count > _MAX_VALUES:
-        many = f"{count:,.0f}" if count < 1e15 else f"{min(count, _FINITE):.3g}"
+        many = f"{count:,.0f}" if count < 1e15 else "over 1e15"
         raise DseError(
             f"{where} would hold {many} values, and an axis may hold {_MAX_VALUES:,}: give a "
             "smaller count, a larger step, or a part of its range"

@@ -339,7 +339,7 @@ class _StatisticBuilder:
             )
 
     def check_sees_conditions(self, name: StatisticName) -> None:
-        """Raise if an output that is part of a condition would ignore another condition."""
+        """Raise if an output, as part of a condition, ignores another condition."""
         named = self._named_axes(name)
         for condition in self.graph.conditions:
             node = self.graph.flat_condition(condition)
@@ -347,8 +347,8 @@ class _StatisticBuilder:
             if lies and statistics_of([node]):
                 raise DseError(
                     f"{name} is an output and part of a condition, so it ignores "
-                    f"{condition.text!r}, which varies along {', '.join(sorted(lies))}: drop one of "
-                    "the conditions, or use another statistic"
+                    f"{condition.text!r}, which varies along {', '.join(sorted(lies))}: drop one "
+                    "condition, or use another statistic"
                 )
 
 

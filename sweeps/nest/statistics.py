@@ -54,7 +54,6 @@ from symbolic.ops import Node, references, walk
 from symbolic.primitives import elementary
 from symbolic.statistics import DRAW, Statistic
 
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
@@ -225,8 +224,8 @@ class SortedRows:
         return np.where(self.has_nan, np.nan, result)
 
 
-#: Returns the least and largest value of the formula, of shape (rows, values within a draw), at some
-#: rows; over the drawn range of its inputs' laws, or over the whole laws.
+#: Returns the least and largest value of the formula at some rows, of shape (rows, values within a
+#: draw), over the drawn range of its inputs' laws or the whole laws.
 RangeFunction = Callable[[Indices, bool], tuple[Floats, Floats]]
 #: Maps that range, at some rows, to the range of the averaged values.
 Change = Callable[[Floats, Floats, Indices], tuple[Floats, Floats]]

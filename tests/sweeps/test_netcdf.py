@@ -137,7 +137,7 @@ def test_a_file_that_leads_to_another_is_refused(way: str, tmp_path: Path) -> No
         else:
             group = file.create_group("a/b") if "group" in way else file
             group["data"] = h5py.ExternalLink(tmp_path / "secret.nc", "time")
-    with pytest.raises(DseError, match=r"data' in .* lies in another file"):
+    with pytest.raises(DseError, match=r"data' in .* is stored in another file"):
         open_dataset(tmp_path / "a.nc")
 
 
