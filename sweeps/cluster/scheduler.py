@@ -56,9 +56,7 @@ def versions() -> dict[str, str]:
 
 def version_differences(local: Mapping[str, str], wanted: Mapping[str, str]) -> str:
     """Return text that lists which local versions differ from those wanted."""
-    return ", ".join(
-        f"{name} {v}, not {wanted[name]}" for name, v in local.items() if v != wanted[name]
-    )
+    return ", ".join(f"{k} {v}, not {wanted[k]}" for k, v in local.items() if v != wanted[k])
 
 
 def _check_versions(wanted: Mapping[str, str]) -> None:
@@ -267,10 +265,9 @@ def map_parts(
 ) -> Iterator[Answer]:
     """Yield the answer for each part of a source, in order; the source is sent once."""
     client = workers.client
-    there = client.scatter(source, hash=False)
-    futures = [
-        client.submit(_answer_part, query, there, part, versions(), pure=False) for part in parts
-    ]
+
+    task = _answer_part, query, client.scatter(source, hash=False)
+    futures = [client.submit(*task, part, versions(), pure=False) for part in parts]
     try:
         for future in futures:
             yield future.result()

@@ -12,7 +12,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -74,10 +74,8 @@ def write_netcdf(ds: xr.Dataset, path: Path) -> None:
         return
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS):
         raise error
-    free = shutil.disk_usage(path.parent).free
-    raise DseError(
-        f"{path.name} cannot be written: {error.strerror} ({free:,} bytes are free there)"
-    ) from error
+    free = f"{shutil.disk_usage(path.parent).free:,} bytes are free there"
+    raise DseError(f"{path.name} cannot be written: {error.strerror} ({free})") from error
 
 
 def read_netcdf(path: Path) -> xr.Dataset:
@@ -195,10 +193,8 @@ def _problems(ds: xr.Dataset, suffix: str) -> Iterator[tuple[str, str]]:
             problem = _folder_problem(str(name) if name in ds.dims else _stored_name(name))
         if problem:
             yield f"the name {_quote(name)}", problem
-    for owner, attributes in [
-        ("the Dataset", ds.attrs),
-        *((_quote(n), v.attrs) for n, v in ds.variables.items()),
-    ]:
+    owners = [("the Dataset", ds.attrs), *((_quote(n), v.attrs) for n, v in ds.variables.items())]
+    for owner, attributes in owners:
         for key, value in attributes.items():
             what = f"the attribute {_quote(key)} of {owner}"
             problem = _name_problem(key) or _attribute_problem(value, suffix)
@@ -378,6 +374,11 @@ _SYSTEM_ERRORS = {errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPER
 _SYSTEM_ERRORS |= {errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 
 
+def _unknown_format(path: str | Path, known: Iterable[str]) -> DseError:
+    ending = f"{str(path)!r} ends in {Path(path).suffix!r}"
+    return DseError(f"{ending}: expected one of {', '.join(known)}")
+
+
 def export(ds: xr.Dataset, path: str | Path) -> Path:
     """Write a Dataset in one of :data:`FORMATS`, by the suffix of the name.
 
@@ -386,9 +387,7 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
     path = Path(path)
     format_ = FORMATS.get(path.suffix)
     if format_ is None:
-        raise DseError(
-            f"{str(path)!r} ends in {path.suffix!r}: expected one of {', '.join(FORMATS)}"
-        )
+        raise _unknown_format(path, FORMATS)
     check_names(ds, path)
     with atomic_path(path) as temporary:
         format_.write(_encode_names(ds) if path.suffix in _PATH_FORMATS else ds, temporary)
@@ -449,7 +448,7 @@ def open_dataset(path: str | Path) -> xr.Dataset:
     if not url:
         check_file(Path(path), "file", None)
     if suffix not in known:
-        raise DseError(f"{str(path)!r} ends in {suffix!r}: expected one of {', '.join(known)}")
+        raise _unknown_format(path, known)
     kind, _, reader = FORMATS[suffix]
     path = path if url else Path(path)
     try:

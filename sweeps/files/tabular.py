@@ -53,10 +53,11 @@ def _text_of(cell: str) -> str:
 
 def _escape_header(header: str) -> str:
     """Escape what a spreadsheet might take for a formula in the JSON of the comment."""
-    return _JSON_TEXT.sub(
-        lambda text: _IN_COMMENT.sub(lambda match: f"{match[1]}\\u{ord(match[2]):04x}", text[0]),
-        header,
-    )
+
+    def escape(text: re.Match[str]) -> str:
+        return _IN_COMMENT.sub(lambda sign: f"{sign[1]}\\u{ord(sign[2]):04x}", text[0])
+
+    return _JSON_TEXT.sub(escape, header)
 
 
 def _header(ds: xr.Dataset) -> str:
@@ -210,9 +211,7 @@ def read_csv(path: Path) -> xr.Dataset:
     with path.open(encoding="utf-8", newline="") as file:  # labels may hold "\r"
         first = file.readline(_MAX_HEADER_BYTES)
         if not first.startswith(_MARK):
-            raise DseError(
-                f"{path} was not written by this library: its first line has no metadata"
-            )
+            raise DseError(f"{path} was not written by this library: it lacks our first line")
         # as text: values are converted below, each to its own type
         how: dict[str, Any] = {"dtype": str, "keep_default_na": False, "skip_blank_lines": False}
         header = first.removeprefix(_MARK)

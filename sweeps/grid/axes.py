@@ -32,18 +32,17 @@ _FINITE = np.finfo(np.float64).max.item()
 
 
 def _number(value: Any, row: Quantity, where: str) -> float | int:
+    problem = f"{where} holds {value!r}: expected a number, with or without a unit"
     if isinstance(value, str):
         try:
             return float(parse_value(value, row, {}))  # no names: a number, not a formula
         except UnitError as error:
             raise UnitError(f"{where}: {error}") from None
         except DseError:
-            problem = f"{where} holds {value!r}: expected a number, with or without a unit"
             raise DseError(problem) from None
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
-        raise DseError(f"{where} holds {value!r}: expected a number, with or without a unit")
+    numeric = isinstance(value, (int, float, np.integer, np.floating))
+    if not numeric or isinstance(value, bool):
+        raise DseError(problem)
     number: float | int = value.item() if isinstance(value, np.generic) else value
     if isinstance(number, int) and abs(number) > _MAX_EXACT_INT:
         try:
@@ -74,7 +73,8 @@ def _triple(spec: Any, row: Quantity, where: str, form: str) -> tuple[float, flo
 def _check_count(count: float, where: str) -> None:
     """Raise if an axis would have too many values, before any is made."""
     if count > _MAX_VALUES:
-        many = f"{count:,.0f}" if count < 1e15 else "over 1e15"
+        many = f"{count:.3g}" if count < 1e308 else "over 1e308"
+        many = f"{count:,.0f}" if count < 1e15 else many
         raise DseError(
             f"{where} would hold {many} values, and an axis may hold {_MAX_VALUES:,}: give a "
             "smaller count, a larger step, or a part of its range"
@@ -83,27 +83,25 @@ def _check_count(count: float, where: str) -> None:
 
 
 def _space_values(
-    make: Callable[..., NDArray[Any]], ends: tuple[float, float, int]
+    make: Callable[..., NDArray[Any]], start: float, stop: float, count: int
 ) -> NDArray[Any]:
     """Return values from start to stop, also if their distance overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
-        values = make(*ends)
+        values = make(start, stop, count)
     if np.isfinite(values).all():
         return values
-    start, stop, count = ends
     return 2 * make(start / 2, stop / 2, count)
 
 
 def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray[Any]:
     keys = set(spec)
     if keys == {"linspace"}:
-        start, stop, count = _triple(spec["linspace"], row, where, "linspace")
-        return _space_values(np.linspace, (start, stop, count))
+        return _space_values(np.linspace, *_triple(spec["linspace"], row, where, "linspace"))
     if keys == {"geomspace"}:
         start, stop, count = _triple(spec["geomspace"], row, where, "geomspace")
         if start <= 0 or stop <= 0:
             raise DseError(f"{where}: geomspace needs positive ends, was given {start}, {stop}")
-        return _space_values(np.geomspace, (start, stop, count))
+        return _space_values(np.geomspace, start, stop, count)
     if keys == {"powers_of_two"}:
         ends = spec["powers_of_two"]
         if not isinstance(ends, Sequence) or isinstance(ends, str) or len(ends) != 2:
@@ -125,9 +123,7 @@ def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray
             )
         steps = (stop - start) / step
         if steps < -1e-9:
-            raise DseError(
-                f"{where} is empty: from start {start} a step of {step} leads away from stop {stop}"
-            )
+            raise DseError(f"{where} is empty: {start} + {step} leads away from stop {stop}")
         _check_count(steps + 1, where)
         if all(isinstance(value, int) for value in (start, stop, step)):
             return _integer_array(range(int(start), int(stop) + (1 if step > 0 else -1), int(step)))
@@ -186,17 +182,14 @@ def parse_numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
                 f"{where} is an array of shape {array.shape} and type {array.dtype}: "
                 "expected one dimension of numbers"
             )
-        array = array.astype(
-            np.float64 if array.dtype.kind == "f" or _has_inexact_ints(array) else np.int64
-        )
+        real = array.dtype.kind == "f" or _has_inexact_ints(array)
+        array = array.astype(np.float64 if real else np.int64)
     elif isinstance(spec, Sequence) and not isinstance(spec, str):
         numbers = [_number(value, row, where) for value in spec]
         whole = all(isinstance(value, int) for value in numbers)
         array = np.array(numbers, dtype=np.int64 if whole else np.float64)
     else:
-        raise DseError(
-            f"{where} = {spec!r} is no axis: expected {_FORMS}; a single value belongs in set"
-        )
+        raise DseError(f"{where} = {spec!r} is no axis: expected {_FORMS}; put one value under set")
     if row.domain.whole and array.dtype.kind == "f":
         exact = (np.floor(array) == array) & (np.abs(array) <= _MAX_EXACT_INT)
         return array.astype(np.int64) if np.all(exact) else array
@@ -208,9 +201,7 @@ def normalize_weights(weights: Any, count: int, where: str) -> NDArray[np.float6
     if isinstance(weights, (str, Mapping)) or not hasattr(weights, "__len__"):
         raise DseError(f"{where}: weights = {weights!r}, expected a list of numbers")
     if len(weights) != count:
-        raise DseError(
-            f"{where} has {count} values and {len(weights)} weights: give one for each value"
-        )
+        raise DseError(f"{where} has {count} values and {len(weights)} weights: give one per value")
     for weight in weights:
         number = isinstance(weight, (int, float, np.integer, np.floating))
         if not number or isinstance(weight, bool) or not 0 <= weight <= _FINITE:

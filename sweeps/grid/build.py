@@ -164,15 +164,13 @@ def run_tables(
     tables = {}
     for number, eq in enumerate(equations):
         dtype = object if graph.model.quantity(eq.name).is_label else np.float64
-        known_values = [result[number] for result in rows_of]
+        outcomes = [result[number] for result in rows_of]
         blank = None if dtype is object else math.nan
-        column = np.array(
-            [blank if isinstance(v, _FailureReason) else v for v in known_values], dtype=dtype
-        )
+        column = np.array([blank if isinstance(v, _FailureReason) else v for v in outcomes], dtype)
         failed = {
             place: f"{eq.name}: {why}" if why not in upstream else why
             for place, row in enumerate(places)
-            if isinstance(why := known_values[row], _FailureReason)
+            if isinstance(why := outcomes[row], _FailureReason)
         }
         if len(failed) == len(places):
             _raise_if_all_failed(equations, usable, results)
@@ -206,9 +204,7 @@ def _evaluate_rows(equations: Sequence[Equation], inputs: Sequence[Inputs]) -> l
         return results
     size = math.ceil(len(rest) / (_PIECES * cpu_count()))
     pieces = [rest[first : first + size] for first in range(0, len(rest), size)]
-    done = run_in_threads(
-        lambda piece: [_evaluate_row(equations, row) for row in pieces[piece]], len(pieces)
-    )
+    done = run_in_threads(lambda k: [_evaluate_row(equations, r) for r in pieces[k]], len(pieces))
     return results + [result for piece in done for result in piece]
 
 
@@ -274,13 +270,11 @@ def build_grid(
     definitions: dict[str, Node | None] = {}
     leaves: dict[str, Leaf] = {}
     for name, value in (values or {}).items():
-        if isinstance(value, Node):
-            definitions[name] = value
-        else:
-            definitions[name] = None
-            leaves[name] = (
-                value if isinstance(value, Leaf) else Leaf(axes=(), array=np.array(float(value)))
-            )
+        definitions[name] = value if isinstance(value, Node) else None
+        if isinstance(value, Leaf):
+            leaves[name] = value
+        elif not isinstance(value, Node):
+            leaves[name] = Leaf(axes=(), array=np.array(float(value)))
     for name, label in (labels or {}).items():
         if name not in _FILE_AXES:
             definitions[name] = None
@@ -350,9 +344,8 @@ def _add_label_indices(
         dims = (name,) if name in over else ()
         result[label_index_name(name)] = Leaf(axes=dims, array=array if dims else array.reshape(()))
         rows[name] = replace(row, axis_labels=known) if row.is_label else row
-        rows[label_index_name(name)] = Quantity(
-            name=label_index_name(name), domain=Domain.parse("whole [0, inf)")
-        )
+        index = label_index_name(name)
+        rows[index] = Quantity(name=index, domain=Domain.parse("whole [0, inf)"))
     return replace(model, quantities=rows), result
 
 
@@ -426,9 +419,8 @@ def _inline_label_formulas(
                 cycle = " -> ".join([*path[path.index(need) :], need])
                 raise DseError(f"the formulas of {label} form a cycle: {cycle}")
             if need in label_values:
-                known[need] = constant(
-                    inline(label_values[need], (*path, need), label_values, label)
-                )
+                value_of = inline(label_values[need], (*path, need), label_values, label)
+                known[need] = constant(value_of)
         return substitute(value, known)
 
     result: dict[str, list[float | Node | None]] = {name: [] for name in table}
@@ -452,9 +444,7 @@ def _complete(graph: Graph, leaves: Mapping[str, Leaf], order: tuple[str, ...]) 
         elif definition.kind == "default":
             complete[name] = Leaf(axes=(), array=np.array(float(definition.node.args[0])))
         elif definition.kind == "table" and name not in complete:
-            same_inputs = [d for d in graph.definitions.values() if d.needs == definition.needs]
-            tables = [
-                d.equation for d in same_inputs if d.kind == "table" and d.equation is not None
-            ]
+            peers = [d for d in graph.definitions.values() if d.needs == definition.needs]
+            tables = [d.equation for d in peers if d.kind == "table" and d.equation is not None]
             complete.update(run_tables(graph, tables, complete, order))
     return complete

@@ -124,16 +124,14 @@ def open_zarr(store: Any, info: Any = None) -> xr.Dataset:
     ds: xr.Dataset = xr.open_zarr(store, zarr_format=3, chunks=None)
     # labels as fixed-width text, as in a run
     texts = {name: c for name, c in ds.coords.items() if c.dtype.kind == "T"}
-    ds = ds.assign_coords(
-        {n: c.copy(data=np.array(c.values.tolist(), str)) for n, c in texts.items()}
-    )
+    texts = {n: c.copy(data=np.array(c.values.tolist(), str)) for n, c in texts.items()}
+    ds = ds.assign_coords(texts)
     shards = {
         name: variable.encoding.get("shards") or variable.encoding.get("chunks")
         for name, variable in ds.data_vars.items()
     }
-    begins = (
-        f"{_UNFINISHED_PREFIX}{info.place}:" if info is not None and not info.is_complete else ""
-    )
+    complete = info is None or info.is_complete
+    begins = "" if complete else f"{_UNFINISHED_PREFIX}{info.place}:"
     for name, shape in shards.items():
         variable = ds[name].variable
         sizes = dict(zip(variable.dims, shape or (), strict=False))
@@ -150,12 +148,9 @@ def unfinished_places(ds: xr.Dataset) -> list[str]:
         for variable in ds.variables.values()
         for layer in getattr(getattr(variable._data, "dask", None), "layers", ())
     ]
-    places = [
-        layer.removeprefix(_UNFINISHED_PREFIX)
-        for layer in layers
-        if layer.startswith(_UNFINISHED_PREFIX)
-    ]
-    return list(dict.fromkeys(place.rpartition(":")[0] for place in places))
+    lazy = [layer for layer in layers if layer.startswith(_UNFINISHED_PREFIX)]
+    places = (layer.removeprefix(_UNFINISHED_PREFIX).rpartition(":")[0] for layer in lazy)
+    return list(dict.fromkeys(places))
 
 
 def source_store(ds: xr.Dataset) -> Any:
@@ -163,10 +158,8 @@ def source_store(ds: xr.Dataset) -> Any:
     info, known, axes = ds.encoding.get(_STORE_KEY, (None, {}, set()))
     if info is None:
         return None
-    here = _array_identities(ds)
-    unchanged = all(
-        name in known and _are_equal_arrays(array, known[name]) for name, array in here.items()
-    )
+    arrays = _array_identities(ds).items()
+    unchanged = all(name in known and _are_equal_arrays(a, known[name]) for name, a in arrays)
     return info if unchanged and axes == set(ds.coords) else None
 
 
@@ -284,9 +277,8 @@ def make_answer(
 def preload_xarray() -> None:
     """Import xarray before the time limit of a search starts to matter."""
     if not _bare_answers.get():
-        assemble(
-            {}, {"none": ("none", np.zeros(0), {})}, {}
-        )  # with an array, so that Dask is loaded
+        # a variable makes xarray import Dask
+        assemble({}, {"none": ("none", np.zeros(0), {})}, {})
 
 
 def arrays_of(answer: xr.Dataset) -> tuple[dict[str, Array], dict[str, Array]]:

@@ -70,13 +70,12 @@ def failures_in(
         return []
     box = {axis: slice(a, b) for axis, a, b in zip(dims, low, high, strict=True)}
     switches = {axis: box[axis].start for axis in grid.switch_axes if axis in box}
-    key = tuple(grid.axes[axis].labels[switches.get(axis, 0)] for axis in grid.switch_axes)
+    key = grid.switch_labels(switches)
     graph = grid.graphs[key]
     flat = [graph.flat(n) for n in outputs if n != FEASIBLE and n in graph.definitions]
     failed = (grid.leaves[key][name] for name in references(*flat))
-    leaves = [
-        leaf.slice_axes(box) for leaf in failed if leaf.failures and set(leaf.axes) <= set(dims)
-    ]
+    failed = (leaf for leaf in failed if leaf.failures and set(leaf.axes) <= set(dims))
+    leaves = [leaf.slice_axes(box) for leaf in failed]
     if not leaves:
         return []
     axes = grid.sort_axes({axis for leaf in leaves for axis in leaf.axes})

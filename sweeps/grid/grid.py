@@ -57,9 +57,8 @@ class Leaf:
         array, failed = self.array[index], {}
         if self.failures:
             numbers = np.arange(self.array.size).reshape(self.array.shape)[index].reshape(-1)
-            failed = {
-                k: self.failures[n] for k, n in enumerate(numbers.tolist()) if n in self.failures
-            }
+            known = self.failures
+            failed = {k: known[n] for k, n in enumerate(numbers.tolist()) if n in known}
         return replace(self, array=array, failures=failed)
 
     def take(self, indices: Mapping[str, NDArray[np.int64]]) -> Leaf:
@@ -235,8 +234,11 @@ class Grid:
         within = [axis for axis in self.switch_axes if axis in dims]
         for index in itertools.product(*(range(self.axes[axis].size) for axis in within)):
             at = dict(zip(within, index, strict=True))
-            labels = (self.axes[axis].labels[at.get(axis, 0)] for axis in self.switch_axes)
-            yield at, tuple(labels)
+            yield at, self.switch_labels(at)
+
+    def switch_labels(self, indices: Mapping[str, int]) -> tuple[str, ...]:
+        """Return the label of each switch axis at some indices; the first without an index."""
+        return tuple(self.axes[a].labels[indices.get(a, 0)] for a in self.switch_axes)
 
     def non_switch_axes(self, dims: Iterable[str]) -> list[str]:
         """Return those axes that are no switches."""
@@ -273,7 +275,7 @@ class Grid:
 
         Unlike outputs of a run, values are not replaced by NaN where a rule is broken.
         """
-        key = tuple(self.axes[a].labels[point[a]] for a in self.switch_axes)
+        key = self.switch_labels(point)
         graph, leaves = self.graphs[key], self.leaves[key]
         roots = [self.feasible_node(key) if n == FEASIBLE else graph.flat(n) for n in names]
         values = {
@@ -293,9 +295,7 @@ class Grid:
         combos = np.array(which, dtype=int).reshape(len(which), count)
         for combo in {tuple(column) for column in combos.T.tolist()}:
             chosen = np.all(combos == np.array(combo, dtype=int).reshape(-1, 1), axis=0)
-            key = tuple(
-                self.axes[a].labels[i] for a, i in zip(self.switch_axes, combo, strict=True)
-            )
+            key = self.switch_labels(dict(zip(self.switch_axes, combo, strict=True)))
             roots = [self.output_node(name, key, tuple(self.axes)) for name in names]
             leaves, at = self.leaves[key], {axis: index[chosen] for axis, index in indices.items()}
             values = {

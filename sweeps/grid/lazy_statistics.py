@@ -44,8 +44,7 @@ class StatisticPass:
 class StatisticGroup:
     """Formula over a grid, and its statistics along the last axes of that grid.
 
-    ``root`` is NaN where the formula has no value. If draws are among ``reduced_axes``, they come
-    first.
+    ``root`` is NaN where the formula has no value. Draws come first in ``reduced_axes``.
     """
 
     grid: Grid
@@ -114,9 +113,8 @@ class StatisticGroup:
         whole = tuple(axis for axis in self.result_axes if isinstance(indices[axis], slice))
         here = {axis: indices[axis] for axis in self.result_axes if axis not in whole}
         grid = gather_points(self.grid, (), here, (*whole, *self.reduced_axes))
-        return replace(
-            self, grid=grid, result_axes=(POINT_AXIS, *whole), shared_pass=StatisticPass()
-        )
+        axes = (POINT_AXIS, *whole)
+        return replace(self, grid=grid, result_axes=axes, shared_pass=StatisticPass())
 
 
 class LazyStatistic(Leaf):
@@ -177,12 +175,8 @@ class LazyStatistic(Leaf):
 
     def transpose(self, axes: Sequence[str]) -> Leaf:
         """Return the leaf with its axes in another order."""
-        own = tuple(axis for axis in axes if axis in self.axes)
-        return (
-            self
-            if own == self.axes
-            else LazyStatistic(self.group, self.name, own, self.switch_axes)
-        )
+        order = tuple(axis for axis in axes if axis in self.axes)
+        return LazyStatistic(self.group, self.name, order, self.switch_axes)
 
 
 def _computed_leaf(axes: tuple[str, ...], array: Floats, switch_axes: tuple[str, ...]) -> Leaf:
@@ -361,8 +355,8 @@ def statistic_portions(
 ) -> list[dict[str, slice]]:
     """Return parts of a grid in which each statistic below some roots fits in memory.
 
-    The parts cut one axis that is not in ``whole_axes`` and that no statistic reduces. There is one
-    part, the whole grid, if there is no such axis or no need.
+    They cut one axis that is not in ``whole_axes`` and that no statistic reduces; if there is no
+    such axis, or no need, the whole grid is returned.
     """
     result = [
         leaf

@@ -116,16 +116,9 @@ def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreak
     from stochastic.launch_time.dispatch import dispatch_law
 
     try:
-        shape = launch.shape
-        sizes = (
-            shape.blocks,
-            shape.slots,
-            shape.lanes,
-            shape.warps,
-            shape.dispatch,
-            shape.correlation,
-        )
-        return dispatch_law(launch.law, *sizes, shape.sharing)
+        s = launch.shape
+        sizes = s.blocks, s.slots, s.lanes, s.warps
+        return dispatch_law(launch.law, *sizes, s.dispatch, s.correlation, s.sharing)
     except LawError as error:  # fails this launch alone, not the sweep
         raise ValueError(str(error)) from error
 
@@ -306,6 +299,5 @@ def contents(labels: Iterable[str]) -> dict[str, str]:
 
 def read_label(name: str, value: Any, folder: PathBase = None, where: str = "") -> str:
     """Return the label of any quantity; the text of a law is parsed."""
-    return (
-        read_law(value, folder, where or f"{name} =") if has_law_labels(name) else label_text(value)
-    )
+    is_law = has_law_labels(name)
+    return read_law(value, folder, where or f"{name} =") if is_law else label_text(value)

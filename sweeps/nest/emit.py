@@ -82,9 +82,8 @@ class StepPlacement:
             self.depth[id(node)], self.varies_along_row[id(node)] = depth, vector
         self._split_stages()
         outside = (-1, 0)
-        users = {
-            id(root): max(self.depth_and_stage(root), (self.row_depth, 0)) for root in self.roots
-        }
+        row = (self.row_depth, 0)
+        users = {id(root): max(self.depth_and_stage(root), row) for root in self.roots}
         for node in reversed(self.nodes):
             if node.op in ("constant", "reference"):
                 continue
@@ -95,18 +94,15 @@ class StepPlacement:
                 users[id(arg)] = max(users.get(id(arg), outside), at)
         for node in self.nodes:
             inner = self.varies_along_row[id(node)] and node.op not in ("constant", "reference")
-            if (
-                inner
-                and not node.is_boolean
-                and users.get(id(node), outside) > self.depth_and_stage(node)
-            ):
+            used_later = users.get(id(node), outside) > self.depth_and_stage(node)
+            if inner and used_later and not node.is_boolean:
                 self.buffer[id(node)] = len(self.buffer)
 
     def _split_stages(self) -> None:
         """Assign the steps of long loops along the row to stages; odd stages hold the calls.
 
-        A step with one operand moves to the stage of its first use if that is later, because it is
-        no dearer to buffer its operand, which others may need too.
+        A step with one operand moves to the stage of its first use if that is later: its operand is
+        buffered instead, which others may need too.
         """
         steps = [n for n in self.nodes if self.varies_along_row[id(n)] and n.op != "reference"]
         depths = [self.depth[id(node)] for node in steps]
@@ -118,10 +114,8 @@ class StepPlacement:
 
         for node in steps:
             call = PRIMITIVES[node.op].calls_library and self.depth[id(node)] in long
-            result = [
-                self.stage[id(a)] + (self.stage[id(a)] % 2 != call) for a in same_depth_args(node)
-            ]
-            self.stage[id(node)] = max([int(call), *result])
+            stages = [self.stage[id(arg)] for arg in same_depth_args(node)]
+            self.stage[id(node)] = max([int(call), *(s + (s % 2 != call) for s in stages)])
         used: dict[int, int] = {id(root): 0 for root in self.roots}
         for node in reversed(steps):
             operands = same_depth_args(node)
@@ -193,10 +187,8 @@ class StepPlacement:
         for node in self.nodes:
             if self.depth[id(node)] != depth or node.op == "constant":
                 continue
-            leaf = node.op == "reference"
-            if (leaf and self.leaves[node.args[0]]) or (
-                not leaf and not self.varies_along_row[id(node)]
-            ):
+            is_array = node.op == "reference" and self.leaves[node.args[0]]
+            if is_array or (node.op != "reference" and not self.varies_along_row[id(node)]):
                 lines += self.step(node)
         return lines
 
@@ -323,18 +315,14 @@ def emit(
     count = len(emitter.buffer) + (1 if reduce else 0)
     objective = len(emitter.buffer) * ROW_PIECE
     if count:
-        add_lines(
-            1, f"memory = allocate_floats({count * ROW_PIECE})", "buffer = align_pointer(memory)"
-        )
+        add_lines(1, f"memory = allocate_floats({count * ROW_PIECE})")
+        add_lines(1, "buffer = align_pointer(memory)")
     if reduce:
         add_lines(1, "last = best_.size - 1", "limit = best[last]")
     first = 2 * len(outer)
     add_lines(1, f"for start in range(bounds[{first}], bounds[{first + 1}], {ROW_PIECE}):")
-    add_lines(
-        2,
-        f"width = bounds[{first + 1}] - start",
-        f"width = width if width < {ROW_PIECE} else {ROW_PIECE}",
-    )
+    add_lines(2, f"width = bounds[{first + 1}] - start")
+    add_lines(2, f"width = width if width < {ROW_PIECE} else {ROW_PIECE}")
     add_lines(2, *emitter.scalars_at(0))
     indent = 2
     for depth in range(len(outer) + 1):
@@ -442,9 +430,7 @@ def compile_nest(nest: Nest) -> Callable[..., None]:
 def _compile(nest: Nest) -> compile_cache.CompiledFunction:
     namespace: dict[str, Any] = {"np": np, "__name__": __name__}
     if compile_cache.is_jit_disabled():
-        namespace |= {
-            name: PRIMITIVES[name].scalar for name in _NUMBER_FUNCTIONS if name in PRIMITIVES
-        }
+        namespace |= {f: PRIMITIVES[f].scalar for f in _NUMBER_FUNCTIONS if f in PRIMITIVES}
         namespace |= {**_MEMORY, "next_up": lambda x: math.nextafter(x, math.inf)}
     else:
         namespace |= {

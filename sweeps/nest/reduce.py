@@ -161,8 +161,7 @@ def update_winners(values, best, winner_rows):
 def sum_cells(values, weights, cells, sums) -> None:
     """Fill ``sums`` (rows, cells) with weighted sums of each row over cells of columns.
 
-    ``cells`` (partitions, columns) holds the cell of each column. A sum that is not finite marks a
-    row that is missing there.
+    ``cells`` (partitions, columns) holds the cell of each column.
     """
     sums[:] = 0.0
     for i in range(values.shape[0]):

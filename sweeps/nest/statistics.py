@@ -80,9 +80,8 @@ def _range_function(folding: StatisticGroup) -> Callable[[Indices, bool], tuple[
         tile = {axis: slice(*part) for axis, part in zip(folding.result_axes, ends, strict=False)}
         part = subgrid(folding.grid, tile)
         low, high = range_of(part, folding.root, dims, whole)
-        low, high = (
-            np.broadcast_to(e, part.shape(dims)).reshape(points, each) for e in (low, high)
-        )
+        shape = part.shape(dims)
+        low, high = (np.broadcast_to(e, shape).reshape(points, each) for e in (low, high))
         return low, high
 
     def range_at(flat: Indices, whole: bool) -> tuple[Floats, Floats]:
@@ -133,9 +132,9 @@ _TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
 def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
     """Fill each row of ``out`` with the terms of the error of the row's mean.
 
-    These are the standard deviation of the means of the replicates; the widest gap between two
-    values; the sum and the sum of squares of distances to the median, in units of the range; the
-    least and largest value; and how far the tail reaches beyond them.
+    They are the standard deviation of the means of the replicates; the widest gap between values;
+    sum and sum of squares of distances to the median, in units of the range; the least and largest
+    value; and how far the tail reaches beyond them.
     """
     draws = rows.shape[1]
     size = draws // replicates
@@ -283,9 +282,8 @@ def _weighted_sum(values: Floats, shares: Floats) -> Floats:
 def _max_distance(low: Floats, value: Floats, high: Floats) -> Floats:
     """Return the distance to the farther end of a range; infinite if unknown."""
     far = np.maximum(np.maximum(high - value, value - low), 0.0)
-    return np.where(
-        far <= _EQUAL_TOLERANCE * np.abs(value), 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf)
-    )
+    equal = far <= _EQUAL_TOLERANCE * np.abs(value)
+    return np.where(equal, 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf))
 
 
 #: Kinds of :func:`moments`.
@@ -424,9 +422,8 @@ def summary(
     sorted_rows: SortedRows | None = None,
 ) -> None:
     """Fill ``out`` with a statistic of each row of values."""
-    ROW_STATISTICS[statistic.kind].fill(
-        RowValues(values, weights, statistic.level, sorted_rows), out
-    )
+    rows = RowValues(values, weights, statistic.level, sorted_rows)
+    ROW_STATISTICS[statistic.kind].fill(rows, out)
 
 
 class RowValues:
@@ -467,9 +464,8 @@ class RowValues:
             out[...] = np.partition(self.values, rank, axis=1)[:, rank]
             out[np.isnan(self.values).any(axis=1)] = np.nan
         else:
-            out[...] = (self.sorted_rows or SortedRows(self.values, self.weights)).quantile(
-                self.level
-            )
+            rows = self.sorted_rows or SortedRows(self.values, self.weights)
+            out[...] = rows.quantile(self.level)
 
     def tail(self, sign: float, out: Floats) -> None:
         """Fill ``out`` with the mean beyond the quantile: above for ``sign`` 1, below for -1."""
@@ -493,9 +489,8 @@ class RowValues:
         (:class:`symbolic.statistics.NodeValues`).
         """
         level, count, rank = self.level, self.count, self._rank
-        values = (
-            np.sort(values, axis=1) if count <= SHORT_ROW else np.partition(values, rank, axis=1)
-        )
+        short = count <= SHORT_ROW
+        values = np.sort(values, axis=1) if short else np.partition(values, rank, axis=1)
         totals(np.ascontiguousarray(values[:, rank + 1 :]), out)
         out += values[:, rank] * float(rank + 1 - level * count)
         out /= float((1 - level) * count)
@@ -531,11 +526,8 @@ class RowValues:
         if places.size:
             least, most = change(*self.sample.value_ranges(places, self.count), places)
             here = rows[places, 0]
-            beyond = _max_distance(
-                _weighted_sum(least, self.value_weights),
-                here,
-                _weighted_sum(most, self.value_weights),
-            )
+            low, high = (_weighted_sum(end, self.value_weights) for end in (least, most))
+            beyond = _max_distance(low, here, high)
             result[places] = min(ZERO_COUNT_BOUND / self.draws, 1.0) * beyond
         return np.where(np.isnan(wide), np.nan, result)
 
@@ -596,9 +588,8 @@ class RowValues:
         below = self.sample.means_per_draw((self.values <= here[:, None]).astype(np.float64))
         wide = half_width(below.reshape(self.points, self.sample.replicates, -1).mean(axis=-1))
         if min(p, 1 - p) * self.draws < MIN_NORMAL_DRAWS:
-            low, high = (
-                rank / self.draws for rank in quantile_ranks(self.draws, p, TAIL_PROBABILITY)
-            )
+            ranks = quantile_ranks(self.draws, p, TAIL_PROBABILITY)
+            low, high = (rank / self.draws for rank in ranks)
             levels = np.minimum(low, p - wide), np.maximum(high, p + wide)
         else:
             off = np.hypot(wide, ZERO_COUNT_BOUND / self.draws)
@@ -606,10 +597,8 @@ class RowValues:
         result = self._quantile_distance(order, here, *levels)
         sure = np.flatnonzero(result == 0)
         if sure.size:
-            ends = [
-                np.full(self.points, r / self.draws)
-                for r in quantile_ranks(self.draws, p, _CERTAIN_TAIL)
-            ]
+            ranks = quantile_ranks(self.draws, p, _CERTAIN_TAIL)
+            ends = [np.full(self.points, rank / self.draws) for rank in ranks]
             result[sure] = self._quantile_distance(order, here, ends[0], ends[1])[sure]
         return np.where(np.isnan(here), np.nan, result)
 
@@ -652,14 +641,12 @@ class RowValues:
         if high > self.draws:
             here = quantile[:, 0] + self.sample.means_per_draw(over).mean(axis=1)
             least, most = self.sample.value_ranges(np.arange(self.points), self.count)
-            end = np.where(self.value_weights > 0, most if sign > 0 else -least, -np.inf).max(
-                axis=1
-            )
+            end = np.where(self.value_weights > 0, most if sign > 0 else -least, -np.inf)
+            end = end.max(axis=1)
             order = SortedRows(signed, self.weights)
             start = order.quantile(np.full(self.points, low / self.draws)) if low else -end
-            result = np.where(
-                np.isnan(here), np.nan, np.maximum(result, _max_distance(start, here, end))
-            )
+            result = np.maximum(result, _max_distance(start, here, end))
+            result[np.isnan(here)] = np.nan
         return result
 
 
@@ -667,8 +654,7 @@ class RowValues:
 class RowStatistic:
     """Functions of a statistic of :data:`symbolic.statistics.STATISTICS`.
 
-    ``fill`` computes it; ``error`` is half the width of its 95 % interval over draws, infinite if
-    None.
+    ``error`` is half the width of its 95 % interval over draws; None means infinite.
     """
 
     fill: Callable[[RowValues, Floats], None]
@@ -722,8 +708,7 @@ def error_of(
     error = ROW_STATISTICS[statistic.kind].error
     if error is None:
         return np.full(len(values), np.inf)
-    rows = RowValues(
-        np.ascontiguousarray(values), sample.weights, statistic.level, sorted_rows, sample
-    )
+    values = np.ascontiguousarray(values)
+    rows = RowValues(values, sample.weights, statistic.level, sorted_rows, sample)
     with np.errstate(all="ignore"):
         return error(rows)

@@ -83,9 +83,8 @@ def iterate_tiles(
             end = tiling.bounds(last)[1] if last < tiling.count else points_of
             yield numbers, end - tiling.bounds(int(numbers[0]))[1]
 
-    for numbers in iterate_batches(
-        batches_with_points(), points_of, skipped.add_points_left if partial else None
-    ):
+    report_left = skipped.add_points_left if partial else None
+    for numbers in iterate_batches(batches_with_points(), points_of, report_left):
         if enclosures is not None and tiling.count >= _MIN_TILES:
             low, high, points = tile_boxes(tiling, row, numbers)
             mask = tile_filter(enclosures.enclose_boxes(low, high), points)
@@ -121,9 +120,9 @@ def aggregate_points(
     if points <= NUMPY_POINTS:
         arrays = [array.reshape(-1) for array in grid.evaluate(nodes, key, dims)]
         values = np.array(arrays[:count], dtype=np.float64).reshape(count, points)
-        true = (
-            np.ones(points, dtype=bool) if condition is None else np.array(arrays[-1], dtype=bool)
-        )
+        true = np.ones(points, dtype=bool)
+        if condition is not None:
+            true = np.array(arrays[-1], dtype=bool)
         result = make_partial()
         add_values(result, values, true, 0)
         yield result
@@ -205,9 +204,8 @@ def _visit_rows_innermost(
     """Visit rows with the axes of the values as innermost loops."""
     count = math.prod(grid.shape(reduced_axes))
     row = row_axis_count(grid.shape(reduced_axes))
-    ready = prepare(
-        grid, key, (*result_axes, *reduced_axes), [(root, "float") for root in roots], row=row
-    )
+    dims = (*result_axes, *reduced_axes)
+    ready = prepare(grid, key, dims, [(root, "float") for root in roots], row=row)
     compile_nest(ready.nest)
     sizes = grid.shape(result_axes) or (1,)
     tiling = Tiling(sizes[:-1], sizes[-1], max(1, ROWS_BLOCK // count))
@@ -221,15 +219,10 @@ def _visit_rows_innermost(
         ready.run(whole, first * count, *values)
         visit([each.reshape(points, count) for each in values], first)
 
-    dims = (*result_axes, *reduced_axes)
-    known = (
-        None
-        if point_filter is None
-        else Enclosures.from_grid(grid, key, roots, dims, grid.shape(reduced_axes))
-    )
-    if known is None or point_filter is None:
+    if point_filter is None:
         run_in_threads(work, tiling.count)
         return
+    known = Enclosures.from_grid(grid, key, roots, dims, grid.shape(reduced_axes))
     judge = point_filter
 
     def work_on_tiles(numbers: TileNumbers) -> None:

@@ -20,10 +20,10 @@ from symbolic.errors import InfeasibleError, OutOfTimeError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-#: Seconds that are waited for machine code, however little time there is: it may lie ready.
+#: Least seconds to wait for compiled code, because it may be cached.
 _MIN_LOAD_SECONDS = 1.0
 _POLL_SECONDS = 0.05
-#: Seconds after a limit in which further cells still get the best that little time allows.
+#: Seconds after the limit during which further cells still get a quick answer.
 _GRACE = 1.0
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
@@ -67,7 +67,7 @@ def deadline() -> float:
 def time_limited(seconds: float | None) -> Iterator[None]:
     """Limit the time of the block; an earlier outer limit stays."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
-        yield  # no limit, or one that is refused where the question is read
+        yield  # no limit, or an invalid one, which the query rejects
         return
     token = _deadline.set(min(_deadline.get(), time.monotonic() + seconds))
     try:
@@ -81,14 +81,14 @@ def raise_if_interrupted() -> None:
     if _InterruptState.is_requested:
         raise Interrupted("interrupted before there was an answer")
     if time.monotonic() > _deadline.get():
-        raise OutOfTimeError("the time was up before anything was known: give more time")
+        raise OutOfTimeError("the time was up before there was any result: give more time")
 
 
 def raise_if_out_of_time(cell: int, cells: int) -> None:
     """Raise OutOfTimeError if time was up a second ago; each cell still takes a little."""
     if cell and time.monotonic() > _deadline.get() + _GRACE:
         raise OutOfTimeError(
-            f"the time was up after {cell:,} of {cells:,} cells of per: give more time, or ask for "
+            f"the time was up after {cell:,} of {cells:,} cells of per: give more time, or use "
             "fewer cells (--at)"
         )
 
@@ -101,7 +101,7 @@ def _on_sigint(*_: Any) -> None:
 @contextmanager
 def _handle_interrupts() -> Iterator[None]:
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if ours:  # else whoever listens asks
+    if ours:  # else the handler of the program calls request_stop
         signal.signal(signal.SIGINT, _on_sigint)
     _InterruptState.is_handling = True
     try:
@@ -131,12 +131,11 @@ def return_best_on_interrupt(query: _F) -> _F:
                 if not is_interrupted():
                     raise
                 late = isinstance(error, OutOfTimeError)
-                message = str(error) if late else "nothing was found by then"
+                message = str(error) if late else "there was no result yet"
                 raise Interrupted(message) from None
             if is_interrupted():
-                raise Interrupted(
-                    "the best so far is in its attribute best", result.assign_attrs(interrupted=1)
-                )
+                best = result.assign_attrs(interrupted=1)
+                raise Interrupted("the best so far is in its attribute best", best)
             return result
 
     return run_query  # type: ignore[return-value]
@@ -164,10 +163,10 @@ def run_with_deadline(work: Callable[[], object], deadline: float, what: str) ->
     try:
         while not over.wait(_POLL_SECONDS):
             if is_interrupted() or time.monotonic() > deadline:
-                late = "it was to end" if is_interrupted() else "the time was up"
+                late = "it was interrupted" if is_interrupted() else "the time was up"
                 raise OutOfTimeError(
-                    f"{late} while {what}, which is done once for this machine: nothing "
-                    "is known yet; give more time"
+                    f"{late} while {what}, which is done once for this machine: there is "
+                    "no result yet; give more time"
                 )
     except BaseException:
         _InterruptState.abandoned_thread = thread
@@ -178,6 +177,5 @@ def run_with_deadline(work: Callable[[], object], deadline: float, what: str) ->
 
 def has_background_work() -> bool:
     """True if a thread still does work that nobody waits for."""
-    return (
-        _InterruptState.abandoned_thread is not None and _InterruptState.abandoned_thread.is_alive()
-    )
+    thread = _InterruptState.abandoned_thread
+    return thread is not None and thread.is_alive()

@@ -145,9 +145,6 @@ class RunCounter:
             self.best = best
 
 
-# --- Who watches a question: it is told how far the loops are, and of a search what is proven
-
-
 class _QueryProgress:
     """Progress of one query."""
 

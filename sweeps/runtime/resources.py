@@ -17,9 +17,9 @@ from typing import TypeVar
 from stochastic.threads import cpu_count
 from symbolic.errors import TooLargeError
 
-#: Less than this is not asked for; share of what there is that one thing may take.
+#: Smaller requests are not checked; largest share of the available memory.
 _MIN_CHECKED_BYTES, _SHARE = 1 << 26, 0.95
-#: Of both kinds of control groups: the folder, the limit, what is used, what of it can be given up.
+#: Folder of both kinds of control groups; their files of the limit and usage; reclaimable bytes.
 _GROUPS = (
     ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
     (
@@ -72,12 +72,9 @@ def check_memory(needed: float, what: str, hint: str) -> None:
     there = available_memory()
     if needed > _SHARE * there:
         raise TooLargeError(
-            f"{what} need {needed / 2**30:,.3g} GiB of memory, of which {there / 2**30:,.3g} GiB "
-            f"can be had: {hint}"
+            f"{what} need {needed / 2**30:,.3g} GiB of memory, and {there / 2**30:,.3g} GiB are "
+            f"available: {hint}"
         )
-
-
-# --- Work in threads, as many as there are processors
 
 
 Result = TypeVar("Result")

@@ -1,8 +1,7 @@
 """Main loops of all queries, with time limit, interrupt and progress.
 
-A search keeps open pieces of a space. Each step takes the most promising, drops what cannot
-matter, splits or evaluates the rest; :func:`run_search` repeats that. A scan visits all its pieces
-by :func:`iterate_batches`.
+A search (:func:`run_search`) repeatedly splits or evaluates its most promising open pieces, and
+drops what cannot matter. A scan (:func:`iterate_batches`) visits all its pieces.
 """
 
 from __future__ import annotations

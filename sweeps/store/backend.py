@@ -17,13 +17,13 @@ from typing import Any, TypeAlias
 
 from symbolic.errors import DseError, OtherProcessError, UnreachableError
 
-#: The folder of a store that zarr does not look into, with what only this package reads.
+#: Folder of a store with the files that only this package reads.
 PRIVATE_FOLDER = ".simt-dse"
-#: The ending of the name of a file that is not whole yet.
+#: Suffix of files that are being written.
 PART_SUFFIX = ".part"
-#: By these a store is known and opened; an object store sets them last.
+#: Keys by which a store is recognized; a copy sets them last.
 _MARKER_KEYS = (f"{PRIVATE_FOLDER}/manifest", "zarr.json", f"{PRIVATE_FOLDER}/finished")
-#: The mark of a finished store that is being copied over another one.
+#: Mark of a finished store that is being copied over another one.
 _REPLACING_MARK = f"{PRIVATE_FOLDER}/replacing"
 
 
@@ -50,7 +50,7 @@ class LocalBackend:
 
     def __init__(self, path: str | Path) -> None:
         self.name, path = str(path), Path(path)
-        #: The folder, where the path is a link to it.
+        # follow a link, so that replacing the store keeps it
         self.path = Path(os.path.realpath(path)) if path.is_symlink() else path
 
     def exists(self) -> bool:
@@ -59,7 +59,7 @@ class LocalBackend:
             os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError):
             return self.path.is_symlink()
-        except (OSError, ValueError) as error:  # links in a circle, or no name of a file
+        except (OSError, ValueError) as error:  # circular links, or an invalid name
             reason = error.strerror if isinstance(error, OSError) else error
             raise UnreachableError(f"{self.name} cannot be reached: {reason}") from error
         return True
@@ -74,7 +74,7 @@ class LocalBackend:
     def put(self, key: str, data: Any, *, durable: bool = True) -> None:
         """Set a key; its name is durable after :meth:`make_durable` on the folder."""
         path = self.path / key
-        # a worker that was taken for lost may still be writing the same key
+        # a worker that was given up may still be writing the same key
         temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART_SUFFIX}")
         with suppress(FileExistsError):
             path.parent.mkdir(parents=True)
@@ -88,7 +88,7 @@ class LocalBackend:
                     os.fsync(handle)
             finally:
                 os.close(handle)
-            if path.is_dir() and not path.is_symlink():  # no file of a store is one
+            if path.is_dir() and not path.is_symlink():  # damage: keys are files
                 shutil.rmtree(path)
             os.replace(temporary, path)
         except BaseException:
@@ -98,7 +98,7 @@ class LocalBackend:
 
     def make_durable(self, folders: Iterable[str], files: Iterable[str] = ()) -> None:
         """Flush some files, then the names in some folders."""
-        with ThreadPoolExecutor(8) as pool:  # a disk settles many at once as soon as one
+        with ThreadPoolExecutor(8) as pool:  # disks sync many files as fast as one
             list(pool.map(lambda key: sync(self.path / key), files))
             list(pool.map(lambda key: sync(self.path / key), folders))
 
@@ -134,7 +134,7 @@ class LocalBackend:
         try:
             for key in {key.rpartition("/")[0] for key in files}:
                 (made.path / key).mkdir(parents=True, exist_ok=True)
-            with ThreadPoolExecutor(8) as pool:  # disks take many small files at a time
+            with ThreadPoolExecutor(8) as pool:  # disks write many small files in parallel
                 list(pool.map(made.put, files, files.values()))
             made.make_durable({key.rpartition("/")[0] for key in files})
             if self.exists():
@@ -236,9 +236,9 @@ class RemoteBackend:
 
         self.name = url.rstrip("/")
         if set("*?[]") & set(self.name):
-            raise DseError(f"{url!r} holds one of * ? [ ], by which objects are matched: rename it")
+            raise DseError(f"{url!r} holds one of the wildcards * ? [ ]: rename it")
         try:
-            # no list of names is kept: other hosts set objects meanwhile
+            # other hosts set objects meanwhile
             fs, root = url_to_fs(self.name, use_listings_cache=False)
         except ImportError as error:
             kind = url.partition("://")[0]
@@ -254,7 +254,7 @@ class RemoteBackend:
 
     def exists(self) -> bool:
         """True if any object is there."""
-        # what does not answer may be said not to exist
+        # fsspec may return False on errors
         return bool(self.fs.exists(self.root) or self.sizes(""))
 
     def get(self, key: str) -> bytes:
@@ -359,7 +359,7 @@ class _ReachableFileSystem:
                 return inner(*args, **options)
             except (FileNotFoundError, FileExistsError, NotImplementedError):
                 raise
-            except Exception as error:  # of credentials, addresses, protocols
+            except Exception as error:
                 from sweeps.grid.failures import reason_of
 
                 reason = error if isinstance(error, OSError) else reason_of(error)

@@ -30,7 +30,7 @@ from sweeps.store.records import (
     read_record,
 )
 
-#: Shards that stay in memory for the next chunk of the same.
+#: Number of shards cached for their next chunks.
 _CACHED_SHARDS = sizes.READER_SHARDS
 
 
@@ -66,7 +66,7 @@ class CheckedStore(WrapperStore[Store]):
         data, problem = self._read_and_check(key)
         if problem:
             self.info.check_same()
-            data, problem = self._read_and_check(key)  # it may just have been repaired
+            data, problem = self._read_and_check(key)  # may just have been repaired
         if problem:
             problem = "it is missing" if data is None else problem
             raise damaged_error(self._backend.name, key, problem)
@@ -86,7 +86,7 @@ class CheckedStore(WrapperStore[Store]):
         name, _, chunk = key.rpartition("/")
         part = self.info.manifest["chunks"].get(name)
         if part is None or chunk.split(".")[0] != "c":
-            return None, ""  # no part of the store: zarr looks for metadata of other versions
+            return None, ""  # not ours: zarr looks for metadata of other versions
         tile = ".".join([str(part["part"]), *chunk.split(".")[1:]])
         record, problem = read_record(self._backend, tile, self.info.identity)
         if problem and problem != WRONG_TILE and not self.info.is_complete:

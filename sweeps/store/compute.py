@@ -43,8 +43,7 @@ class BoxProgram:
         small = not plain or math.prod(grid.shape(plain)) <= sweeps.nest.run.NUMPY_POINTS
 
         def make(switch_index: tuple[int, ...]) -> NestProgram | list[NDArray[Any]]:
-            places = dict(zip(switches, switch_index, strict=True))
-            key = tuple(grid.axes[axis].labels[places.get(axis, 0)] for axis in grid.switch_axes)
+            key = grid.switch_labels(dict(zip(switches, switch_index, strict=True)))
             nodes = [grid.output_node(name, key, dims) for name in names]
             if small:
                 return grid.evaluate(nodes, key, plain)
@@ -66,9 +65,8 @@ class BoxProgram:
 
     def compile(self, tile: Tile) -> None:
         """Compile the nests of a tile."""
-        for at in itertools.product(
-            *(range(tile.low[k], tile.high[k]) for k in self.switch_positions)
-        ):
+        ranges = (range(tile.low[k], tile.high[k]) for k in self.switch_positions)
+        for at in itertools.product(*ranges):
             program = self._program(at)
             if isinstance(program, NestProgram):
                 compile_nest(program.nest)
@@ -149,7 +147,8 @@ def mark_infeasible_tiles(
         rules = InfeasibleTiles(grid, part.outputs, part.dims)
         plain = [k for k, axis in enumerate(part.dims) if axis not in grid.switch_axes]
         switched = [k for k, axis in enumerate(part.dims) if axis in grid.switch_axes]
-        # what NumPy computes at once is not worth the check
+        switches = [part.dims[k] for k in switched]
+        # NumPy computes small parts faster than the check
         small = math.prod(part.shape[k] for k in plain) <= sweeps.nest.run.NUMPY_POINTS
         while block := list(itertools.islice(those, _BLOCK)):
             infeasible = np.zeros(len(block), dtype=bool)
@@ -157,9 +156,7 @@ def mark_infeasible_tiles(
             high = np.array([tile.high for tile in block], dtype=np.int64).T - 1
             for at in set() if small or not plain else set(map(tuple, low[switched].T.tolist())):
                 chosen = np.all(np.array(at, dtype=np.int64) == low[switched].T, axis=1)
-                places = dict(zip([part.dims[k] for k in switched], at, strict=True))
-                key = tuple(grid.axes[a].labels[places.get(a, 0)] for a in grid.switch_axes)
-                infeasible[chosen] = rules.is_infeasible(
-                    key, low[plain][:, chosen], high[plain][:, chosen]
-                )
+                key = grid.switch_labels(dict(zip(switches, at, strict=True)))
+                box = low[plain][:, chosen], high[plain][:, chosen]
+                infeasible[chosen] = rules.is_infeasible(key, *box)
             yield from zip(block, infeasible.tolist(), strict=True)

@@ -20,9 +20,9 @@ from symbolic.json_text import check_json_length
 if TYPE_CHECKING:
     import zarr
 
-#: The file without which a folder is no zarr group.
+#: Metadata file of zarr groups and arrays.
 METADATA_FILE = "zarr.json"
-#: What is read where nothing has been written, by the kind of the type.
+#: Fill values of missing chunks, by the kind of the type.
 FILL: dict[str, Any] = {"f": float("nan"), "i": -1, "b": False}
 _CHUNK_KEY_ENCODING: Any = {"name": "default", "separator": "."}
 
@@ -50,37 +50,30 @@ class StorePlan:
 
     @cached_property
     def files(self) -> dict[str, bytes]:
-        """Return the initial files of the store."""
-        return _skeleton(self.layout, self.attributes, self.manifest)
+        """Return the initial files: all but shards of outputs, records and the end mark."""
+        import zarr
+        from zarr.storage import MemoryStore
 
-
-def _skeleton(
-    layout: StoreLayout, attributes: Mapping[str, Any], manifest_head: Mapping[str, Any]
-) -> dict[str, bytes]:
-    """Return every file of a store but shards of outputs, records and the end mark."""
-    import zarr
-    from zarr.storage import MemoryStore
-
-    grid = layout.grid
-    files: dict[str, Any] = {}
-    parts = {name: part for part in layout.parts for name in part.outputs}
-    coordinates = axis_coordinates(grid)
-    extra = " ".join(name for name in coordinates if name not in grid.axes)
-    # by this xarray knows which arrays besides the axes are coordinates
-    about = {**attributes, **({"coordinates": extra} if extra else {})}
-    with ignore_format_warnings():
-        root = zarr.create_group(MemoryStore(files), attributes=_to_json(about))
-        for name, (axis, values, given) in coordinates.items():
-            _coordinate(root, name, axis, values, given)
-        for name in (*grid.outputs, *(n for n in parts if n not in grid.outputs)):
-            _output(root, layout, parts[name], name)
-        zarr.consolidate_metadata(root.store)
-    result = {key: data.to_bytes() for key, data in sorted(files.items())}
-    result[METADATA_FILE] = _order_arrays(result[METADATA_FILE], [*coordinates, *grid.outputs])
-    check_json_length(result[METADATA_FILE], "the store")
-    sums = {key: checksum(data) for key, data in result.items()}
-    manifest = {**manifest_head, "tiles": layout.count, "files": sums}
-    return {MANIFEST: encode_checked_json(manifest), **result}
+        grid = self.layout.grid
+        files: dict[str, Any] = {}
+        parts = {name: part for part in self.layout.parts for name in part.outputs}
+        coordinates = axis_coordinates(grid)
+        extra = " ".join(name for name in coordinates if name not in grid.axes)
+        # xarray reads from this attribute which other arrays are coordinates
+        about = {**self.attributes, **({"coordinates": extra} if extra else {})}
+        with ignore_format_warnings():
+            root = zarr.create_group(MemoryStore(files), attributes=_to_json(about))
+            for name, (axis, values, attributes) in coordinates.items():
+                _coordinate(root, name, axis, values, attributes)
+            for name in (*grid.outputs, *(n for n in parts if n not in grid.outputs)):
+                _output(root, self.layout, parts[name], name)
+            zarr.consolidate_metadata(root.store)
+        result = {key: data.to_bytes() for key, data in sorted(files.items())}
+        result[METADATA_FILE] = _order_arrays(result[METADATA_FILE], [*coordinates, *grid.outputs])
+        check_json_length(result[METADATA_FILE], "the store")
+        sums = {key: checksum(data) for key, data in result.items()}
+        manifest = {**self.manifest, "tiles": self.layout.count, "files": sums}
+        return {MANIFEST: encode_checked_json(manifest), **result}
 
 
 def _order_arrays(root: bytes, names: Sequence[str]) -> bytes:
@@ -128,7 +121,7 @@ def _output(root: zarr.Group, layout: StoreLayout, part: StorePart, name: str) -
     dtype = layout.dtype(name)
     compressors: list[Any] = [Crc32cCodec()]
     if layout.compression == COMPRESSIONS[0]:
-        # bytes are sorted where values differ along every axis
+        # shuffling bytes pays off if values vary along every axis
         varies = len(layout.grid.dims(name)) == len(part.dims) and dtype.itemsize > 1
         shuffle: Any = "shuffle" if varies else "noshuffle"
         blosc = BloscCodec(cname="lz4", clevel=1, shuffle=shuffle, typesize=dtype.itemsize)

@@ -35,16 +35,16 @@ from sweeps.store.records import (
 )
 from symbolic.errors import DseError, UnreachableError
 
-#: How often a tile that failed is tried again; so many failures one after the other end a run.
+#: Retries of a failed tile; failures in a row that end a run.
 RETRIES, _MAX_CONSECUTIVE_FAILURES = 2, 16
-#: Bytes of memory that the values of all tiles under way may take, and their copies as shards.
+#: Most bytes of the values of running tiles, and their copies as shards.
 _MEMORY = sizes.STORE_MEMORY
 _READERS = 8
-_LOST_REASON = "the worker was lost each time, as where memory does not suffice"
-#: Seconds until a worker on another host must see what this process has written.
+_LOST_REASON = "the worker was lost each time, as if memory ran out"
+#: Seconds until a worker on another host must see files of this process.
 _VISIBILITY_TIMEOUT = 10.0
 
-#: The output whose best value is reported with the progress, and 1 for the least or -1.
+#: Output whose best value is reported with the progress, and 1 (least) or -1 (largest).
 WatchedOutput: TypeAlias = tuple[str, float]
 
 
@@ -59,7 +59,7 @@ class TileWriter:
         self.watch = watch if watch in part.outputs else None
         self._metadata = {name: plan.files[f"{name}/{METADATA_FILE}"] for name in part.outputs}
         self._local = threading.local()
-        #: True if a point may be infeasible, which other axes decide.
+
         self._has_conditions = bool(plan.layout.grid.conditions)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class TileWriter:
             shard = encoder.encode(name, key, tile.low, values[name])
             backend.put(key, shard)
             record["shards"][name] = [len(shard), checksum(shard)]
-        # one that a power failure tears counts for nothing: none waits
+        # not durable: records torn by a power failure are detected
         backend.put(f"{RECORDS}/{tile.name}", encode_checked_json(record), durable=False)
         return record
 
@@ -112,7 +112,7 @@ class TileWriter:
             if time.monotonic() > limit:
                 raise DseError(
                     f"a worker on {socket.gethostname()} does not see the store at {self.place}: "
-                    "it must be a folder that all share, or a place in an object store (s3://)"
+                    "it must be a shared folder, or in an object store (s3://)"
                 )
             time.sleep(0.1)
 
@@ -180,7 +180,7 @@ def fill(
             raise DseError(f"{backend.name} cannot be made: {error.strerror or error}") from error
     else:
         _remove_part_files(backend)
-        for key, data in files.items():  # an object store may have been begun, and not to the end
+        for key, data in files.items():  # creation in an object store may have been killed
             if get_or_none(backend, key) != data:
                 backend.put(key, data)
     job = TileJob(plan, backend, listener, watch=watch, pool=pool)
@@ -194,7 +194,7 @@ def fill(
         check_grid(layout.grid)
     job.run(missing)
     if pool is not None:
-        _remove_part_files(backend)  # of workers that were lost
+        _remove_part_files(backend)  # of lost workers
     if job.failures:
         backend.delete(FINISHED)
     else:
@@ -224,9 +224,8 @@ def _remove_part_files(backend: StoreBackend) -> None:
 def end_mark(plan: StorePlan, feasible: int) -> bytes:
     """Return the mark that all tiles are complete."""
     count = feasible_points(plan.layout, feasible)
-    return encode_checked_json(
-        {"identity": plan.identity, "tiles": plan.layout.count, "feasible": count}
-    )
+    mark = {"identity": plan.identity, "tiles": plan.layout.count, "feasible": count}
+    return encode_checked_json(mark)
 
 
 def tile_feasible_points(layout: StoreLayout, tile: Tile, record: Mapping[str, Any]) -> int:
@@ -314,11 +313,8 @@ class TileJob:
         if not tiles:
             return
         try:
-            with (
-                nullcontext(self.pool)
-                if self.pool is not None
-                else _ThreadPool(self.layout) as pool
-            ):
+            given = self.pool is not None
+            with nullcontext(self.pool) if given else _ThreadPool(self.layout) as pool:
                 self._run(pool, tiles)
         except BaseException as error:
             stored = self.layout.count - len(tiles) + self.stored_tiles
@@ -330,9 +326,8 @@ class TileJob:
             if isinstance(error, UnreachableError):
                 raise UnreachableError(f"{error}; {text}") from error
             if isinstance(error, OSError):
-                raise DseError(
-                    f"{name} cannot be written: {error.strerror or error}; {text}"
-                ) from error
+                reason = error.strerror or error
+                raise DseError(f"{name} cannot be written: {reason}; {text}") from error
             error.add_note(text)
             raise
 
@@ -347,12 +342,11 @@ class TileJob:
             for tile, infeasible in mark_infeasible_tiles(layout, tiles):
                 part, program = layout.parts[tile.part], writers[tile.part].program
                 at = (tile.part, *(tile.index[k] for k in program.switch_positions))
-                if at not in compiled:  # on the clock, and each nest once
+                if at not in compiled:  # here, so that it counts as compiling time
                     program.compile(tile)
                     compiled.add(at)
-                failed = failures_in(
-                    layout.grid, part.outputs, part.dims, tile.low, tile.high, tile.name
-                )
+                box = part.dims, tile.low, tile.high
+                failed = failures_in(layout.grid, part.outputs, *box, tile.name)
                 about = tile, infeasible, [asdict(each) for each in failed]
                 begin = partial(pool.submit, _store, shared[tile.part], *about)
                 while len(self._running) >= pool.capacity():
@@ -361,13 +355,12 @@ class TileJob:
             while self._running:
                 self._collect_ended()
         except BaseException:
-            # wait for the tiles that are being computed, and begin no others
+            # wait for running tiles, and cancel the others
             left = set(self._running)
             while left := {future for future in left if not pool.cancel(future)}:
                 ended, left = wait(left, timeout=1.0)
-                self.stored_tiles += sum(
-                    not each.cancelled() and not each.exception() for each in ended
-                )
+                done = (future for future in ended if not future.cancelled())
+                self.stored_tiles += sum(not future.exception() for future in done)
             raise
 
     def _collect_ended(self) -> None:
@@ -400,7 +393,7 @@ class TileJob:
 
     def _fail(self, tile: Tile, error: Exception) -> None:
         """Record that a tile failed in all attempts; raise if many did in a row."""
-        # which names hosts, and no store does
+        # this error's text names hosts, which no store should
         lost = type(error).__name__ == "KilledWorker"
         failure = Failure(
             tile=tile.name,

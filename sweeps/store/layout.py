@@ -19,10 +19,10 @@ from stochastic import sizes
 from sweeps.grid.grid import Grid, Tiling
 from sweeps.nest.run import output_groups
 
-#: How chunks can be compressed; the first is the default of a new store.
+#: Compressions of chunks; the first is the default of a new store.
 COMPRESSIONS = ("lz4", "none")
 
-#: Most points of a tile, and about how many of the chunks in a shard that readers fetch alone.
+#: Most points of a tile; approximate points of a chunk, which readers fetch individually.
 TILE, CHUNK = sizes.STORE_TILE, sizes.STORE_CHUNK
 
 

@@ -15,12 +15,12 @@ from typing import Any
 from sweeps.store.backend import LocalBackend, StoreBackend, unwritable_error
 from symbolic.errors import DseError, OtherProcessError, UnreachableError
 
-#: Seconds for which a lock is tried: its file may just be removed by the last writer.
+#: Seconds to try a lock, as the last writer may be removing its file.
 _LOCK_TIMEOUT = 0.1
-#: What a file system says that knows no locks; a file that names its holder stands for one then.
+#: Errors of file systems without locks, where a file that names its holder is the lock.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
 _RESUME_HINT = "what is stored stays, and the same command continues"
-#: How often the object of a lock is tried where it is neither there nor can be made.
+#: Attempts on a lock object that neither exists nor can be created.
 _TRIES = 3
 
 
@@ -38,13 +38,12 @@ def write_lock(backend: StoreBackend) -> Iterator[None]:
         except BrokenPipeError:
             raise
         except UnreachableError as error:
-            if isinstance(error.__cause__, UnreachableError):  # by tiles, which say how many stay
+            if isinstance(error.__cause__, UnreachableError):  # of tiles: has a hint already
                 raise
             raise UnreachableError(f"{error}; {_RESUME_HINT}") from error
         except OSError as error:
-            raise DseError(
-                f"{backend.name} cannot be written or read: {error.strerror or error}; {_RESUME_HINT}"
-            ) from error
+            problem = f"{backend.name} cannot be written or read: {error.strerror or error}"
+            raise DseError(f"{problem}; {_RESUME_HINT}") from error
 
 
 def remove_stale_lock(backend: StoreBackend) -> None:
@@ -65,7 +64,7 @@ def file_lock(path: Path, name: str) -> Iterator[None]:
     """Hold a lock file, which is removed afterwards; ``name`` is what it protects."""
     from filelock import FileLock, SoftFileLock, Timeout
 
-    try:  # else the folder would be made
+    try:  # else FileLock would create the folder
         os.stat(f"{path.parent}/.")
     except OSError as error:
         raise unwritable_error(path.parent, error) from error
@@ -77,7 +76,7 @@ def file_lock(path: Path, name: str) -> Iterator[None]:
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
-            with suppress(OSError):  # what the attempt has made is no sign of a holder
+            with suppress(OSError):  # the attempt has left an empty file
                 if not path.stat().st_size:
                     path.unlink()
             lock = SoftFileLock(path, **how)
@@ -89,7 +88,7 @@ def file_lock(path: Path, name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # whoever waits for it looks whether the name still means it
+        with suppress(OSError):  # others check after locking that the file is still the same
             if not path.stat().st_size:
                 path.unlink()
         lock.release()
@@ -110,7 +109,7 @@ def _lock_object(backend: Any) -> Iterator[None]:
             break
         except (OSError, NotImplementedError, UnreachableError) as error:
             if not backend.fs.exists(lock):
-                if isinstance(error, NotImplementedError):  # it knows no such condition
+                if isinstance(error, NotImplementedError):  # no conditional writes
                     backend.fs.pipe_file(lock, data)
                     break
                 if attempt == _TRIES:
@@ -122,16 +121,10 @@ def _lock_object(backend: Any) -> Iterator[None]:
                 holder = json.loads(backend.fs.cat_file(lock))
                 who = f"process {holder['process']} of {holder['host']}"
                 has_ended = _has_ended(holder)
-            except (
-                ValueError,
-                LookupError,
-                TypeError,
-                AttributeError,
-                OverflowError,
-            ):
-                has_ended, who = False, "what holds it is unknown"
+            except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
+                has_ended, who = False, "its holder is unknown"
             if not has_ended:
-                raise _busy_error(backend.name, f" ({who}; if it runs no more, remove {url})")
+                raise _busy_error(backend.name, f" ({who}; if it no longer runs, remove {url})")
             backend.fs.rm_file(lock)
     try:
         yield
@@ -155,7 +148,7 @@ def _has_ended(holder: dict[str, Any]) -> bool:
     here = _process(int(holder["process"]))
     if "system" not in here or any(holder.get(k) != here[k] for k in ("host", "system")):
         return False
-    with suppress(PermissionError):  # it runs, and is somebody else's
+    with suppress(PermissionError):  # it runs as another user
         try:
             os.kill(int(holder["process"]), 0)
         except ProcessLookupError:

@@ -1,8 +1,7 @@
 """Manifest, tile records and end mark of a store: small JSON files with their own checksums.
 
 The record of a tile is written after all its shards, so that a tile with a record is complete. It
-holds the lengths and checksums of the shards, and nothing that depends on when, where or by how
-many processes it was computed.
+holds lengths and checksums, and nothing that depends on when, where or how it was computed.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from symbolic.json_text import read_json
 if TYPE_CHECKING:
     import xarray as xr
 
-#: What a store says of itself: its study, and the checksums of the files of its metadata.
+#: Study of a store, and the checksums of its metadata files.
 MANIFEST = f"{PRIVATE_FOLDER}/manifest"
-#: The folder of the records, and the mark that is set when all of them are there.
+#: Folder of the records, and the mark that all of them are there.
 RECORDS, FINISHED = f"{PRIVATE_FOLDER}/tiles", f"{PRIVATE_FOLDER}/finished"
-#: What may be wrong with a file.
+#: Problems of a file.
 MISSING, UNFIT = "missing", "its checksum does not fit"
 WRONG_TILE = "it belongs to another tile or store"
 _SEAL = "crc32"
-#: Most bytes of such a file that are read.
+#: Most bytes of such a file.
 _MAX_BYTES = 1 << 26
 
 
@@ -115,9 +114,6 @@ def problem_of_shard(data: bytes | None, record: Mapping[str, Any], output: str)
     return "" if checksum(data) == crc else UNFIT
 
 
-# --- The store of a run as a whole: whose it is, and whether it is complete
-
-
 def damaged_error(place: str, key: str, problem: str) -> DamagedError:
     """Return the error for a damaged file, with the command that repairs it."""
     return DamagedError(f"{place} is damaged: {key}: {problem}; repair it with dse verify --repair")
@@ -144,7 +140,7 @@ class StoreInfo:
         backend = backend_of(self.place)
         now = get_or_none(backend, MANIFEST)
         begun = self.is_complete and get_or_none(backend, FINISHED) is None
-        # one that is damaged is no other one
+        # a damaged manifest is not that of another store
         if now is None or begun or decode_checked_json(now) not in (None, self.manifest):
             raise OtherProcessError(
                 f"another process has extended, replaced or removed {self.place} since it was "
@@ -160,22 +156,21 @@ def read_info(place: str | Path) -> StoreInfo | None:
         check_not_replaced(backend)
         if get_or_none(backend, f"{PRIVATE_FOLDER}/identity") is not None:
             raise DamagedError(
-                f"{backend.name} was written by an earlier version, whose format is not read any "
-                "more: run its study into another place, or with --fresh"
+                f"{backend.name} was written by an earlier version, whose format is no longer "
+                "supported: run its study into another place, or with --fresh"
             )
         if get_or_none(backend, FINISHED) is None and not backend.sizes(RECORDS):
             return None
         raise damaged_error(backend.name, MANIFEST, "it is missing")
     manifest = read_manifest(data)
     if manifest is None:
-        lacks = "it does not say its study, or the files of the store"
-        raise damaged_error(
-            backend.name, MANIFEST, UNFIT if decode_checked_json(data) is None else lacks
-        )
+        lacks = "it lacks the study, or the files of the store"
+        problem = UNFIT if decode_checked_json(data) is None else lacks
+        raise damaged_error(backend.name, MANIFEST, problem)
     mark = get_or_none(backend, FINISHED)
     end = decode_checked_json(mark)
     if mark is not None and (end is None or end.get("identity") != manifest["identity"]):
-        if get_or_none(backend, MANIFEST) != data:  # it was replaced meanwhile
+        if get_or_none(backend, MANIFEST) != data:  # replaced meanwhile
             return read_info(place)
         problem = UNFIT if end is None else "it is that of another store"
         raise damaged_error(backend.name, FINISHED, problem)
@@ -186,8 +181,8 @@ def check_not_replaced(backend: StoreBackend) -> None:
     """Raise if a store is being replaced and neither the old nor the new one is complete."""
     if backend.is_being_replaced():
         raise OtherProcessError(
-            f"another store is being put into the place of {backend.name}, by a process that is at "
-            f"it or was stopped: wait for it, or let dse verify {backend.name} bring it to its end"
+            f"{backend.name} is being replaced by another process, or was when that was stopped: "
+            f"wait for it, or finish it with dse verify {backend.name}"
         )
 
 
@@ -212,9 +207,9 @@ def check_complete(place: str | Path) -> None:
     backend = backend_of(place)
     count = len(backend.sizes(RECORDS))
     raise UnfinishedError(
-        f"{backend.name} is not finished ({count:,} tiles are stored): the command that began it "
-        f"continues (dse run STUDY --store {backend.name}); or ask what is there, loaded into "
-        "memory: dse.open(...).load()"
+        f"{backend.name} is not finished ({count:,} tiles are stored): continue it with the same "
+        f"command (dse run STUDY --store {backend.name}), or query the stored part in memory: "
+        "dse.open(...).load()"
     )
 
 

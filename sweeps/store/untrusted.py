@@ -22,11 +22,11 @@ from stochastic import sizes
 from symbolic.errors import DamagedError, DseError
 from symbolic.json_text import MAX_LENGTH, read_json
 
-#: The file that describes arrays, which is read as a whole; the folder of the records of a run.
+#: Metadata file, which is read at once; folder of the records of a run.
 _METADATA_FILE, _PRIVATE_FOLDER = "zarr.json", ".simt-dse"
-#: Most bytes of a chunk or an axis that are read.
+#: Most bytes of a chunk or an axis.
 _MAX_BYTES = sizes.CHUNK_READ
-#: Bytes that packing may add to a chunk.
+#: Bytes that compression may add to a chunk.
 _SLACK = 1 << 20
 _COPY_HINT = "copy the folder of the store as a whole (cp -r OUT.zarr COPY.zarr)"
 
@@ -39,7 +39,7 @@ def check_no_outside_links(path: Path) -> None:
         with os.scandir(path) as entries:
             folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
         changed = tuple(os.stat(folder).st_mtime_ns for folder in (str(path), *sorted(folders)))
-    except (OSError, ValueError):  # removed meanwhile, or not ours to read
+    except (OSError, ValueError):  # removed meanwhile, or not readable
         return
     _check(str(path), changed)
 
@@ -52,7 +52,7 @@ def _check(path: str, _mtimes: tuple[int, ...]) -> None:
     while waiting:
         try:
             entries = list(os.scandir(waiting.pop()))
-        except OSError:  # removed meanwhile, or not ours to read
+        except OSError:  # removed meanwhile, or not readable
             continue
         for entry in entries:
             what = ""
@@ -68,20 +68,18 @@ def _check(path: str, _mtimes: tuple[int, ...]) -> None:
                     what = f"has more than {MAX_LENGTH:,} bytes"
             if what:
                 raise DseError(
-                    f"{path!r} is not opened as a store, for its file "
-                    f"{os.path.relpath(entry.path, root)!r} {what}: take a copy of the store as it "
+                    f"{path!r} is not opened as a store, because its file "
+                    f"{os.path.relpath(entry.path, root)!r} {what}: use a copy of the store as it "
                     "was written"
                 )
 
 
 def check_unrecorded(backend: Any) -> None:
     """Check a zarr group without records: raise on missing or huge chunks, else warn."""
-    with suppress(FileNotFoundError):  # zarr says that it is missing
+    try:
         tree = read_json(backend.get(_METADATA_FILE))
-        _check_arrays(backend, tree)
-
-
-def _check_arrays(backend: Any, tree: Mapping[str, Any]) -> None:
+    except FileNotFoundError:  # zarr will raise
+        return
     if (inline := tree.get("consolidated_metadata")) is not None:
         result = inline["metadata"]
     else:
@@ -95,13 +93,13 @@ def _check_arrays(backend: Any, tree: Mapping[str, Any]) -> None:
         return
     if lost := [key for keys in missing.values() for key in keys]:
         raise DamagedError(
-            f"{backend.name} has no records ({_PRIVATE_FOLDER}) and lacks {len(lost):,} of its chunks, "
-            f"such as {lost[0]}: {_COPY_HINT}"
+            f"{backend.name} has no records ({_PRIVATE_FOLDER}) and lacks {len(lost):,} of its "
+            f"chunks, such as {lost[0]}: {_COPY_HINT}"
         )
     if missing:
         warnings.warn(
-            f"{backend.name} has no records ({_PRIVATE_FOLDER}): it is read as a plain zarr group, and "
-            f"damage is not noticed; {_COPY_HINT}",
+            f"{backend.name} has no records ({_PRIVATE_FOLDER}): it is read as a plain zarr group, "
+            f"in which damage is not detected; {_COPY_HINT}",
             stacklevel=2,
         )
 
@@ -111,7 +109,7 @@ def _check_array(backend: Any, name: str, about: Mapping[str, Any]) -> dict[str,
     from zarr.dtype import parse_dtype
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # zarr says it again
+        warnings.simplefilter("ignore")  # zarr will warn again
         each = parse_dtype(about["data_type"], zarr_format=3).to_native_dtype().itemsize or 1
     outer = chunk = about["chunk_grid"]["configuration"]["chunk_shape"]
     codecs, shape = about["codecs"], about["shape"]
@@ -127,15 +125,15 @@ def _check_array(backend: Any, name: str, about: Mapping[str, Any]) -> dict[str,
     ):
         if size > _MAX_BYTES:
             raise DseError(
-                f"{backend.name} is not read: {what} {size:,} bytes, and at most {_MAX_BYTES:,} are "
-                "read at once: write it with smaller chunks (xarray: ds.chunk(...).to_zarr)"
+                f"{backend.name} is not read: {what} {size:,} bytes, and at most {_MAX_BYTES:,} "
+                "are read at once: write it with smaller chunks (xarray: ds.chunk(...).to_zarr)"
             )
     # the chunks of a run end in a checksum, and their keys have dots
     separator = about.get("chunk_key_encoding", {}).get("configuration", {}).get("separator")
     if separator != "." or codecs[-1]["name"] != "crc32c":
         return {}
     counts = [math.ceil(size / length) for size, length in zip(shape, outer, strict=True)]
-    if len(there) > math.prod(counts):  # besides the chunks, one file describes the array
+    if len(there) > math.prod(counts):  # all chunks and the metadata file
         return {name: []}
     places = itertools.product(*map(range, counts))
     keys = (".".join(["c", *map(str, place)]) for place in places)

@@ -95,11 +95,11 @@ def verify(
         feasible += job.feasible_points
         lost = len(broken) - job.stored_tiles
         has_failed = has_failed or bool(job.failures)
-        if job.failures:  # its values are missing again: the store is no longer finished
+        if job.failures:  # the store is no longer finished
             lost += 1
             backend.delete(FINISHED)
     if not pending and not has_failed:
-        # what the mark counts is known only where all tiles are whole
+        # the count in the mark is known only if all tiles are complete
         is_known = not broken or (repair and not lost)
         there = decode_checked_json(get_or_none(backend, FINISHED)) or {}
         if is_known or there.get("identity") != identity:
@@ -154,9 +154,7 @@ def _check_unknown_files(
     return damages, moved_to
 
 
-def _check_files(
-    backend: StoreBackend, files: Mapping[str, bytes], *, repair: bool
-) -> list[Damage]:
+def _check_files(backend: StoreBackend, files: Mapping[str, bytes], repair: bool) -> list[Damage]:
     """Return the damage of files that differ from their expected content."""
     damages = []
     for key, data in files.items():
@@ -174,7 +172,7 @@ def _describe_difference(stored: bytes | None, expected: bytes) -> str:
     if len(stored) != len(expected):
         return f"{len(stored):,} bytes, not {len(expected):,}"
     place = next(k for k, (a, b) in enumerate(zip(stored, expected, strict=True)) if a != b)
-    return f"byte {place:,} is another one"
+    return f"byte {place:,} differs"
 
 
 def _check_tile(

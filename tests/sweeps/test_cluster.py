@@ -311,7 +311,7 @@ def test_a_worker_that_writes_elsewhere(
     elsewhere = tmp_path / "elsewhere.zarr"
     monkeypatch.setattr("sweeps.store.fill.backend_of", lambda place: backend_of(elsewhere))
     monkeypatch.setattr(sweeps.store.fill, "_VISIBILITY_TIMEOUT", 0.2)
-    with pytest.raises(DseError, match="must be a folder that all share"):
+    with pytest.raises(DseError, match="must be a shared folder"):
         Study(**STUDY).run(store=tmp_path / "a.zarr", client=client)
 
 
