@@ -252,10 +252,10 @@ def _attribute_problem(value: Any, suffix: str) -> str:
     if isinstance(value, str):
         return _text_problem(value)
     if isinstance(value, (list, tuple)):
-        kinds = {type(one) for one in value}
+        kinds = {type(item) for item in value}
         if suffix == ".nc" and len(kinds) != 1:
             return "is a list that is empty or of several types, which netCDF cannot hold"
-        return next(filter(None, (_attribute_problem(one, suffix) for one in value)), "")
+        return next(filter(None, (_attribute_problem(item, suffix) for item in value)), "")
     if isinstance(value, np.ndarray):
         numbers = value.dtype.kind in "iuf" and value.ndim == 1 and value.size
         return "" if numbers else "is not a 1-d array of numbers: expected one, or a list of texts"

@@ -340,7 +340,7 @@ def _add_label_indices(
             known = row.labels or here
         elif name not in over and here[0] in row.axis_labels:
             known = row.axis_labels
-        array = np.array([known.index(one) if one in known else -1 for one in here], dtype=float)
+        array = np.array([known.index(x) if x in known else -1 for x in here], dtype=float)
         dims = (name,) if name in over else ()
         result[label_index_name(name)] = Leaf(axes=dims, array=array if dims else array.reshape(()))
         rows[name] = replace(row, axis_labels=known) if row.is_label else row

@@ -222,7 +222,7 @@ def add_label_indices(
         place, data = label_index_name(str(name)), variable.data
         if data.dtype.kind in "OSUT" and isinstance(data, np.ndarray) and place not in ds.variables:
             at = {label: place for place, label in enumerate(more.get(str(name), ((), None))[0])}
-            listed = [at.setdefault(str(one), len(at)) for one in data.reshape(-1).tolist()]
+            listed = [at.setdefault(str(label), len(at)) for label in data.reshape(-1).tolist()]
             array = np.array(listed, dtype=np.float64).reshape(data.shape)
             result[place] = (variable.dims, array, {_LABELS: list(at)})
     return ds.assign_coords(result) if result else ds
@@ -286,8 +286,8 @@ def arrays_of(answer: xr.Dataset) -> tuple[dict[str, Array], dict[str, Array]]:
     if isinstance(answer, _ArrayAnswer):
         return _arrays(answer.coordinates), _arrays(answer.outputs)
     parts = (
-        {str(n): (one.dims, one.values, one.attrs) for n, one in some.items()}
-        for some in (answer.coords, answer.data_vars)
+        {str(n): (v.dims, v.values, v.attrs) for n, v in variables.items()}
+        for variables in (answer.coords, answer.data_vars)
     )
     coordinates, outputs = map(_arrays, parts)
     return coordinates, outputs

@@ -77,24 +77,24 @@ class Leaf:
 
     def transpose(self, axes: Sequence[str]) -> Leaf:
         """Return the leaf with its axes in another order."""
-        own = tuple(axis for axis in axes if axis in self.axes)
-        if own == self.axes:
+        order = tuple(axis for axis in axes if axis in self.axes)
+        if order == self.axes:
             return self
-        array = self.array.transpose([self.axes.index(axis) for axis in own])
-        return Leaf(axes=own, array=array, switch_axes=self.switch_axes)
+        array = self.array.transpose([self.axes.index(axis) for axis in order])
+        return Leaf(axes=order, array=array, switch_axes=self.switch_axes)
 
 
 def compute_pending(leaves: Iterable[Leaf]) -> None:
     """Compute all pending leaves, those that share a pass together."""
-    groups: dict[int, list[Any]] = {}
+    passes: dict[int, list[Any]] = {}
     for leaf in leaves:
-        folding = leaf.pending_group
-        if folding is not None:
-            same = groups.setdefault(id(folding.group), [])
-            if folding not in same:
-                same.append(folding)
-    for foldings in groups.values():
-        foldings[0].compute(foldings)
+        group = leaf.pending_group
+        if group is not None:
+            groups = passes.setdefault(id(group.shared_pass), [])
+            if group not in groups:
+                groups.append(group)
+    for groups in passes.values():
+        groups[0].compute(groups)
 
 
 FEASIBLE = "feasible"
@@ -420,7 +420,7 @@ def gather_points(
     axis = Axis(name=POINT_AXIS, kind="index", coordinate=index, values=index.astype(np.float64))
     leaves = {}
     for name, leaf in grid.leaves[key].items():
-        inner = tuple(one for one in leaf.axes if one in whole_axes)
+        inner = tuple(axis for axis in leaf.axes if axis in whole_axes)
         if len(inner) == len(leaf.axes):
             leaves[name] = leaf
         else:
@@ -428,7 +428,7 @@ def gather_points(
             leaves[name] = Leaf(axes=(POINT_AXIS, *inner), array=result)
     return replace(
         grid,
-        axes={POINT_AXIS: axis, **{one: grid.axes[one] for one in whole_axes}},
+        axes={POINT_AXIS: axis, **{name: grid.axes[name] for name in whole_axes}},
         switch_axes=(),
         graphs={(): grid.graphs[key]},
         leaves={(): leaves},

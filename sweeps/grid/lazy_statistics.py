@@ -90,11 +90,11 @@ class StatisticGroup:
     def compute(self, groups: Sequence[StatisticGroup]) -> None:
         """Compute the missing statistics of some groups that share a pass."""
         with self.shared_pass.lock:
-            missing = [folding for folding in groups if not folding.is_computed]
+            missing = [group for group in groups if not group.is_computed]
             if missing:
                 result = self.compute_statistics(missing)
-                for folding in missing:
-                    folding._results.update({name: result[name] for name in folding.statistics})
+                for group in missing:
+                    group._results.update({name: result[name] for name in group.statistics})
 
     def slice_axes(self, slices: Mapping[str, slice]) -> StatisticGroup:
         """Return the group within slices of some axes."""
@@ -103,10 +103,11 @@ class StatisticGroup:
             if key not in self.shared_pass.parts:
                 self.shared_pass.parts.clear()  # parts are used one after another
                 self.shared_pass.parts[key] = StatisticPass(), {}
-            group, within = self.shared_pass.parts[key]
-            if self not in within:
-                within[self] = replace(self, grid=subgrid(self.grid, slices), shared_pass=group)
-            return within[self]
+            shared_pass, groups = self.shared_pass.parts[key]
+            if self not in groups:
+                part = subgrid(self.grid, slices)
+                groups[self] = replace(self, grid=part, shared_pass=shared_pass)
+            return groups[self]
 
     def gather(self, indices: Mapping[str, Any]) -> StatisticGroup:
         """Return the group at points, given by indices along the result axes, or slices."""
@@ -234,8 +235,8 @@ class _StatisticBuilder:
                     f"{name}: only statistics over draw have an error, and {node.args[0]} is over "
                     f"{', '.join(inner.reduced_axes) or 'no axis'}: take the error of the inner one"
                 )
-            own = replace(inner.group, statistics={name: about})
-            return LazyStatistic(own, name, inner.axes, inner.switch_axes)
+            group = replace(inner.group, statistics={name: about})
+            return LazyStatistic(group, name, inner.axes, inner.switch_axes)
         self._refuse_labels(name)
         named, depends = self._named_axes(name), self.axes_of(node)
         for within in statistics_of([node]):
@@ -337,11 +338,11 @@ class _StatisticBuilder:
         named = self._named_axes(name)
         for condition in self.graph.conditions:
             node = self.graph.flat_condition(condition)
-            lies = self.axes_of(node) & named
-            if lies and statistics_of([node]):
+            shared_axes = self.axes_of(node) & named
+            if shared_axes and statistics_of([node]):
                 raise DseError(
                     f"{name} is an output and part of a condition, so it ignores "
-                    f"{condition.text!r}, which varies along {', '.join(sorted(lies))}: drop one "
+                    f"{condition.text!r}, which varies along {', '.join(sorted(shared_axes))}: drop one "
                     "condition, or use another statistic"
                 )
 

@@ -109,8 +109,8 @@ class StepPlacement:
         long = {depth for depth in depths if depths.count(depth) > _MAX_LOOP_STEPS}
 
         def same_depth_args(node: Node) -> list[Node]:
-            own = self.depth[id(node)]
-            return [a for a in node.args if id(a) in self.stage and self.depth[id(a)] == own]
+            depth = self.depth[id(node)]
+            return [a for a in node.args if id(a) in self.stage and self.depth[id(a)] == depth]
 
         for node in steps:
             call = PRIMITIVES[node.op].calls_library and self.depth[id(node)] in long
@@ -295,8 +295,8 @@ def emit(
     scalars = tuple(name for name in used if not leaves[name])
     arrays = tuple(name for name in used if leaves[name])
     results = ["best", "places"] if reduce else [f"out{k}" for k in range(len(outputs))]
-    given = ["bounds", "sizes", "scalars", *(f"a_{safe_identifier(n)}" for n in arrays), *results]
-    taken = [f"{name}_" for name in given]
+    args = ["bounds", "sizes", "scalars", *(f"a_{safe_identifier(n)}" for n in arrays), *results]
+    taken = [f"{name}_" for name in args]
     lines = [f"def nest({', '.join([*taken[:2], 'origin', *taken[2:]])}):"]
 
     def add_lines(indent: int, *texts: str) -> None:
@@ -307,7 +307,7 @@ def emit(
             add_lines(indent, "for j in range(width):")
             add_lines(indent + 1, *loop)
 
-    add_lines(1, *(f"{name} = data_pointer({name}_)" for name in given))
+    add_lines(1, *(f"{name} = data_pointer({name}_)" for name in args))
     for position, name in enumerate(scalars):
         add_lines(1, f"{emitter.name(reference(name))} = scalars[{position}]")
     for position, axis in enumerate([*outer, "row"]):

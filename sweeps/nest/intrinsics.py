@@ -134,8 +134,8 @@ def pow(_: Any, x: Any, y: Any) -> Any:  # noqa: A001 - its name in the text of 
         return builder.bitcast(same, value.type)
 
     def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
-        given = [hide_from_optimizer(builder, value) for value in args]
-        return builder.call(builder.module.declare_intrinsic("llvm.pow", [args[0].type]), given)
+        hidden = [hide_from_optimizer(builder, value) for value in args]
+        return builder.call(builder.module.declare_intrinsic("llvm.pow", [args[0].type]), hidden)
 
     return _PAIR, generate
 

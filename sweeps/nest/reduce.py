@@ -165,10 +165,10 @@ def sum_cells(values, weights, cells, sums) -> None:
     """
     sums[:] = 0.0
     for i in range(values.shape[0]):
-        row, own = values[i], sums[i]
+        row, row_sums = values[i], sums[i]
         for p in range(cells.shape[0]):
             for j in range(row.size):
-                own[cells[p, j]] += weights[j] * row[j]
+                row_sums[cells[p, j]] += weights[j] * row[j]
 
 
 @compiled(_nrt=False)

@@ -101,8 +101,8 @@ def prepare(
         and not leaf.axes
         and (graph.definitions[name].kind == "default" or leaf.array == 0)
     }
-    given: dict[str, Any] = {"leaves": axes, "names": names, "constants": known}
-    nest = emit(outer=outer, row=inner, outputs=outputs, reduce=reduce, **given)
+    about: dict[str, Any] = {"leaves": axes, "names": names, "constants": known}
+    nest = emit(outer=outer, row=inner, outputs=outputs, reduce=reduce, **about)
     row_shape = grid.shape(inner)
     compute_pending(leaves[name] for name in (*nest.scalars, *nest.arrays))
     sizes_of = {axis: grid.axes[axis].size for axis in dims}
@@ -122,10 +122,10 @@ def flatten_leaf(
     leaf: Leaf, outer: Sequence[str], row: Sequence[str], sizes: Mapping[str, int]
 ) -> NDArray[np.float64]:
     """Return the values of a leaf as a nest reads them; over the whole row if over a part of it."""
-    own = (*(axis for axis in outer if axis in leaf.axes), *row)
-    array = leaf.align_to(own)
+    axes = (*(axis for axis in outer if axis in leaf.axes), *row)
+    array = leaf.align_to(axes)
     if any(axis in row for axis in leaf.axes):
-        array = np.broadcast_to(array, [sizes[axis] for axis in own])
+        array = np.broadcast_to(array, [sizes[axis] for axis in axes])
     return np.array(array, dtype=np.float64, order="C").reshape(-1)
 
 

@@ -36,7 +36,7 @@ from stochastic.compile_cache import compiled
 from stochastic.threads import cpu_count
 from sweeps.grid.grid import Grid, Tiling, subgrid
 from sweeps.grid.lazy_statistics import StatisticGroup
-from sweeps.nest.tiles import ROWS_BLOCK, visit_rows
+from sweeps.nest.tiles import ROWS_BLOCK, Floats, visit_rows
 from sweeps.runtime.resources import check_memory
 from symbolic.confidence import (
     MIN_NORMAL_DRAWS,
@@ -54,22 +54,21 @@ from symbolic.ops import Node, references, walk
 from symbolic.primitives import elementary
 from symbolic.statistics import DRAW, Statistic
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 #: Points that are enclosed together.
 _ENCLOSED_POINTS = sizes.REACH_TOGETHER
 
 
-def _range_function(folding: StatisticGroup) -> Callable[[Indices, bool], tuple[Floats, Floats]]:
+def _range_function(group: StatisticGroup) -> Callable[[Indices, bool], tuple[Floats, Floats]]:
     """Return a function that encloses a formula at points given by flat indices.
 
     It returns the least and largest values, of shape (points, values within a draw). Neighbouring
     points are enclosed together and cached, because several statistics need the same ones.
     """
-    inner = tuple(axis for axis in folding.reduced_axes if axis != DRAW)
-    dims, each = (*folding.result_axes, *inner), math.prod(folding.grid.shape(inner))
-    *outer, row = folding.grid.shape(folding.result_axes) or (1,)
+    inner = tuple(axis for axis in group.reduced_axes if axis != DRAW)
+    dims, each = (*group.result_axes, *inner), math.prod(group.grid.shape(inner))
+    *outer, row = group.grid.shape(group.result_axes) or (1,)
     tiling = Tiling(outer, row, max(_ENCLOSED_POINTS // each, 1))
     lock = threading.Lock()
 
@@ -77,9 +76,9 @@ def _range_function(folding: StatisticGroup) -> Callable[[Indices, bool], tuple[
     def enclose_tile(number: int, whole: bool) -> tuple[Floats, Floats]:
         bounds, _, points = tiling.bounds(number)
         ends = bounds.reshape(-1, 2).tolist()
-        tile = {axis: slice(*part) for axis, part in zip(folding.result_axes, ends, strict=False)}
-        part = subgrid(folding.grid, tile)
-        low, high = range_of(part, folding.root, dims, whole)
+        tile = {axis: slice(*part) for axis, part in zip(group.result_axes, ends, strict=False)}
+        part = subgrid(group.grid, tile)
+        low, high = range_of(part, group.root, dims, whole)
         shape = part.shape(dims)
         low, high = (np.broadcast_to(e, shape).reshape(points, each) for e in (low, high))
         return low, high
@@ -375,9 +374,9 @@ def compute_statistics(groups: Sequence[StatisticGroup]) -> Mapping[str, Floats]
     rest, along, weights = first.result_axes, first.reduced_axes, first.weights
     grid = first.grid
     if len(groups) > 1:
-        leaves = {n: leaf for one in groups for n, leaf in one.grid.leaves[()].items()}
+        leaves = {n: leaf for g in groups for n, leaf in g.grid.leaves[()].items()}
         grid = replace(grid, leaves={(): leaves}, _dims={}, cache={})
-    roots = list(dict.fromkeys(folding.root for folding in groups))
+    roots = list(dict.fromkeys(group.root for group in groups))
     names = [(name, about, f.root) for f in groups for name, about in f.statistics.items()]
     shape, count = grid.shape(rest), math.prod(grid.shape(along))
     points = math.prod(shape)
@@ -387,7 +386,7 @@ def compute_statistics(groups: Sequence[StatisticGroup]) -> Mapping[str, Floats]
         "shorten axes, or leave some out of the study",
     )
     result = {name: np.empty(points) for name, _, _ in names}
-    reaches = {folding.root: _range_function(folding) for folding in groups}
+    reaches = {group.root: _range_function(group) for group in groups}
 
     def sample_at(root: Node, start: int) -> SamplingDesign:
         return SamplingDesign(
@@ -399,11 +398,11 @@ def compute_statistics(groups: Sequence[StatisticGroup]) -> Mapping[str, Floats]
 
     def fill_rows(values: list[Floats], start: int) -> None:
         for root, rows in zip(roots, values, strict=True):
-            own = [(name, about) for name, about, node in names if node is root]
-            inner = [a.argument.args[0].statistic if a.kind == "error" else a for _, a in own]
+            selected = [(name, about) for name, about, node in names if node is root]
+            inner = [a.argument.args[0].statistic if a.kind == "error" else a for _, a in selected]
             kinds = [about.kind for about in inner]
             ordered = SortedRows(rows, weights) if kinds.count("quantile") > 1 else None
-            for (name, about), of in zip(own, inner, strict=True):
+            for (name, about), of in zip(selected, inner, strict=True):
                 out = result[name][start : start + len(rows)]
                 if about.kind == "error":
                     out[...] = error_of(of, rows, sample_at(root, start), ordered)

@@ -32,10 +32,7 @@ _GROUPS = (
 
 
 def available_memory(root: Path = Path("/")) -> int:
-    """Return the bytes this process can still take from the machine and its control groups.
-
-    The largest address if the system does not tell.
-    """
+    """Return the bytes this process can still take, by machine and control groups."""
     result = [sys.maxsize]
     with suppress(OSError, ValueError, KeyError):
         result.append(1024 * _rows(root / "proc/meminfo")["MemAvailable:"])

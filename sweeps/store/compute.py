@@ -142,7 +142,7 @@ def mark_infeasible_tiles(
 ) -> Iterator[tuple[Tile, bool]]:
     """Yield tiles, each with True if no point of it is feasible; checked in blocks."""
     grid = layout.grid
-    for number, those in itertools.groupby(tiles, key=lambda tile: tile.part):
+    for number, part_tiles in itertools.groupby(tiles, key=lambda tile: tile.part):
         part = layout.parts[number]
         rules = InfeasibleTiles(grid, part.outputs, part.dims)
         plain = [k for k, axis in enumerate(part.dims) if axis not in grid.switch_axes]
@@ -150,7 +150,7 @@ def mark_infeasible_tiles(
         switches = [part.dims[k] for k in switched]
         # NumPy computes small parts faster than the check
         small = math.prod(part.shape[k] for k in plain) <= sweeps.nest.run.NUMPY_POINTS
-        while block := list(itertools.islice(those, _BLOCK)):
+        while block := list(itertools.islice(part_tiles, _BLOCK)):
             infeasible = np.zeros(len(block), dtype=bool)
             low = np.array([tile.low for tile in block], dtype=np.int64).T
             high = np.array([tile.high for tile in block], dtype=np.int64).T - 1

@@ -313,8 +313,8 @@ class TileJob:
         if not tiles:
             return
         try:
-            given = self.pool is not None
-            with nullcontext(self.pool) if given else _ThreadPool(self.layout) as pool:
+            has_pool = self.pool is not None
+            with nullcontext(self.pool) if has_pool else _ThreadPool(self.layout) as pool:
                 self._run(pool, tiles)
         except BaseException as error:
             stored = self.layout.count - len(tiles) + self.stored_tiles

@@ -123,11 +123,11 @@ def _expected_files(backend: StoreBackend, files: Mapping[str, bytes]) -> Mappin
     there, ours = read_manifest(data), decode_checked_json(files[MANIFEST])
     if there is None or ours is None or {**there, "files": ours["files"]} != ours:
         return files
-    own = {key: get_or_none(backend, key) or b"" for key in there["files"]}
-    if set(own) != set(ours["files"]):
+    stored = {key: get_or_none(backend, key) or b"" for key in there["files"]}
+    if set(stored) != set(ours["files"]):
         return files
-    whole = all(checksum(own[key]) == crc for key, crc in there["files"].items())
-    return {MANIFEST: data or b"", **own} if whole else files
+    whole = all(checksum(stored[key]) == crc for key, crc in there["files"].items())
+    return {MANIFEST: data or b"", **stored} if whole else files
 
 
 def _check_unknown_files(
