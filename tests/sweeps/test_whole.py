@@ -25,8 +25,8 @@ def test_a_write_that_is_cut_short_leaves_the_old_file(
     path.write_text("old")
 
     def cut_short() -> None:
-        with atomic_path(path, replace=True) as beside:
-            beside.write_text("half")
+        with atomic_path(path, replace=True) as temporary:
+            temporary.write_text("half")
             assert path.read_text() == "old"
             raise stop
 
