@@ -338,11 +338,11 @@ class _StatisticBuilder:
         named = self._named_axes(name)
         for condition in self.graph.conditions:
             node = self.graph.flat_condition(condition)
-            shared_axes = self.axes_of(node) & named
-            if shared_axes and statistics_of([node]):
+            along = self.axes_of(node) & named
+            if along and statistics_of([node]):
                 raise DseError(
                     f"{name} is an output and part of a condition, so it ignores "
-                    f"{condition.text!r}, which varies along {', '.join(sorted(shared_axes))}: drop one "
+                    f"{condition.text!r}, which varies along {', '.join(sorted(along))}: drop one "
                     "condition, or use another statistic"
                 )
 

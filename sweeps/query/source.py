@@ -386,11 +386,7 @@ def check_listable(count: int, what: str, idle: Sequence[str] = (), *, exact: bo
 
 
 def ranked_points(
-    flat: Indices,
-    scores: Floats,
-    rest: Sequence[str],
-    per: Sequence[str],
-    sizes: Mapping[str, int],
+    flat: Indices, scores: Floats, rest: Sequence[str], per: Sequence[str], sizes: Mapping[str, int]
 ) -> RankedPoints:
     """Return winners by flat indices over some axes, shape (*per, top), as places."""
     flat, scores, rest = add_idle_axes(flat, scores, rest, per, sizes)
@@ -401,11 +397,7 @@ def ranked_points(
 
 
 def list_all_points(
-    flat: Indices,
-    scores: Floats,
-    dims: Sequence[str],
-    sizes: Mapping[str, int],
-    what: str,
+    flat: Indices, scores: Floats, dims: Sequence[str], sizes: Mapping[str, int], what: str
 ) -> RankedPoints:
     """Return all configurations with some flat indices, the best first."""
     idle = [axis for axis in sizes if axis not in dims]

@@ -15,17 +15,7 @@ SOURCES = {
     "Dataset": "a Dataset in memory, of another file, or of a store whose model is not at hand",
     "rows": "measured rows along `configuration`",
 }
-MODIFIERS = (
-    "where",
-    "per",
-    "top",
-    "ties",
-    "within",
-    "objectives",
-    "method",
-    "time_limit",
-    "gap",
-)
+MODIFIERS = ("where", "per", "top", "ties", "within", "objectives", "method", "time_limit", "gap")
 
 _SELECTION_MODIFIERS = "top ties within gap"
 _WHY_ONE_OBJECTIVE = "it takes one objective"
@@ -34,19 +24,13 @@ _WHY_NO_PARTIAL_ANSWER = "it aggregates over all points, so a partial answer wou
 #: Verbs, sources and modifiers (any, where empty), and why these do not go together; empty where
 #: they do. The first row that fits counts.
 _RULES = (
-    (
-        *("meets ranges borders information law", "rows", ""),
-        "measured rows have no equations",
-    ),
+    (*("meets ranges borders information law", "rows", ""), "measured rows have no equations"),
     (
         *("sensitivity", "rows", ""),
         "the columns of measured rows are no axes: make a grid of the measurements "
         "(dse.open(..., shape='grid'), dse import --shape grid)",
     ),
-    (
-        *("pareto", "", _SELECTION_MODIFIERS),
-        "the points of a front have no rank, and none is best",
-    ),
+    (*("pareto", "", _SELECTION_MODIFIERS), "the points of a front have no rank, and none is best"),
     (
         *("optimum pareto", "Dataset rows", "method time_limit gap"),
         "recorded values are scanned, which is exact",

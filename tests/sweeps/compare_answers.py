@@ -93,7 +93,8 @@ def worker(first: int, count: int) -> None:
     import dse
     from symbolic.errors import DseError
     from tests.sweeps.attack_checks import Truth
-    from tests.sweeps.attack_models import drawn, made
+    from tests.sweeps.attack_models import draw_study as drawn
+    from tests.sweeps.attack_models import make_study as made
 
     with tempfile.TemporaryDirectory() as scratch:
         for seed in range(first, first + count):
@@ -176,8 +177,8 @@ def main(other: str, count: int, first: int = 1, relative: float = 0.0) -> int:
             wrong += 1
             print(f"seed {before['seed']}: {before['asked']}")
             print(*(f"  {str(one['told'])[:2000]}" for one in (before, after)), sep="\n")
-    describe = {"studies": count, "differ": wrong, "seconds": round(time.monotonic() - began)}
-    print(json.dumps({**describe, **dict(kinds.most_common())}, indent=1))
+    summary = {"studies": count, "differ": wrong, "seconds": round(time.monotonic() - began)}
+    print(json.dumps({**summary, **dict(kinds.most_common())}, indent=1))
     return int(wrong > 0)
 
 

@@ -37,8 +37,8 @@ import sweeps.nest.tiles
 import symbolic.ops
 from symbolic.errors import DseError, InfeasibleError
 from tests.oracles.statistics import summary
-from tests.sweeps.attacking import pressed
-from tests.sweeps.combining import Brute, Wrong, _check, _places, _told
+from tests.sweeps.attacking import small_steps
+from tests.sweeps.combining import Brute, Wrong, _check, _objective_rows, _places
 from tests.sweeps.without_model import without_model
 
 SOURCES = ("scan", "nests", "certified", "store", "values", "Dataset")
@@ -136,7 +136,7 @@ class World:
             self.known[name] = np.full(self.sizes, np.nan)
             for label in labels:
                 here = self._under(name, label)
-                result = self.at(self.formulas[name, label])
+                result = self.value_of(self.formulas[name, label])
                 self.known[name] = np.where(here, result, self.known[name])
         count = rng.choice([0, 0, 1, 1, 2])
         self.rules = [self.condition(False, rule=True).text for _ in range(count)]
@@ -172,7 +172,7 @@ class World:
         switch = next(s for s, labels in SWITCHES.items() if label in labels)
         return self.known[switch] == label
 
-    def at(self, text: str, more: dict[str, Any] | None = None) -> Any:
+    def value_of(self, text: str, more: dict[str, Any] | None = None) -> Any:
         """A formula at every point."""
         with np.errstate(all="ignore"):
             result = eval(text, {**NAMES, "__builtins__": {}}, {**self.known, **(more or {})})
@@ -231,7 +231,7 @@ class World:
 
     def threshold(self, text: str) -> str:
         """A value that is there, or the next float."""
-        values = np.unique(self.at(text))
+        values = np.unique(self.value_of(text))
         values = values[np.isfinite(values)]
         if not values.size:
             return "1.0"
@@ -252,7 +252,7 @@ class World:
         if rng.random() < 0.15 and not self.random:
             return Formula(f"{name} {sign} plain")
         text = f"{name} {sign} {self.threshold(name)}"
-        if self.at(text).mean() < 0.4 and rng.random() < 0.8:  # that something is left
+        if self.value_of(text).mean() < 0.4 and rng.random() < 0.8:  # that something is left
             text = text.replace(sign, {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[sign], 1)
         return Formula(text)
 
@@ -333,7 +333,7 @@ class Truth:
         """A formula at every point, its statistics over the points where conditions hold."""
         world = self.world
         parts = {f"part{k}": self.statistic(p, seen) for k, p in enumerate(formula.parts)}
-        return world.at(formula.form.format(*parts), parts)
+        return world.value_of(formula.form.format(*parts), parts)
 
     def lies(self, formula: Formula, labels: dict[str, str], seen: Sequence[Formula]) -> set[str]:
         """The axes on which a formula depends under some labels."""
@@ -357,7 +357,7 @@ class Truth:
     def statistic(self, part: Statistic, seen: Sequence[Formula]) -> Any:
         world, plain = self.world, [p for p in seen if not p.parts]
         result = np.full(world.sizes, np.nan)
-        whole = world.at(part.formula)
+        whole = world.value_of(part.formula)
         for labels, cut in world.cells():
             holds = np.ones(world.sizes, dtype=bool)
             for c, _ in self.inside(part, labels, seen):
@@ -427,10 +427,10 @@ class Rest:
                 raise Wrong(f"{text} lies along an axis that the answer leaves out")
             self.values[text] = part.reshape(-1).astype(float)
 
-    def allowed_points(self, question: Any) -> Any:
+    def feasible_mask(self, question: Any) -> Any:
         return self.holds
 
-    def at(self, text: str) -> Any:
+    def evaluate(self, text: str) -> Any:
         return self.values[text]
 
     def objective(self, question: dict[str, Any]) -> list[NDArray[np.float64]]:
@@ -443,13 +443,13 @@ def _loosely(study: dse.Study, answer: Any, brute: Brute) -> None:
     """As good as brute force has it but for rounding, at a place that is allowed."""
     goals = brute.goals()
     flat = _places(answer, study, brute.truth)
-    description = _told(answer, brute)[0]
+    values = _objective_rows(answer, brute)[0]
     sign = 1.0 if "minimize" in brute.question else -1.0
-    flat = np.where(np.isnan(description), -1, flat)
+    flat = np.where(np.isnan(values), -1, flat)
     if np.any(goals[0][flat[flat >= 0]] == math.inf):
         raise Wrong(f"{flat} is named and not allowed")
-    if not np.allclose(sign * description[flat >= 0], goals[0][flat[flat >= 0]], rtol=1e-9, atol=1e-9):
-        raise Wrong(f"{description} at {flat}, brute force has {sign * goals[0][flat]}")
+    if not np.allclose(sign * values[flat >= 0], goals[0][flat[flat >= 0]], rtol=1e-9, atol=1e-9):
+        raise Wrong(f"{values} at {flat}, brute force has {sign * goals[0][flat]}")
     rows = flat.reshape(len(brute.cells), -1)
     for row, cell in zip(rows, brute.cells, strict=True):
         least = goals[0][cell].min()
@@ -549,7 +549,7 @@ def _ask(
         sweeps.nest.tiles.NUMPY_POINTS = 0 if source == "nests" else small
         try:
             if source == "certified":
-                with pressed(random.Random(seed)):
+                with small_steps(random.Random(seed)):
                     return getattr(study, verb)(**question)
             return getattr(study, verb)(**question)
         finally:
@@ -585,8 +585,8 @@ def main(count: int, first: int = 1, processes: int = 1) -> int:
             if what:
                 wrong += 1
                 print(f"seed {seed}: {what}\n", flush=True)
-    description = {"studies": count, "wrong": wrong, "seconds": round(time.monotonic() - began, 1)}
-    print(json.dumps({**description, **dict(kinds.most_common(40))}, indent=1))
+    summary_row = {"studies": count, "wrong": wrong, "seconds": round(time.monotonic() - began, 1)}
+    print(json.dumps({**summary_row, **dict(kinds.most_common(40))}, indent=1))
     return int(wrong > 0)
 
 

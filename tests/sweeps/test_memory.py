@@ -1,4 +1,4 @@
-"""What would take more memory than there is is refused before it is taken."""
+"""Requests that need more memory than there is are rejected before any is allocated."""
 
 from __future__ import annotations
 
