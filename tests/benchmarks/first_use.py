@@ -1,4 +1,4 @@
-"""What a first use takes, and the next: wall time and processor time, beside what they must be.
+"""Wall and processor time of a first use and of the next, compared with their limits.
 
     python -m tests.benchmarks.first_use         # a wheel, an environment of its own
     python -m tests.benchmarks.first_use --twin  # this environment with an empty cache instead

@@ -140,7 +140,7 @@ def busy(number):
 
 
 def directing(before, after):
-    """Of workers' processes the seconds of all threads but the one that computes; and of it."""
+    """Return the seconds of all threads of workers but the computing one, and its own."""
     other = computing = 0.0
     for number, threads in after.items():
         spent = sorted(s - before[number].get(name, 0.0) for name, s in threads.items())
@@ -219,7 +219,7 @@ def test_weak_scaling(folder, limit, monkeypatch):
 
 
 class Ended(SchedulerPlugin):
-    """How many tasks have ended well, from the first kill on."""
+    """Counter of the tasks that ended well since the first kill."""
 
     name = "ended"
 

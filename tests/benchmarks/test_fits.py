@@ -1,4 +1,4 @@
-"""What fits to published measurements come to: the page docs/fits.md, printed and compared.
+"""Results of fits to published measurements, compared with the page docs/fits.md.
 
     python -m pytest tests/benchmarks/test_fits.py -m benchmark -s
 

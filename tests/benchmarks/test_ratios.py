@@ -105,7 +105,7 @@ def formulas(n, latency, z, peak, lanes, per_request, per_operation, base, work,
 
 
 def by_xarray(*, first):
-    """By labelled arrays: the inputs broadcast first, or the outputs last."""
+    """Compute by labelled arrays: the inputs broadcast first, or the outputs last."""
     import xarray as xr
 
     inputs = [xr.DataArray(values, {name: values}, name) for name, values in AXES.items()]

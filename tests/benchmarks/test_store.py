@@ -76,7 +76,7 @@ def by_dask(ds, path, encoding):
 
 
 def encoding_of(path):
-    """How the arrays of a store are cut and compressed, for ``to_zarr``."""
+    """Return how the arrays of a store are cut and compressed, for ``to_zarr``."""
     group = zarr.open_group(path, mode="r")
     return {
         name: {key: getattr(group[name], key) for key in ("shards", "chunks", "compressors")}

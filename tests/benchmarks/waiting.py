@@ -1,4 +1,4 @@
-"""How long each command leaves the screen blank, and takes: cold, then warm.
+"""Time until each command shows something, and until it ends: cold, then warm.
 
     python -m tests.benchmarks.waiting [COMMAND ...]
 
@@ -60,7 +60,7 @@ COMMANDS = {
 
 
 class Wait(NamedTuple):
-    """What a command took; ``first`` is when anything was on the screen. [s]"""
+    """Times of a command; ``first`` is when anything was on the screen. [s]"""
 
     first: float
     end: float

@@ -93,15 +93,14 @@ def worker(first: int, count: int) -> None:
     import dse
     from symbolic.errors import DseError
     from tests.sweeps.attack_checks import Truth
-    from tests.sweeps.attack_models import draw_study as drawn
-    from tests.sweeps.attack_models import make_study as made
+    from tests.sweeps.attack_models import draw_study, make_study
 
     with tempfile.TemporaryDirectory() as scratch:
         for seed in range(first, first + count):
-            one, folder = drawn(seed), Path(scratch)
+            one, folder = draw_study(seed), Path(scratch)
             source, verb, given, options = question(one, seed)
             try:
-                study = made(one, folder / f"model_{seed}.py")
+                study = make_study(one, folder / f"model_{seed}.py")
                 if "where" in options:
                     truth = Truth(one)
                     options["where"] = [truth._limit(*limit) for limit in options["where"]]
@@ -163,7 +162,14 @@ def main(other: str, count: int, first: int = 1, relative: float = 0.0) -> int:
     for tree in (Path(other).resolve(), here):
         path = os.pathsep.join([room.name, str(tree)])
         environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [sys.executable, "-m", "tests.sweeps.compare_answers", "worker", str(first), str(count)]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.sweeps.compare_answers",
+            "worker",
+            str(first),
+            str(count),
+        ]
         process = subprocess.Popen(
             command, cwd=room.name, env=environment, stdout=subprocess.PIPE, text=True
         )

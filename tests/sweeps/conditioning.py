@@ -314,7 +314,7 @@ class World:
 
 
 class Truth:
-    """What is true of a question whose statistics see some conditions."""
+    """Truth about a question whose statistics see some conditions."""
 
     def __init__(self, world: World, options: dict[str, Any], *, table: bool) -> None:
         self.world = world
@@ -400,7 +400,7 @@ class Truth:
         return np.asarray(summary(part.kind, flat, level, shares))  # type: ignore[no-untyped-call]
 
     def feasible(self, gone: set[str]) -> Any:
-        """Where all conditions hold that do not lie along axes that are gone."""
+        """Return where all conditions hold that depend on no axis in ``gone``."""
         result = np.ones(self.world.sizes, dtype=bool)
         for labels, cut in self.world.cells():
             for c in self.where:
@@ -440,7 +440,7 @@ class Rest:
 
 
 def _loosely(study: dse.Study, answer: Any, brute: Brute) -> None:
-    """As good as brute force has it but for rounding, at a place that is allowed."""
+    """Check that an answer is as good as brute force but for rounding, at a feasible place."""
     goals = brute.goals()
     flat = _places(answer, study, brute.truth)
     values = _objective_rows(answer, brute)[0]
@@ -460,7 +460,7 @@ def _loosely(study: dse.Study, answer: Any, brute: Brute) -> None:
 
 
 def check_study(seed: int, folder: Path, sources: Sequence[str] = SOURCES) -> tuple[str, str]:
-    """How a study was answered, and what of it is wrong (nothing: empty)."""
+    """Return how a study was answered, and what is wrong with it (empty: nothing)."""
     try:
         world = World(seed, folder)
         verb, options = world.question()
@@ -489,7 +489,9 @@ def check_study(seed: int, folder: Path, sources: Sequence[str] = SOURCES) -> tu
     except InfeasibleError as error:
         if type(error) is not InfeasibleError:
             return "wrong", f"{description}\n{error!r}"
-        return "nothing feasible", _wrong_nothing(truth, options, verb, question, description, exact)
+        return "nothing feasible", _wrong_nothing(
+            truth, options, verb, question, description, exact
+        )
     except DseError as error:
         return f"refused: {str(error)[:50]}", ""
     except Exception:
@@ -522,7 +524,7 @@ def _exact(part: Statistic, world: World) -> bool:
 def _wrong_nothing(
     truth: Truth, options: Any, verb: str, question: Any, description: str, exact: bool
 ) -> str:
-    """What is wrong where it is said that nothing counts."""
+    """Return what is wrong with the claim that nothing counts."""
     if not exact:
         return ""
     along = {axis for goal in options["goals"] for part in goal.parts for axis in part.axes}

@@ -183,7 +183,7 @@ def same(answer: Any, right: Any) -> bool:
 
 
 def faults(path: Path, study: Study, queries: Asked, right: dict[str, Any], calm: Any) -> list[str]:
-    """What is wrong with what is said of a corrupted store, and with its repair."""
+    """Return what is wrong with the answers of a corrupted store, and with its repair."""
     result = []
     for name, ask in queries.items():
         try:

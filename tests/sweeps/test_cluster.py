@@ -74,7 +74,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 class Sent(SchedulerPlugin):
-    """What the scheduler hands to workers, and how many tasks it holds."""
+    """Counter of what the scheduler sends to workers, and of its tasks."""
 
     def __init__(self, scheduler: Any) -> None:
         self.scheduler, self.bytes, self.most = scheduler, [], 0

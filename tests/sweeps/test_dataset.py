@@ -281,7 +281,7 @@ def test_its_quantities_can_be_named_in_formulas(ds: xr.Dataset) -> None:
 def test_an_answer_as_bare_arrays_is_that_of_its_dataset(
     options: dict[str, Any], tmp_path: Path
 ) -> None:
-    def recorded(answer: Any) -> Any:
+    def describe(answer: Any) -> Any:
         parts = arrays_of(answer)
         listed = [
             {
@@ -301,9 +301,9 @@ def test_an_answer_as_bare_arrays_is_that_of_its_dataset(
         assert isinstance(whole, xr.Dataset)
         with answers_as_arrays():
             bare = ask(*args, **given)
-        assert recorded(bare) == recorded(whole)
+        assert describe(bare) == describe(whole)
         identical(bare.drop_attrs(deep=False), whole.drop_attrs(deep=False))
     goals = {"minimize": ["time", "mwp"]}
     with answers_as_arrays():
         bare = study.pareto(**goals)
-    assert recorded(bare) == recorded(study.pareto(**goals))
+    assert describe(bare) == describe(study.pareto(**goals))

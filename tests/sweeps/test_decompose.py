@@ -74,7 +74,11 @@ def test_as_by_definition_in_blocks_of_any_size(
         present = ~np.isnan(moved)
         assert result.counts[axis].tolist() == present.sum(axis=1).tolist()
         for mean, row, is_present in zip(result.means[axis], moved, present, strict=True):
-            assert np.isnan(mean) if not is_present.any() else mean == pytest.approx(row[is_present].mean())
+            assert (
+                np.isnan(mean)
+                if not is_present.any()
+                else mean == pytest.approx(row[is_present].mean())
+            )
 
 
 @settings(max_examples=draws(30), deadline=None)

@@ -65,7 +65,9 @@ DATASETS: dict[str, Any] = {
         mem_latency=xr.DataArray([1.0, 2.0], dims="run", coords={"run": ["a", "b"]}),
     ),
     "an optimum": lambda: dse.optimum(mixed_dataset(), minimize="time"),
-    "winners with gaps": lambda: dse.optimum(mixed_dataset(), maximize="mwp * 2", per="pair", top=30),
+    "winners with gaps": lambda: dse.optimum(
+        mixed_dataset(), maximize="mwp * 2", per="pair", top=30
+    ),
     "a front": lambda: dse.pareto(mixed_dataset(), minimize=["time", "active_sms"]),
 }
 

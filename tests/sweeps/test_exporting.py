@@ -1,4 +1,4 @@
-"""What is exported is read back: hostile names and values, in every format."""
+"""Exported Datasets are read back: hostile names and values, in every format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known is worked out before: the same bits, in fewer steps."""
+"""Constant folding gives the same bits in fewer steps."""
 
 from __future__ import annotations
 

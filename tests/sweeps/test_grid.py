@@ -253,7 +253,7 @@ def test_a_users_model(case: Drawn) -> None:
 
 
 def steps(kind: str, names: list[str], model: Model, without: Any = ()) -> list[dict[str, Value]]:
-    """What each label of a catalogue axis supplies, as plain data."""
+    """Return what each label of a catalogue axis supplies, as plain data."""
     load = {"machine": dse.machine, "workload": dse.workload}[kind]
     result = []
     for name in names:

@@ -38,7 +38,7 @@ def test_plain_xarray_opens_the_file(engine: str | None, tmp_path: Path) -> None
 
 
 def test_many_files_with_labels_stay_open_at_once(tmp_path: Path) -> None:
-    """With the netCDF4 library HDF5 ended the process."""
+    """HDF5 ended the process with the netCDF4 library."""
     code = (
         "import random, sweeps.files.export as files\n"
         "from tests.sweeps.test_netcdf import labelled_dataset\n"

@@ -72,7 +72,7 @@ def questions(draw: st.DrawFn, text: bool = True) -> tuple[Study, str, list[str]
 
 @st.composite
 def tiled_questions(draw: st.DrawFn, text: bool = True) -> tuple[Study, str, list[str]]:
-    """As :func:`questions`, with few nests to compile."""
+    """Draw as :func:`questions`, with few nests to compile."""
     sizes = {"toy_load": 6, "toy_share": 4, "toy_unit": 3}
     axes = {
         name: draw(st.lists(NUMBERS[name], min_size=size, max_size=size, unique=True))
@@ -108,7 +108,7 @@ def check_integer(study: Study, text: str, where: Sequence[str] = ()) -> tuple[A
 
 @pytest.fixture
 def small_tiles() -> Iterator[None]:
-    """By nests in many small tiles, of which bounds are asked; a Dataset in small pieces."""
+    """Use nests in many small tiles with bounds, and Datasets in small pieces."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweeps.nest.tiles, "NUMPY_POINTS", 0)
         patch.setattr(sweeps.nest.tiles, "TILE_POINTS", 3)
@@ -216,7 +216,9 @@ def test_count_in_tiles(given_query: tuple[Study, str, list[str]]) -> None:
 @pytest.mark.usefixtures("tiled")
 @FEW
 @given(tiled_questions(), BINS, SHARES)
-def test_spread_in_tiles(given_query: tuple[Study, str, list[str]], bins: Any, q: list[float]) -> None:
+def test_spread_in_tiles(
+    given_query: tuple[Study, str, list[str]], bins: Any, q: list[float]
+) -> None:
     same_histogram(*given_query, bins)
     same_quantiles(*given_query, q)
 
@@ -273,7 +275,7 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("pieces")
 def test_tiles_that_cannot_be_feasible_are_skipped_and_counted() -> None:
-    """Of toy_load only the first 60 % keep the rule, and toy_load * toy_share > 30 a corner."""
+    """The first 60 % of toy_load keep the rule; toy_load * toy_share > 30 leaves a corner of it."""
     where = ["toy_load * toy_share > 30 and toy_unit < 9"]
     study = Study(**LARGE)
     ds = study.run()
