@@ -1,8 +1,8 @@
-"""The speed of this tree beside that of another, in turn on the same machine.
+"""Speed of this tree compared with another, in turn on the same machine.
 
     git worktree add --detach ../other 2fca731
-    python -m tests.benchmarks.compare_speed ../other                       # questions, fresh processes
-    python -m tests.benchmarks.compare_speed ../other test_ratios test_ipp  # what these benchmarks print
+    python -m tests.benchmarks.compare_speed ../other                       # queries and commands
+    python -m tests.benchmarks.compare_speed ../other test_ratios test_ipp  # what these print
 
 Both trees are asked the same by the same Python, each with machine code of its own: questions of
 new studies in two processes that stay, and commands in fresh ones, each tree first in every other

@@ -1,4 +1,4 @@
-"""Answers of this tree beside those of another, over random models and studies: equal, bit by bit.
+"""Answers of this tree compared with those of another, over random studies: equal, bit by bit.
 
     git worktree add --detach ../other 2fca731
     python -m tests.sweeps.compare_answers ../other 3000 1
