@@ -265,7 +265,6 @@ def map_parts(
 ) -> Iterator[Answer]:
     """Yield the answer for each part of a source, in order; the source is sent once."""
     client = workers.client
-
     task = _answer_part, query, client.scatter(source, hash=False)
     futures = [client.submit(*task, part, versions(), pure=False) for part in parts]
     try:

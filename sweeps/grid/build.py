@@ -290,7 +290,7 @@ def build_grid(
         wanted = [parse_output(name, model.quantities) for name in outputs]
     for name in wanted or ():
         if model.quantity(name).is_label:
-            raise DseError(f"{name} has labels as values, and outputs are numbers: leave it out")
+            raise DseError(f"{name} has labels for values and cannot be an output: leave it out")
     supplied = {name for axis in axes for name in (axis.name, *axis.columns)} | set(places)
     graphs: dict[tuple[str, ...], Graph] = {}
     complete: dict[tuple[str, ...], dict[str, Leaf]] = {}

@@ -272,10 +272,10 @@ def test_what_a_cluster_cannot_do(client: Client, tmp_path: Path) -> None:
     refused: list[tuple[dict[str, Any], str]] = [
         ({"client": client}, "workers write their tiles into a store, and none is given"),
         ({"store": "a.zarr", "client": client, "workers": 2}, "give one of them"),
-        ({"store": "a.zarr", "workers": 0}, "workers = 0: expected how many processes"),
-        ({"store": "a.zarr", "workers": "two"}, "workers = 'two': expected how many processes"),
-        ({"store": "a.zarr", "workers": float("inf")}, "workers = inf: expected how many"),
-        ({"store": "a.zarr", "client": 3}, "client = 3: expected a distributed.Client"),
+        ({"store": "a.zarr", "workers": 0}, "workers = 0: expected a number of processes"),
+        ({"store": "a.zarr", "workers": "two"}, "workers = 'two': expected a number of processes"),
+        ({"store": "a.zarr", "workers": float("inf")}, "workers = inf: expected a number of"),
+        ({"store": "a.zarr", "client": 3}, "client = 3: expected a synchronous distributed.Client"),
         ({"store": "memory://a.zarr", "client": client}, "in the memory of this process"),
     ]
     for given, printed in refused:
