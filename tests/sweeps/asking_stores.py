@@ -24,7 +24,7 @@ from dse.runs.identity import stored_study
 from symbolic.errors import DseError, UnknownNameError
 from tests.sweeps.attack_checks import Truth
 from tests.sweeps.attack_models import draw_study, make_study
-from tests.sweeps.beside import question
+from tests.sweeps.compare_answers import question
 from tests.sweeps.without_model import without_model
 
 

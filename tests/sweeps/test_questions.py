@@ -505,7 +505,7 @@ def test_a_dataset_of_anyone() -> None:
     ("question", "message"),
     [
         ({}, "nothing to optimise: give minimize= or maximize= a quantity"),
-        ({"minimize": "time", "maximize": "mwp"}, "not told which comes first, was given time, m"),
+        ({"minimize": "time", "maximize": "mwp"}, "have no order of priority, was given time, m"),
         ({"minimize": ["time", "time"]}, "time is given twice among the objectives time, time"),
         ({"minimize": [3]}, "minimize holds 3: expected text, or a list of texts"),
         ({"minimize": 3}, "minimize = 3: expected text"),

@@ -78,12 +78,12 @@ def compiling(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def same(found: xr.Dataset, expected: xr.Dataset, within: int = 0) -> None:
+def same(actual: xr.Dataset, expected: xr.Dataset, within: int = 0) -> None:
     if not within:
-        identical(found, expected)
+        identical(actual, expected)
     for name in expected.data_vars:
-        assert found[name].dims == expected[name].dims
-        apart = ulps(found[name].values.astype(float), expected[name].values.astype(float))
+        assert actual[name].dims == expected[name].dims
+        apart = ulps(actual[name].values.astype(float), expected[name].values.astype(float))
         assert apart.max() <= within, name
 
 
