@@ -162,7 +162,7 @@ def _is_decided(when: Condition, arguments: Mapping[int, float]) -> bool:
     return (
         is_known(when)
         and not any(one.kind == "loaded" for one in atoms)
-        and all(one.of[0] in arguments for one in atoms if one.kind == "argument")
+        and all(one.args[0] in arguments for one in atoms if one.kind == "argument")
     )
 
 

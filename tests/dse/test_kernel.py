@@ -105,7 +105,7 @@ def test_a_fused_operation_that_lacks_operands_is_counted(found: Found) -> None:
 def test_loops_that_data_decide_are_asked_for_by_their_line(found: Found) -> None:
     lines = ("OUT:", "add.s32 %r1, %r1, 1;", "IN:", "add.f32 %f1, %f1, %f2;", "@%p1 bra IN;")
     lines = (*lines, "@%p2 bra.uni OUT;")
-    with pytest.raises(dse.DseError, match="trips_line_6: the passes of the loop at line 6: add"):
+    with pytest.raises(dse.DseError, match="trips_line_6: trip count of the loop at about line 6: add"):
         found(*lines)
     counted = found(*lines, times={"trips_line_4": 10, "trips_line_6": 5})
     assert (counted["int_insts"], counted["fp_insts"], counted["misc_insts"]) == (10, 50, 61)
@@ -127,7 +127,7 @@ def test_branches_are_followed_by_arguments_and_threads(found: Found) -> None:
     assert (counted["coalesced_insts"], counted["fp_insts"]) == (1, 1)  # a warp of 8 lanes, too
     counted = found(*lines, block=[128])
     assert (counted["coalesced_insts"], counted["fp_insts"]) == (0.5, 1)
-    with pytest.raises(dse.DseError, match="chance_line_3: the share of threads that branch at li"):
+    with pytest.raises(dse.DseError, match="chance_line_3: fraction of threads that branch"):
         found(*lines[2:], "L:", times={})
 
 
@@ -161,13 +161,13 @@ def test_what_a_compiler_writes_besides_is_no_instruction(found: Found) -> None:
         "@%p1 bra $L__BB0_1;",
     )
     counted = found(*lines, times={"trips_line_7": 3})
-    assert "what functions do that it calls is not counted" in counted.assumed["comp_insts"]
+    assert "called functions are not counted" in counted.assumed["comp_insts"]
     assert (counted["int_insts"], counted["comp_insts"]) == (3, 3 * 4 + 1)
 
 
 def test_what_cannot_be_counted_is_named(found: Found, tmp_path: Path) -> None:
     refused: list[tuple[tuple[str, ...], dict[str, Any], str]] = [
-        (("add.s32 %r1, %r1, 1;",), {"times": {"M": 2}}, "nothing is asked by the name 'M'"),
+        (("add.s32 %r1, %r1, 1;",), {"times": {"M": 2}}, "the kernel needs no value 'M'"),
         (("add.s32 %r1, %r1, 1;",), {"entry": "j"}, "has the kernels k: name one of them by ent"),
         (("@%p1 bra AWAY;",), {}, "'@%p1 bra AWAY' leads to no label of k"),
         (("brx.idx %r1, L;",), {}, "jumps to a computed address"),

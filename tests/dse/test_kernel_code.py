@@ -36,7 +36,7 @@ def counted(text: str, given: dict[str, float] | None = None, **launch: Any) -> 
         opcode, _, operands = rest.partition(" ")
         operands = operands.replace(", ", ",")
         told.append({"predicate": guard and f"@{guard}", "opcode": opcode, "operands": operands})
-    about = {"registers": 24, "shared": 0, "bank": 0x160, "arguments": ((0, 8), (8, 4))}
+    about = {"registers": 24, "shared_bytes": 0, "argument_base": 0x160, "arguments": ((0, 8), (8, 4))}
     function = KernelFunction(name="k", arch=80, code=b"", **about)  # type: ignore[arg-type]
     code = KernelCode(function=function, cubin=b"", argument_names=("x", "n"), origin="by hand")
     reading = KernelAnalysis(function, parse_instructions(told))
@@ -144,7 +144,7 @@ def test_what_numba_writes_is_counted(form: str) -> None:
     assert result["fp_fused_insts"] == 10
     assert result.origin.startswith(path.name)
     assert not result.assumed
-    with pytest.raises(DseError, match="arg15: an argument of the kernel"):
+    with pytest.raises(DseError, match="arg15: argument of the kernel"):
         dse.kernel(path, grid=[16])
 
 
@@ -227,5 +227,5 @@ def test_what_is_put_on_the_stack_is_known_when_it_is_taken_off(
     ],
 )
 def test_what_may_have_been_written_over_is_asked_for(between: str) -> None:
-    with pytest.raises(DseError, match="loaded_at_60: the value loaded at instruction 0x60"):
+    with pytest.raises(DseError, match="loaded_at_60: value loaded at instruction 0x60"):
         counted(SPILLED.format(between=between), {"n": 32})

@@ -27,7 +27,7 @@ leaves = st.one_of(
     st.integers(-40, 40).map(constant),
     st.sampled_from(PLACES).map(lambda name: atom_expr("special", name)),
     st.sampled_from((0, 8)).map(lambda at: atom_expr("argument", at)),
-    st.sampled_from(tuple(ASKED)).map(lambda name: atom_expr("asked", name)),
+    st.sampled_from(tuple(ASKED)).map(lambda name: atom_expr("input", name)),
 )
 
 
@@ -66,7 +66,7 @@ def test_a_sized_expression_is_the_same_at_every_thread(
     sized = launch.substitute(value)
     told = np.broadcast_arrays(launch.value(value), launch.value(sized))
     np.testing.assert_array_equal(*told)
-    left = {one.of[0] for one in sized.atoms() if one.kind in ("argument", "asked")}
+    left = {one.args[0] for one in sized.atoms() if one.kind in ("argument", "input")}
     assert left <= {8, "chance"}
 
 
@@ -165,6 +165,6 @@ def test_products_have_the_order_in_which_their_atoms_were_made() -> None:
         junk.pop(number % len(junk))  # memory is used again in another order
     for one, other in zip(atoms, [*atoms[100:], *atoms[:100]], strict=True):
         (product,) = (one * other).terms
-        assert [int(part.of[0][1:]) for part in product] == sorted(
-            int(part.of[0][1:]) for value in (one, other) for (part,) in value.terms
+        assert [int(part.args[0][1:]) for part in product] == sorted(
+            int(part.args[0][1:]) for value in (one, other) for (part,) in value.terms
         )
