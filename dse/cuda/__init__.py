@@ -119,9 +119,8 @@ def _machine_code(compiled_object: object) -> bytes:
     code = asm.get("cubin") if isinstance(asm, Mapping) else compiled_object
     if isinstance(code, (bytes, bytearray)):
         return bytes(code)
-    if callable(getattr(compiled_object, "py_func", compiled_object)) and not isinstance(
-        compiled_object, type
-    ):
+    function = getattr(compiled_object, "py_func", compiled_object)
+    if callable(function) and not isinstance(compiled_object, type):
         raise DseError(
             f"{getattr(compiled_object, '__name__', 'this')} is a Python function: compile it "
             "first, and give Triton's compiled kernel, numba's cubin file, or the PTX of "

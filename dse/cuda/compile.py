@@ -76,9 +76,7 @@ def _cause(log: str, headers: Sequence[str]) -> str:
     )
 
 
-HINT = (
-    "pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvdisasm pyelftools (in a clone: '.[kernels]')"
-)
+HINT = "pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvdisasm pyelftools (or: '.[kernels]')"
 #: Headers of the host and of the runtime, given as empty: NVRTC has what device code needs of them.
 _EMPTY = (
     "assert.h", "cassert", "cfloat", "chrono", "climits", "cmath", "cstdint", "cstdio", "cstdlib",
@@ -91,9 +89,7 @@ _EMPTY = (
 #: Headers of the host's library that the toolkit has for the device, too.
 _DEVICE_HEADERS = ("algorithm", "limits", "type_traits", "utility")
 #: Functions of the long header <cmath>, which is given only if a source calls one of them.
-_MATH = re.compile(
-    r"\bstd::(abs|sqrt|pow|exp|log|sin|cos|floor|ceil|round|fmin|fmax|isnan|isinf)\w*"
-)
+_MATH = re.compile(r"\bstd::(abs|sqrt|pow|exp|log|sin|cos|floor|ceil|round|fmin|fmax|isnan|isinf)")
 #: A source without these compiles with NVRTC's option -minimal: faster, and to the same code.
 _NEEDS_RUNTIME = re.compile(r"#\s*include|<<<|\b(?:cuda|CU|tex|surf)")
 _MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
@@ -117,7 +113,7 @@ for bits, c_type, end in ((8, "CHAR", ""), (16, "SHRT", ""), (32, "INT", ""), (6
 _NUMBERS["SIZE_MAX"] = "UINT64_MAX"
 #: Declarations of those headers that nvcc always includes; given if compiling fails without them.
 _HOST_HEADER = "names-of-hosts.h"
-_HOST_DECLARATIONS = """
+_HOST_TEXT = """
 #if __has_include(<cuda/std/cstdint>)
 #include <cuda/std/cstdint>
 #else
@@ -136,9 +132,7 @@ using ::uint16_t; using ::uint32_t; using ::uint64_t; }
 #define UINT64_C(c) c##ULL
 #endif
 """
-_HOST_DECLARATIONS += "".join(
-    f"#ifndef {n}\n#define {n} {v}\n#endif\n" for n, v in _NUMBERS.items()
-)
+_HOST_TEXT += "".join(f"#ifndef {n}\n#define {n} {v}\n#endif\n" for n, v in _NUMBERS.items())
 
 
 def find_package_file(package: str, pattern: str) -> Path:
@@ -156,9 +150,8 @@ def find_package_file(package: str, pattern: str) -> Path:
 
 @lru_cache(maxsize=1)
 def _library() -> ctypes.CDLL:
-    return ctypes.CDLL(
-        str(find_package_file("nvidia-cuda-nvrtc", r"libnvrtc\.so|nvrtc64_.*\.dll$"))
-    )
+    path = find_package_file("nvidia-cuda-nvrtc", r"libnvrtc\.so|nvrtc64_.*\.dll$")
+    return ctypes.CDLL(str(path))
 
 
 @lru_cache(maxsize=1)
@@ -238,7 +231,7 @@ def compile_source(
     flags += [f"-D{key}={value}" for key, value in (define or {}).items()]
     flags += [f"-I{each}" for each in toolkit_folders()]
     flags += ["-minimal"] if _supports_minimal() and not _NEEDS_RUNTIME.search(source) else []
-    texts = dict.fromkeys(_EMPTY, "") | {_HOST_HEADER: _HOST_DECLARATIONS} | dict(headers or {})
+    texts = dict.fromkeys(_EMPTY, "") | {_HOST_HEADER: _HOST_TEXT} | dict(headers or {})
     missing: list[str] = []
     first: DseError | None = None
     while True:
@@ -290,11 +283,9 @@ def _run_nvrtc(
         if failed := library.nvrtcCompileProgram(program, len(flags), options):
             log = _read_output(program, "ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
             raise DseError(log or f"error {failed}")
-        lowered = ctypes.c_char_p()
-        if entry and not library.nvrtcGetLoweredName(
-            program, entry.encode(), ctypes.byref(lowered)
-        ):
-            entry = (lowered.value or b"").decode()
+        name_ = ctypes.c_char_p()
+        if entry and not library.nvrtcGetLoweredName(program, entry.encode(), ctypes.byref(name_)):
+            entry = (name_.value or b"").decode()
         return _read_output(program, "CUBIN"), entry
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))

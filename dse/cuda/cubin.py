@@ -244,13 +244,13 @@ def _states(lines: bytes) -> Iterator[Any]:
         yield from (each.state for each in program.get_entries() if each.state is not None)
 
 
+#: Functions in a kernel's code by offset, and possible targets of jumps, by place.
+Callees, JumpTargets = Sequence[tuple[int, str]], Mapping[int, Sequence[int]]
 _COMPILER_FUNCTIONS = ("__internal_", "__cuda_")
 _MAX_INSTRUCTIONS = sizes.KERNEL_INSTRUCTIONS  # with the copies of called functions
 
 
-def inline_calls(
-    body: Sequence[Instruction], callees: Sequence[tuple[int, str]]
-) -> list[Instruction]:
+def inline_calls(body: Sequence[Instruction], callees: Callees) -> list[Instruction]:
     """Return the instructions of a kernel with copies of the functions that it calls."""
     names = {offset // WORD: name for offset, name in callees}
     result = [
@@ -310,9 +310,7 @@ _TABLE_JUMPS = ("BRX", "BRXU")
 _SPARE_PREDICATE = "P9"
 
 
-def expand_jump_tables(
-    body: Sequence[Instruction], targets: Mapping[int, Sequence[int]]
-) -> list[Instruction]:
+def expand_jump_tables(body: Sequence[Instruction], targets: JumpTargets) -> list[Instruction]:
     """Return the instructions with jumps through tables replaced by chains of branches."""
     result = list(body)
     for one in body:
@@ -331,11 +329,11 @@ def expand_jump_tables(
 
 
 def _replace(
-    original: Instruction, index: int, opcode: str, operands: str | int, guard: str = ""
+    one: Instruction, index: int, opcode: str, operands: str | int, guard: str = ""
 ) -> Instruction:
     """Return an instruction that replaces another; a branch is given by its target."""
     text = f"{operands * WORD:#x}" if isinstance(operands, int) else operands
-    return Instruction(index, opcode, text, guard, source_index=original.source_index)
+    return Instruction(index, opcode, text, guard, source_index=one.source_index)
 
 
 _MAX_WORDS = sizes.WORDS_KEPT  # words of an architecture in the cache
@@ -365,7 +363,10 @@ def disassemble(functions: Sequence[KernelFunction]) -> list[list[Instruction]]:
         if arch < 70:
             raise DseError(f"machine code of sm_{arch}: expected sm_70 or later")
         places = [at for at, each in enumerate(functions) if each.arch == arch]
-        orders = [_code_words(functions[at]) for at in places]
+        codes = (functions[at].code for at in places)
+        orders = [
+            [code[k : k + WORD] for k in range(0, len(code) - WORD + 1, WORD)] for code in codes
+        ]
         records = _lookup_words(dict.fromkeys(itertools.chain(*orders)), arch)
         for at, order in zip(places, orders, strict=True):
             every = [records[each] for each in order]
@@ -400,7 +401,3 @@ def _disassemble_words(words: Sequence[bytes], arch: int) -> list[dict[str, str]
             "version may not match that of the compiler"
         )
     return every
-
-
-def _code_words(function: KernelFunction) -> list[bytes]:
-    return [function.code[at : at + WORD] for at in range(0, len(function.code) - WORD + 1, WORD)]

@@ -22,11 +22,7 @@ _MAX_OPERATORS, _MAX_NESTED = 80, 12
 #: Most terms of a count.
 _MAX_TERMS = 40
 
-_FORMS = {
-    "over": "floor(({}) / ({}))",
-    "least": "minimum({}, {})",
-    "most": "maximum({}, {})",
-}
+_FORMS = {"over": "floor(({}) / ({}))", "least": "minimum({}, {})", "most": "maximum({}, {})"}
 _OPPOSITE = {">=": "<", "==": "!="}
 
 #: A piece of a formula, and its number of operators and functions.

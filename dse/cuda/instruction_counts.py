@@ -10,13 +10,7 @@ from typing import Any
 
 from dse.cuda.formulas import FormulaWriter, NoFormulaError
 from dse.cuda.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, access_width
-from dse.cuda.integer_expressions import (
-    ONE,
-    Atom,
-    IntExpr,
-    common_atoms,
-    make_product,
-)
+from dse.cuda.integer_expressions import ONE, Atom, IntExpr, common_atoms, make_product
 from dse.cuda.launch_values import KernelLaunch
 from dse.cuda.loop_counts import KernelAnalysis, required_trip_counts, unused_name
 from dse.cuda.memory_accesses import MemoryAccess, MemoryAccesses
@@ -42,7 +36,8 @@ QUANTITY_CLASSES: Mapping[str, tuple[str, ...]] = {
 
 
 #: Numbers by block and by how often it, or one of its instructions, runs.
-_Sums = dict[tuple[int, IntExpr], float]
+BlockRuns = tuple[int, IntExpr]
+_Sums = dict[BlockRuns, float]
 _FUSED = ("FFMA", "FFMA2", "DFMA", "HFMA2")
 #: Hong 2012, Table 6: operations of long latency; machine code divides by many instructions.
 _LONG_LATENCY = {
@@ -124,9 +119,7 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
 
     def toml(self) -> str:
         """Return a workload file in which every number has its source."""
-        lines = [
-            f"# left out, as not for the device: {printable_line(each)}" for each in self.left_out
-        ]
+        lines = [f"# left out, not for the device: {printable_line(p)}" for p in self.left_out]
         lines += [f"title = {toml_value(self.origin)}", ""]
         if self.declared:
             lines.append("[quantities]")
@@ -202,9 +195,7 @@ class Tally:
     def _split_uniform(self, runs: IntExpr, block: int) -> tuple[float, str, frozenset[Atom]]:
         """Return a factor, the name of a formula in quantities or "", and the factor's inputs."""
         common = [one for one in common_atoms(runs) if not _is_uniform(one)]
-        rest = IntExpr(
-            {tuple(one for one in p if one not in common): t for p, t in runs.terms.items()}
-        )
+        rest = IntExpr({tuple(a for a in p if a not in common): t for p, t in runs.terms.items()})
         try:
             if not all(map(_is_uniform, rest.atoms())):
                 raise NoFormulaError
@@ -222,14 +213,10 @@ class Tally:
 
     def _run_name(self, block: int) -> str:
         at = self.analysis.graph.blocks[block].body[0].index
-        runs = self.run_names.values()
-        return unused_name(
-            "runs", self.analysis.lines, at, lambda name: name in runs or name in TABLE
-        )
+        taken = {*self.run_names.values(), *TABLE}
+        return unused_name("runs", self.analysis.lines, at, lambda name: name in taken)
 
-    def total(
-        self, counts: Mapping[tuple[int, IntExpr], float]
-    ) -> tuple[float, str, frozenset[Atom]]:
+    def total(self, counts: Mapping[BlockRuns, float]) -> tuple[float, str, frozenset[Atom]]:
         """Return a count over the launch, its formula or "", and the inputs that it depends on."""
         number = 0.0
         by_name = defaultdict[str, float](float)
@@ -335,9 +322,7 @@ def count_kernel(
             if one.name in FLOPS:
                 runs_here = memory.frequency(number, place)[1] if one.guard else often
                 flops += runs_here * FLOPS[one.name]
-    counts = {
-        name: _sum_classes(classes, kinds) for name, kinds in QUANTITY_CLASSES.items()
-    } | groups
+    counts = {n: _sum_classes(classes, kinds) for n, kinds in QUANTITY_CLASSES.items()} | groups
     every, to_memory = _sum_classes(classes, tuple(classes)), _sum_classes(classes, MEMORY)
     counts["comp_insts"] = {
         runs: many - to_memory.get(runs, 0.0) - counts["sync_insts"].get(runs, 0.0)
@@ -417,9 +402,8 @@ def count_kernel(
         assumed |= dict.fromkeys(footprints, why)
     if guarded := sum(a.requests_per_warp for a in memory.accesses if not a.is_guard_known):
         share = guarded / sum(each.requests_per_warp for each in memory.accesses)
-        assumed["load_requests"] = (
-            f"the guards of {share:.0%} of the accesses are unknown: assumed to hold"
-        )
+        why = f"the guards of {share:.0%} of the accesses are unknown: assumed to hold"
+        assumed["load_requests"] = why
     if launch.is_sampled:
         why = "the iterations of nested loops were sampled"
         assumed.setdefault("load_requests", why)
@@ -444,9 +428,7 @@ def count_kernel(
         if launch.is_one_dimensional():
             formulas["blocks"] = "ceil(elements / threads_per_block)"
     runs = {name: ("part of a formula", f) for f, name in tally.formulas.parts.items()}
-    runs |= {
-        name: ("how often a part of the kernel runs", f) for f, name in tally.run_names.items()
-    }
+    runs |= {n: ("how often a part of the kernel runs", f) for f, n in tally.run_names.items()}
     holds_for = {
         name: sorted({input_names[each] for each in inputs[name] if each in input_names})
         for name in values
@@ -496,12 +478,8 @@ def _extra_quantities(instruction: Instruction) -> Iterator[str]:
         yield _LONG_LATENCY[instruction.name]
 
 
-_EXTRA_QUANTITIES = (
-    "fp_fused_insts",
-    "narrow_fp_insts",
-    *dict.fromkeys(_LONG_LATENCY.values()),
-    "register_insts",
-)
+_EXTRA_QUANTITIES = ("fp_fused_insts", "narrow_fp_insts", "register_insts")
+_EXTRA_QUANTITIES += tuple(dict.fromkeys(_LONG_LATENCY.values()))
 
 
 def _mean_over_blocks(

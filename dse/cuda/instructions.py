@@ -143,20 +143,8 @@ class Instruction:
     """
 
     __slots__ = (
-        "_branch_base",
-        "guard",
-        "guards",
-        "index",
-        "kind",
-        "modifiers",
-        "name",
-        "opcode",
-        "operands",
-        "reads",
-        "result_count",
-        "results",
-        "source_index",
-        "text",
+        "_branch_base", "guard", "guards", "index", "kind", "modifiers", "name", "opcode",
+        "operands", "reads", "result_count", "results", "source_index", "text",
     )  # fmt: skip
 
     def __init__(

@@ -154,14 +154,8 @@ class IntExpr:
 
 
 def _count_atoms(parts: tuple[Any, ...]) -> int:
-    return sum(
-        part.atom_count
-        if isinstance(part, IntExpr)
-        else _count_atoms(part)
-        if isinstance(part, tuple)
-        else 0
-        for part in parts
-    )
+    total = sum(part.atom_count for part in parts if isinstance(part, IntExpr))
+    return total + sum(_count_atoms(part) for part in parts if isinstance(part, tuple))
 
 
 def atoms_of(part: Any) -> Iterator[Atom]:
@@ -269,11 +263,12 @@ def remainder(numerator: IntExpr, denominator: IntExpr) -> IntExpr:
     return numerator - denominator * floordiv(numerator, denominator)
 
 
-def substitute(
-    value: IntExpr,
-    change: Callable[[Atom], IntExpr | None],
-    cache: dict[Atom, IntExpr | None] | None = None,
-) -> IntExpr:
+#: Returns the replacement of an atom, or None; and earlier replacements.
+AtomChange = Callable[[Atom], IntExpr | None]
+AtomCache = dict[Atom, IntExpr | None]
+
+
+def substitute(value: IntExpr, change: AtomChange, cache: AtomCache | None = None) -> IntExpr:
     """Return an expression with atoms replaced, or their parts where ``change`` gives None.
 
     ``cache`` holds the replacements of atoms for later calls with the same ``change``.
@@ -292,9 +287,7 @@ def substitute(
     return value if len(same) == len(value.terms) else total + IntExpr(same)
 
 
-def _substitute_atom(
-    atom: Atom, change: Callable[[Atom], IntExpr | None], cache: dict[Atom, IntExpr | None]
-) -> IntExpr | None:
+def _substitute_atom(atom: Atom, change: AtomChange, cache: AtomCache) -> IntExpr | None:
     """Return the replacement of an atom; None if it stays."""
     result = change(atom)
     if result is None:
@@ -305,9 +298,7 @@ def _substitute_atom(
     return cache[atom]
 
 
-def _substitute_part(
-    part: Any, change: Callable[[Atom], IntExpr | None], cache: dict[Atom, IntExpr | None]
-) -> Any:
+def _substitute_part(part: Any, change: AtomChange, cache: AtomCache) -> Any:
     if isinstance(part, IntExpr):
         return substitute(part, change, cache)
     if isinstance(part, tuple):
@@ -397,9 +388,8 @@ def _is_nonnegative(value: IntExpr) -> bool:
     for product, times in value.terms.items():
         if times < 0 or not all(one.kind in _NONNEGATIVE_KINDS for one in product):
             return False
-        if any(
-            isinstance(p, IntExpr) and not _is_nonnegative(p) for one in product for p in one.args
-        ):
+        parts = (part for one in product for part in one.args if isinstance(part, IntExpr))
+        if not all(map(_is_nonnegative, parts)):
             return False
     return True
 
@@ -449,7 +439,7 @@ def indicator(when: Condition) -> IntExpr:
 class Substitution:
     """Replaces atoms in expressions and conditions, each once, and decides comparisons."""
 
-    def __init__(self, change: Callable[[Atom], IntExpr | None]) -> None:
+    def __init__(self, change: AtomChange) -> None:
         self._change = change
         self._atoms: dict[Atom, IntExpr | None] = {}
         self._conditions: dict[Condition, Condition] = {}

@@ -22,6 +22,7 @@ from dse.cuda.source import Signature, demangle, signatures
 from symbolic.errors import DseError, check_name
 
 _Kernel = TypeVar("_Kernel")
+Macros = Mapping[str, object]
 #: The first instruction in listings of ``cuobjdump -sass`` and ``nvdisasm -c``.
 _LISTING = re.compile(r"^\s*/\*0{4,}\*/\s", re.M)
 
@@ -113,9 +114,8 @@ def load_code(
     wanted = _resolve_entry(entry, kernels, str(file))
     plain = wanted.partition("<")[0]
     qualified = "::".join(filter(None, (known[plain].namespace, wanted)))
-    cubin, lowered, left_out = compile_kernel(
-        text, number, file, define=define, options=options, entry=qualified
-    )
+    settings: dict[str, Any] = {"define": define, "options": options, "entry": qualified}
+    cubin, lowered, left_out = compile_kernel(text, number, file, **settings)
     functions = read_functions(cubin)
     function = functions.get(lowered) or _select_kernel(functions, plain, str(file))
     return KernelCode(
@@ -166,9 +166,7 @@ _DATA_INPUTS = {
 }
 
 
-def count_file(
-    file: Path, define: Mapping[str, object], settings: Mapping[str, Any]
-) -> KernelCounts:
+def count_file(file: Path, define: Macros, settings: Mapping[str, Any]) -> KernelCounts:
     """Return the quantities of a kernel of a file, with options of :func:`dse.kernel`."""
     options = {name: settings[name] for name in ("entry", "arch", "options")}
     code = load_code(file, define=define, **options)
@@ -215,9 +213,8 @@ def count_launch(
     key = (*sizes, pointers, *(frozenset(each.items()) for each in (values, data_values)))
     common = {} if cache is None else cache.setdefault(key, {})
     block_size, grid_size = sizes
-    launch = KernelLaunch(
-        grid_size, block_size, values, data_values, analysis.trip_counts, pointers, common
-    )
+    counts = analysis.trip_counts
+    launch = KernelLaunch(grid_size, block_size, values, data_values, counts, pointers, common)
     names = {Atom("argument", (offset,)): name for offset, name in quantity.items()}
     if launch.is_one_dimensional() and block_size[0] > 1:
         names[Atom("special", ("ntid.x",))] = "threads_per_block"
@@ -231,9 +228,9 @@ def count_launch(
     known |= {Atom("input", (name,)): name for name in data_values}
     known |= {Atom("special", ("ntid.x",)): "threads_per_block"}
     known |= {Atom("special", ("nctaid.x",)): "elements"} if grid else {}
-    counts = count_kernel(analysis, launch, names, known, math.prod(grid_size) if grid else None)
-    declared |= counts.declared
-    return replace(counts, declared=declared, origin=code.origin, left_out=code.left_out)
+    result = count_kernel(analysis, launch, names, known, math.prod(grid_size) if grid else None)
+    declared |= result.declared
+    return replace(result, declared=declared, origin=code.origin, left_out=code.left_out)
 
 
 def _check_sizes(values: Sequence[Any], name: str) -> tuple[int, int, int]:

@@ -54,9 +54,7 @@ def sample_axis(size: int, limit: int) -> tuple[Any, Any]:
 
 
 _MAX_ITERATIONS = sizes.PASSES_FOLLOWED  # of a loop that is run step by step
-_INTRICATE = (
-    "the control flow of the kernel is too complex to count: import a profile (dse import) instead"
-)
+_INTRICATE = "the kernel is too complex to count: import a profile (dse import) instead"
 
 
 _BINARY_FUNCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -149,9 +147,8 @@ class KernelLaunch:
         self._loop_results: dict[Any, Any] = {}
         self._free_loop_cache: dict[Atom, frozenset[int]] = {}
         self._cache: dict[Any, Any] = {} if cache is None else cache
-        self._substitution: LaunchSubstitution = self._cache.setdefault(
-            "sized", LaunchSubstitution(self)
-        )
+        sized: LaunchSubstitution = self._cache.setdefault("sized", LaunchSubstitution(self))
+        self._substitution = sized
         self.trip_counts = {head: self.substitute(many) for head, many in trip_counts.items()}
         #: True once iterations of a loop were sampled.
         self.is_sampled = False
@@ -195,9 +192,7 @@ class KernelLaunch:
     def substitute_pointers(self, value: IntExpr) -> IntExpr:
         """Return a substituted expression in which addresses with a value are numbers, too."""
         numbers = {at: constant(number) for at, number in self.arguments.items()}
-        return substitute(
-            value, lambda one: numbers.get(one.args[0]) if one.kind == "argument" else None
-        )
+        return substitute(value, lambda a: numbers.get(a.args[0]) if a.kind == "argument" else None)
 
     def compute_once(self, value: IntExpr, compute: Callable[[], Any], *key_parts: object) -> Any:
         """Return a cached result of an expression; the key includes the trip counts in it."""
@@ -249,9 +244,7 @@ class KernelLaunch:
         try:
             return float(self.compute_once(value, mean, name))
         except OverflowError:
-            raise DseError(
-                "a count at these arguments exceeds 64 bits: give smaller arguments"
-            ) from None
+            raise DseError("a count exceeds 64 bits: give smaller arguments") from None
 
     def max_value(self, value: IntExpr) -> int:
         """Return the largest value of a count in the first iteration of the loops around it."""
@@ -319,9 +312,8 @@ class KernelLaunch:
     def _atom_value(self, atom: Atom) -> Any:
         if atom not in self._atom_values:
             if atom.kind in ("first", "total"):  # cached, as these run a whole loop
-                now = (
-                    (head, self._iterations.get(head, 0)) for head in sorted(self.free_loops(atom))
-                )
+                heads = sorted(self.free_loops(atom))
+                now = ((head, self._iterations.get(head, 0)) for head in heads)
                 if (key := (atom, *now)) not in self._loop_results:
                     self._loop_results[key] = self._evaluate_atom(atom)
                 self._atom_values[atom] = self._loop_results[key]

@@ -23,6 +23,7 @@ from dse.cuda.integer_expressions import (
     Atom,
     Condition,
     IntExpr,
+    Product,
     Substitution,
     atom_expr,
     atoms_of,
@@ -62,16 +63,18 @@ def merge_branches(runs: IntExpr) -> IntExpr:
     return IntExpr({product: times for product, times in terms.items() if times})
 
 
-def record_name(word: str, lines: Mapping[int, int], index: int, names: dict[str, int]) -> str:
+#: Lines of the source by instruction.
+Lines = Mapping[int, int]
+
+
+def record_name(word: str, lines: Lines, index: int, names: dict[str, int]) -> str:
     """Return the name of a data input or assumption at an instruction, and record it."""
     name = unused_name(word, lines, index, lambda each: names.get(each, index) != index)
     names[name] = index
     return name
 
 
-def unused_name(
-    word: str, lines: Mapping[int, int], index: int, is_taken: Callable[[str], bool]
-) -> str:
+def unused_name(word: str, lines: Lines, index: int, is_taken: Callable[[str], bool]) -> str:
     """Return a free name for a place in the code, by its line if known."""
     line = lines.get(index)
     base = f"{word}_line_{line}" if line else f"{word}_at_{index * WORD:x}"
@@ -176,16 +179,14 @@ def _count_by_trial(condition: Condition, head: int) -> int | None:
     for number in range(_MAX_TRIALS):
         now = constant(number)
 
-        def substitute_iteration(
-            atom: Atom, now: IntExpr = now, number: int = number
-        ) -> IntExpr | None:
+        def replace_atom(atom: Atom, now: IntExpr = now, number: int = number) -> IntExpr | None:
             if atom == Atom("pass", (head,)):
                 return now
             if atom.kind == "power" and atom.args[1] == head:
                 return constant(atom.args[0] ** number)
             return None
 
-        decided = Substitution(substitute_iteration).condition(condition)
+        decided = Substitution(replace_atom).condition(condition)
         if decided == FALSE:
             return number + 1
         if decided != TRUE:
@@ -207,8 +208,8 @@ def _split_linear(value: IntExpr, loop: Loop) -> tuple[IntExpr, IntExpr] | None:
     """Return start and step of an expression linear in a loop's iteration; else None."""
     head = loop.head
     iteration = Atom("pass", (head,))
-    start: dict[tuple[Atom, ...], int] = {}
-    step: dict[tuple[Atom, ...], int] = {}
+    start: dict[Product, int] = {}
+    step: dict[Product, int] = {}
     for product, times in value.terms.items():
         power = product.count(iteration)
         rest = tuple(one for one in product if one != iteration)
@@ -250,9 +251,8 @@ class KernelAnalysis:
     ) -> None:
         self.function, self.lines, self.graph = function, lines or {}, build_control_flow(body)
         upper = frozenset(offset + 4 for offset, size in function.arguments if size == 8)
-        constants = ConstantBank(
-            constant_layout(function.arch), function.argument_base, upper, function.jump_table
-        )
+        layout, base = constant_layout(function.arch), function.argument_base
+        constants = ConstantBank(layout, base, upper, function.jump_table)
         self.values = RegisterValues(self.graph, constants)
         self.trip_counts: dict[int, IntExpr] = {}
         self.data_inputs: dict[str, int] = {}
@@ -265,9 +265,7 @@ class KernelAnalysis:
         self.values.trip_count = self._trip_count
         for number in self.graph.reverse_postorder:
             self._runs_per_iteration(number)
-        self.block_runs = {
-            number: self._runs_per_thread(number) for number in self.graph.reverse_postorder
-        }
+        self.block_runs = {n: self._runs_per_thread(n) for n in self.graph.reverse_postorder}
         self._name_loaded()
         self.values.is_final = True
 
@@ -332,9 +330,7 @@ class KernelAnalysis:
             head = self.graph.loops[head].parent
         return result
 
-    def _sum_over_iterations(
-        self, product: tuple[Atom, ...], head: int, trip_count: IntExpr
-    ) -> IntExpr:
+    def _sum_over_iterations(self, product: Product, head: int, trip_count: IntExpr) -> IntExpr:
         """Return a product summed over all iterations; a branch to stay has one less."""
         staying = Atom("staying", (head,))
         rest = IntExpr({tuple(one for one in product if one != staying): 1})
@@ -452,9 +448,7 @@ class KernelAnalysis:
             if when == TRUE:  # never left here
                 continue
             parts = conjuncts(when)
-            decided = [
-                each for each in parts if is_known(each) and not is_data_dependent(each, loop)
-            ]
+            decided = [p for p in parts if is_known(p) and not is_data_dependent(p, loop)]
             if not decided:
                 unknown.append(number)
                 continue

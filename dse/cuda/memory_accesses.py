@@ -17,13 +17,13 @@ move it by constants if addresses are linear in them; overlaps of the moved sets
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -54,11 +54,11 @@ SECTOR, WORD = 32, 4
 #: Banks of shared memory, and quarters of a cache line.
 BANKS, QUARTERS = 32, 4
 
-LaneAddresses = npt.NDArray[np.int64]
-LaneMask = npt.NDArray[np.bool_]
+Lanes = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
-def sectors(addresses: LaneAddresses, active: LaneMask, width: int) -> Any:
+def sectors(addresses: Lanes, active: Mask, width: int) -> Any:
     """Return the number of sectors of each request, from the first bytes of its active lanes.
 
     >>> sectors(4 * np.arange(32)[None], np.ones((1, 32), bool), 4).tolist()
@@ -67,37 +67,27 @@ def sectors(addresses: LaneAddresses, active: LaneMask, width: int) -> Any:
     return _sort_distinct(_touched_pieces(addresses, active, width, SECTOR))[1].sum(axis=-1)
 
 
-def cache_wavefronts(
-    addresses: LaneAddresses, active: LaneMask, width: int, *, load: bool = True
-) -> Any:
+def cache_wavefronts(addresses: Lanes, active: Mask, width: int, *, load: bool = True) -> Any:
     """Return the L1 wavefronts of each request to global memory."""
-    groups = _count_by_groups(
-        lambda groups: _active_groups(active, groups), addresses, active, width, load
-    )
+    count = functools.partial(_active_groups, active)
+    groups = _count_by_groups(count, addresses, active, width, load)
     pieces = _touched_pieces(addresses, active, width, SECTOR)
     return np.maximum(groups, _max_per_bank(pieces, QUARTERS))
 
 
-def shared_wavefronts(
-    addresses: LaneAddresses, active: LaneMask, width: int, *, load: bool = True
-) -> Any:
+def shared_wavefronts(addresses: Lanes, active: Mask, width: int, *, load: bool = True) -> Any:
     """Return the wavefronts of each request to shared memory.
 
     >>> first, every = 4 * np.arange(32)[None], np.ones((1, 32), bool)
     >>> [shared_wavefronts(stride * first, every, 4).item() for stride in (0, 1, 2, 32, 33)]
     [1, 1, 2, 32, 1]
     """
-    return _count_by_groups(
-        lambda groups: _group_wavefronts(addresses, active, width, groups),
-        addresses,
-        active,
-        width,
-        load,
-    )
+    count = functools.partial(_group_wavefronts, addresses, active, width)
+    return _count_by_groups(count, addresses, active, width, load)
 
 
 def _count_by_groups(
-    count: Callable[[int], Any], addresses: LaneAddresses, active: LaneMask, width: int, load: bool
+    count: Callable[[int], Any], addresses: Lanes, active: Mask, width: int, load: bool
 ) -> Any:
     """Return a count by groups of lanes; half as many groups if pairs of lanes load the same."""
     words = max(width // WORD, 1)
@@ -106,7 +96,7 @@ def _count_by_groups(
     return count(words)
 
 
-def _group_wavefronts(addresses: LaneAddresses, active: LaneMask, width: int, groups: int) -> Any:
+def _group_wavefronts(addresses: Lanes, active: Mask, width: int, groups: int) -> Any:
     """Return the wavefronts of requests whose lanes are served in groups, one after the other."""
     shape = (len(addresses) * groups, addresses.shape[-1] // groups)
     lanes = active.reshape(shape)
@@ -114,12 +104,12 @@ def _group_wavefronts(addresses: LaneAddresses, active: LaneMask, width: int, gr
     return (most * lanes.any(axis=-1)).reshape(-1, groups).sum(axis=-1)
 
 
-def _active_groups(active: LaneMask, groups: int) -> Any:
+def _active_groups(active: Mask, groups: int) -> Any:
     """Return the number of groups with an active lane."""
     return active.reshape(len(active), groups, -1).any(axis=-1).sum(axis=-1)
 
 
-def _has_equal_pairs(addresses: LaneAddresses, active: LaneMask) -> Any:
+def _has_equal_pairs(addresses: Lanes, active: Mask) -> Any:
     """Return the mask of requests whose active lanes, one or two apart, are equal in pairs."""
     lanes = np.arange(addresses.shape[-1])
     return np.logical_or.reduce([
@@ -128,24 +118,23 @@ def _has_equal_pairs(addresses: LaneAddresses, active: LaneMask) -> Any:
     ])  # fmt: skip
 
 
-def _touched_pieces(addresses: LaneAddresses, active: LaneMask, width: int, size: int) -> Any:
+def _touched_pieces(addresses: Lanes, active: Mask, width: int, size: int) -> Any:
     """Return the pieces of memory that each request touches, with repetitions."""
     begin = np.take_along_axis(addresses, active.argmax(axis=-1)[:, None], axis=-1)
     addresses = np.where(active, addresses, begin)
     more = np.arange((width - 1) // size + 2)
     last = (addresses + width - 1) // size
-    return np.minimum(addresses[..., None] // size + more, last[..., None]).reshape(
-        len(addresses), -1
-    )
+    pieces = np.minimum(addresses[..., None] // size + more, last[..., None])
+    return pieces.reshape(len(addresses), -1)
 
 
-def _sort_distinct(pieces: LaneAddresses) -> tuple[Any, Any]:
+def _sort_distinct(pieces: Lanes) -> tuple[Any, Any]:
     """Return the sorted pieces, and the mask of the first of equal ones."""
     ordered = np.sort(pieces, axis=-1)
     return ordered, np.diff(ordered, axis=-1, prepend=ordered[:, :1] - 1) != 0
 
 
-def _max_per_bank(pieces: LaneAddresses, banks: int) -> Any:
+def _max_per_bank(pieces: Lanes, banks: int) -> Any:
     """Return the most distinct pieces of a request in one bank."""
     ordered, new = _sort_distinct(pieces)
     at = np.arange(len(pieces))[:, None] * banks + ordered % banks
@@ -211,9 +200,7 @@ def _is_iteration_or_block(atom: Atom) -> bool:
 
 
 def _block_axes(atom: Atom) -> set[str]:
-    return {
-        each.args[0] for each in atom.atoms() if each.kind == "special" and each.args[0] in BLOCKS
-    }
+    return {a.args[0] for a in atom.atoms() if a.kind == "special" and a.args[0] in BLOCKS}
 
 
 def _is_block_condition(atom: Atom) -> bool:
@@ -296,6 +283,8 @@ def split_strides(launch: KernelLaunch, address: IntExpr) -> tuple[Strides, Stri
 _STORES = ("global_store", "atomic", "local_store")
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _UNKNOWN_KINDS = ("unknown", "loaded", "entry", "reciprocal", "first", "total")
+#: Runs as an expression, of a warp and of a thread; lanes that run it; True if the guard is known.
+Frequency = tuple[IntExpr, float, float, IntExpr, bool]
 #: The variable part of an address, and its constant offset.
 Address = tuple[IntExpr, int]
 
@@ -350,9 +339,7 @@ class MemoryAccesses:
         self.analysis, self.launch, self._required_inputs = analysis, launch, required_inputs
         self.accesses: list[MemoryAccess] = []
         self._footprints = Footprints(launch)
-        self._frequencies: dict[
-            tuple[int, Condition], tuple[IntExpr, float, float, IntExpr, bool]
-        ] = {}
+        self._frequencies: dict[tuple[int, Condition], Frequency] = {}
         self._unknown_bytes = self._local_bytes = 0.0
         #: Arguments that are addresses of arrays, which begin at whole lines.
         self._bases = launch.pointers.difference(launch.arguments)
@@ -396,7 +383,7 @@ class MemoryAccesses:
         elif one.kind == "local_store":  # counted once, however often it is written
             self._local_bytes += request.bytes * min(many, 1.0) * warps
 
-    def frequency(self, block: int, place: int) -> tuple[IntExpr, float, float, IntExpr, bool]:
+    def frequency(self, block: int, place: int) -> Frequency:
         """Return how often an instruction runs, as far as its guard is known.
 
         These are an expression, runs of a warp and of a thread, the lanes that run it (1: all), and
@@ -503,9 +490,8 @@ class MemoryAccesses:
                     for p, t in variable.terms.items()
                     if t != 1 or not self._is_base_address(p, shared)
                 }
-                iterations, blocks, rest = split_strides(
-                    self.launch, self.launch.substitute_pointers(IntExpr(terms))
-                )
+                fixed = self.launch.substitute_pointers(IntExpr(terms))
+                iterations, blocks, rest = split_strides(self.launch, fixed)
                 strides, rest = (*iterations, *blocks), rest if self._is_known(rest) else None
             every = warp_requests(self.launch, ZERO if rest is None else rest, guard)
             if rest is None:  # assumed contiguous
@@ -534,7 +520,7 @@ def _lane_part(address: IntExpr) -> IntExpr:
 
 
 def _mean_cost(
-    requests: WarpRequests, addresses: LaneAddresses, width: int, load: bool, shared: bool
+    requests: WarpRequests, addresses: Lanes, width: int, load: bool, shared: bool
 ) -> tuple[float, float, float]:
     """Return mean sectors, mean wavefronts and the fewest sectors of requests."""
     count = shared_wavefronts if shared else cache_wavefronts
@@ -560,7 +546,7 @@ def _split_constant(address: IntExpr) -> Address:
     return IntExpr({product: t for product, t in address.terms.items() if product}), fixed
 
 
-@lru_cache(maxsize=1 << 14)
+@functools.lru_cache(maxsize=1 << 14)
 def _address_terms(text: str, use_last: bool) -> list[tuple[str, int]] | None:
     """Return the operands that the first or last address in a text adds, with their factors."""
     inside = [m[1] for each in split_operands(text) if (m := _INSIDE.search(each.strip()))]
@@ -629,9 +615,8 @@ class ByteSet:
     def sector_bytes(self) -> float:
         """Return the bytes of the sectors that the set touches."""
         ends = np.stack([self.ranges[:, 0] // SECTOR, -(-self.ranges[:, 1] // SECTOR)], axis=1)
-        return min(
-            byte_count(union_ranges(ends * SECTOR)) * self.scale, _sector_span(self.low, self.high)
-        )
+        size = byte_count(union_ranges(ends * SECTOR)) * self.scale
+        return min(size, _sector_span(self.low, self.high))
 
 
 def byte_count(ranges: ByteRanges) -> int:
@@ -740,9 +725,8 @@ class Footprints:
         return total
 
     def _is_pointer(self, atom: Atom) -> bool:
-        return is_device_array(atom) or (
-            atom.kind == "argument" and atom.args[0] in self.launch.pointers
-        )
+        is_argument = atom.kind == "argument" and atom.args[0] in self.launch.pointers
+        return is_argument or is_device_array(atom)
 
 
 def _distinct_values(launch: KernelLaunch, value: IntExpr) -> npt.NDArray[np.int64] | None:

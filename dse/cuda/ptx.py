@@ -127,7 +127,7 @@ class PtxReader:
         body = []
         for at, statement in enumerate(statements):
             try:
-                body.append(self._read_instruction(at, statement, labels))
+                body.append(self._instruction(at, statement, labels))
             except DseError:
                 raise
             except (IndexError, ValueError):
@@ -177,9 +177,8 @@ class PtxReader:
             to = max(int(align[1]) if align else size, 1)
             self.shared_bytes = -(-self.shared_bytes // to) * to
             self.variables[name] = f"{self.shared_bytes:#x}"
-            self.shared_bytes += size * math.prod(
-                int(each or 0) for each in re.findall(r"\[(\d*)", many)
-            )
+            lengths = (int(each or 0) for each in re.findall(r"\[(\d*)", many))
+            self.shared_bytes += size * math.prod(lengths)
 
     def _statements(self) -> tuple[list[str], dict[str, int], dict[int, int]]:
         """Return the statements, the places of labels, and the lines of statements."""
@@ -202,9 +201,7 @@ class PtxReader:
         return statements, labels, lines
 
     # --- instructions
-    def _read_instruction(
-        self, index: int, statement: str, labels: Mapping[str, int]
-    ) -> Instruction:
+    def _instruction(self, index: int, statement: str, labels: Mapping[str, int]) -> Instruction:
         """Return a statement as a machine instruction."""
         guard, rest = statement.split(" ", 1) if statement.startswith("@") else ("", statement)
         name, _, text = rest.partition(" ")

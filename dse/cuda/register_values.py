@@ -152,9 +152,8 @@ def _shift(op: Operation) -> IntExpr:
         value = parts[2]
     if by is None:
         return floordiv(value, atom_expr("power of two", parts[1]))
-    is_wide = op.name == "SHFR" and any(
-        len(each) == 1 and each[0].kind == "scaled" for each in value.terms
-    )
+    is_scaled = any(len(p) == 1 and p[0].kind == "scaled" for p in value.terms)
+    is_wide = op.name == "SHFR" and is_scaled
     return shift_right(value, by) if by < _SIGNED_SHIFT or is_wide else ZERO
 
 
@@ -325,28 +324,27 @@ def _compare(op: Operation) -> Condition:
     return when
 
 
-def _compare_unsigned(
-    operator: str, left: IntExpr, right: IntExpr, signed_result: Condition
-) -> Condition:
+def _compare_unsigned(word: str, left: IntExpr, right: IntExpr, signed: Condition) -> Condition:
     """Return a comparison in which a negative value is larger than all others.
 
     Compilers write ``7 <= x and x < 14`` as one comparison of ``x - 7``.
     """
-    if operator not in ("LT", "LE", "GT", "GE"):
-        return signed_result
+    if word not in ("LT", "LE", "GT", "GE"):
+        return signed
     negative, not_negative = comparison(">=", -left - ONE), comparison(">=", left)
-    if operator in ("LT", "LE"):
-        of_size = combine(not_negative, signed_result)
-        of_negative = combine(not_negative, signed_result, operator="or")
+    if word in ("LT", "LE"):
+        of_size = combine(not_negative, signed)
+        of_negative = combine(not_negative, signed, operator="or")
     else:
-        of_size = combine(negative, signed_result, operator="or")
-        of_negative = combine(negative, signed_result)
+        of_size = combine(negative, signed, operator="or")
+        of_negative = combine(negative, signed)
     if comparison(">=", -right) != TRUE:  # a size, or a difference that is assumed to be one
         return of_size
-    is_negative = comparison(">=", -right - ONE)
-    return combine(
-        combine(is_negative, of_negative), combine(negate(is_negative), of_size), operator="or"
-    )
+    return _choose_condition(comparison(">=", -right - ONE), of_negative, of_size)
+
+
+def _choose_condition(when: Condition, if_true: Condition, if_false: Condition) -> Condition:
+    return combine(combine(when, if_true), combine(negate(when), if_false), operator="or")
 
 
 def _predicate_logic(op: Operation) -> Condition:
@@ -499,9 +497,7 @@ class RegisterValues:
                 return opaque_value(condition, if_true, if_false)
             return if_false + (if_true - if_false) * atom_expr("if", condition)
         if isinstance(if_true, tuple) and isinstance(if_false, tuple):
-            return combine(
-                combine(condition, if_true), combine(negate(condition), if_false), operator="or"
-            )
+            return _choose_condition(condition, if_true, if_false)
         return atom_expr("unknown", ("choice", 0, 0))
 
     def _value_at_entry(self, register: str, block: int) -> Any:
@@ -560,10 +556,8 @@ class RegisterValues:
             """Return the merged value of all paths from a block."""
             successors = graph.blocks[number].successors
             if number in graph.loops and block not in (inside := graph.loops[number].blocks):
-                ends = {
-                    (n, to) for n in inside for to in graph.blocks[n].successors if to not in inside
-                }
-                paths = [path_value(*each) for each in sorted(ends)]
+                edges = {(n, to) for n in inside for to in graph.blocks[n].successors}
+                paths = [path_value(n, to) for n, to in sorted(edges) if to not in inside]
                 return paths[0] if paths and all(each == paths[0] for each in paths) else None
             paths = [path_value(number, each) for each in dict.fromkeys(successors)]
             paths = [each for each in paths if each is not _UNREACHABLE]
@@ -666,23 +660,21 @@ class RegisterValues:
     def _substitutions(self, block: int) -> tuple[Substitution, Substitution]:
         """Return the substitutions of entry atoms, and of iterations after their loops."""
         inside = Substitution(self._loop_solution)
-        after = Substitution(lambda one: self._value_after_loop(one, block))
+        after = Substitution(lambda one: self._after_loop(one, block))
         if not self.is_final:
             return inside, after
         around = frozenset(head for head, loop in self.graph.loops.items() if block in loop.blocks)
         cache = self._substitution_cache
         return cache.setdefault(None, inside), cache.setdefault(around, after)
 
-    def _value_after_loop(
-        self, atom: Atom, block: int, inside: Loop | None = None
-    ) -> IntExpr | None:
+    def _after_loop(self, atom: Atom, block: int, inside: Loop | None = None) -> IntExpr | None:
         """Return the last iteration of a loop for a block after it, of loops in ``inside``."""
         if inside is not None and atom.kind == "entry":
             if atom.args[0] == inside.head or atom.args[0] not in inside.blocks:
                 return None
             if (value := self._loop_solution(atom)) is None:
                 return None
-            return substitute(value, lambda one: self._value_after_loop(one, block, inside))
+            return substitute(value, lambda one: self._after_loop(one, block, inside))
         if atom.kind not in ("pass", "power"):
             return None
         head = atom.args[-1]
@@ -712,7 +704,7 @@ class RegisterValues:
         here = IntExpr({(entry,): 1})
 
         def after_inner_loops(atom: Atom) -> IntExpr | None:
-            return self._value_after_loop(atom, head, inside=loop)
+            return self._after_loop(atom, head, inside=loop)
 
         after = [_as_expr(self._value_at_exit(register, each)) for each in loop.latches]
         after = [Substitution(after_inner_loops).value(each) for each in after]
@@ -723,7 +715,7 @@ class RegisterValues:
             return before + (last - here) * atom_expr("pass", head)
         if self._is_loop_invariant(last, loop):
             return last + (before - last) * atom_expr("if", ("==", atom_expr("pass", head)))
-        result = _geometric_sequence(before, last, here, head)
+        result = _geometric(before, last, here, head)
         return self._previous_iteration(before, last, loop) if result is None else result
 
     def _previous_iteration(self, before: IntExpr, after: IntExpr, loop: Loop) -> IntExpr | None:
@@ -736,10 +728,8 @@ class RegisterValues:
         def at_iteration(number: IntExpr) -> IntExpr:
             return substitute(after, lambda one: number if now.terms == {(one,): 1} else None)
 
-        first = before - at_iteration(-ONE)
-        return at_iteration(now - ONE) + (
-            first * atom_expr("if", ("==", now)) if first.terms else ZERO
-        )
+        first, rest = before - at_iteration(-ONE), at_iteration(now - ONE)
+        return rest + first * atom_expr("if", ("==", now)) if first.terms else rest
 
     def _is_loop_invariant(self, step: IntExpr, loop: Loop, except_head: int | None = None) -> bool:
         """True if an expression is the same in every iteration but that of ``except_head``."""
@@ -776,9 +766,7 @@ def _as_expr(value: Any) -> IntExpr:
     return value if isinstance(value, IntExpr) else indicator(value)
 
 
-def _geometric_sequence(
-    before: IntExpr, after: IntExpr, entry: IntExpr, head: int
-) -> IntExpr | None:
+def _geometric(before: IntExpr, after: IntExpr, entry: IntExpr, head: int) -> IntExpr | None:
     """Return the value of a register that each iteration multiplies or divides by 2, 4, 8 or 16."""
     for factor in (2, 4, 8, 16):
         if after == entry.scale(factor):

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _T = TypeVar("_T")
+#: Values of macros by name.
+Variant = Mapping[str, object]
+_SIZES = ("block", "grid")
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # variants for which the disassembler starts once
 #: Columns of a table besides the quantities, by the key in ``numbers``.
 _EXTRA_COLUMNS = {
@@ -82,7 +85,7 @@ def count_macro_grid(
 
 def count_variants(
     file: Path,
-    variants: Sequence[Mapping[str, object]],
+    variants: Sequence[Variant],
     settings: Mapping[str, Any],
     *,
     processes: int | None = None,
@@ -145,9 +148,7 @@ def _versions() -> tuple[str, ...]:
     return tuple(result)
 
 
-def _count_batch(
-    work: tuple[Path, Sequence[Mapping[str, object]], Mapping[str, Any]],
-) -> list[dict[str, Any]]:
+def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the counts of variants: compiled one by one, disassembled together.
 
     Garbage collection is off meanwhile: it takes a fifth of the time and frees next to nothing.
@@ -169,16 +170,12 @@ def _count_batch(
         analyses = {code.function: _result_or_error(_analyze, code, body) for code, body in bodies}
         cache: dict[Any, dict[Any, Any]] = {}
 
-        def count_variant(
-            code: KernelCode | DseError, variant: Mapping[str, object]
-        ) -> dict[str, Any]:
+        def count_variant(code: KernelCode | DseError, variant: Variant) -> dict[str, Any]:
             if isinstance(code, DseError):
                 raise code
             if isinstance(analysis := analyses[code.function], DseError):
                 raise analysis
-            block, grid = (
-                [_evaluate_size(s, variant) for s in settings[name]] for name in ("block", "grid")
-            )
+            block, grid = ([_evaluate_size(s, variant) for s in settings[n]] for n in _SIZES)
             times = {n: v for n, v in settings["times"].items() if n in analysis.data_inputs}
             counts = count_launch(code, analysis, block, grid, settings["set"], times, cache)
             numbers = counts.numbers
@@ -310,9 +307,8 @@ def _measured_rows(ds: xr.Dataset, entry: str, row: int | None, profile: str) ->
                 f"{nearest_hint(wanted, several)}"
             )
         if not entry and len(several) > 1:
-            raise DseError(
-                f"{profile} has launches of {', '.join(several)}: name one by entry (--entry)"
-            )
+            names_ = ", ".join(several)
+            raise DseError(f"{profile} has launches of {names_}: name one by entry (--entry)")
         rows = [at for at in rows if not entry or names[at] == wanted]
     return rows
 

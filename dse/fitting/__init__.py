@@ -24,7 +24,7 @@ from dse.fitting.rows import (
     read_rows,
     select_rows,
 )
-from dse.fitting.search import LeastSquaresProblem, Solution, left_out_residuals, search
+from dse.fitting.search import FitProblem, Solution, left_out_residuals, search
 from dse.inputs.merge import merge_inputs
 from dse.progress import ProgressOption, show_progress
 from sweeps.bounds.checks import check_grid
@@ -103,19 +103,19 @@ def fit(
     residuals : str
         ``"absolute"``, or ``"relative"`` to the measured values.
     start, bounds : mapping, optional
-        Further starting values, and (low, high), of free quantities; numbers or texts with units. A
-        bound may be None.
+        Further starting values, and (low, high), of free quantities; numbers or texts with units.
+        A bound may be None.
     left_out : str
-        How the error of left-out rows is computed: ``"refit"``, ``"hat"``, or ``"auto"``, which fits
-        again for up to 50 rows; see :class:`Fit`.
+        How the error of left-out rows is computed: ``"refit"``, ``"hat"``, or ``"auto"``, which
+        fits again for up to 50 rows; see :class:`Fit`.
     progress : bool
         Show the elapsed time after one second.
 
     Raises
     ------
     DseError
-        For an unknown column or name, a wrong unit, a missing value, fewer rows than free quantities,
-        or a free quantity that does not matter or is not determined by the rows.
+        For an unknown column or name, a wrong unit, a missing value, fewer rows than free
+        quantities, or a free quantity that does not matter or is not determined by the rows.
 
     >>> result = fit("transit_supply", {"threads_in_ms": [64, 128, 512, 1024],
     ...              "attained_bandwidth [GB/s]": [1, 2, 8, 8]},
@@ -198,7 +198,7 @@ def data_identity(data: Any) -> dict[str, str]:
     return {"data": path.name}
 
 
-def _explain_missing(case: FitCase, rows: FitRows, problem: LeastSquaresProblem) -> str:
+def _explain_missing(case: FitCase, rows: FitRows, problem: FitProblem) -> str:
     """Return which prediction is no number at the middle of all ranges."""
     middle = np.array([[c.middle for c in problem.parameters]])
     missing = np.argwhere(~np.isfinite(problem.predict(middle)[0]))
@@ -208,7 +208,7 @@ def _explain_missing(case: FitCase, rows: FitRows, problem: LeastSquaresProblem)
     return f"not {case.targets[missing[0][0]]} of row {rows.places[missing[0][1]]} at {at}"
 
 
-def _values(problem: LeastSquaresProblem, point: Floats) -> dict[str, float | Floats]:
+def _values(problem: FitProblem, point: Floats) -> dict[str, float | Floats]:
     """Return the free quantities at a point: a value, or one for each row."""
     result: dict[str, float | Floats] = {}
     for name, places in problem.positions.items():
@@ -219,7 +219,7 @@ def _values(problem: LeastSquaresProblem, point: Floats) -> dict[str, float | Fl
 
 def _build_problem(
     case: FitCase, rows: FitRows, free: tuple[FreeParameter, ...], relative: bool
-) -> LeastSquaresProblem:
+) -> FitProblem:
     """Return the least-squares problem of the model on the rows."""
     grid = case.grid(rows, {c.name: c.middle for c in free})
     check_rows(case, rows, grid)
@@ -249,7 +249,7 @@ def _build_problem(
         for name in references(*nodes)
         if name not in case.free
     }
-    return LeastSquaresProblem(
+    return FitProblem(
         nodes=nodes,
         leaves=leaves,
         parameters=free,
@@ -262,7 +262,7 @@ def _build_problem(
 def _make_fit(
     case: FitCase,
     rows: FitRows,
-    problem: LeastSquaresProblem,
+    problem: FitProblem,
     solution: Solution,
     left_out_method: str,
     labels: tuple[str, ...],
@@ -337,7 +337,7 @@ def _by_name(names: Sequence[str], arrays: Floats) -> dict[str, Floats]:
     return {name: _freeze(array) for name, array in zip(names, arrays, strict=True)}
 
 
-def _r2(problem: LeastSquaresProblem, cost: float) -> float:
+def _r2(problem: FitProblem, cost: float) -> float:
     """Return 1 - (sum of squares / that about the weighted mean); NaN if nothing varies."""
     squares = np.square(problem.scale / problem.scale.max())
     mean = (squares * problem.measurements).sum(axis=1) / squares.sum(axis=1)

@@ -141,16 +141,16 @@ def calibrate(
 
     .. math:: Time = \max\left(a_1 \frac{\sqrt{B_r}}{\mathcal{T}} + a_0, t_{computation}\right)
 
-    Memory-bound rows (``bound`` of the model is ``memory``: for ``apsp``, 𝒯 S_D C < L) give the line
-    of Ma 2014, Eq. 15; the others give the level of Eq. 13, which is their mean. Or all three
+    Memory-bound rows (``bound`` of the model is ``memory``: for ``apsp``, 𝒯 S_D C < L) give the
+    line of Ma 2014, Eq. 15; the others give the level of Eq. 13, which is their mean. Or all three
     coefficients are fitted through the maximum, which needs no L / C.
 
     Parameters
     ----------
     data :
         As for :func:`dse.fit`: a column ``time``, and inputs such as ``tile_dim`` and
-        ``threads_per_core``. A column ``bound`` (0 computation, 1 span, 2 memory) is the regime if
-        it is known.
+        ``threads_per_core``. A column ``bound`` (0 computation, 1 span, 2 memory) is the regime
+        if it is known.
     model : str or Model
         ``tmm_calibrated`` joined with a model that yields ``blocks`` and ``bound``.
     regimes : str
@@ -168,9 +168,9 @@ def calibrate(
     leave_out : str, optional
         A column: the rows of each of its labels are predicted by a fit to all others.
     choose : mapping, optional
-        Labels of switches to try: ``{"clock_overlap": ["none", "full"]}``. The one with the smallest
-        error of left-out rows is chosen; alternatives that the rows do not determine are listed, but
-        never chosen.
+        Labels of switches to try: ``{"clock_overlap": ["none", "full"]}``. The one with the
+        smallest error of left-out rows is chosen; alternatives that the rows do not determine are
+        listed, but never chosen.
     progress : bool
         Show the elapsed time after one second.
 
@@ -225,7 +225,7 @@ def _calibrate_free(
     choose: Mapping[str, Sequence[str]],
     fit_options: dict[str, Any],
 ) -> Calibration:
-    """Return the calibration of all rows by the alternative with the smallest error of left-out rows."""
+    """Return the calibration by the alternative with the smallest error of left-out rows."""
     table, per = read_table(data), fit_options["per"] or {}
     if leave_out in per:
         raise DseError(f"per has values for each {leave_out}: none is known for a left-out one")
@@ -273,7 +273,7 @@ def _calibrate_free(
 def left_out_errors(
     table: ColumnTable, model: str | Model, column: str, to: str, fit_options: Mapping[str, Any]
 ) -> dict[str, Floats]:
-    """Return (predicted - measured) / measured of each label by a fit to all others; NaN if unknown."""
+    """Return (predicted - measured) / measured of each label by a fit to all others."""
     from dse.evaluation import evaluate
 
     labels = np.asarray(table.columns[table.find_column(column)[0]]).astype(str)

@@ -18,6 +18,7 @@ from symbolic.quantities import Quantity
 
 Floats = NDArray[np.float64]
 Start = Mapping[str, float | str]
+Range = tuple[float, float]
 
 #: A positive quantity whose typical values span this factor is searched on a logarithmic scale.
 LOG_RATIO = 10.0
@@ -30,8 +31,8 @@ class FreeParameter:
     """One free quantity, or its value for one label.
 
     ``low`` and ``high`` bound it; ``attainable_bounds`` are those that are in its domain. Starting
-    points are within ``start_range``, spaced by factors if ``is_log_start``. If ``is_log``, the search
-    uses its logarithm, else steps of the order of ``typical_size``.
+    points are within ``start_range``, spaced by factors if ``is_log_start``. If ``is_log``, the
+    search uses its logarithm, else steps of the order of ``typical_size``.
     """
 
     name: str
@@ -40,7 +41,7 @@ class FreeParameter:
     attainable_bounds: tuple[float, ...]
     is_log: bool
     is_log_start: bool
-    start_range: tuple[float, float]
+    start_range: Range
     typical_size: float
     start: float | None = None
     label: str | None = None
@@ -73,7 +74,7 @@ def check_free(
     columns: Mapping[str, Any],
     targets: Sequence[str],
 ) -> tuple[str, ...]:
-    """Return the quantities to fit, those of ``per`` last, or raise an error that explains the problem."""
+    """Return the quantities to fit, those of ``per`` last; raise an error if one cannot be."""
     for key, names in (("free", free), ("per", per)):
         if isinstance(names, str) or not isinstance(names, Sequence):
             raise DseError(f"{key} = {names!r}: expected a list of quantities")
@@ -142,9 +143,8 @@ def free_parameters(
         if start is not None and name in start:
             first = parse_number(start[name], row, model, "the start")
             if not limits[0] <= first <= limits[1] or not row.domain.contains(first):
-                raise DseError(
-                    f"the start of {name}, {first:g}, is outside {limits[0]:g} to {limits[1]:g}"
-                )
+                low, high = limits
+                raise DseError(f"the start of {name}, {first:g}, is outside {low:g} to {high:g}")
         elif name in known_values and limits[0] <= known_values[name] <= limits[1]:
             first = known_values[name]
         parameter = _make_parameter(row, limits, first, has_bounds=name in (bounds or {}))
@@ -155,7 +155,7 @@ def free_parameters(
     return tuple(result)
 
 
-def _read_bounds(row: Quantity, model: Model, bounds: Sequence[Any] | None) -> tuple[float, float]:
+def _read_bounds(row: Quantity, model: Model, bounds: Sequence[Any] | None) -> Range:
     domain = row.domain
     if bounds is None:
         return domain.low, domain.high
@@ -175,7 +175,7 @@ def _read_bounds(row: Quantity, model: Model, bounds: Sequence[Any] | None) -> t
 
 
 def _make_parameter(
-    row: Quantity, limits: tuple[float, float], start: float | None, *, has_bounds: bool
+    row: Quantity, limits: Range, start: float | None, *, has_bounds: bool
 ) -> FreeParameter:
     low, high = limits
     positive = low > 0 or (low == 0 and row.domain.low_open)
@@ -200,9 +200,7 @@ def _make_parameter(
     )
 
 
-def _find_start_range(
-    row: Quantity, low: float, high: float, start: float | None
-) -> tuple[float, float]:
+def _find_start_range(row: Quantity, low: float, high: float, start: float | None) -> Range:
     """Return the starting range: around the typical range, or around the start if there is none."""
     if row.typical is not None:
         first, last = row.typical

@@ -16,7 +16,8 @@ from dse.fitting.rows import ROW, FitCase, FitRows
 from dse.fitting.search import (
     FLAT_TOLERANCE,
     STEP,
-    LeastSquaresProblem,
+    FitProblem,
+    Mask,
     Solution,
     jacobian_at,
     normalize_columns,
@@ -50,9 +51,8 @@ def fit_dataset(
     from dse.inputs.provenance import provenance_attributes
 
     variables: dict[str, Any] = {}
-    predicted = grid.evaluate(
-        [grid.graph.flat(name) for name in case.targets], (), tuple(grid.axes)
-    )
+    roots = [grid.graph.flat(name) for name in case.targets]
+    predicted = grid.evaluate(roots, (), tuple(grid.axes))
     for name, array in zip(case.targets, predicted, strict=True):
         about = variable_attributes(grid, name)
         unit, meaning = about.get("units", "1"), about["long_name"]
@@ -98,8 +98,8 @@ def fit_dataset(
 # --- The covariance of fitted values
 
 
-def _flat_directions(problem: LeastSquaresProblem, point: Floats) -> NDArray[np.bool_]:
-    """Return the mask of values that could become larger, or smaller, without changing predictions."""
+def _flat_directions(problem: FitProblem, point: Floats) -> Mask:
+    """Return the mask of values that could grow, or shrink, without changing predictions."""
     steps, none = STEP * step_sizes(problem, point), np.zeros(len(point))
     result = none > 0
     low = np.array([c.low for c in problem.parameters])
@@ -111,10 +111,8 @@ def _flat_directions(problem: LeastSquaresProblem, point: Floats) -> NDArray[np.
     return result
 
 
-def _compensating_changes(
-    problem: LeastSquaresProblem, solution: Solution, slopes: Floats
-) -> NDArray[np.bool_]:
-    """Return the mask of values that could change together, away from bounds, with no change at all."""
+def _compensating_changes(problem: FitProblem, solution: Solution, slopes: Floats) -> Mask:
+    """Return the mask of values that could change together, away from bounds, without effect."""
     none = np.zeros(len(solution.point), dtype=bool)
     if not solution.at_end.any() or len(slopes) < len(none):
         return none
@@ -126,7 +124,7 @@ def _compensating_changes(
     return (moving != 0) if is_flat and (np.all(signs > 0) or np.all(signs < 0)) else none
 
 
-def covariance(problem: LeastSquaresProblem, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
+def covariance(problem: FitProblem, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
     """Return the covariance of the values, and the quantities that the rows do not determine.
 
     It is s² (JᵀJ)⁻¹ with s² = sum of squares / (residuals - free). A value at an end of its domain
@@ -173,7 +171,7 @@ class Fit(FitReport):
     per, labels : tuple of str
         The quantities that have a value for each label, and the labels.
     values : mapping of str to float
-        Values of the free quantities in their stored units; ``"name[label]"`` for those with labels.
+        Values of the free quantities in their stored units; ``"name[label]"`` with labels.
     units : mapping of str to str
         Units of the values.
     standard_errors : mapping of str to float
@@ -185,12 +183,12 @@ class Fit(FitReport):
     relative : bool
         True if residuals are relative to the measured values; else they are in its unit.
     residuals : mapping of str to array
-        Predicted - measured, for each measured quantity and row; divided by measured if ``relative``.
+        Predicted - measured, for each quantity and row; divided by measured if ``relative``.
     left_out : mapping of str to array
         The same with each row predicted by a fit to all others.
     how_left_out : str
-        ``"refit"``: a fit without each row; ``"hat"``: from the hat matrix of the Jacobian, which is
-        the same if predictions are linear in the free quantities.
+        ``"refit"``: a fit without each row; ``"hat"``: from the hat matrix of the Jacobian, which
+        is the same if predictions are linear in the free quantities.
     mean_error, largest_error : float
         Mean and largest of |predicted - measured| / |measured|.
     r2 : float

@@ -55,7 +55,7 @@ class ColumnTable:
     assumptions: tuple[str, ...] = ()
 
     def find_column(self, header: str) -> tuple[str, str]:
-        """Return a column by its name or its whole header, and its unit; one in ``header`` counts."""
+        """Return a column by its name or header, and its unit, preferably that in ``header``."""
         name, unit = split_column_header(header)
         check_name(name, self.columns, f"the data have no column {name!r}", "they have")
         return name, self.units[name] if unit is None else unit
@@ -276,7 +276,7 @@ class FitCase:
     free: tuple[str, ...]
 
     def grid(self, rows: FitRows, free: Values, where: Sequence[str] = ()) -> Grid:
-        """Return the grid of the measured quantities on the rows, with a value or array for each free one."""
+        """Return the grid of the measured quantities on the rows, with values of the free ones."""
         axis = rows.axis
         values = {
             name: Leaf(axes=(axis.name,), array=value) if isinstance(value, np.ndarray) else value
@@ -428,13 +428,11 @@ def resolve_targets(
     for name in named:
         model.quantity(name)
         if name not in columns:
-            raise DseError(
-                f"{name} (to=) has no column; the columns are: {', '.join(columns) or 'none'}"
-            )
+            listed = ", ".join(columns) or "none"
+            raise DseError(f"{name} (to=) has no column; the columns are: {listed}")
         if not model.variants(name):
-            raise DseError(
-                f"{name} (to=) is an input of {model.name}: name one of {', '.join(model.yields)}"
-            )
+            listed = ", ".join(model.yields)
+            raise DseError(f"{name} (to=) is an input of {model.name}: name one of {listed}")
     return named
 
 
@@ -519,9 +517,7 @@ def read_rows(
         texts = np.asarray(table.columns[label_column]).tolist()
     for place, label in enumerate(texts):
         if label is None or label != label:
-            raise DseError(
-                f"the column {label_column} has no label at row {place}: leave the row out"
-            )
+            raise DseError(f"{label_column} has no label at row {place}: leave the row out")
     rows = FitRows(
         inputs={name: array for name, array in arrays.items() if name not in targets},
         measurements={name: arrays[name] for name in targets},

@@ -49,12 +49,8 @@ class NvmlBoard:
         nvml = self._nvml
         try:
             memory = sorted(nvml.nvmlDeviceGetSupportedMemoryClocks(self._handle), reverse=True)
-            return {
-                clock: sorted(
-                    nvml.nvmlDeviceGetSupportedGraphicsClocks(self._handle, clock), reverse=True
-                )
-                for clock in memory
-            }
+            core = nvml.nvmlDeviceGetSupportedGraphicsClocks
+            return {clock: sorted(core(self._handle, clock), reverse=True) for clock in memory}
         except nvml.NVMLError:
             return {}
 

@@ -134,20 +134,14 @@ def demand(
     -------
     dict
         ``threads_in_cs`` and ``attained_flops`` [1/s], for :func:`dse.fit` of ``transit_demand``.
-
-    Raises
-    ------
-    LawError, DseError
-        As :func:`supply`.
     """
     kernels, multiprocessors = open_device()
     kind = np.float64 if double else np.float32
     rates = []
     for count in threads:
         run, done = _compute_launch(kernels, _launch_shape(count, multiprocessors), rounds, kind)
-        rates.append(
-            kernels.OPERATIONS_PER_ROUND * count * rounds / shortest_run_time(kernels, run)
-        )
+        operations = kernels.OPERATIONS_PER_ROUND * count * rounds
+        rates.append(operations / shortest_run_time(kernels, run))
         check_result(done())
     return {"threads_in_cs": np.array(threads, float), "attained_flops": np.array(rates)}
 
@@ -185,11 +179,6 @@ def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dic
     -------
     dict
         ``ring_bytes`` [B] and ``load_cycles`` [cycle], one entry for each ring.
-
-    Raises
-    ------
-    LawError, DseError
-        As :func:`supply`.
     """
     for size in sizes:
         if size < 2 * _LINE or size >= 2**33:
@@ -210,9 +199,7 @@ def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dic
     return {"ring_bytes": np.array(sizes, float), "load_cycles": np.array(load_cycles)}
 
 
-def _random_ring(
-    size: int, rng: np.random.Generator
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _random_ring(size: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the place after each place, and the places in order from 0."""
     step = _LINE // 4
     order = np.concatenate([[0], 1 + rng.permutation(size // _LINE - 1)]) * step
@@ -258,9 +245,9 @@ def power(
     dict
         A row for each kernel and clock: ``kernel`` (compute, memory), means of ``core_clock``,
         ``memory_clock`` [Hz] and ``temperature`` [degC], the requested ``asked_clock`` [Hz] (NaN:
-        none), ``chosen_by``, ``time`` of a launch [s], ``power`` [W] with its deviation ``power_std`` over
-        ``looks`` samples, ``idle_power`` [W] at that clock, ``attained_flops`` (an operation is a
-        multiplication and addition) [1/s], ``attained_bandwidth`` [B/s].
+        none), ``chosen_by``, ``time`` of a launch [s], ``power`` [W] with its deviation
+        ``power_std`` over ``looks`` samples, ``idle_power`` [W] at that clock, ``attained_flops``
+        (an operation is a multiplication and addition) [1/s], ``attained_bandwidth`` [B/s].
 
     Raises
     ------
@@ -289,6 +276,8 @@ def power(
     for (run, _), *_ in work.values():
         run()  # compiles
     rows: list[dict[str, Any]] = []
+    times = {"settle": settle, "seconds": seconds}
+    rate_names = ("attained_flops", "attained_bandwidth")
     with board.clock_control() as choose:
         for memory, core in _clock_pairs(board.supported_clocks(), clocks, memory_clocks):
             clock: dict[str, Any] = {"asked_clock": 1e6 * core, "chosen_by": "as it was"}
@@ -301,14 +290,10 @@ def power(
                 clock |= {"asked_clock": float("nan"), "chosen_by": f"as it was: {error}"}
             clock |= _idle(board, settle, seconds)
             for name, ((run, _), flops, bytes_read) in work.items():
-                duration, states = kernels.run_sustained(
-                    run, board.read_state, settle=settle, seconds=seconds
-                )
-                rates = {
-                    "attained_flops": flops / duration,
-                    "attained_bandwidth": bytes_read / duration,
-                }
-                rows.append({"kernel": name, **clock, **_mean_state(states, duration), **rates})
+                work_time, states = kernels.run_sustained(run, board.read_state, **times)
+                rates = flops / work_time, bytes_read / work_time
+                row = {"kernel": name, **clock, **_mean_state(states, work_time)}
+                rows.append(row | dict(zip(rate_names, rates, strict=True)))
             if clock["chosen_by"].startswith("as it was"):
                 break
     check_result(all(done() for (_, done), *_ in work.values()))
@@ -457,13 +442,8 @@ def launches(
         ``distribution``, ``blocks``, ``lanes`` and ``warps_per_block`` (1: the work is that of a
         block), ``slots`` (most concurrent blocks, on all multiprocessors in use), ``step_time``
         (time of all blocks divided by their rounds) [s], ``launch_time_mean`` and
-        ``launch_time_std`` over the launches, ``block_time_mean`` [s], ``launches``. For :func:`dse.validate` of the model
-        ``launch``.
-
-    Raises
-    ------
-    LawError, DseError
-        As :func:`blocks`.
+        ``launch_time_std`` over the launches, ``block_time_mean`` [s], ``launches``. For
+        :func:`dse.validate` of the model ``launch``.
     """
     if times < 2 or not len(blocks):
         raise DseError(f"times = {times}: expected 2 launches or more, of some number of blocks")
@@ -512,13 +492,8 @@ def _concurrent_blocks(sm: NDArray[Any], start: NDArray[Any], end: NDArray[Any])
 
 
 #: Swatman 2022, Table I has each law with each number of lanes.
-LAWS = (
-    "binomial:40,0.5",
-    "geometric:0.05",
-    "poisson:30",
-    "uniform:20,40",
-    "negative_binomial:5,0.3",
-)
+LAWS = ("binomial:40,0.5", "geometric:0.05", "poisson:30", "uniform:20,40")
+LAWS += ("negative_binomial:5,0.3",)
 LANES = (2, 4, 8, 16, 32)
 
 
@@ -570,11 +545,9 @@ def lockstep(
         raise DseError(f"lanes = {wrong[0]}: expected 1 to 32, the lanes of one warp")
     parts: list[dict[str, Any]] = []
     for text, law, count in cases:
-        drawn, timed, unsynchronised = losses(
-            law, count, groups=groups, size=size, threads=threads, seed=seed
-        )
-        columns = {"imbalance_loss": timed, "unsynchronised_loss": unsynchronised}
-        columns["drawn_loss"] = drawn
+        how = {"groups": groups, "size": size, "threads": threads, "seed": seed}
+        drawn, timed, free = losses(law, count, **how)
+        columns = {"imbalance_loss": timed, "unsynchronised_loss": free, "drawn_loss": drawn}
         if each:
             case = {"distribution": [text] * groups, "lanes": np.full(groups, count)}
             parts.append(case | columns)
@@ -659,11 +632,6 @@ def paths(
     dict
         ``tile_dim``, ``threads_per_block``, ``shared_mem_padding`` [B] and ``time`` [s], one entry
         for each run on a random graph, for :func:`dse.calibrate`.
-
-    Raises
-    ------
-    LawError, DseError
-        As :func:`shortest_paths`.
     """
     matrix = np.random.default_rng(seed).random((vertices, vertices), dtype=np.float32)
     rows = []

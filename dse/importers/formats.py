@@ -362,8 +362,6 @@ def _failure_reasons(columns: dict[str, list[Any]], rows: int) -> list[str]:
         for row, value in enumerate(columns.pop("feasible")):
             is_feasible = _TRUTHS.get(str(value).strip().lower())
             if is_feasible is None:
-                raise DseError(
-                    f"the column feasible has {value!r} at row {row}: expected true or false"
-                )
+                raise DseError(f"feasible has {value!r} at row {row}: expected true or false")
             why[row] = "" if is_feasible else why[row] or FAILED
     return why

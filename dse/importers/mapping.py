@@ -151,9 +151,8 @@ def formula_columns(formula: str) -> list[str]:
     text, _ = split_header(formula)
     above, _, below = text.partition(" / ")
     parts = [part for term in above.split(" + ") for part in term.split(" * ")]
-    return [
-        part for part in (*parts, below) if part and not re.fullmatch(r"-?[\d.]+(e-?\d+)?", part)
-    ]
+    number = re.compile(r"-?[\d.]+(e-?\d+)?")
+    return [part for part in (*parts, below) if part and not number.fullmatch(part)]
 
 
 class ColumnFormulas:
@@ -174,10 +173,10 @@ class ColumnFormulas:
                 continue
             self.values[name] = self._value(text, parts)
             self.sources[name] = f"{title}: {formula.replace('@', '')}"
-            first = (
-                self.records.units.get(self._column_name(needed[0]), "") if len(needed) == 1 else ""
-            )
-            return first if unit is None else unit
+            if unit is not None:
+                return unit
+            is_single = len(needed) == 1
+            return self.records.units.get(self._column_name(needed[0]), "") if is_single else ""
         return None
 
     def _value(self, text: str, parts: Mapping[str, Any]) -> NDArray[Any]:
@@ -227,9 +226,7 @@ class ColumnFormulas:
             elif isinstance(value, (int, float)):
                 number = value if abs(value) < _MAX_NUMBER else None
             if number is None and not is_missing(str(value)):
-                raise DseError(
-                    f"the column {name!r} holds {value!r} at row {row + 1}, expected a number"
-                )
+                raise DseError(f"{name!r} has {value!r} at row {row + 1}: expected a number")
             numbers.append(np.nan if number is None or not math.isfinite(number) else number)
         whole = [abs(one) for one in numbers if isinstance(one, int)]
         large = _EXACT < max(whole, default=0) < _LARGEST
@@ -299,9 +296,7 @@ def map_columns(
     assumptions = tuple(a for a in records.assumptions if a.partition(" ")[0] not in constants)
     for name, requests in _coalesced_requests(work.values):
         columns[name] = [None if v != v else v for v in requests.tolist()]
-        work.sources[name] = (
-            f"{column_map.title}: mem_insts, where all bytes of each sector are used"
-        )
+        work.sources[name] = f"{column_map.title}: mem_insts, if all bytes of sectors are used"
         left = [each for each in left if each != name]
     if None in columns.get("coalesced_insts", ()):
         notes.append(

@@ -162,9 +162,8 @@ def normalize_records(records: Records, units: Mapping[str, str]) -> MeasuredRow
     for header in records.columns:
         name = identifier(header)
         if name in headers:
-            raise DseError(
-                f"the columns {headers[name]!r} and {header!r} are both {name} here: rename one"
-            )
+            other = headers[name]
+            raise DseError(f"the columns {other!r} and {header!r} are both {name}: rename one")
         headers[name] = header
     known = {**headers, **{header: header for header in headers.values()}, **records.aliases}
     for name in units:
@@ -313,9 +312,7 @@ def split_runs(records: Records) -> tuple[Records, dict[str, list[str]]]:
 def _group_repeats(records: Records) -> tuple[Records, Mapping[str, Sequence[Sequence[Any]]]]:
     """Return rows of one configuration as its runs; it failed if all runs did."""
     if not records.axes:
-        raise DseError(
-            "runs are rows of the same configuration: name the columns that vary with axes="
-        )
+        raise DseError("runs are rows of one configuration: name the columns that vary with axes=")
     keys = list(zip(*(records.columns[axis] for axis in records.axes), strict=True))
     groups: dict[Any, list[int]] = {}
     for row, key in enumerate(keys):
@@ -403,9 +400,8 @@ def to_dataset(records: Records, units: Mapping[str, str], shape: str, name: str
     dims: tuple[str, ...] = (CONFIGURATION,) if flat is None else tuple(axes)
     variables = dict(_variables(rows, dims, flat, tuple(sizes.values())))
     if flat is None:
-        coords: dict[str, Any] = {
-            CONFIGURATION: (dims, np.arange(count), {"long_name": "row of the measurements"})
-        }
+        about = {"long_name": "row of the measurements"}
+        coords: dict[str, Any] = {CONFIGURATION: (dims, np.arange(count), about)}
         coords |= {axis: (dims, *column) for axis, column in rows.axes.items()}
     else:
         coords = {axis: (axis, axes[axis], attrs) for axis, (_, attrs) in rows.axes.items()}
@@ -431,12 +427,7 @@ def _cell_indices(rows: MeasuredRows, axes: Mapping[str, NDArray[Any]]) -> NDArr
     return ravel(index, [len(values) for values in axes.values()])
 
 
-def _variables(
-    rows: MeasuredRows,
-    dims: tuple[str, ...],
-    flat: NDArray[np.int64] | None,
-    shape: tuple[int, ...],
-) -> Any:
+def _variables(rows: MeasuredRows, dims: tuple[str, ...], flat: Any, shape: tuple[int, ...]) -> Any:
     def spread(values: NDArray[Any], empty: Any) -> NDArray[Any]:
         if flat is None:
             return values

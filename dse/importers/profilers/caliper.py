@@ -15,13 +15,15 @@ from dse.importers.records import Records, rows_to_columns
 from symbolic.errors import DseError
 
 _NAME = "8"  # the attribute of nodes that name attributes
+#: Entries of a node by name.
+Node = dict[str, str]
 _PATHS = ("annotation", "region", "function", "loop")
 
 
 def from_caliper(file: MeasuredFile) -> Records:
     """Return a row for each innermost path, with all values of its record."""
     text, name = file.text, str(file.path)
-    nodes: dict[str, dict[str, str]] = {}
+    nodes: dict[str, Node] = {}
     result: list[tuple[tuple[str, ...], dict[str, Any]]] = []
     about: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -64,9 +66,7 @@ def from_caliper(file: MeasuredFile) -> Records:
     return Records(kind="caliper", axes=(), columns=columns, units=units)
 
 
-def _follow_path(
-    nodes: dict[str, dict[str, str]], refs: str
-) -> tuple[tuple[str, ...], dict[str, str]]:
+def _follow_path(nodes: dict[str, Node], refs: str) -> tuple[tuple[str, ...], Node]:
     """Return the path of regions, and the data of all nodes up to the root by their attributes."""
     path: list[str] = []
     attributes: dict[str, str] = {}

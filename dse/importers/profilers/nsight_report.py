@@ -72,9 +72,11 @@ def _protobuf_field(message: bytes, field: int) -> int | None:
     at, result = 0, 0
     while at < len(message):
         key, at = _read_varint(message, at)
-        value, at = (
-            _read_varint(message, at) if key & 7 in (0, 2) else (0, at + (8 if key & 7 == 1 else 4))
-        )
+        value = 0
+        if key & 7 in (0, 2):
+            value, at = _read_varint(message, at)
+        else:
+            at += 8 if key & 7 == 1 else 4
         if key & 7 == 2:
             at += value
         elif key >> 3 == field:

@@ -208,12 +208,16 @@ def _line_layout(line: str, mark: str) -> CsvLayout | None:
         return None
 
 
+#: Cells and units of a launch by column.
+Launch = dict[str, tuple[Cell, str]]
+
+
 class _LaunchTable:
     """Rows by launch; cells stay texts until the separators of all of them are known."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.rows: dict[Any, dict[str, tuple[Cell, str]]] = {}
+        self.rows: dict[Any, Launch] = {}
         self.units: dict[str, str] = {}
         self.other_events = 0
 
@@ -274,9 +278,7 @@ class _LaunchTable:
             metric = metric if same else f"{metric} ({row.get('Section Name', number)})"
         self._set_cell(launch, metric, Cell(number, value, is_count and "avg" not in metric), unit)
 
-    def _set_cell(
-        self, launch: dict[str, tuple[Cell, str]], name: str, cell: Cell, unit: str
-    ) -> None:
+    def _set_cell(self, launch: Launch, name: str, cell: Cell, unit: str) -> None:
         if _IGNORED_COLUMNS.fullmatch(name) or not name:
             return
         if name in _LABELS:
