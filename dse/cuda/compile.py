@@ -257,9 +257,8 @@ def compile_source(
                 # the declarations may clash with those of the source
                 clash = any("error" in line and _HOST_HEADER in line for line in log.splitlines())
                 cause = first if clash else error
-                raise CompileError(
-                    f"{name} does not compile for sm_{arch}:\n{cause}", missing
-                ) from None
+                heading = f"{name} does not compile for sm_{arch}:"
+                raise CompileError(f"{heading}\n{cause}", missing) from None
 
 
 def _run_nvrtc(

@@ -329,7 +329,7 @@ def expand_jump_tables(body: Sequence[Instruction], targets: JumpTargets) -> lis
 
 
 def _replace(
-    one: Instruction, index: int, opcode: str, operands: str | int, guard: str = ""
+    one: Instruction, index: int, opcode: str, operands: Any, guard: str = ""
 ) -> Instruction:
     """Return an instruction that replaces another; a branch is given by its target."""
     text = f"{operands * WORD:#x}" if isinstance(operands, int) else operands

@@ -37,6 +37,7 @@ QUANTITY_CLASSES: Mapping[str, tuple[str, ...]] = {
 
 #: Numbers by block and by how often it, or one of its instructions, runs.
 BlockRuns = tuple[int, IntExpr]
+AtomNames = Mapping[Atom, str]
 _Sums = dict[BlockRuns, float]
 _FUSED = ("FFMA", "FFMA2", "DFMA", "HFMA2")
 #: Hong 2012, Table 6: operations of long latency; machine code divides by many instructions.
@@ -163,9 +164,7 @@ class Tally:
     (:meth:`required_inputs`).
     """
 
-    def __init__(
-        self, analysis: KernelAnalysis, launch: KernelLaunch, names: Mapping[Atom, str]
-    ) -> None:
+    def __init__(self, analysis: KernelAnalysis, launch: KernelLaunch, names: AtomNames) -> None:
         self.analysis, self.launch = analysis, launch
         self.formulas = FormulaWriter(names)
         self.run_names: dict[str, str] = {}  # of formulas of how often blocks run
@@ -294,8 +293,8 @@ def _values_in(part: Any) -> Iterator[IntExpr]:
 def count_kernel(
     analysis: KernelAnalysis,
     launch: KernelLaunch,
-    quantity_names: Mapping[Atom, str],
-    input_names: Mapping[Atom, str],
+    quantity_names: AtomNames,
+    input_names: AtomNames,
     blocks: int | None,
 ) -> KernelCounts:
     """Return the quantities of a kernel at a launch.

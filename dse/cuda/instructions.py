@@ -171,9 +171,8 @@ class Instruction:
 
     def copy_to(self, index: int) -> Instruction:
         """Return a copy at another place, with the same branch distance."""
-        return Instruction(
-            index, self.opcode, self.text, self.guard, self._branch_base, self.source_index
-        )
+        places = self._branch_base, self.source_index
+        return Instruction(index, self.opcode, self.text, self.guard, *places)
 
     @property
     def target(self) -> int | None:

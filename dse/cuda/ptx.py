@@ -131,9 +131,8 @@ class PtxReader:
             except DseError:
                 raise
             except (IndexError, ValueError):
-                raise DseError(
-                    f"{self.file} line {lines[at]}: {statement[:80]!r} is no instruction of PTX"
-                ) from None
+                where = f"{self.file} line {lines[at]}"
+                raise DseError(f"{where}: {statement[:80]!r} is no PTX instruction") from None
         target = re.search(r"\.target\s+sm_(\d+)", self.text)
         function = KernelFunction(
             name=self.name,

@@ -382,9 +382,9 @@ def _unpack_predicate(op: Operation) -> Condition:
     if not mask >> op.result & 1:
         return op.condition(f"{op.name[2:]}{op.result}")
     packed = predicate_bits(op.value(op.operands[-2]))
-    return (
-        ("unknown", ("R2P", op.block, op.place)) if packed is None else packed.get(op.result, FALSE)
-    )
+    if packed is None:
+        return "unknown", ("R2P", op.block, op.place)
+    return packed.get(op.result, FALSE)
 
 
 def _test_nonzero(op: Operation) -> Any:

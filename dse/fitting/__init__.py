@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.fitting.parameters import Floats, FreeParameter, check_free, free_parameters
+from dse.fitting.parameters import Floats, Parameters, check_free, free_parameters
 from dse.fitting.result import Fit, covariance, euclidean_norm, fit_dataset
 from dse.fitting.rows import (
     FewRowsError,
@@ -155,7 +155,7 @@ def fit(
         inputs = {name: known.get(name, loaded.quantity(name).default) for name in names}
         starts = {n: float(v) for n, v in inputs.items() if isinstance(v, (int, float))}
 
-        def make_parameters(labels: Sequence[str]) -> tuple[FreeParameter, ...]:
+        def make_parameters(labels: Sequence[str]) -> Parameters:
             how: dict[str, Any] = {"known_values": starts, "start": start, "bounds": bounds}
             return free_parameters(names, loaded, per=per_label, labels=labels, **how)
 
@@ -217,9 +217,7 @@ def _values(problem: FitProblem, point: Floats) -> dict[str, float | Floats]:
     return result
 
 
-def _build_problem(
-    case: FitCase, rows: FitRows, free: tuple[FreeParameter, ...], relative: bool
-) -> FitProblem:
+def _build_problem(case: FitCase, rows: FitRows, free: Parameters, relative: bool) -> FitProblem:
     """Return the least-squares problem of the model on the rows."""
     grid = case.grid(rows, {c.name: c.middle for c in free})
     check_rows(case, rows, grid)

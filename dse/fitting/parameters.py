@@ -17,6 +17,7 @@ from symbolic.ops import Node
 from symbolic.quantities import Quantity
 
 Floats = NDArray[np.float64]
+Names = Sequence[str]
 Start = Mapping[str, float | str]
 Range = tuple[float, float]
 
@@ -67,12 +68,11 @@ class FreeParameter:
         return min(max(value, self.low), self.high)
 
 
+Parameters = tuple[FreeParameter, ...]
+
+
 def check_free(
-    free: Sequence[str],
-    per: Sequence[str],
-    model: Model,
-    columns: Mapping[str, Any],
-    targets: Sequence[str],
+    free: Names, per: Names, model: Model, columns: Mapping[str, Any], targets: Names
 ) -> tuple[str, ...]:
     """Return the quantities to fit, those of ``per`` last; raise an error if one cannot be."""
     for key, names in (("free", free), ("per", per)):
@@ -119,15 +119,15 @@ def parse_number(value_or_text: Any, row: Quantity, model: Model, role: str) -> 
 
 
 def free_parameters(
-    free: Sequence[str],
+    free: Names,
     model: Model,
     *,
-    per: Sequence[str],
-    labels: Sequence[str],
+    per: Names,
+    labels: Names,
     known_values: Mapping[str, float],
     start: Start | None,
     bounds: Mapping[str, Sequence[Any]] | None,
-) -> tuple[FreeParameter, ...]:
+) -> Parameters:
     """Return the parameters of a fit; quantities of ``per`` have one for each label.
 
     ``known_values`` of a machine, a workload or defaults are used as starting values.

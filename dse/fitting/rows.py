@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.delimited import split_column_header
-from dse.fitting.parameters import Floats, FreeParameter
+from dse.fitting.parameters import Floats, Parameters
 from dse.inputs.merge import StudyInputs
 from sweeps.grid.axes import Axis
 from sweeps.grid.build import build_grid
@@ -394,7 +394,7 @@ def check_size(case: FitCase, rows: FitRows, measured: Floats) -> None:
         )
 
 
-def check_enough(case: FitCase, rows: FitRows, free: tuple[FreeParameter, ...]) -> None:
+def check_enough(case: FitCase, rows: FitRows, free: Parameters) -> None:
     """Raise an error if there are fewer measured values than free ones, in all or for a label."""
     each = len(case.targets)
     counted = "rows" if each == 1 else "measured values"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.fitting.parameters import Floats, FreeParameter
+from dse.fitting.parameters import Floats, Parameters
 from stochastic import sizes
 from symbolic.intervals import PartialEvaluation
 from symbolic.ops import Node
@@ -37,7 +37,7 @@ class FitProblem:
 
     nodes: tuple[Node, ...]
     leaves: Mapping[str, Floats]
-    parameters: tuple[FreeParameter, ...]
+    parameters: Parameters
     labels: NDArray[np.int64]
     measurements: Floats
     scale: Floats

@@ -114,9 +114,7 @@ def supply(threads: Sequence[int], *, requests: int = 4096, size: int = _RING) -
     return {"threads_in_ms": np.array(threads, float), "attained_bandwidth": np.array(rates)}
 
 
-def demand(
-    threads: Sequence[int], *, rounds: int = 4096, double: bool = False
-) -> dict[str, Floats]:
+def demand(threads: Sequence[int], *, rounds: int = 4096, double: bool = False) -> Columns:
     """Measure the operations of a multiprocessor by computing threads: Transit's G(x), with π.
 
     An operation is one multiplication and addition, on the result of the one before.

@@ -43,6 +43,7 @@ __all__ = ["Score", "Validation", "validate"]
 
 MAX_LABEL_SCORES = 24  # labels with a score each
 MIN_INTERVAL_ROWS = 10  # from which an interval is learnt
+Groups = dict[Any, Places]
 ROW = "row"  # in ``leave_out``: each row by itself
 
 
@@ -204,7 +205,7 @@ def _score_model(request: Any) -> Validation:
     keys = row_keys(table, request.within, rows.places) or [""] * len(measured)
     spaces = list(group_rows(keys).values()) if request.within or request.draws else []
     spaces = sample_spaces(spaces, *request.draws) if request.draws else spaces
-    low, high = _prediction_intervals(request, measured, predicted, folds)
+    low, high = _intervals(request, measured, predicted, folds)
     inside = (low <= measured) & (measured <= high) if np.isfinite(low).any() else None
     every = np.arange(len(measured))
     scorers = baseline_scorers(request, model, table, rows, folds, spaces, keys)
@@ -286,9 +287,7 @@ def _make_folds(request: Any, table: ColumnTable, rows: FitRows) -> tuple[list[s
     return labels, [(fold, np.setdiff1d(every, fold)) for fold in out]
 
 
-def _score_groups(
-    request: Any, table: ColumnTable, rows: FitRows, labels: Sequence[str]
-) -> dict[str, Places]:
+def _score_groups(request: Any, table: ColumnTable, rows: FitRows, labels: list[str]) -> Groups:
     """Return the rows of each label with a score: those of ``per``, or few left-out ones."""
     if request.per:
         return group_rows(row_keys(table, request.per, rows.places))
@@ -298,13 +297,11 @@ def _score_groups(
     return groups if len(groups) <= MAX_LABEL_SCORES else {}
 
 
-def _prediction_intervals(
-    request: Any, measured: Floats, predicted: Floats, folds: Folds
-) -> tuple[Floats, Floats]:
+def _intervals(request: Any, measured: Floats, predicted: Floats, folds: Folds) -> list[Floats]:
     """Return predictions times quantiles of measured / predicted of other groups."""
     low, high = np.full(measured.size, math.nan), np.full(measured.size, math.nan)
     if not request.leave_out:
-        return low, high
+        return [low, high]
     with np.errstate(all="ignore"):
         ratio = measured / predicted
     tail = (1 - request.interval) / 2
@@ -313,7 +310,7 @@ def _prediction_intervals(
         if ratios.size >= MIN_INTERVAL_ROWS:
             least, most = np.quantile(ratios, [tail, 1 - tail])
             low[out], high[out] = predicted[out] * least, predicted[out] * most
-    return low, high
+    return [low, high]
 
 
 # --- Predictions
@@ -348,7 +345,7 @@ def predict(
     return result, values
 
 
-def _law_rows(request: Any, model: Model, table: ColumnTable, rows: FitRows) -> dict[Any, Places]:
+def _law_rows(request: Any, model: Model, table: ColumnTable, rows: FitRows) -> Groups:
     """Return the rows of each law of work in a column; all rows, under None, without one."""
     is_chosen = request.columns is None or LAW in request.columns
     is_known = LAW in table.columns and LAW in model.quantities

@@ -116,7 +116,7 @@ def baseline_scorers(
 
     result: dict[str, Scorer] = {}
     for name, text in request.baselines.items():
-        values = _evaluate_formula(text, request, model, table, rows)
+        values = _evaluate(text, request, model, table, rows)
         result[name] = make_scorer(values)
         if score_ties(measured, values, choice_spaces) is not None:
             result[name + TIES_SUFFIX] = _tie_scorer(measured, values)
@@ -124,7 +124,7 @@ def baseline_scorers(
             scaled = fit_median_factor(measured, folds, values)
             result[f"{name}, one factor{elsewhere}"] = make_scorer(scaled)
     for name, text in request.orders.items():
-        values = _evaluate_formula(text, request, model, table, rows)
+        values = _evaluate(text, request, model, table, rows)
         result[name] = make_scorer(values, errors=False)
     if request.along is not None:
         name, _ = table.find_column(request.along)
@@ -160,9 +160,7 @@ def _tie_scorer(measured: Floats, predicted: Floats) -> Scorer:
     return score_rows
 
 
-def _evaluate_formula(
-    text: str, request: Any, model: Model, table: ColumnTable, rows: FitRows
-) -> Floats:
+def _evaluate(text: str, request: Any, model: Model, table: ColumnTable, rows: FitRows) -> Floats:
     """Return a formula in columns and given values, for each row."""
     columns = [n for n in table.columns if n not in model.quantities and n.isidentifier()]
     node = parse(text, {**model.quantities, **{n: Quantity(name=n) for n in columns}})

@@ -59,13 +59,13 @@ def test_each_count_stands_beside_the_measured_one(files: tuple[Path, Path]) -> 
     code, profile = files
     result = dse.kernel(code, entry="k", beside=profile, set={"n": 32})
     assert result.configuration.values.tolist() == [0, 2]
-    told = {each["what"]: each for each in agreement_rows(result)}
+    agreement = {each["what"]: each for each in agreement_rows(result)}
     assert result.instructions.values.tolist() == [(6 + 11) / 2] * 2
-    assert told["instructions"]["equal"] == told["instructions"]["of"] == 2
-    assert told["global_loads"]["equal"] == 2
-    assert "registers_per_thread" not in told  # which PTX does not have
-    assert told["floating_insts"]["ratio"] == 1.0  # MUFU among them
-    sectors = told["transactions_per_request"]
+    assert agreement["instructions"]["equal"] == agreement["instructions"]["of"] == 2
+    assert agreement["global_loads"]["equal"] == 2
+    assert "registers_per_thread" not in agreement  # which PTX does not have
+    assert agreement["floating_insts"]["ratio"] == 1.0  # MUFU among them
+    sectors = agreement["transactions_per_request"]
     assert (sectors["equal"], sectors["of"], sectors["furthest"]) == (1, 2, 0.5)
     one = dse.kernel(code, entry="k", profile=profile, row=2, set={"n": 64}, block=[32, 2])
     assert one.instructions.values.tolist() == [11.0]
@@ -97,13 +97,13 @@ def test_what_cannot_be_compared_is_named(files: tuple[Path, Path], tmp_path: Pa
 
 def test_the_command_tells_a_line_for_each_count(files: tuple[Path, Path], tmp_path: Path) -> None:
     code, profile = files
-    asked = ["kernel", str(code), "--entry", "k", "--beside", str(profile)]
-    done = CliRunner().invoke(main, [*asked, "--set", "n=32"])
+    command = ["kernel", str(code), "--entry", "k", "--beside", str(profile)]
+    done = CliRunner().invoke(main, [*command, "--set", "n=32"])
     assert done.exit_code == 0, done.output
     rows = {line.split()[0]: line.split() for line in done.output.splitlines()}
     assert rows["instructions"][1:4] == ["8.5", "8.5", "1"]
     out = tmp_path / "both.csv"
-    done = CliRunner().invoke(main, [*asked, "--json", "--out", str(out)])
+    done = CliRunner().invoke(main, [*command, "--json", "--out", str(out)])
     assert json.loads(done.output)["not_counted"][0].startswith("k: the code alone")
     assert "instructions_measured" in out.read_text().splitlines()[0]
 
@@ -122,6 +122,6 @@ def test_macros_are_those_of_each_row_of_a_tuner() -> None:
         grid=sizes,
         set={"numberOfAtoms": 64, "gridSize": 256},
     )
-    told = {each["what"]: each["ratio"] for each in agreement_rows(result)}
-    assert set(told) >= {"instructions", "global_loads", "registers_per_thread", "floating_insts"}
-    assert set(told.values()) == {1.0}
+    ratios = {each["what"]: each["ratio"] for each in agreement_rows(result)}
+    assert set(ratios) >= {"instructions", "global_loads", "registers_per_thread", "floating_insts"}
+    assert set(ratios.values()) == {1.0}

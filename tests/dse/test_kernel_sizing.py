@@ -64,8 +64,8 @@ def test_a_sized_expression_is_the_same_at_every_thread(
 ) -> None:
     launch = KernelLaunch(grid, block, {0: number, 8: 1000}, ASKED, {}, pointers=frozenset({8}))
     sized = launch.substitute(value)
-    told = np.broadcast_arrays(launch.value(value), launch.value(sized))
-    np.testing.assert_array_equal(*told)
+    arrays = np.broadcast_arrays(launch.value(value), launch.value(sized))
+    np.testing.assert_array_equal(*arrays)
     left = {one.args[0] for one in sized.atoms() if one.kind in ("argument", "input")}
     assert left <= {8, "chance"}
 
@@ -95,9 +95,9 @@ def test_a_condition_is_decided_where_it_is_the_same_for_all(
     for name, step in zip(names, steps, strict=True):
         value += atom_expr("special", name).scale(step)
     value += (atom_expr("special", "tid.x") * atom_expr("special", "ctaid.z")).scale(steps[2])
-    told = atom_expr("if", (word, value))
-    every = np.broadcast_to(launch.value(told), (3, 1, 5, 1, 32))[..., :2]
-    decided = launch.substitute(told).constant_value
+    arrays = atom_expr("if", (word, value))
+    every = np.broadcast_to(launch.value(arrays), (3, 1, 5, 1, 32))[..., :2]
+    decided = launch.substitute(arrays).constant_value
     assert decided is None or np.all(every == decided)
     if word == ">=" and not steps[2] and every.min() == every.max():  # sums are bounded exactly
         assert decided == every.min()

@@ -48,9 +48,8 @@ def from_caliper(file: MeasuredFile) -> Records:
             else:
                 raise ValueError("neither a node, a ctx nor globals")
         except (KeyError, ValueError) as error:
-            raise DseError(
-                f"{name}, line {number}: no whole record of Caliper ({error}): {line[:80]!r}"
-            ) from None
+            cause = f"no whole record of Caliper ({error})"
+            raise DseError(f"{name}, line {number}: {cause}: {line[:80]!r}") from None
     above = {path[:depth] for path, _ in result for depth in range(len(path))}
     innermost = [(path, values) for path, values in result if path and path not in above]
     if not innermost:
