@@ -1,9 +1,8 @@
-"""Compile CUDA source without a GPU: NVRTC, as the extra ``kernels`` installs it.
+"""Compile CUDA source without a GPU, by NVRTC from the extra ``kernels``.
 
-A compiler for the device alone knows no host library. Where a source does not compile as it stands,
-host functions are left out, and then whatever else is not for the device and has an error, piece
-by piece, in the file and in the headers beside it. A piece that the kernel needs is missed by
-the compiler, so that nothing is counted without it.
+NVRTC has no host library. If a source does not compile as it is, host functions are removed, and
+then every other piece with an error that is not device code, in the file and in the headers in its
+folder. If the kernel needs a removed piece, compilation fails, so that nothing wrong is counted.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from typing import Any
 from dse.cuda.source import FRAME, blank_comments, device_macros, device_part, split_declarations
 from symbolic.errors import DseError
 
-#: Complaints that are shown, at most.
-_SHOWN = 5
+_MAX_ERRORS = 5  # shown errors of a compiler's log
 _UNDEFINED = re.compile(
     r'^(.*?)\((\d+)\): error[^:]*: (?:identifier "([^"]+)" is undefined|(\S+) is not a template|'
     r'incomplete type "([^"]+)")',
@@ -32,7 +30,7 @@ _UNDEFINED = re.compile(
 
 
 class CompileError(DseError):
-    """A source that does not compile; ``lacking`` are headers that were not found."""
+    """A source that does not compile, with the headers that are missing."""
 
     def __init__(self, log: str, missing_headers: Sequence[str] = ()) -> None:
         super().__init__(log)
@@ -40,22 +38,18 @@ class CompileError(DseError):
 
 
 def explain_log(log: str, headers: Sequence[str]) -> str:
-    """Return a compiler's log, its cause in one sentence before it where that is told.
-
-    Warnings and what the compiler says of the tool's own files are left out. ``headers`` are those
-    that were not found.
-    """
+    """Return a compiler's log in short, preceded by its cause in one sentence if that is clear."""
     head, _, log = log.partition("\n")
     blocks = [each.strip("\n") for each in re.split(r"\n\s*\n", log)]
-    kept = [
+    errors = [
         each
         for each in blocks
         if "error" in each and not each.startswith("__nv_name_map") and " detected in " not in each
     ]
-    kept.sort(key=lambda each: _UNDEFINED.search(each) is None)
-    shown = kept[:_SHOWN]
-    if len(kept) > _SHOWN:
-        shown.append(f"and {len(kept) - _SHOWN} more errors")
+    errors.sort(key=lambda each: _UNDEFINED.search(each) is None)
+    shown = errors[:_MAX_ERRORS]
+    if len(errors) > _MAX_ERRORS:
+        shown.append(f"and {len(errors) - _MAX_ERRORS} more errors")
     return "\n".join([head, *([cause] if (cause := _cause(log, headers)) else []), *shown])
 
 
@@ -66,26 +60,24 @@ def _cause(log: str, headers: Sequence[str]) -> str:
     if not names and not missing:
         return ""
     many = len(set(headers)) > 1
-    away = f"the header{'s' if many else ''} {missing} {'were' if many else 'was'} not found"
+    not_found = f"the header{'s' if many else ''} {missing} {'were' if many else 'was'} not found"
     if not names:
-        return f"{away}: give the folder (--include FOLDER)."
+        return f"{not_found}: give its folder (--include FOLDER)."
     file, line, name = names[0]
-    what = f"{name} is not defined ({Path(file).name}, line {line})"
+    undefined = f"{name} is not defined ({Path(file).name}, line {line})"
     if missing:
         return (
-            f"{what}, and {away}: give the folder (--include FOLDER), or what {name} stands for "
-            f"(--define {name}=...)."
+            f"{undefined}, and {not_found}: give its folder (--include FOLDER), or the value of "
+            f"{name} (--define {name}=...)."
         )
     return (
-        f"{what}: give the folder of the header that defines it (--include FOLDER) in a file that "
-        f"includes it, or what it stands for (--define {name}=...)."
+        f"{undefined}: include the header that defines it and give its folder (--include FOLDER), "
+        f"or give its value (--define {name}=...)."
     )
 
 
-HINT = (
-    "pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvdisasm pyelftools (in a clone: '.[kernels]')"
-)
-#: Headers of hosts and of the runtime, which hold nothing that NVRTC lacks: given as empty.
+HINT = "pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvdisasm pyelftools (or: '.[kernels]')"
+#: Headers of the host and of the runtime, given as empty: NVRTC has what device code needs of them.
 _EMPTY = (
     "assert.h", "cassert", "cfloat", "chrono", "climits", "cmath", "cstdint", "cstdio", "cstdlib",
     "cstring", "cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h",
@@ -94,17 +86,14 @@ _EMPTY = (
     "set", "sstream", "stdio.h", "stdlib.h", "string", "string.h", "sys/time.h", "thread", "time.h",
     "tuple", "type_traits", "utility", "vector",
 )  # fmt: skip
-#: Headers of the host's library of which the toolkit has the device's own.
-_DEVICES = ("algorithm", "limits", "type_traits", "utility")
-#: Functions that <cmath> has in std, a long header: given where a text calls them there.
-_MATH = re.compile(
-    r"\bstd::(abs|sqrt|pow|exp|log|sin|cos|floor|ceil|round|fmin|fmax|isnan|isinf)\w*"
-)
-#: What a source is without that NVRTC compiles with the names of threads and functions alone, in
-#: less time and to the same code.
+#: Headers of the host's library that the toolkit has for the device, too.
+_DEVICE_HEADERS = ("algorithm", "limits", "type_traits", "utility")
+#: Functions of the long header <cmath>, which is given only if a source calls one of them.
+_MATH = re.compile(r"\bstd::(abs|sqrt|pow|exp|log|sin|cos|floor|ceil|round|fmin|fmax|isnan|isinf)")
+#: A source without these compiles with NVRTC's option -minimal: faster, and to the same code.
 _NEEDS_RUNTIME = re.compile(r"#\s*include|<<<|\b(?:cuda|CU|tex|surf)")
 _MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
-#: Numbers that those headers name.
+#: Numbers that those headers define.
 _NUMBERS = {
     "M_E": math.e, "M_LN2": math.log(2), "M_LN10": math.log(10), "M_LOG2E": math.log2(math.e),
     "M_LOG10E": math.log10(math.e), "M_PI": math.pi, "M_PI_2": math.pi / 2, "M_PI_4": math.pi / 4,
@@ -115,16 +104,16 @@ _NUMBERS = {
     "DBL_EPSILON": sys.float_info.epsilon, "CHAR_BIT": 8,
     "INFINITY": "__int_as_float(0x7f800000)", "NAN": "__int_as_float(0x7fffffff)",
 }  # fmt: skip
-for bits, own, end in ((8, "CHAR", ""), (16, "SHRT", ""), (32, "INT", ""), (64, "LLONG", "LL")):
-    names = ("SCHAR" if bits == 8 else own, f"U{own}"), (f"INT{bits}", f"UINT{bits}")
+for bits, c_type, end in ((8, "CHAR", ""), (16, "SHRT", ""), (32, "INT", ""), (64, "LLONG", "LL")):
+    names = ("SCHAR" if bits == 8 else c_type, f"U{c_type}"), (f"INT{bits}", f"UINT{bits}")
     for signed, unsigned in names:
         _NUMBERS[f"{signed}_MAX"] = f"{2 ** (bits - 1) - 1}{end}"
         _NUMBERS[f"{signed}_MIN"] = f"(-{signed}_MAX - 1)"
         _NUMBERS[f"{unsigned}_MAX"] = f"{2**bits - 1}{'U' if bits >= 32 else ''}{end}"
 _NUMBERS["SIZE_MAX"] = "UINT64_MAX"
-#: What those headers declare for the device, which nvcc takes in unasked; given where it lacks.
+#: Declarations of those headers that nvcc always includes; given if compiling fails without them.
 _HOST_HEADER = "names-of-hosts.h"
-_HOST_DECLARATIONS = """
+_HOST_TEXT = """
 #if __has_include(<cuda/std/cstdint>)
 #include <cuda/std/cstdint>
 #else
@@ -143,13 +132,11 @@ using ::uint16_t; using ::uint32_t; using ::uint64_t; }
 #define UINT64_C(c) c##ULL
 #endif
 """
-_HOST_DECLARATIONS += "".join(
-    f"#ifndef {n}\n#define {n} {v}\n#endif\n" for n, v in _NUMBERS.items()
-)
+_HOST_TEXT += "".join(f"#ifndef {n}\n#define {n} {v}\n#endif\n" for n, v in _NUMBERS.items())
 
 
 def find_package_file(package: str, pattern: str) -> Path:
-    """A file of an installed package; the way to install it where it is not."""
+    """Return the path of a file in an installed package."""
     for suffix in ("-cu12", "", "-cu13"):
         try:
             files = metadata.files(package + suffix) or []
@@ -158,18 +145,18 @@ def find_package_file(package: str, pattern: str) -> Path:
         for each in files:
             if re.search(pattern, str(each)):
                 return Path(str(each.locate()))
-    raise DseError(f"{package} is not installed, which reads kernels: {HINT}")
+    raise DseError(f"reading kernels needs {package}, which is not installed: {HINT}")
 
 
 @lru_cache(maxsize=1)
 def _library() -> ctypes.CDLL:
-    result = find_package_file("nvidia-cuda-nvrtc", r"libnvrtc\.so|nvrtc64_.*\.dll$")
-    return ctypes.CDLL(str(result))
+    path = find_package_file("nvidia-cuda-nvrtc", r"libnvrtc\.so|nvrtc64_.*\.dll$")
+    return ctypes.CDLL(str(path))
 
 
 @lru_cache(maxsize=1)
 def _supports_minimal() -> bool:
-    """Whether the compiler can leave out what it declares of the runtime."""
+    """True if the compiler has the option -minimal."""
     try:
         _run_nvrtc("", "none.cu", ["-minimal"], "", {})
     except DseError:
@@ -179,7 +166,7 @@ def _supports_minimal() -> bool:
 
 @lru_cache(maxsize=1)
 def architectures() -> tuple[int, ...]:
-    """What the compiler compiles for, such as 80."""
+    """Return the compute capabilities that the compiler supports, such as 80."""
     library, many = _library(), ctypes.c_int()
     library.nvrtcGetNumSupportedArchs(ctypes.byref(many))
     result = (ctypes.c_int * many.value)()
@@ -188,10 +175,10 @@ def architectures() -> tuple[int, ...]:
 
 
 def parse_arch(arch: str) -> int:
-    """A compute capability by its name: 80 of ``sm_80``, ``8.0`` or ``cc8.0``."""
+    """Return a compute capability as a number: 80 for ``sm_80``, ``8.0`` or ``cc8.0``."""
     number = re.fullmatch(r"(?:sm_|cc)?(\d+)\.?(\d)?[af]?", arch)
     if number is None:
-        raise DseError(f"arch = {arch!r}: expected such as sm_80")
+        raise DseError(f"arch = {arch!r}: expected a compute capability such as sm_80")
     return int(number[1] + (number[2] or ""))
 
 
@@ -205,9 +192,7 @@ def _read_output(program: ctypes.c_void_p, what: str) -> bytes:
 
 @lru_cache(maxsize=1)
 def toolkit_folders() -> tuple[str, ...]:
-    """Folders of the toolkit's own headers (``cuda_fp16.h``, cooperative groups), where there are
-    any: of the extra ``kernels``, or of a toolkit that CUDA_HOME or CUDA_PATH names.
-    """
+    """Return folders with the toolkit's headers: of the extra ``kernels`` or of CUDA_HOME."""
     result = []
     for package, header in (("runtime", r"cuda_fp16\.h$"), ("cccl", r"nv/target$")):
         try:
@@ -234,16 +219,10 @@ def compile_source(
     entry: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> tuple[bytes, str, list[str]]:
-    """Return machine code, the name in it of a kernel that is wanted, and headers that lack.
+    """Return machine code, the kernel's mangled name, and the headers that were missing.
 
-    Host code is not looked at where the source compiles without it. ``wanted`` is the kernel with
-    arguments of its template (``scale<float>``), ``headers`` are texts by their names; a header
-    that is neither there nor in a file is taken as empty.
-
-    Raises
-    ------
-    DseError
-        The compiler's words; an architecture that it lacks.
+    ``entry`` may have template arguments (``scale<float>``). ``headers`` are texts by name; any
+    other header that is not a file is taken as empty.
     """
     if arch not in architectures():
         known = ", ".join(f"sm_{each}" for each in architectures())
@@ -252,35 +231,34 @@ def compile_source(
     flags += [f"-D{key}={value}" for key, value in (define or {}).items()]
     flags += [f"-I{each}" for each in toolkit_folders()]
     flags += ["-minimal"] if _supports_minimal() and not _NEEDS_RUNTIME.search(source) else []
-    given = dict.fromkeys(_EMPTY, "") | {_HOST_HEADER: _HOST_DECLARATIONS} | dict(headers or {})
-    lacking: list[str] = []
-    said: DseError | None = None
+    texts = dict.fromkeys(_EMPTY, "") | {_HOST_HEADER: _HOST_TEXT} | dict(headers or {})
+    missing: list[str] = []
+    first: DseError | None = None
     while True:
         try:
-            return *_run_nvrtc(source, name, flags, entry, given), lacking
+            return *_run_nvrtc(source, name, flags, entry, texts), missing
         except DseError as error:
+            log = str(error)
             if "-minimal" in flags:
                 flags.remove("-minimal")
                 continue
-            missing = _MISSING.search(str(error))
-            if missing and (header := missing[1]) not in given:
-                given[header] = ""
-                lacking.append(header)
-            elif entry and "<" not in entry and "instance of overloaded function" in str(error):
+            match = _MISSING.search(log)
+            if match and (header := match[1]) not in texts:
+                texts[header] = ""
+                missing.append(header)
+            elif entry and "<" not in entry and "instance of overloaded function" in log:
                 entry = ""  # another function has the name of the kernel
-            elif said is None:
-                said = error
+            elif first is None:
+                first = error
                 flags.insert(0, f"--pre-include={_HOST_HEADER}")
-                lacks = (*_DEVICES, *(("cmath",) if _MATH.search(source) else ()))
-                given |= {each: _device_header(each) for each in lacks if toolkit_folders()}
+                needed = (*_DEVICE_HEADERS, *(("cmath",) if _MATH.search(source) else ()))
+                texts |= {each: _device_header(each) for each in needed if toolkit_folders()}
             else:
-                own = any(
-                    "error" in line and _HOST_HEADER in line for line in str(error).splitlines()
-                )
-                told = said if own else error  # a text may have names of its own
-                raise CompileError(
-                    f"{name} does not compile for sm_{arch}:\n{told}", lacking
-                ) from None
+                # the declarations may clash with those of the source
+                clash = any("error" in line and _HOST_HEADER in line for line in log.splitlines())
+                cause = first if clash else error
+                heading = f"{name} does not compile for sm_{arch}:"
+                raise CompileError(f"{heading}\n{cause}", missing) from None
 
 
 def _run_nvrtc(
@@ -300,24 +278,21 @@ def _run_nvrtc(
     try:
         if entry:
             library.nvrtcAddNameExpression(program, entry.encode())
-        given = (ctypes.c_char_p * len(flags))(*[each.encode() for each in flags])
-        failed = library.nvrtcCompileProgram(program, len(flags), given)
-        if failed:
+        options = (ctypes.c_char_p * len(flags))(*[each.encode() for each in flags])
+        if failed := library.nvrtcCompileProgram(program, len(flags), options):
             log = _read_output(program, "ProgramLog").rstrip(b"\0").decode(errors="replace").strip()
             raise DseError(log or f"error {failed}")
-        lowered = ctypes.c_char_p()
-        if entry and not library.nvrtcGetLoweredName(
-            program, entry.encode(), ctypes.byref(lowered)
-        ):
-            entry = (lowered.value or b"").decode()
+        name_ = ctypes.c_char_p()
+        if entry and not library.nvrtcGetLoweredName(program, entry.encode(), ctypes.byref(name_)):
+            entry = (name_.value or b"").decode()
         return _read_output(program, "CUBIN"), entry
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))
 
 
-#: Letters of a file's name that an assembler does not read in quotes.
+#: Characters of a file name that an assembler cannot read within quotes.
 _UNQUOTABLE = re.compile(r'["\\\x00-\x1f\ud800-\udfff]')
-_ROUNDS = 40  # of compiling and leaving out
+_ROUNDS = 40  # of compiling and removing pieces with errors
 _ERROR = re.compile(r"^(.*?)\((\d+)\): (?:catastrophic )?error[^:]*: (.*)$", re.M)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.M)
 _DEVICE = re.compile(r"\b(__device__|__constant__|__managed__)\b")
@@ -325,11 +300,11 @@ _KERNEL = re.compile(r"\b__global__\b")
 
 
 def remove_definitions(source: str, define: Mapping[str, object]) -> str:
-    """The source without its own values of macros that are given; lines keep their places."""
+    """Return the source without its own definitions of the macros; lines keep their places."""
     for key in define:
         name = re.escape(key.partition("(")[0])
         line = rf"^[ \t]*#[ \t]*define[ \t]+{name}\b(?:[^\n\\]|\\[^\n]|\\\n)*"
-        source = re.sub(line, lambda told: "\n" * told[0].count("\n"), source, flags=re.M)
+        source = re.sub(line, lambda match: "\n" * match[0].count("\n"), source, flags=re.M)
     return source
 
 
@@ -342,20 +317,14 @@ def compile_kernel(
     options: Sequence[str],
     entry: str,
 ) -> tuple[bytes, str, list[str]]:
-    """Return machine code, the name in it of the kernel that is wanted, and what was left out.
+    """Return machine code, the kernel's mangled name, and notes on the code that was left out.
 
-    The source is compiled as it stands, or without its host code.
-
-    Raises
-    ------
-    DseError
-        The compiler's words of what is left, and what had been left out.
+    The source is compiled as it is, or else without its host code.
     """
     source = remove_definitions(source, define)
     options = [*options, f"-I{file.parent}"]
     name = _UNQUOTABLE.sub("_", str(file))
-
-    about: dict[str, Any] = {"name": name, "define": define, "options": options, "wanted": entry}
+    about: dict[str, Any] = {"name": name, "define": define, "options": options, "entry": entry}
     try:
         cubin, lowered, missing = compile_source(source, arch, **about)
         return cubin, lowered, _missing_header_notes(missing)
@@ -376,9 +345,9 @@ def compile_kernel(
         except CompileError as error:
             more = _drop_failing_pieces(texts, str(error), kernel)
             if not more:
-                said = "\nleft out before, as not for the device:\n" + "\n".join(left[:5])
-                told = explain_log(str(error), (*first.missing_headers, *error.missing_headers))
-                raise DseError(f"{told}{said if left else ''}") from None
+                notes = "\nleft out before, as not for the device:\n" + "\n".join(left[:5])
+                cause = explain_log(str(error), (*first.missing_headers, *error.missing_headers))
+                raise DseError(f"{cause}{notes if left else ''}") from None
             left += more
         else:
             return cubin, lowered, [*_missing_header_notes(missing), *left]
@@ -390,14 +359,14 @@ def _missing_header_notes(headers: Sequence[str]) -> list[str]:
 
 
 def read_includes(source: str, file: Path, options: Sequence[str]) -> dict[str, str]:
-    """Return what a source includes of files beside it, and what these do, by their names."""
+    """Return the texts of the files that a source includes, directly and indirectly, by name."""
     folders = [file.parent, *(Path(each[2:]) for each in options if each.startswith("-I"))]
     result: dict[str, str] = {}
-    waiting = [(source, list(folders))]
+    waiting = [(source, folders)]
     while waiting:
-        text, where = waiting.pop()
+        text, searched = waiting.pop()
         for name in _INCLUDE.findall(blank_comments(text)):
-            path = next((each / name for each in where if (each / name).is_file()), None)
+            path = next((each / name for each in searched if (each / name).is_file()), None)
             if path is None or name in result:
                 continue
             result[name] = path.read_text(encoding="utf-8-sig", errors="replace")
@@ -406,29 +375,29 @@ def read_includes(source: str, file: Path, options: Sequence[str]) -> dict[str, 
 
 
 def _drop_failing_pieces(texts: dict[str, str], log: str, kernel: str) -> list[str]:
-    """Leave out the pieces with errors that are not for the device; what they were."""
+    """Blank the pieces with errors that are not device code, and describe each."""
     left = []
     for name, text in texts.items():
         errors = {int(line): why for at, line, why in reversed(_ERROR.findall(log)) if at == name}
         if not errors:
             continue
-        kept, line = [], 1
+        pieces, line = [], 1
         for piece in split_declarations(text):
             begin = line + len(piece[: len(piece) - len(piece.lstrip())].split("\n")) - 1
             line += piece.count("\n")
             why = next((errors[at] for at in sorted(errors) if begin <= at <= line), None)
             if why is None or _is_needed(piece, kernel):
-                kept.append(piece)
+                pieces.append(piece)
                 continue
-            kept.append("\n" * piece.count("\n"))
+            pieces.append("\n" * piece.count("\n"))
             head = " ".join(piece.partition("{")[0].split())[:60]
             left.append(f"{Path(name).name} line {begin}: {head}: {why}")
-        texts[name] = "".join(kept)
+        texts[name] = "".join(pieces)
     return left
 
 
 def _is_needed(piece: str, kernel: str) -> bool:
-    """Whether a piece may decide what the kernel does: code for the device, but other kernels."""
+    """True if a piece may affect the kernel: device code, except other kernels."""
     if _KERNEL.search(piece):
         return bool(re.search(rf"\b{re.escape(kernel)}\b", piece))
     return bool(_DEVICE.search(piece) or FRAME.match(piece))

@@ -1,4 +1,4 @@
-"""The flow of control of a kernel: basic blocks, what leads where, and the tree of loops."""
+"""Control flow of a kernel: basic blocks, dominators and loops."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ _REGISTER = re.compile(r"U?R\d+\b")
 
 @dataclass(slots=True, eq=False)
 class BasicBlock:
-    """Instructions that run one after the other; ``to`` are the blocks that may follow.
+    """A sequence of instructions that run one after the other; the last block, the exit, is empty.
 
-    The last block is the end of the kernel and empty. Where two may follow, the last instruction
-    has a guard: the first of ``to`` is where it holds.
+    With two successors the last instruction has a guard, and the first is taken if it holds.
     """
 
     number: int
@@ -27,13 +26,13 @@ class BasicBlock:
 
     @property
     def terminator(self) -> Instruction:
-        """The instruction that decides what follows."""
+        """The last instruction, which selects the successor."""
         return self.body[-1]
 
 
 @dataclass(slots=True, eq=False)
 class Loop:
-    """A loop: its head, the blocks in it, those that lead back, the loop around it."""
+    """A natural loop: head, blocks, the latches that lead back to the head, and the parent loop."""
 
     head: int
     blocks: frozenset[int]
@@ -43,11 +42,7 @@ class Loop:
 
 @dataclass(slots=True, eq=False)
 class ControlFlowGraph:
-    """Blocks in an order in which all but what leads back leads on; loops by their head.
-
-    ``above`` is the nearest block through which every way to one leads, ``below`` the nearest
-    through which every way from one to the end leads (-1 where there is none).
-    """
+    """The blocks of a kernel, their (post)dominators (-1: none), and the loops by their heads."""
 
     blocks: Sequence[BasicBlock]
     reverse_postorder: Sequence[int]
@@ -58,17 +53,15 @@ class ControlFlowGraph:
 
 
 def build_control_flow(body: Sequence[Instruction]) -> ControlFlowGraph:
-    """The flow of control.
+    """Return the control flow graph of a kernel.
 
-    Raises
-    ------
-    DseError
-        A jump whose target is computed or out of the code, recursion, or a loop with two heads.
+    It raises an error for jumps to computed addresses or out of the code, calls by pointers, and
+    loops with several entries.
     """
-    leads = _branch_targets(body)
-    if any(not 0 <= to <= len(body) for each in leads.values() for to in each):
+    targets = _branch_targets(body)
+    if any(not 0 <= to <= len(body) for each in targets.values() for to in each):
         raise DseError("the kernel branches out of its code, which is damaged: compile it again")
-    heads = sorted({0, *(t for ts in leads.values() for t in ts), *(at + 1 for at in leads)})
+    heads = sorted({0, *(t for ts in targets.values() for t in ts), *(at + 1 for at in targets)})
     heads = [at for at in heads if at < len(body)]
     heads.append(len(body))
     number_at = {at: number for number, at in enumerate(heads)}
@@ -78,29 +71,29 @@ def build_control_flow(body: Sequence[Instruction]) -> ControlFlowGraph:
     ]
     for block in blocks[:-1]:
         last = block.terminator
-        block.successors = [number_at[t] for t in leads.get(last.index, [last.index + 1])]
-    order = _reverse_postorder([block.successors for block in blocks], 0)
+        block.successors = [number_at[t] for t in targets.get(last.index, [last.index + 1])]
+    successors = [block.successors for block in blocks]
+    predecessors = [block.predecessors for block in blocks]
+    order = _reverse_postorder(successors, 0)
     for number in order:
         for each in blocks[number].successors:
             blocks[each].predecessors.append(number)
-    above = _immediate_dominators(
-        [block.successors for block in blocks], [block.predecessors for block in blocks], order
-    )
-    backwards = _reverse_postorder([block.predecessors for block in blocks], len(blocks) - 1)
+    dominators = _immediate_dominators(successors, predecessors, order)
+    backwards = _reverse_postorder(predecessors, len(blocks) - 1)
     ends = frozenset(backwards)
     ways = [[each for each in block.successors if each in ends] for block in blocks]
-    below = _immediate_dominators([block.predecessors for block in blocks], ways, backwards)
-    loops = _find_loops(blocks, order, above)
+    postdominators = _immediate_dominators(predecessors, ways, backwards)
+    loops = _find_loops(blocks, order, dominators)
     inner: dict[int, int] = {}
     for loop in sorted(loops.values(), key=lambda each: -len(each.blocks)):
         loop.parent = inner.get(loop.head)
         for number in loop.blocks:
             inner[number] = loop.head
-    return ControlFlowGraph(blocks, order, above, below, loops, inner)
+    return ControlFlowGraph(blocks, order, dominators, postdominators, loops, inner)
 
 
 def is_postdominated(graph: ControlFlowGraph, block: int, postdominator: int) -> bool:
-    """True if every way from a block to the end leads through another."""
+    """True if every path from a block to the exit passes another block."""
     end = len(graph.blocks) - 1
     while block not in (postdominator, end, -1):
         block = graph.immediate_postdominators[block]
@@ -108,8 +101,8 @@ def is_postdominated(graph: ControlFlowGraph, block: int, postdominator: int) ->
 
 
 def _branch_targets(body: Sequence[Instruction]) -> dict[int, list[int]]:
-    """Where each instruction that may leave its line leads; where its guard holds comes first."""
-    leads: dict[int, list[int]] = {}
+    """Return the targets of each branch; the first is taken if the guard holds."""
+    targets: dict[int, list[int]] = {}
     barriers: dict[str, int] = {}
     for one in body:
         onward = [one.index + 1] if one.guards else []
@@ -117,26 +110,25 @@ def _branch_targets(body: Sequence[Instruction]) -> dict[int, list[int]]:
             barriers[one.operands[0]] = one.target or one.index + 1
         elif one.name in ("BRX", "BRXU", "JMX", "JMXU"):
             raise DseError(
-                f"the kernel jumps to a computed address ({one!r}), so that its flow is not known: "
-                "write the switch as if and else, or give counts by a profile (dse import)"
+                f"the kernel jumps to a computed address ({one!r}), so that its control flow is "
+                "unknown: write the switch as if and else, or import a profile (dse import)"
             )
         elif one.name == "CALL" and "REL" in one.modifiers and _REGISTER.match(one.text):
             raise DseError(
-                f"the kernel calls a function by a pointer ({one!r}), so that it is not known "
-                "which: call it by its name, or give counts by a profile (dse import)"
+                f"the kernel calls an unknown function by a pointer ({one!r}): call it by its "
+                "name, or import a profile (dse import)"
             )
         elif one.name in ("BRA", "JMP") and one.target is not None:
             rare = "DIV" in one.modifiers or "CONV" in one.modifiers
-            leads[one.index] = [one.index + 1] if rare else [one.target, *onward]
+            targets[one.index] = [one.index + 1] if rare else [one.target, *onward]
         elif one.name in ("EXIT", "KILL", "RET"):
-            leads[one.index] = [len(body), *onward]
+            targets[one.index] = [len(body), *onward]
         elif one.name == "BSYNC":
-            leads[one.index] = [barriers.get(one.operands[0], one.index + 1), *onward]
-    return leads
+            targets[one.index] = [barriers.get(one.operands[0], one.index + 1), *onward]
+    return targets
 
 
 def _reverse_postorder(successors: Sequence[Sequence[int]], first: int) -> list[int]:
-    """Reverse postorder from the first block."""
     seen, done, stack = {first}, [], [(first, iter(successors[first]))]
     while stack:
         number, rest = stack[-1]
@@ -154,26 +146,25 @@ def _reverse_postorder(successors: Sequence[Sequence[int]], first: int) -> list[
 def _immediate_dominators(
     successors: Sequence[Sequence[int]], predecessors: Sequence[Sequence[int]], order: Sequence[int]
 ) -> list[int]:
-    """The nearest block above each through which every way to it leads (Cooper et al. 2001)."""
+    """Return the immediate dominator of each block (Cooper, Harvey and Kennedy 2001)."""
     place = {number: at for at, number in enumerate(order)}
-    above = [-1] * len(successors)
-    above[order[0]] = order[0]
+    dominators = [-1] * len(successors)
+    dominators[order[0]] = order[0]
     changed = True
     while changed:
         changed = False
         for number in order[1:]:
-            known = [each for each in predecessors[number] if above[each] >= 0]
-            result = known[0]
-            for each in known[1:]:
-                one = each
-                while one != result:
-                    while place[one] > place[result]:
-                        one = above[one]
-                    while place[result] > place[one]:
-                        result = above[result]
-            if above[number] != result:
-                above[number], changed = result, True
-    return above
+            known = [each for each in predecessors[number] if dominators[each] >= 0]
+            common = known[0]
+            for other in known[1:]:
+                while other != common:
+                    while place[other] > place[common]:
+                        other = dominators[other]
+                    while place[common] > place[other]:
+                        common = dominators[common]
+            if dominators[number] != common:
+                dominators[number], changed = common, True
+    return dominators
 
 
 def _find_loops(
@@ -192,8 +183,8 @@ def _find_loops(
             if place[each] <= place[number]:
                 if not is_dominated(each, number):
                     raise DseError(
-                        "the kernel has a loop that is entered at two places: counts by a profile "
-                        "(dse import) need no loops"
+                        "the kernel has a loop with two entries, which cannot be counted: import "
+                        "a profile (dse import)"
                     )
                 back.setdefault(each, []).append(number)
     loops = {}

@@ -1,14 +1,11 @@
-"""Machine code as compilers write it (a cubin, in ELF): kernels, their instructions and lines.
+"""Read cubins (ELF files with machine code): kernels, their instructions and lines.
 
-pyelftools reads sections, symbols and programs of line numbers. The attributes of kernels
-(``.nv.info``), which are NVIDIA's own, are read here. NVIDIA's disassembler reads instructions, as
-one flow:
-
-Functions that a kernel calls are put where it calls them. Compilers leave loops by calls, too: a
-call into the middle of the same function is a branch. A copy of a function's code stands behind
-the kernel's for each place that calls it. What calls itself, and the compiler's own slow ways of a
-division or a root, stay calls. A jump through a table (BRX), as compilers write a ``switch``,
-becomes a chain of comparisons and branches behind the kernel, one for each place of the table.
+pyelftools reads sections, symbols and line tables, NVIDIA's disassembler the instructions; the
+attributes of kernels (``.nv.info``) are read here. Two changes make each kernel one flow of
+instructions: called functions are copied behind the kernel, one copy for each call, and a jump
+through a table (BRX, a ``switch``) becomes a chain of comparisons and branches. Recursive calls and
+the compiler's slow paths of divisions and roots stay calls. A call into the middle of the same
+function is a branch, by which compilers leave loops.
 """
 
 from __future__ import annotations
@@ -34,10 +31,11 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     from elftools.elf.sections import Section
 
+#: Kinds of attributes.
 _REGISTERS, _ARGUMENT, _BANK, _JUMPS = 0x2F, 0x17, 0x0A, 0x34
-#: Bytes of the head of a section, and of a symbol.
-_HEAD, _SYMBOL = 64, 24
-#: Bits of an address in a line table; those above hold the section of the code.
+#: Bytes of a section header, and of a symbol.
+_HEADER, _SYMBOL = 64, 24
+#: Bits of an address in a line table; the bits above hold the section of the code.
 _ADDRESS = 40
 
 
@@ -45,10 +43,9 @@ _ADDRESS = 40
 class KernelFunction:
     """A kernel in machine code.
 
-    ``arguments`` are offsets and sizes in bytes, from the ``bank`` of the constants on; ``shared``
-    bytes a block; ``called`` are the functions that lie in its code, by their offsets. ``jumps``
-    are the places that each jump to a computed address may lead to, by its own, and ``table`` is
-    the table of such places.
+    ``arguments`` are offsets from ``argument_base`` in the constants, and sizes [B]. ``callees``
+    are the other functions in its code, by offset. ``jump_targets`` are the possible targets of
+    each jump to a computed address, by its place.
     """
 
     name: str
@@ -64,7 +61,7 @@ class KernelFunction:
 
     @property
     def pointers(self) -> frozenset[int]:
-        """The arguments that can be addresses, by their offsets."""
+        """Offsets of the arguments that can be addresses."""
         return frozenset(offset for offset, size in self.arguments if size >= 8)
 
 
@@ -81,21 +78,20 @@ class _Cubin:
             ) from None
         if data[:4] != b"\x7fELF" or data[4:5] != b"\2":
             raise DseError(
-                "this is a fat binary: take a cubin out of it (cuobjdump -xelf all)"
+                "this is a fat binary: extract a cubin (cuobjdump -xelf all)"
                 if data[:4] == b"\x50\xed\x55\xba"
-                else "this is no machine code of a GPU (an ELF file of 64 bits, as nvcc -cubin "
-                "writes)"
+                else "this is no GPU machine code: expected a 64-bit ELF file, as of nvcc -cubin"
             )
         self.data, elf = data, ELFFile(io.BytesIO(data))
         if (machine := elf["e_machine"]) != "EM_CUDA":
             raise DseError(
-                f"this is a program or library of another machine ({machine}): take a cubin out "
-                "of it (cuobjdump -xelf all)"
+                f"this is a program or library for another machine ({machine}): extract a cubin "
+                "(cuobjdump -xelf all)"
             )
         flags = elf["e_flags"]
         self.arch = flags >> 8 & 0xFF if data[7] == 0x41 else flags & 0xFF
-        heads = elf["e_shoff"] + _HEAD * elf["e_shnum"]
-        if elf["e_shentsize"] != _HEAD or heads > len(data):
+        headers = elf["e_shoff"] + _HEADER * elf["e_shnum"]
+        if elf["e_shentsize"] != _HEADER or headers > len(data):
             raise ValueError
         every = list(elf.iter_sections())
         self.sections: dict[str, Section] = {each.name: each for each in every}
@@ -105,7 +101,7 @@ class _Cubin:
         self.symbols = list(table.iter_symbols())  # type: ignore[attr-defined]
 
     def body(self, name: str) -> bytes:
-        """Return the bytes of a section; none of one that is absent or holds none in the file."""
+        """Return the bytes of a section; none if it is absent or has none in the file."""
         if (section := self.sections.get(name)) is None or section["sh_type"] == "SHT_NOBITS":
             return b""
         body = self.data[section["sh_offset"] :][: section["sh_size"]]
@@ -114,13 +110,13 @@ class _Cubin:
         return body
 
     def size(self, name: str) -> int:
-        """Return the bytes of a section in memory; 0 of one that is absent."""
+        """Return the size of a section in memory [B]; 0 if it is absent."""
         return self.sections[name]["sh_size"] if name in self.sections else 0
 
 
 @contextmanager
 def _refuse_damaged(what: str) -> Iterator[None]:
-    """Raise a clear error in place of whatever the library meets in spoilt bytes."""
+    """Replace any error of the library that damaged bytes cause by a clear one."""
     try:
         yield
     except DseError:
@@ -131,13 +127,7 @@ def _refuse_damaged(what: str) -> Iterator[None]:
 
 @_refuse_damaged("the machine code is cut short or damaged")
 def read_functions(data: bytes) -> dict[str, KernelFunction]:
-    """Return the kernels of a cubin by their names.
-
-    Raises
-    ------
-    DseError
-        No such file, or one that is damaged.
-    """
+    """Return the kernels of a cubin by their names."""
     cubin = _Cubin(data)
     registers: dict[str, int] = {}
     for kind, body in _attributes(cubin.body(".nv.info")):
@@ -161,7 +151,7 @@ def read_functions(data: bytes) -> dict[str, KernelFunction]:
         if not bank and f".nv.constant0.{name}" not in cubin.sections:
             continue  # a function that kernels call
         number = cubin.numbers[section]
-        called = [
+        callees = [
             (each["st_value"], each.name)
             for each in cubin.symbols
             if each["st_info"]["type"] == "STT_FUNC" and each["st_shndx"] == number
@@ -172,10 +162,10 @@ def read_functions(data: bytes) -> dict[str, KernelFunction]:
             code=cubin.body(section),
             registers=registers.get(name, cubin.sections[section]["sh_info"] >> 24),
             shared_bytes=cubin.size(f".nv.shared.{name}"),
-            argument_base=bank
-            or cubin.size(f".nv.constant0.{name}"),  # of a kernel without arguments
+            # a kernel without arguments has no bank
+            argument_base=bank or cubin.size(f".nv.constant0.{name}"),
             arguments=tuple((offset, size) for _, offset, size in sorted(arguments)),
-            callees=tuple(sorted(each for each in called if each[1] != name)),
+            callees=tuple(sorted(each for each in callees if each[1] != name)),
             jump_targets=tuple(jumps),
             jump_table=_words(cubin.body(f".nv.constant2.{name}")),
         )
@@ -183,7 +173,7 @@ def read_functions(data: bytes) -> dict[str, KernelFunction]:
 
 
 def _attributes(data: bytes) -> list[tuple[int, bytes]]:
-    """Return the attributes of .nv.info: a format, a kind, and a value or the size of one."""
+    """Return the kinds and values of the attributes in .nv.info."""
     result, at = [], 0
     while at + 4 <= len(data):
         form, kind, size = struct.unpack_from("<BBH", data, at)
@@ -195,7 +185,7 @@ def _attributes(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def _read_jumps(body: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield each jump to a computed address with the places that it may lead to."""
+    """Yield each jump to a computed address with its possible targets."""
     words, at = _words(body), 0
     while at + 3 <= len(words):
         place, _, many = words[at : at + 3]
@@ -207,19 +197,13 @@ def _words(data: bytes) -> tuple[int, ...]:
     return struct.unpack(f"<{len(data) // 4}I", data[: len(data) // 4 * 4])
 
 
-@_refuse_damaged("the lines that the machine code tells are damaged")
+@_refuse_damaged("the line table of the machine code is damaged")
 def source_lines(data: bytes, name: str) -> dict[int, int]:
-    """Return the line of the source of each instruction of a kernel, as far as a cubin has them.
-
-    Raises
-    ------
-    DseError
-        A program of line numbers that is damaged.
-    """
+    """Return the source line of each instruction of a kernel, as far as the cubin has them."""
     cubin, text = _Cubin(data), f".text.{name}"
     if ".debug_line" not in cubin.sections or text not in cubin.sections:
         return {}
-    own, size = cubin.numbers[text] + 1, cubin.size(text)
+    wanted, size = cubin.numbers[text] + 1, cubin.size(text)
     result: dict[int, int] = {}
     before: tuple[int, int] | None = None
     for state in _states(_linked_lines(cubin)):
@@ -227,18 +211,18 @@ def source_lines(data: bytes, name: str) -> dict[int, int]:
         if before is not None:
             places = range(-(-before[0] // WORD), -(-min(at, size) // WORD))
             result |= dict.fromkeys(places, before[1])
-        before = None if state.end_sequence or section != own else (at, state.line)
+        before = None if state.end_sequence or section != wanted else (at, state.line)
     return {place: line for place, line in result.items() if line > 0}
 
 
 def _linked_lines(cubin: _Cubin) -> bytes:
-    """Return the line programs with the addresses of a linker, the section above the offset."""
+    """Return the line programs with relocated addresses, the section above the offset."""
     lines = bytearray(cubin.body(".debug_line"))
     for form, size in (("rel", 16), ("rela", 24)):
-        told = cubin.body(f".{form}.debug_line")
-        for at in range(0, len(told), size):
-            place, symbol = struct.unpack_from("<QQ", told, at)
-            more = struct.unpack_from("<q", told, at + 16)[0] if size == 24 else 0
+        relocations = cubin.body(f".{form}.debug_line")
+        for at in range(0, len(relocations), size):
+            place, symbol = struct.unpack_from("<QQ", relocations, at)
+            more = struct.unpack_from("<q", relocations, at + 16)[0] if size == 24 else 0
             of: Mapping[str, Any] = cubin.symbols[symbol >> 32]
             section = of["st_shndx"] + 1 if isinstance(of["st_shndx"], int) else 0
             struct.pack_into("<Q", lines, place, (section << _ADDRESS) + of["st_value"] + more)
@@ -260,17 +244,14 @@ def _states(lines: bytes) -> Iterator[Any]:
         yield from (each.state for each in program.get_entries() if each.state is not None)
 
 
+#: Functions in a kernel's code by offset, and possible targets of jumps, by place.
+Callees, JumpTargets = Sequence[tuple[int, str]], Mapping[int, Sequence[int]]
 _COMPILER_FUNCTIONS = ("__internal_", "__cuda_")
-_MAX_INSTRUCTIONS = sizes.KERNEL_INSTRUCTIONS  # instructions of a kernel with all copies
+_MAX_INSTRUCTIONS = sizes.KERNEL_INSTRUCTIONS  # with the copies of called functions
 
 
-def inline_calls(
-    body: Sequence[Instruction], callees: Sequence[tuple[int, str]]
-) -> list[Instruction]:
-    """The instructions of a kernel with those of the functions that it calls.
-
-    ``called`` are the functions in its code by their offsets in bytes.
-    """
+def inline_calls(body: Sequence[Instruction], callees: Callees) -> list[Instruction]:
+    """Return the instructions of a kernel with copies of the functions that it calls."""
     names = {offset // WORD: name for offset, name in callees}
     result = [
         _replace(one, one.index, "BRA", one.target or 0, one.guard)
@@ -290,11 +271,9 @@ def inline_calls(
         at, within = waiting.pop(0)
         call = result[at]
         begin = None if call.target is None else call.target - at + call.source_index
-        if (
-            begin not in names
-            or begin in within
-            or any(own in names[begin] for own in _COMPILER_FUNCTIONS)
-        ):
+        if begin not in names or begin in within:
+            continue
+        if any(prefix in names[begin] for prefix in _COMPILER_FUNCTIONS):
             continue
         copy = body[begin : ends[begin]]
         if len(result) + len(copy) > _MAX_INSTRUCTIONS:
@@ -312,25 +291,17 @@ def inline_calls(
     return result
 
 
-def _is_branch(
-    instruction: Instruction, body: Sequence[Instruction], names: Mapping[int, str]
-) -> bool:
-    """True if a call never returns: it leads into code that is no function of its own.
+def _is_branch(call: Instruction, body: Sequence[Instruction], names: Mapping[int, str]) -> bool:
+    """True if a call never returns: its target is not the start of a function.
 
-    Where no function is named, code that has a return may be one.
+    If no function has a name, code with a return may be one.
     """
-    if (
-        instruction.name != "CALL"
-        or instruction.target is None
-        or not 0 <= instruction.target < len(body)
-    ):
+    if call.name != "CALL" or call.target is None or not 0 <= call.target < len(body):
         return False
-    if len(instruction.operands) != 1 or not instruction.operands[0].startswith(
-        "0x"
-    ):  # by a pointer
+    if len(call.operands) != 1 or not call.operands[0].startswith("0x"):  # by a pointer
         return False
     if names:
-        return instruction.target not in names
+        return call.target not in names
     return not any(each.name == "RET" for each in body)
 
 
@@ -339,14 +310,8 @@ _TABLE_JUMPS = ("BRX", "BRXU")
 _SPARE_PREDICATE = "P9"
 
 
-def expand_jump_tables(
-    body: Sequence[Instruction], targets: Mapping[int, Sequence[int]]
-) -> list[Instruction]:
-    """Return the instructions with jumps through tables as chains of branches.
-
-    ``targets`` are the places in bytes that each jump may lead to, by its own. A jump that they do
-    not know stays.
-    """
+def expand_jump_tables(body: Sequence[Instruction], targets: JumpTargets) -> list[Instruction]:
+    """Return the instructions with jumps through tables replaced by chains of branches."""
     result = list(body)
     for one in body:
         places = targets.get(one.index * WORD)
@@ -356,24 +321,25 @@ def expand_jump_tables(
         result[one.index] = _replace(one, one.index, "BRA", len(result), one.guard)
         for place in dict.fromkeys(places):
             if place != last:
-                compared = f"{_SPARE_PREDICATE},PT,{register},{place:#x},PT"
-                result.append(_replace(one, len(result), "ISETP.EQ.U32.AND", compared))
+                operands = f"{_SPARE_PREDICATE},PT,{register},{place:#x},PT"
+                result.append(_replace(one, len(result), "ISETP.EQ.U32.AND", operands))
                 result.append(_replace(one, len(result), "BRA", place // WORD, _SPARE_PREDICATE))
         result.append(_replace(one, len(result), "BRA", last // WORD))
     return result
 
 
 def _replace(
-    original: Instruction, index: int, opcode: str, operands: str | int, guard: str = ""
+    one: Instruction, index: int, opcode: str, operands: Any, guard: str = ""
 ) -> Instruction:
-    """Return an instruction at a place, in place of another; a branch by where it leads."""
+    """Return an instruction that replaces another; a branch is given by its target."""
     text = f"{operands * WORD:#x}" if isinstance(operands, int) else operands
-    return Instruction(index, opcode, text, guard, source_index=original.source_index)
+    return Instruction(index, opcode, text, guard, source_index=one.source_index)
 
 
-_MAX_WORDS = sizes.WORDS_KEPT  # words of an architecture that are remembered
+_MAX_WORDS = sizes.WORDS_KEPT  # words of an architecture in the cache
 
-#: What is told of a word, and where it stood then, from which its branch counts.
+#: The disassembler's record of a word, and the place at which it was disassembled: branch targets
+#: in the record are relative to that.
 WordText = tuple[Mapping[str, str], int]
 _word_cache: dict[int, dict[bytes, WordText]] = {}
 
@@ -383,29 +349,27 @@ def _run_disassembler(arguments: Sequence[str]) -> str:
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         words = done.stderr.strip() or f"it ended with status {done.returncode}"
-        raise DseError(f"the disassembler refuses the machine code: {words}")
+        raise DseError(f"the disassembler cannot read the machine code: {words}")
     return done.stdout
 
 
 def disassemble(functions: Sequence[KernelFunction]) -> list[list[Instruction]]:
-    """The instructions of kernels and of what they call; those of one architecture in one go.
+    """Return the instructions of each kernel, calls and jump tables expanded.
 
-    The text of each word of machine code is remembered, so that only new words are read.
-
-    Raises
-    ------
-    DseError
-        Machine code that the disassembler refuses; compute capabilities before 7.0.
+    The disassembler starts once for an architecture, and only for words that are not in the cache.
     """
     result: list[list[Instruction]] = [[] for _ in functions]
     for arch in sorted({each.arch for each in functions}):
         if arch < 70:
-            raise DseError(f"machine code of sm_{arch}: expected that of sm_70 or later")
+            raise DseError(f"machine code of sm_{arch}: expected sm_70 or later")
         places = [at for at, each in enumerate(functions) if each.arch == arch]
-        orders = [_code_words(functions[at]) for at in places]
-        told = _lookup_words(dict.fromkeys(itertools.chain(*orders)), arch)
+        codes = (functions[at].code for at in places)
+        orders = [
+            [code[k : k + WORD] for k in range(0, len(code) - WORD + 1, WORD)] for code in codes
+        ]
+        records = _lookup_words(dict.fromkeys(itertools.chain(*orders)), arch)
         for at, order in zip(places, orders, strict=True):
-            every = [told[each] for each in order]
+            every = [records[each] for each in order]
             body = parse_instructions([each for each, _ in every], [place for _, place in every])
             body = inline_calls(body, functions[at].callees)
             result[at] = expand_jump_tables(body, dict(functions[at].jump_targets))
@@ -413,31 +377,27 @@ def disassemble(functions: Sequence[KernelFunction]) -> list[list[Instruction]]:
 
 
 def _lookup_words(words: Iterable[bytes], arch: int) -> dict[bytes, WordText]:
-    """What is known of words, and what the disassembler tells of those that are new."""
+    """Return the records of words, from the cache or the disassembler."""
     known = _word_cache.get(arch, {})
     new = [each for each in words if each not in known]
     if not new:
         return known
-    told = ((each, place) for place, each in enumerate(_disassemble_words(new, arch)))
-    known = known | dict(zip(new, told, strict=True))
+    records = ((each, place) for place, each in enumerate(_disassemble_words(new, arch)))
+    known = known | dict(zip(new, records, strict=True))
     _word_cache[arch] = dict(itertools.islice(known.items(), max(len(known) - _MAX_WORDS, 0), None))
     return known
 
 
 def _disassemble_words(words: Sequence[bytes], arch: int) -> list[dict[str, str]]:
-    """What the disassembler tells of words, as if they stood one behind the other."""
+    """Return the disassembler's records of words, as if these were one piece of code."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "code.bin")
         path.write_bytes(b"".join(words))
-        told = json.loads(_run_disassembler(["-b", f"SM{arch}", "-json", "-ndf", os.fspath(path)]))
-    every = [one for body in told[1] for one in body["sass-instructions"]]
+        tree = json.loads(_run_disassembler(["-b", f"SM{arch}", "-json", "-ndf", os.fspath(path)]))
+    every = [one for body in tree[1] for one in body["sass-instructions"]]
     if len(every) != len(words):
         raise DseError(
-            f"the disassembler tells {len(every)} of {len(words)} instructions of sm_{arch}: "
-            "expected all; it and the compiler may be of versions that do not fit together"
+            f"the disassembler reads {len(every)} of {len(words)} instructions of sm_{arch}: its "
+            "version may not match that of the compiler"
         )
     return every
-
-
-def _code_words(function: KernelFunction) -> list[bytes]:
-    return [function.code[at : at + WORD] for at in range(0, len(function.code) - WORD + 1, WORD)]

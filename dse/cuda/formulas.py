@@ -1,7 +1,7 @@
-"""Expressions of machine code as formulas in quantities, and names of those for its arguments.
+"""Write expressions of machine code as formulas in quantities, and name these after arguments.
 
-A formula that would be long refers to named parts, so that what is written never meets the limits
-of the reader of formulas (operators, nesting, characters).
+Long formulas refer to named parts, so that they stay within the limits of the formula parser
+(operators, nesting, characters).
 """
 
 from __future__ import annotations
@@ -17,35 +17,26 @@ from symbolic.statistics import STATISTICS
 from symbolic.terms import FUNCTIONS
 from symbolic.units import is_unit
 
-#: Operators of a formula, and of an operand within one: beyond these, pieces get names.
+#: Most operators of a formula, and of an operand in it: longer pieces become named parts.
 _MAX_OPERATORS, _MAX_NESTED = 80, 12
-#: Terms of a count.
+#: Most terms of a count.
 _MAX_TERMS = 40
 
-_FORMS = {
-    "over": "floor(({}) / ({}))",
-    "least": "minimum({}, {})",
-    "most": "maximum({}, {})",
-}
+_FORMS = {"over": "floor(({}) / ({}))", "least": "minimum({}, {})", "most": "maximum({}, {})"}
 _OPPOSITE = {">=": "<", "==": "!="}
 
-#: A piece of a formula and how many operators and functions are in it.
+#: A piece of a formula, and its number of operators and functions.
 Piece = tuple[str, int]
 
 
 class NoFormulaError(Exception):
-    """An expression that is no formula: it differs between threads, or follows a loop."""
+    """An expression without a formula: it differs between threads, or follows a loop."""
 
 
 class FormulaWriter:
     """Writes expressions as formulas; long pieces become ``parts``.
 
-    Attributes
-    ----------
-    names : mapping
-        The quantities of atoms.
-    parts : dict
-        Names of parts by their formulas, in an order in which each rests on those before it.
+    ``names`` are the quantities of atoms, ``parts`` names by formula; each uses earlier ones alone.
     """
 
     def __init__(self, names: Mapping[Atom, str]) -> None:
@@ -54,24 +45,18 @@ class FormulaWriter:
         self._pieces: dict[Atom, Piece] = {}
 
     def write(self, value: IntExpr) -> str:
-        """Return an expression as a formula.
-
-        Raises
-        ------
-        UnwrittenError
-            An atom that ``names`` does not hold and that is no operation on such.
-        """
-        kept, known = dict(self.parts), dict(self._pieces)
+        """Return an expression as a formula; raise NoFormulaError if an atom has no name."""
+        parts, pieces = dict(self.parts), dict(self._pieces)
         try:
             return self._write_expr(value)[0]
         except NoFormulaError:
-            self.parts, self._pieces = kept, known
+            self.parts, self._pieces = parts, pieces
             raise
 
     def write_sum(self, terms: Sequence[str]) -> str:
-        """Return the sum of products with numbers, which are texts already.
+        """Return the sum of terms; a long one is a sum of named parts.
 
-        Of each a number is the first factor, so that it may be read in any unit.
+        Each part has the factor 1, so that it may have any unit.
         """
         while len(terms) > _MAX_TERMS:
             groups = [terms[at : at + _MAX_TERMS] for at in range(0, len(terms), _MAX_TERMS)]
@@ -81,14 +66,14 @@ class FormulaWriter:
     def _name_part(self, text: str) -> str:
         return self.parts.setdefault(text, f"part_{len(self.parts) + 1}")
 
-    def _nested(self, piece: Piece) -> Piece:
-        """Return a piece that is short enough to stand within another."""
+    def _as_operand(self, piece: Piece) -> Piece:
+        """Return a piece that is short enough to be an operand."""
         return piece if piece[1] <= _MAX_NESTED else (self._name_part(piece[0]), 0)
 
-    def _join(self, pieces: Sequence[Piece], sign: str) -> Piece:
-        """Return pieces with a sign between them; groups get names where they are too many."""
+    def _join(self, pieces: Sequence[Piece], operator: str) -> Piece:
+        """Return pieces joined by an operator; groups become named parts if there are too many."""
         if sum(many + 1 for _, many in pieces) > _MAX_OPERATORS:
-            pieces = [self._nested(piece) for piece in pieces]
+            pieces = [self._as_operand(piece) for piece in pieces]
         while sum(many + 1 for _, many in pieces) > _MAX_OPERATORS:
             groups: list[list[Piece]] = [[]]
             for piece in pieces:
@@ -96,38 +81,38 @@ class FormulaWriter:
                     groups.append([])
                 groups[-1].append(piece)
             pieces = [
-                (self._name_part(sign.join(text for text, _ in group)), 0)
+                (self._name_part(operator.join(text for text, _ in group)), 0)
                 if len(group) > 1
                 else group[0]
                 for group in groups
             ]
-        return sign.join(text for text, _ in pieces), sum(many + 1 for _, many in pieces)
+        return operator.join(text for text, _ in pieces), sum(many + 1 for _, many in pieces)
 
     def _write_expr(self, value: IntExpr) -> Piece:
-        added: list[tuple[bool, Piece]] = []
-        taken: list[Piece] = []
+        added: list[tuple[bool, Piece]] = []  # the constant comes last
+        minus: list[Piece] = []
         for product, times in value.terms.items():
-            factors = sorted(self._nested(self._write_atom(one)) for one in product)
+            factors = sorted(self._as_operand(self._write_atom(one)) for one in product)
             number = abs(times)
             if number != 1 or not factors:
                 factors.insert(0, (str(number), 0))
             piece = self._join(factors, " * ")
             if times < 0:
-                taken.append(piece)
+                minus.append(piece)
             else:
                 added.append((not product, piece))
         plus = [piece for _, piece in sorted(added)]
-        if not plus and not taken:
+        if not plus and not minus:
             return "0", 0
-        if sum(many + 1 for _, many in (*plus, *taken)) > _MAX_OPERATORS:
+        if sum(many + 1 for _, many in (*plus, *minus)) > _MAX_OPERATORS:
             plus = [self._join(plus, " + ")] if plus else []
-            taken = [self._nested(self._join(taken, " + "))] if taken else []
-            taken = [(f"({text})" if " + " in text else text, many) for text, many in taken]
-            plus = [self._nested(piece) for piece in plus]
-        text = " + ".join(one for one, _ in plus)
-        for one, _ in sorted(taken):
-            text = f"{text} - {one}" if text else f"-{one}"
-        return text, sum(many + 1 for _, many in (*plus, *taken))
+            minus = [self._as_operand(self._join(minus, " + "))] if minus else []
+            minus = [(f"({text})" if " + " in text else text, many) for text, many in minus]
+            plus = [self._as_operand(piece) for piece in plus]
+        text = " + ".join(term for term, _ in plus)
+        for term, _ in sorted(minus):
+            text = f"{text} - {term}" if text else f"-{term}"
+        return text, sum(many + 1 for _, many in (*plus, *minus))
 
     def _write_atom(self, atom: Atom) -> Piece:
         if atom in self.names:
@@ -138,7 +123,7 @@ class FormulaWriter:
 
     def _write_operation(self, atom: Atom) -> Piece:
         match atom:
-            case Atom("asked", (name,)):
+            case Atom("input", (name,)):
                 return str(name), 0
             case Atom("over" | "least" | "most" as kind, values):
                 return self._apply(_FORMS[kind], *values)
@@ -148,7 +133,7 @@ class FormulaWriter:
         raise NoFormulaError
 
     def _apply(self, form: str, *values: IntExpr) -> Piece:
-        pieces = [self._nested(self._write_expr(value)) for value in values]
+        pieces = [self._as_operand(self._write_expr(value)) for value in values]
         return form.format(*(text for text, _ in pieces)), 2 + sum(many for _, many in pieces)
 
     def _write_condition(self, when: Condition) -> Piece:
@@ -170,14 +155,14 @@ class FormulaWriter:
         raise NoFormulaError
 
     def _short_condition(self, when: Condition) -> Piece:
-        """Return a condition that is short; a long one is that of a part, which is 1 or 0."""
+        """Return a condition; a long one compares a named part, which is 1 or 0."""
         text, many = self._write_condition(when)
         if many <= _MAX_NESTED:
             return text, many
         return f"{self._name_part(f'where({text}, 1, 0)')} != 0", 1
 
 
-#: Words that studies and the command line use for something else.
+#: Words with another meaning in studies and on the command line.
 _RESERVED = frozenset(
     {
         *("at", "axes", "axis", "best", "case", "configuration", "design", "draw", "draws"),
@@ -185,15 +170,13 @@ _RESERVED = frozenset(
         *("random", "run", "seed", "set", "status", "store", "where", "workload"),
     }
 )
-#: Names that counting itself gives to parts of a kernel.
+#: Names that the counter gives to parts of a kernel.
 _GENERATED_NAME = re.compile(r"(trips|chance|loaded|leaves|runs|part|slow)_(line|at)_|part_\d")
 _MAX_LENGTH = 60
 
 
 def quantity_names(arguments: Sequence[str]) -> list[str]:
-    """Return a name of a quantity for each argument, all different.
-
-    An argument keeps its name where a formula can use it.
+    """Return a quantity name for each argument, all different, its own name if possible.
 
     >>> quantity_names(["n", "N", "blocks", "_x", "s"])
     ['n', 'n_2', 'kernel_blocks', 'x', 'kernel_s']
@@ -213,7 +196,7 @@ def quantity_names(arguments: Sequence[str]) -> list[str]:
 
 
 def _identifier(name: str) -> str:
-    """Return the name in the letters that formulas know, without underscores before it."""
+    """Return a name in the letters that formulas allow, without leading underscores."""
     name = re.sub(r"[^a-z0-9_]", "_", name.lower()).strip("_")[:_MAX_LENGTH]
     return name if name[:1].isalpha() else f"arg_{name}".rstrip("_")
 

@@ -1,4 +1,4 @@
-"""What one kernel asks of a GPU, in quantities of models, and as a workload file."""
+"""Count a kernel's instructions and requests: the quantities of models, and a workload file."""
 
 from __future__ import annotations
 
@@ -10,13 +10,7 @@ from typing import Any
 
 from dse.cuda.formulas import FormulaWriter, NoFormulaError
 from dse.cuda.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, access_width
-from dse.cuda.integer_expressions import (
-    ONE,
-    Atom,
-    IntExpr,
-    common_atoms,
-    make_product,
-)
+from dse.cuda.integer_expressions import ONE, Atom, IntExpr, common_atoms, make_product
 from dse.cuda.launch_values import KernelLaunch
 from dse.cuda.loop_counts import KernelAnalysis, required_trip_counts, unused_name
 from dse.cuda.memory_accesses import MemoryAccess, MemoryAccesses
@@ -25,7 +19,7 @@ from dse.toml_text import printable_line, toml_key, toml_number, toml_value, val
 from symbolic.answer import Answer, DisplayMixin, Table
 from symbolic.quantities import TABLE
 
-#: Classes of instructions (see :mod:`dse.cuda.instructions`) that each quantity counts.
+#: Classes of instructions (:mod:`dse.cuda.instructions`) that each quantity counts.
 QUANTITY_CLASSES: Mapping[str, tuple[str, ...]] = {
     "fp_insts": ("fp32", "fp64", "fp16", "tensor"),
     "fp64_insts": ("fp64",),
@@ -41,10 +35,10 @@ QUANTITY_CLASSES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-#: Numbers by the block and how often it, or one of its instructions, runs.
-_Sums = dict[tuple[int, IntExpr], float]
-
-#: Fused multiply-adds, each of two operations.
+#: Numbers by block and by how often it, or one of its instructions, runs.
+BlockRuns = tuple[int, IntExpr]
+AtomNames = Mapping[Atom, str]
+_Sums = dict[BlockRuns, float]
 _FUSED = ("FFMA", "FFMA2", "DFMA", "HFMA2")
 #: Hong 2012, Table 6: operations of long latency; machine code divides by many instructions.
 _LONG_LATENCY = {
@@ -53,13 +47,13 @@ _LONG_LATENCY = {
     "IDIV": "int_div_insts",
     "IREM": "int_mod_insts",
 }
-#: Forms of IMAD that multiply nothing.
+#: Forms of IMAD without a multiplication.
 _IMAD_MOVES = {"MOV", "IADD", "SHL"}
 #: Classes of instructions that read and write no register (Hong 2012, Table 7).
 _NO_REGISTER = ("control", "barrier", "wait")
 _REGISTER = re.compile(r"U?R\d+")
 
-#: Operations on numbers of 32 or 64 bits of one thread's instruction.
+#: Operations on 32-bit or 64-bit numbers of one instruction of a thread.
 FLOPS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2}
 
 
@@ -70,25 +64,25 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
     Attributes
     ----------
     formulas : mapping
-        Those that rest on arguments of the launch, as formulas in what is ``declared``.
+        Formulas of quantities that depend on arguments of the launch.
     declared : mapping
-        Quantities of this kernel alone, with their meaning and their value or formula: its
-        arguments, what was told of its data, and how often its parts run.
+        Quantities of this kernel alone, with meaning and value or formula: its arguments, values
+        that depend on data, and how often parts of it run.
     numbers : mapping
-        What each warp executes on average, by class of instruction; ``all`` of them; requests to
-        memory, sectors of one, the ``flops`` of a thread, and ``floating``: instructions on
-        floating-point numbers, special functions among them, as profilers count them. ``ilp`` is
-        how many instructions there are to each of the longest chain of dependent ones in a
-        block of the code. It is no quantity of models, whose ``ilp`` hardware limits.
+        Instructions that a warp executes on average, by class, and ``all`` of them; requests to
+        memory and sectors of one; ``flops`` of a thread; ``floating``: floating-point instructions
+        with special functions, as profilers count them. ``ilp``: instructions for each one of the
+        longest dependent chain in a block. It is no quantity: the ``ilp`` of models is limited by
+        the hardware.
     origin : str
-        What was counted.
+        File, kernel and architecture.
     assumed : mapping
-        Quantities of which something is not known, and what was taken.
+        Assumptions about quantities of which something is unknown.
     left_out : sequence of str
-        What of the source was not compiled, as it is not for the device, and why.
+        Source code that was not compiled, as it is not for the device, and why.
     holds_for : mapping
         Quantities that were enumerated for this launch, with the names of the arguments and sizes
-        for whose values alone they hold; a study that gives these another value is refused.
+        that they depend on. A study that changes one of these is refused.
     """
 
     quantities: Mapping[str, float]
@@ -112,23 +106,21 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
     def _answer(self) -> Answer:
         formulas = self.formulas
         rows = [[name, value, formulas.get(name)] for name, value in self.quantities.items()]
-        holds = [[name, ", ".join(of)] for name, of in self.holds_for.items()]
+        holds = [[name, ", ".join(inputs)] for name, inputs in self.holds_for.items()]
         return Answer(
             kind="Kernel",
             title=self.origin,
             tables=[
                 Table(title="quantities", columns=("quantity", "value", "formula"), rows=rows),
                 Table(title="assumed", rows=[*self.assumed.items()]),
-                Table(title="holds for the values given alone", rows=holds),
+                Table(title="valid only for these values", rows=holds),
                 Table(title="left out", rows=[[each] for each in self.left_out]),
             ],
         )
 
     def toml(self) -> str:
-        """A workload file, in which every number bears its source."""
-        lines = [
-            f"# left out, as not for the device: {printable_line(each)}" for each in self.left_out
-        ]
+        """Return a workload file in which every number has its source."""
+        lines = [f"# left out, not for the device: {printable_line(p)}" for p in self.left_out]
         lines += [f"title = {toml_value(self.origin)}", ""]
         if self.declared:
             lines.append("[quantities]")
@@ -139,24 +131,24 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
             lines.append("# holds_for: counted for these values alone; count again for others")
         lines.append("[values]")
         for name, (_, value) in self.declared.items():
-            source = self.origin if isinstance(value, str) else "given with the launch"
-            lines.append(value_line(name, toml_number(value), "source", source))
+            origin = self.origin if isinstance(value, str) else "given with the launch"
+            lines.append(value_line(name, toml_number(value), "source", origin))
         for name, value in self.quantities.items():
             why = self.assumed.get(name)
-            said = ("assumed", why) if why else ("source", self.origin)
-            line = value_line(name, toml_number(self.formulas.get(name, value)), *said)
-            if of := self.holds_for.get(name):
-                line = f"{line[:-2]}, holds_for = {toml_value(list(of))} }}"
+            source = ("assumed", why) if why else ("source", self.origin)
+            line = value_line(name, toml_number(self.formulas.get(name, value)), *source)
+            if inputs := self.holds_for.get(name):
+                line = f"{line[:-2]}, holds_for = {toml_value(list(inputs))} }}"
             lines.append(line)
         return "\n".join(lines) + "\n"
 
 
-#: Registers that tell a thread its place.
+#: Registers that differ between threads.
 _THREAD_REGISTERS = ("tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "lane")
 
 
 def _is_uniform(atom: Atom) -> bool:
-    """Whether an atom is the same for every thread of a launch."""
+    """True if an atom is the same for every thread of a launch."""
     return not any(
         (each.kind == "special" and each.args[0] in _THREAD_REGISTERS)
         or each.kind in ("pass", "first", "total", "power", "power of", "scaled")
@@ -167,123 +159,110 @@ def _is_uniform(atom: Atom) -> bool:
 class Tally:
     """Counts of one launch, as numbers and as formulas.
 
-    A count is a sum over expressions of how often something runs. What differs between threads or
-    passes is enumerated: such a count holds for this launch alone, and :meth:`rests_on` returns
-    the arguments and sizes for which it does.
+    A count is a sum over expressions of how often something runs. Expressions that differ between
+    threads or iterations are enumerated; the count then holds for this launch's inputs alone
+    (:meth:`required_inputs`).
     """
 
-    def __init__(
-        self, analysis: KernelAnalysis, launch: KernelLaunch, names: Mapping[Atom, str]
-    ) -> None:
+    def __init__(self, analysis: KernelAnalysis, launch: KernelLaunch, names: AtomNames) -> None:
         self.analysis, self.launch = analysis, launch
         self.formulas = FormulaWriter(names)
-        self.run_names: dict[str, str] = {}  # formulas of how often blocks run, and their names
+        self.run_names: dict[str, str] = {}  # of formulas of how often blocks run
         self._formula_cache: dict[IntExpr, tuple[float, str, frozenset[Atom]]] = {}
         self._input_cache: dict[tuple[IntExpr, bool], frozenset[Atom]] = {}
 
     def mean_block_runs(self, block: int) -> float:
-        """How often a warp runs a block, on average."""
+        """Return how often a warp runs a block, on average."""
         return self.launch.mean_per_warp(self.analysis.block_runs[block])
 
     def required_inputs(self, value: IntExpr, *, with_sizes: bool = True) -> frozenset[Atom]:
-        """Return the arguments, answers and sizes that an enumerated expression rests on.
+        """Return the arguments, data inputs and launch sizes that an expression depends on.
 
-        Those of the passes of loops in it are among them. Sizes of the launch are left out
-        without ``places``.
+        Trip counts in it are followed; launch sizes are left out without ``with_sizes``.
         """
         key = value, with_sizes
         if key not in self._input_cache:
-            passes = required_trip_counts(value, self.analysis.trip_counts)
-            result: set[Atom] = set()
-            for each in (value, *passes.values()):
-                result.update(one for one in each.atoms() if one.kind in ("argument", "asked"))
+            trip_counts = required_trip_counts(value, self.analysis.trip_counts)
+            inputs: set[Atom] = set()
+            for each in (value, *trip_counts.values()):
+                inputs.update(one for one in each.atoms() if one.kind in ("argument", "input"))
                 if with_sizes:
-                    result.update(Atom("special", (name,)) for name in _required_sizes(each))
-            self._input_cache[key] = frozenset(result)
+                    inputs.update(Atom("special", (name,)) for name in _required_sizes(each))
+            self._input_cache[key] = frozenset(inputs)
         return self._input_cache[key]
 
     def _split_uniform(self, runs: IntExpr, block: int) -> tuple[float, str, frozenset[Atom]]:
-        """A factor, the name of a formula in quantities or nothing, what the factor rests on."""
-        alike = [one for one in common_atoms(runs) if not _is_uniform(one)]
-        rest = IntExpr(
-            {tuple(one for one in p if one not in alike): t for p, t in runs.terms.items()}
-        )
+        """Return a factor, the name of a formula in quantities or "", and the factor's inputs."""
+        common = [one for one in common_atoms(runs) if not _is_uniform(one)]
+        rest = IntExpr({tuple(a for a in p if a not in common): t for p, t in runs.terms.items()})
         try:
             if not all(map(_is_uniform, rest.atoms())):
                 raise NoFormulaError
-            told = self.formulas.write(rest)
+            formula = self.formulas.write(rest)
         except NoFormulaError:
             return self.launch.mean_per_warp(runs), "", self.required_inputs(runs)
-        product = ONE
-        for one in alike:
-            product = product * IntExpr({(one,): 1})
-        fixed = self.required_inputs(product)
-        share = self.launch.mean_per_warp(product)
+        factor = ONE
+        for one in common:
+            factor = factor * IntExpr({(one,): 1})
+        inputs = self.required_inputs(factor)
+        share = self.launch.mean_per_warp(factor)
         if rest.constant_value is not None:
-            return share * rest.constant_value, "", fixed
-        return share, self.run_names.setdefault(told, self._run_name(block)), fixed
+            return share * rest.constant_value, "", inputs
+        return share, self.run_names.setdefault(formula, self._run_name(block)), inputs
 
     def _run_name(self, block: int) -> str:
         at = self.analysis.graph.blocks[block].body[0].index
-        runs = self.run_names.values()
-        return unused_name(
-            "runs", self.analysis.lines, at, lambda name: name in runs or name in TABLE
-        )
+        taken = {*self.run_names.values(), *TABLE}
+        return unused_name("runs", self.analysis.lines, at, lambda name: name in taken)
 
-    def total(
-        self, counts: Mapping[tuple[int, IntExpr], float]
-    ) -> tuple[float, str, frozenset[Atom]]:
-        """Return a count over the launch, its formula where it has one, and what it holds for.
-
-        It is a sum over how often blocks and instructions run.
-        """
+    def total(self, counts: Mapping[BlockRuns, float]) -> tuple[float, str, frozenset[Atom]]:
+        """Return a count over the launch, its formula or "", and the inputs that it depends on."""
         number = 0.0
         by_name = defaultdict[str, float](float)
-        fixed: set[Atom] = set()
+        inputs: set[Atom] = set()
         for (block, runs), many in counts.items():
             if not many:
                 continue
             if runs not in self._formula_cache:
                 self._formula_cache[runs] = self._split_uniform(runs, block)
-            share, name, rests = self._formula_cache[runs]
+            share, name, required = self._formula_cache[runs]
             by_name[name] += share * many
             number += self.launch.mean_per_warp(runs) * many
-            fixed |= rests
-        plain = by_name.pop("", 0.0)
-        parts = [f"{many:.10g} * {name}" for name, many in by_name.items() if many]
-        if not parts:
-            return number, "", frozenset(fixed)
-        text = self.formulas.write_sum([*([f"{plain:.10g}"] if plain else []), *parts])
-        return number, text, frozenset(fixed)
+            inputs |= required
+        constant = by_name.pop("", 0.0)
+        terms = [f"{many:.10g} * {name}" for name, many in by_name.items() if many]
+        if not terms:
+            return number, "", frozenset(inputs)
+        text = self.formulas.write_sum([*([f"{constant:.10g}"] if constant else []), *terms])
+        return number, text, frozenset(inputs)
 
 
 def _required_sizes(value: IntExpr) -> set[str]:
-    """Return the sizes of the launch that a value rests on, as registers that hold them.
+    """Return the sizes of the launch that a value depends on, as registers that hold them.
 
-    A value that knows no more of a thread than its number in the launch is the same for blocks of
-    other sizes: it rests on the number of threads alone (``nctaid.x``).
+    A value that depends on a thread's global index alone is the same for other block sizes: it
+    depends on the number of threads (``nctaid.x``).
     """
-    result: set[str] = set()
+    sizes: set[str] = set()
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        index, rest = _remove_thread_index(one)
-        if index:
-            result.add("nctaid.x")
+        has_index, rest = _remove_thread_index(waiting.pop())
+        if has_index:
+            sizes.add("nctaid.x")
         for product in rest.terms:
             for each in product:
                 if each.kind != "special":
                     waiting += _values_in(each.args)
                 elif each.args[0].startswith(("ctaid", "nctaid")):
-                    result.add("nctaid.x")
-                    result.update({"ntid.x"} if len(product) > 1 else ())
+                    sizes.add("nctaid.x")
+                    sizes.update({"ntid.x"} if len(product) > 1 else ())
                 elif each.args[0] != "lane":
-                    result.add("ntid.x")
-    return result
+                    sizes.add("ntid.x")
+    return sizes
 
 
 def _remove_thread_index(value: IntExpr) -> tuple[bool, IntExpr]:
-    """Return whether a value has a thread's number in the launch, and what else there is."""
+    """Return True if a value contains a thread's global index, and the value without it."""
     block, size, thread = (Atom("special", (n,)) for n in ("ctaid.x", "ntid.x", "tid.x"))
     many = Atom("special", ("nctaid.x",))
     terms = dict(value.terms)
@@ -314,14 +293,14 @@ def _values_in(part: Any) -> Iterator[IntExpr]:
 def count_kernel(
     analysis: KernelAnalysis,
     launch: KernelLaunch,
-    quantity_names: Mapping[Atom, str],
-    input_names: Mapping[Atom, str],
+    quantity_names: AtomNames,
+    input_names: AtomNames,
     blocks: int | None,
 ) -> KernelCounts:
-    """Return the quantities of a kernel at a launch, of so many blocks where that is known.
+    """Return the quantities of a kernel at a launch.
 
-    ``names`` are the quantities of which formulas may be, ``sources`` the names of all that
-    counts can rest on.
+    ``quantity_names`` are the quantities that formulas may use, ``input_names`` the names of all
+    inputs that counts can depend on. ``blocks`` is None if the grid is unknown.
     """
     tally, function = Tally(analysis, launch, quantity_names), analysis.function
     classes: dict[str, _Sums] = defaultdict(lambda: defaultdict(float))
@@ -334,71 +313,61 @@ def count_kernel(
             classes[kind][number, analysis.block_runs[number]] += many
             if kind in QUANTITY_CLASSES["fp_insts"] or name == "MUFU":
                 floating += often * many
-        for of, many in Counter(each for one in body for each in _extra_quantities(one)).items():
-            groups[of][number, analysis.block_runs[number]] += many
+        for name, many in Counter(each for one in body for each in _extra_quantities(one)).items():
+            groups[name][number, analysis.block_runs[number]] += many
         for place, one in enumerate(body):
             if one.kind in MEMORY or one.kind in SHARED:
                 memory.add(number, place)
             if one.name in FLOPS:
-                held = memory.frequency(number, place)[1] if one.guard else often
-                flops += held * FLOPS[one.name]
-    counts = {
-        name: _sum_classes(classes, kinds) for name, kinds in QUANTITY_CLASSES.items()
-    } | groups
-    every, asking = _sum_classes(classes, tuple(classes)), _sum_classes(classes, MEMORY)
+                runs_here = memory.frequency(number, place)[1] if one.guard else often
+                flops += runs_here * FLOPS[one.name]
+    counts = {n: _sum_classes(classes, kinds) for n, kinds in QUANTITY_CLASSES.items()} | groups
+    every, to_memory = _sum_classes(classes, tuple(classes)), _sum_classes(classes, MEMORY)
     counts["comp_insts"] = {
-        runs: many - asking.get(runs, 0.0) - counts["sync_insts"].get(runs, 0.0)
+        runs: many - to_memory.get(runs, 0.0) - counts["sync_insts"].get(runs, 0.0)
         for runs, many in every.items()
     }
     counts["global_insts"] = _sum_classes(classes, GLOBAL)
-    made, shared, to_global = memory.select(MEMORY), memory.select(SHARED), memory.select(GLOBAL)
+    device, shared, in_global = memory.select(MEMORY), memory.select(SHARED), memory.select(GLOBAL)
     for name, uncoalesced in (("coalesced_insts", False), ("uncoalesced_insts", True)):
-        blocks_of = [each.runs[0] for each in made if each.is_uncoalesced == uncoalesced]
-        counts[name] = _add_up(((number, analysis.block_runs[number]), 1.0) for number in blocks_of)
-    counts["warp_bytes"] = _add_up(
-        (each.runs, each.bytes) for each in made if each.requests_per_warp
-    )
-    counts["load_requests"] = _add_up(
-        (each.runs, float(bool(each.instruction.results))) for each in made
-    )
-    counts["l1_wavefronts"] = _add_up((each.runs, each.wavefronts) for each in made)
-    counts["shared_wavefronts"] = _add_up((each.runs, each.wavefronts) for each in shared)
-    addresses = _union(each.address_inputs for each in made)
-    runs_rest = _union(tally.required_inputs(each.runs[1]) for each in made)
-    rests: dict[str, frozenset[Atom]] = defaultdict(frozenset)
-    rests["shared_wavefronts"] = _union(each.address_inputs for each in shared)
-    rests |= dict.fromkeys(("l1_wavefronts", "warp_bytes"), addresses)
-    lanes = _union(each.lane_inputs for each in made)
-    rests |= dict.fromkeys(("coalesced_insts", "uncoalesced_insts"), lanes)
-    rests |= dict.fromkeys(("block_bytes", "launch_bytes"), addresses | runs_rest)
-    rests["bytes_per_thread"] = runs_rest
+        numbers_of = [each.runs[0] for each in device if each.is_uncoalesced == uncoalesced]
+        counts[name] = _add_up(((n, analysis.block_runs[n]), 1.0) for n in numbers_of)
+    counts["warp_bytes"] = _add_up((a.runs, a.bytes) for a in device if a.requests_per_warp)
+    counts["load_requests"] = _add_up((a.runs, float(bool(a.instruction.results))) for a in device)
+    counts["l1_wavefronts"] = _add_up((a.runs, a.wavefronts) for a in device)
+    counts["shared_wavefronts"] = _add_up((a.runs, a.wavefronts) for a in shared)
+    address_inputs = _union(each.address_inputs for each in device)
+    run_inputs = _union(tally.required_inputs(each.runs[1]) for each in device)
+    inputs: dict[str, frozenset[Atom]] = defaultdict(frozenset)
+    inputs["shared_wavefronts"] = _union(each.address_inputs for each in shared)
+    inputs |= dict.fromkeys(("l1_wavefronts", "warp_bytes"), address_inputs)
+    lane_inputs = _union(each.lane_inputs for each in device)
+    inputs |= dict.fromkeys(("coalesced_insts", "uncoalesced_insts"), lane_inputs)
+    inputs |= dict.fromkeys(("block_bytes", "launch_bytes"), address_inputs | run_inputs)
+    inputs["bytes_per_thread"] = run_inputs
     values, formulas = {}, {}
     for name, by_runs in counts.items():
-        values[name], formula, resting_on = tally.total(by_runs)
-        rests[name] |= resting_on
+        values[name], formula, required = tally.total(by_runs)
+        inputs[name] |= required
         if formula:
             formulas[name] = formula
     if function.registers:  # PTX has no number of them
         values["registers_per_thread"] = float(function.registers)
     values["shared_mem_per_block"] = float(function.shared_bytes)
-    bytes_of, by_size = memory.footprint_bytes(blocks, quantity_names.values())
-    values |= bytes_of
-    formulas |= by_size
-    requests = sum(each.requests_per_warp for each in to_global)
+    footprints, footprint_formulas = memory.footprint_bytes(blocks, quantity_names.values())
+    values |= footprints
+    formulas |= footprint_formulas
+    requests = sum(each.requests_per_warp for each in in_global)
     if requests:
-        width = sum(each.requests_per_warp * access_width(each.instruction) for each in to_global)
+        width = sum(each.requests_per_warp * access_width(each.instruction) for each in in_global)
         values["bytes_per_thread"] = round(width / requests, 6)
-        if (
-            len({access_width(each.instruction) for each in to_global}) == 1
-        ):  # however often each is made
-            del rests["bytes_per_thread"]
-    strength, rests["mem_strength"] = _mean_over_blocks(analysis, tally, _loads_in_flight)
+        if len({access_width(each.instruction) for each in in_global}) == 1:  # needs no weights
+            del inputs["bytes_per_thread"]
+    strength, inputs["mem_strength"] = _mean_over_blocks(analysis, tally, _loads_in_flight)
     if strength > 1:
         values["mem_strength"] = round(strength, 6)
-    distance, rests["dependency_distance"] = _mean_over_blocks(
-        analysis, tally, _dependency_distances
-    )
-    values["dependency_distance"] = round(distance, 6)
+    distance, required = _mean_over_blocks(analysis, tally, _dependency_distances)
+    values["dependency_distance"], inputs["dependency_distance"] = round(distance, 6), required
     numbers = {
         kind: sum(many * launch.mean_per_warp(runs) for (_, runs), many in by.items())
         for kind, by in classes.items()
@@ -410,64 +379,59 @@ def count_kernel(
     for each in memory.accesses:
         by_kind[each.instruction.kind] += each.requests_per_warp
     numbers |= {f"{kind}_requests": many for kind, many in by_kind.items()}
-    loads, of_loads = _known_sectors(memory.select(("global_load",)))
+    loads, load_sectors = _known_sectors(memory.select(("global_load",)))
     if loads and loads == by_kind["global_load"]:
-        numbers["sectors_per_load_request"] = of_loads / loads
-    followed, sectors = _known_sectors(to_global)
-    if followed:
-        numbers["sectors_per_request"] = sectors / followed
+        numbers["sectors_per_load_request"] = load_sectors / loads
+    known, sectors = _known_sectors(in_global)
+    if known:
+        numbers["sectors_per_request"] = sectors / known
     assumed = {}
-    for name, asked, taken in (
-        ("coalesced_insts", to_global, "taken as coalesced"),
-        ("shared_wavefronts", shared, "taken as in a row, without conflicts of banks"),
+    for name, accesses, assumption in (
+        ("coalesced_insts", in_global, "assumed coalesced"),
+        ("shared_wavefronts", shared, "assumed contiguous, without bank conflicts"),
     ):
-        all_asked, known_ones = (
-            sum(each.requests_per_warp for each in asked),
-            _known_sectors(asked)[0],
-        )
-        if all_asked > known_ones:
-            lacking = f"{1 - known_ones / all_asked:.0%} of the accesses cannot be followed"
-            assumed[name] = f"the addresses of {lacking}: {taken}"
-    if requests > sum(each.requests_per_warp for each in to_global if each.is_footprint_known):
-        why = "addresses that cannot be followed: taken as bytes that nothing else touches"
-        assumed |= dict.fromkeys(bytes_of, why)
-    if guarded := sum(
-        each.requests_per_warp for each in memory.accesses if not each.is_guard_known
-    ):
+        total, known = sum(a.requests_per_warp for a in accesses), _known_sectors(accesses)[0]
+        if total > known:
+            assumed[name] = (
+                f"the addresses of {1 - known / total:.0%} of the accesses are unknown: "
+                f"{assumption}"
+            )
+    if requests > sum(each.requests_per_warp for each in in_global if each.is_footprint_known):
+        why = "some addresses are unknown: assumed to be bytes that nothing else touches"
+        assumed |= dict.fromkeys(footprints, why)
+    if guarded := sum(a.requests_per_warp for a in memory.accesses if not a.is_guard_known):
         share = guarded / sum(each.requests_per_warp for each in memory.accesses)
-        assumed["load_requests"] = (
-            f"guards of {share:.0%} of the accesses cannot be followed: taken to hold"
-        )
+        why = f"the guards of {share:.0%} of the accesses are unknown: assumed to hold"
+        assumed["load_requests"] = why
     if launch.is_sampled:
-        why = "of passes of loops within loops some are looked at, which stand for all"
+        why = "the iterations of nested loops were sampled"
         assumed.setdefault("load_requests", why)
-    not_counted = [f"not taken: {what}" for what in analysis.assumptions]
-    every_one = analysis.instructions()
+    not_counted = [f"assumed not taken: {branch}" for branch in analysis.assumptions]
     calls = [
-        i for at, _, i in every_one if i.name in ("CALL", "JCAL") and tally.mean_block_runs(at)
+        one
+        for number, _, one in analysis.instructions()
+        if one.name in ("CALL", "JCAL") and tally.mean_block_runs(number)
     ]
     if calls:
-        within = dict(function.callees)
+        names = {offset // WORD: demangle(name) for offset, name in function.callees}
         places = [(one.target or 0) - one.index + one.source_index for one in calls]
-        called = dict.fromkeys(demangle(within.get(each * WORD, "")) for each in places)
-        of = f" ({', '.join(filter(None, called))})" if any(called) else ""
-        not_counted.append(f"what functions do that it calls{of} is not counted: inline them")
+        callees = ", ".join(dict.fromkeys(names[each] for each in places if each in names))
+        listed = f" ({callees})" if callees else ""
+        not_counted.append(f"called functions{listed} are not counted: inline them")
     if not_counted:
         assumed["comp_insts"] = "; ".join(not_counted)
     values["threads_per_block"] = float(launch.threads)
     if blocks is not None:
         values["blocks"] = float(blocks)
         values["elements"] = float(blocks * launch.threads)
-        if launch.is_one_dimensional():  # of another block what it takes
+        if launch.is_one_dimensional():
             formulas["blocks"] = "ceil(elements / threads_per_block)"
     runs = {name: ("part of a formula", f) for f, name in tally.formulas.parts.items()}
-    runs |= {
-        name: ("how often a part of the kernel runs", f) for f, name in tally.run_names.items()
-    }
+    runs |= {n: ("how often a part of the kernel runs", f) for f, n in tally.run_names.items()}
     holds_for = {
-        name: sorted({input_names[each] for each in rests[name] if each in input_names})
+        name: sorted({input_names[each] for each in inputs[name] if each in input_names})
         for name in values
-        if rests.get(name)
+        if inputs.get(name)
     }
     return KernelCounts(
         quantities=values,
@@ -475,7 +439,7 @@ def count_kernel(
         declared=runs,
         numbers=numbers,
         assumed=assumed,
-        holds_for={name: of for name, of in holds_for.items() if of},
+        holds_for={name: required for name, required in holds_for.items() if required},
     )
 
 
@@ -495,32 +459,26 @@ def _sum_classes(classes: Mapping[str, _Sums], kinds: Sequence[str]) -> _Sums:
 
 
 def _known_sectors(requests: Sequence[MemoryAccess]) -> tuple[float, float]:
-    """Return how many requests have sectors that are known, and how many sectors."""
-    known = [(each.requests_per_warp, each.sectors) for each in requests]
-    of = [(many, sectors) for many, sectors in known if sectors is not None]
-    return sum(many for many, _ in of), sum(many * sectors for many, sectors in of)
+    """Return the number of requests with known sectors, and that of these sectors."""
+    counts = [(each.requests_per_warp, each.sectors) for each in requests]
+    known = [(many, sectors) for many, sectors in counts if sectors is not None]
+    return sum(many for many, _ in known), sum(many * sectors for many, sectors in known)
 
 
 def _extra_quantities(instruction: Instruction) -> Iterator[str]:
-    """Yield the quantities besides those of units that count an instruction."""
+    """Yield the quantities, besides those of its class, that count an instruction."""
     if instruction.kind not in _NO_REGISTER:
         yield "register_insts"
     if instruction.kind in QUANTITY_CLASSES["fp_insts"]:
-        # HFMA2 of zeros loads a constant
-        loads = instruction.name == "HFMA2" and any(
-            "RZ" in each for each in instruction.operands[1:2]
-        )
-        yield "fp_fused_insts" if instruction.name in _FUSED and not loads else "narrow_fp_insts"
+        loads_constant = instruction.name == "HFMA2" and "RZ" in "".join(instruction.operands[1:2])
+        fused = instruction.name in _FUSED and not loads_constant
+        yield "fp_fused_insts" if fused else "narrow_fp_insts"
     if instruction.name in _LONG_LATENCY and _IMAD_MOVES.isdisjoint(instruction.modifiers):
         yield _LONG_LATENCY[instruction.name]
 
 
-_EXTRA_QUANTITIES = (
-    "fp_fused_insts",
-    "narrow_fp_insts",
-    *dict.fromkeys(_LONG_LATENCY.values()),
-    "register_insts",
-)
+_EXTRA_QUANTITIES = ("fp_fused_insts", "narrow_fp_insts", "register_insts")
+_EXTRA_QUANTITIES += tuple(dict.fromkeys(_LONG_LATENCY.values()))
 
 
 def _mean_over_blocks(
@@ -528,26 +486,26 @@ def _mean_over_blocks(
     tally: Tally,
     measure: Callable[[Sequence[Instruction]], Iterable[tuple[float, float]]],
 ) -> tuple[float, frozenset[Atom]]:
-    """Return the mean of a measure of blocks of code, as often as they run; what it rests on.
+    """Return the mean of a measure over blocks, weighted by how often they run, and its inputs.
 
-    ``measure`` gives values and their weights in one run of a block. The mean of no value is 1.
+    ``measure`` gives values and weights of one run of a block. The mean of no value is 1.
     """
     total = weight = 0.0
-    rests: frozenset[Atom] = frozenset()
+    inputs: frozenset[Atom] = frozenset()
     values = set[float]()
     for number in analysis.block_runs:
         for value, share in measure(analysis.graph.blocks[number].body):
             total += value * share * tally.mean_block_runs(number)
             weight += share * tally.mean_block_runs(number)
             values.add(value)
-            rests |= tally.required_inputs(analysis.block_runs[number])
-    if len(values) < 2:  # the same however often each runs
-        rests = frozenset()
-    return (total / weight if weight else 1.0), rests
+            inputs |= tally.required_inputs(analysis.block_runs[number])
+    if len(values) < 2:  # the same for all weights
+        inputs = frozenset()
+    return (total / weight if weight else 1.0), inputs
 
 
 def _loads_in_flight(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield the global loads under way at each first use of one that is."""
+    """Yield the number of global loads in flight at each first use of one of them."""
     waiting: set[str] = set()
     many = 0
     for one in body:
@@ -562,7 +520,7 @@ def _loads_in_flight(body: Sequence[Instruction]) -> Iterator[tuple[float, float
 
 
 def _dependency_distances(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield the instructions from a result of computation to the next that reads it."""
+    """Yield the distance in instructions from a computed result to the next one that reads it."""
     written: dict[str, int] = {}
     for place, one in enumerate(body):
         near = [written[name] for name in one.reads if name in written]
@@ -575,7 +533,7 @@ def _dependency_distances(body: Sequence[Instruction]) -> Iterator[tuple[float, 
 
 
 def _parallelism(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield the instructions of a block to each of its longest chain of dependent ones."""
+    """Yield the instructions of a block divided by the length of its longest dependent chain."""
     depth: dict[str, int] = {}
     longest = 0
     for one in body:

@@ -1,7 +1,4 @@
-"""Machine instructions of a kernel (SASS): their operands, results and class.
-
-:class:`ConstantBank` reads the operands that are the same everywhere: numbers, sizes, arguments.
-"""
+"""Machine instructions of a kernel (SASS): their operands, results and class."""
 
 from __future__ import annotations
 
@@ -13,10 +10,9 @@ from typing import Any
 
 from dse.cuda.integer_expressions import ZERO, IntExpr, atom_expr, constant
 
-#: Bytes of an instruction, from compute capability 7.0 on.
-WORD = 16
+WORD = 16  # bytes of an instruction, from compute capability 7.0 on
 
-#: Classes of instructions, by the beginnings of their names; the first that fits.
+#: Classes of instructions by prefixes of their names; the first match counts.
 CLASSES: Mapping[str, tuple[str, ...]] = {
     "tensor": ("HMMA", "IMMA", "DMMA", "BMMA", "QMMA", "OMMA", "HGMMA", "IGMMA", "QGMMA", "UTC"),
     "fp16": ("HADD2", "HMUL2", "HFMA2", "HSET2", "HSETP2", "HMNMX2"),
@@ -47,7 +43,7 @@ CLASSES: Mapping[str, tuple[str, ...]] = {
         "SHL", "SHR", "SGXT", "BMSK", "VIADD", "VIMNMX", "PLOP", "VABSDIFF", "XMAD", "BFE", "BFI",
     ),
 }  # fmt: skip
-#: Classes of instructions that ask global memory, memory of the device, and shared memory.
+#: Classes of accesses to global memory, to all device memory, and to shared memory.
 GLOBAL = ("global_load", "global_store", "global_copy", "atomic")
 MEMORY = (*GLOBAL, "local_load", "local_store")
 SHARED = ("shared_load", "shared_store", "shared_atomic")
@@ -56,53 +52,48 @@ _REGISTER = re.compile(r"(U?[RP])(\d+)")
 _NAMED = re.compile(r"\bU?[RP]\d+")
 _WIDE = re.compile(r"\.(64|128)\b")
 _PREDICATE = re.compile(r"U?P[T0-9]")
-#: Bytes of an access by modifiers; of others a word.
+#: Bytes of an access by modifier; without one 4.
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
-_NO_RESULT = (
-    "global_store",
-    "shared_store",
-    "local_store",
-    "global_copy",
-    "control",
-    "barrier",
-    "wait",
-)
+_NO_RESULT = {"global_store", "shared_store", "local_store", "global_copy", "control"}
+_NO_RESULT |= {"barrier", "wait"}
 
 
 def split_operands(operands: str) -> list[str]:
-    """Return operands between commas, those within brackets whole."""
+    """Return operands separated by commas outside brackets."""
     return re.split(r",(?![^\[]*\])", operands) if operands else []
 
 
-#: Name, modifiers, class, operands, how many of these are results, results and reads.
+#: Name, modifiers, class, operands, number of results among these, results and reads.
 _Operation = tuple[str, list[str], str, list[str], int, tuple[str, ...], frozenset[str]]
 
 
 @lru_cache(maxsize=1 << 16)
 def _parse_operation(opcode: str, text: str) -> _Operation:
-    """Return what an instruction does, by its text: once for all that say the same."""
+    """Return the parts of an instruction; equal texts are parsed once."""
     first, *modifiers = opcode.split(".")
     name = _FROM_UNIFORM.sub("", first)
     kind = next((kind for kind, begins in CLASSES.items() if name.startswith(begins)), "other")
     operands = [each.strip() for each in split_operands(text.replace(".reuse", ""))]
-    results, behind = tuple[str, ...](), 0
+    results, count = tuple[str, ...](), 0
     if name in ("R2P", "R2UP"):
         results = tuple(f"{name[2:]}{each}" for each in range(7))
     elif kind not in _NO_RESULT and name != "RED":
-        results, behind = _result_registers(
-            operands, name, _result_width(opcode, name, modifiers, kind)
-        )
-    reads = frozenset(_NAMED.findall(",".join(operands[behind:])))
-    return name, modifiers, kind, operands, behind, results, reads
+        width = _result_width(opcode, name, modifiers, kind)
+        results, count = _result_registers(operands, name, width)
+    reads = frozenset(_NAMED.findall(",".join(operands[count:])))
+    return name, modifiers, kind, operands, count, results, reads
 
 
 def _result_registers(
     operands: Sequence[str], name: str, width: int
 ) -> tuple[tuple[str, ...], int]:
-    """Return the first operand, and the second where the first is a predicate; then predicates
-    that follow a register at once, which are carries; and how many operands those are."""
+    """Return the registers that an instruction writes, and the number of their operands.
+
+    These are the first operand, a second one behind a predicate, and predicates (carries) directly
+    behind a register.
+    """
     result: list[str] = []
-    behind = 0
+    count = 0
     first = bool(_PREDICATE.match(operands[0]))
     most = (1 if name in ("VOTE", "VOTEU") else 2) if first else 3
     for number, operand in enumerate(operands[:most]):
@@ -112,15 +103,15 @@ def _result_registers(
             break
         if register is None and not predicate and operand.lstrip("U") != "RZ":
             break
-        behind = number + 1
+        count = number + 1
         if register is not None:
             begin, many = int(register[2]), 1 if predicate else width
             result += [f"{register[1]}{begin + each}" for each in range(many)]
-    return tuple(result), behind
+    return tuple(result), count
 
 
 def _result_width(opcode: str, name: str, modifiers: Sequence[str], kind: str) -> int:
-    """Return how many registers of 32 bits a result takes."""
+    """Return the number of 32-bit registers of a result."""
     if wide := _WIDE.search(opcode):
         return int(wide[1]) // 32
     if "WIDE" in modifiers or name.startswith(("DADD", "DMUL", "DFMA")):
@@ -133,39 +124,27 @@ def _result_width(opcode: str, name: str, modifiers: Sequence[str], kind: str) -
 
 
 class Instruction:
-    """One instruction: what it does, where it stands, and under which predicate.
+    """One instruction of a kernel.
 
     Attributes
     ----------
     name : str
-        The operation, without modifiers and without the U of the uniform path.
+        The operation, without modifiers and without the U of the uniform datapath.
     modifiers : list of str
-        What stands after the points of the name.
+        The parts of the opcode behind the points.
     operands : list of str
-        Without marks of reuse; the first ``result_count`` of them are results.
+        Without reuse flags; the first ``result_count`` are results.
     kind : str
-        Its class, a key of :data:`CLASSES`; ``other`` where none fits.
+        Its class, a key of :data:`CLASSES`, or ``other``.
     results : tuple of str
         The registers and predicates that it writes.
     reads : frozenset of str
-        Those that it names to read them, of a pair the first; guards are among them.
+        Those that it reads, guards too; of a pair the first.
     """
 
     __slots__ = (
-        "_branch_base",
-        "guard",
-        "guards",
-        "index",
-        "kind",
-        "modifiers",
-        "name",
-        "opcode",
-        "operands",
-        "reads",
-        "result_count",
-        "results",
-        "source_index",
-        "text",
+        "_branch_base", "guard", "guards", "index", "kind", "modifiers", "name", "opcode",
+        "operands", "reads", "result_count", "results", "source_index", "text",
     )  # fmt: skip
 
     def __init__(
@@ -173,13 +152,13 @@ class Instruction:
         branch_base: int | None = None, source_index: int | None = None,
     ) -> None:  # fmt: skip
         self.index, self.opcode, self.text, self.guard = index, opcode, text, guard
-        #: Where in the code it is, of which it may be a copy.
+        #: The place of the instruction of which it may be a copy.
         self.source_index = index if source_index is None else source_index
         self._branch_base = index if branch_base is None else branch_base
-        does = _parse_operation(self.opcode, self.text)
-        self.name, self.modifiers, self.kind, self.operands, self.result_count = does[:5]
-        self.results, self.reads = does[5:]
-        #: The predicates that must all hold for it to do what it does.
+        parts = _parse_operation(self.opcode, self.text)
+        self.name, self.modifiers, self.kind, self.operands, self.result_count = parts[:5]
+        self.results, self.reads = parts[5:]
+        #: The predicates that must all hold for it to take effect.
         self.guards: tuple[str, ...] = (self.guard,) if self.guard else ()
         if self.name in ("BRA", "EXIT", "RET"):
             self.guards += tuple(p for p in self.operands if _PREDICATE.match(p.lstrip("!")))
@@ -191,14 +170,13 @@ class Instruction:
         return f"{self.index * WORD:04x} {guard}{self.opcode} {self.text}"
 
     def copy_to(self, index: int) -> Instruction:
-        """A copy at another place, whose branches lead as far."""
-        return Instruction(
-            index, self.opcode, self.text, self.guard, self._branch_base, self.source_index
-        )
+        """Return a copy at another place, with the same branch distance."""
+        places = self._branch_base, self.source_index
+        return Instruction(index, self.opcode, self.text, self.guard, *places)
 
     @property
     def target(self) -> int | None:
-        """The instruction that a branch names, by its place; None where it names none."""
+        """The place that a branch leads to; None if it has no such operand."""
         for operand in reversed(self.operands):
             if operand.startswith(("0x", "-0x")):
                 return int(operand, 16) // WORD + self.index - self._branch_base
@@ -213,32 +191,33 @@ def access_width(instruction: Instruction) -> int:
 def parse_instructions(
     listing: Sequence[Mapping[str, Any]], branch_bases: Sequence[int] = ()
 ) -> list[Instruction]:
-    """Return the instructions of one function, as the disassembler's JSON tells them.
+    """Return the instructions of one function from the disassembler's JSON records.
 
-    ``told_at`` is where each stood when it was told, from which its branches count.
+    ``branch_bases`` are the places at which the records were disassembled.
     """
+    bases = branch_bases or range(len(listing))
     return [
         Instruction(at, one["opcode"], one.get("operands", ""),
                     one.get("predicate", "").removeprefix("@"), place)
-        for at, (one, place) in enumerate(zip(listing, branch_bases or range(len(listing)), strict=True))
+        for at, (one, place) in enumerate(zip(listing, bases, strict=True))
     ]  # fmt: skip
 
 
 _CONSTANT = re.compile(r"c\[(0x[0-9a-f]+)\]\[(?:(U?R)(\d+|Z)\+?)?(-?0x[0-9a-f]+)?\]$")
 _PLAIN = re.compile(r"U?R\d+")
 _SPECIAL = {
-    f"SR_{name}.{axis.upper()}": f"{told}.{axis}"
-    for name, told in (("TID", "tid"), ("CTAID", "ctaid"), ("NTID", "ntid"), ("NCTAID", "nctaid"))
+    f"SR_{name.upper()}.{axis.upper()}": f"{name}.{axis}"
+    for name in ("tid", "ctaid", "ntid", "nctaid")
     for axis in "xyz"
 } | {"SR_LANEID": "lane"}
 
 
 @dataclass(frozen=True, slots=True)
 class ConstantBank:
-    """What the bank of constants holds at a launch.
+    """The constant bank of a launch, which reads operands that are the same everywhere.
 
-    ``layout`` are sizes of the launch by their offsets, ``bank`` is where arguments begin, and
-    ``upper`` are the high halves of arguments of 8 bytes, and ``table`` is that of jumps.
+    ``layout`` are the launch sizes by offset, ``argument_base`` is the offset of the arguments, and
+    ``upper_halves`` are the offsets of high halves of 8-byte arguments.
     """
 
     layout: Mapping[int, str]
@@ -247,45 +226,42 @@ class ConstantBank:
     jump_table: tuple[int, ...] = ()
 
     def parse_operand(self, text: str) -> IntExpr | tuple[bool, str] | None:
-        """An operand; of a register whether it is negative and its name, None of any other."""
+        """Return the value of an operand; (is negative, name) of a register; None for any other."""
         if text.startswith("-") and text[1:2] != "0":
             result = self.parse_operand(text[1:])
             return (not result[0], result[1]) if isinstance(result, tuple) else result and -result
         if text.startswith(("0x", "-0x")):
             number = int(text, 16)
             return constant(number - 2**32 if number >= 2**31 else number)
-        if text == "SR_CgaCtaId":  # a block's place in its cluster, of one block
+        if text == "SR_CgaCtaId":  # a block's place in its cluster: clusters have one block
             return ZERO
         if text in _SPECIAL:
             return atom_expr("special", _SPECIAL[text])
         text = text.partition(".")[0]
         if text in ("RZ", "URZ", "SRZ"):
             return ZERO
-        if (held := _CONSTANT.match(text)) is not None:
-            return self._read_constant(held)
+        if (match := _CONSTANT.match(text)) is not None:
+            if match[1] != "0x0" or (match[2] and match[3] != "Z"):
+                return atom_expr("unknown", ("constant", match[0]))
+            return self._launch_constant(int(match[4] or "0x0", 16))
         return (False, text) if _PLAIN.fullmatch(text) else None
 
     def jump_table_entry(self, text: str) -> tuple[str, int] | None:
-        """Return the register and the offset by which an operand reads the table of jumps."""
-        held = _CONSTANT.match(text)
-        if held is None or held[1] != "0x2" or not held[2] or held[3] == "Z":
+        """Return the register and the offset with which an operand reads the table of jumps."""
+        match = _CONSTANT.match(text)
+        if match is None or match[1] != "0x2" or not match[2] or match[3] == "Z":
             return None
-        return f"{held[2]}{held[3]}", int(held[4] or "0x0", 16)
+        return f"{match[2]}{match[3]}", int(match[4] or "0x0", 16)
 
     def upper_half(self, text: str) -> IntExpr | None:
-        """The high half of a pair: what lies behind a constant."""
-        held = _CONSTANT.match(text)
-        if held is None or held[2] or held[1] != "0x0":
+        """Return the high half of a pair, which is the constant behind that of the operand."""
+        match = _CONSTANT.match(text)
+        if match is None or match[2] or match[1] != "0x0":
             return None
-        return self._launch_constant(int(held[4] or "0x0", 16) + 4)
-
-    def _read_constant(self, match: re.Match[str]) -> IntExpr:
-        if match[1] != "0x0" or (match[2] and match[3] != "Z"):
-            return atom_expr("unknown", ("constant", match[0]))
-        return self._launch_constant(int(match[4] or "0x0", 16))
+        return self._launch_constant(int(match[4] or "0x0", 16) + 4)
 
     def _launch_constant(self, offset: int) -> IntExpr:
-        """Return a constant of the launch, or an argument."""
+        """Return a launch size or an argument."""
         if offset - self.argument_base in self.upper_halves:
             return ZERO
         if offset in self.layout:

@@ -1,11 +1,8 @@
-"""Whole-number expressions of machine code: sums of products, quotients, replaced atoms.
+"""Exact integer expressions of machine code: sums of products of atoms, and conditions on these.
 
-What is not known before a launch is an atom. Addition and multiplication are exact; overflow is
-taken not to happen. A division by a constant takes out what it divides, so that ``n - n % 4``, as
-compilers unroll loops, divides by 4 again.
-
-A condition says when a guard holds, as far as that is known before a launch. Arithmetic of fixed
-point, masks and shifts is written as divisions.
+Values that are unknown before a launch are atoms. Overflow is assumed not to happen. Quotients by
+constants are simplified, so that ``n - n % 4``, as compilers unroll loops, divides by 4 again.
+Fixed-point arithmetic, masks and shifts are written as quotients.
 """
 
 from __future__ import annotations
@@ -17,18 +14,18 @@ from weakref import WeakValueDictionary
 
 from stochastic import sizes
 
-#: Atoms of the largest expression that is followed, and terms of the largest product.
+#: Atoms of the largest expression, and terms of the largest product; larger ones are unknown.
 MAX_ATOMS, _MAX_TERMS = sizes.EXPRESSION_ATOMS, sizes.EXPRESSION_TERMS
 
 
 class Atom:
-    """What a value rests on: a parameter, a place in the grid, an iteration, or an operation.
+    """An argument, a thread's place, a loop iteration, or an operation on expressions.
 
-    ``kind`` is ``argument`` (of an offset), ``special`` (a register such as ``tid.x``), ``pass``
-    (of a loop, from 0), ``entry`` (of a register at the head of a loop), ``over`` (a floor of two
-    expressions), ``least``, ``most``, ``if`` (1 where a condition holds), ``unknown``, and others
-    that only the reader of machine code makes. Equal atoms are one object; ``weight`` is how many
-    atoms it is written with, ``serial`` the order in which atoms were made.
+    ``kind`` is ``argument`` (at an offset), ``special`` (a register such as ``tid.x``), ``pass``
+    (the iteration of a loop, from 0), ``entry`` (a register at the head of a loop), ``over`` (a
+    floored quotient), ``least``, ``most``, ``if`` (1 if a condition holds, else 0), ``unknown``,
+    and others for single machine operations. Equal atoms are one object; ``atom_count`` includes
+    nested atoms; ``serial`` is the order of creation.
     """
 
     __slots__ = ("__weakref__", "_atoms", "args", "atom_count", "kind", "serial")
@@ -42,7 +39,7 @@ class Atom:
     _instances: ClassVar[WeakValueDictionary[Any, Atom]] = WeakValueDictionary()
 
     def __new__(cls, kind: str, args: tuple[Any, ...]) -> Atom:
-        """The one object that says this."""
+        """Return the one object of this kind with these arguments."""
         result = cls._instances.get((kind, args))
         if result is None:
             result = super().__new__(cls)
@@ -55,7 +52,7 @@ class Atom:
         return f"{self.kind}{self.args}"
 
     def atoms(self) -> tuple[Atom, ...]:
-        """Itself and every atom within; each once."""
+        """Return the atom itself and every nested atom, each once."""
         if self._atoms is None:
             self._atoms = (self, *dict.fromkeys(atoms_of(self.args)))
         return self._atoms
@@ -65,7 +62,7 @@ Product = tuple[Atom, ...]
 
 
 def make_product(atoms: Iterable[Atom]) -> Product:
-    """Return some atoms as a product: in the order in which they were made."""
+    """Return atoms as a product, in canonical order."""
     return tuple(sorted(atoms, key=lambda atom: atom.serial))
 
 
@@ -89,11 +86,11 @@ class IntExpr:
         return isinstance(other, IntExpr) and self.terms == other.terms
 
     def __repr__(self) -> str:
-        return f"Whole({self.terms})"
+        return f"IntExpr({self.terms})"
 
     @property
     def constant_value(self) -> int | None:
-        """The constant that it is, or None."""
+        """The value of a constant expression, or None."""
         if not self.terms:
             return 0
         return self.terms.get(()) if len(self.terms) == 1 else None
@@ -116,7 +113,7 @@ class IntExpr:
         return self + other.scale(-1)
 
     def scale(self, factor: int) -> IntExpr:
-        """The product with a constant."""
+        """Return the product with a constant."""
         if factor == 1:
             return self
         return IntExpr({p: t * factor for p, t in self.terms.items()} if factor else {})
@@ -139,13 +136,13 @@ class IntExpr:
 
     @property
     def atom_count(self) -> int:
-        """How many atoms it is written with, those within operations too."""
+        """Number of atoms, nested ones included."""
         if self._atom_count is None:
             self._atom_count = sum(one.atom_count for p in self.terms for one in p)
         return self._atom_count
 
     def atoms(self) -> tuple[Atom, ...]:
-        """Every atom in it, those within operations too; each once."""
+        """Return every atom in the expression, nested ones too, each once."""
         if self._atoms is None:
             result: dict[Atom, None] = {}
             for product in self.terms:
@@ -157,22 +154,16 @@ class IntExpr:
 
 
 def _count_atoms(parts: tuple[Any, ...]) -> int:
-    return sum(
-        part.atom_count
-        if isinstance(part, IntExpr)
-        else _count_atoms(part)
-        if isinstance(part, tuple)
-        else 0
-        for part in parts
-    )
+    total = sum(part.atom_count for part in parts if isinstance(part, IntExpr))
+    return total + sum(_count_atoms(part) for part in parts if isinstance(part, tuple))
 
 
 def atoms_of(part: Any) -> Iterator[Atom]:
-    """Yield the atoms of a value or a condition; one that cannot be followed is an unknown."""
+    """Yield the atoms of a value or a condition; an unknown condition counts as an unknown atom."""
     if isinstance(part, IntExpr):
         yield from part.atoms()
     elif isinstance(part, tuple):
-        if part[:1] == ("unknown",):  # a condition that cannot be followed
+        if part[:1] == ("unknown",):
             yield Atom("unknown", part[1:])
         for each in part:
             yield from atoms_of(each)
@@ -182,28 +173,28 @@ ZERO, ONE = IntExpr({}), IntExpr({(): 1})
 
 
 def constant(number: int) -> IntExpr:
-    """A number."""
+    """Return a number as an expression."""
     return IntExpr({(): number}) if number else ZERO
 
 
 def atom_expr(kind: str, *args: Any) -> IntExpr:
-    """An atom as an expression."""
+    """Return an atom as an expression."""
     return IntExpr({(Atom(kind, args),): 1})
 
 
 def common_atoms(value: IntExpr) -> list[Atom]:
-    """The atoms that every product of a sum has."""
+    """Return the atoms that every product of a sum has."""
     first, *others = value.terms or [()]
     return [one for one in dict.fromkeys(first) if all(one in each for each in others)]
 
 
 def opaque_value(*parts: Any) -> IntExpr:
-    """What stands for an expression that is too large to be followed."""
+    """Return the unknown value that replaces an expression that is too large."""
     return atom_expr("unknown", ("large", hash(parts), 0))
 
 
 def floordiv(numerator: IntExpr, denominator: IntExpr) -> IntExpr:
-    """The quotient of two expressions, rounded down.
+    """Return the quotient of two expressions, rounded down.
 
     >>> n = atom_expr("argument", 0)
     >>> floordiv(n - remainder(n, constant(4)), constant(4)) == floordiv(n, constant(4))
@@ -227,15 +218,15 @@ def floordiv(numerator: IntExpr, denominator: IntExpr) -> IntExpr:
     whole_number, number = divmod(number, divisor)
     rest |= {(): number} if number else {}
     inner = sole_atom(IntExpr(rest), "over")
-    if inner is not None and (number_inside := inner.args[1].number) is not None:
-        floor = floordiv(inner.args[0], constant(number_inside * divisor))
+    if inner is not None and (inner_divisor := inner.args[1].constant_value) is not None:
+        floor = floordiv(inner.args[0], constant(inner_divisor * divisor))
     else:
         floor = atom_expr("over", IntExpr(rest), constant(divisor))
     return IntExpr(whole) + constant(whole_number) + floor
 
 
 def sole_atom(value: IntExpr, kind: str) -> Atom | None:
-    """Return the atom of a kind that a value is, or None where it is anything else."""
+    """Return the atom of some kind that a value consists of, or None."""
     if len(value.terms) == 1:
         ((product, times),) = value.terms.items()
         if times == 1 and len(product) == 1 and product[0].kind == kind:
@@ -244,7 +235,7 @@ def sole_atom(value: IntExpr, kind: str) -> Atom | None:
 
 
 def divide_product(product: Product, *factors: Atom) -> Product | None:
-    """Return a product divided by some of its factors; None where it lacks one."""
+    """Return a product divided by some of its factors; None if it lacks one."""
     rest = list(product)
     for each in factors:
         if each not in rest:
@@ -254,7 +245,7 @@ def divide_product(product: Product, *factors: Atom) -> Product | None:
 
 
 def _exact_quotient(numerator: IntExpr, denominator: IntExpr) -> IntExpr | None:
-    """The quotient where every product of the one has the only product of the other."""
+    """Return the quotient if the single product of the denominator divides every product."""
     if len(denominator.terms) != 1:
         return ONE if numerator == denominator else None
     ((below, by),) = denominator.terms.items()
@@ -268,18 +259,19 @@ def _exact_quotient(numerator: IntExpr, denominator: IntExpr) -> IntExpr | None:
 
 
 def remainder(numerator: IntExpr, denominator: IntExpr) -> IntExpr:
-    """What a division leaves."""
+    """Return the remainder of a division."""
     return numerator - denominator * floordiv(numerator, denominator)
 
 
-def substitute(
-    value: IntExpr,
-    change: Callable[[Atom], IntExpr | None],
-    cache: dict[Atom, IntExpr | None] | None = None,
-) -> IntExpr:
-    """The expression with some atoms replaced; None keeps one, whose parts are changed first.
+#: Returns the replacement of an atom, or None; and earlier replacements.
+AtomChange = Callable[[Atom], IntExpr | None]
+AtomCache = dict[Atom, IntExpr | None]
 
-    ``is_known`` keeps what becomes of each atom, for who asks again with the same ``change``.
+
+def substitute(value: IntExpr, change: AtomChange, cache: AtomCache | None = None) -> IntExpr:
+    """Return an expression with atoms replaced, or their parts where ``change`` gives None.
+
+    ``cache`` holds the replacements of atoms for later calls with the same ``change``.
     """
     cache = {} if cache is None else cache
     total, same = ZERO, {}
@@ -295,10 +287,8 @@ def substitute(
     return value if len(same) == len(value.terms) else total + IntExpr(same)
 
 
-def _substitute_atom(
-    atom: Atom, change: Callable[[Atom], IntExpr | None], cache: dict[Atom, IntExpr | None]
-) -> IntExpr | None:
-    """What becomes of an atom; None where it stays."""
+def _substitute_atom(atom: Atom, change: AtomChange, cache: AtomCache) -> IntExpr | None:
+    """Return the replacement of an atom; None if it stays."""
     result = change(atom)
     if result is None:
         parts = _substitute_part(atom.args, change, cache)
@@ -308,9 +298,7 @@ def _substitute_atom(
     return cache[atom]
 
 
-def _substitute_part(
-    part: Any, change: Callable[[Atom], IntExpr | None], cache: dict[Atom, IntExpr | None]
-) -> Any:
+def _substitute_part(part: Any, change: AtomChange, cache: AtomCache) -> Any:
     if isinstance(part, IntExpr):
         return substitute(part, change, cache)
     if isinstance(part, tuple):
@@ -327,7 +315,7 @@ FALSE: Condition = ("false",)
 
 
 def negate(condition: Condition) -> Condition:
-    """The opposite."""
+    """Return the opposite condition."""
     match condition:
         case ("true",):
             return FALSE
@@ -341,17 +329,17 @@ def negate(condition: Condition) -> Condition:
 
 
 def combine(left: Condition, right: Condition, *, operator: str = "and") -> Condition:
-    """One and the other, or one or the other."""
-    keeps, ends = (TRUE, FALSE) if operator == "and" else (FALSE, TRUE)
-    if left in (keeps, right):
+    """Return the conjunction or disjunction of two conditions, simplified."""
+    neutral, absorbing = (TRUE, FALSE) if operator == "and" else (FALSE, TRUE)
+    if left in (neutral, right):
         return right
-    if right == keeps:
+    if right == neutral:
         return left
-    return ends if ends in (left, right) else (operator, left, right)
+    return absorbing if absorbing in (left, right) else (operator, left, right)
 
 
 def conjuncts(when: Condition) -> list[Condition]:
-    """The conditions that must all hold."""
+    """Return the conditions that must all hold."""
     match when:
         case ("and", one, two):
             return [*conjuncts(one), *conjuncts(two)]
@@ -361,11 +349,11 @@ def conjuncts(when: Condition) -> list[Condition]:
 
 
 def comparison(operator: str, value: IntExpr) -> Condition:
-    """``value >= 0`` or ``value == 0``, decided where it is a number."""
+    """Return ``value >= 0`` or ``value == 0``, decided if possible."""
     if (number := value.constant_value) is not None:
         return TRUE if (number >= 0 if operator == ">=" else number == 0) else FALSE
     if any(abs(times) >= 2**31 for times in value.terms.values()):
-        return ("unknown", ("overflow", 0, 0))  # what is meant to wrap around, such as an inverse
+        return ("unknown", ("overflow", 0, 0))  # meant to wrap around, such as a modular inverse
     if operator == "==" and (packed := predicate_bits(value)) is not None:
         result = TRUE
         for each in packed.values():
@@ -384,7 +372,7 @@ def comparison(operator: str, value: IntExpr) -> Condition:
 
 
 def predicate_bits(value: IntExpr) -> dict[int, Condition] | None:
-    """The conditions that a word packs, by their bits, as a register of predicates is kept."""
+    """Return the conditions that a word packs, by their bits; None for any other word."""
     result: dict[int, Condition] = {}
     for product, times in value.terms.items():
         if len(product) != 1 or product[0].kind != "if" or times <= 0 or times & (times - 1):
@@ -394,25 +382,25 @@ def predicate_bits(value: IntExpr) -> dict[int, Condition] | None:
 
 
 def _is_nonnegative(value: IntExpr) -> bool:
-    """True if a sum is of parts that are never negative: sizes, places, passes, remainders."""
+    """True if no part of a sum can be negative, as sizes, places, iterations and remainders."""
     if any(times < 0 for times in value.terms.values()):
         value = _lower_bound(value)
     for product, times in value.terms.items():
         if times < 0 or not all(one.kind in _NONNEGATIVE_KINDS for one in product):
             return False
-        if any(
-            isinstance(p, IntExpr) and not _is_nonnegative(p) for one in product for p in one.args
-        ):
+        parts = (part for one in product for part in one.args if isinstance(part, IntExpr))
+        if not all(map(_is_nonnegative, parts)):
             return False
     return True
 
 
 def _lower_bound(value: IntExpr) -> IntExpr:
-    """Return what is no larger than a sum: quotients that are taken away are at most n / d."""
+    """Return a lower bound of a sum: subtracted quotients are replaced by n / d."""
     result = value
     for product, times in value.terms.items():
         for one in product:
-            if times >= 0 or one.kind != "over" or not (by := one.args[1].number) or times % by:
+            by = one.args[1].constant_value if one.kind == "over" else None
+            if times >= 0 or not by or times % by:
                 continue
             rest = divide_product(product, one) or ()
             if by > 0 and _is_nonnegative(IntExpr({rest: 1})):
@@ -429,7 +417,7 @@ _NONNEGATIVE_KINDS = (
 
 
 def _remainder_comparison(value: IntExpr) -> Condition | None:
-    """What is certain of n − d ⌊n/d⌋ − d, which is below 0, and of n − d ⌊n/d⌋, which is not."""
+    """Return FALSE for n − d ⌊n/d⌋ − d ≥ 0, TRUE for n − d ⌊n/d⌋ ≥ 0, None for others."""
     for product in value.terms:
         for one in product:
             if one.kind != "over":
@@ -444,27 +432,27 @@ def _remainder_comparison(value: IntExpr) -> Condition | None:
 
 
 def indicator(when: Condition) -> IntExpr:
-    """Return 1 where a condition holds, else 0."""
+    """Return 1 if a condition holds, else 0."""
     return ONE if when == TRUE else ZERO if when == FALSE else atom_expr("if", when)
 
 
 class Substitution:
-    """Atoms replaced in expressions and conditions, each once, as far as that decides choices."""
+    """Replaces atoms in expressions and conditions, each once, and decides comparisons."""
 
-    def __init__(self, change: Callable[[Atom], IntExpr | None]) -> None:
+    def __init__(self, change: AtomChange) -> None:
         self._change = change
         self._atoms: dict[Atom, IntExpr | None] = {}
         self._conditions: dict[Condition, Condition] = {}
         self._values: dict[IntExpr, IntExpr] = {}
 
     def value(self, value: IntExpr) -> IntExpr:
-        """An expression, replaced."""
+        """Return an expression with atoms replaced."""
         if value not in self._values:
             self._values[value] = substitute(value, self._substitute_atom, self._atoms)
         return self._values[value]
 
     def condition(self, condition: Condition) -> Condition:
-        """A condition, replaced."""
+        """Return a condition with atoms replaced."""
         if condition not in self._conditions:
             self._conditions[condition] = self._substitute_condition(condition)
         return self._conditions[condition]
@@ -479,7 +467,7 @@ class Substitution:
                 return negate(self.condition(inside))
         return condition
 
-    #: Decides ``value >= 0`` or ``value == 0``, of a value in which atoms are replaced.
+    #: Returns ``value >= 0`` or ``value == 0`` after replacement.
     _compare = staticmethod(comparison)
 
     def _substitute_atom(self, atom: Atom) -> IntExpr | None:
@@ -490,19 +478,17 @@ _UNKNOWN_KINDS = ("unknown", "entry", "reciprocal", "table")
 
 
 def is_known(when: Condition) -> bool:
-    """True if a condition rests on nothing that cannot be followed."""
+    """True if a condition has no unknown atom."""
     return all(one.kind not in _UNKNOWN_KINDS for one in atoms_of(when))
 
 
 def multiply_high(left: IntExpr, right: IntExpr, *, signed: bool) -> IntExpr:
-    """The high half of a product; with a constant it may be a quotient in fixed point."""
-    value, factor = (
-        (right, left.constant_value)
-        if left.constant_value is not None
-        else (left, right.constant_value)
-    )
+    """Return the high half of a product; with a constant it may be a quotient in fixed point."""
+    value, factor = left, right.constant_value
+    if left.constant_value is not None:
+        value, factor = right, left.constant_value
     if factor is None or abs(factor) < 2**16:
-        return ZERO  # of sizes, whose product is no larger than 2^32
+        return ZERO  # a product of sizes, which is below 2^32
     if value.constant_value is not None:
         return constant(value.constant_value * factor >> 32)
     if factor >= 0:
@@ -512,7 +498,7 @@ def multiply_high(left: IntExpr, right: IntExpr, *, signed: bool) -> IntExpr:
 
 
 def _fixed_point_product(value: IntExpr, factor: int, by: int) -> IntExpr:
-    """⌊value factor / 2^(32 + by)⌋, which is ⌊value / d⌋ where the factor is made for that."""
+    """Return ⌊value factor / 2^(32 + by)⌋: ⌊value / d⌋ if the factor is a fixed-point 1 / d."""
     scale = 2 ** (32 + by)
     divisor = round(scale / factor) if factor else 0
     if divisor > 1 and 0 <= factor * divisor - scale < max(divisor, factor >> 16):
@@ -521,7 +507,7 @@ def _fixed_point_product(value: IntExpr, factor: int, by: int) -> IntExpr:
 
 
 def shift_right(value: IntExpr, by: int) -> IntExpr:
-    """A value shifted down."""
+    """Return a value shifted right."""
     if (one := sole_atom(value, "scaled")) is not None:
         inside, factor, before = one.args
         return _fixed_point_product(inside, factor, before + by)
@@ -529,25 +515,21 @@ def shift_right(value: IntExpr, by: int) -> IntExpr:
 
 
 def bitwise_and(value: IntExpr, mask: IntExpr, place: tuple[int, int]) -> IntExpr:
-    """Some bits of a value; ``where`` it is, tells unknown ones apart."""
+    """Return some bits of a value; ``place`` tells unknown results apart."""
     if value.constant_value is not None and mask.constant_value is None:
         value, mask = mask, value
     number = mask.constant_value
     if number is not None:
         number &= 2**32 - 1
         if value.terms and (packed := predicate_bits(value)) is not None:
-            kept = [
-                atom_expr("if", when).scale(2**at)
-                for at, when in packed.items()
-                if number >> at & 1
-            ]
-            return sum(kept, ZERO)
+            bits = {at: when for at, when in packed.items() if number >> at & 1}
+            return sum((atom_expr("if", when).scale(2**at) for at, when in bits.items()), ZERO)
         if value.constant_value is not None:
             return constant(value.constant_value & number)
         least = number & -number
         ones = number // least + 1 if least else 0
-        if ones and ones & (ones - 1) == 0:  # bits from one to another
-            if number >= 2**24:  # to the highest that sizes have
+        if ones and ones & (ones - 1) == 0:  # contiguous bits
+            if number >= 2**24:  # up to the highest bit of sizes
                 return floordiv(value, constant(least)).scale(least)
             inside = floordiv(value, constant(least))
             return (inside - floordiv(inside, constant(ones)).scale(ones)).scale(least)
@@ -559,7 +541,7 @@ def bitwise_and(value: IntExpr, mask: IntExpr, place: tuple[int, int]) -> IntExp
 
 
 def reciprocal_quotient(parts: list[IntExpr]) -> IntExpr | None:
-    """What the high half of a product with a reciprocal is: a refined one, or the quotient."""
+    """Return the high half of a product with a reciprocal: a quotient, or the refined value."""
     for one, two in ((parts[0], parts[1]), (parts[1], parts[0])):
         if len(one.terms) == 1:
             (product,) = one.terms

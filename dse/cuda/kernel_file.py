@@ -1,4 +1,4 @@
-"""A kernel of a file, found by its name and compiled where it is source, counted at a launch."""
+"""Count a kernel of a file at a launch: select it, compile source, read instructions."""
 
 from __future__ import annotations
 
@@ -22,16 +22,14 @@ from dse.cuda.source import Signature, demangle, signatures
 from symbolic.errors import DseError, check_name
 
 _Kernel = TypeVar("_Kernel")
-#: The first instruction, as ``cuobjdump -sass`` and ``nvdisasm -c`` list it.
+Macros = Mapping[str, object]
+#: The first instruction in listings of ``cuobjdump -sass`` and ``nvdisasm -c``.
 _LISTING = re.compile(r"^\s*/\*0{4,}\*/\s", re.M)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelCode:
-    """A kernel's machine code, and the names of its arguments.
-
-    Of PTX the instructions are read already, into ``body``, with their ``lines``.
-    """
+    """A kernel's machine code and the names of its arguments; ``body`` is for PTX alone."""
 
     function: KernelFunction
     cubin: bytes
@@ -44,33 +42,28 @@ class KernelCode:
 
     @property
     def arguments(self) -> dict[int, str]:
-        """The names of arguments by their offsets."""
+        """Names of arguments by offset."""
         names = dict(enumerate(self.argument_names))
         offsets = enumerate(offset for offset, _ in self.function.arguments)
         return {offset: names.get(number, f"arg{number}") for number, offset in offsets}
 
     @property
     def quantities(self) -> dict[int, str]:
-        """The names of quantities that stand for arguments, by their offsets."""
+        """Names of the quantities of arguments, by offset."""
         return dict(zip(self.arguments, quantity_names([*self.arguments.values()]), strict=True))
 
     @property
     def offsets(self) -> dict[str, int]:
-        """The offsets of arguments by their names in the source, and by those of quantities."""
-        named = {name: offset for offset, name in self.quantities.items()}
-        return named | {name: offset for offset, name in self.arguments.items()}
+        """Offsets of arguments by their names in the source, and by those of quantities."""
+        by_quantity = {name: offset for offset, name in self.quantities.items()}
+        return by_quantity | {name: offset for offset, name in self.arguments.items()}
 
 
 def load_code(
-    file: Path,
-    *,
-    entry: str,
-    arch: str,
-    define: Mapping[str, object],
-    options: Sequence[str],
+    file: Path, *, entry: str, arch: str, define: Mapping[str, object], options: Sequence[str]
 ) -> KernelCode:
     """Return the machine code of a kernel of a file."""
-    data, called = file.read_bytes(), file.name.encode("utf-8", "replace").decode()
+    data, title = file.read_bytes(), file.name.encode("utf-8", "replace").decode()
     is_code = data[:4] in (b"\x7fELF", b"\x50\xed\x55\xba") or file.suffix == ".cubin"
     try:
         text = "" if is_code else data.decode("utf-8-sig")
@@ -79,57 +72,58 @@ def load_code(
             f"{file} is neither text nor machine code: expected CUDA source (.cu), a .cubin "
             "or PTX (.ptx)"
         ) from None
-    of_ptx = not is_code and (file.suffix == ".ptx" or is_ptx(text))
-    if (is_code or of_ptx) and (define or options):
+    is_ptx_text = not is_code and (file.suffix == ".ptx" or is_ptx(text))
+    if (is_code or is_ptx_text) and (define or options):
         raise DseError(
-            f"{file} is compiled already: macros and options of a compiler "
-            "(--define, --option) are of source"
+            f"{file} is compiled already: macros and options of the compiler (--define, --option) "
+            "need CUDA source"
         )
     if is_code:
         function = _select_kernel(read_functions(data), entry, str(file))
-        return KernelCode(function=function, cubin=data, origin=f"{called}, sm_{function.arch}")
-    if of_ptx:
+        return KernelCode(function=function, cubin=data, origin=f"{title}, sm_{function.arch}")
+    if is_ptx_text:
         heads = find_entries(text, str(file))
         chosen = _select_kernel({name: name for name in heads}, entry, str(file))
         function, names, body, lines = PtxReader(text, chosen, heads[chosen], str(file)).read()
-        of: dict[str, Any] = {
-            "names": names,
-            "source": text.splitlines(),
-            "body": body,
-            "lines": lines,
-        }
-        return KernelCode(function=function, cubin=b"", origin=f"{called}, PTX", **of)
+        return KernelCode(
+            function=function,
+            cubin=b"",
+            origin=f"{title}, PTX",
+            argument_names=names,
+            source=text.splitlines(),
+            body=body,
+            lines=lines,
+        )
     if _LISTING.search(text):
         raise DseError(
-            f"{file} lists machine code as text: give the cubin itself (cuobjdump -xelf all, "
+            f"{file} is a listing of machine code: give the cubin itself (cuobjdump -xelf all, "
             "nvcc -cubin), its CUDA source, or PTX"
         )
-    number, own = parse_arch(arch), dict(signatures(text))
+    number, in_file = parse_arch(arch), dict(signatures(text))
     known: dict[str, Signature] = {}
     for each in read_includes(text, file, options).values():
         known |= signatures(each)
-    known |= own
+    known |= in_file
     name = entry.partition("<")[0].rpartition("::")[2]
-    beside = own if own and (not entry or name in own) else known
-    if not beside:
+    kernels = in_file if in_file and (not entry or name in in_file) else known
+    if not kernels:
         raise DseError(
-            f"{file} has no kernel, nor has what it includes of files that were found: a function "
-            "marked __global__ was expected (--include FOLDER names where headers lie)"
+            f"neither {file} nor the headers found for it have a kernel: expected a function "
+            "marked __global__ (--include FOLDER gives a folder of headers)"
         )
-    wanted = _resolve_entry(entry, beside, str(file))
+    wanted = _resolve_entry(entry, kernels, str(file))
     plain = wanted.partition("<")[0]
     qualified = "::".join(filter(None, (known[plain].namespace, wanted)))
-    cubin, lowered, left_out = compile_kernel(
-        text, number, file, define=define, options=options, entry=qualified
-    )
-    result = read_functions(cubin)
-    function = result.get(lowered) or _select_kernel(result, plain, str(file))
+    settings: dict[str, Any] = {"define": define, "options": options, "entry": qualified}
+    cubin, lowered, left_out = compile_kernel(text, number, file, **settings)
+    functions = read_functions(cubin)
+    function = functions.get(lowered) or _select_kernel(functions, plain, str(file))
     return KernelCode(
         function=function,
         cubin=cubin,
-        origin=f"{called} ({wanted}), compiled for sm_{function.arch}",
+        origin=f"{title} ({wanted}), compiled for sm_{function.arch}",
         argument_names=known[plain].arguments,
-        source=beside[plain].text.splitlines(),
+        source=kernels[plain].text.splitlines(),
         left_out=left_out,
     )
 
@@ -140,7 +134,8 @@ def _resolve_entry(entry: str, kernels: Mapping[str, Signature], file: str) -> s
     if not entry:
         if len(kernels) > 1:
             raise DseError(
-                f"{file} has {len(kernels)} kernels: {', '.join(kernels)}; name one by entry (--entry)"
+                f"{file} has {len(kernels)} kernels: {', '.join(kernels)}; name one by entry "
+                "(--entry)"
             )
         (name,) = kernels
         entry = name
@@ -163,35 +158,31 @@ def _select_kernel(kernels: Mapping[str, _Kernel], entry: str, file: str) -> _Ke
     raise DseError(f"{file} has the kernels {names}: name one of them by entry (--entry)")
 
 
-#: What names of what is asked begin with.
+#: Meanings of data inputs, by the first word of their names.
 _DATA_INPUTS = {
-    "trips": "passes of the loop",
-    "chance": "share of threads that branch",
-    "loaded": "value loaded",
+    "trips": "trip count of the loop at about {}",
+    "chance": "fraction of threads that branch, usually to skip code (0: none skips it), at {}",
+    "loaded": "value loaded at {}",
 }
 
 
-def count_file(
-    file: Path, define: Mapping[str, object], settings: Mapping[str, Any]
-) -> KernelCounts:
-    """Return the quantities of a kernel of a file; ``count_kernel`` are options of :func:`dse.kernel`."""
-    of = {name: settings[name] for name in ("entry", "arch", "options")}
-    code = load_code(file, define=define, **of)
+def count_file(file: Path, define: Macros, settings: Mapping[str, Any]) -> KernelCounts:
+    """Return the quantities of a kernel of a file, with options of :func:`dse.kernel`."""
+    options = {name: settings[name] for name in ("entry", "arch", "options")}
+    code = load_code(file, define=define, **options)
     (body,) = read_bodies([code])
-    reading = KernelAnalysis(code.function, body, branch_lines(code, body))
-    return count_launch(
-        code, reading, settings["block"], settings["grid"], settings["set"], settings["times"]
-    )
+    analysis = KernelAnalysis(code.function, body, branch_lines(code, body))
+    return count_launch(code, analysis, *(settings[n] for n in ("block", "grid", "set", "times")))
 
 
 def read_bodies(codes: Sequence[KernelCode]) -> list[list[Instruction]]:
-    """Return the instructions of each kernel; the disassembler runs once."""
-    told = iter(disassemble([each.function for each in codes if not each.body]))
-    return [list(each.body) or next(told) for each in codes]
+    """Return the instructions of each kernel; the disassembler starts once."""
+    bodies = iter(disassemble([each.function for each in codes if not each.body]))
+    return [list(each.body) or next(bodies) for each in codes]
 
 
 def branch_lines(code: KernelCode, body: Sequence[Instruction]) -> dict[int, int]:
-    """The lines of the source, where there is a loop or branch that they name."""
+    """Return the source line of each instruction if loops or branches need names."""
     lines = code.lines
     if code.cubin and code.source and any(one.guards for one in body):
         lines = source_lines(code.cubin, code.function.name)
@@ -207,48 +198,39 @@ def count_launch(
     data_values: Mapping[str, float],
     cache: dict[Any, dict[Any, Any]] | None = None,
 ) -> KernelCounts:
-    """The quantities of a kernel that was read, at a launch.
-
-    ``kept``, where it is given, holds what kernels that are counted in turn have in common.
-    """
+    """Return the quantities of a kernel at a launch; ``cache`` is shared by kernels of a batch."""
     sizes = [_check_sizes(each, name) for each, name in ((block, "block"), (grid or (1,), "grid"))]
     offsets, quantity = code.offsets, code.quantities
     for name in arguments:
         check_name(name, offsets, f"the kernel has no argument {name!r}")
     for name in data_values:
-        said = f"nothing is asked by the name {name!r}"
-        said += " (loops are followed, or asked for by their lines)" if code.body else ""
-        check_name(name, analysis.data_inputs, said, "asked for")
+        unknown = f"the kernel needs no value {name!r}"
+        unknown += " (trip counts are derived, or needed by line)" if code.body else ""
+        check_name(name, analysis.data_inputs, unknown, "it needs")
     _check_complete(code, analysis, arguments, data_values)
     values = {offsets[name]: _check_argument(name, value) for name, value in arguments.items()}
     pointers = code.function.pointers
-    alike = (*sizes, pointers, *(frozenset(each.items()) for each in (values, data_values)))
-    common = {} if cache is None else cache.setdefault(alike, {})
-    launch = KernelLaunch(
-        sizes[1],
-        sizes[0],
-        values,
-        data_values,
-        analysis.trip_counts,
-        pointers=pointers,
-        cache=common,
-    )
+    key = (*sizes, pointers, *(frozenset(each.items()) for each in (values, data_values)))
+    common = {} if cache is None else cache.setdefault(key, {})
+    block_size, grid_size = sizes
+    counts = analysis.trip_counts
+    launch = KernelLaunch(grid_size, block_size, values, data_values, counts, pointers, common)
     names = {Atom("argument", (offset,)): name for offset, name in quantity.items()}
-    if launch.is_one_dimensional() and sizes[0][0] > 1:
+    if launch.is_one_dimensional() and block_size[0] > 1:
         names[Atom("special", ("ntid.x",))] = "threads_per_block"
         names |= {Atom("special", ("nctaid.x",)): "blocks"} if grid else {}
-    declared = {
+    declared: dict[str, tuple[str, float | str]] = {
         quantity[offset]: (f"argument {code.arguments[offset]} of the kernel", float(value))
         for offset, value in values.items()
     }
-    declared |= {name: ("of the data of the kernel", value) for name, value in data_values.items()}
+    declared |= {name: ("depends on the data", value) for name, value in data_values.items()}
     known = {atom: name for atom, name in names.items() if name in declared}
-    known |= {Atom("asked", (name,)): name for name in data_values}
+    known |= {Atom("input", (name,)): name for name in data_values}
     known |= {Atom("special", ("ntid.x",)): "threads_per_block"}
     known |= {Atom("special", ("nctaid.x",)): "elements"} if grid else {}
-    result = count_kernel(analysis, launch, names, known, math.prod(sizes[1]) if grid else None)
-    of_all = {**declared, **result.declared}
-    return replace(result, declared=of_all, origin=code.origin, left_out=code.left_out)
+    result = count_kernel(analysis, launch, names, known, math.prod(grid_size) if grid else None)
+    declared |= result.declared
+    return replace(result, declared=declared, origin=code.origin, left_out=code.left_out)
 
 
 def _check_sizes(values: Sequence[Any], name: str) -> tuple[int, int, int]:
@@ -279,26 +261,25 @@ def _check_complete(
     arguments: Mapping[str, float],
     data_values: Mapping[str, float],
 ) -> None:
-    """Raise where a count rests on what was not given."""
-    lacking = []
+    """Raise an error that lists the needed arguments and data inputs without a value."""
+    missing = []
     for name, at in analysis.data_inputs.items():
         if name in data_values:
             continue
-        told_line = re.search(r"_line_(\d+)", name)
-        line = int(told_line[1]) if told_line else 0
+        match = re.search(r"_line_(\d+)", name)
+        line = int(match[1]) if match else 0
         text = code.source[line - 1].strip() if 0 < line <= len(code.source) else ""
         place = f"instruction {at * WORD:#x}"
         where = f"line {line}: {text}" if text else f"line {line}, {place}" if line else place
-        word = name.partition("_")[0]
-        lacking.append(f"  {name}: the {_DATA_INPUTS[word]} at {where}")
+        missing.append(f"  {name}: {_DATA_INPUTS[name.partition('_')[0]].format(where)}")
     have = {code.offsets[name] for name in arguments}
     wanted = [offset for offset in analysis.needed_arguments() if offset not in have]
     names = [code.arguments.get(offset, f"bytes {offset}") for offset in wanted]
-    lacking += [f"  {name}: an argument of the kernel" for name in names]
-    if lacking:
+    missing += [f"  {name}: argument of the kernel" for name in names]
+    if missing:
         raise DseError(
-            f"the counts of {code.function.name} rest on what is not in its code:\n"
-            + "\n".join(lacking)
-            + "\ngive each its value: arguments by set (--set NAME=VALUE), the others by times "
+            f"{demangle(code.function.name)}: the code alone does not determine these values:\n"
+            + "\n".join(missing)
+            + "\ngive each a value: arguments by set (--set NAME=VALUE), the others by times "
             "(--times NAME=VALUE)"
         )

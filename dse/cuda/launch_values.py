@@ -1,6 +1,6 @@
-"""Numbers of expressions at a launch: at its threads, and at passes of its loops.
+"""Evaluate expressions at a launch: at its threads, and at iterations of its loops.
 
-Threads are arrays of five axes: blocks along x, y and z, warps in a block, lanes in a warp.
+Values are arrays of five axes: blocks along x, y and z, warps in a block, lanes in a warp.
 """
 
 from __future__ import annotations
@@ -29,37 +29,32 @@ from dse.cuda.loop_counts import free_loops, required_trip_counts
 from stochastic import sizes
 from symbolic.errors import DseError
 
-#: Blocks that are looked at.
-_MAX_BLOCKS = sizes.BLOCKS_LOOKED
-#: The numbers of a block in its grid.
+_MAX_BLOCKS = sizes.BLOCKS_LOOKED  # sampled blocks
+#: The indices of a block in its grid.
 BLOCKS = ("ctaid.x", "ctaid.y", "ctaid.z")
 
 
 def sample_indices(size: int, limit: int) -> Any:
-    """Return places from 0 to below a size, evenly spread where there would be more than a few."""
+    """Return indices below ``size``, evenly spaced if there are more than ``limit``."""
     return np.unique(np.linspace(0, size - 1, min(size, limit)).round().astype(np.int64))
 
 
 def sample_axis(size: int, limit: int) -> tuple[Any, Any]:
-    """A few places along an axis, and how many each stands for."""
-    looked = sample_indices(size, limit)
+    """Return sampled indices along an axis, and their weights."""
+    indices = sample_indices(size, limit)
     if size <= limit:
-        return looked, np.ones(size)
-    middle = (looked[1:] + looked[:-1]) / 2
+        return indices, np.ones(size)
+    middle = (indices[1:] + indices[:-1]) / 2
     edges = np.concatenate([[-0.5], middle, [size - 0.5]])
     weights = np.diff(edges)
     weights[0], weights[-1] = 1.0, 1.0
     weights[1] += edges[1] - edges[0] - 1
     weights[-2] += edges[-1] - edges[-2] - 1
-    return looked, weights
+    return indices, weights
 
 
-#: Passes that are followed one by one, at most.
-_MAX_ITERATIONS = sizes.PASSES_FOLLOWED
-_INTRICATE = (
-    "the flow of the kernel is too intricate to be followed: counts by a profile (dse import) need "
-    "no flow"
-)
+_MAX_ITERATIONS = sizes.PASSES_FOLLOWED  # of a loop that is run step by step
+_INTRICATE = "the kernel is too complex to count: import a profile (dse import) instead"
 
 
 _BINARY_FUNCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -72,43 +67,40 @@ _BINARY_FUNCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 class LaunchSubstitution(Substitution):
-    """Expressions with sizes of grid and block, arguments and what was asked as numbers.
+    """Replaces launch sizes, arguments and data inputs in expressions by numbers.
 
-    A condition is decided where it is the same at all threads, as those of most guards of edges
-    are; one that cannot be followed stays, and so do addresses.
+    A condition is decided if it is the same at all threads, as most boundary guards are. Unknown
+    conditions and addresses stay.
     """
 
     def __init__(self, launch: KernelLaunch) -> None:
         super().__init__(self._replace_atom)
-        given: dict[tuple[str, object], int] = {
+        numbers: dict[tuple[str, object], int] = {
             ("argument", at): value
             for at, value in launch.arguments.items()
             if at not in launch.pointers
         }
         for name, many in launch.data_values.items():
             if float(many).is_integer():
-                given["asked", name] = int(many)
+                numbers["input", name] = int(many)
         self._max_index: dict[str, int] = {}
         for axis, blocks, threads in zip("xyz", launch.grid, launch.block, strict=True):
             for name, size in (("ctaid", blocks), ("tid", threads)):
                 self._max_index[f"{name}.{axis}"] = size - 1
-                given["special", f"n{name}.{axis}"] = size
+                numbers["special", f"n{name}.{axis}"] = size
                 if size == 1:
-                    given["special", f"{name}.{axis}"] = 0
-        self._constants = {Atom(kind, (of,)): constant(one) for (kind, of), one in given.items()}
+                    numbers["special", f"{name}.{axis}"] = 0
+        self._constants = {Atom(kind, (n,)): constant(v) for (kind, n), v in numbers.items()}
 
     def _replace_atom(self, atom: Atom) -> IntExpr | None:
         if atom.kind == "over":
             above, below = (self.value(each) for each in atom.args)
-            return (
-                floordiv(above, below)
-                if below.constant_value != 0
-                else atom_expr("over", above, below)
-            )
+            by_zero = below.constant_value == 0
+            return atom_expr("over", above, below) if by_zero else floordiv(above, below)
         return self._constants.get(atom)
 
     def _compare(self, operator: str, value: IntExpr) -> Condition:
-        """Decided where a sum is at least 0, or is 0, at all threads alike."""
+        """Return a comparison, decided if the bounds of the sum over all threads allow it."""
         low = high = 0
         for product, times in value.terms.items():
             top = times
@@ -123,22 +115,17 @@ class LaunchSubstitution(Substitution):
         return TRUE if low == high == 0 else FALSE if low > 0 or high < 0 else (operator, value)
 
 
-#: Passes of one loop that are looked at, at least; those of all loops around, at most; of each of
-#: many loops, at least; numbers that are worked out.
-_MIN_ITERATIONS, _MAX_ITERATIONS_TOTAL, _MIN_ITERATIONS_EACH, _MAX_NUMBERS = (
-    sizes.PASSES_LOOKED,
-    sizes.PASSES_EVERY,
-    sizes.PASSES_FEW,
-    sizes.PASSES_NUMBERS,
-)
+_MIN_ITERATIONS = sizes.PASSES_LOOKED  # sampled iterations of one loop
+_MAX_ITERATIONS_TOTAL = sizes.PASSES_EVERY  # of all nested loops together
+_MIN_ITERATIONS_EACH = sizes.PASSES_FEW  # of each of many loops
+_MAX_NUMBERS = sizes.PASSES_NUMBERS  # computed numbers
 
 
 class KernelLaunch:
-    """A launch: sizes of grid and block, arguments, and what was asked for by name.
+    """A launch: sizes of grid and block, arguments, and data inputs.
 
-    Where blocks are many, a few along each axis stand for the others. ``pointers`` are the
-    arguments that are addresses; ``kept`` holds what was worked out before at the same sizes,
-    arguments and what was asked, of this kernel or of others.
+    Large grids are sampled along each axis. ``pointers`` are the arguments that are addresses.
+    ``cache`` holds earlier results for the same sizes and inputs, of this kernel or of others.
     """
 
     def __init__(
@@ -151,14 +138,8 @@ class KernelLaunch:
         pointers: frozenset[int] = frozenset(),
         cache: dict[Any, Any] | None = None,
     ) -> None:
-        self.grid, self.block, self.arguments, self.data_values = (
-            grid,
-            block,
-            arguments,
-            data_values,
-        )
-        self.pointers = pointers
-        self.threads = math.prod(block)
+        self.grid, self.block, self.threads = grid, block, math.prod(block)
+        self.arguments, self.data_values, self.pointers = arguments, data_values, pointers
         self._special: dict[str, Any] = {}
         self._set_special_registers()
         self._atom_values: dict[Atom, Any] = {}
@@ -166,15 +147,14 @@ class KernelLaunch:
         self._loop_results: dict[Any, Any] = {}
         self._free_loop_cache: dict[Atom, frozenset[int]] = {}
         self._cache: dict[Any, Any] = {} if cache is None else cache
-        self._substitution: LaunchSubstitution = self._cache.setdefault(
-            "sized", LaunchSubstitution(self)
-        )
+        sized: LaunchSubstitution = self._cache.setdefault("sized", LaunchSubstitution(self))
+        self._substitution = sized
         self.trip_counts = {head: self.substitute(many) for head, many in trip_counts.items()}
-        #: True once some passes of loops stood for all.
+        #: True once iterations of a loop were sampled.
         self.is_sampled = False
 
     def _set_special_registers(self, warp_size: int = 32) -> None:
-        """Set the special registers, which lanes have a thread, and what warps stand for."""
+        """Set the special registers, the mask of lanes with a thread, and the weights of warps."""
         grid, block = self.grid, self.block
         warps = -(-self.threads // warp_size)
         lanes = np.arange(warps * warp_size)
@@ -182,61 +162,54 @@ class KernelLaunch:
         lanes = np.minimum(lanes, self.threads - 1)
         axes = sum(size > 1 for size in grid)
         most = int(_MAX_BLOCKS ** (1 / max(axes, 1)))
-        looked, weights = zip(*(sample_axis(size, most) for size in grid), strict=True)
+        indices, weights = zip(*(sample_axis(size, most) for size in grid), strict=True)
         weight = functools.reduce(np.multiply.outer, [*weights, np.ones(warps)])
         self.weight = weight / weight.sum()
         tid = (lanes % block[0], lanes // block[0] % block[1], lanes // (block[0] * block[1]))
         at = self._special
-        for axis, name in enumerate("xyz"):  # what is 0 everywhere is a number
-            blocks = np.expand_dims(looked[axis], [each for each in range(5) if each != axis])
+        for axis, name in enumerate("xyz"):  # an index that is 0 everywhere is a number
+            blocks = np.expand_dims(indices[axis], [each for each in range(5) if each != axis])
             at[f"ntid.{name}"], at[f"nctaid.{name}"] = block[axis], grid[axis]
             at[f"ctaid.{name}"] = blocks if grid[axis] > 1 else 0
             at[f"tid.{name}"] = tid[axis].reshape(warps, warp_size) if block[axis] > 1 else 0
         at["lane"] = np.arange(warp_size)
 
     def is_one_dimensional(self) -> bool:
-        """True if neither the grid nor the block has sizes along two axes."""
+        """True if grid and block each have at most one axis."""
         return all(sum(size > 1 for size in sizes) <= 1 for sizes in (self.grid, self.block))
 
     def restrict_to(self, iterations: Mapping[int, int], blocks: Mapping[str, int]) -> KernelLaunch:
-        """The launch at passes of its loops, and at a place of its grid along some axes."""
+        """Return the launch at given iterations of loops and given blocks of the grid."""
         result = copy.copy(self)
-        result._special = {**self._special, **blocks}
-        result._atom_values, result._iterations, result._cache, result._loop_results = (
-            {},
-            dict(iterations),
-            {},
-            {},
-        )
+        result._special, result._iterations = {**self._special, **blocks}, dict(iterations)
+        result._atom_values, result._cache, result._loop_results = {}, {}, {}
         return result
 
     def substitute(self, value: IntExpr) -> IntExpr:
-        """An expression in which what is a number at this launch is one, but for addresses."""
+        """Return an expression with everything but addresses replaced by numbers."""
         return self._substitution.value(value)
 
     def substitute_pointers(self, value: IntExpr) -> IntExpr:
-        """Return a sized expression in which addresses that have a number are numbers, too."""
-        given = {at: constant(number) for at, number in self.arguments.items()}
-        return substitute(
-            value, lambda one: given.get(one.args[0]) if one.kind == "argument" else None
-        )
+        """Return a substituted expression in which addresses with a value are numbers, too."""
+        numbers = {at: constant(number) for at, number in self.arguments.items()}
+        return substitute(value, lambda a: numbers.get(a.args[0]) if a.kind == "argument" else None)
 
     def compute_once(self, value: IntExpr, compute: Callable[[], Any], *key_parts: object) -> Any:
-        """What is worked out of an expression: kept by it, and the passes that it rests on."""
+        """Return a cached result of an expression; the key includes the trip counts in it."""
         key = (*key_parts, value, *sorted(required_trip_counts(value, self.trip_counts).items()))
         if key not in self._cache:
             self._cache[key] = compute()
         return self._cache[key]
 
-    # --- what is wanted
+    # --- means over the launch
     def mean_per_warp(self, value: IntExpr) -> float:
-        """Return the mean over warps of how often one runs what threads run so often.
+        """Return how often a warp runs something, on average over warps.
 
-        A warp runs it in each pass of the loops around in which any of its threads does.
+        A warp runs it in each iteration in which any of its threads does.
         """
 
         def max_over_lanes(values: Any) -> Any:
-            if values.shape[-1] == 1:  # the same for all threads of a warp
+            if values.shape[-1] == 1:
                 return values[..., 0]
             return np.where(self.active, values, 0.0).max(axis=-1)
 
@@ -253,7 +226,7 @@ class KernelLaunch:
         return self._mean_over_warps(self.substitute(value), mean_over_lanes, "thread")
 
     def _mean_over_warps(self, value: IntExpr, fold: Any, name: str) -> float:
-        """Return the mean over warps of a value that is folded over lanes, kept by its name."""
+        """Return the mean over warps of a value that ``fold`` reduces over lanes, cached."""
         if value.constant_value is not None:
             return float(value.constant_value)
 
@@ -262,33 +235,29 @@ class KernelLaunch:
             return fold(values) if values.ndim else values
 
         def mean() -> float:
-            result = np.asarray(self._mean_over_iterations(value, fold_lanes), dtype=float)
-            if result.ndim == 0:
-                return float(result)
-            least = float(result.min())  # so that what is the same everywhere stays exact
-            return least + float(((result - least) * self.weight).sum())
+            warps = np.asarray(self._mean_over_iterations(value, fold_lanes), dtype=float)
+            if warps.ndim == 0:
+                return float(warps)
+            least = float(warps.min())  # subtracted so that equal values stay exact
+            return least + float(((warps - least) * self.weight).sum())
 
         try:
             return float(self.compute_once(value, mean, name))
         except OverflowError:
-            raise DseError(
-                "a count at these arguments takes more than 64 bits: expected arguments of which "
-                "neither a product nor a power of two is that large"
-            ) from None
+            raise DseError("a count exceeds 64 bits: give smaller arguments") from None
 
     def max_value(self, value: IntExpr) -> int:
-        """The largest number that a count takes in the first pass of the loops around it."""
+        """Return the largest value of a count in the first iteration of the loops around it."""
         return max(math.ceil(float(np.max(self.value(value)))), 0)
 
-    # --- passes of loops that a value depends on are gone through
+    # --- iterations of the loops that a value depends on
     def _mean_over_iterations(
         self, value: IntExpr, fold: Any, share: Any = 1.0, budget: float = _MAX_ITERATIONS_TOTAL
     ) -> Any:
-        """Return a value, averaged over the passes that it rests on.
+        """Return the mean of a value over the iterations of each thread.
 
-        What it is in one pass is multiplied by the ``share`` that each thread's pass has of all,
-        and folded over the lanes of a warp; passes are added up behind that. ``budget`` is how
-        many are looked at, all loops together; where there are more, some stand for all.
+        The value is weighted by ``share`` and reduced over lanes by ``fold`` before it is summed.
+        Beyond ``budget`` iterations of all loops together they are sampled.
         """
         heads = self._open_loops(value)
         if not heads:
@@ -304,20 +273,20 @@ class KernelLaunch:
             budget = min(budget, max(_MAX_NUMBERS / lanes, _MIN_ITERATIONS))
         most = max(int(budget ** (1 / len(heads))), _MIN_ITERATIONS_EACH)
         self.is_sampled |= top > most
-        looked = sample_indices(top, most)
-        counted = np.maximum(np.searchsorted(looked, many, side="left"), 1)
+        sampled = sample_indices(top, most)
+        counted = np.maximum(np.searchsorted(sampled, many, side="left"), 1)
         total: Any = 0.0
-        for one in looked:
-            self._iterations[head], self._atom_values = int(one), {}
+        for index in sampled:
+            self._iterations[head], self._atom_values = int(index), {}
             total = total + self._mean_over_iterations(
-                value, fold, share * (one < many) / counted, budget / len(looked)
+                value, fold, share * (index < many) / counted, budget / len(sampled)
             )
         del self._iterations[head]
         self._atom_values = {}
         return total
 
     def _open_loops(self, value: IntExpr) -> frozenset[int]:
-        """Return the loops whose passes a value rests on and that are not at one pass now."""
+        """Return the loops that a value depends on and that are at no iteration now."""
         result, waiting = set[int](), [value]
         while waiting:
             for head in self.free_loops(waiting.pop()) - result - self._iterations.keys():
@@ -327,11 +296,11 @@ class KernelLaunch:
 
     # --- numbers of expressions
     def free_loops(self, value: Any) -> frozenset[int]:
-        """Return the loops by whose pass a value changes."""
+        """Return the loops whose iteration changes a value."""
         return free_loops(value, self._free_loop_cache)
 
     def value(self, value: IntExpr) -> Any:
-        """An expression at every thread that is looked at; a number where it is one."""
+        """Return the value of an expression at every sampled thread; a number if it is constant."""
         total: Any = 0
         for product, times in value.terms.items():
             part: Any = times
@@ -342,10 +311,9 @@ class KernelLaunch:
 
     def _atom_value(self, atom: Atom) -> Any:
         if atom not in self._atom_values:
-            if atom.kind in ("first", "total"):  # whose passes are gone through each time
-                now = (
-                    (head, self._iterations.get(head, 0)) for head in sorted(self.free_loops(atom))
-                )
+            if atom.kind in ("first", "total"):  # cached, as these run a whole loop
+                heads = sorted(self.free_loops(atom))
+                now = ((head, self._iterations.get(head, 0)) for head in heads)
                 if (key := (atom, *now)) not in self._loop_results:
                     self._loop_results[key] = self._evaluate_atom(atom)
                 self._atom_values[atom] = self._loop_results[key]
@@ -361,10 +329,10 @@ class KernelLaunch:
                 return self.arguments[offset]
             case Atom("argument", (offset,)):
                 raise DseError(
-                    f"a count rests on the argument at byte {offset} of the arguments, which has "
-                    "no value: give each argument by set (--set NAME=VALUE)"
+                    f"a count needs the argument at byte {offset}, which has no value: give each "
+                    "argument by set (--set NAME=VALUE)"
                 )
-            case Atom("asked", (name,)):
+            case Atom("input", (name,)):
                 return self.data_values[name]
             case Atom("loaded", _):
                 return np.nan
@@ -375,10 +343,9 @@ class KernelLaunch:
                 return np.floor_divide(self.value(above), np.where(by == 0, 1, by))
             case Atom("scaled", (value, factor, by)):
                 return np.floor_divide(self.value(value) * factor, 2 ** (32 + by))
-            case Atom(("exclusive or" | "bitwise and" | "bitwise or") as kind, of):
-                return _BINARY_FUNCTIONS[kind](
-                    *(np.asarray(self.value(v)).astype(np.int64) for v in of)
-                )
+            case Atom(("exclusive or" | "bitwise and" | "bitwise or") as kind, values):
+                words = [np.asarray(self.value(v)).astype(np.int64) for v in values]
+                return _BINARY_FUNCTIONS[kind](*words)
             case Atom(("least" | "most") as kind, (first, second)):
                 return _BINARY_FUNCTIONS[kind](self.value(first), self.value(second))
             case Atom("power", (factor, head)):
@@ -396,18 +363,18 @@ class KernelLaunch:
         raise DseError(_INTRICATE)
 
     def _count_until_exit(self, head: int, condition: Condition) -> Any:
-        """Return the number of passes up to the one in which a condition no longer holds."""
-        passes: Any = 1
-        going: Any = True
+        """Return the number of iterations up to the first in which a condition fails."""
+        iterations: Any = 1
+        running: Any = True
         for _ in self._iterate_loop(head, _MAX_ITERATIONS):
-            going = going & self.condition_mask(condition)
-            if not np.any(going):
+            running = running & self.condition_mask(condition)
+            if not np.any(running):
                 break
-            passes = passes + np.asarray(going).astype(int)
-        return passes
+            iterations = iterations + np.asarray(running).astype(int)
+        return iterations
 
     def _sum_over_iterations(self, head: int, runs: IntExpr) -> Any:
-        """Return the sum of a value over all passes of a loop."""
+        """Return the sum of a value over all iterations of a loop."""
         many = np.asarray(self.value(self.trip_counts[head]))
         total: Any = 0
         for number in self._iterate_loop(head, min(int(many.max()), _MAX_ITERATIONS)):
@@ -415,7 +382,7 @@ class KernelLaunch:
         return total
 
     def _iterate_loop(self, head: int, limit: int) -> Iterator[int]:
-        """Go through passes of a loop, and back to the one that was looked at before."""
+        """Set the iterations of a loop one by one, and restore the current one."""
         known, now = self._atom_values, self._iterations.get(head)
         try:
             for number in range(limit):

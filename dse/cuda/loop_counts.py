@@ -1,8 +1,8 @@
-"""How often each block of a kernel runs, from its guards and loops.
+"""Derive trip counts and how often each block of a kernel runs, from its guards and loops.
 
-Of each loop the passes are read off the guard that ends it, where that is a matter of arguments and
-of a thread's place; where it is a matter of data they are asked for by name, as are the chances of
-branches. A warp runs a block if any of its threads does.
+Trip counts are read off the guard that ends a loop, if it depends on arguments and a thread's
+place alone. If it depends on data, the trip count is an input that the user gives by name, and so
+are fractions of branches. A warp runs a block if any of its threads does.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from dse.cuda.integer_expressions import (
     Atom,
     Condition,
     IntExpr,
+    Product,
     Substitution,
     atom_expr,
     atoms_of,
@@ -43,7 +44,7 @@ from stochastic import sizes
 
 
 def merge_branches(runs: IntExpr) -> IntExpr:
-    """A sum in which what was split by a condition comes together again."""
+    """Return a sum in which products with a condition and with its opposite are merged."""
     terms = dict(runs.terms)
     again = True
     while again:
@@ -62,29 +63,30 @@ def merge_branches(runs: IntExpr) -> IntExpr:
     return IntExpr({product: times for product, times in terms.items() if times})
 
 
-def record_name(word: str, lines: Mapping[int, int], index: int, names: dict[str, int]) -> str:
-    """The name by which what an instruction decides is asked or assumed, which is noted."""
+#: Lines of the source by instruction.
+Lines = Mapping[int, int]
+
+
+def record_name(word: str, lines: Lines, index: int, names: dict[str, int]) -> str:
+    """Return the name of a data input or assumption at an instruction, and record it."""
     name = unused_name(word, lines, index, lambda each: names.get(each, index) != index)
     names[name] = index
     return name
 
 
-def unused_name(
-    word: str, lines: Mapping[int, int], index: int, is_taken: Callable[[str], bool]
-) -> str:
-    """A name of a place in the code, by its line where that is known, that is not taken."""
+def unused_name(word: str, lines: Lines, index: int, is_taken: Callable[[str], bool]) -> str:
+    """Return a free name for a place in the code, by its line if known."""
     line = lines.get(index)
     base = f"{word}_line_{line}" if line else f"{word}_at_{index * WORD:x}"
     names = chain([base], (f"{base}_{number}" for number in count(2)))
     return next(name for name in names if not is_taken(name))
 
 
-#: Passes that are tried one by one.
-_MAX_TRIALS = sizes.PASSES_TRIED
+_MAX_TRIALS = sizes.PASSES_TRIED  # iterations that are tried one by one
 
 
 def trip_count(condition: Condition, loop: Loop) -> IntExpr | None:
-    """How many passes there are if a loop goes on while a condition holds, tested once a pass."""
+    """Return the trip count of a loop that tests a condition once in each iteration."""
     match condition:
         case ("false",):
             return ONE
@@ -94,15 +96,13 @@ def trip_count(condition: Condition, loop: Loop) -> IntExpr | None:
                 rest = None if start is None else trip_count(other, loop)
                 if start is not None and rest is not None:
                     return ONE + (rest - ONE) * indicator(comparison(">=", start))
-            # that a counter meets a number is certain only where nothing else ends the loop
-            certain = not any(each[0] == "not" for each in conjuncts(condition))
-            first, second = (
-                (trip_count(one, loop), trip_count(two, loop)) if certain else (None, None)
-            )
-            if first is not None and second is not None:
-                return atom_expr("least", first, second)
+            # a counter reaches a number for certain only if nothing else ends the loop
+            if not any(each[0] == "not" for each in conjuncts(condition)):
+                first, second = trip_count(one, loop), trip_count(two, loop)
+                if first is not None and second is not None:
+                    return atom_expr("least", first, second)
         case ("or", (">=", one), (">=", two)) if loop.head not in free_loops(one + two, {}):
-            return trip_count((">=", two), loop)  # below 0, which an unsigned counter never is
+            return trip_count((">=", two), loop)  # an unsigned counter is never below 0
         case (">=", value):
             parts = _split_linear(value, loop)
             if parts is not None and _is_positive(-parts[1]):
@@ -114,18 +114,16 @@ def trip_count(condition: Condition, loop: Loop) -> IntExpr | None:
                 start, step = (-start, -step) if _is_positive(step) else (start, step)
                 return floordiv(start, -step) + ONE
     head = loop.head
-    if (
-        is_known(condition)
-        and is_loop_variant(condition, head)
-        and not is_data_dependent(condition, loop)
-    ):
-        passes = _count_by_trial(condition, head)
-        return atom_expr("first", head, condition) if passes is None else constant(passes)
+    if not is_known(condition) or is_data_dependent(condition, loop):
+        return None
+    if is_loop_variant(condition, head):
+        iterations = _count_by_trial(condition, head)
+        return atom_expr("first", head, condition) if iterations is None else constant(iterations)
     return None
 
 
 def required_trip_counts(value: IntExpr, trip_counts: Mapping[int, IntExpr]) -> dict[int, IntExpr]:
-    """The loops on whose passes an expression rests, and those on which theirs do."""
+    """Return all trip counts that an expression depends on, by loop head."""
     result, waiting = dict[int, IntExpr](), [value]
     while waiting:
         for one in waiting.pop().atoms():
@@ -136,10 +134,9 @@ def required_trip_counts(value: IntExpr, trip_counts: Mapping[int, IntExpr]) -> 
 
 
 def free_loops(part: Any, cache: dict[Atom, frozenset[int]]) -> frozenset[int]:
-    """Return the loops by whose pass an expression changes.
+    """Return the loops whose iteration changes an expression; ``cache`` holds those of atoms.
 
-    What goes through all passes of a loop itself does not change with its pass. ``is_known`` keeps
-    what was found of atoms.
+    A sum over a whole loop does not change with its iteration.
     """
     if isinstance(part, IntExpr):
         return frozenset().union(*(free_loops(one, cache) for p in part.terms for one in p))
@@ -163,15 +160,12 @@ def _minimum(left: IntExpr, right: IntExpr) -> IntExpr:
 
 
 def is_data_dependent(when: Condition, loop: Loop) -> bool:
-    """Whether a condition rests on what each pass loads anew."""
+    """True if a condition depends on values that each iteration of a loop loads."""
     return any(one.kind == "loaded" and one.args[0][1] in loop.blocks for one in atoms_of(when))
 
 
 def _monotone_start(when: Condition, loop: Loop) -> IntExpr | None:
-    """Return what is not negative if a condition holds in all passes, where it holds in the first.
-
-    None where a condition may end later, or cannot be followed.
-    """
+    """Return the first value if a condition, true once, stays true in all iterations; else None."""
     if when[0] != ">=" or (parts := _split_linear(when[1], loop)) is None:
         return None
     start, step = parts
@@ -179,81 +173,74 @@ def _monotone_start(when: Condition, loop: Loop) -> IntExpr | None:
 
 
 def _count_by_trial(condition: Condition, head: int) -> int | None:
-    """The passes where nothing but their number decides, by trying a few."""
-    if any(one.kind in ("argument", "special", "asked", "loaded") for one in atoms_of(condition)):
+    """Return the trip count by trial if a condition depends on the iteration alone."""
+    if any(one.kind in ("argument", "special", "input", "loaded") for one in atoms_of(condition)):
         return None
     for number in range(_MAX_TRIALS):
         now = constant(number)
 
-        def substitute_iteration(
-            atom: Atom, now: IntExpr = now, number: int = number
-        ) -> IntExpr | None:
+        def replace_atom(atom: Atom, now: IntExpr = now, number: int = number) -> IntExpr | None:
             if atom == Atom("pass", (head,)):
                 return now
             if atom.kind == "power" and atom.args[1] == head:
                 return constant(atom.args[0] ** number)
             return None
 
-        told = Substitution(substitute_iteration).condition(condition)
-        if told == FALSE:
+        decided = Substitution(replace_atom).condition(condition)
+        if decided == FALSE:
             return number + 1
-        if told != TRUE:
+        if decided != TRUE:
             return None
     return None
 
 
 def _is_positive(step: IntExpr) -> bool:
-    """True if a step is a number above 0, or a sum of sizes."""
+    """True if a step is a positive number or a sum of sizes."""
     return bool(step.terms) and all(times > 0 for times in step.terms.values())
 
 
 def is_loop_variant(when: Condition | IntExpr, head: int) -> bool:
-    """True if a condition or value rests on how many passes of a loop there were."""
+    """True if a condition or value depends on the iteration of a loop."""
     return any(one.kind in ("pass", "power") and head in one.args for one in atoms_of(when))
 
 
 def _split_linear(value: IntExpr, loop: Loop) -> tuple[IntExpr, IntExpr] | None:
-    """Start and step of an expression in the passes of a loop; None where it is not so."""
+    """Return start and step of an expression linear in a loop's iteration; else None."""
     head = loop.head
-    passed = Atom("pass", (head,))
-    start: dict[tuple[Atom, ...], int] = {}
-    step: dict[tuple[Atom, ...], int] = {}
+    iteration = Atom("pass", (head,))
+    start: dict[Product, int] = {}
+    step: dict[Product, int] = {}
     for product, times in value.terms.items():
-        many = product.count(passed)
-        rest = tuple(one for one in product if one != passed)
-        moving = any(
+        power = product.count(iteration)
+        rest = tuple(one for one in product if one != iteration)
+        is_moving = any(
             one.kind in ("unknown", "entry", "reciprocal")
             or (one.kind == "loaded" and one.args[0][1] in loop.blocks)
             for one in IntExpr({rest: 1}).atoms()
         )
-        if many > 1 or moving or is_loop_variant(IntExpr({rest: 1}), head):
+        if power > 1 or is_moving or is_loop_variant(IntExpr({rest: 1}), head):
             return None
-        into = step if many else start
-        into[rest] = into.get(rest, 0) + times
+        terms = step if power else start
+        terms[rest] = terms.get(rest, 0) + times
     return IntExpr(start), IntExpr(step)
 
 
 def constant_layout(arch: int) -> dict[int, str]:
-    """Where the constants hold the sizes of block and grid, which compute capability 10 moved."""
+    """Return the offsets of the launch sizes in the constant bank."""
     block, grid = (0x360, 0x370) if arch >= 100 else (0x0, 0xC)
     result = {block + 4 * at: f"ntid.{axis}" for at, axis in enumerate("xyz")}
     return result | {grid + 4 * at: f"nctaid.{axis}" for at, axis in enumerate("xyz")}
 
 
 class KernelAnalysis:
-    """A kernel's machine code, read: its flow, its values, how often each block runs.
+    """A kernel's control flow and register values, and how often each block runs.
 
-    ``blocks`` are frequencies of blocks for each thread that starts, ``passes`` those of loops by
-    their heads. ``asked`` names what depends on data, and ``assumed`` what was taken, each by the
-    place of the instruction that decides.
+    ``block_runs`` are runs of blocks for each thread, ``trip_counts`` are by loop head.
+    ``data_inputs`` depend on data and ``assumptions`` are assumed branches, both by name with the
+    place of the deciding instruction.
 
-    A loop that is left at one place alone has passes by the guard there. Of one that is left at
-    several places, which of them ends it is decided pass by pass.
-
-    Raises
-    ------
-    DseError
-        A jump to a computed address, or a loop that is entered at two places.
+    A loop with one exit has the trip count of the guard there. With several exits the iteration in
+    which the first of them is taken decides.
     """
 
     def __init__(
@@ -264,24 +251,21 @@ class KernelAnalysis:
     ) -> None:
         self.function, self.lines, self.graph = function, lines or {}, build_control_flow(body)
         upper = frozenset(offset + 4 for offset, size in function.arguments if size == 8)
-        constants = ConstantBank(
-            constant_layout(function.arch), function.argument_base, upper, function.jump_table
-        )
+        layout, base = constant_layout(function.arch), function.argument_base
+        constants = ConstantBank(layout, base, upper, function.jump_table)
         self.values = RegisterValues(self.graph, constants)
         self.trip_counts: dict[int, IntExpr] = {}
         self.data_inputs: dict[str, int] = {}
         self.assumptions: dict[str, int] = {}
         self._entry_counts: dict[int, IntExpr] = {}
-        #: The places where a loop is left, and when it goes on there, if that is all that decides.
+        #: The exits of a loop, and the condition to continue at a single exit.
         self._exits: dict[int, list[int]] = {}
         self._stay_conditions: dict[int, Condition] = {}
         self._branch_shares: dict[int, tuple[IntExpr, IntExpr]] = {}
         self.values.trip_count = self._trip_count
         for number in self.graph.reverse_postorder:
             self._runs_per_iteration(number)
-        self.block_runs = {
-            number: self._runs_per_thread(number) for number in self.graph.reverse_postorder
-        }
+        self.block_runs = {n: self._runs_per_thread(n) for n in self.graph.reverse_postorder}
         self._name_loaded()
         self.values.is_final = True
 
@@ -292,7 +276,7 @@ class KernelAnalysis:
                 yield number, place, one
 
     def needed_arguments(self) -> list[int]:
-        """Return the offsets of arguments that counts and guards of loads and stores rest on."""
+        """Return the offsets of arguments that counts and guards of accesses depend on."""
         every = [*self.block_runs.values(), *self.trip_counts.values()]
         for number, place, one in self.instructions():
             if one.guard and one.kind in MEMORY:
@@ -301,23 +285,23 @@ class KernelAnalysis:
         return sorted({a.args[0] for value in every for a in value.atoms() if a.kind == "argument"})
 
     def _name_loaded(self) -> None:
-        """Ask for what is loaded and decides, by the line that loads it."""
+        """Replace loaded values in counts by data inputs, named by the line of the load."""
 
         @functools.cache
         def name_atom(atom: Atom) -> IntExpr | None:
             if atom.kind != "loaded":
                 return None
             _, block, place = atom.args[0]
-            at = self.graph.blocks[block].body[place].at
-            return atom_expr("asked", record_name("loaded", self.lines, at, self.data_inputs))
+            at = self.graph.blocks[block].body[place].index
+            return atom_expr("input", record_name("loaded", self.lines, at, self.data_inputs))
 
-        for kept in (self.block_runs, self.trip_counts):
-            for number, value in kept.items():
+        for counts in (self.block_runs, self.trip_counts):
+            for number, value in counts.items():
                 if any(one.kind == "loaded" for one in value.atoms()):
-                    kept[number] = substitute(value, name_atom)
+                    counts[number] = substitute(value, name_atom)
 
     def _trip_count(self, head: int) -> IntExpr | None:
-        """Return the passes of a loop each time it is entered; None while they are sought."""
+        """Return the trip count of a loop for each entry; None while it is being derived."""
         if head not in self.trip_counts:
             if head in self._exits:
                 return None
@@ -327,7 +311,7 @@ class KernelAnalysis:
 
     # --- how often a block runs
     def _runs_per_iteration(self, number: int) -> IntExpr:
-        """Return how often a block runs in a pass of the loop around it, or of a thread."""
+        """Return how often a block runs in an iteration of its innermost loop, or in a thread."""
         if number not in self._entry_counts:
             self._entry_counts[number] = self._entry_count(number)
         return ONE if number in self.graph.loops else self._entry_counts[number]
@@ -336,20 +320,18 @@ class KernelAnalysis:
         """Return how often a block runs for each thread that starts."""
         result, head = self._runs_per_iteration(number), self.graph.innermost_loops.get(number)
         while head is not None:
-            passes = self._trip_count(head)
-            assert passes is not None
+            many = self._trip_count(head)
+            assert many is not None
             total = ZERO
             for product, times in result.terms.items():
-                total = total + self._sum_over_iterations(product, head, passes).scale(times)
+                total = total + self._sum_over_iterations(product, head, many).scale(times)
             self._runs_per_iteration(head)
             result = total * self._entry_counts[head]
             head = self.graph.loops[head].parent
         return result
 
-    def _sum_over_iterations(
-        self, product: tuple[Atom, ...], head: int, trip_count: IntExpr
-    ) -> IntExpr:
-        """Return a product in all passes of a loop; what goes on has one pass less."""
+    def _sum_over_iterations(self, product: Product, head: int, trip_count: IntExpr) -> IntExpr:
+        """Return a product summed over all iterations; a branch to stay has one less."""
         staying = Atom("staying", (head,))
         rest = IntExpr({tuple(one for one in product if one != staying): 1})
         if staying not in product:
@@ -359,16 +341,16 @@ class KernelAnalysis:
         return rest * (trip_count - ONE)
 
     def _entry_count(self, number: int) -> IntExpr:
-        """Return how often a block is entered but by what leads back to it."""
+        """Return how often a block is entered, except from latches of its own loop."""
         flow, loop, around = self.graph, self.graph.loops.get(number), self._enclosing_loop(number)
         if number == 0:
             return ONE
-        above = self._dominator_at_level(number, around)
-        if above is not None and is_postdominated(flow, above, number):
-            if above == around:
+        dominator = self._dominator_at_level(number, around)
+        if dominator is not None and is_postdominated(flow, dominator, number):
+            if dominator == around:
                 return ONE
-            self._runs_per_iteration(above)
-            return self._entry_counts[above]
+            self._runs_per_iteration(dominator)
+            return self._entry_counts[dominator]
         often = ZERO
         for each in dict.fromkeys(flow.blocks[number].predecessors):
             if loop is None or each not in loop.blocks:
@@ -376,32 +358,30 @@ class KernelAnalysis:
         return merge_branches(often)
 
     def _dominator_at_level(self, number: int, around: int | None) -> int | None:
-        """Return the nearest block through which every way to one leads, of no loop that the one
-        is not in; None where that is further out.
-        """
-        above = self.graph.immediate_dominators[number]
-        while above != around and self._enclosing_loop(above) != around:
-            head = self.graph.innermost_loops.get(above)
-            if head == above:
-                head = self.graph.loops[above].parent
+        """Return the nearest dominator in the same loop; None if there is none."""
+        dominator = self.graph.immediate_dominators[number]
+        while dominator != around and self._enclosing_loop(dominator) != around:
+            head = self.graph.innermost_loops.get(dominator)
+            if head == dominator:
+                head = self.graph.loops[dominator].parent
             if head is None or number in self.graph.loops[head].blocks:
                 return None
-            above = head
-        return above
+            dominator = head
+        return dominator
 
     def _enclosing_loop(self, number: int) -> int | None:
-        """Return the loop that a block is entered in: of the head of one the loop around."""
+        """Return the loop from which a block is entered: for a loop head the parent loop."""
         if number in self.graph.loops:
             return self.graph.loops[number].parent
         return self.graph.innermost_loops.get(number)
 
     def _edge_runs(self, number: int, successor: int, around: int | None) -> IntExpr:
-        """Return how often one block leads to another, in a pass of a loop around both."""
+        """Return how often one block leads to another, in an iteration of a loop around both."""
         often = self._runs_per_iteration(number) * self._branch_share(number, successor)
         return self._exit_runs(often, self.graph.innermost_loops.get(number), around)
 
     def _exit_runs(self, runs: IntExpr, head: int | None, around: int | None) -> IntExpr:
-        """Return how often loops up to one around them are left, from that in each pass."""
+        """Return how often nested loops are left, from exits in each iteration."""
         while head is not None and head != around:
             self._trip_count(head)
             self._runs_per_iteration(head)
@@ -415,7 +395,7 @@ class KernelAnalysis:
         return runs
 
     def _branch_share(self, number: int, successor: int) -> IntExpr:
-        """Return the share of a block's runs that lead to another."""
+        """Return the share of a block's runs that lead to a successor."""
         block = self.graph.blocks[number]
         if len(set(block.successors)) == 1:
             return ONE
@@ -424,7 +404,7 @@ class KernelAnalysis:
         return self._branch_shares[number][block.successors.index(successor)]
 
     def _find_branch_shares(self, number: int) -> tuple[IntExpr, IntExpr]:
-        """Return the share of a branch that goes where its guard holds, and the rest."""
+        """Return the share of a branch's runs in which its guard holds, and the rest."""
         head = self.graph.innermost_loops.get(number)
         block = self.graph.blocks[number]
         while head is not None:
@@ -441,20 +421,20 @@ class KernelAnalysis:
         at, other = block.terminator.index, ((ZERO, ONE), (ONE, ZERO))
         for to, share in zip(block.successors, other, strict=True):
             if any(one.name == "CALL" for one in self.graph.blocks[to].body):
-                # the slow way of a division or root is rare
+                # the slow path of a division or root is rare
                 self.assumptions[f"slow path at line {self.lines.get(at, 0)}"] = at
                 return share
         for to, share in zip(block.successors, other, strict=True):
-            if loop is not None and to not in self.graph.loops[loop].blocks:  # a loop left early
+            if loop is not None and to not in self.graph.loops[loop].blocks:  # an early exit
                 record_name("leaves", self.lines, at, self.assumptions)
                 return share
-        chance = atom_expr("asked", record_name("chance", self.lines, at, self.data_inputs))
+        chance = atom_expr("input", record_name("chance", self.lines, at, self.data_inputs))
         return chance, ONE - chance
 
-    # --- how often a loop runs
+    # --- trip counts
     def _find_trip_count(self, loop: Loop) -> IntExpr:
-        """Return how often the head of a loop runs each time it is entered; note what ends it."""
-        passes: list[IntExpr | None] = []
+        """Return how often the head of a loop runs for each entry, and record its exits."""
+        counts: list[IntExpr | None] = []
         ends: list[int] = []
         unknown: list[int] = []
         stays: Condition = TRUE
@@ -468,9 +448,7 @@ class KernelAnalysis:
             if when == TRUE:  # never left here
                 continue
             parts = conjuncts(when)
-            decided = [
-                each for each in parts if is_known(each) and not is_data_dependent(each, loop)
-            ]
+            decided = [p for p in parts if is_known(p) and not is_data_dependent(p, loop)]
             if not decided:
                 unknown.append(number)
                 continue
@@ -480,22 +458,22 @@ class KernelAnalysis:
             ends.append(number)
             reached, inner = self._runs_per_iteration(number), self.graph.innermost_loops[number]
             if reached == ONE and inner == loop.head:
-                passes.append(trip_count(when, loop))
+                counts.append(trip_count(when, loop))
                 stays = combine(stays, when)
             else:
-                passes.append(None)
-                gone = self._exit_runs(reached * indicator(negate(when)), inner, loop.head)
-                stays = combine(stays, comparison("==", gone))
-        if ends and (None not in passes or (is_known(stays) and is_loop_variant(stays, loop.head))):
+                counts.append(None)
+                exits = self._exit_runs(reached * indicator(negate(when)), inner, loop.head)
+                stays = combine(stays, comparison("==", exits))
+        if ends and (None not in counts or (is_known(stays) and is_loop_variant(stays, loop.head))):
             self._exits[loop.head] = ends
             if len(ends) == 1:
                 self._stay_conditions[loop.head] = stays
-            if None in passes:
+            if None in counts:
                 return atom_expr("first", loop.head, stays)
-            return functools.reduce(_minimum, filter(None, passes))
+            return functools.reduce(_minimum, filter(None, counts))
         candidates = [*unknown, *ends]
         at = self.graph.blocks[candidates[0] if candidates else loop.latches[0]].terminator.index
         line = self.lines.get(self.graph.blocks[loop.head].body[0].index) or self.lines.get(at)
         name = record_name("trips", {at: line} if line else {}, at, self.data_inputs)
         self._exits[loop.head] = candidates[:1]
-        return atom_expr("asked", name)
+        return atom_expr("input", name)

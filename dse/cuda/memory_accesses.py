@@ -1,29 +1,29 @@
-"""Requests of warps to memory: the addresses of lanes, widths, sectors and wavefronts.
+"""Count the memory requests of warps: addresses of lanes, sectors, wavefronts and footprints.
 
-Shared memory has 32 banks of 4 bytes: a wavefront reads one word of each, for all lanes that ask
-for it (CUDA C++ Programming Guide, shared memory). It holds a register a lane, so that 8 bytes a
-lane are asked for by half warps and 16 by quarters; two of these are one wavefront where the lanes
-of every pair, next to each other or two apart, load the same (NVIDIA, developer forum 77228, of
-compute capability 7.0 to 7.5; taken for later ones, too). The first cache reads four sectors a
-wavefront, each of another quarter of a line (Khairy 2020, Accel-Sim).
+Shared memory has 32 banks of 4 bytes: a wavefront reads one word of each, for all lanes that want
+it (CUDA C++ Programming Guide, shared memory). A wavefront carries 4 bytes a lane, so that accesses
+of 8 bytes a lane are served by half warps and those of 16 by quarters. Two of these share a
+wavefront if the lanes of every pair, next to each other or two apart, load the same (NVIDIA,
+developer forum 77228, for compute capability 7.0 to 7.5; assumed for later ones, too). The L1 cache
+reads four sectors in a wavefront, each from another quarter of a line (Khairy 2020, Accel-Sim).
 
-What moves all lanes of a warp alike, as most passes of loops and blocks do, matters only by where
-in a sector it leaves them; it is told apart, and its places are counted exactly. Where the pattern
-of the lanes changes with passes and blocks, some of these are looked at.
+Most iterations and blocks move all lanes of a warp by the same constant. It matters only for the
+offset in a sector, whose distribution is computed exactly. If the pattern of the lanes changes with
+iterations and blocks, these are sampled.
 
-The threads of a block touch a set of bytes. Passes of loops and other blocks move it by constants,
-where an address is linear in them; what the moved sets have in common is counted once.
+The footprint of a block is the set of bytes that its threads touch. Iterations and other blocks
+move it by constants if addresses are linear in them; overlaps of the moved sets count once.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -49,17 +49,17 @@ from dse.cuda.launch_values import BLOCKS, KernelLaunch, sample_axis, sample_ind
 from dse.cuda.loop_counts import KernelAnalysis, required_trip_counts
 from stochastic import sizes
 
-#: Bytes of a sector, the piece in which caches and DRAM move data; of a word of a bank.
+#: Bytes of a sector, the unit of transfers of caches and DRAM, and of a word of a bank.
 SECTOR, WORD = 32, 4
-#: Banks of shared memory; quarters of a line, of each of which the first cache reads a sector.
+#: Banks of shared memory, and quarters of a cache line.
 BANKS, QUARTERS = 32, 4
 
-LaneAddresses = npt.NDArray[np.int64]
-LaneMask = npt.NDArray[np.bool_]
+Lanes = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
-def sectors(addresses: LaneAddresses, active: LaneMask, width: int) -> Any:
-    """The sectors of each request, by the first bytes of its lanes and which of these ask.
+def sectors(addresses: Lanes, active: Mask, width: int) -> Any:
+    """Return the number of sectors of each request, from the first bytes of its active lanes.
 
     >>> sectors(4 * np.arange(32)[None], np.ones((1, 32), bool), 4).tolist()
     [4]
@@ -67,61 +67,50 @@ def sectors(addresses: LaneAddresses, active: LaneMask, width: int) -> Any:
     return _sort_distinct(_touched_pieces(addresses, active, width, SECTOR))[1].sum(axis=-1)
 
 
-def cache_wavefronts(
-    addresses: LaneAddresses, active: LaneMask, width: int, *, load: bool = True
-) -> Any:
-    """The wavefronts of each request to global memory in the first cache."""
-    held = _count_by_groups(
-        lambda groups: _active_groups(active, groups), addresses, active, width, load
-    )
-    return np.maximum(
-        held, _max_per_bank(_touched_pieces(addresses, active, width, SECTOR), QUARTERS)
-    )
+def cache_wavefronts(addresses: Lanes, active: Mask, width: int, *, load: bool = True) -> Any:
+    """Return the L1 wavefronts of each request to global memory."""
+    count = functools.partial(_active_groups, active)
+    groups = _count_by_groups(count, addresses, active, width, load)
+    pieces = _touched_pieces(addresses, active, width, SECTOR)
+    return np.maximum(groups, _max_per_bank(pieces, QUARTERS))
 
 
-def shared_wavefronts(
-    addresses: LaneAddresses, active: LaneMask, width: int, *, load: bool = True
-) -> Any:
-    """The wavefronts of each request to shared memory.
+def shared_wavefronts(addresses: Lanes, active: Mask, width: int, *, load: bool = True) -> Any:
+    """Return the wavefronts of each request to shared memory.
 
     >>> first, every = 4 * np.arange(32)[None], np.ones((1, 32), bool)
     >>> [shared_wavefronts(stride * first, every, 4).item() for stride in (0, 1, 2, 32, 33)]
     [1, 1, 2, 32, 1]
     """
-    return _count_by_groups(
-        lambda groups: _group_wavefronts(addresses, active, width, groups),
-        addresses,
-        active,
-        width,
-        load,
-    )
+    count = functools.partial(_group_wavefronts, addresses, active, width)
+    return _count_by_groups(count, addresses, active, width, load)
 
 
 def _count_by_groups(
-    count: Callable[[int], Any], addresses: LaneAddresses, active: LaneMask, width: int, load: bool
+    count: Callable[[int], Any], addresses: Lanes, active: Mask, width: int, load: bool
 ) -> Any:
-    """Return a count by groups of lanes served in turn; by half as many where pairs meet."""
+    """Return a count by groups of lanes; half as many groups if pairs of lanes load the same."""
     words = max(width // WORD, 1)
     if load and words > 1:
         return np.where(_has_equal_pairs(addresses, active), count(words // 2), count(words))
     return count(words)
 
 
-def _group_wavefronts(addresses: LaneAddresses, active: LaneMask, width: int, groups: int) -> Any:
-    """Wavefronts of requests whose lanes are served in groups, one after the other."""
+def _group_wavefronts(addresses: Lanes, active: Mask, width: int, groups: int) -> Any:
+    """Return the wavefronts of requests whose lanes are served in groups, one after the other."""
     shape = (len(addresses) * groups, addresses.shape[-1] // groups)
-    asks = active.reshape(shape)
-    result = _max_per_bank(_touched_pieces(addresses.reshape(shape), asks, width, WORD), BANKS)
-    return (result * asks.any(axis=-1)).reshape(-1, groups).sum(axis=-1)
+    lanes = active.reshape(shape)
+    most = _max_per_bank(_touched_pieces(addresses.reshape(shape), lanes, width, WORD), BANKS)
+    return (most * lanes.any(axis=-1)).reshape(-1, groups).sum(axis=-1)
 
 
-def _active_groups(active: LaneMask, groups: int) -> Any:
-    """How many groups of lanes have one that asks."""
+def _active_groups(active: Mask, groups: int) -> Any:
+    """Return the number of groups with an active lane."""
     return active.reshape(len(active), groups, -1).any(axis=-1).sum(axis=-1)
 
 
-def _has_equal_pairs(addresses: LaneAddresses, active: LaneMask) -> Any:
-    """Whether all pairs of lanes that ask, one apart or two, ask for the same."""
+def _has_equal_pairs(addresses: Lanes, active: Mask) -> Any:
+    """Return the mask of requests whose active lanes, one or two apart, are equal in pairs."""
     lanes = np.arange(addresses.shape[-1])
     return np.logical_or.reduce([
         ((addresses == addresses[:, lanes ^ by]) | ~active | ~active[:, lanes ^ by]).all(axis=-1)
@@ -129,74 +118,75 @@ def _has_equal_pairs(addresses: LaneAddresses, active: LaneMask) -> Any:
     ])  # fmt: skip
 
 
-def _touched_pieces(addresses: LaneAddresses, active: LaneMask, width: int, size: int) -> Any:
-    """The pieces of memory that each request touches, some more than once."""
+def _touched_pieces(addresses: Lanes, active: Mask, width: int, size: int) -> Any:
+    """Return the pieces of memory that each request touches, with repetitions."""
     begin = np.take_along_axis(addresses, active.argmax(axis=-1)[:, None], axis=-1)
     addresses = np.where(active, addresses, begin)
     more = np.arange((width - 1) // size + 2)
     last = (addresses + width - 1) // size
-    return np.minimum(addresses[..., None] // size + more, last[..., None]).reshape(
-        len(addresses), -1
-    )
+    pieces = np.minimum(addresses[..., None] // size + more, last[..., None])
+    return pieces.reshape(len(addresses), -1)
 
 
-def _sort_distinct(pieces: LaneAddresses) -> tuple[Any, Any]:
-    """Pieces in order, and of each whether it is the first that is the same."""
+def _sort_distinct(pieces: Lanes) -> tuple[Any, Any]:
+    """Return the sorted pieces, and the mask of the first of equal ones."""
     ordered = np.sort(pieces, axis=-1)
     return ordered, np.diff(ordered, axis=-1, prepend=ordered[:, :1] - 1) != 0
 
 
-def _max_per_bank(pieces: LaneAddresses, banks: int) -> Any:
-    """The most different pieces of a request that are of one bank."""
+def _max_per_bank(pieces: Lanes, banks: int) -> Any:
+    """Return the most distinct pieces of a request in one bank."""
     ordered, new = _sort_distinct(pieces)
     at = np.arange(len(pieces))[:, None] * banks + ordered % banks
     return np.bincount(at[new], minlength=len(pieces) * banks).reshape(-1, banks).max(axis=-1)
 
 
-#: How far a step moves an address in bytes, and how many steps there are.
+#: Bytes by which a step moves an address, and the number of steps.
 Strides = tuple[tuple[int, int], ...]
-#: Blocks, and requests of all warps there in all passes, that are looked at.
+#: Sampled blocks, and sampled requests of their warps in all iterations.
 _MAX_BLOCKS, _MAX_REQUESTS = sizes.REQUEST_BLOCKS, sizes.REQUESTS_LOOKED
 
 
 @dataclass(frozen=True, slots=True)
 class WarpRequests:
-    """Requests of warps: the first bytes of lanes, which lanes ask, how many each stands for."""
+    """Requests of warps: first bytes of lanes, active lanes, and weights."""
 
     addresses: npt.NDArray[np.int64]
     active: npt.NDArray[np.bool_]
     weight: npt.NDArray[np.float64]
 
     def min_sectors(self, width: int) -> float:
-        """The sectors that hold as many bytes a lane as are asked for."""
+        """Return the fewest sectors that hold the requested bytes."""
         return self.mean(-(-self.active.sum(axis=-1) * width // SECTOR))
 
     def mean(self, numbers: Any) -> float:
-        """The mean of a number of each."""
-        least = float(numbers.min())  # so that what is the same for all stays exact
+        """Return the weighted mean of a number of each request."""
+        least = float(numbers.min())  # subtracted so that equal values stay exact
         return least + float(np.average(numbers - least, weights=self.weight))
 
 
 def warp_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> WarpRequests:
-    """The requests of an instruction; of conditions on blocks alone, of which nothing else rests
-    on the place, all hold: whatever blocks ask, each asks alike.
+    """Return the requests of an instruction.
+
+    A condition on block indices that nothing else depends on is dropped from the guard: all blocks
+    for which it holds make the same requests.
     """
     ((product, _),) = guard.terms.items()
     others = (*address.atoms(), *_trip_count_atoms(launch, address, guard))
     used = Counter(name for one in (*product, *others) for name in _block_axes(one))
-    kept = tuple(
+    factors = tuple(
         one
         for one in product
         if not _is_block_condition(one) or any(used[n] > 1 for n in _block_axes(one))
     )
-    guard = IntExpr({kept: 1})
+    guard = IntExpr({factors: 1})
     return launch.compute_once(  # type: ignore[no-any-return]
         atom_expr("requests", address, guard), lambda: compute_requests(launch, address, guard)
     )
 
 
 def _trip_count_atoms(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> list[Atom]:
-    """What the passes rest on that are in an address, or in which lanes ask."""
+    """Return the atoms of the trip counts that an address or a guard depends on."""
     every = {
         **required_trip_counts(address, launch.trip_counts),
         **required_trip_counts(guard, launch.trip_counts),
@@ -205,18 +195,16 @@ def _trip_count_atoms(launch: KernelLaunch, address: IntExpr, guard: IntExpr) ->
 
 
 def _is_iteration_or_block(atom: Atom) -> bool:
-    """True if an atom is a pass of a loop or a block's number in its grid."""
+    """True if an atom is the iteration of a loop or a block index."""
     return atom.kind == "pass" or (atom.kind == "special" and atom.args[0] in BLOCKS)
 
 
 def _block_axes(atom: Atom) -> set[str]:
-    return {
-        each.args[0] for each in atom.atoms() if each.kind == "special" and each.args[0] in BLOCKS
-    }
+    return {a.args[0] for a in atom.atoms() if a.kind == "special" and a.args[0] in BLOCKS}
 
 
 def _is_block_condition(atom: Atom) -> bool:
-    """True if a condition rests on nothing but the numbers of blocks."""
+    """True if a condition depends on block indices alone."""
     return atom.kind == "if" and all(
         each.kind in ("if", "over", "scaled", "least", "most")
         or (each.kind == "special" and each.args[0] in BLOCKS)
@@ -225,43 +213,42 @@ def _is_block_condition(atom: Atom) -> bool:
 
 
 def compute_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> WarpRequests:
-    """The requests of an instruction, of lanes where ``asks`` is not 0; those that no lane makes
-    are left out."""
+    """Return the requests of an instruction by the lanes for which the guard is not 0."""
     atoms = dict.fromkeys((*address.atoms(), *guard.atoms()))
     axes = [name for name in BLOCKS if launch.grid[BLOCKS.index(name)] > 1]
-    placed = {*atoms, *_trip_count_atoms(launch, address, guard)}
-    axes = [name for name in axes if Atom("special", (name,)) in placed]
+    used = {*atoms, *_trip_count_atoms(launch, address, guard)}
+    axes = [name for name in axes if Atom("special", (name,)) in used]
     blocks, weight = dict[str, Any](), np.ones((1, 1, 1, 1))
     for name in axes:
         at = BLOCKS.index(name)
-        looked, stand_for = sample_axis(launch.grid[at], int(_MAX_BLOCKS ** (1 / len(axes)) + 1e-9))
-        blocks[name] = np.expand_dims(looked, [each for each in range(5) if each != at])
-        weight = weight * np.expand_dims(stand_for, [each for each in range(4) if each != at])
+        indices, weights = sample_axis(launch.grid[at], int(_MAX_BLOCKS ** (1 / len(axes)) + 1e-9))
+        blocks[name] = np.expand_dims(indices, [each for each in range(5) if each != at])
+        weight = weight * np.expand_dims(weights, [each for each in range(4) if each != at])
     shape = (*weight.shape[:3], *launch.active.shape)
     heads = [one.args[0] for one in atoms if one.kind == "pass"]
     most = max(_MAX_REQUESTS // math.prod(shape[:-1]), 2)
     each = int(most ** (1 / max(len(heads), 1)) + 1e-9)
-    passes = [
+    iterations = [
         sample_indices(max(launch.max_value(launch.trip_counts[head]), 1), max(each, 2)).tolist()
         for head in heads
     ]
-    result = []
-    for now in itertools.product(*passes):
+    parts = []
+    for now in itertools.product(*iterations):
         here = launch.restrict_to(dict(zip(heads, now, strict=True)), blocks)
         active = launch.active & (np.asarray(here.value(guard)) > 0)
-        for head, at_pass in zip(heads, now, strict=True):
-            active = active & (at_pass < np.asarray(here.value(launch.trip_counts[head])))
+        for head, iteration in zip(heads, now, strict=True):
+            active = active & (iteration < np.asarray(here.value(launch.trip_counts[head])))
         first = np.broadcast_to(np.asarray(here.value(address)), shape)
-        result.append((first, np.broadcast_to(active, shape), np.broadcast_to(weight, shape[:-1])))
-    first, active, of = (np.concatenate([each[at] for each in result]) for at in range(3))
-    asking = active.any(axis=-1)
-    if not asking.any():
-        asking, active = ~asking, np.broadcast_to(launch.active, active.shape)
-    return WarpRequests(first[asking].astype(np.int64), active[asking], of[asking])
+        parts.append((first, np.broadcast_to(active, shape), np.broadcast_to(weight, shape[:-1])))
+    first, active, weight = (np.concatenate([each[at] for each in parts]) for at in range(3))
+    made = active.any(axis=-1)
+    if not made.any():
+        made, active = ~made, np.broadcast_to(launch.active, active.shape)
+    return WarpRequests(first[made].astype(np.int64), active[made], weight[made])
 
 
 def alignment_shares(strides: Strides, offset: int, unit: int) -> dict[int, float]:
-    """Where in a unit of bytes moves leave an address, and the share of each such place.
+    """Return the distribution of the offset in a unit of bytes over all moves of an address.
 
     >>> alignment_shares(((4, 6), (32, 1000)), 0, 8)
     {0: 0.5, 4: 0.5}
@@ -278,8 +265,8 @@ def alignment_shares(strides: Strides, offset: int, unit: int) -> dict[int, floa
 
 
 def split_strides(launch: KernelLaunch, address: IntExpr) -> tuple[Strides, Strides, IntExpr]:
-    """The moves of an address by passes and by blocks, and what remains of it."""
-    passes, blocks, rest = [], [], dict(address.terms)
+    """Return the strides of an address by iterations and by blocks, and the remaining address."""
+    iterations, blocks, rest = [], [], dict(address.terms)
     for product, times in address.terms.items():
         if len(product) != 1 or not _is_iteration_or_block(one := product[0]):
             continue
@@ -287,28 +274,29 @@ def split_strides(launch: KernelLaunch, address: IntExpr) -> tuple[Strides, Stri
             continue
         del rest[product]
         if one.kind == "pass":
-            passes.append((times, launch.max_value(launch.trip_counts[one.args[0]])))
+            iterations.append((times, launch.max_value(launch.trip_counts[one.args[0]])))
         else:
             blocks.append((times, launch.grid["xyz".index(one.args[0][-1])]))
-    return tuple(passes), tuple(blocks), IntExpr(rest)
+    return tuple(iterations), tuple(blocks), IntExpr(rest)
 
 
 _STORES = ("global_store", "atomic", "local_store")
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _UNKNOWN_KINDS = ("unknown", "loaded", "entry", "reciprocal", "first", "total")
-#: What moves an address, and the constant bytes from there.
+#: Runs as an expression, of a warp and of a thread; lanes that run it; True if the guard is known.
+Frequency = tuple[IntExpr, float, float, IntExpr, bool]
+#: The variable part of an address, and its constant offset.
 Address = tuple[IntExpr, int]
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryAccess:
-    """An instruction that asks memory, in ``many`` requests of each warp, and a mean one of these.
+    """The requests of a memory instruction, on average over warps.
 
-    ``runs`` is how often it runs, by its block. ``least`` is the sectors that as many bytes take at
-    least; ``sectors`` is None where the address depends on data, and ``wavefronts`` then those of
-    addresses in a row. ``lanes`` and ``addresses`` are what its lanes and its addresses rest on. It
-    is ``decided`` where no guard is left out that rests on data, and ``within`` where its bytes
-    over all of the launch are known.
+    ``runs`` is how often it runs, with its block. ``sectors`` is None if the address depends on
+    data; ``wavefronts`` then assumes contiguous addresses. ``min_sectors`` are the fewest that hold
+    the requested bytes. ``lane_inputs`` and ``address_inputs`` are what its guard and its addresses
+    depend on.
     """
 
     instruction: Instruction
@@ -324,23 +312,22 @@ class MemoryAccess:
 
     @property
     def bytes(self) -> float:
-        """The bytes of the sectors that it asks for."""
+        """Bytes of the requested sectors."""
         return SECTOR * (self.min_sectors if self.sectors is None else self.sectors)
 
     @property
     def is_uncoalesced(self) -> bool:
-        """True if global memory is asked for more sectors than the bytes take, and one more."""
+        """True if a global access has over one sector more than the requested bytes need."""
         sectors = self.sectors if self.instruction.kind in GLOBAL else None
         return sectors is not None and sectors > self.min_sectors + 1
 
 
 class MemoryAccesses:
-    """The requests of a launch to memory, added one by one.
+    """The memory requests of a launch, added one by one.
 
-    ``rests_on`` is :meth:`dse.cuda.instruction_counts.Tally.required_inputs`.
-    A warp's requests ask for sectors. A block asks the second cache for what it loads, and gives it
-    what it stores, each byte once. DRAM moves what all blocks touch, once, if the
-    second cache keeps it; local memory is taken to stay in the caches.
+    ``required_inputs`` is :meth:`dse.cuda.instruction_counts.Tally.required_inputs`. Requests of a
+    warp count sectors. A block moves each byte that it loads or stores once from or to the L2
+    cache, a launch once from or to DRAM. Local memory is assumed to stay in the caches.
     """
 
     def __init__(
@@ -352,32 +339,31 @@ class MemoryAccesses:
         self.analysis, self.launch, self._required_inputs = analysis, launch, required_inputs
         self.accesses: list[MemoryAccess] = []
         self._footprints = Footprints(launch)
-        self._frequencies: dict[
-            tuple[int, Condition], tuple[IntExpr, float, float, IntExpr, bool]
-        ] = {}
-        self._unfollowed_bytes = self._local_bytes = 0.0
-        #: Arrays begin at whole lines.
+        self._frequencies: dict[tuple[int, Condition], Frequency] = {}
+        self._unknown_bytes = self._local_bytes = 0.0
+        #: Arguments that are addresses of arrays, which begin at whole lines.
         self._bases = launch.pointers.difference(launch.arguments)
         self._address_cache: dict[tuple[IntExpr, int], Address] = {}
 
     def select(self, kinds: Collection[str]) -> list[MemoryAccess]:
-        """Return the requests of some classes of instructions."""
+        """Return the accesses of some classes of instructions."""
         return [each for each in self.accesses if each.instruction.kind in kinds]
 
     def add(self, block: int, place: int) -> None:
-        """Add an instruction, by the block it stands in and its place there."""
+        """Add an instruction by its block and its place there."""
         one = self.analysis.graph.blocks[block].body[place]
-        runs, many, each, asks, decided = self.frequency(block, place)
-        where = self._address(one, block, place)
-        lanes = addresses = self._required_inputs(asks)
-        if where is not None:
-            lanes |= self._required_inputs(_lane_part(where[0]), places=False)
-            addresses |= self._required_inputs(where[0], places=False)
-        sectors, wavefronts, least = self._request_cost(one, where, asks)
-        within = False
-        if many and one.kind in GLOBAL and where is not None:
-            way = "store" if one.kind in _STORES else "load"
-            within = self._footprints.add(where, access_width(one), each * self.launch.threads, way)
+        runs, many, per_thread, guard, is_guard_known = self.frequency(block, place)
+        address = self._address(one, block, place)
+        lane_inputs = address_inputs = self._required_inputs(guard)
+        if address is not None:
+            lane_inputs |= self._required_inputs(_lane_part(address[0]), with_sizes=False)
+            address_inputs |= self._required_inputs(address[0], with_sizes=False)
+        sectors, wavefronts, least = self._request_cost(one, address, guard)
+        is_known = False
+        if many and one.kind in GLOBAL and address is not None:
+            direction = "store" if one.kind in _STORES else "load"
+            threads = per_thread * self.launch.threads
+            is_known = self._footprints.add(address, access_width(one), threads, direction)
         request = MemoryAccess(
             instruction=one,
             runs=(block, runs),
@@ -385,28 +371,28 @@ class MemoryAccesses:
             sectors=sectors,
             wavefronts=wavefronts,
             min_sectors=least,
-            lane_inputs=lanes,
-            address_inputs=addresses,
-            is_guard_known=decided,
-            is_footprint_known=within,
+            lane_inputs=lane_inputs,
+            address_inputs=address_inputs,
+            is_guard_known=is_guard_known,
+            is_footprint_known=is_known,
         )
         self.accesses.append(request)
         warps = len(self.launch.active)
-        if one.kind in GLOBAL and not within:
-            self._unfollowed_bytes += request.bytes * many * warps
-        elif one.kind == "local_store":  # a place of the stack, however often it is written
+        if one.kind in GLOBAL and not is_known:
+            self._unknown_bytes += request.bytes * many * warps
+        elif one.kind == "local_store":  # counted once, however often it is written
             self._local_bytes += request.bytes * min(many, 1.0) * warps
 
-    def frequency(self, block: int, place: int) -> tuple[IntExpr, float, float, IntExpr, bool]:
+    def frequency(self, block: int, place: int) -> Frequency:
         """Return how often an instruction runs, as far as its guard is known.
 
-        That is an expression, runs of a warp and of a thread, which lanes run it (1 where all), and
-        whether no guard is left out that rests on data.
+        These are an expression, runs of a warp and of a thread, the lanes that run it (1: all), and
+        True if the guard does not depend on data.
         """
-        guarded = bool(self.analysis.graph.blocks[block].body[place].guard)
-        when = self.analysis.values.solved_guard(block, place) if guarded else TRUE
+        has_guard = bool(self.analysis.graph.blocks[block].body[place].guard)
+        when = self.analysis.values.solved_guard(block, place) if has_guard else TRUE
         if (block, when) not in self._frequencies:
-            runs, decided = self.analysis.block_runs[block], True
+            runs, is_guard_known = self.analysis.block_runs[block], True
             if when != TRUE and is_known(when):
                 runs = runs * atom_expr("if", when)
             else:
@@ -416,62 +402,53 @@ class MemoryAccesses:
                     elif each != TRUE and is_known(each):
                         runs = runs * atom_expr("if", each)
                     else:
-                        decided = decided and each == TRUE
+                        is_guard_known = is_guard_known and each == TRUE
             many, sized = self.launch.mean_per_warp(runs), self.launch.substitute(runs)
-            of_thread = self.launch.mean_per_thread(sized)
-            self._frequencies[block, when] = (
-                runs,
-                many,
-                of_thread,
-                self._known_guard(sized),
-                decided,
-            )
+            per_thread, guard = self.launch.mean_per_thread(sized), self._known_guard(sized)
+            self._frequencies[block, when] = runs, many, per_thread, guard, is_guard_known
         return self._frequencies[block, when]
 
     def footprint_bytes(
         self, blocks: int | None, names: Collection[str]
     ) -> tuple[dict[str, float], dict[str, str]]:
-        """Return bytes of a block and, where the grid is known, of the launch; and their formulas.
+        """Return bytes of a block and, if the grid is known, of the launch, and their formulas.
 
-        Where a launch has one axis, of which ``names`` tells, they are formulas in its sizes.
+        Formulas in the launch sizes exist if ``names`` has the block size.
         """
         threads, growing = self.launch.threads, np.array([0.0, 1.0])
-        own = self._footprints.total_bytes(all_blocks=False) + growing * (
-            self._unfollowed_bytes + self._local_bytes
-        )
-        result = {"block_bytes": (own, threads, "threads_per_block")}
+        of_block = self._footprints.total_bytes(all_blocks=False)
+        of_block = of_block + growing * (self._unknown_bytes + self._local_bytes)
+        footprints = {"block_bytes": (of_block, threads, "threads_per_block")}
         if blocks is not None:
-            every = (
-                self._footprints.total_bytes(all_blocks=True)
-                + growing * self._unfollowed_bytes * blocks
-            )
-            result["launch_bytes"] = every, blocks * threads, "elements"
+            of_launch = self._footprints.total_bytes(all_blocks=True)
+            of_launch = of_launch + growing * self._unknown_bytes * blocks
+            footprints["launch_bytes"] = of_launch, blocks * threads, "elements"
         values, formulas = {}, {}
-        for name, (each, of, by) in result.items():
-            fixed, grows = each.tolist()
+        for name, (parts, size, quantity) in footprints.items():
+            fixed, grows = parts.tolist()
             values[name] = fixed + grows
             if grows and "threads_per_block" in names:
                 before = f"{fixed:.10g} + " if fixed else ""
-                formulas[name] = f"{before}{grows / of:.10g} * {by}"
+                formulas[name] = f"{before}{grows / size:.10g} * {quantity}"
         return values, formulas
 
     # --- addresses
     def _address(self, instruction: Instruction, block: int, place: int) -> Address | None:
-        """Return the address of an instruction, by arguments, threads, blocks and passes."""
+        """Return the address of an instruction as an expression; None if its text has none."""
         if (parts := _address_terms(instruction.text, instruction.kind == "global_copy")) is None:
             return None
-        values, where = self.analysis.values, ZERO
+        values, total = self.analysis.values, ZERO
         for name, times in parts:
-            where = where + values.operand_value(name, block, place).scale(times)
-        moving, fixed = _split_constant(where)
-        if (moving, block) not in self._address_cache:
-            solved = values.solve_loops(moving, block)
-            self._address_cache[moving, block] = _split_constant(self.launch.substitute(solved))
-        moving, more = self._address_cache[moving, block]
-        return moving, fixed + more
+            total = total + values.operand_value(name, block, place).scale(times)
+        variable, fixed = _split_constant(total)
+        if (variable, block) not in self._address_cache:
+            solved = values.solve_loops(variable, block)
+            self._address_cache[variable, block] = _split_constant(self.launch.substitute(solved))
+        variable, more = self._address_cache[variable, block]
+        return variable, fixed + more
 
     def _known_guard(self, runs: IntExpr) -> IntExpr:
-        """Return which lanes ask of what runs: 1 where all conditions hold that can be followed."""
+        """Return the product of the known conditions under which lanes run; 1 if there is none."""
         result = ONE
         for one in common_atoms(runs):
             if one.kind == "if" and self._is_known(IntExpr({(one,): 1})):
@@ -479,7 +456,7 @@ class MemoryAccesses:
         return result
 
     def _is_known(self, value: IntExpr) -> bool:
-        """True if a value is known at each thread, and does not rest on data."""
+        """True if a value is known at each thread and does not depend on data."""
         return not any(
             one.kind in _UNKNOWN_KINDS
             or (one.kind == "argument" and one.args[0] not in self.launch.arguments)
@@ -487,7 +464,7 @@ class MemoryAccesses:
         )
 
     def _is_base_address(self, product: tuple[Atom, ...], shared: bool) -> bool:
-        """True if a part of an address is where an array begins; in shared memory a constant."""
+        """True if a term of an address is the start of an array; in shared memory a constant."""
         if len(product) != 1:
             return False
         (one,) = product
@@ -498,74 +475,62 @@ class MemoryAccesses:
     def _request_cost(
         self, instruction: Instruction, address: Address | None, guard: IntExpr
     ) -> tuple[float | None, float, float]:
-        """Return sectors, wavefronts and the least sectors of a warp's request on average."""
+        """Return sectors, wavefronts and the fewest sectors of a warp's request on average."""
         load, shared = instruction.kind.endswith("load"), instruction.kind.startswith("shared")
-        moving, fixed = address or (None, 0)
+        variable, offset = address or (None, 0)
         unit = WORD if shared else SECTOR
-        way, fixed = (
-            (access_width(instruction), load, shared),
-            fixed % unit,
-        )  # whole ones on, it is the same
+        offset %= unit  # whole units do not matter
+        access = access_width(instruction), load, shared
 
         def compute_cost() -> tuple[float | None, float, float]:
-            moves, still = tuple[tuple[int, int], ...](), moving
-            if moving is not None:
-                kept = {
+            strides, rest = tuple[tuple[int, int], ...](), variable
+            if variable is not None:
+                terms = {
                     p: t
-                    for p, t in moving.terms.items()
+                    for p, t in variable.terms.items()
                     if t != 1 or not self._is_base_address(p, shared)
                 }
-                passes, blocks, still = split_strides(
-                    self.launch, self.launch.substitute_pointers(IntExpr(kept))
-                )
-                moves, still = (*passes, *blocks), still if self._is_known(still) else None
-            every = warp_requests(self.launch, ZERO if still is None else still, guard)
-            if still is None:  # taken as one after the other
-                row = way[0] * np.arange(every.active.shape[-1]) + 0 * every.addresses
-                return None, *_mean_cost(every, row, *way)[1:]
-            result = through = least = 0.0
-            for at, share in alignment_shares(moves, fixed, unit).items():
-                told = _mean_cost(every, every.addresses + at, *way)
-                result, through, least = (
-                    result + share * told[0],
-                    through + share * told[1],
-                    told[2],
-                )
-            return result, through, least
+                fixed = self.launch.substitute_pointers(IntExpr(terms))
+                iterations, blocks, rest = split_strides(self.launch, fixed)
+                strides, rest = (*iterations, *blocks), rest if self._is_known(rest) else None
+            every = warp_requests(self.launch, ZERO if rest is None else rest, guard)
+            if rest is None:  # assumed contiguous
+                row = access[0] * np.arange(every.active.shape[-1]) + 0 * every.addresses
+                return None, *_mean_cost(every, row, *access)[1:]
+            total = np.zeros(3)
+            for at, share in alignment_shares(strides, offset, unit).items():
+                total += share * np.array(_mean_cost(every, every.addresses + at, *access))
+            sectors, wavefronts, _ = total.tolist()
+            return sectors, wavefronts, every.min_sectors(access[0])
 
-        key = atom_expr("requests", moving or ZERO, guard)
-        return self.launch.compute_once(key, compute_cost, moving is None, fixed, *way)  # type: ignore[no-any-return]
+        key = atom_expr("requests", variable or ZERO, guard)
+        return self.launch.compute_once(key, compute_cost, variable is None, offset, *access)  # type: ignore[no-any-return]
 
 
 def _lane_part(address: IntExpr) -> IntExpr:
     """Return the part of an address in which the lanes of a warp differ."""
-    return IntExpr(
-        {
-            product: times
-            for product, times in address.terms.items()
-            if any(
-                one.kind == "special" and one.args[0].startswith(("tid", "lane"))
-                for one in IntExpr({product: 1}).atoms()
-            )
-        }
-    )
+
+    def differs(product: tuple[Atom, ...]) -> bool:
+        return any(
+            one.kind == "special" and one.args[0].startswith(("tid", "lane"))
+            for one in IntExpr({product: 1}).atoms()
+        )
+
+    return IntExpr({product: t for product, t in address.terms.items() if differs(product)})
 
 
 def _mean_cost(
-    requests: WarpRequests, addresses: LaneAddresses, width: int, load: bool, shared: bool
+    requests: WarpRequests, addresses: Lanes, width: int, load: bool, shared: bool
 ) -> tuple[float, float, float]:
-    """Return sectors, wavefronts and the least sectors of requests that begin at some bytes."""
-    wavefronts = shared_wavefronts if shared else cache_wavefronts
-    through = requests.mean(wavefronts(addresses, requests.active, width, load=load))
-    return (
-        requests.mean(sectors(addresses, requests.active, width)),
-        through,
-        requests.min_sectors(width),
-    )
+    """Return mean sectors, mean wavefronts and the fewest sectors of requests."""
+    count = shared_wavefronts if shared else cache_wavefronts
+    wavefronts = requests.mean(count(addresses, requests.active, width, load=load))
+    touched = requests.mean(sectors(addresses, requests.active, width))
+    return touched, wavefronts, requests.min_sectors(width)
 
 
 def is_device_array(atom: Atom) -> bool:
-    """Whether it is where an array of the source begins, which bank 4 of the constants holds."""
+    """True if an atom is the address of an array of the source, from bank 4 of the constants."""
     return _is_constant(atom) and str(atom.args[0][1]).startswith("c[0x4]")
 
 
@@ -574,16 +539,16 @@ def _is_constant(atom: Atom) -> bool:
 
 
 def _split_constant(address: IntExpr) -> Address:
-    """An address without its constant, and that."""
+    """Return an address without its constant, and the constant."""
     fixed = address.terms.get((), 0)
     if not fixed:
         return address, 0
     return IntExpr({product: t for product, t in address.terms.items() if product}), fixed
 
 
-@lru_cache(maxsize=1 << 14)
+@functools.lru_cache(maxsize=1 << 14)
 def _address_terms(text: str, use_last: bool) -> list[tuple[str, int]] | None:
-    """The operands that the first or last address in a text of operands sums, and their factors."""
+    """Return the operands that the first or last address in a text adds, with their factors."""
     inside = [m[1] for each in split_operands(text) if (m := _INSIDE.search(each.strip()))]
     if not inside:
         return None
@@ -594,7 +559,7 @@ def _address_terms(text: str, use_last: bool) -> list[tuple[str, int]] | None:
     return result
 
 
-#: Runs of bytes that are kept one by one, and addresses that are looked at for one access.
+#: Most ranges of a byte set, and most addresses of one access that are enumerated.
 _MAX_RANGES, _MAX_ADDRESSES = sizes.FOOTPRINT_RUNS, sizes.FOOTPRINT_LOOKED
 
 _EVALUABLE_KINDS = (
@@ -603,15 +568,15 @@ _EVALUABLE_KINDS = (
 )
 
 ByteRanges = npt.NDArray[np.int64]
-#: Arrays, or an address without one; moves by passes and by blocks; what is touched unmoved.
+#: Arrays (or an address without one), strides by iterations and blocks, bytes touched unmoved.
 AccessPattern = tuple[tuple[object, ...], Strides, Strides, ByteRanges]
-#: Whether loaded or stored, and what accesses must share to be one set.
+#: Direction, arrays and strides: accesses with equal keys form one set.
 AccessKey = tuple[str, tuple[object, ...], Strides, Strides]
 
 
 @dataclass(slots=True)
 class ByteSet:
-    """A set of bytes as runs from ``low`` to ``high``, of which ``times`` as many there are."""
+    """A set of bytes as ranges between ``low`` and ``high``, of a ``scale`` times larger set."""
 
     ranges: ByteRanges
     scale: float = 1.0
@@ -622,54 +587,50 @@ class ByteSet:
         self.low, self.high = int(self.ranges[0, 0]), int(self.ranges[-1, 1])
 
     def repeat(self, stride: int, count: int) -> ByteSet:
-        """The union of the set with itself, moved ``many - 1`` times by ``step`` bytes.
+        """Return the union of the set with its copies, each moved by one more stride.
 
-        Moved further than the set is long it only repeats, so that its size grows by the same
-        number with every step.
+        Beyond the length of the set each copy adds the same number of bytes.
         """
         if stride == 0 or count <= 1:
             return self
         reach = (count - 1) * abs(stride)
-        kept, long = count, int(self.ranges[-1, 1]) - int(self.ranges[0, 0])
+        copies, length = count, int(self.ranges[-1, 1]) - int(self.ranges[0, 0])
         start = self.ranges - (reach if stride < 0 else 0)
-        if len(self.ranges) == 1 and abs(stride) <= long:  # one run, which becomes longer
+        if len(self.ranges) == 1 and abs(stride) <= length:  # stays one range
             return ByteSet(start + np.array([0, reach]), self.scale)
         if len(self.ranges) * count > _MAX_RANGES:
-            apart = long // abs(stride) + 3
-            kept = min(count, apart, max(_MAX_RANGES // len(self.ranges), 2))
-        moves = np.arange(kept)[:, None, None] * abs(stride)
+            needed = length // abs(stride) + 3
+            copies = min(count, needed, max(_MAX_RANGES // len(self.ranges), 2))
+        moves = np.arange(copies)[:, None, None] * abs(stride)
         every = union_ranges((start + moves).reshape(-1, 2))
         result = ByteSet(every, self.scale)
-        if count > kept:
-            last, before = (
-                byte_count(every),
-                byte_count(union_ranges((start + moves[:-1]).reshape(-1, 2))),
-            )
-            result.scale *= (last + (count - kept) * (last - before)) / last
+        if count > copies:
+            last = byte_count(every)
+            before = byte_count(union_ranges((start + moves[:-1]).reshape(-1, 2)))
+            result.scale *= (last + (count - copies) * (last - before)) / last
         result.low = self.low - (reach if stride < 0 else 0)
         result.high = self.high + (reach if stride > 0 else 0)
         return result
 
     def sector_bytes(self) -> float:
-        """Bytes of the sectors that it lies in."""
+        """Return the bytes of the sectors that the set touches."""
         ends = np.stack([self.ranges[:, 0] // SECTOR, -(-self.ranges[:, 1] // SECTOR)], axis=1)
-        return min(
-            byte_count(union_ranges(ends * SECTOR)) * self.scale, _sector_span(self.low, self.high)
-        )
+        size = byte_count(union_ranges(ends * SECTOR)) * self.scale
+        return min(size, _sector_span(self.low, self.high))
 
 
 def byte_count(ranges: ByteRanges) -> int:
-    """Bytes of runs that do not meet."""
+    """Return the bytes of disjoint ranges."""
     return int((ranges[:, 1] - ranges[:, 0]).sum())
 
 
 def _sector_span(low: int, high: int) -> float:
-    """Bytes of the sectors from one byte to another."""
+    """Return the bytes of the sectors from one byte to another."""
     return float((-(-high // SECTOR) - low // SECTOR) * SECTOR)
 
 
 def union_ranges(ranges: ByteRanges) -> ByteRanges:
-    """Runs in order that do not meet, of runs in any order.
+    """Return the union of ranges as sorted, disjoint ranges.
 
     >>> union_ranges(np.array([[8, 12], [0, 4], [4, 6]])).tolist()
     [[0, 6], [8, 12]]
@@ -681,12 +642,12 @@ def union_ranges(ranges: ByteRanges) -> ByteRanges:
     return np.stack([ranges[first, 0], reach[last]], axis=1)
 
 
-#: Bytes that are the same in every block or launch, and those that grow with it.
+#: Bytes that are independent of the size of block or launch, and those that grow with it.
 FixedAndGrowing = npt.NDArray[np.float64]
 
 
 class Footprints:
-    """What the accesses of a kernel touch at a launch, by array."""
+    """The bytes that the accesses of a kernel touch at a launch, by array."""
 
     def __init__(self, launch: KernelLaunch) -> None:
         self.launch = launch
@@ -695,10 +656,9 @@ class Footprints:
         self._grows_with_threads: set[AccessKey] = set()
 
     def add(self, address: Address, width: int, threads: float, direction: str) -> bool:
-        """One access, whether its address can be followed.
+        """Add an access, and return True if its address can be followed.
 
-        ``threads`` is how many threads of a block make it, passes counted; ``way`` tells those
-        apart that move bytes of their own, as loads and stores do.
+        ``threads`` is the number of accesses of a block. Loads and stores are counted separately.
         """
         moving, fixed = address
         pattern: AccessPattern | None = self.launch.compute_once(
@@ -715,7 +675,7 @@ class Footprints:
         return True
 
     def _access_pattern(self, address: IntExpr, width: int) -> AccessPattern | None:
-        """The arrays of an address, what moves it, and what a block's threads touch unmoved."""
+        """Return arrays, strides and unmoved bytes of an address, or None."""
         arrays = tuple(
             one.args[0]
             for product, times in address.terms.items()
@@ -732,49 +692,45 @@ class Footprints:
         return arrays or (offset,), passes, blocks, base
 
     def total_bytes(self, *, all_blocks: bool) -> FixedAndGrowing:
-        """Return the bytes that one block touches, or ``every`` block.
-
-        What the threads of a block touch one by one grows with it, and what each block touches of
-        its own with their number.
-        """
-        return self._direction_bytes("load", all_blocks) + self._direction_bytes(
-            "store", all_blocks
-        )
+        """Return the bytes that one block touches, or all blocks."""
+        loaded, stored = (self._direction_bytes(each, all_blocks) for each in ("load", "store"))
+        return loaded + stored
 
     def _direction_bytes(self, direction: str, all_blocks: bool) -> FixedAndGrowing:
-        """The bytes of all arrays, of each no more than lie between the first and the last."""
-        result: dict[object, list[tuple[ByteSet, float, bool]]] = {}
+        """Return the bytes loaded or stored, at most the extent of each array.
+
+        Bytes touched one by one grow with the block, and bytes of each block alone with the grid.
+        """
+        by_array: dict[object, list[tuple[ByteSet, float, bool]]] = {}
         grid = math.prod(self.launch.grid) if all_blocks else 1
-        for key, runs in self._sets.items():
-            of, arrays, passes, blocks = key
-            if of != direction:
+        for key, ranges in self._sets.items():
+            its_direction, arrays, iterations, blocks = key
+            if its_direction != direction:
                 continue
-            touched = ByteSet(union_ranges(np.concatenate(runs)))
-            moves = (*passes, *blocks) if all_blocks else passes
-            for step, many in sorted(moves, key=lambda one: abs(one[0])):
+            touched = ByteSet(union_ranges(np.concatenate(ranges)))
+            strides = (*iterations, *blocks) if all_blocks else iterations
+            for step, many in sorted(strides, key=lambda stride: abs(stride[0])):
                 touched = touched.repeat(step, many)
-            held = min(touched.sector_bytes(), grid * self._max_bytes[key])
-            grows = (
-                any(step for step, _ in blocks) if all_blocks else key in self._grows_with_threads
-            )
-            result.setdefault(arrays, []).append((touched, held, grows))
+            size = min(touched.sector_bytes(), grid * self._max_bytes[key])
+            moves = any(step for step, _ in blocks)
+            grows = moves if all_blocks else key in self._grows_with_threads
+            by_array.setdefault(arrays, []).append((touched, size, grows))
         total = np.zeros(2)
-        for parts in result.values():
-            low, high = min(one.low for one, *_ in parts), max(one.high for one, *_ in parts)
-            every_part = sum(held for _, held, _ in parts)
-            kept = min(every_part, _sector_span(low, high)) / every_part
-            for _, held, grows in parts:
-                total[int(grows)] += held * kept
+        for parts in by_array.values():
+            low, high = min(s.low for s, *_ in parts), max(s.high for s, *_ in parts)
+            every_part = sum(size for _, size, _ in parts)
+            share = min(every_part, _sector_span(low, high)) / every_part
+            for _, size, grows in parts:
+                total[int(grows)] += size * share
         return total
 
     def _is_pointer(self, atom: Atom) -> bool:
-        return is_device_array(atom) or (
-            atom.kind == "argument" and atom.args[0] in self.launch.pointers
-        )
+        is_argument = atom.kind == "argument" and atom.args[0] in self.launch.pointers
+        return is_argument or is_device_array(atom)
 
 
 def _distinct_values(launch: KernelLaunch, value: IntExpr) -> npt.NDArray[np.int64] | None:
-    """Return the different numbers of an expression; None if there are too many."""
+    """Return the distinct values of an expression; None if there are too many."""
     inside = {(one.kind, one.args[0]) for one in value.atoms() if one.kind in ("pass", "special")}
     heads = [name for kind, name in inside if kind == "pass"]
     blocks = [name for kind, name in inside if kind == "special" and name in BLOCKS]

@@ -1,8 +1,8 @@
-"""PTX read into the record of machine instructions, so that one set of counters counts both.
+"""Read PTX into the record of machine instructions, so that one set of counters counts both.
 
-The thesis counts in PTX (Hong 2012, §2.6.2) and asks for a count by basic blocks of an intermediate
-representation (§7.1.1). Each PTX operation becomes the machine operation that does the same; its
-class is that of the thesis (Table 7): comparisons, shifts, logic and conversions are ``move``.
+Hong (2012, §2.6.2) counts in PTX and asks for a count by basic blocks of an intermediate
+representation (§7.1.1). Each PTX operation becomes the equivalent machine operation, with the class
+of Table 7 there: comparisons, shifts, logic and conversions are ``move``.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _INTEGER_FORMS = {
     "selp": "SEL {d},{a},{b},{c}",
 }  # fmt: skip
 _INTEGER_FORMS |= {"mul24": "XMAD {d},{a},{b},RZ", "mad24": "XMAD {d},{a},{b},{c}"}
-#: The same of predicates.
+#: The same for predicates.
 _PREDICATE_FORMS = {
     "and": "PLOP3.LUT {d},PT,{a},{b},PT,0xc0,0x0", "or": "PLOP3.LUT {d},PT,{a},{b},PT,0xfc,0x0",
     "xor": "PLOP3.LUT {d},PT,{a},{b},PT,0x3c,0x0", "not": "PLOP3.LUT {d},PT,{a},PT,PT,0x0f,0x0",
     "mov": "PLOP3.LUT {d},PT,{a},PT,PT,0xf0,0x0",
 }  # fmt: skip
-#: Operations that name no value that is followed.
+#: Operations whose results are unknown values.
 _OPAQUE_OPCODES = {
     "bar": "BAR.SYNC", "barrier": "BAR.SYNC", "membar": "MEMBAR", "fence": "MEMBAR",
     "ret": "EXIT", "exit": "EXIT", "trap": "KILL", "brx": "BRX", "call": "JCAL",
@@ -46,7 +46,7 @@ _OPAQUE_OPCODES = {
 }  # fmt: skip
 _NO_RESULT = ("bar", "barrier", "membar", "fence", "ret", "exit", "trap", "brx", "call", "cp")
 _FLOATING = {"add": "ADD", "sub": "ADD", "mul": "MUL", "fma": "FMA", "mad": "FMA"}
-#: Letters before and digits behind the operations on floating-point numbers of each width.
+#: Prefix and suffix of floating-point operations by type.
 _WIDTHS = {"f64": ("D", ""), "f32": ("F", "")}
 _KINDS = {"f64": "fp64", "f32": "fp32"}
 _INTEGER = {"add", "addc", "sub", "subc", "mul", "mul24", "mad", "mad24", "madc", "sad", "div"}
@@ -57,14 +57,14 @@ _UNSIGNED_COMPARISONS = {"lo": "LT", "ls": "LE", "hi": "GT", "hs": "GE"}
 _MEMORY = {"ld": "LD", "ldu": "LD", "st": "ST", "atom": "ATOM", "red": "ATOM"}
 _SPACES = {"global": "G", "shared": "S", "local": "L", "const": "C", "param": ""}
 _BYTES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
-#: Modifiers of machine code that tell the bytes of an access.
+#: Modifiers of machine code by the bytes of an access.
 _MODIFIERS = {1: ".U8", 2: ".U16", 8: ".64", 16: ".128"}
 
-#: Where arguments begin in the bank of constants: beyond what machine code has there.
+#: Offset of the arguments in the constant bank, beyond everything else there.
 _ARGUMENT_BASE = 0x400
-#: A constant whose low half is 0, which is not followed.
+#: An unknown constant whose low half is 0.
 _HIGH = "c[0x5][0x0]"
-#: Comments, and lines that tell of source files, which end without a semicolon.
+#: Comments, and directives about source files, which end without a semicolon.
 _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*\.(?:loc|file)\b[^\n]*", re.M | re.S)
 _LEADING = re.compile(r"\s*(?:[{}]|([\w$%]+)\s*:(?!:))\s*")
 _VARIABLE = re.compile(
@@ -79,7 +79,7 @@ _NUMBER = re.compile(r"(-?)(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?$|0[fFdD]([0-9a-f
 _OPERAND = re.compile(r"\[[^\]]*\]|\{[^}]*\}|\([^)]*\)|[^,\s][^,]*")
 
 
-#: A kernel of PTX text: what a cubin says of it, names of arguments, instructions, their lines.
+#: A kernel of PTX text: function, names of arguments, instructions, their lines.
 PtxKernel = tuple[KernelFunction, tuple[str, ...], list[Instruction], Mapping[int, int]]
 
 
@@ -89,28 +89,21 @@ def is_ptx(text: str) -> bool:
 
 
 def find_entries(text: str, file: str) -> dict[str, int]:
-    """Return where the heads of the kernels of PTX text begin, by their names."""
-    result = {
-        told[1]: told.end() for told in re.finditer(r"\.entry\s+([\w$]+)", _blank_comments(text))
-    }
-    if not result:
+    """Return the places of the kernels' heads in PTX text, by name."""
+    heads = re.finditer(r"\.entry\s+([\w$]+)", _blank_comments(text))
+    places = {head[1]: head.end() for head in heads}
+    if not places:
         raise DseError(f"{file} holds no kernel: expected PTX text with an .entry, as of nvcc -ptx")
-    return result
+    return places
 
 
 def _blank_comments(text: str) -> str:
-    """Return a text with comments and the lines of source files blanked, in their places."""
-    return _COMMENTS.sub(lambda told: re.sub(r"[^\n]", " ", told[0]), text)
+    """Return a text with comments and source directives blanked, in place."""
+    return _COMMENTS.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), text)
 
 
 class PtxReader:
-    """Reads a kernel of PTX text, whose head begins at a place.
-
-    Raises
-    ------
-    DseError
-        A kernel without code; a branch to a label that is nowhere.
-    """
+    """Reads a kernel of PTX text."""
 
     def __init__(self, text: str, name: str, head: int, file: str) -> None:
         self.text, self.name, self.file = _blank_comments(text), name, file
@@ -123,24 +116,23 @@ class PtxReader:
 
     def read(self) -> PtxKernel:
         """Return the kernel."""
-        lacks = DseError(f"{self.file} has no code of {self.name}: the text is cut")
+        no_code = DseError(f"{self.file} has no code of {self.name}: the text is cut")
         if self.begin < 0:
-            raise lacks
+            raise no_code
         arguments, names = self._arguments()
         self._place_variables()
         statements, labels, lines = self._statements()
         if not statements:
-            raise lacks
+            raise no_code
         body = []
         for at, statement in enumerate(statements):
             try:
-                body.append(self._read_instruction(at, statement, labels))
+                body.append(self._instruction(at, statement, labels))
             except DseError:
                 raise
             except (IndexError, ValueError):
-                raise DseError(
-                    f"{self.file} line {lines[at]}: {statement[:80]!r} is no instruction of PTX"
-                ) from None
+                where = f"{self.file} line {lines[at]}"
+                raise DseError(f"{where}: {statement[:80]!r} is no PTX instruction") from None
         target = re.search(r"\.target\s+sm_(\d+)", self.text)
         function = KernelFunction(
             name=self.name,
@@ -153,7 +145,7 @@ class PtxReader:
         )
         return function, names, body, lines
 
-    # --- what is declared
+    # --- declarations
     def _arguments(self) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...]]:
         """Return offsets and sizes of the arguments, and their names."""
         result, names, offset = [], [], 0
@@ -168,7 +160,7 @@ class PtxReader:
         return tuple(result), tuple(names)
 
     def _place_variables(self) -> None:
-        """Place the arrays that the kernel names; those of blocks one behind the other."""
+        """Assign addresses to the arrays that the kernel names."""
         body = self.text[self.begin : self.end]
         arrays = 0
         for space, more, kind, name, many in _VARIABLE.findall(self.text):
@@ -184,21 +176,20 @@ class PtxReader:
             to = max(int(align[1]) if align else size, 1)
             self.shared_bytes = -(-self.shared_bytes // to) * to
             self.variables[name] = f"{self.shared_bytes:#x}"
-            self.shared_bytes += size * math.prod(
-                int(each or 0) for each in re.findall(r"\[(\d*)", many)
-            )
+            lengths = (int(each or 0) for each in re.findall(r"\[(\d*)", many))
+            self.shared_bytes += size * math.prod(lengths)
 
     def _statements(self) -> tuple[list[str], dict[str, int], dict[int, int]]:
-        """Return the statements, where labels stand, and the lines of the statements."""
+        """Return the statements, the places of labels, and the lines of statements."""
         statements, labels, lines = list[str](), dict[str, int](), dict[int, int]()
         line, counted = 1, 0
-        for told in re.compile(r"[^;]+").finditer(self.text, self.begin + 1, self.end):
-            at = told.start()
-            while leading := _LEADING.match(self.text, at, told.end()):
+        for match in re.compile(r"[^;]+").finditer(self.text, self.begin + 1, self.end):
+            at = match.start()
+            while leading := _LEADING.match(self.text, at, match.end()):
                 if leading[1]:
                     labels[leading[1]] = len(statements)
                 at = leading.end()
-            rest = self.text[at : told.end()]
+            rest = self.text[at : match.end()]
             statement = " ".join(rest.split())
             if not statement or statement.startswith("."):
                 continue
@@ -209,9 +200,7 @@ class PtxReader:
         return statements, labels, lines
 
     # --- instructions
-    def _read_instruction(
-        self, index: int, statement: str, labels: Mapping[str, int]
-    ) -> Instruction:
+    def _instruction(self, index: int, statement: str, labels: Mapping[str, int]) -> Instruction:
         """Return a statement as a machine instruction."""
         guard, rest = statement.split(" ", 1) if statement.startswith("@") else ("", statement)
         name, _, text = rest.partition(" ")
@@ -220,10 +209,10 @@ class PtxReader:
         if first == "bra":
             if operands[-1] not in labels:
                 raise DseError(f"{self.file}: {statement!r} leads to no label of {self.name}")
-            written, told = list[str](), f"BRA {labels[operands[-1]] * WORD:#x}"
+            written, operation = list[str](), f"BRA {labels[operands[-1]] * WORD:#x}"
         else:
-            written, told = self._operation(first, parts, operands)
-        opcode, _, text = told.partition(" ")
+            written, operation = self._operation(first, parts, operands)
+        opcode, _, text = operation.partition(" ")
         mark = "!" if guard.startswith("@!") else ""
         guard = mark + self._predicate(guard.lstrip("@!")) if guard else ""
         one = Instruction(index, opcode, text, guard)
@@ -253,8 +242,9 @@ class PtxReader:
         form = (_PREDICATE_FORMS if predicates else _INTEGER_FORMS).get(name)
         kinds = _float_types(parts)
         if name == "cvt" and kinds and "pred" not in parts:
-            of, to = (each in kinds for each in (parts[-1], parts[-2]))
-            form = "MOV {d},{a}" if of == to else "F2I {d},{a}" if of else "I2F {d},{a}"
+            is_from, is_to = (each in kinds for each in (parts[-1], parts[-2]))
+            form = "F2I {d},{a}" if is_from else "I2F {d},{a}"
+            form = "MOV {d},{a}" if is_from == is_to else form
         elif kinds and name not in ("mov", "selp"):
             form = None
         if name == "mul" and "wide" in parts:
@@ -272,7 +262,7 @@ class PtxReader:
         return written, f"{opcode} {text.replace('--', '')}"
 
     def _comparison(self, parts: list[str], operands: list[str]) -> tuple[list[str], str]:
-        """Return a comparison: ``setp`` with its one or two predicates."""
+        """Return the predicates and the machine operation of ``setp``."""
         written = [self._predicate(each) for each in operands[0].split("|")]
         values = [self._value(each) for each in operands[1:3]]
         other = [self._predicate(each) for each in operands[3:4]] or ["PT"]
@@ -287,7 +277,7 @@ class PtxReader:
         return written, f"ISETP.{word}{sign}.{join} {both}"
 
     def _access(self, name: str, parts: list[str], operands: list[str]) -> tuple[list[str], str]:
-        """Return a load, a store or an atomic operation; an argument is a constant."""
+        """Return the registers and the machine operation of a load, store or atomic operation."""
         if name == "cp":
             width = int(operands[2]) if operands[2:3] and operands[2].isdigit() else 4
             places = ",".join(self._value(each) for each in operands[:2])
@@ -311,20 +301,20 @@ class PtxReader:
 
     # --- operands
     def _destinations(self, operand: str, predicate: bool) -> list[str]:
-        """Return the registers of a destination, of which there may be several."""
+        """Return the registers of a destination."""
         names = re.split(r"[\s,|]+", operand.strip("{} "))
         if predicate:
             return [self._predicate(each) for each in names]
         return [self._register(each) for each in names if each != "_"]
 
     def _values(self, operand: str, read: Callable[[str], str]) -> list[str]:
-        """Return the values that an operand names; those of a vector one by one."""
+        """Return the values of an operand, of a vector one by one."""
         if operand.startswith(("{", "(")):
             return [self._value(each.strip()) for each in operand[1:-1].split(",") if each.strip()]
         return [read(operand)]
 
     def _register(self, name: str) -> str:
-        """Return a register of its own: PTX has as many as it wants, of any width."""
+        """Return the machine register of a PTX register, which has any width."""
         return self.registers.setdefault(name, f"R{4 * len(self.registers)}")
 
     def _predicate(self, name: str) -> str:
@@ -344,7 +334,7 @@ class PtxReader:
                 return f"0x{number[3]}"
             digits = number[2].lstrip("0") if number[2].isdigit() else number[2]
             size = int(digits or "0", 0)
-            if size >= 2**32:  # a mask of high halves is 0 where low halves stand for pairs
+            if size >= 2**32:  # low halves stand for pairs: a mask of high halves is 0
                 return f"c[0x5][{size:#x}]" if size % 2**32 else _HIGH
             return f"{number[1]}{size:#x}"
         if (special := _SPECIAL.match(operand)) is not None:
@@ -368,7 +358,7 @@ class PtxReader:
 
 
 def _instruction_kind(name: str, parts: list[str], kind: str) -> str:
-    """Return the class of an operation, by Table 7 where the thesis tells it."""
+    """Return the class of an operation, by Hong 2012, Table 7, if it is there."""
     floating = next(iter(_float_types(parts)), "")
     if name in _ALU and "param" not in parts:
         return "move"
@@ -385,7 +375,7 @@ def _float_types(parts: list[str]) -> list[str]:
 
 
 def _opaque_opcode(name: str, parts: list[str]) -> str:
-    """Return the name of an operation whose value is not followed."""
+    """Return the machine operation of a PTX operation whose value is unknown."""
     if name == "bar" and "warp" in parts:
         return "WARPSYNC"
     if name in _OPAQUE_OPCODES:
@@ -398,5 +388,5 @@ def _opaque_opcode(name: str, parts: list[str]) -> str:
 
 def _type_size(kind: str) -> int:
     """Return the bytes of a type such as ``f32``."""
-    told = re.search(r"(\d+)(x2)?$", kind)
-    return _BYTES.get(told[1], 4) * (2 if told[2] else 1) if told else 4
+    bits = re.search(r"(\d+)(x2)?$", kind)
+    return _BYTES.get(bits[1], 4) * (2 if bits[2] else 1) if bits else 4

@@ -1,10 +1,10 @@
-"""What registers hold at places of a kernel, followed backwards to where they are written.
+"""Derive the values of registers at places of a kernel, backwards from where they are written.
 
-What a loop changes is an ``entry`` atom at its head, which is solved: a register that each pass
-changes by the same amount is that amount times the pass, counted from 0; behind the loop the pass
-is the last one. What cannot be followed is an ``unknown_value`` atom, and what memory gives a ``loaded``
-one. Values are taken as whole and not negative where the hardware's unsigned and signed forms
-differ, and low halves of pairs stand for the pair.
+A register that a loop changes is an ``entry`` atom at its head, which is solved: one that grows by
+the same amount in each iteration is that amount times the iteration, counted from 0; after the loop
+the iteration is the last one. Values that cannot be derived are ``unknown`` atoms, values from
+memory are ``loaded`` ones. Values are assumed to be whole and not negative where the hardware's
+unsigned and signed forms differ, and low halves of pairs stand for the pair.
 """
 
 from __future__ import annotations
@@ -46,138 +46,157 @@ from stochastic import sizes
 
 _STACK_POINTER = "R1"
 _STACK_ADDRESS = re.compile(r"\[R1(?:\+(-?0x[0-9a-f]+))?\]$")
-#: What may write to local memory by an address that is not told apart from others.
+#: Instructions that may write to any address of local memory.
 _MAY_ALIAS = ("ST", "CALL")
 
 
 def _stack_slots(body: Sequence[Instruction]) -> dict[int, tuple[str, ...]]:
-    """The words of the stack that each local load and store is of, by the instruction's place.
+    """Return the words of the stack that each local load and store accesses, by its place.
 
-    Nothing where a store may be to any of them: by a computed address (an array), a generic one,
-    of a function that is called, or of fewer bytes than a word.
+    It is empty if a store may be to any word: by a computed or generic address, in a called
+    function, or of less than a word.
     """
     local = [one for one in body if one.kind in ("local_load", "local_store")]
     if not local or any(one.name in _MAY_ALIAS for one in body):
         return {}
-    moved = [one.index for one in body if _STACK_POINTER in one.results]
-    leaves = next(
-        (one.index for one in body if one.name in ("BRA", "BSYNC", "BRX", "JMP")), len(body)
-    )
-    if any(at > min(leaves, local[0].index) for at in moved):
+    moves = [one.index for one in body if _STACK_POINTER in one.results]
+    branches = [one.index for one in body if one.name in ("BRA", "BSYNC", "BRX", "JMP")]
+    if any(at > min([local[0].index, *branches]) for at in moves):
         return {}
     result = {}
     for one in local:
-        place = next((m for each in one.operands if (m := _STACK_ADDRESS.match(each))), None)
-        many = access_width(one)
-        begin = int(place[1] or "0", 16) if place is not None else 0
-        if place is not None and many >= 4 and begin % 4 == 0:
-            result[one.index] = tuple(f"M{begin + at}" for at in range(0, many, 4))
+        address = next((m for each in one.operands if (m := _STACK_ADDRESS.match(each))), None)
+        width = access_width(one)
+        begin = int(address[1] or "0", 16) if address is not None else 0
+        if address is not None and width >= 4 and begin % 4 == 0:
+            result[one.index] = tuple(f"M{begin + at}" for at in range(0, width, 4))
         elif one.kind == "local_store":
             return {}
     return result
 
 
-#: What an operation yields: of the registers before it, the number of its result, block and place.
-Evaluator = Callable[["RegisterValues", Instruction, int, int, int], Any]
-#: From here on a shift to the right leaves the sign, which sizes do not have.
+#: A shift to the right by this or more leaves the sign, which sizes do not have.
 _SIGNED_SHIFT = 31
 
 
-def unknown_value(what: str, block: int, place: int) -> IntExpr:
-    """Return a value that is not followed."""
+class Operation:
+    """An instruction at its place, the number of a result, and the values that it reads."""
+
+    def __init__(
+        self, values: RegisterValues, one: Instruction, result: int, block: int, place: int
+    ) -> None:
+        self.values, self.result, self.block, self.place = values, result, block, place
+        self.name, self.modifiers, self.operands = one.name, one.modifiers, one.operands
+        self.opcode, self.result_count = one.opcode, one.result_count
+
+    def inputs(self) -> list[IntExpr]:
+        """Return the values of the operands behind results and carries."""
+        return [self.value(each) for each in self.operands[self.result_count :]]
+
+    def value(self, text: str) -> IntExpr:
+        """Return the value of an operand."""
+        return self.values.operand_value(text, self.block, self.place)
+
+    def condition(self, text: str) -> Condition:
+        """Return the condition of a predicate."""
+        return self.values.predicate_condition(text, self.block, self.place)
+
+    def unknown(self, what: str) -> IntExpr:
+        """Return an unknown value of this place."""
+        return _unknown_value(what, self.block, self.place)
+
+
+#: Returns the value that an operation yields: an expression, or the condition of a predicate.
+Evaluator = Callable[[Operation], Any]
+
+
+def _unknown_value(what: str, block: int, place: int) -> IntExpr:
     return atom_expr("unknown", (what, block, place))
 
 
-def _add(v: RegisterValues, instruction: Instruction, _: int, block: int, place: int) -> IntExpr:
-    if "X" in instruction.modifiers:
-        return ZERO  # a high half, of what is no larger than 2^32
-    return sum(v.input_values(instruction, block, place)[:3], ZERO)
+def _add(op: Operation) -> IntExpr:
+    if "X" in op.modifiers:
+        return ZERO  # the high half of a value below 2^32
+    return sum(op.inputs()[:3], ZERO)
 
 
-def _mad(v: RegisterValues, instruction: Instruction, _: int, block: int, place: int) -> IntExpr:
-    parts = v.input_values(instruction, block, place)
-    if "X" in instruction.modifiers:
-        return ZERO  # a high half, of what is no larger than 2^32
-    if "HI" in instruction.modifiers:
-        if (result := reciprocal_quotient(parts)) is not None:
-            return result
-        result = multiply_high(parts[0], parts[1], signed="U32" not in instruction.modifiers)
-        return result + _upper_half(v, instruction.operands[-1], block, place)
+def _mad(op: Operation) -> IntExpr:
+    parts = op.inputs()
+    if "X" in op.modifiers:
+        return ZERO  # the high half of a value below 2^32
+    if "HI" in op.modifiers:
+        if (quotient := reciprocal_quotient(parts)) is not None:
+            return quotient
+        high = multiply_high(parts[0], parts[1], signed="U32" not in op.modifiers)
+        return high + _upper_half(op, op.operands[-1])
     return parts[0] * parts[1] + (parts[2] if len(parts) > 2 else ZERO)
 
 
-def _upper_half(v: RegisterValues, text: str, block: int, place: int) -> IntExpr:
-    """The high half of a pair that an operand names by its low one."""
-    told = re.fullmatch(r"(U?R)(\d+)", text)
-    if told is None:
-        return ZERO if text.endswith("RZ") else unknown_value("upper", block, place)
-    return v.operand_value(f"{told[1]}{int(told[2]) + 1}", block, place)
+def _upper_half(op: Operation, text: str) -> IntExpr:
+    """Return the high half of a pair that an operand names by its low one."""
+    register = re.fullmatch(r"(U?R)(\d+)", text)
+    if register is None:
+        return ZERO if text.endswith("RZ") else op.unknown("upper")
+    return op.value(f"{register[1]}{int(register[2]) + 1}")
 
 
-def _shift(v: RegisterValues, instruction: Instruction, _: int, block: int, place: int) -> IntExpr:
+def _shift(op: Operation) -> IntExpr:
     """Return a shifted value; PTX's shift to the right (SHFR) may be of 64 bits."""
-    parts = v.input_values(instruction, block, place)
+    parts = op.inputs()
     value, by = parts[0], parts[1].constant_value
-    if "L" in instruction.modifiers:
+    if "L" in op.modifiers:
         if by is None or not 0 <= by < 64:
             return value * atom_expr("power of two", parts[1])
         return value.scale(2**by)
-    if "HI" in instruction.modifiers and len(parts) > 2:
+    if "HI" in op.modifiers and len(parts) > 2:
         value = parts[2]
     if by is None:
         return floordiv(value, atom_expr("power of two", parts[1]))
-    is_wide = instruction.name == "SHFR" and any(
-        len(each) == 1 and each[0].kind == "scaled" for each in value.terms
-    )
+    is_scaled = any(len(p) == 1 and p[0].kind == "scaled" for p in value.terms)
+    is_wide = op.name == "SHFR" and is_scaled
     return shift_right(value, by) if by < _SIGNED_SHIFT or is_wide else ZERO
 
 
-def _multiply_wide(
-    v: RegisterValues, instruction: Instruction, _: int, block: int, place: int
-) -> IntExpr:
-    """Return PTX's product of 64 bits; one with a large constant is on the way to a quotient."""
-    value, by = v.input_values(instruction, block, place)[:2]
+def _multiply_wide(op: Operation) -> IntExpr:
+    """Return PTX's 64-bit product; with a large constant it is part of a quotient."""
+    value, by = op.inputs()[:2]
     value, by = (by, value) if by.constant_value is None else (value, by)
     factor = by.constant_value
     if factor is None or value.constant_value is not None or abs(factor) < 2**16:
         return value * by
-    return atom_expr(
-        "scaled", value, factor % 2**32 if "U32" in instruction.modifiers else factor, -32
-    )
+    return atom_expr("scaled", value, factor % 2**32 if "U32" in op.modifiers else factor, -32)
 
 
-def _divide(v: RegisterValues, instruction: Instruction, _: int, block: int, place: int) -> IntExpr:
-    """Return what PTX divides, or what that leaves; machine code has many instructions for it."""
-    above, below = v.input_values(instruction, block, place)[:2]
+def _divide(op: Operation) -> IntExpr:
+    """Return the quotient or remainder of PTX, for which machine code has many instructions."""
+    above, below = op.inputs()[:2]
     result = floordiv(above, below)
-    return result if instruction.name == "IDIV" else above - below * result
+    return result if op.name == "IDIV" else above - below * result
 
 
-def _load_effective_address(
-    v: RegisterValues, instruction: Instruction, _: int, block: int, place: int
-) -> IntExpr:
-    parts = v.input_values(instruction, block, place)
-    if "X" in instruction.modifiers and "HI" in instruction.modifiers:
-        return ZERO  # a high half, of what is no larger than 2^32
-    if "HI" in instruction.modifiers:
+def _lea(op: Operation) -> IntExpr:
+    parts = op.inputs()
+    if "X" in op.modifiers and "HI" in op.modifiers:
+        return ZERO  # the high half of a value below 2^32
+    if "HI" in op.modifiers:
         by = parts[3 if len(parts) > 3 else 2].constant_value
         if by is None:
-            return unknown_value("lea", block, place)
+            return op.unknown("lea")
         inside = shift_right(parts[0], 32 - by) if by > 0 and 32 - by < _SIGNED_SHIFT else ZERO
         return inside + parts[1]
     by = parts[2].constant_value if len(parts) > 2 else 0
     if by is None:
-        return unknown_value("lea", block, place)
+        return op.unknown("lea")
     return parts[0].scale(2**by) + parts[1]
 
 
-def _logic(v: RegisterValues, instruction: Instruction, _: int, block: int, place: int) -> IntExpr:
-    """LOP3: a table of three bits, of which some are divisions."""
-    parts = v.input_values(instruction, block, place)
+def _logic(op: Operation) -> IntExpr:
+    """Return the value of LOP3, a truth table of three bits, where it is a mask or a sum."""
+    parts = op.inputs()
     table = next((p.constant_value for p in parts[3:4]), None)
     first, second = (*parts, ZERO)[:2]
     if table == 0xC0:
-        return bitwise_and(first, second, (block, place))
+        return bitwise_and(first, second, (op.block, op.place))
     if table in (0xFC, 0x3C) and ZERO in (first, second):
         return first + second
     if table == 0x3C:
@@ -187,32 +206,28 @@ def _logic(v: RegisterValues, instruction: Instruction, _: int, block: int, plac
     if table == 0xFC:
         return atom_expr("bitwise or", first, second)
     if table == 0x30:
-        return first - bitwise_and(first, second, (block, place))
+        return first - bitwise_and(first, second, (op.block, op.place))
     if table == 0x33:
         return -second - ONE
     if table == 0x0F:
         return -first - ONE
-    return unknown_value(f"bits {table}", block, place)
+    return op.unknown(f"bits {table}")
 
 
-def _move(v: RegisterValues, instruction: Instruction, _: int, block: int, place: int) -> IntExpr:
-    return v.input_values(instruction, block, place)[0]
+def _move(op: Operation) -> IntExpr:
+    return op.inputs()[0]
 
 
-def _load_constant(
-    v: RegisterValues, instruction: Instruction, _: int, block: int, place: int
-) -> IntExpr:
-    """LDC: a constant of the launch, or a place of the table of jumps."""
-    if (read := v.constants.jump_table_entry(instruction.operands[-1])) is None:
-        return _move(v, instruction, _, block, place)
+def _load_constant(op: Operation) -> IntExpr:
+    """Return the value of LDC: a constant of the launch, or an entry of the table of jumps."""
+    if (read := op.values.constants.jump_table_entry(op.operands[-1])) is None:
+        return _move(op)
     register, offset = read
-    return atom_expr(
-        "table", v.constants.jump_table, v.operand_value(register, block, place) + constant(offset)
-    )
+    return atom_expr("table", op.values.constants.jump_table, op.value(register) + constant(offset))
 
 
 def _jump_condition(value: IntExpr, place: int | None) -> Condition | None:
-    """Return when a place of the table of jumps is a given one; None for any other value."""
+    """Return the condition for a jump-table entry to be some place; None for any other value."""
     if place is None or (one := sole_atom(value, "table")) is None:
         return None
     table, at = one.args
@@ -223,201 +238,183 @@ def _jump_condition(value: IntExpr, place: int | None) -> Condition | None:
     return result
 
 
-def _load_half_pair(
-    v: RegisterValues, instruction: Instruction, _: int, block: int, place: int
-) -> IntExpr:
-    """HFMA2 of zeros: two numbers of 16 bits, as compilers load a constant."""
-    operands = instruction.operands[1:]
+def _load_half_pair(op: Operation) -> IntExpr:
+    """Return the constant that HFMA2 of zeros loads as two 16-bit numbers."""
+    operands = op.operands[1:]
     if len(operands) != 4 or any(each.lstrip("-") != "RZ" for each in operands[:2]):
-        return unknown_value("halves", block, place)
+        return op.unknown("halves")
     high, low = (struct.unpack("<H", struct.pack("<e", float(each)))[0] for each in operands[2:])
     number = high << 16 | low
     return constant(number - 2**32 if number >= 2**31 else number)
 
 
-def _select(v: RegisterValues, instruction: Instruction, _: int, block: int, place: int) -> Any:
-    parts = v.input_values(instruction, block, place)
-    when = v.predicate_condition(instruction.operands[-1], block, place)
-    return v.choose(when, parts[0], parts[1])
+def _select(op: Operation) -> Any:
+    parts = op.inputs()
+    when = op.condition(op.operands[-1])
+    return op.values.choose(when, parts[0], parts[1])
 
 
-def _minimum_or_maximum(
-    v: RegisterValues, instruction: Instruction, _: int, block: int, place: int
-) -> IntExpr:
-    parts, unsigned = v.input_values(instruction, block, place), "U32" in instruction.modifiers
-    when = v.predicate_condition(instruction.operands[-1], block, place)
-    if instruction.name == "VIADDMNMX":
+def _least_or_most(op: Operation) -> IntExpr:
+    parts, unsigned = op.inputs(), "U32" in op.modifiers
+    when = op.condition(op.operands[-1])
+    if op.name == "VIADDMNMX":
         parts = [parts[0] + parts[1], parts[2]]
     if when not in (TRUE, FALSE):
-        return unknown_value("least or most", block, place)
+        return op.unknown("least or most")
     first, second = parts[:2]
     signed = atom_expr("least" if when == TRUE else "most", first, second)
-    if not unsigned:  # right, too, where both or none are negative
+    if not unsigned:
         return signed
-    of_first_negative, of_second_negative = (second, first) if when == TRUE else (first, second)
-    is_first, is_second = comparison(">=", first), comparison(">=", second)
-    of_size = v.choose(is_first, signed, of_first_negative)
-    result: IntExpr = v.choose(is_second, of_size, v.choose(is_first, of_second_negative, signed))
-    return result
+    # a negative value is larger than all others
+    first_negative, second_negative = (second, first) if when == TRUE else (first, second)
+    is_first_size, is_second_size = comparison(">=", first), comparison(">=", second)
+    choose = op.values.choose
+    with_size = choose(is_first_size, signed, first_negative)
+    with_negative = choose(is_first_size, second_negative, signed)
+    return choose(is_second_size, with_size, with_negative)  # type: ignore[no-any-return]
 
 
-def _vote(v: RegisterValues, instruction: Instruction, _: int, block: int, place: int) -> IntExpr:
-    """VOTE: of nothing but the lanes that are active, in whatever register."""
-    if instruction.operands[-1].lstrip("U") == "PT" and "ANY" in instruction.modifiers:
-        return unknown_value("lanes", 0, 0)
-    return unknown_value(instruction.opcode, block, place)
+def _vote(op: Operation) -> IntExpr:
+    """Return the unknown value of VOTE; the mask of active lanes is the same at all places."""
+    if op.operands[-1].lstrip("U") == "PT" and "ANY" in op.modifiers:
+        return _unknown_value("lanes", 0, 0)
+    return op.unknown(op.opcode)
 
 
-def _convert(
-    v: RegisterValues, instruction: Instruction, _: int, block: int, place: int
-) -> IntExpr:
-    """Of a conversion between whole numbers and floats: the value, on the way to a quotient."""
-    value = v.input_values(instruction, block, place)[0]
-    if instruction.name == "F2I":
+def _convert(op: Operation) -> IntExpr:
+    """Return the value of a conversion between integers and floats, which are part of divisions."""
+    value = op.inputs()[0]
+    if op.name == "F2I":
         for each in value.terms:
             if len(each) == 1 and each[0].kind == "reciprocal":
                 return IntExpr({each: 1})
     return value
 
 
-def _reciprocal(
-    v: RegisterValues, instruction: Instruction, _: int, block: int, place: int
-) -> IntExpr:
-    value = v.input_values(instruction, block, place)[0]
-    if instruction.modifiers[0] != "RCP":
-        return unknown_value(instruction.opcode, block, place)
+def _reciprocal(op: Operation) -> IntExpr:
+    value = op.inputs()[0]
+    if op.modifiers[0] != "RCP":
+        return op.unknown(op.opcode)
     return atom_expr("reciprocal", value)
 
 
-def _compare(
-    v: RegisterValues, instruction: Instruction, result: int, block: int, place: int
-) -> Condition:
-    operands = instruction.operands
-    first, second = (v.operand_value(each, block, place) for each in operands[2:4])
-    word = instruction.modifiers[0]
-    if "EX" in instruction.modifiers:  # the high halves: what the low ones say
-        found = v.predicate_condition(operands[-1], block, place)
-        return found if result == 0 else negate(found)
+def _compare(op: Operation) -> Condition:
+    operands = op.operands
+    first, second = (op.value(each) for each in operands[2:4])
+    word = op.modifiers[0]
+    if "EX" in op.modifiers:  # the high halves: what the low ones say
+        when = op.condition(operands[-1])
+        return when if op.result == 0 else negate(when)
     difference = first - second
     signs = {"GE": difference, "GT": difference - ONE, "LE": -difference, "LT": -difference - ONE}
     if word in signs:
-        found = comparison(">=", signs[word])
+        when = comparison(">=", signs[word])
     elif word in ("EQ", "NE"):
         jump = _jump_condition(first, second.constant_value) if word == "EQ" else None
-        found = comparison("==", difference) if jump is None else jump
-        found = negate(found) if word == "NE" else found
+        when = comparison("==", difference) if jump is None else jump
+        when = negate(when) if word == "NE" else when
     else:
-        return ("unknown", (word, block, place))
-    if "U32" in instruction.modifiers and not v.is_low_half(instruction, block, place):
-        found = _compare_unsigned(word, first, second, found)
-    found = found if result == 0 else negate(found)
+        return ("unknown", (word, op.block, op.place))
+    if "U32" in op.modifiers and not op.values.is_low_half(op):
+        when = _compare_unsigned(word, first, second, when)
+    when = when if op.result == 0 else negate(when)
     if len(operands) > 4:
-        other = v.predicate_condition(operands[4], block, place)
-        word = "or" if "OR" in instruction.modifiers else "and"
-        found = combine(found, other, operator=word)
-    return found
+        operator = "or" if "OR" in op.modifiers else "and"
+        when = combine(when, op.condition(operands[4]), operator=operator)
+    return when
 
 
-def _compare_unsigned(
-    operator: str, left: IntExpr, right: IntExpr, signed_result: Condition
-) -> Condition:
+def _compare_unsigned(word: str, left: IntExpr, right: IntExpr, signed: Condition) -> Condition:
     """Return a comparison in which a negative value is larger than all others.
 
     Compilers write ``7 <= x and x < 14`` as one comparison of ``x - 7``.
     """
-    if operator not in ("LT", "LE", "GT", "GE"):
-        return signed_result
+    if word not in ("LT", "LE", "GT", "GE"):
+        return signed
     negative, not_negative = comparison(">=", -left - ONE), comparison(">=", left)
-    if operator in ("LT", "LE"):
-        of_size = combine(not_negative, signed_result)
-        of_negative = combine(not_negative, signed_result, operator="or")
+    if word in ("LT", "LE"):
+        of_size = combine(not_negative, signed)
+        of_negative = combine(not_negative, signed, operator="or")
     else:
-        of_size = combine(negative, signed_result, operator="or")
-        of_negative = combine(negative, signed_result)
-    if comparison(">=", -right) != TRUE:  # a size, or a difference of sizes, which is taken as one
+        of_size = combine(negative, signed, operator="or")
+        of_negative = combine(negative, signed)
+    if comparison(">=", -right) != TRUE:  # a size, or a difference that is assumed to be one
         return of_size
-    is_negative = comparison(">=", -right - ONE)
-    return combine(
-        combine(is_negative, of_negative), combine(negate(is_negative), of_size), operator="or"
-    )
+    return _choose_condition(comparison(">=", -right - ONE), of_negative, of_size)
 
 
-def _predicate_logic(
-    v: RegisterValues, instruction: Instruction, result: int, block: int, place: int
-) -> Condition:
-    """PLOP3: a table of three predicates, as LOP3's of three bits."""
-    read = [v.predicate_condition(each, block, place) for each in instruction.operands[2:5]]
-    tables = [int(each, 16) for each in instruction.operands[5:7]]
-    table = tables[min(result, len(tables) - 1)]
-    found = FALSE
+def _choose_condition(when: Condition, if_true: Condition, if_false: Condition) -> Condition:
+    return combine(combine(when, if_true), combine(negate(when), if_false), operator="or")
+
+
+def _predicate_logic(op: Operation) -> Condition:
+    """Return the condition of PLOP3, a truth table of three predicates."""
+    read = [op.condition(each) for each in op.operands[2:5]]
+    tables = [int(each, 16) for each in op.operands[5:7]]
+    table = tables[min(op.result, len(tables) - 1)]
+    result = FALSE
     for number in range(8):
         if table >> number & 1:
             row = TRUE
             for each, bit in zip(read, (4, 2, 1), strict=True):
                 row = combine(row, each if number & bit else negate(each))
-            found = combine(found, row, operator="or")
-    return found
+            result = combine(result, row, operator="or")
+    return result
 
 
-def _pack_predicates(
-    v: RegisterValues, instruction: Instruction, _: int, block: int, place: int
-) -> IntExpr:
-    """P2R: predicates as bits of a word."""
-    kind = "UP" if instruction.opcode.startswith("U") else "P"
-    mask = v.operand_value(instruction.operands[-1], block, place).constant_value or 0
-    kept = v.operand_value(instruction.operands[-2], block, place)
-    total = (
-        kept
-        if kept.constant_value == 0 or predicate_bits(kept) is not None
-        else unknown_value("P2R", block, place)
-    )
+def _pack_predicates(op: Operation) -> IntExpr:
+    """Return the word into which P2R packs predicates."""
+    kind = "UP" if op.opcode.startswith("U") else "P"
+    mask = op.value(op.operands[-1]).constant_value or 0
+    total = op.value(op.operands[-2])
+    if total.constant_value != 0 and predicate_bits(total) is None:
+        total = op.unknown("P2R")
     for each in range(7):
         if mask >> each & 1:
-            when = v.predicate_condition(f"{kind}{each}", block, place)
+            when = op.condition(f"{kind}{each}")
             total = total + (ZERO if when == FALSE else atom_expr("if", when).scale(2**each))
     return total
 
 
-def _unpack_predicate(
-    v: RegisterValues, instruction: Instruction, result: int, block: int, place: int
-) -> Condition:
-    """R2P: bits of a word as predicates."""
-    mask = v.operand_value(instruction.operands[-1], block, place).constant_value or 0
-    if not mask >> result & 1:
-        return v.predicate_condition(f"{instruction.name[2:]}{result}", block, place)
-    packed = predicate_bits(v.operand_value(instruction.operands[-2], block, place))
-    return ("unknown", ("R2P", block, place)) if packed is None else packed.get(result, FALSE)
+def _unpack_predicate(op: Operation) -> Condition:
+    """Return a predicate that R2P takes from a word."""
+    mask = op.value(op.operands[-1]).constant_value or 0
+    if not mask >> op.result & 1:
+        return op.condition(f"{op.name[2:]}{op.result}")
+    packed = predicate_bits(op.value(op.operands[-2]))
+    if packed is None:
+        return "unknown", ("R2P", op.block, op.place)
+    return packed.get(op.result, FALSE)
 
 
-def _test_nonzero(
-    v: RegisterValues, instruction: Instruction, result: int, block: int, place: int
-) -> Any:
-    """The predicate of LOP3: whether its result is not 0."""
-    return negate(comparison("==", _logic(v, instruction, 0, block, place)))
+def _test_nonzero(op: Operation) -> Any:
+    """Return the predicate of LOP3: its result is not 0."""
+    return negate(comparison("==", _logic(op)))
 
 
 PREDICATES = frozenset({"ISETP", "PLOP3", "LOP3", "R2P", "R2UP"})
 EVALUATORS: dict[str, Evaluator] = {
     "IADD3": _add, "IADD": _add, "VIADD": _add, "IMAD": _mad, "IMUL": _mad, "XMAD": _mad,
-    "SHF": _shift, "SHL": _shift, "SHR": _shift, "LEA": _load_effective_address, "LOP3": _test_nonzero, "MOV": _move,
-    "S2R": _move, "S2UR": _move, "CS2R": _move, "R2UR": _move, "LDC": _load_constant, "LDCU": _load_constant,
-    "SEL": _select, "IMNMX": _minimum_or_maximum, "VIMNMX": _minimum_or_maximum, "VIADDMNMX": _minimum_or_maximum,
-    "IABS": _move, "SGXT": _move,
+    "SHF": _shift, "SHL": _shift, "SHR": _shift, "LEA": _lea, "LOP3": _test_nonzero, "MOV": _move,
+    "S2R": _move, "S2UR": _move, "CS2R": _move, "R2UR": _move, "IABS": _move, "SGXT": _move,
+    "LDC": _load_constant, "LDCU": _load_constant, "SEL": _select,
+    "IMNMX": _least_or_most, "VIMNMX": _least_or_most, "VIADDMNMX": _least_or_most,
     "ISETP": _compare, "PLOP3": _predicate_logic, "I2F": _convert, "F2I": _convert,
-    "MUFU": _reciprocal, "P2R": _pack_predicates, "P2UR": _pack_predicates, "R2P": _unpack_predicate, "R2UP": _unpack_predicate,
+    "MUFU": _reciprocal, "P2R": _pack_predicates, "P2UR": _pack_predicates,
+    "R2P": _unpack_predicate, "R2UP": _unpack_predicate,
     "WIDE": _multiply_wide, "SHFR": _shift, "IDIV": _divide, "IREM": _divide,
     "HFMA2": _load_half_pair, "VOTE": _vote, "VOTEU": _vote,
 }  # fmt: skip
 
 
 _LOADS = ("global_load", "shared_load", "local_load")
-#: Ways that meet and are told apart, and what stands for one that ends.
+#: Most merging paths that are told apart, and the value of one that ends.
 _MAX_PATHS, _UNREACHABLE = sizes.REGISTER_WAYS, ("never",)
 _TRUE_PREDICATES = ("PT", "UPT", "PR")
 
 
 class RegisterValues:
-    """The values of registers, and the guards of instructions, by arguments, places and passes."""
+    """The values of registers and the guards of instructions, as expressions."""
 
     def __init__(self, graph: ControlFlowGraph, constants: ConstantBank) -> None:
         self.graph = graph
@@ -432,45 +429,39 @@ class RegisterValues:
             self._writes.append(writes)
         self._cache: dict[Any, Any] = {}
         self._solutions: dict[Atom, IntExpr | None] = {}
-        #: Passes of a loop by its head, for what it leaves behind; set by who counts them.
+        #: Trip count of a loop by its head, set by the analysis that derives it.
         self.trip_count: Callable[[int], IntExpr | None] = lambda head: None
-        #: Set when all passes are known, so that what becomes of an atom stays so.
+        #: Set when all trip counts are known, so that substitutions can be cached.
         self.is_final = False
         self._substitution_cache: dict[frozenset[int] | None, Substitution] = {}
         self._guard_cache: dict[tuple[int, int], Condition] = {}
 
     # --- registers
     def guard_condition(self, block: int, place: int) -> Condition:
-        """When an instruction does what it does."""
+        """Return the condition under which an instruction takes effect."""
         result = TRUE
         for each in self.graph.blocks[block].body[place].guards:
             result = combine(result, self.predicate_condition(each, block, place))
         return result
 
     def value_before(self, register: str, block: int, place: int, assumed_guard: str = "") -> Any:
-        """The value of a register (or the condition of a predicate) before an instruction.
+        """Return the value of a register (or the condition of a predicate) before an instruction.
 
-        ``under`` is the guard that holds there: what is written where it does not is passed over.
+        Writes with the opposite of ``assumed_guard``, which holds there, are skipped.
         """
         body = self.graph.blocks[block].body
         for before in reversed(self._writes[block].get(register, ())):
             if before >= place:
                 continue
             guard = body[before].guard
-            if (
-                guard
-                and guard.lstrip("!") == assumed_guard.lstrip("!")
-                and not self._is_rewritten(guard.lstrip("!"), block, before, place)
-            ):
-                if guard == assumed_guard:
-                    return self._computed_value(register, block, before)
-                continue
-            return self._value_after(register, block, before)
+            predicate = guard.lstrip("!")
+            writes = self._writes[block].get(predicate, ())
+            is_rewritten = any(before <= each < place for each in writes)
+            if not guard or predicate != assumed_guard.lstrip("!") or is_rewritten:
+                return self._value_after(register, block, before)
+            if guard == assumed_guard:
+                return self._computed_value(register, block, before)
         return self._value_at_entry(register, block)
-
-    def _is_rewritten(self, predicate: str, block: int, begin: int, end: int) -> bool:
-        """Whether a predicate is written from one place on, before another."""
-        return any(begin <= each < end for each in self._writes[block].get(predicate, ()))
 
     def _value_after(self, register: str, block: int, place: int) -> Any:
         key = (register, block, place)
@@ -485,7 +476,7 @@ class RegisterValues:
         return self._cache[key]
 
     def _computed_value(self, register: str, block: int, place: int) -> Any:
-        """What an instruction writes where its guard holds."""
+        """Return what an instruction writes if its guard holds."""
         key = ("computed", register, block, place)
         if key not in self._cache:
             one = self.graph.blocks[block].body[place]
@@ -493,7 +484,7 @@ class RegisterValues:
         return self._cache[key]
 
     def choose(self, condition: Condition, if_true: Any, if_false: Any) -> Any:
-        """One value where a condition holds, else the other."""
+        """Return one value if a condition holds, else the other, as one expression."""
         if condition == TRUE or if_true == if_false:
             return if_true
         if condition == FALSE:
@@ -506,9 +497,7 @@ class RegisterValues:
                 return opaque_value(condition, if_true, if_false)
             return if_false + (if_true - if_false) * atom_expr("if", condition)
         if isinstance(if_true, tuple) and isinstance(if_false, tuple):
-            return combine(
-                combine(condition, if_true), combine(negate(condition), if_false), operator="or"
-            )
+            return _choose_condition(condition, if_true, if_false)
         return atom_expr("unknown", ("choice", 0, 0))
 
     def _value_at_entry(self, register: str, block: int) -> Any:
@@ -526,19 +515,15 @@ class RegisterValues:
         return self._cache[key]
 
     def _value_from_predecessors(self, register: str, block: int, loop: Loop | None) -> Any:
-        """What a register holds where a block is entered, but for what leads back to it."""
-        of = [
-            each
-            for each in self.graph.blocks[block].predecessors
-            if not loop or each not in loop.blocks
-        ]
-        return (
-            self._merge_values(register, block, of) if of else self._unknown_merge(register, block)
-        )
+        """Return the value of a register at the entry of a block or, for a loop, before it."""
+        before = self.graph.blocks[block].predecessors
+        before = [each for each in before if not loop or each not in loop.blocks]
+        if not before:
+            return self._unknown_merge(register, block)
+        return self._merge_values(register, block, before)
 
     def _unknown_merge(self, register: str, block: int) -> Any:
-        told = ("merge", register, block)
-        return ("unknown", told) if register.lstrip("U")[0] == "P" else atom_expr("unknown", told)
+        return _unknown(register, ("merge", register, block))
 
     def _value_at_exit(self, register: str, block: int) -> Any:
         return self.value_before(register, block, len(self.graph.blocks[block].body))
@@ -549,53 +534,46 @@ class RegisterValues:
             return values[0]
         if len(values) > _MAX_PATHS:
             return self._unknown_merge(register, block)
-        flow, fork, on, stack = (
-            self.graph,
-            self.graph.immediate_dominators[block],
-            set[int](),
-            list(predecessors),
-        )
-        while stack:  # the blocks between the fork and the meeting
+        graph, fork = self.graph, self.graph.immediate_dominators[block]
+        between, stack = set[int](), list(predecessors)  # blocks from the fork to the merge
+        while stack:
             each = stack.pop()
-            if each not in on:
-                on.add(each)
-                stack += flow.blocks[each].of if each != fork else ()
+            if each not in between:
+                between.add(each)
+                stack += graph.blocks[each].predecessors if each != fork else ()
         known: dict[int, Any] = {}
 
         def path_value(number: int, successor: int) -> Any:
             if successor == block:
                 return self._value_at_exit(register, number)
-            if successor not in on:
+            if successor not in between:
                 return _UNREACHABLE
             if successor not in known:
                 known[successor] = merge_from(successor)
             return known[successor]
 
         def merge_from(number: int) -> Any:
-            """What the register holds where ways from a block meet, by their guards."""
-            if number in flow.loops and block not in (inside := flow.loops[number].blocks):
-                ends = {
-                    (n, to) for n in inside for to in flow.blocks[n].successors if to not in inside
-                }
-                ways = [path_value(*each) for each in sorted(ends)]
-                return ways[0] if ways and all(each == ways[0] for each in ways) else None
-            ways = [
-                path_value(number, each) for each in dict.fromkeys(flow.blocks[number].successors)
-            ]
-            ways = [each for each in ways if each is not _UNREACHABLE]
-            if len(ways) == 2 and ways[0] != ways[1]:
-                when = self.guard_condition(number, len(flow.blocks[number].body) - 1)
-                is_known = None not in ways and when[0] != "unknown"
-                return self.choose(when, *ways) if is_known else None
-            return ways[0] if ways else _UNREACHABLE
+            """Return the merged value of all paths from a block."""
+            successors = graph.blocks[number].successors
+            if number in graph.loops and block not in (inside := graph.loops[number].blocks):
+                edges = {(n, to) for n in inside for to in graph.blocks[n].successors}
+                paths = [path_value(n, to) for n, to in sorted(edges) if to not in inside]
+                return paths[0] if paths and all(each == paths[0] for each in paths) else None
+            paths = [path_value(number, each) for each in dict.fromkeys(successors)]
+            paths = [each for each in paths if each is not _UNREACHABLE]
+            if len(paths) == 2 and paths[0] != paths[1]:
+                when = self.guard_condition(number, len(graph.blocks[number].body) - 1)
+                is_known = None not in paths and when[0] != "unknown"
+                return self.choose(when, *paths) if is_known else None
+            return paths[0] if paths else _UNREACHABLE
 
         result = merge_from(fork)
         return self._unknown_merge(register, block) if result is None else result
 
-    def is_low_half(self, instruction: Instruction, block: int, place: int) -> bool:
-        """True if a comparison is of the low halves of pairs: that of the high ones reads it."""
-        result = instruction.operands[0]
-        for each in self.graph.blocks[block].body[place + 1 :]:
+    def is_low_half(self, op: Operation) -> bool:
+        """True if a comparison is of low halves: the one of the high halves reads its result."""
+        result = op.operands[0]
+        for each in self.graph.blocks[op.block].body[op.place + 1 :]:
             if each.name == "ISETP" and "EX" in each.modifiers and each.operands[-1] == result:
                 return True
             if result in each.results:
@@ -604,7 +582,7 @@ class RegisterValues:
 
     # --- operands
     def predicate_condition(self, text: str, block: int, place: int) -> Condition:
-        """When a predicate holds before an instruction."""
+        """Return the condition of a predicate before an instruction."""
         if text.startswith("!"):
             return negate(self.predicate_condition(text[1:], block, place))
         if text in ("", "PT", "UPT"):
@@ -613,140 +591,120 @@ class RegisterValues:
         return result if isinstance(result, tuple) else ("unknown", (text, block, place))
 
     def operand_value(self, text: str, block: int, place: int) -> IntExpr:
-        """The value of an operand that is read."""
+        """Return the value of an operand."""
         result = self.constants.parse_operand(text)
         if isinstance(result, IntExpr):
             return result
         if result is not None:
             body = self.graph.blocks[block].body
-            under = body[place].guard if place < len(body) else ""
-            value = self.value_before(result[1], block, place, under)
+            guard = body[place].guard if place < len(body) else ""
+            value = self.value_before(result[1], block, place, guard)
             if isinstance(value, IntExpr):
                 return -value if result[0] else value
-        return unknown_value(text, block, place)
+        return _unknown_value(text, block, place)
 
     # --- operations
     def _evaluate(self, instruction: Instruction, register: str, block: int, place: int) -> Any:
         results = instruction.results
         predicate = register.lstrip("U")[0] == "P"
-        if not predicate and (kept := self._slots.get(instruction.index)):
+        if not predicate and (slots := self._slots.get(instruction.index)):
             if instruction.kind == "local_load":
-                return self.value_before(
-                    kept[results.index(register)], block, place, instruction.guard
-                )
-            return self._stored_word(instruction, kept.index(register), block, place)
+                slot = slots[results.index(register)]
+                return self.value_before(slot, block, place, instruction.guard)
+            word, operand = slots.index(register), instruction.operands[-1]
+            if word and operand.startswith("R") and operand[1:].isdigit():
+                operand = f"R{int(operand[1:]) + word}"
+            return self.operand_value(operand, block, place)
         if not predicate and instruction.kind in _LOADS:
             return atom_expr("loaded", (register, block, place))
-        read = EVALUATORS.get(instruction.name)
-        if read is None or (predicate and instruction.name not in PREDICATES):
-            told = ((register, block, place),)
-            return ("unknown", *told) if predicate else atom_expr("unknown", *told)
-        if not predicate and register != next(
-            (each for each in results if each.lstrip("U")[0] != "P"), register
-        ):
-            if instruction.name in ("LDC", "LDCU", "MOV") and "64" in instruction.modifiers:
-                behind = self.constants.upper_half(instruction.operands[-1])
-                return unknown_value(instruction.text, block, place) if behind is None else behind
-            if instruction.name == "CS2R":
-                return ZERO
-            if instruction.name == "IMAD" and "WIDE" in instruction.modifiers:
-                first, second, third = self.input_values(instruction, block, place)[:3]
-                if third == ZERO:
-                    return multiply_high(first, second, signed="U32" not in instruction.modifiers)
-            return unknown_value(register, block, place)
+        evaluate = EVALUATORS.get(instruction.name)
+        if evaluate is None or (predicate and instruction.name not in PREDICATES):
+            return _unknown(register, (register, block, place))
+        op = Operation(self, instruction, results.index(register) if predicate else 0, block, place)
+        first = next((each for each in results if each.lstrip("U")[0] != "P"), register)
+        if not predicate and register != first:
+            return self._upper_result(op, instruction.text, register)
         if not predicate and instruction.name == "LOP3":
-            read = _logic
-        return read(self, instruction, results.index(register) if predicate else 0, block, place)
+            evaluate = _logic
+        return evaluate(op)
 
-    def _stored_word(self, instruction: Instruction, word: int, block: int, place: int) -> IntExpr:
-        """A word that a store puts on the stack."""
-        told = instruction.operands[-1]
-        if word and told.startswith("R") and told[1:].isdigit():
-            told = f"R{int(told[1:]) + word}"
-        return self.operand_value(told, block, place)
+    def _upper_result(self, op: Operation, text: str, register: str) -> IntExpr:
+        """Return the second register of a result."""
+        if op.name in ("LDC", "LDCU", "MOV") and "64" in op.modifiers:
+            half = self.constants.upper_half(op.operands[-1])
+            return op.unknown(text) if half is None else half
+        if op.name == "CS2R":
+            return ZERO
+        if op.name == "IMAD" and "WIDE" in op.modifiers:
+            first, second, third = op.inputs()[:3]
+            if third == ZERO:
+                return multiply_high(first, second, signed="U32" not in op.modifiers)
+        return op.unknown(register)
 
-    def input_values(self, instruction: Instruction, block: int, place: int) -> list[IntExpr]:
-        """The operands that are read, after results and carries."""
-        return [
-            self.operand_value(each, block, place)
-            for each in instruction.operands[instruction.result_count :]
-        ]
-
-    # --- what loops change
+    # --- loops
     def solved_guard(self, block: int, place: int) -> Condition:
-        """When the guard of an instruction holds; solved."""
+        """Return the condition under which the guard of an instruction holds, loops solved."""
         if (block, place) in self._guard_cache:
             return self._guard_cache[block, place]
-        inside, behind = self._substitutions(block)
-        result = behind.condition(inside.condition(self.guard_condition(block, place)))
+        inside, after = self._substitutions(block)
+        result = after.condition(inside.condition(self.guard_condition(block, place)))
         if self.is_final:
             self._guard_cache[block, place] = result
         return result
 
     def solve_loops(self, value: IntExpr, block: int) -> IntExpr:
-        """An expression at a block, with what loops change written by their passes."""
-        inside, behind = self._substitutions(block)
-        return behind.value(inside.value(value))
+        """Return an expression at a block with loop-carried registers written by iteration."""
+        inside, after = self._substitutions(block)
+        return after.value(inside.value(value))
 
     def _substitutions(self, block: int) -> tuple[Substitution, Substitution]:
-        """What loops change, by their passes; and behind them by the last one."""
-        around = frozenset(head for head, loop in self.graph.loops.items() if block in loop.blocks)
+        """Return the substitutions of entry atoms, and of iterations after their loops."""
+        inside = Substitution(self._loop_solution)
+        after = Substitution(lambda one: self._after_loop(one, block))
         if not self.is_final:
-            return Substitution(self._loop_solution), Substitution(
-                lambda one: self._value_after_loop(one, block)
-            )
-        if around not in self._substitution_cache:
-            self._substitution_cache[around] = Substitution(
-                lambda one: self._value_after_loop(one, block)
-            )
-        return self._substitution_cache.setdefault(
-            None, Substitution(self._loop_solution)
-        ), self._substitution_cache[around]
+            return inside, after
+        around = frozenset(head for head, loop in self.graph.loops.items() if block in loop.blocks)
+        cache = self._substitution_cache
+        return cache.setdefault(None, inside), cache.setdefault(around, after)
 
-    def _value_after_loop(
-        self, atom: Atom, block: int, inside: Loop | None = None
-    ) -> IntExpr | None:
-        """The last pass of a loop, for what is behind it; ``inside``: of loops within one."""
+    def _after_loop(self, atom: Atom, block: int, inside: Loop | None = None) -> IntExpr | None:
+        """Return the last iteration of a loop for a block after it, of loops in ``inside``."""
         if inside is not None and atom.kind == "entry":
             if atom.args[0] == inside.head or atom.args[0] not in inside.blocks:
                 return None
-            result = self._loop_solution(atom)
-            return (
-                None
-                if result is None
-                else substitute(result, lambda o: self._value_after_loop(o, block, inside))
-            )
+            if (value := self._loop_solution(atom)) is None:
+                return None
+            return substitute(value, lambda one: self._after_loop(one, block, inside))
         if atom.kind not in ("pass", "power"):
             return None
         head = atom.args[-1]
-        if block in self.graph.loops[head].blocks or (
-            inside is not None and head not in inside.blocks
-        ):
+        is_outside = inside is not None and head not in inside.blocks
+        if is_outside or block in self.graph.loops[head].blocks:
             return None
-        passes = self.trip_count(head)
-        if passes is None:
+        many = self.trip_count(head)
+        if many is None:
             return atom_expr("unknown", ("passes", head, 0))
         if atom.kind == "power":
-            return atom_expr("power of", atom.args[0], passes - ONE)
-        return passes - ONE
+            return atom_expr("power of", atom.args[0], many - ONE)
+        return many - ONE
 
     def _loop_solution(self, atom: Atom) -> IntExpr | None:
         if atom.kind != "entry":
             return None
         if atom not in self._solutions:
-            self._solutions[atom] = None  # while it is sought
+            self._solutions[atom] = None  # ends recursion
             self._solutions[atom] = self._solve_recurrence(atom)
         result = self._solutions[atom]
         return None if result is None else Substitution(self._loop_solution).value(result)
 
     def _solve_recurrence(self, entry: Atom) -> IntExpr | None:
-        """What a register holds at the head of a loop that changes it, by the pass."""
+        """Return the value of a register at the head of a loop that changes it, by iteration."""
         head, register = entry.args
         loop = self.graph.loops[head]
         here = IntExpr({(entry,): 1})
 
         def after_inner_loops(atom: Atom) -> IntExpr | None:
-            return self._value_after_loop(atom, head, inside=loop)
+            return self._after_loop(atom, head, inside=loop)
 
         after = [_as_expr(self._value_at_exit(register, each)) for each in loop.latches]
         after = [Substitution(after_inner_loops).value(each) for each in after]
@@ -757,11 +715,11 @@ class RegisterValues:
             return before + (last - here) * atom_expr("pass", head)
         if self._is_loop_invariant(last, loop):
             return last + (before - last) * atom_expr("if", ("==", atom_expr("pass", head)))
-        result = _geometric_sequence(before, last, here, head)
+        result = _geometric(before, last, here, head)
         return self._previous_iteration(before, last, loop) if result is None else result
 
     def _previous_iteration(self, before: IntExpr, after: IntExpr, loop: Loop) -> IntExpr | None:
-        """What rests on the pass before, by what else the loop changes."""
+        """Return a value that depends on other loop-carried values of the previous iteration."""
         after = Substitution(self._loop_solution).value(after)
         if not self._is_loop_invariant(after, loop, except_head=loop.head):
             return None
@@ -770,13 +728,11 @@ class RegisterValues:
         def at_iteration(number: IntExpr) -> IntExpr:
             return substitute(after, lambda one: number if now.terms == {(one,): 1} else None)
 
-        first = before - at_iteration(-ONE)
-        return at_iteration(now - ONE) + (
-            first * atom_expr("if", ("==", now)) if first.terms else ZERO
-        )
+        first, rest = before - at_iteration(-ONE), at_iteration(now - ONE)
+        return rest + first * atom_expr("if", ("==", now)) if first.terms else rest
 
     def _is_loop_invariant(self, step: IntExpr, loop: Loop, except_head: int | None = None) -> bool:
-        """Whether an expression is the same in every pass of a loop, ``but`` for that of one."""
+        """True if an expression is the same in every iteration but that of ``except_head``."""
         for one in step.atoms():
             if one.kind in ("power", "first", "total") and except_head is not None:
                 return False
@@ -792,22 +748,26 @@ class RegisterValues:
 
 
 def _block_of_unknown(args: Any) -> int | None:
-    """The block that an unknown is of."""
+    """Return the block of an unknown or loaded value."""
     for each in args:
         if isinstance(each, tuple) and len(each) == 3:
             return int(each[2] if each[0] == "merge" else each[1])
     return None
 
 
+def _unknown(register: str, origin: tuple[Any, ...]) -> Any:
+    """Return an unknown value or, for a predicate, an unknown condition."""
+    is_predicate = register.lstrip("U")[0] == "P"
+    return ("unknown", origin) if is_predicate else atom_expr("unknown", origin)
+
+
 def _as_expr(value: Any) -> IntExpr:
-    """A value; of a condition 1 where it holds."""
+    """Return a value as it is, a condition as 1 or 0."""
     return value if isinstance(value, IntExpr) else indicator(value)
 
 
-def _geometric_sequence(
-    before: IntExpr, after: IntExpr, entry: IntExpr, head: int
-) -> IntExpr | None:
-    """What is doubled or halved in each pass: 2^(k pass) times, or so divided."""
+def _geometric(before: IntExpr, after: IntExpr, entry: IntExpr, head: int) -> IntExpr | None:
+    """Return the value of a register that each iteration multiplies or divides by 2, 4, 8 or 16."""
     for factor in (2, 4, 8, 16):
         if after == entry.scale(factor):
             return before * atom_expr("power", factor, head)

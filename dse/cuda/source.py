@@ -1,4 +1,4 @@
-"""CUDA source as text: its kernels and their arguments, the part for the device, plain names."""
+"""Read CUDA source as text: kernels and their arguments, device code, demangled names."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from functools import lru_cache
 
 
 def demangle(name: str) -> str:
-    """The name of a function without what C++ adds to it, nor whose code it lies in.
+    """Return the plain name of a C++ function.
 
     >>> demangle("$_Z1kPfi$_Z5near1fi"), demangle("_Z4rowsPKi"), demangle("main")
     ('near1', 'rows', 'main')
     """
     name = name.rpartition("$")[2]
-    told = re.match(r"_Z(?:N\d*\w*?)?(\d+)", name)
-    if told is None:
+    match = re.match(r"_Z(?:N\d*\w*?)?(\d+)", name)
+    if match is None:
         return name
-    return name[told.end() : told.end() + int(told[1])]
+    return name[match.end() : match.end() + int(match[1])]
 
 
 _TEXT = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'"
@@ -33,15 +33,13 @@ _FOR_DEVICE = re.compile(
 )
 
 
-#: Directives, and the braces of what only holds declarations.
+#: Directives, and the braces of namespaces and linkage blocks.
 FRAME = re.compile(r"\s*(#|\}|;|$|(inline\s+)?namespace\b[\w\s:]*\{$|extern\s*\"[^\"]*\"\s*\{$)")
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The names of a kernel's arguments, the head of its template where it is one, the namespace
-    that it is in, and the text that it stands in.
-    """
+    """Argument names, template head, namespace and source text of a kernel."""
 
     arguments: Sequence[str]
     template: str = ""
@@ -50,7 +48,7 @@ class Signature:
 
 
 def blank_comments(source: str) -> str:
-    """The source with comments blanked; texts and lines keep their places."""
+    """Return the source with comments blanked, in place."""
 
     def blank(match: re.Match[str]) -> str:
         return match[0] if match[0][0] in "\"'" else re.sub(r"[^\n]", " ", match[0])
@@ -60,45 +58,42 @@ def blank_comments(source: str) -> str:
 
 @lru_cache(maxsize=16)
 def signatures(source: str) -> Mapping[str, Signature]:
-    """The kernels of a source by their names."""
+    """Return the kernels of a source by name."""
     bare, result = blank_comments(source), {}
-    for told in _KERNEL.finditer(bare):
-        if told[3] == "__launch_bounds__":
-            begin = closing_bracket(bare, told.end() - 1)
+    for match in _KERNEL.finditer(bare):
+        if match[3] == "__launch_bounds__":
+            begin = closing_bracket(bare, match.end() - 1)
             rest = re.compile(r"[^;{}]*?\b(\w+)\s*\(", re.S).match(bare, begin)
             if rest is None:
                 continue
             name, begin = rest[1], rest.end() - 1
         else:
-            name, begin = told[3], told.end() - 1
+            name, begin = match[3], match.end() - 1
         end = closing_bracket(bare, begin)
         inside = bare[begin + 1 : end - 1]
-        arguments = [
-            _argument_name(each)
-            for each in _split_arguments(inside)
-            if each.strip() not in ("", "void")
-        ]
-        space = _open_namespaces(bare[: told.start()])
-        result[name] = Signature(arguments, " ".join((told[1] or "").split()), space, source)
+        arguments = [each for each in _split_arguments(inside) if each.strip() not in ("", "void")]
+        names = [_argument_name(each) for each in arguments]
+        space = _open_namespaces(bare[: match.start()])
+        result[name] = Signature(names, " ".join((match[1] or "").split()), space, source)
     return result
 
 
 def _open_namespaces(before: str) -> str:
-    """The namespaces that are open at the end of a text, ``a::b``."""
-    opened: list[str] = []
-    for told in re.finditer(r"(?:\bnamespace\s+([\w:]+)\s*)?\{|\}", before):
-        if told[0] != "}":
-            opened.append(told[1] or "")
-        elif opened:
-            opened.pop()
-    return "::".join(filter(None, opened))
+    """Return the namespaces that are open at the end of a text, ``a::b``."""
+    stack: list[str] = []
+    for brace in re.finditer(r"(?:\bnamespace\s+([\w:]+)\s*)?\{|\}", before):
+        if brace[0] != "}":
+            stack.append(brace[1] or "")
+        elif stack:
+            stack.pop()
+    return "::".join(filter(None, stack))
 
 
 _BRACKET = re.compile(r"[(\[{}\])]")
 
 
 def closing_bracket(text: str, start: int) -> int:
-    """Return the place behind the bracket that closes the one at a place."""
+    """Return the place behind the bracket that closes the one at ``start``."""
     depth = 0
     for bracket in _BRACKET.finditer(text, start):
         depth += 1 if bracket[0] in "([{" else -1
@@ -125,9 +120,9 @@ def _argument_name(argument: str) -> str:
 
 
 def device_part(source: str, macros: frozenset[str] = frozenset()) -> str:
-    """The source without host functions; what is left keeps its lines.
+    """Return the source without host functions; lines keep their places.
 
-    ``marks`` are macros of headers that stand for ``__device__``; the source's own are found.
+    ``macros`` stand for ``__device__`` in headers; those of the source itself are detected.
     """
     bare = blank_comments(source)
     marked = re.compile(rf"\b({'|'.join(map(re.escape, macros | device_macros(bare)))})\b")
@@ -141,14 +136,14 @@ def device_part(source: str, macros: frozenset[str] = frozenset()) -> str:
 
 
 def device_macros(source: str) -> frozenset[str]:
-    """The macros of a source that stand for ``__device__`` or ``__global__``, and these."""
-    told = r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t][^\n]*__(?:device|global)__"
-    return frozenset(re.findall(told, source, re.M)) | {"__device__", "__global__"}
+    """Return ``__device__``, ``__global__`` and the macros of a source that stand for them."""
+    definition = r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t][^\n]*__(?:device|global)__"
+    return frozenset(re.findall(definition, source, re.M)) | {"__device__", "__global__"}
 
 
 def split_declarations(source: str) -> Iterator[str]:
-    """Directives and declarations at the outermost level, and within namespaces."""
-    text = re.sub(_TEXT, lambda told: f'"{" " * (len(told[0]) - 2)}"', source)  # brackets in texts
+    """Yield the directives and declarations at the outermost level and in namespaces."""
+    text = re.sub(_TEXT, lambda literal: f'"{" " * (len(literal[0]) - 2)}"', source)
     begin = at = 0
     while at < len(text):
         letter = text[at]

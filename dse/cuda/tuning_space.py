@@ -1,7 +1,7 @@
-"""A kernel at many launches: over its macros, compiled in parallel, or beside a profile's rows.
+"""Count a kernel at many launches: over lists of macros, in parallel, or at the rows of a profile.
 
-What a compiler does with a macro is no formula (registers above all), so that each variant is
-compiled and counted; what was counted is kept by its content.
+No formula says what a compiler does with a macro (registers above all), so that each variant is
+compiled and counted. Counts are cached by content.
 """
 
 from __future__ import annotations
@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     import xarray as xr
 
 _T = TypeVar("_T")
-#: Variants that a process takes at once, at most: one start of the disassembler for all of them.
-_MAX_BATCH = sizes.VARIANTS_TAKEN
-#: What a table has of a kernel besides its quantities; of loads and stores requests of a warp.
+#: Values of macros by name.
+Variant = Mapping[str, object]
+_SIZES = ("block", "grid")
+_MAX_BATCH = sizes.VARIANTS_TAKEN  # variants for which the disassembler starts once
+#: Columns of a table besides the quantities, by the key in ``numbers``.
 _EXTRA_COLUMNS = {
     "instructions": "all",
     "global_loads": "global_load_requests",
@@ -53,76 +55,76 @@ _EXTRA_COLUMNS = {
 def count_macro_grid(
     file: Path, axes: Mapping[str, Sequence[object]], settings: Mapping[str, Any]
 ) -> xr.Dataset:
-    """Return the quantities of a kernel over macros with several values (``axes``).
+    """Return the quantities of a kernel over macros with several values.
 
-    Of a warp there are ``instructions``, requests, sectors of a load's request, ``flops`` and
-    ``floating_insts``, too. All are NaN where a variant does not compile or cannot be counted, and
-    ``status`` holds the reason. Where none can be counted, that of the first is raised.
+    It also has ``instructions``, requests, sectors of a load request, ``flops`` and
+    ``floating_insts`` of a warp. All are NaN for variants that cannot be counted; ``status`` has
+    the reason. If none can be counted, the error of the first is raised.
     """
     import xarray as xr
 
     choices = itertools.product(*axes.values())
     variants = [dict(zip(axes, values, strict=True)) for values in choices]
     if not variants:
-        raise DseError("define names a macro without values: for one variant give it one value")
-    result = count_variants(file, variants, settings)
-    counted = [each for each in result if "status" not in each]
+        raise DseError("define has a macro without values: give it one or more")
+    counts = count_variants(file, variants, settings)
+    counted = [each for each in counts if "status" not in each]
     if not counted:
-        raise DseError(f"no variant of {file} can be counted; of the first: {result[0]['status']}")
+        raise DseError(f"no variant of {file} can be counted; the first: {counts[0]['status']}")
     shape = [len(values) for values in axes.values()]
     data = {}
     for name in dict.fromkeys(name for each in counted for name in each):
-        column = np.array([each.get(name, np.nan) for each in result], dtype=float)
+        column = np.array([each.get(name, np.nan) for each in counts], dtype=float)
         row = TABLE.get(name)
         about = {"long_name": row.meaning, "units": row.unit} if row is not None else {}
         data[name] = (list(axes), column.reshape(shape), about)
-    status = np.array([each.get("status", "") for each in result], dtype=object)
+    status = np.array([each.get("status", "") for each in counts], dtype=object)
     data["status"] = (list(axes), status.reshape(shape), {"long_name": "why nothing was counted"})
     return xr.Dataset(data, coords=axes, attrs={"kernel": str(file), "arch": settings["arch"]})
 
 
 def count_variants(
     file: Path,
-    variants: Sequence[Mapping[str, object]],
+    variants: Sequence[Variant],
     settings: Mapping[str, Any],
     *,
     processes: int | None = None,
     use_cache: bool = True,
 ) -> list[dict[str, Any]]:
-    """The quantities of each variant, in order; ``status`` where there are none."""
+    """Return the quantities of each variant, or its ``status`` if it cannot be counted."""
     source = file.read_bytes()
     about = (sorted(settings.items(), key=str), _versions())
-    rests_on = [repr((sorted(each.items()), about)).encode() for each in variants]
-    keys = [hashlib.sha256(source + each).hexdigest() for each in rests_on]
-    result: dict[str, dict[str, Any]] = {}
+    contents = [source + repr((sorted(each.items()), about)).encode() for each in variants]
+    keys = [hashlib.sha256(each).hexdigest() for each in contents]
+    counts: dict[str, dict[str, Any]] = {}
     if use_cache:
         for key in dict.fromkeys(keys):
-            if (kept := load(key)) is not None:
-                result[key] = json.loads(kept)
-    wanted = {key: each for key, each in zip(keys, variants, strict=True) if key not in result}
-    of_text = _source_words(source.decode(errors="replace"))
-    items = sorted(wanted.items(), key=lambda item: str(_relevant_macros(item[1], of_text)))
-    compiled = {str(_relevant_macros(each, of_text)) for each in wanted.values()}
-    many = max(min(processes or len(os.sched_getaffinity(0)), len(compiled)), 1)
-    taken = max(min(_MAX_BATCH, -(-len(items) // many)), 1)
-    parts = [items[at : at + taken] for at in range(0, len(items), taken)]
-    many = min(many, len(parts))
-    work = [(file, [each for _, each in part], dict(settings)) for part in parts]
-    if many > 1:
-        with ProcessPoolExecutor(many, mp_context=get_context("spawn")) as pool:
+            if (cached := load(key)) is not None:
+                counts[key] = json.loads(cached)
+    wanted = {key: each for key, each in zip(keys, variants, strict=True) if key not in counts}
+    words = _source_words(source.decode(errors="replace"))
+    items = sorted(wanted.items(), key=lambda item: str(_relevant_macros(item[1], words)))
+    compiled = {str(_relevant_macros(each, words)) for each in wanted.values()}
+    workers = max(min(processes or len(os.sched_getaffinity(0)), len(compiled)), 1)
+    size = max(min(_MAX_BATCH, -(-len(items) // workers)), 1)
+    batches = [items[at : at + size] for at in range(0, len(items), size)]
+    workers = min(workers, len(batches))
+    work = [(file, [each for _, each in batch], dict(settings)) for batch in batches]
+    if workers > 1:
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
             answers = list(pool.map(_count_batch, work))
     else:
         answers = [_count_batch(each) for each in work]
-    for part, counted in zip(parts, answers, strict=True):
-        for (key, _), each in zip(part, counted, strict=True):
-            result[key] = each
+    for batch, counted in zip(batches, answers, strict=True):
+        for (key, _), each in zip(batch, counted, strict=True):
+            counts[key] = each
             if use_cache:
                 save(key, json.dumps(each).encode())
-    return [result[key] for key in keys]
+    return [counts[key] for key in keys]
 
 
 def _source_words(source: str) -> set[str] | None:
-    """The words of a source that macros can change; None where other files may hold more."""
+    """Return the words of a source that macros can change; None if other files may have more."""
     if "__global__" not in source:
         return set()  # machine code
     if "##" in source or re.search(r'^\s*#\s*include\s*"', source, re.MULTILINE):
@@ -131,12 +133,12 @@ def _source_words(source: str) -> set[str] | None:
 
 
 def _relevant_macros(variant: Mapping[str, object], words: set[str] | None) -> dict[str, object]:
-    """A variant without the macros that its source does not name, such as a block's size alone."""
+    """Return a variant without the macros that its source does not name."""
     return {key: each for key, each in variant.items() if words is None or key in words}
 
 
 def _versions() -> tuple[str, ...]:
-    """What counting rests on besides the source; what a table holds among it."""
+    """Return the columns and versions that counts depend on besides the source."""
     result = list(_EXTRA_COLUMNS)
     for package in ("simt-dse", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"):
         try:
@@ -146,18 +148,16 @@ def _versions() -> tuple[str, ...]:
     return tuple(result)
 
 
-def _count_batch(
-    work: tuple[Path, Sequence[Mapping[str, object]], Mapping[str, Any]],
-) -> list[dict[str, Any]]:
-    """Return the counts of some variants: compiled one by one, disassembled together.
+def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the counts of variants: compiled one by one, disassembled together.
 
-    Garbage collection is off meanwhile: it takes a fifth of counting and finds next to none.
+    Garbage collection is off meanwhile: it takes a fifth of the time and frees next to nothing.
     """
-    collecting = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
-    file, variants, told = work
+    file, variants, settings = work
     words = _source_words(file.read_bytes().decode(errors="replace"))
-    options = {name: told[name] for name in ("arch", "options", "entry")}
+    options = {name: settings[name] for name in ("arch", "options", "entry")}
     try:
         defines = [_relevant_macros(each, words) for each in variants]
         keys = [str(sorted(define.items())) for define in defines]
@@ -165,30 +165,21 @@ def _count_batch(
             key: _result_or_error(load_code, file, define=define, **options)
             for key, define in dict(zip(keys, defines, strict=True)).items()
         }
-        alike = {code.function: code for code in codes.values() if isinstance(code, KernelCode)}
-        of_body = zip(alike.values(), read_bodies(list(alike.values())), strict=True)
-        readings = {code.function: _result_or_error(_analyze, code, body) for code, body in of_body}
-        kept: dict[Any, dict[Any, Any]] = {}
+        distinct = {code.function: code for code in codes.values() if isinstance(code, KernelCode)}
+        bodies = zip(distinct.values(), read_bodies(list(distinct.values())), strict=True)
+        analyses = {code.function: _result_or_error(_analyze, code, body) for code, body in bodies}
+        cache: dict[Any, dict[Any, Any]] = {}
 
-        def count_variant(
-            code: KernelCode | DseError, variant: Mapping[str, object]
-        ) -> dict[str, Any]:
+        def count_variant(code: KernelCode | DseError, variant: Variant) -> dict[str, Any]:
             if isinstance(code, DseError):
                 raise code
-            if isinstance(reading := readings[code.function], DseError):
-                raise reading
-            block, grid = (
-                [_evaluate_size(s, variant) for s in told[name]] for name in ("block", "grid")
-            )
-            times = {
-                name: value for name, value in told["times"].items() if name in reading.data_inputs
-            }
-            result = count_launch(code, reading, block, grid, told["set"], times, cache=kept)
-            numbers = result.numbers
-            return {
-                **result,
-                **{n: numbers[own] for n, own in _EXTRA_COLUMNS.items() if own in numbers},
-            }
+            if isinstance(analysis := analyses[code.function], DseError):
+                raise analysis
+            block, grid = ([_evaluate_size(s, variant) for s in settings[n]] for n in _SIZES)
+            times = {n: v for n, v in settings["times"].items() if n in analysis.data_inputs}
+            counts = count_launch(code, analysis, block, grid, settings["set"], times, cache)
+            numbers = counts.numbers
+            return {**counts, **{n: numbers[k] for n, k in _EXTRA_COLUMNS.items() if k in numbers}}
 
         answers = [
             _result_or_error(count_variant, codes[key], each)
@@ -196,12 +187,12 @@ def _count_batch(
         ]
         return [{"status": str(each)} if isinstance(each, DseError) else each for each in answers]
     finally:
-        if collecting:
+        if was_enabled:
             gc.enable()
 
 
 def _result_or_error(work: Callable[..., _T], *args: Any, **kwargs: Any) -> _T | DseError:
-    """Return what work yields, or the error that it raises."""
+    """Return the result of a call, or the error that it raises."""
     try:
         return work(*args, **kwargs)
     except DseError as error:
@@ -209,14 +200,14 @@ def _result_or_error(work: Callable[..., _T], *args: Any, **kwargs: Any) -> _T |
 
 
 def _analyze(code: KernelCode, body: Sequence[Instruction]) -> KernelAnalysis:
-    reading = KernelAnalysis(code.function, body)
-    if reading.data_inputs:  # by lines
+    analysis = KernelAnalysis(code.function, body)
+    if analysis.data_inputs:  # named by lines, which are slow to read
         return KernelAnalysis(code.function, body, branch_lines(code, body))
-    return reading
+    return analysis
 
 
 def _evaluate_size(size: int | str, variant: Mapping[str, object]) -> int:
-    """A size of a block or grid: a number, or a formula in macros."""
+    """Return a size of a block or grid: a number, or a formula in macros."""
     if not isinstance(size, str):
         return size
     value = parse_value(size, Quantity(name="size"), {n: Quantity(name=n) for n in variant})
@@ -229,7 +220,7 @@ def _evaluate_size(size: int | str, variant: Mapping[str, object]) -> int:
     return int(value)
 
 
-#: What is counted, and the quantity of a profile that it should equal.
+#: Counts, and the quantities of a profile that they should equal.
 PROFILE_QUANTITIES: Mapping[str, str] = {
     **{each: each for each in ("threads_per_block", "blocks", "registers_per_thread")},
     "shared_mem_per_block": "shared_mem_per_block",
@@ -239,7 +230,7 @@ PROFILE_QUANTITIES: Mapping[str, str] = {
     **{each: each for each in ("shared_insts", "local_insts", "sync_insts")},
     "flops": "work_flops",
 }
-_BLOCK, _GRID = "DSE_BLOCK", "DSE_GRID"  # sizes that a profile tells, as macros of no source
+_BLOCK, _GRID = "DSE_BLOCK", "DSE_GRID"  # macros for the sizes in a profile
 
 
 def compare_profile(
@@ -249,16 +240,11 @@ def compare_profile(
     row: int | None,
     settings: Mapping[str, Any],
 ) -> xr.Dataset:
-    """Return the counts of a kernel at each launch of a profile, beside those measured.
+    """Return the counts of a kernel at each launch of a profile, with the measured values.
 
-    Macros that the profile has are those of each row, and so are sizes that ``told`` lacks. Along
-    ``configuration`` each count that the profile has, too, is ``NAME`` (counted) and
-    ``NAME_measured``; ``status`` is why a launch is not counted.
-
-    Raises
-    ------
-    DseError
-        The profile has nothing to compare, another kernel, or several and none named.
+    Macros in the profile have the values of each row, and so have sizes that ``settings`` lacks.
+    Each count that the profile has is ``NAME`` (counted) and ``NAME_measured`` along
+    ``configuration``; ``status`` is the reason why a launch is not counted.
     """
     import xarray as xr
 
@@ -266,10 +252,10 @@ def compare_profile(
 
     ds = open_measurements(profile, shape="rows")
     rows = _measured_rows(ds, settings["entry"], row, str(profile))
-    names = {mine: theirs for mine, theirs in PROFILE_QUANTITIES.items() if theirs in ds.data_vars}
+    names = {name: other for name, other in PROFILE_QUANTITIES.items() if other in ds.data_vars}
     if not set(names) - {"threads_per_block", "blocks"}:
         raise DseError(
-            f"{profile} has no counts that could stand beside those of {file}: expected one of "
+            f"{profile} has no counts to compare with those of {file}: expected one of "
             f"{', '.join(PROFILE_QUANTITIES.values())}"
         )
     macros = [str(each) for each in ds.attrs["axes"].split() if each != "configuration"]
@@ -281,76 +267,74 @@ def compare_profile(
                 variant[name] = int(ds[size].values[at])
         variants.append(variant)
     sizes = {}
-    for name, own in (("block", _BLOCK), ("grid", _GRID)):
-        if not settings[name] and not all(own in each for each in variants):
-            raise DseError(f"{profile} does not tell the {name} of each launch: give --{name}")
-        sizes[name] = settings[name] or (own,)
-    result = count_variants(file, variants, {**settings, **sizes})
-    data: dict[str, Any] = {
-        "status": ("configuration", np.array([each.get("status", "") for each in result], object))
-    }
-    for mine, theirs in names.items():
-        measured = ds[theirs].values[rows].astype(float)
-        if theirs == "work_flops":
+    for name, macro in (("block", _BLOCK), ("grid", _GRID)):
+        if not settings[name] and not all(macro in each for each in variants):
+            raise DseError(f"{profile} does not have the {name} of each launch: give --{name}")
+        sizes[name] = settings[name] or (macro,)
+    counts = count_variants(file, variants, {**settings, **sizes})
+    status = np.array([each.get("status", "") for each in counts], object)
+    data: dict[str, Any] = {"status": ("configuration", status)}
+    for name, other in names.items():
+        measured = ds[other].values[rows].astype(float)
+        if other == "work_flops":
             measured = measured / (ds.threads_per_block.values * ds.blocks.values)[rows]
-        counted = np.array([each.get(mine, np.nan) for each in result], dtype=float)
-        about_it = {"long_name": str(ds[theirs].attrs.get("source", theirs))}
-        data |= {mine: ("configuration", counted), f"{mine}_measured": (
-            "configuration", measured, about_it)}  # fmt: skip
-    kept = {name: ("configuration", ds[name].values[rows]) for name in macros}
+        counted = np.array([each.get(name, np.nan) for each in counts], dtype=float)
+        source = {"long_name": str(ds[other].attrs.get("source", other))}
+        data[name] = ("configuration", counted)
+        data[f"{name}_measured"] = ("configuration", measured, source)
+    coords = {name: ("configuration", ds[name].values[rows]) for name in macros}
     return xr.Dataset(
         data,
-        coords={"configuration": np.asarray(rows), **kept},
+        coords={"configuration": np.asarray(rows), **coords},
         attrs={"kernel": str(file), "profile": str(profile), "arch": settings["arch"]},
     )
 
 
 def _measured_rows(ds: xr.Dataset, entry: str, row: int | None, profile: str) -> list[int]:
-    """The rows that were measured, of one kernel."""
+    """Return the measured rows of one kernel."""
     many = ds.sizes["configuration"]
     if row is not None and not 0 <= row < many:
         raise DseError(f"row {row} of {many:,}: expected 0 to {many - 1}")
     rows = [at for at in ([row] if row is not None else range(many)) if ds.feasible.values[at]]
     if not rows:
-        raise DseError(f"{profile} has no launch that was measured")
+        raise DseError(f"{profile} has no measured launch")
     if "kernel" in ds:
         names = {at: _short_name(str(ds["kernel"].values[at])) for at in rows}
         wanted, several = _short_name(entry), sorted(set(names.values()))
         if entry and wanted not in several:
             raise DseError(
-                f"{profile} has no launch of {wanted!r}, but of {', '.join(several)}"
+                f"{profile} has no launch of {wanted!r}, only of {', '.join(several)}"
                 f"{nearest_hint(wanted, several)}"
             )
         if not entry and len(several) > 1:
-            raise DseError(
-                f"{profile} has launches of {', '.join(several)}: name one by entry (--entry)"
-            )
+            names_ = ", ".join(several)
+            raise DseError(f"{profile} has launches of {names_}: name one by entry (--entry)")
         rows = [at for at in rows if not entry or names[at] == wanted]
     return rows
 
 
 def _short_name(name: str) -> str:
-    """The name of a kernel without type, namespace, arguments of its template and arguments."""
+    """Return the name of a kernel without type, namespace, template arguments and arguments."""
     return re.split(r"[<(]", name)[0].split()[-1].rpartition("::")[2] if name.strip() else ""
 
 
 def agreement_rows(ds: xr.Dataset) -> Iterator[dict[str, Any]]:
-    """How near each count comes to the measured one: how many launches, the ratios' median."""
+    """Yield the ratio of counted to measured values, and the agreement, for each count."""
     for name in PROFILE_QUANTITIES:
         if f"{name}_measured" not in ds:
             continue
-        ours, theirs = ds[name].values, ds[f"{name}_measured"].values
-        both = np.isfinite(ours) & np.isfinite(theirs)
+        counted, measured = ds[name].values, ds[f"{name}_measured"].values
+        both = np.isfinite(counted) & np.isfinite(measured)
         if not both.any():
             continue
-        ours, theirs = ours[both], theirs[both]
+        counted, measured = counted[both], measured[both]
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(ours == theirs, 1.0, ours / theirs)
+            ratio = np.where(counted == measured, 1.0, counted / measured)
         off = np.abs(ratio - 1)
         yield {
             "what": name,
-            "counted": float(np.median(ours)),
-            "measured": float(np.median(theirs)),
+            "counted": float(np.median(counted)),
+            "measured": float(np.median(measured)),
             "ratio": float(np.median(ratio)),
             "furthest": float(ratio[np.argmax(off)]),
             "equal": int((off <= 1e-9).sum()),

@@ -1,4 +1,4 @@
-"""Fits: free quantities of a model from measured columns, by least squares."""
+"""Fit free quantities of a model to measured columns by least squares."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dse.fitting.parameters import Floats, FreeParameter, check_free, free_parameters
+from dse.fitting.parameters import Floats, Parameters, check_free, free_parameters
 from dse.fitting.result import Fit, covariance, euclidean_norm, fit_dataset
 from dse.fitting.rows import (
     FewRowsError,
@@ -24,7 +24,7 @@ from dse.fitting.rows import (
     read_rows,
     select_rows,
 )
-from dse.fitting.search import LeastSquaresProblem, Solution, left_out_residuals, search
+from dse.fitting.search import FitProblem, Solution, left_out_residuals, search
 from dse.inputs.merge import merge_inputs
 from dse.progress import ProgressOption, show_progress
 from sweeps.bounds.checks import check_grid
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["Fit", "fit"]
 
 _RESIDUALS, _LEFT_OUT = ("absolute", "relative"), ("auto", "refit", "hat")
-#: The most rows that are each left out by a fit of their own, unless asked otherwise.
+#: Most rows for which ``left_out="auto"`` fits again without each.
 MAX_REFITS = 50
 
 
@@ -69,58 +69,58 @@ def fit(
 ) -> Fit:
     """Fit quantities of a model to measured rows by least squares.
 
-    The columns that are inputs of the model vary from row to row; what the model yields from them
-    is compared with the columns of ``to``. All rows are evaluated at once, as
-    :func:`dse.evaluate` does. Quantities stay within their domains; the search begins at many
-    points about their typical values, and where a machine or workload gives a value, there too.
+    Columns that are inputs of the model vary from row to row; the model's results are compared with
+    the columns of ``to``. All rows are evaluated at once, as :func:`dse.evaluate` does. Quantities
+    stay within their domains. The search starts at many points around their typical values, and at
+    the values of the machine or workload.
 
     Parameters
     ----------
     model : str or Model
         As for :class:`dse.Study`.
     data : path, DataFrame, Dataset or mapping of arrays
-        One value a row in each column. A header may end in a unit, ``"mem_bandwidth [GB/s]"``; of
-        a Dataset the attribute ``units`` counts; otherwise values are in stored (SI) units. A
-        column ``workload`` names the workload of each row.
+        One value for each row in each column. A header may end with a unit,
+        ``"mem_bandwidth [GB/s]"``; a Dataset has the attribute ``units``; otherwise values are in
+        stored (SI) units. A column ``workload`` names the workload of each row.
     free : sequence of str
-        The quantities to be fitted. A free quantity that the model yields is not computed.
+        The quantities to fit. A free quantity that the model yields is not computed.
     per : mapping, optional
-        Further ones that have a value of their own for each label of a column:
+        Further free quantities with a value for each label of a column:
         ``{"kernel": ["core_cycles", "stall_time"]}``. So many workloads share one machine.
     to : str or sequence of str, optional
-        The measured quantities; by default the one main output of the model that has a column.
+        The measured quantities; default: the one main output of the model that has a column.
     machine, workload, prefer :
-        As for :func:`dse.evaluate`. Columns, ``set`` and what is free count before their values.
+        As for :func:`dse.evaluate`. Columns, ``set`` and free quantities override their values.
     set : mapping, optional
         Further values, as ``set`` of a study.
     where : str or sequence of str
-        Conditions on inputs and on what follows from them: the rows to be fitted.
+        Conditions that select the rows, on inputs and what follows from them.
     columns : sequence or mapping, optional
-        The columns to read: their names, or quantities with the header of each, to which a unit
-        may be added, ``{"time": "time/ms [ms]"}``. By default all, which must be quantities.
+        The columns to read: their names, or quantities with the header of each, which may have a
+        unit, ``{"time": "time/ms [ms]"}``. Default: all, which must be quantities.
     weights : str or sequence, optional
-        Of the squared residuals: a column, or a number for each row of the data.
+        Weights of the squared residuals: a column, or a number for each row of the data.
     residuals : str
-        ``"absolute"``, or ``"relative"``: shares of the measured values.
+        ``"absolute"``, or ``"relative"`` to the measured values.
     start, bounds : mapping, optional
-        Of some free quantities, where the search begins too, and (low, high); numbers or texts
-        with units. A bound may be None.
+        Further starting values, and (low, high), of free quantities; numbers or texts with units.
+        A bound may be None.
     left_out : str
-        How the error of rows left out is found: ``"refit"``, ``"hat"``, or ``"auto"``, which fits
-        anew up to 50 rows; see :class:`Fit`.
+        How the error of left-out rows is computed: ``"refit"``, ``"hat"``, or ``"auto"``, which
+        fits again for up to 50 rows; see :class:`Fit`.
     progress : bool
-        Tell, after a second, for how long the work goes on.
+        Show the elapsed time after one second.
 
     Raises
     ------
     DseError
-        An unknown column or name, a unit that does not fit, a missing value, fewer rows than free
-        quantities, a free quantity on which nothing depends or that the rows do not determine.
+        For an unknown column or name, a wrong unit, a missing value, fewer rows than free
+        quantities, or a free quantity that does not matter or is not determined by the rows.
 
-    >>> found = fit("transit_supply", {"threads_in_ms": [64, 128, 512, 1024],
-    ...             "attained_bandwidth [GB/s]": [1, 2, 8, 8]},
-    ...             free=["ms_peak_bandwidth", "ms_transition"])
-    >>> round(found["ms_peak_bandwidth"]), round(found["ms_transition"])
+    >>> result = fit("transit_supply", {"threads_in_ms": [64, 128, 512, 1024],
+    ...              "attained_bandwidth [GB/s]": [1, 2, 8, 8]},
+    ...              free=["ms_peak_bandwidth", "ms_transition"])
+    >>> round(result["ms_peak_bandwidth"]), round(result["ms_transition"])
     (8000000000, 512)
     """
     choices: Mapping[str, tuple[str, tuple[str, ...]]]
@@ -129,25 +129,25 @@ def fit(
         if choice not in known_choices:
             raise DseError(f"{key} = {choice!r}: expected one of {known_choices}")
     with show_progress(progress, "fitting"):
-        entries, given = {"machine": machine, "workload": workload}, dict(set or {})
+        entries, set_values = {"machine": machine, "workload": workload}, dict(set or {})
         loaded = load_model(model, prefer=prefer)
         if len(per or {}) > 1:
             raise DseError(f"per names the columns {', '.join(per or {})}: expected one")
-        column, own = next(iter(per.items())) if per else (None, ())
+        column, per_label = next(iter(per.items())) if per else (None, ())
         rows = read_rows(data, loaded, to=to, columns=columns, weights=weights, labels=column)
         targets = tuple(rows.measurements)
-        names = check_free(free, own, loaded, rows.inputs, targets)
-        for name in given:
+        names = check_free(free, per_label, loaded, rows.inputs, targets)
+        for name in set_values:
             for role, taken in (("free", names), ("measured", targets), ("a column", rows.inputs)):
                 if name in taken:
                     raise DseError(f"{name} is {role} and set: keep one of them")
         if rows.workloads and workload is not None:
-            raise DseError("workload is a column and is given: keep one of them")
+            raise DseError("workload is a column and an argument: keep one of them")
         parts = merge_inputs(
             loaded,
             [rows.axis] if rows.workloads else (),
             entries=entries,
-            set_values=given,
+            set_values=set_values,
             replaced=(*rows.inputs, *targets, *names),
         )
         case = FitCase(model=loaded, parts=parts, targets=targets, free=names)
@@ -155,25 +155,18 @@ def fit(
         inputs = {name: known.get(name, loaded.quantity(name).default) for name in names}
         starts = {n: float(v) for n, v in inputs.items() if isinstance(v, (int, float))}
 
-        def make_parameters(labels: Sequence[str]) -> tuple[FreeParameter, ...]:
-            return free_parameters(
-                names,
-                loaded,
-                per=own,
-                labels=labels,
-                known_values=starts,
-                start=start,
-                bounds=bounds,
-            )
+        def make_parameters(labels: Sequence[str]) -> Parameters:
+            how: dict[str, Any] = {"known_values": starts, "start": start, "bounds": bounds}
+            return free_parameters(names, loaded, per=per_label, labels=labels, **how)
 
         rows = select_rows(case, rows, {c.name: c.middle for c in make_parameters([""])}, where)
         relative = residuals == "relative"
         problem = _build_problem(case, rows, make_parameters(rows.distinct_labels), relative)
-        if (result := search(problem)) is None:
+        if (solution := search(problem)) is None:
             raise InfeasibleError(
-                f"{', '.join(targets)} cannot be computed for all rows wherever the search begins "
-                f"({_explain_missing(case, rows, problem)}): give start= or bounds= of what is free, or "
-                "leave rows out with where="
+                f"{', '.join(targets)} cannot be computed for all rows at any starting point "
+                f"({_explain_missing(case, rows, problem)}): give start= or bounds= of the free "
+                "quantities, or leave rows out with where="
             )
         request = {
             "model": loaded.name,
@@ -181,18 +174,18 @@ def fit(
             "to": list(targets),
             "per": {name: list(names) for name, names in (per or {}).items()},
             **{kind: name for kind, name in entries.items() if name is not None},
-            "set": {n: v.item() if isinstance(v, np.generic) else v for n, v in given.items()},
+            "set": {n: v.item() if isinstance(v, np.generic) else v for n, v in set_values.items()},
             "where": where if isinstance(where, str) else list(where),
             "residuals": residuals,
             "data": data_identity(data),
             "outputs": list(targets),
         }
         labels = rows.distinct_labels if column is not None else ()
-        return _make_fit(case, rows, problem, result, left_out, labels, request)
+        return _make_fit(case, rows, problem, solution, left_out, labels, request)
 
 
 def data_identity(data: Any) -> dict[str, str]:
-    """Return the name of a file of rows and the hash of its bytes; of other data its type.
+    """Return the name of a data file and the hash of its bytes, or the type of other data.
 
     >>> data_identity({"time": [1, 2]})
     {'data': 'a dict in memory'}
@@ -205,18 +198,18 @@ def data_identity(data: Any) -> dict[str, str]:
     return {"data": path.name}
 
 
-def _explain_missing(case: FitCase, rows: FitRows, problem: LeastSquaresProblem) -> str:
-    """Where a prediction is no number, were all values in the middle."""
+def _explain_missing(case: FitCase, rows: FitRows, problem: FitProblem) -> str:
+    """Return which prediction is no number at the middle of all ranges."""
     middle = np.array([[c.middle for c in problem.parameters]])
     missing = np.argwhere(~np.isfinite(problem.predict(middle)[0]))
     if not len(missing):
-        return "at some rows here, at others there"
+        return "at different rows for different values"
     at = ", ".join(f"{c.key} = {v:g}" for c, v in zip(problem.parameters, middle[0], strict=True))
     return f"not {case.targets[missing[0][0]]} of row {rows.places[missing[0][1]]} at {at}"
 
 
-def _values(problem: LeastSquaresProblem, point: Floats) -> dict[str, float | Floats]:
-    """What is free at a point: a value, or one for each row."""
+def _values(problem: FitProblem, point: Floats) -> dict[str, float | Floats]:
+    """Return the free quantities at a point: a value, or one for each row."""
     result: dict[str, float | Floats] = {}
     for name, places in problem.positions.items():
         shared = problem.parameters[places[0]].label is None
@@ -224,10 +217,8 @@ def _values(problem: LeastSquaresProblem, point: Floats) -> dict[str, float | Fl
     return result
 
 
-def _build_problem(
-    case: FitCase, rows: FitRows, free: tuple[FreeParameter, ...], relative: bool
-) -> LeastSquaresProblem:
-    """The graph on the rows, as a problem of least squares."""
+def _build_problem(case: FitCase, rows: FitRows, free: Parameters, relative: bool) -> FitProblem:
+    """Return the least-squares problem of the model on the rows."""
     grid = case.grid(rows, {c.name: c.middle for c in free})
     check_rows(case, rows, grid)
     check_enough(case, rows, free)
@@ -244,8 +235,8 @@ def _build_problem(
         if np.any(measured == 0):
             what, place = np.argwhere(measured == 0)[0]
             raise DseError(
-                f"{case.targets[what]} is 0 at row {rows.places[place]}, of which nothing is a share: "
-                "leave the row out, or take residuals='absolute'"
+                f"{case.targets[what]} is 0 at row {rows.places[place]}, so it has no relative "
+                "residual: leave the row out, or use residuals='absolute'"
             )
         scale = scale / np.abs(measured)
     with np.errstate(all="ignore"):
@@ -256,7 +247,7 @@ def _build_problem(
         for name in references(*nodes)
         if name not in case.free
     }
-    return LeastSquaresProblem(
+    return FitProblem(
         nodes=nodes,
         leaves=leaves,
         parameters=free,
@@ -269,7 +260,7 @@ def _build_problem(
 def _make_fit(
     case: FitCase,
     rows: FitRows,
-    problem: LeastSquaresProblem,
+    problem: FitProblem,
     solution: Solution,
     left_out_method: str,
     labels: tuple[str, ...],
@@ -281,10 +272,10 @@ def _make_fit(
         several = len(undetermined) > 1
         raise FewRowsError(
             f"the rows do not determine {', '.join(undetermined)}: at the best fit "
-            + ("changes of them that cancel change" if several else "a change of it changes")
-            + " no prediction; set "
+            + ("they can change together" if several else "it can change")
+            + " without changing any prediction; set "
             + ("some of them" if several else "it")
-            + ", or give rows on which more depends"
+            + ", or add rows that depend on more"
         )
     keys = [c.key for c in problem.parameters]
     values = dict(zip(keys, solution.point.tolist(), strict=True))
@@ -319,7 +310,7 @@ def _make_fit(
         mean_error=float(errors.mean()) if errors.size else math.nan,
         largest_error=float(errors.max()) if errors.size else math.nan,
         r2=_r2(problem, solution.cost),
-        at_end=tuple(key for key, held in zip(keys, solution.at_end, strict=True) if held),
+        at_end=tuple(key for key, at_end in zip(keys, solution.at_end, strict=True) if at_end),
         dataset=fit_dataset(
             case,
             rows,
@@ -344,8 +335,8 @@ def _by_name(names: Sequence[str], arrays: Floats) -> dict[str, Floats]:
     return {name: _freeze(array) for name, array in zip(names, arrays, strict=True)}
 
 
-def _r2(problem: LeastSquaresProblem, cost: float) -> float:
-    """1 - sum of squares / that about the weighted mean; NaN where nothing varies."""
+def _r2(problem: FitProblem, cost: float) -> float:
+    """Return 1 - (sum of squares / that about the weighted mean); NaN if nothing varies."""
     squares = np.square(problem.scale / problem.scale.max())
     mean = (squares * problem.measurements).sum(axis=1) / squares.sum(axis=1)
     total = float(np.square(problem.scale * (problem.measurements - mean[:, None])).sum())

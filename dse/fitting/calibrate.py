@@ -1,7 +1,7 @@
-"""Calibrating a machine or a model: free quantities from measured rows, with groups left out.
+"""Calibrate a machine or a model: fit free quantities to measured rows, with groups left out.
 
-Without free quantities named it is the TMM model: the line where latency shows, the level where
-computation bounds.
+Without free quantities it is the TMM model: the line of the memory-bound regime, and the level of
+the compute-bound one.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from symbolic.model import Model
 
 
-# --- What a calibration found, as values, as text and as a file
+# --- The result of a calibration
 
 
-#: Of each regime: its rows, what is fitted to them, and what is not there.
+#: The rows of each regime, the coefficients fitted to them, and those that are 0.
 _REGIMES = {
     "memory": (
         "bound == 2",
@@ -61,18 +61,18 @@ _REGIMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Calibration(FitReport):
-    """Quantities from measured rows, and errors of what was left out; its text tells all of it.
+    """Quantities fitted to measured rows, with the errors of left-out groups.
 
     Attributes
     ----------
     fits : mapping of str to Fit
-        ``"together"``; of TMM ``"memory"`` and ``"computation"``, those of them that have rows.
+        ``"together"``; for TMM ``"memory"`` and ``"computation"``, if they have rows.
     by : str or None
         The column whose labels were left out, one at a time.
     groups : mapping of str to array
-        Of each label, (predicted - measured) / measured of its rows by a fit to all others.
+        (predicted - measured) / measured of the rows of each label, by a fit to all others.
     tried : tuple of mapping
-        Alternatives: ``set``, ``error`` left out or ``reason``, ``chosen``.
+        Alternatives: ``set``, ``error`` of left-out rows or ``reason``, ``chosen``.
     """
 
     fits: Mapping[str, Fit]
@@ -82,7 +82,7 @@ class Calibration(FitReport):
 
     @property
     def standard_errors(self) -> dict[str, float]:
-        """Their standard errors, in the same units."""
+        """Standard errors of the values, in the same units."""
         return dict(self.saved_fit.standard_errors)
 
     @property
@@ -92,8 +92,8 @@ class Calibration(FitReport):
 
     @property
     def saved_fit(self) -> SavedFit:
-        """What a file of it holds, and a study takes."""
-        one = join_fits([result.saved_fit for result in self.fits.values()])
+        """The calibration as a fit file has it."""
+        joined = join_fits([result.saved_fit for result in self.fits.values()])
         groups = {
             label: {
                 "rows": off.size,
@@ -104,11 +104,11 @@ class Calibration(FitReport):
             for label, off in self.groups.items()
         }
         more = {"by": self.by, "groups": groups} if groups else {}
-        return replace(one, left_out={**one.left_out, **more}, tried=self.tried)
+        return replace(joined, left_out={**joined.left_out, **more}, tried=self.tried)
 
     def _answer(self) -> Answer:
         missing = [regime for regime in _REGIMES if not {regime, "together"} & {*self.fits}]
-        notes = [f"{regime}: no row is of this regime" for regime in missing]
+        notes = [f"{regime}: no row is in this regime" for regime in missing]
         r2 = [f"r2 of {regime} = {r2:.6g}" for regime, r2 in self.r2.items() if len(self.r2) > 1]
         return fit_answer("Calibration", self.saved_fit, [*r2, *notes])
 
@@ -134,86 +134,86 @@ def calibrate(
     bounds: Mapping[str, Sequence[Any]] | None = None,
     progress: ProgressOption = False,
 ) -> Calibration:
-    r"""Free quantities of a machine or a model from measured rows, with groups left out.
+    r"""Fit free quantities of a machine or model to measured rows, with groups left out.
 
-    With ``free`` (or ``per``) named, they are fitted to ``to`` as :func:`dse.fit` does, from the
-    columns that the model takes; others of a profile are not read. Without, it is TMM:
+    With ``free`` (or ``per``) they are fitted to ``to`` as :func:`dse.fit` does, from the columns
+    that are inputs of the model; other columns are ignored. Without, the model is TMM:
 
     .. math:: Time = \max\left(a_1 \frac{\sqrt{B_r}}{\mathcal{T}} + a_0, t_{computation}\right)
 
-    Rows where latency shows (``bound`` of the model is ``memory``: for ``apsp``,
-    𝒯 S_D C < L) give the line of Ma 2014, Eq. 15; the others give the level of Eq. 13, which is
-    their mean. Or all three are fitted through the maximum, which needs no L / C.
+    Memory-bound rows (``bound`` of the model is ``memory``: for ``apsp``, 𝒯 S_D C < L) give the
+    line of Ma 2014, Eq. 15; the others give the level of Eq. 13, which is their mean. Or all three
+    coefficients are fitted through the maximum, which needs no L / C.
 
     Parameters
     ----------
     data :
         As for :func:`dse.fit`: a column ``time``, and inputs such as ``tile_dim`` and
-        ``threads_per_core``. A column ``bound`` (0 computation, 1 span, 2 memory) says the regime
-        where it is known.
+        ``threads_per_core``. A column ``bound`` (0 computation, 1 span, 2 memory) is the regime
+        if it is known.
     model : str or Model
-        ``tmm_calibrated`` joined with what yields ``blocks`` and ``bound``.
+        ``tmm_calibrated`` joined with a model that yields ``blocks`` and ``bound``.
     regimes : str
         ``"apart"``, or ``"together"``: through the maximum.
-    machine, workload, where, columns, weights, residuals :
+    machine, workload, where, columns, weights :
         As for :func:`dse.fit`.
     set : mapping, optional
-        As for :func:`dse.fit`. A coefficient that is set is not fitted.
+        As for :func:`dse.fit`. A coefficient in it is not fitted.
     free, per, start, bounds :
         As for :func:`dse.fit`.
     to : str
-        What was measured.
+        The measured quantity.
     residuals : str, optional
-        As for :func:`dse.fit`; ``"relative"`` by default, for TMM ``"absolute"``.
+        As for :func:`dse.fit`; default: ``"relative"``, for TMM ``"absolute"``.
     leave_out : str, optional
         A column: the rows of each of its labels are predicted by a fit to all others.
     choose : mapping, optional
-        Of switches, the labels to try: ``{"clock_overlap": ["none", "full"]}``. Taken is what errs
-        least on rows left out; what the rows do not determine is told, and never taken.
+        Labels of switches to try: ``{"clock_overlap": ["none", "full"]}``. The one with the
+        smallest error of left-out rows is chosen; alternatives that the rows do not determine are
+        listed, but never chosen.
     progress : bool
-        Tell, after a second, for how long the work goes on.
+        Show the elapsed time after one second.
 
     >>> import dse
     >>> times = {"tile_dim": [32, 32, 32, 32, 32, 32], "threads_per_core": [2, 4, 8, 16, 24, 32],
     ...          "time": [182.0, 118.0, 86.0, 70.5, 69.5, 70.0]}
-    >>> found = dse.calibrate(times, machine="gtx480", workload="apsp")
-    >>> {name: round(value, 6) for name, value in found.set.items()}
+    >>> result = dse.calibrate(times, machine="gtx480", workload="apsp")
+    >>> {name: round(value, 6) for name, value in result.set.items()}
     {'memory_time_slope': 1.0, 'memory_time_offset': 54.0, 'compute_bound_time': 70.0}
     """
-    given = dict(set or {})
-    said: dict[str, Any] = {"machine": machine, "workload": workload, "progress": progress}
-    said |= {"columns": columns, "weights": weights, "where": where, "set": given}
+    values = dict(set or {})
+    options: dict[str, Any] = {"machine": machine, "workload": workload, "progress": progress}
+    options |= {"columns": columns, "weights": weights, "where": where, "set": values}
     if free or per or choose or leave_out:
-        said |= {"free": free, "per": per, "start": start, "bounds": bounds}
-        said["residuals"] = residuals or "relative"
-        return _calibrate_free(data, model, to, leave_out, choose or {}, said)
-    said |= {"to": "time", "residuals": residuals or "absolute"}
+        options |= {"free": free, "per": per, "start": start, "bounds": bounds}
+        options["residuals"] = residuals or "relative"
+        return _calibrate_free(data, model, to, leave_out, choose or {}, options)
+    options |= {"to": "time", "residuals": residuals or "absolute"}
     if regimes not in ("apart", "together"):
         raise DseError(f"regimes = {regimes!r}: expected 'apart' or 'together'")
     if regimes == "together":
-        free = [n for _, names, _ in _REGIMES.values() for n in names if n not in given]
-        return Calibration(fits={"together": fit(model, data, free=free, **said)})
+        free = [n for _, names, _ in _REGIMES.values() for n in names if n not in values]
+        return Calibration(fits={"together": fit(model, data, free=free, **options)})
     _check_bound_column(data, columns)
     fits: dict[str, Fit] = {}
     failed: NoRowError | None = None
     for regime, (rows, coefficients, absent) in _REGIMES.items():
-        said |= {"where": [*texts_of(where, "where"), rows], "set": {**given, **absent}}
-        free = [name for name in coefficients if name not in given]
-        said["set"] |= {name: given[name] for name in coefficients if name in given}
+        options |= {"where": [*texts_of(where, "where"), rows], "set": {**values, **absent}}
+        free = [name for name in coefficients if name not in values]
+        options["set"] |= {name: values[name] for name in coefficients if name in values}
         try:
             if free:
-                fits[regime] = fit(model, data, free=free, **said)
+                fits[regime] = fit(model, data, free=free, **options)
         except NoRowError as error:
             failed = error
         except FewRowsError as error:
             raise FewRowsError(
-                f"the {regime} regime ({rows}): {error}; rows of one regime alone are chosen by "
-                "where="
+                f"the {regime} regime ({rows}): {error}; use where= to choose rows of one regime"
             ) from None
     if failed is not None and not fits:
         raise failed
     if not fits:
-        raise DseError("all coefficients are set: leave out of set= those that are to be fitted")
+        raise DseError("all coefficients are set: leave those to be fitted out of set=")
     return Calibration(fits=fits)
 
 
@@ -225,21 +225,17 @@ def _calibrate_free(
     choose: Mapping[str, Sequence[str]],
     fit_options: dict[str, Any],
 ) -> Calibration:
-    """Fit all rows, with the alternative that errs least on rows left out.
-
-    An alternative that the rows do not determine is listed with its reason; where none is
-    determined, that is an error.
-    """
+    """Return the calibration by the alternative with the smallest error of left-out rows."""
     table, per = read_table(data), fit_options["per"] or {}
     if leave_out in per:
-        raise DseError(f"{leave_out} has values of its own (per): nothing is known of one left out")
+        raise DseError(f"per has values for each {leave_out}: none is known for a left-out one")
     if leave_out is not None and isinstance(fit_options["columns"], Mapping):
         raise DseError("leave_out reads columns by their names: give columns= as a list")
     if fit_options["columns"] is None:
-        own = [name for names in per.values() for name in names]
-        apart = [*fit_options["free"], *own, *fit_options["set"], *choose]
-        inputs = load_model(model).inputs  # profiles hold many other columns
-        read = [name for name in table.columns if name in inputs and name not in apart]
+        per_label = [name for names in per.values() for name in names]
+        excluded = [*fit_options["free"], *per_label, *fit_options["set"], *choose]
+        inputs = load_model(model).inputs  # profiles have many other columns
+        read = [name for name in table.columns if name in inputs and name not in excluded]
         fit_options["columns"] = [*read, to] if to in table.columns else read
     for name, labels in choose.items():
         if isinstance(labels, str) or len(labels) < 2:
@@ -249,27 +245,27 @@ def _calibrate_free(
     how = "hat" if leave_out else "auto"
     for several in itertools.product(*choose.values()):
         alternative = dict(zip(choose, several, strict=True))
-        said = {**fit_options, "set": {**fit_options["set"], **alternative}}
+        options = {**fit_options, "set": {**fit_options["set"], **alternative}}
         try:
-            fitted = fit(model, table.select_rows(slice(None)), to=to, left_out=how, **said)
-            groups = left_out_errors(table, model, leave_out, to, said) if leave_out else {}
+            fitted = fit(model, table.select_rows(slice(None)), to=to, left_out=how, **options)
+            groups = left_out_errors(table, model, leave_out, to, options) if leave_out else {}
         except FewRowsError as error:
             if not choose:
                 raise
             tried.append({"set": alternative, "reason": str(error), "chosen": False})
             continue
-        rest = np.concatenate(list(groups.values())) if groups else fitted.left_out[to]
-        known = rest[np.isfinite(rest)]
-        off = math.sqrt(float(np.square(known).mean())) if known.size else math.inf
-        result.append((off, fitted, groups))
-        unknown = int(rest.size - known.size)
-        tried.append({"set": alternative, "error": off, "unknown": unknown, "chosen": False})
+        errors = np.concatenate(list(groups.values())) if groups else fitted.left_out[to]
+        known = errors[np.isfinite(errors)]
+        rms = math.sqrt(float(np.square(known).mean())) if known.size else math.inf
+        result.append((rms, fitted, groups))
+        unknown = int(errors.size - known.size)
+        tried.append({"set": alternative, "error": rms, "unknown": unknown, "chosen": False})
     if not result:
-        why = "; ".join(f"{one['set']}: {one['reason']}" for one in tried)
+        why = "; ".join(f"{each['set']}: {each['reason']}" for each in tried)
         raise FewRowsError(f"the rows determine none of the alternatives: {why}")
     least, best, groups = min(result, key=itemgetter(0))
-    for one in tried:
-        one["chosen"] = one.get("error") == least
+    for each in tried:
+        each["chosen"] = each.get("error") == least
     tried = tried if choose else []
     return Calibration(fits={"together": best}, by=leave_out, groups=groups, tried=tuple(tried))
 
@@ -277,15 +273,12 @@ def _calibrate_free(
 def left_out_errors(
     table: ColumnTable, model: str | Model, column: str, to: str, fit_options: Mapping[str, Any]
 ) -> dict[str, Floats]:
-    """Return (predicted - measured) / measured of the rows of each label by a fit to all others.
-
-    NaN where no number comes out.
-    """
+    """Return (predicted - measured) / measured of each label by a fit to all others."""
     from dse.evaluation import evaluate
 
     labels = np.asarray(table.columns[table.find_column(column)[0]]).astype(str)
     if len(set(labels)) < 2:
-        raise DseError(f"the column {column} has one label: nothing is known of what is left out")
+        raise DseError(f"the column {column} has one label: without it no row is left")
     loaded = load_model(model, prefer=fit_options.get("prefer"))
     result = {}
     for label in dict.fromkeys(labels.tolist()):
@@ -295,14 +288,14 @@ def left_out_errors(
         values = read_columns(read_table(table.select_rows(out)), loaded, names)
         measured = values.pop(to)
         entries = {key: fit_options.get(key) for key in ("machine", "workload")}
-        given = {**values, **(fit_options.get("set") or {}), **fitted.set}
-        predicted = evaluate(model, outputs=[to], **entries, **given)[to].values
+        inputs = {**values, **(fit_options.get("set") or {}), **fitted.set}
+        predicted = evaluate(model, outputs=[to], **entries, **inputs)[to].values
         result[label] = np.broadcast_to(predicted, measured.shape) / measured - 1
     return result
 
 
 def _check_bound_column(data: Any, columns: ColumnChoice) -> None:
-    """Raise where a column ``bound`` says neither of the regimes."""
+    """Raise an error if a column ``bound`` has another value than the regimes."""
     table = read_table(data)
     if isinstance(columns, Mapping):
         header = columns.get("bound")
@@ -314,6 +307,6 @@ def _check_bound_column(data: Any, columns: ColumnChoice) -> None:
     wrong = np.flatnonzero(~np.isin(values, (0, 1, 2)))
     if wrong.size:
         raise DseError(
-            f"the column {header!r} holds {values[wrong[0]]:g} at row {wrong[0]}: expected 0 "
-            "(computation), 1 (span) or 2 (memory); leave the column out where model= yields bound"
+            f"the column {header!r} has {values[wrong[0]]:g} at row {wrong[0]}: expected 0 "
+            "(computation), 1 (span) or 2 (memory); leave the column out if model= yields bound"
         )

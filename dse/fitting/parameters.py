@@ -1,4 +1,4 @@
-"""Where the search for a quantity's value takes place: bounds, scale, where it begins."""
+"""Set up the search for free quantities: bounds, scale and starting range."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from symbolic.ops import Node
 from symbolic.quantities import Quantity
 
 Floats = NDArray[np.float64]
+Names = Sequence[str]
 Start = Mapping[str, float | str]
+Range = tuple[float, float]
 
 #: A positive quantity whose typical values span this factor is searched on a logarithmic scale.
 LOG_RATIO = 10.0
-#: How far beyond the typical range the search begins, and goes on a logarithmic scale, as factors.
+#: Factors by which starting points and, on a logarithmic scale, the search exceed typical values.
 START_FACTOR, LOG_RANGE = 3.0, 1e12
 
 
@@ -29,9 +31,9 @@ START_FACTOR, LOG_RANGE = 3.0, 1e12
 class FreeParameter:
     """One free quantity, or its value for one label.
 
-    ``low`` and ``high`` bound it, searches begin within ``near``. ``ends`` are those bounds that it
-    may take itself. ``log``: the search goes over its logarithm, which only values above 0 have;
-    plainly else, in steps of the order of ``unit``. ``spread``: beginnings are spaced by factors.
+    ``low`` and ``high`` bound it; ``attainable_bounds`` are those that are in its domain. Starting
+    points are within ``start_range``, spaced by factors if ``is_log_start``. If ``is_log``, the
+    search uses its logarithm, else steps of the order of ``typical_size``.
     """
 
     name: str
@@ -40,18 +42,18 @@ class FreeParameter:
     attainable_bounds: tuple[float, ...]
     is_log: bool
     is_log_start: bool
-    start_range: tuple[float, float]
+    start_range: Range
     typical_size: float
     start: float | None = None
     label: str | None = None
 
     @property
     def key(self) -> str:
-        """The name of the quantity, with the label that the value is for."""
+        """The name of the quantity, with its label."""
         return self.name if self.label is None else f"{self.name}[{self.label}]"
 
     def start_values(self, share: Floats) -> Floats:
-        """Values at shares of the way from one end of ``near`` to the other."""
+        """Return values at shares of the way from one end of the starting range to the other."""
         low, high = self.start_range
         if self.is_log_start:
             return np.exp(math.log(low) + share * (math.log(high) - math.log(low)))
@@ -59,24 +61,20 @@ class FreeParameter:
 
     @property
     def middle(self) -> float:
-        """The start, else a value in the middle of where a search begins."""
+        """The start, else the middle of the starting range."""
         if self.start is not None:
             return self.start
         value = float(self.start_values(np.array([0.5]))[0])
         return min(max(value, self.low), self.high)
 
 
-def check_free(
-    free: Sequence[str],
-    per: Sequence[str],
-    model: Model,
-    columns: Mapping[str, Any],
-    targets: Sequence[str],
-) -> tuple[str, ...]:
-    """The quantities to be fitted, or an error that says why one cannot be.
+Parameters = tuple[FreeParameter, ...]
 
-    ``per`` names those that have a value for each label.
-    """
+
+def check_free(
+    free: Names, per: Names, model: Model, columns: Mapping[str, Any], targets: Names
+) -> tuple[str, ...]:
+    """Return the quantities to fit, those of ``per`` last; raise an error if one cannot be."""
     for key, names in (("free", free), ("per", per)):
         if isinstance(names, str) or not isinstance(names, Sequence):
             raise DseError(f"{key} = {names!r}: expected a list of quantities")
@@ -88,14 +86,14 @@ def check_free(
         if listed.count(name) > 1:
             raise DseError(f"{name} is freed twice: name it once, in free or in per")
         if row.is_label:
-            raise DseError(f"{name} takes labels and cannot be fitted: fit once for each label")
+            raise DseError(f"{name} has labels and cannot be fitted: fit once for each label")
         if row.domain.whole:
             raise DseError(
-                f"{name} is a whole number, which least squares cannot search: fit with each of "
-                "its values (set=), and keep the fit with the smallest error"
+                f"{name} is an integer, which least squares cannot fit: fit with each of its "
+                "values (set=), and choose the fit with the smallest error"
             )
         if name in targets:
-            raise DseError(f"{name} is measured (to=) and free at once: keep one of them")
+            raise DseError(f"{name} is measured (to=) and free: keep one of them")
         if name in columns:
             raise DseError(
                 f"{name} is free and a column of the data: leave the column out with columns=, or "
@@ -105,12 +103,10 @@ def check_free(
 
 
 def parse_number(value_or_text: Any, row: Quantity, model: Model, role: str) -> float:
-    """A number of ``start`` or ``bounds``, which may bear a unit."""
-    value = (
-        parse_value(value_or_text, row, model.quantities)
-        if isinstance(value_or_text, str)
-        else value_or_text
-    )
+    """Return a number of ``start`` or ``bounds``, which may have a unit."""
+    value = value_or_text
+    if isinstance(value, str):
+        value = parse_value(value, row, model.quantities)
     if isinstance(value, Node):
         raise DseError(f"{role} of {row.name} is a formula, {value_or_text!r}: expected a number")
     try:
@@ -123,22 +119,21 @@ def parse_number(value_or_text: Any, row: Quantity, model: Model, role: str) -> 
 
 
 def free_parameters(
-    free: Sequence[str],
+    free: Names,
     model: Model,
     *,
-    per: Sequence[str],
-    labels: Sequence[str],
+    per: Names,
+    labels: Names,
     known_values: Mapping[str, float],
     start: Start | None,
     bounds: Mapping[str, Sequence[Any]] | None,
-) -> tuple[FreeParameter, ...]:
-    """The coordinates of the free quantities, from their rows and from what is said of them.
+) -> Parameters:
+    """Return the parameters of a fit; quantities of ``per`` have one for each label.
 
-    Those of ``per`` have one for each label. ``known`` holds values that a machine, a workload or
-    a default gives: good beginnings.
+    ``known_values`` of a machine, a workload or defaults are used as starting values.
     """
-    for key, given in (("start", start), ("bounds", bounds)):
-        for name in given or {}:
+    for key, values in (("start", start), ("bounds", bounds)):
+        for name in values or {}:
             check_name(name, free, f"{key} names {name}, which is not free", "free are")
     result = []
     for name in free:
@@ -148,17 +143,19 @@ def free_parameters(
         if start is not None and name in start:
             first = parse_number(start[name], row, model, "the start")
             if not limits[0] <= first <= limits[1] or not row.domain.contains(first):
-                raise DseError(
-                    f"the start of {name}, {first:g}, is outside {limits[0]:g} to {limits[1]:g}"
-                )
+                low, high = limits
+                raise DseError(f"the start of {name}, {first:g}, is outside {low:g} to {high:g}")
         elif name in known_values and limits[0] <= known_values[name] <= limits[1]:
             first = known_values[name]
-        one = _make_parameter(row, limits, first, has_bounds=name in (bounds or {}))
-        result += [replace(one, label=label) for label in labels] if name in per else [one]
+        parameter = _make_parameter(row, limits, first, has_bounds=name in (bounds or {}))
+        if name in per:
+            result += [replace(parameter, label=label) for label in labels]
+        else:
+            result.append(parameter)
     return tuple(result)
 
 
-def _read_bounds(row: Quantity, model: Model, bounds: Sequence[Any] | None) -> tuple[float, float]:
+def _read_bounds(row: Quantity, model: Model, bounds: Sequence[Any] | None) -> Range:
     domain = row.domain
     if bounds is None:
         return domain.low, domain.high
@@ -178,47 +175,39 @@ def _read_bounds(row: Quantity, model: Model, bounds: Sequence[Any] | None) -> t
 
 
 def _make_parameter(
-    row: Quantity, limits: tuple[float, float], start: float | None, *, has_bounds: bool
+    row: Quantity, limits: Range, start: float | None, *, has_bounds: bool
 ) -> FreeParameter:
     low, high = limits
     positive = low > 0 or (low == 0 and row.domain.low_open)
-    if has_bounds and math.isfinite(low) and math.isfinite(high):
-        near = (low, high)
-    else:
-        near = _find_start_range(row, low, high, start)
-    spread = near[0] >= 0 and (near[0] == 0 or near[1] / near[0] >= LOG_RATIO)
-    if spread and near[0] == 0:
-        near = (near[1] * 1e-6, near[1])
-    log = positive and spread
+    first, last = (low, high) if has_bounds else (-math.inf, math.inf)
+    if not (math.isfinite(first) and math.isfinite(last)):
+        first, last = _find_start_range(row, low, high, start)
+    is_log_start = first >= 0 and (first == 0 or last / first >= LOG_RATIO)
+    if is_log_start and first == 0:
+        first = last * 1e-6
+    is_log = positive and is_log_start
+    ends = (each for each in (low, high) if math.isfinite(each) and row.domain.contains(each))
     return FreeParameter(
         name=row.name,
-        low=max(low, near[0] / LOG_RANGE) if log else low,
-        high=min(high, near[1] * LOG_RANGE) if log else high,
-        attainable_bounds=tuple(
-            e for e in (low, high) if math.isfinite(e) and row.domain.contains(e)
-        ),
-        is_log=log,
-        is_log_start=spread,
-        start_range=near,
-        typical_size=max(map(abs, near)) or 1.0,
+        low=max(low, first / LOG_RANGE) if is_log else low,
+        high=min(high, last * LOG_RANGE) if is_log else high,
+        attainable_bounds=tuple(ends),
+        is_log=is_log,
+        is_log_start=is_log_start,
+        start_range=(first, last),
+        typical_size=max(abs(first), abs(last)) or 1.0,
         start=start,
     )
 
 
-def _find_start_range(
-    row: Quantity, low: float, high: float, start: float | None
-) -> tuple[float, float]:
-    """Where a search begins: about the typical range, or about the start where there is none."""
+def _find_start_range(row: Quantity, low: float, high: float, start: float | None) -> Range:
+    """Return the starting range: around the typical range, or around the start if there is none."""
     if row.typical is not None:
-        ends = row.typical
+        first, last = row.typical
     elif start:
-        ends = (
-            min(start / LOG_RATIO, start * LOG_RATIO),
-            max(start / LOG_RATIO, start * LOG_RATIO),
-        )
+        first, last = sorted((start / LOG_RATIO, start * LOG_RATIO))
     else:
-        ends = (1e-3, 1e3)
-    first, last = ends
+        first, last = 1e-3, 1e3
     if first > 0:
         first, last = first / START_FACTOR, last * START_FACTOR
     if low < 0 and row.typical is not None:

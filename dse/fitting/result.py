@@ -1,4 +1,4 @@
-"""What a fit found, as values, as text and as a Dataset."""
+"""The result of a fit, as values, text and Dataset."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from dse.fitting.rows import ROW, FitCase, FitRows
 from dse.fitting.search import (
     FLAT_TOLERANCE,
     STEP,
-    LeastSquaresProblem,
+    FitProblem,
+    Mask,
     Solution,
     jacobian_at,
     normalize_columns,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- A fit as a Dataset: the rows as measured and as predicted, the values with their errors
+# --- A fit as a Dataset
 
 
 def fit_dataset(
@@ -46,17 +47,16 @@ def fit_dataset(
     covariance: Floats,
     relative: bool,
 ) -> xr.Dataset:
-    """The Dataset of a fit; ``grid`` is that of the rows at the fitted values, ``text`` says it."""
+    """Return the Dataset of a fit; ``grid`` is that of the rows at the fitted values."""
     from dse.inputs.provenance import provenance_attributes
 
     variables: dict[str, Any] = {}
-    predicted = grid.evaluate(
-        [grid.graph.flat(name) for name in case.targets], (), tuple(grid.axes)
-    )
+    roots = [grid.graph.flat(name) for name in case.targets]
+    predicted = grid.evaluate(roots, (), tuple(grid.axes))
     for name, array in zip(case.targets, predicted, strict=True):
-        said = variable_attributes(grid, name)
-        unit, meaning = said.get("units", "1"), said["long_name"]
-        variables[name] = (ROW, np.array(array), {**said, "long_name": f"{meaning}, as predicted"})
+        about = variable_attributes(grid, name)
+        unit, meaning = about.get("units", "1"), about["long_name"]
+        variables[name] = (ROW, np.array(array), {**about, "long_name": f"{meaning}, as predicted"})
         measured = {"units": unit, "long_name": f"{meaning}, as measured"}
         variables[f"{name}_measured"] = (ROW, rows.measurements[name], measured)
         difference = {"long_name": f"{name} as predicted - as measured"}
@@ -67,49 +67,43 @@ def fit_dataset(
     for name, array in rows.inputs.items():
         variables[name] = (ROW, array, variable_attributes(grid, name))
     if rows.workloads:
-        told = {"long_name": "workload of the row"}
-        variables["workload"] = (ROW, np.array(rows.workloads), told)
+        about = {"long_name": "workload of the row"}
+        variables["workload"] = (ROW, np.array(rows.workloads), about)
     errors = np.sqrt(np.diag(covariance))
     names = np.array(list(values))
     with np.errstate(all="ignore"):  # no errors, no correlation
         correlation = covariance / np.outer(errors, errors)
     both = ("quantity", "other_quantity")
-    variables |= {
-        "value": ("quantity", np.array(list(values.values())), {"long_name": "fitted value"}),
-        "standard_error": ("quantity", errors, {"long_name": "standard error of the value"}),
-        "unit": (
-            "quantity",
-            np.array([units[n] or "1" for n in values]),
-            {"long_name": "unit of value and standard error"},
-        ),
-        "correlation": (
-            both,
-            correlation,
-            {"long_name": "correlation of the errors", "units": "1"},
-        ),
+    columns = {
+        "value": (np.array(list(values.values())), "fitted value"),
+        "standard_error": (errors, "standard error of the value"),
+        "unit": (np.array([units[n] or "1" for n in values]), "unit of value and standard error"),
     }
-    said = provenance_attributes(text, grid, case.parts)
+    variables |= {n: ("quantity", v, {"long_name": text}) for n, (v, text) in columns.items()}
+    about = {"long_name": "correlation of the errors", "units": "1"}
+    variables["correlation"] = (both, correlation, about)
     return assemble(
         variables,
         {
             ROW: (ROW, rows.places, {"long_name": "row of the data"}),
             **{dim: (dim, names, {"long_name": "what was fitted"}) for dim in both},
         },
-        {**said, "title": f"simt-dse fit of {case.model.name}"},
+        {
+            **provenance_attributes(text, grid, case.parts),
+            "title": f"simt-dse fit of {case.model.name}",
+        },
     )
 
 
-# --- The covariance of fitted values, and which of them the rows do not tell
+# --- The covariance of fitted values
 
 
-def _flat_directions(problem: LeastSquaresProblem, point: Floats) -> NDArray[np.bool_]:
-    """Which values could be larger, or could be smaller, with no change of any prediction."""
+def _flat_directions(problem: FitProblem, point: Floats) -> Mask:
+    """Return the mask of values that could grow, or shrink, without changing predictions."""
     steps, none = STEP * step_sizes(problem, point), np.zeros(len(point))
     result = none > 0
-    low, high = (
-        np.array([c.low for c in problem.parameters]),
-        np.array([c.high for c in problem.parameters]),
-    )
+    low = np.array([c.low for c in problem.parameters])
+    high = np.array([c.high for c in problem.parameters])
     for ahead, back, room in ((steps, none, point < high), (none, steps, point > low)):
         slopes = problem.jacobian(point, ahead, back)
         change = steps * np.sqrt(np.square(slopes).sum(axis=0))
@@ -117,56 +111,54 @@ def _flat_directions(problem: LeastSquaresProblem, point: Floats) -> NDArray[np.
     return result
 
 
-def _compensating_changes(
-    problem: LeastSquaresProblem, solution: Solution, slopes: Floats
-) -> NDArray[np.bool_]:
-    """Which values at ends and others could change together, inwards, with no change at all."""
+def _compensating_changes(problem: FitProblem, solution: Solution, slopes: Floats) -> Mask:
+    """Return the mask of values that could change together, away from bounds, without effect."""
     none = np.zeros(len(solution.point), dtype=bool)
     if not solution.at_end.any() or len(slopes) < len(none):
         return none
     _, sizes, directions = np.linalg.svd(normalize_columns(slopes)[0], full_matrices=False)
     moving = np.where(np.abs(directions[-1]) > 0.1, np.sign(directions[-1]), 0.0)
     inward = np.where(solution.point <= [c.low for c in problem.parameters], 1.0, -1.0)
-    ways = (moving * inward)[solution.at_end & (moving != 0)]
-    loose = sizes[-1] <= FLAT_TOLERANCE * sizes[0] and (np.all(ways > 0) or np.all(ways < 0))
-    return (moving != 0) if loose else none
+    signs = (moving * inward)[solution.at_end & (moving != 0)]
+    is_flat = sizes[-1] <= FLAT_TOLERANCE * sizes[0]
+    return (moving != 0) if is_flat and (np.all(signs > 0) or np.all(signs < 0)) else none
 
 
-def covariance(problem: LeastSquaresProblem, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
-    """Covariance of the values, and the quantities that the rows do not determine.
+def covariance(problem: FitProblem, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
+    """Return the covariance of the values, and the quantities that the rows do not determine.
 
-    s² (JᵀJ)⁻¹ with s² = sum of squares / (residuals - free). What stands at an end of its domain
-    is held there: its own errors are NaN, those of the others given that it stands there.
+    It is s² (JᵀJ)⁻¹ with s² = sum of squares / (residuals - free). A value at an end of its domain
+    is fixed there: its own errors are NaN.
     """
     keys = [c.key for c in problem.parameters]
     full = np.full((len(keys), len(keys)), math.nan)
-    kept = np.flatnonzero(~solution.at_end)
+    inner = np.flatnonzero(~solution.at_end)
     slopes = jacobian_at(problem, solution.point)
-    for loose in (
+    for mask in (
         _flat_directions(problem, solution.point),
         _compensating_changes(problem, solution, slopes),
     ):
-        if loose.any():
-            return full, tuple(keys[k] for k in np.flatnonzero(loose))
-    if not kept.size:
+        if mask.any():
+            return full, tuple(keys[k] for k in np.flatnonzero(mask))
+    if not inner.size:
         return full, ()
-    slopes, lengths = normalize_columns(slopes[:, kept])
+    slopes, lengths = normalize_columns(slopes[:, inner])
     _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
-    if len(sizes) < len(kept) or sizes[-1] <= FLAT_TOLERANCE * sizes[0]:
-        return full, tuple(keys[k] for k in kept[np.abs(directions[-1]) > 0.1])
-    spare = int(np.count_nonzero(problem.scale)) - len(kept)
-    if spare <= 0:
+    if len(sizes) < len(inner) or sizes[-1] <= FLAT_TOLERANCE * sizes[0]:
+        return full, tuple(keys[k] for k in inner[np.abs(directions[-1]) > 0.1])
+    freedom = int(np.count_nonzero(problem.scale)) - len(inner)
+    if freedom <= 0:
         return full, ()
     inverse = (directions.T / sizes**2) @ directions / np.outer(lengths, lengths)
-    full[np.ix_(kept, kept)] = inverse * (solution.cost / spare)
+    full[np.ix_(inner, inner)] = inverse * (solution.cost / freedom)
     return full, ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Fit(FitReport):
-    """Free quantities of a model fitted to measured rows; its text tells all of it.
+    """Free quantities of a model fitted to measured rows.
 
-    Two fits are equal where values, errors and what was asked are.
+    Two fits are equal if values, errors and options are.
 
     Attributes
     ----------
@@ -175,29 +167,28 @@ class Fit(FitReport):
     to : tuple of str
         The measured quantities.
     rows : int
-        Rows that were fitted.
+        Number of fitted rows.
     per, labels : tuple of str
         The quantities that have a value for each label, and the labels.
     values : mapping of str to float
-        Of each free quantity, in its stored unit; ``"name[label]"`` where it has one for each
-        label.
+        Values of the free quantities in their stored units; ``"name[label]"`` with labels.
     units : mapping of str to str
-        Those units.
+        Units of the values.
     standard_errors : mapping of str to float
-        Of the values, from the Jacobian: the roots of the diagonal of ``covariance``. NaN where
-        there are no more residuals than free quantities, or the value stands at an end of its
-        domain (``at_end``).
+        Standard errors from the Jacobian: the roots of the diagonal of ``covariance``. NaN if there
+        are no more residuals than free quantities, or the value is at an end of its domain
+        (``at_end``).
     covariance : array
         s² (JᵀJ)⁻¹, s² = sum of squares / (residuals - free), in the order of ``values``.
     relative : bool
-        Whether residuals are shares of the measured values; else they are in its unit.
+        True if residuals are relative to the measured values; else they are in its unit.
     residuals : mapping of str to array
-        Predicted - measured, of each measured quantity and row; shares where ``relative``.
+        Predicted - measured, for each quantity and row; divided by measured if ``relative``.
     left_out : mapping of str to array
-        The same where each row is predicted by a fit to all others.
+        The same with each row predicted by a fit to all others.
     how_left_out : str
-        ``"refit"``: a fit without each row; ``"hat"``: from the Jacobian's hat matrix, which says
-        the same where predictions are linear in what is free.
+        ``"refit"``: a fit without each row; ``"hat"``: from the hat matrix of the Jacobian, which
+        is the same if predictions are linear in the free quantities.
     mean_error, largest_error : float
         Mean and largest of |predicted - measured| / |measured|.
     r2 : float
@@ -205,8 +196,8 @@ class Fit(FitReport):
     at_end : tuple of str
         Quantities whose best value is an end of their domain or bounds.
     dataset : xarray.Dataset
-        Each row as predicted (with what it depends on), ``<name>_measured`` and
-        ``<name>_residual``; ``value``, ``standard_error`` and ``correlation`` over ``quantity``.
+        Predicted rows with their inputs, ``<name>_measured`` and ``<name>_residual``; ``value``,
+        ``standard_error`` and ``correlation`` over ``quantity``.
     """
 
     model: str
@@ -234,27 +225,27 @@ class Fit(FitReport):
 
     @property
     def saved_fit(self) -> SavedFit:
-        """What a file of it holds, and a study takes: all but the rows themselves."""
-        asked = json.loads(self.dataset.attrs["study"])
+        """The fit as a fit file has it, without its rows."""
+        request = json.loads(self.dataset.attrs["study"])
         return SavedFit(
             model=self.model,
             to=self.to,
-            machine=asked.get("machine"),
-            workload=asked.get("workload"),
-            set_values=asked["set"],
+            machine=request.get("machine"),
+            workload=request.get("workload"),
+            set_values=request["set"],
             values=self.values,
             units=self.units,
             standard_errors=self.standard_errors,
             covariance=self.covariance,
             at_end=self.at_end,
-            column=next(iter(asked["per"]), None),
+            column=next(iter(request["per"]), None),
             per=self.per,
             labels=self.labels,
             rows={
-                **asked["data"],
+                **request["data"],
                 "used": self.rows,
                 "places": index_ranges(self.dataset["row"].values),
-                "where": asked["where"],
+                "where": request["where"],
             },
             errors={
                 "residuals": "relative" if self.relative else "absolute",
@@ -273,11 +264,11 @@ class Fit(FitReport):
 
     @property
     def leave_one_out(self) -> float:
-        """Root mean square of the residuals of rows predicted by fits to all others."""
+        """Root mean square of the residuals of left-out rows."""
         return _rms(self.left_out)
 
     def to_dict(self) -> dict[str, Any]:
-        """The fit as plain data, without its rows."""
+        """Return the fit as plain data, without its rows."""
         result = {
             name: {
                 "value": value,
@@ -314,7 +305,7 @@ def _rms(arrays: Mapping[str, Floats]) -> float:
 
 
 def euclidean_norm(array: Floats) -> float:
-    """The root of the sum of squares, of numbers of any size.
+    """Return the root of the sum of squares of numbers of any size.
 
     >>> euclidean_norm(np.array([3e-200, 4e-200])), euclidean_norm(np.zeros(2))
     (5e-200, 0.0)

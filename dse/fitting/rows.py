@@ -1,4 +1,4 @@
-"""The rows of a fit, from columns of any table: inputs, what is measured, which rows count."""
+"""Read the rows of a fit from a table of any kind: inputs, measured values, weights and labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dse.delimited import split_column_header
-from dse.fitting.parameters import Floats, FreeParameter
+from dse.fitting.parameters import Floats, Parameters
 from dse.inputs.merge import StudyInputs
 from sweeps.grid.axes import Axis
 from sweeps.grid.build import build_grid
@@ -33,22 +33,19 @@ from symbolic.model import Model
 from symbolic.ops import references
 from symbolic.units import dimension, mismatch_message, to_si_exact
 
-# --- Measured columns: from a table of any kind to numbers in the units of quantities
+# --- Columns of a table, in the units of quantities
 
-#: Which columns are read: their names, or quantities with the header of each.
+#: The columns to read: their names, or quantities with the header of each.
 ColumnChoice = Sequence[str] | Mapping[str, str] | None
-
-#: Marks points in the Datasets of this library.
 _FEASIBLE = "feasible"
-#: An attribute of Datasets of measurements.
-_MEASURED = "configurations"
+_MEASURED = "configurations"  # an attribute of Datasets of measurements
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnTable:
-    """Columns of one length, by the name in their header, with the unit that stands there.
+    """Columns of one length by name, with the units in their headers.
 
-    ``settled``: this library has read the rows before, so that no name in them is a slip.
+    A normalized table was read by this library before, so that unknown names are no mistakes.
     """
 
     columns: Mapping[str, Any]
@@ -58,26 +55,21 @@ class ColumnTable:
     assumptions: tuple[str, ...] = ()
 
     def find_column(self, header: str) -> tuple[str, str]:
-        """A column by its name or its whole header, and its unit; a unit given here counts."""
+        """Return a column by its name or header, and its unit, preferably that in ``header``."""
         name, unit = split_column_header(header)
         check_name(name, self.columns, f"the data have no column {name!r}", "they have")
         return name, self.units[name] if unit is None else unit
 
     def select_rows(self, selection: Any) -> dict[str, Any]:
-        """Return some rows, with units in the headers as they are read."""
-        return {
-            f"{name} [{unit}]" if (unit := self.units[name]) else name: np.asarray(column)[
-                selection
-            ]
-            for name, column in self.columns.items()
-        }
+        """Return some rows by headers with units."""
+        headers = {n: f"{n} [{unit}]" if unit else n for n, unit in self.units.items()}
+        return {headers[n]: np.asarray(column)[selection] for n, column in self.columns.items()}
 
 
 def read_table(data: Any) -> ColumnTable:
-    """A DataFrame, an xarray Dataset, a mapping of arrays, or the path of a file, as columns.
+    """Return a DataFrame, an xarray Dataset, a mapping of arrays, or a file as columns.
 
-    Of a Dataset, every combination of its coordinates is a row, but for those it marks as not
-    feasible; named levels of a DataFrame's index are columns.
+    Feasible points of a Dataset are rows; named levels of a DataFrame's index are columns.
     """
     if isinstance(data, (str, os.PathLike)):
         data = _open_data(Path(data))
@@ -101,14 +93,14 @@ def read_table(data: Any) -> ColumnTable:
                 "row, or an xarray Dataset"
             )
         if len({*sizes.values()}) > 1:
-            told = ", ".join(f"{name} {size}" for name, size in sizes.items())
-            raise DseError(f"the columns differ in length ({told}): give one value for each row")
+            lengths = ", ".join(f"{name} {size}" for name, size in sizes.items())
+            raise DseError(f"the columns differ in length ({lengths}): give one value for each row")
         rows = next(iter(sizes.values()), 1)
         spread = {name: np.broadcast_to(array, (rows,)) for name, array in arrays.items()}
         return _from_mapping(spread, rows, list(arrays))
     raise DseError(
-        f"{type(data).__name__} holds no columns that can be read: expected a DataFrame, an xarray "
-        "Dataset, a mapping of arrays, or the path of a CSV file"
+        f"a {type(data).__name__} has no columns: expected a DataFrame, an xarray Dataset, a "
+        "mapping of arrays, or the path of a CSV file"
     )
 
 
@@ -120,10 +112,10 @@ def _open_data(path: Path) -> Any:
         return open_dataset(path)
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
-            ours = file.readline().startswith("# simt-dse ")
+            is_exported = file.readline().startswith("# simt-dse ")
     except OSError as error:
         raise DseError(f"{str(path)!r} cannot be read: {error.strerror}") from error
-    return open_dataset(path) if ours else _from_text(path)
+    return open_dataset(path) if is_exported else _from_text(path)
 
 
 def _from_text(path: Path) -> ColumnTable:
@@ -132,26 +124,21 @@ def _from_text(path: Path) -> ColumnTable:
     from dse.importers.records import assumed_units
 
     records = from_table(MeasuredFile(path))
-    kept = [k for k, why in enumerate(records.status) if not why]
-    columns = {
-        name: _to_array([column[k] for k in kept]) for name, column in records.columns.items()
-    }
-    failed = len(records.status) - len(kept)
-    left_out = [f"left out, as their status says that they failed: {failed} rows"] if failed else []
+    rows = [k for k, why in enumerate(records.status) if not why]
+    columns = {n: _to_array([column[k] for k in rows]) for n, column in records.columns.items()}
+    failed = len(records.status) - len(rows)
+    left_out = [f"left out, as their status is failed: {failed} rows"] if failed else []
+    units = assumed_units({name: records.units[name] for name in columns})
     return ColumnTable(
         columns=columns,
         units=records.units,
-        rows=len(kept),
-        assumptions=(
-            *records.assumptions,
-            *left_out,
-            *assumed_units({name: records.units[name] for name in columns}),
-        ),
+        rows=len(rows),
+        assumptions=(*records.assumptions, *left_out, *units),
     )
 
 
 def _to_array(column: Sequence[Any]) -> Any:
-    """Return a column as numbers, or as texts where one is a text; NaN where a value is missing."""
+    """Return a column as numbers, or as texts if any is a text; missing values are NaN."""
     if any(isinstance(value, str) for value in column):
         texts = [np.nan if value is None else str(value) for value in column]
         return np.array(texts, dtype=object)
@@ -179,9 +166,9 @@ def _from_dataset(ds: Any) -> ColumnTable:
         columns[str(name)] = values.reshape(-1)
     rows = math.prod(ds.sizes.values())
     if _FEASIBLE in columns:
-        kept = columns.pop(_FEASIBLE).astype(bool)
-        columns = {name: column[kept] for name, column in columns.items()}
-        rows = int(kept.sum())
+        mask = columns.pop(_FEASIBLE).astype(bool)
+        columns = {name: column[mask] for name, column in columns.items()}
+        rows = int(mask.sum())
     units = {name: str(ds[name].attrs.get("units", "")) for name in columns}
     return ColumnTable(
         columns=columns,
@@ -194,11 +181,10 @@ def _from_dataset(ds: Any) -> ColumnTable:
 def read_columns(
     table: ColumnTable, model: Model, choice: ColumnChoice, *, excluded: Sequence[str] = ()
 ) -> dict[str, Floats]:
-    """Return the columns that are quantities of a model, in stored units, NaN unchecked.
+    """Return the columns that are quantities of a model, in stored units, with NaN unchecked.
 
-    ``named`` says which; without it all are read, each of which must then be a quantity, but those
-    of Datasets of measurements (:func:`dse.open`), of which the others are left. Columns ``apart``
-    are no quantities, such as weights.
+    Without a choice all are read, each of which must then be a quantity, except in Datasets of
+    measurements (:func:`dse.open`). ``excluded`` are columns such as weights.
     """
     if isinstance(choice, Mapping):
         return {name: _stored_values(table, header, model, name) for name, header in choice.items()}
@@ -210,19 +196,15 @@ def read_columns(
         if name in excluded:
             continue
         known = model.quantities.get(name)
-        if (
-            choice is None
-            and table.is_normalized
-            and name != "machine"
-            and (not known or known.is_label)
-        ):
+        is_optional = choice is None and table.is_normalized and name != "machine"
+        if is_optional and (not known or known.is_label):
             continue
         if known is None:
-            one = "; a machine is given by machine=, for one machine at a time"
-            hint = one if name == "machine" else nearest_hint(name, model.quantities)
+            machine = "; give one machine at a time by machine="
+            hint = machine if name == "machine" else nearest_hint(name, model.quantities)
             raise UnknownNameError(
-                f"the column {name!r} is no quantity of the model {model.name}{hint}; say with "
-                "columns= which columns are read: a list of their names, or a mapping from "
+                f"the column {name!r} is no quantity of the model {model.name}{hint}; name the "
+                "columns to read with columns=: a list of their names, or a mapping from "
                 f"quantities to headers, such as {{'time': '{name} [ms]'}}"
             )
         result[name] = _stored_values(table, header, model, name)
@@ -230,11 +212,11 @@ def read_columns(
 
 
 def _stored_values(table: ColumnTable, header: str, model: Model, name: str) -> Floats:
-    """A column as numbers in the stored unit of its quantity."""
+    """Return a column as numbers in the stored unit of its quantity."""
     row = model.quantity(name)
     if row.is_label:
         raise DseError(
-            f"the column {name} holds labels: fit the rows of one label at a time, and give the "
+            f"the column {name} has labels: fit the rows of one label at a time, and give the "
             "label by set="
         )
     column, unit = table.find_column(header)
@@ -247,14 +229,13 @@ def _stored_values(table: ColumnTable, header: str, model: Model, name: str) -> 
         raise UnitError(f"the unit of the column {column!r}: {error}") from None
     expected = dimension(row.unit)
     if kind != expected:
-        raise UnitError(
-            f"{name}: " + mismatch_message(f"the column {header!r}", kind, expected, unit)
-        )
+        cause = mismatch_message(f"the column {header!r}", kind, expected, unit)
+        raise UnitError(f"{name}: {cause}")
     return values * float(factor.numerator) / float(factor.denominator)
 
 
 def to_floats(column: Any, name: str) -> Floats:
-    """A column as floats; what is missing is NaN."""
+    """Return a column as floats; missing values are NaN."""
     try:
         if hasattr(column, "to_numpy"):
             return np.array(column.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -269,13 +250,13 @@ def to_floats(column: Any, name: str) -> Floats:
             float(value)
         except (TypeError, ValueError):
             raise DseError(
-                f"the column {name!r} holds {value!r} at row {place}: expected a number (a unit "
-                "belongs into the header, as in 'time [ms]')"
+                f"the column {name!r} has {value!r} at row {place}: expected a number (put a unit "
+                "into the header, as in 'time [ms]')"
             ) from None
-    raise DseError(f"the column {name!r} holds no numbers")
+    raise DseError(f"the column {name!r} has no numbers")
 
 
-# --- The rows of one case of a fit: those that count, as inputs and measured values
+# --- A model on rows
 
 
 Values = Mapping[str, float | Floats]
@@ -287,7 +268,7 @@ class NoRowError(DseError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitCase:
-    """A model with values, to be joined with rows and with values of what is free."""
+    """A model with fixed values, which rows and free values complete."""
 
     model: Model
     parts: StudyInputs
@@ -295,10 +276,7 @@ class FitCase:
     free: tuple[str, ...]
 
     def grid(self, rows: FitRows, free: Values, where: Sequence[str] = ()) -> Grid:
-        """The measured quantities as the model yields them on the rows.
-
-        ``free`` gives what is fitted a value, or one for each row.
-        """
+        """Return the grid of the measured quantities on the rows, with values of the free ones."""
         axis = rows.axis
         values = {
             name: Leaf(axes=(axis.name,), array=value) if isinstance(value, np.ndarray) else value
@@ -306,9 +284,9 @@ class FitCase:
         }
         leaves = {name: Leaf(axes=(axis.name,), array=array) for name, array in rows.inputs.items()}
         known = [name for over in self.parts.axes for name in over.labels]
-        which = [known.index(name) for name in rows.workloads]
+        places = [known.index(name) for name in rows.workloads]
         tables = {
-            over: {name: [column[place] for place in which] for name, column in supplied.items()}
+            over: {name: [column[place] for place in places] for name, column in supplied.items()}
             for over, supplied in self.parts.tables.items()
         }
         return build_grid(
@@ -325,7 +303,7 @@ class FitCase:
 
 
 def select_rows(case: FitCase, rows: FitRows, values: Values, where: Any) -> FitRows:
-    """The rows that satisfy conditions on inputs; an error where something of them is missing."""
+    """Return the rows that satisfy conditions on inputs; missing values raise an error."""
     texts = texts_of(where, "where")
     if texts:
         rows = rows.select(_condition_mask(case, case.grid(rows, values, texts)))
@@ -335,10 +313,10 @@ def select_rows(case: FitCase, rows: FitRows, values: Values, where: Any) -> Fit
         missing = rows.places[~np.isfinite(array)]
         if missing.size:
             more = f" and at {missing.size - 1} more" if missing.size > 1 else ""
-            endless = np.isinf(array[~np.isfinite(array)][0])
-            held = "an infinite value, which nobody measures," if endless else "no number"
+            is_infinite = np.isinf(array[~np.isfinite(array)][0])
+            value = "an infinite value" if is_infinite else "no number"
             raise DseError(
-                f"the column {name} holds {held} at row {missing[0]}{more}: leave such rows out "
+                f"the column {name} has {value} at row {missing[0]}{more}: leave such rows out "
                 "(of a DataFrame: data.dropna())"
             )
         case.model.quantity(name).check(array, "a column of the data")
@@ -346,48 +324,48 @@ def select_rows(case: FitCase, rows: FitRows, values: Values, where: Any) -> Fit
 
 
 def _condition_mask(case: FitCase, grid: Grid) -> NDArray[np.bool_]:
-    kept = np.ones(next(iter(grid.axes.values())).size, dtype=bool)
+    mask = np.ones(next(iter(grid.axes.values())).size, dtype=bool)
     for condition in grid.conditions:
         if condition.is_rule:
             continue
         node = grid.graph.flat_condition(condition)
-        on = [name for name in references(node) if name in case.free]
-        if on:
+        fitted = [name for name in references(node) if name in case.free]
+        if fitted:
             raise DseError(
-                f"where {condition.text!r} depends on {', '.join(on)}, which is fitted: choose "
+                f"where {condition.text!r} depends on {', '.join(fitted)}, which is fitted: choose "
                 "rows by inputs, and by what follows from them alone"
             )
-        kept &= np.asarray(grid.evaluate([node], (), tuple(grid.axes))[0], dtype=bool)
-    return kept
+        mask &= np.asarray(grid.evaluate([node], (), tuple(grid.axes))[0], dtype=bool)
+    return mask
 
 
-# --- What rows must hold for a fit: dependence, rules, sizes, and as many values as are free
+# --- Checks of rows before a fit
 
 
-#: The sizes that measured values may have.
+#: Limits of measured values.
 SMALLEST, LARGEST = 1e-100, 1e100
 
 
 class FewRowsError(DseError):
-    """Rows that do not determine what is free."""
+    """Rows that do not determine the free quantities."""
 
 
 def check_rows(case: FitCase, rows: FitRows, grid: Grid) -> None:
-    """Raise where nothing measured depends on something free, or a row breaks a rule anyway."""
+    """Raise an error if no measured value depends on a free quantity, or a row breaks a rule."""
     used = set(references(*(grid.graph.flat(name) for name in case.targets)))
-    behind = grid.graph.ancestors(case.targets)
+    ancestors = grid.graph.ancestors(case.targets)
     for name in case.free:
-        if name in behind and name not in used:
+        if name in ancestors and name not in used:
             raise GraphError(
-                f"{name} feeds a table equation, which is evaluated once and not while a fit "
-                "searches: fit with each of several values (set=), or leave it out of free"
+                f"{name} feeds a table equation, which is evaluated only once in a fit: fit with "
+                "each of several values (set=), or leave it out of free"
             )
         if name not in used:
             cut = [column for column in rows.inputs if case.model.variants(column)]
-            given = f" ({', '.join(cut)}, which it yields, come from the data)" if cut else ""
+            why = f" (it yields {', '.join(cut)}, which come from the data)" if cut else ""
             raise GraphError(
-                f"{', '.join(case.targets)} of {case.model.name}{given} does not depend on {name}: take "
-                "it out of free, or leave columns out with columns="
+                f"{', '.join(case.targets)} of {case.model.name}{why} does not depend on {name}: "
+                "take it out of free, or leave columns out with columns="
             )
     for condition in grid.conditions:
         node = grid.graph.flat_condition(condition)
@@ -403,7 +381,7 @@ def check_rows(case: FitCase, rows: FitRows, grid: Grid) -> None:
 
 
 def check_size(case: FitCase, rows: FitRows, measured: Floats) -> None:
-    """Raise where a measured value is so small or large that no computation with it is safe."""
+    """Raise an error if a measured value is too small or large for safe computation."""
     size = np.abs(measured)
     wrong = np.argwhere(((size < SMALLEST) & (size > 0)) | (size > LARGEST))
     if len(wrong):
@@ -411,33 +389,30 @@ def check_size(case: FitCase, rows: FitRows, measured: Floats) -> None:
         name = case.targets[what]
         raise DseError(
             f"{name} is {measured[what, place]:g} {case.model.quantity(name).unit} at row "
-            f"{rows.places[place]}: a fit takes sizes from {SMALLEST:g} to {LARGEST:g}, and 0; "
+            f"{rows.places[place]}: expected 0, or sizes from {SMALLEST:g} to {LARGEST:g}; "
             f"check the unit of the column, as in '{name} [{case.model.quantity(name).unit}]'"
         )
 
 
-def check_enough(case: FitCase, rows: FitRows, free: tuple[FreeParameter, ...]) -> None:
-    """Raise where there are fewer measured values than free ones, in all or for a label."""
+def check_enough(case: FitCase, rows: FitRows, free: Parameters) -> None:
+    """Raise an error if there are fewer measured values than free ones, in all or for a label."""
     each = len(case.targets)
     counted = "rows" if each == 1 else "measured values"
     for label in (*filter(None, rows.distinct_labels), ""):
-        of = f" of {label}" if label else ""
+        which = f" of {label}" if label else ""
         have = each * int(np.count_nonzero(rows.labels == label) if label else len(rows.places))
-        asked = [c for c in free if not label or c.label == label]
-        if have < len(asked):
+        needed = [c for c in free if not label or c.label == label]
+        if have < len(needed):
             raise FewRowsError(
-                f"{have} {counted}{of} for {len(asked)} free values: give at least as many, or set "
-                f"some of {', '.join(dict.fromkeys(c.name for c in asked))}"
+                f"{have} {counted}{which} for {len(needed)} free values: give at least as many, or "
+                f"set some of {', '.join(dict.fromkeys(c.name for c in needed))}"
             )
-
-
-# --- Which measured columns the model of a fit should yield
 
 
 def resolve_targets(
     to: str | Sequence[str] | None, model: Model, columns: Mapping[str, Floats]
 ) -> tuple[str, ...]:
-    """The measured quantities by name: those named, else the one main output that has a column."""
+    """Return the measured quantities: those named, else the one main output with a column."""
     if to is None:
         named = tuple(name for name in model.outputs if name in columns)
         if len(named) == 1:
@@ -445,7 +420,7 @@ def resolve_targets(
         several = f"{', '.join(named)} are" if named else "none is"
         raise DseError(
             f"of the main outputs of {model.name} ({', '.join(model.outputs)}), {several} among "
-            "the columns: say by to= which column the model should yield"
+            "the columns: name the column that the model should yield by to="
         )
     named = tuple(dict.fromkeys(texts_of(to, "to")))
     if not named:
@@ -453,24 +428,21 @@ def resolve_targets(
     for name in named:
         model.quantity(name)
         if name not in columns:
-            raise DseError(
-                f"{name} (to=) has no column; the columns are: {', '.join(columns) or 'none'}"
-            )
+            listed = ", ".join(columns) or "none"
+            raise DseError(f"{name} (to=) has no column; the columns are: {listed}")
         if not model.variants(name):
-            raise DseError(
-                f"{name} (to=) is an input of {model.name}, which nothing yields: name one of "
-                f"{', '.join(model.yields)}"
-            )
+            listed = ", ".join(model.yields)
+            raise DseError(f"{name} (to=) is an input of {model.name}: name one of {listed}")
     return named
 
 
-#: The dimension along which the rows lie, and that of rows that name their workload.
+#: The dimension of rows, and of rows with a workload each.
 ROW, WORKLOAD = "row", "workload"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitRows:
-    """Inputs, measured quantities, weights, labels, places in the data, workloads if told."""
+    """Inputs, measured quantities, weights, labels, places in the data, and workloads of rows."""
 
     inputs: Mapping[str, Floats]
     measurements: Mapping[str, Floats]
@@ -480,7 +452,7 @@ class FitRows:
     workloads: tuple[str, ...] = ()
 
     def select(self, selection: NDArray[np.bool_] | NDArray[np.int64]) -> FitRows:
-        """Some of the rows."""
+        """Return some of the rows."""
         return FitRows(
             inputs={name: array[selection] for name, array in self.inputs.items()},
             measurements={name: array[selection] for name, array in self.measurements.items()},
@@ -492,19 +464,19 @@ class FitRows:
 
     @property
     def axis(self) -> Axis:
-        """The rows as the one dimension of a grid: that of their workloads where they name them."""
+        """The rows as the one dimension of a grid."""
         name, kind = (WORKLOAD, "label") if self.workloads else (ROW, "index")
         places = self.places.astype(np.float64)
         return Axis(name=name, kind=kind, coordinate=places, values=places, labels=self.workloads)
 
     @property
     def distinct_labels(self) -> tuple[str, ...]:
-        """The labels, each once, in the order of the rows."""
+        """The distinct labels, in the order of the rows."""
         return tuple(dict.fromkeys(self.labels.tolist()))
 
     @property
     def label_numbers(self) -> NDArray[np.int64]:
-        """The label of each row as its place among the labels."""
+        """The number of each row's label among the distinct ones."""
         number = {label: place for place, label in enumerate(self.distinct_labels)}
         return np.array([number[label] for label in self.labels.tolist()], dtype=np.int64)
 
@@ -518,39 +490,40 @@ def read_rows(
     weights: Any,
     labels: str | None,
 ) -> FitRows:
-    """The columns of a table, told apart; rows of weight 0 are left out."""
+    """Return the rows of a table, without those of weight 0."""
     table = read_table(data)
     column = table.find_column(weights)[0] if isinstance(weights, str) else None
-    labelled = None if labels is None else table.find_column(labels)[0]
-    named = WORKLOAD in table.columns and labelled != WORKLOAD
-    named = named and (columns is None or WORKLOAD in columns)
-    apart = tuple(n for n in (column, labelled, WORKLOAD if named else None) if n is not None)
-    result = read_columns(table, model, columns, excluded=apart)
-    targets = resolve_targets(to, model, result)
-    weighed = np.ones(table.rows)
+    label_column = None if labels is None else table.find_column(labels)[0]
+    has_workloads = WORKLOAD in table.columns and label_column != WORKLOAD
+    has_workloads = has_workloads and (columns is None or WORKLOAD in columns)
+    special = (column, label_column, WORKLOAD if has_workloads else None)
+    excluded = tuple(name for name in special if name is not None)
+    arrays = read_columns(table, model, columns, excluded=excluded)
+    targets = resolve_targets(to, model, arrays)
+    numbers = np.ones(table.rows)
     if column is not None:
-        weighed = to_floats(table.columns[column], column)
+        numbers = to_floats(table.columns[column], column)
     elif weights is not None:
-        weighed = to_floats(weights, "weights")
-    if weighed.shape != (table.rows,):
-        raise DseError(f"weights has the shape {weighed.shape}: expected one for each row")
-    wrong = np.flatnonzero(~(np.isfinite(weighed) & (weighed >= 0)))
+        numbers = to_floats(weights, "weights")
+    if numbers.shape != (table.rows,):
+        raise DseError(f"weights has the shape {numbers.shape}: expected one for each row")
+    wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers >= 0)))
     if wrong.size:
-        raise DseError(f"the weight of row {wrong[0]} is {weighed[wrong[0]]}: expected 0 or more")
-    if not weighed.any():
-        raise DseError("no row counts: expected at least one, of a weight above 0")
-    told = [""] * table.rows if labelled is None else np.asarray(table.columns[labelled]).tolist()
-    for place, label in enumerate(told):
+        raise DseError(f"the weight of row {wrong[0]} is {numbers[wrong[0]]}: expected 0 or more")
+    if not numbers.any():
+        raise DseError("all weights are 0: expected at least one above 0")
+    texts = [""] * table.rows
+    if label_column is not None:
+        texts = np.asarray(table.columns[label_column]).tolist()
+    for place, label in enumerate(texts):
         if label is None or label != label:
-            raise DseError(
-                f"the column {labelled} holds no label at row {place}: leave the row out"
-            )
+            raise DseError(f"{label_column} has no label at row {place}: leave the row out")
     rows = FitRows(
-        inputs={name: array for name, array in result.items() if name not in targets},
-        measurements={name: result[name] for name in targets},
-        weights=weighed,
-        labels=np.array(list(map(str, told)), dtype=np.str_),
+        inputs={name: array for name, array in arrays.items() if name not in targets},
+        measurements={name: arrays[name] for name in targets},
+        weights=numbers,
+        labels=np.array(list(map(str, texts)), dtype=np.str_),
         places=np.arange(table.rows),
-        workloads=tuple(map(str, table.columns[WORKLOAD])) if named else (),
+        workloads=tuple(map(str, table.columns[WORKLOAD])) if has_workloads else (),
     )
-    return rows.select(weighed > 0)
+    return rows.select(numbers > 0)

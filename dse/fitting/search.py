@@ -1,4 +1,4 @@
-"""Least squares: a model on measured rows, the best values of what is free, each row left out."""
+"""Minimise squared residuals: many predictions, starting points, refinement, left-out rows."""
 
 from __future__ import annotations
 
@@ -11,32 +11,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dse.fitting.parameters import Floats, FreeParameter
+from dse.fitting.parameters import Floats, Parameters
 from stochastic import sizes
 from symbolic.intervals import PartialEvaluation
 from symbolic.ops import Node
 
-# --- What a model predicts at many values of its free quantities at once
+# --- Predictions at many values of the free quantities at once
 
 
-#: Numbers held at once while many candidates are looked at.
-MAX_NUMBERS = sizes.FIT_HELD
+Mask = NDArray[np.bool_]
+TwoArrays = tuple[Floats, Floats]
+MAX_NUMBERS = sizes.FIT_HELD  # numbers in memory at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeastSquaresProblem:
-    """Find the values at which ``scale`` × (predicted - measured) is smallest in squares.
+class FitProblem:
+    """Minimise the sum of squares of ``scale`` × (predicted - measured).
 
-    ``nodes`` are the measured quantities over the leaves, NaN where a rule is broken; ``leaves``
-    those that are not free, of shape (rows,) or (1,). A point has a value for each of ``free``, of
-    which those of one name stand together in the order of the labels; ``labels`` numbers the label
-    of each row. ``measured`` and ``scale`` are of shape (measured quantities, rows). Let the
-    measured values, scaled, be of length 1, so that no squares leave the range of numbers.
+    ``nodes`` are the measured quantities (NaN if a rule is broken), ``leaves`` their fixed inputs
+    of shape (rows,) or (1,). A point has a value for each parameter; those of one name are
+    adjacent, in the order of the labels. ``labels`` are the label numbers of rows. ``measurements``
+    and ``scale`` have shape (measured quantities, rows); the scaled measurements should have length
+    1, so that no square overflows.
     """
 
     nodes: tuple[Node, ...]
     leaves: Mapping[str, Floats]
-    parameters: tuple[FreeParameter, ...]
+    parameters: Parameters
     labels: NDArray[np.int64]
     measurements: Floats
     scale: Floats
@@ -44,7 +45,7 @@ class LeastSquaresProblem:
 
     @property
     def positions(self) -> dict[str, list[int]]:
-        """Where in a point the values of each quantity stand."""
+        """Positions of the values of each quantity in a point."""
         result: dict[str, list[int]] = {}
         for place, coordinate in enumerate(self.parameters):
             result.setdefault(coordinate.name, []).append(place)
@@ -52,29 +53,29 @@ class LeastSquaresProblem:
 
     @property
     def measured_norm(self) -> float:
-        """The length of what was measured, scaled; 1 where that is 0."""
+        """Length of the scaled measurements; 1 if that is 0."""
         return math.sqrt(float(np.square(self.measurements * self.scale).sum())) or 1.0
 
     def predict(self, points: Floats) -> Floats:
-        """What is predicted at points, shape (points, free): (points, measured, rows)."""
+        """Return predictions at points: (points, parameters) to (points, quantities, rows)."""
         shape = (len(points), self.measurements.shape[1])
         places = self.positions
-        if not self._partial:  # what only the rows tell is computed once
+        if not self._partial:  # parts that depend on the rows alone are computed once
             values = {name: leaf[None, :] for name, leaf in self.leaves.items()}
             self._partial.append(PartialEvaluation(self.nodes, places, values))
         moved = {}
-        for name, own in places.items():
-            shared = self.parameters[own[0]].label is None
-            moved[name] = points[:, own] if shared else points[:, own][:, self.labels]
-        result = self._partial[0].evaluate(moved)
-        return np.stack([np.broadcast_to(np.asarray(f, float), shape) for f in result], axis=1)
+        for name, columns in places.items():
+            shared = self.parameters[columns[0]].label is None
+            moved[name] = points[:, columns] if shared else points[:, columns][:, self.labels]
+        arrays = self._partial[0].evaluate(moved)
+        return np.stack([np.broadcast_to(np.asarray(a, float), shape) for a in arrays], axis=1)
 
     def residuals(self, points: Floats) -> Floats:
-        """Scaled residuals at points, shape (points, measured x rows)."""
+        """Return scaled residuals at points, of shape (points, quantities x rows)."""
         return self._apply_scale(self.predict(points) - self.measurements)
 
     def scaled_predictions(self, points: Floats) -> Floats:
-        """Scaled predictions at points: their differences do not drown in what was measured."""
+        """Return scaled predictions at points, so that small differences are not rounded away."""
         return self._apply_scale(self.predict(points))
 
     def _apply_scale(self, values: Floats) -> Floats:
@@ -83,7 +84,7 @@ class LeastSquaresProblem:
         return values.reshape(len(values), -1)
 
     def costs(self, points: Floats) -> Floats:
-        """Sums of squares at points; infinite where anything is not a number."""
+        """Return sums of squares at points; infinite if anything is not a number."""
         step = max(1, MAX_NUMBERS // max(self.measurements.size, 1))
         with np.errstate(over="ignore"):
             result = [
@@ -94,19 +95,16 @@ class LeastSquaresProblem:
         return np.where(np.isfinite(costs), costs, math.inf)
 
     def jacobian(self, point: Floats, steps: Floats, back: Floats | None = None) -> Floats:
-        """Derivatives of the scaled residuals at a point: shape (residuals, free)."""
+        """Return derivatives of scaled residuals at a point, of shape (residuals, parameters)."""
         slopes: Floats = self.linearize(point[None, :], steps, back)[1][0]
         return slopes
 
-    def linearize(
-        self, points: Floats, steps: Floats, back: Floats | None = None
-    ) -> tuple[Floats, Floats]:
-        """Scaled predictions at points and their derivatives by each free quantity, by differences.
+    def linearize(self, points: Floats, steps: Floats, back: Floats | None = None) -> TwoArrays:
+        """Return scaled predictions at points, and their derivatives by central differences.
 
-        Steps ahead and ``back`` (the same by default) are those of central differences; one-sided
-        at a bound and where the other side is not a number; 0 for what does not move. What has a
-        value for each label is moved for all labels at once: rows know but their own. Shapes
-        (points, residuals) and (points, residuals, free).
+        They are one-sided at bounds and next to missing values, and 0 for steps of 0; ``back`` are
+        the backward steps. A quantity with labels is moved for all labels at once, as each row
+        depends on its own. Shapes: (points, residuals) and (points, residuals, parameters).
         """
         back = steps if back is None else back
         ahead = np.minimum(points + steps, [c.high for c in self.parameters])
@@ -121,35 +119,34 @@ class LeastSquaresProblem:
         here = result[:, 0]
         slopes = np.zeros((*here.shape, len(self.parameters)))
         for number, places in enumerate(moving):
-            own = np.array(places)
+            at = np.array(places)
             if self.parameters[places[0]].label is not None:  # of each residual, that of its label
-                own = np.tile(own[self.labels], len(self.measurements))
+                at = np.tile(at[self.labels], len(self.measurements))
             up, down = result[:, 1 + 2 * number], result[:, 2 + 2 * number]
-            each = _finite_difference(here, up, down, points[:, own], ahead[:, own], behind[:, own])
-            slopes[:, np.arange(here.shape[1]), own] = each
+            each = _finite_difference(here, up, down, points[:, at], ahead[:, at], behind[:, at])
+            slopes[:, np.arange(here.shape[1]), at] = each
         return here, slopes
 
-    def without_row(self, row: int) -> LeastSquaresProblem:
-        """The same problem in which one row does not count."""
+    def without_row(self, row: int) -> FitProblem:
+        """Return the problem without one row."""
         scale = self.scale.copy()
         scale[:, row] = 0
         return replace(self, scale=scale)
 
-    def subsample(self, limit: int) -> LeastSquaresProblem:
-        """The same problem on at most so many of its rows, drawn at random, always the same."""
+    def subsample(self, limit: int) -> FitProblem:
+        """Return the problem on at most ``limit`` rows, drawn with a fixed seed."""
         total = self.measurements.shape[1]
         if total <= limit:
             return self
-        kept = np.sort(np.random.default_rng(0).permutation(total)[:limit])
+        rows = np.sort(np.random.default_rng(0).permutation(total)[:limit])
+        leaves = self.leaves.items()
         return replace(
             self,
             _partial=[],
-            leaves={
-                n: leaf[kept] if leaf.size == total else leaf for n, leaf in self.leaves.items()
-            },
-            labels=self.labels[kept],
-            measurements=self.measurements[:, kept],
-            scale=self.scale[:, kept],
+            leaves={name: leaf[rows] if leaf.size == total else leaf for name, leaf in leaves},
+            labels=self.labels[rows],
+            measurements=self.measurements[:, rows],
+            scale=self.scale[:, rows],
         )
 
 
@@ -163,50 +160,46 @@ def _finite_difference(
     return np.where(np.isfinite(slope), slope, 0.0)
 
 
-# --- Where a search begins: many points about typical values, each solved for what is linear
+# --- Starting points: many around typical values, each solved for linear quantities
 
 
-#: Points for each quantity that is not solved for, the most in all, and those that are enough where
-#: every one is; how often what is linear is solved for.
+#: Points for each nonlinear quantity, the most in all, and those if all are linear; how often
+#: linear quantities are solved for.
 POINTS_EACH, MAX_POINTS, MIN_POINTS, LINEAR_PASSES = 96, 384, 16, 2
-#: Parts of the range of each quantity of which the best points are kept; and the best of all.
+#: Parts of each range whose best points are used, and the number of best points of all.
 RANGE_PARTS, BEST_POINTS = 8, 4
-#: Points at which predictions are tried for being linear, and the step, as a share of a unit,
-#: within which they may be so in one regime.
+#: Points at which linearity is tested, and a step, as a share of a unit, within one regime.
 TRIALS, NEARBY_STEP = 4, 1e-3
-#: What a second difference may be of the values that it is the difference of.
-NOISE = 1e-9
+NOISE = 1e-9  # relative second difference of a linear prediction
 
 
-def starting_points(problem: LeastSquaresProblem) -> Floats:
-    """Points at which to begin, those of the given starts first.
+def starting_points(problem: FitProblem) -> Floats:
+    """Return starting points, that of the given starts first.
 
-    Kept are the best of all, and the best of each part of the range of each quantity that is not
-    solved for.
+    They are the best of all points, and the best in each part of each nonlinear range.
     """
     trials = _draw_points(problem, TRIALS)[0]
     linear = np.all([_linear_mask(problem, trial, 1.0) for trial in trials], axis=0)
     nearby = np.any([_linear_mask(problem, trial, NEARBY_STEP) for trial in trials], axis=0)
-    sought = sum(not linear[places[0]] for places in problem.positions.values())
-    points, shares = _draw_points(problem, min(POINTS_EACH * sought, MAX_POINTS) or MIN_POINTS)
+    nonlinear = sum(not linear[places[0]] for places in problem.positions.values())
+    points, shares = _draw_points(problem, min(POINTS_EACH * nonlinear, MAX_POINTS) or MIN_POINTS)
     for which in (linear, nearby) * LINEAR_PASSES:
         points = _solve_linear(problem, points, which) if which.any() else points
     costs = problem.costs(points)
     order = np.argsort(costs, kind="stable")
-    kept = dict.fromkeys([0, *order[:BEST_POINTS].tolist()])
+    chosen = dict.fromkeys([0, *order[:BEST_POINTS].tolist()])
     for number, places in enumerate(problem.positions.values()):
         if not linear[places[0]]:
             parts = np.minimum((shares[order, number] * RANGE_PARTS).astype(int), RANGE_PARTS - 1)
             firsts = [np.flatnonzero(parts == part)[:1] for part in range(RANGE_PARTS)]
-            kept |= dict.fromkeys(order[np.concatenate(firsts)].tolist())
-    return points[[place for place in kept if math.isfinite(costs[place])]]
+            chosen |= dict.fromkeys(order[np.concatenate(firsts)].tolist())
+    return points[[place for place in chosen if math.isfinite(costs[place])]]
 
 
-def _draw_points(problem: LeastSquaresProblem, count: int) -> tuple[Floats, Floats]:
-    """So many points, twice as many where starts are given; and their shares of the ranges.
+def _draw_points(problem: FitProblem, count: int) -> tuple[Floats, Floats]:
+    """Return points (twice as many with starts), and their shares of the ranges.
 
-    All labels have the same values. The first has the given starts, and the middle of all other
-    ranges.
+    All labels have the same values. The first point has the starts, or the middle of ranges.
     """
     free, places = problem.parameters, list(problem.positions.values())
     shares = _halton(count, len(places))
@@ -225,7 +218,7 @@ def _draw_points(problem: LeastSquaresProblem, count: int) -> tuple[Floats, Floa
 
 
 def _halton(count: int, dimensions: int) -> Floats:
-    """The first points of the Halton sequence, from its second on: evenly spread shares.
+    """Return the first points of the Halton sequence, after the origin.
 
     >>> _halton(3, 2)[:, 0].tolist()
     [0.5, 0.25, 0.75]
@@ -245,51 +238,46 @@ def _halton(count: int, dimensions: int) -> Floats:
     return shares
 
 
-def _solve_linear(
-    problem: LeastSquaresProblem, points: Floats, linear: NDArray[np.bool_]
-) -> Floats:
-    """The points, with the values that predictions are linear in moved to where they fit best.
+def _solve_linear(problem: FitProblem, points: Floats, linear: Mask) -> Floats:
+    """Return points whose linear values minimise the squares; a point stays if that is better.
 
-    A point stays as it is where that is better: linear may hold in one regime alone.
+    Predictions may be linear in one regime alone.
     """
     steps = NEARBY_STEP * np.where(linear, [c.typical_size for c in problem.parameters], 0.0)
     low, high = [c.low for c in problem.parameters], [c.high for c in problem.parameters]
     moved, blocks = points.copy(), _linear_blocks(problem, linear)
     measured = (problem.measurements * problem.scale).reshape(-1)
-    count = max(
-        1, MAX_NUMBERS // max(problem.measurements.size * (2 * len(problem.parameters) + 1), 1)
-    )
+    numbers = problem.measurements.size * (2 * len(problem.parameters) + 1)
+    count = max(1, MAX_NUMBERS // max(numbers, 1))
     for first in range(0, len(points), count):
         predicted, slopes = problem.linearize(points[first : first + count], steps)
         wanted = measured - predicted
         known = np.isfinite(wanted).all(axis=1) & np.isfinite(slopes).all(axis=(1, 2))
         here = first + np.flatnonzero(known)
         for rows, places in blocks:
-            own = slopes[known][:, rows][:, :, places]
-            moved[here[:, None], places] += _least_squares_steps(own, wanted[known][:, rows])
+            block = slopes[known][:, rows][:, :, places]
+            moved[here[:, None], places] += _least_squares_steps(block, wanted[known][:, rows])
     moved = np.clip(moved, low, high)
     better = problem.costs(moved) < problem.costs(points)
     return np.where(better[:, None], moved, points)
 
 
-def _linear_blocks(
-    problem: LeastSquaresProblem, linear: NDArray[np.bool_]
-) -> list[tuple[Any, list[int]]]:
-    """Residuals and linear values that belong together: those of a label, where none is shared."""
+def _linear_blocks(problem: FitProblem, linear: Mask) -> list[tuple[Any, list[int]]]:
+    """Return independent blocks of residuals and linear values: by label, if no value is shared."""
     places = np.flatnonzero(linear).tolist()
     if any(problem.parameters[place].label is None for place in places):
         return [(slice(None), places)]
     labels = np.tile(problem.labels, len(problem.measurements))
-    own: dict[int, list[int]] = {}
+    by_label: dict[int, list[int]] = {}
     for several in problem.positions.values():
         for order, place in enumerate(several):
             if linear[place]:
-                own.setdefault(order, []).append(place)
-    return [(labels == order, mine) for order, mine in own.items()]
+                by_label.setdefault(order, []).append(place)
+    return [(labels == order, group) for order, group in by_label.items()]
 
 
 def _least_squares_steps(slopes: Floats, wanted: Floats) -> Floats:
-    """The steps that least squares ask for at each of some points, in columns of equal length."""
+    """Return the least-squares steps at each point, from columns scaled to equal length."""
     lengths = np.sqrt(np.square(slopes).sum(axis=1))
     lengths = np.where(lengths > 0, lengths, 1.0)
     rounding = float(np.finfo(float).eps) * max(slopes.shape[1:])
@@ -298,8 +286,8 @@ def _least_squares_steps(slopes: Floats, wanted: Floats) -> Floats:
     return steps
 
 
-def _linear_mask(problem: LeastSquaresProblem, point: Floats, step: float) -> NDArray[np.bool_]:
-    """Which values the predictions depend on linearly from a point on, each by itself."""
+def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
+    """Return the mask of values in which predictions are linear from a point on, each by itself."""
     result = np.zeros(len(point), dtype=bool)
     for places in problem.positions.values():
         trial = np.repeat(point[None, :], 3, axis=0)
@@ -313,53 +301,50 @@ def _linear_mask(problem: LeastSquaresProblem, point: Floats, step: float) -> ND
     return result
 
 
-#: How many of the rough searches are made precise, and the most rows on which these are made.
+# --- The search
+
+
+#: Number of rough searches that are refined, and the most rows of a rough search.
 REFINED, MAX_ROUGH_ROWS = 2, 2048
-#: A step of a numerical derivative, as a share of the value: the cube root of the precision.
+#: Relative step of a numerical derivative: the cube root of the precision.
 STEP = float(np.finfo(float).eps) ** (1 / 3)
-#: What a value near 0 is measured by, as a share of what changes the residuals by their own size.
+#: Size of a value near 0, as a share of the step that changes residuals by their own size.
 NEAR_ZERO = 1e-3
-#: Directions whose singular value is below this share of the largest change no prediction.
+#: Directions with a relative singular value below this change no prediction.
 FLAT_TOLERANCE = 1e-7
-#: A value is tried at the end of its domain where it is as near as this share of its unit and that
-#: costs, by the derivatives, at most this share of the squares. The end is taken where it costs no
-#: more than a share, and either the squares press on it (this cosine between slope and residuals)
-#: or the value stood there but for this share of its size.
-NEAR_BOUND, TRY_BOUND, TAKE_BOUND, ACTIVE_BOUND_COSINE, BOUND_TOLERANCE = (
-    0.03,
-    1e-4,
-    1e-10,
-    1e-6,
-    1e-6,
-)
-#: Squares below this share of what was measured are rounding, and such changes of the residuals.
+#: A value is moved to an end of its domain for trial if its distance, as a share of its unit, and
+#: the relative cost by the derivatives are below these.
+NEAR_BOUND, TRY_BOUND = 0.03, 1e-4
+#: It stays there if the relative cost is below the first, and either the squares would grow inwards
+#: (cosine between slope and residuals) or the value was there up to this share of its size.
+TAKE_BOUND, ACTIVE_BOUND_COSINE, BOUND_TOLERANCE = 1e-10, 1e-6, 1e-6
+#: Relative squares, and relative changes of residuals, below which all is rounding.
 EXACT, ROUNDING = 1e-20, 1e-14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solution:
-    """The best point, its sum of squares, and which of its values stand at an end."""
+    """The best point, its sum of squares, and the mask of its values at an end of their domain."""
 
     point: Floats
     cost: float
-    at_end: NDArray[np.bool_]
+    at_end: Mask
 
 
-def search(problem: LeastSquaresProblem) -> Solution | None:
-    """The point of least squares; None where no beginning gives numbers.
+def search(problem: FitProblem) -> Solution | None:
+    """Return the least-squares solution; None if no starting point has all predictions.
 
-    Beginnings are a Halton sequence over the region near typical values, the given starts, and
-    both mixed; what predictions are linear in is solved for at each. The best in each part of the
-    range of each quantity are followed to their minimum by SciPy's trust region, so that one valley
-    does not draw them all; values that come near an end of their domain are tried there.
+    Starting points are a Halton sequence around typical values, the given starts, and both mixed,
+    each solved for its linear values. The best in each part of each range are followed to their
+    minimum by SciPy's trust region, so that one valley does not attract them all. Values near an
+    end of their domain are tried there.
     """
-    few = problem.subsample(MAX_ROUGH_ROWS)
-    result = sorted(
-        (_refine(few, point, rough=True) for point in starting_points(few)), key=itemgetter(1)
-    )
-    if not result:
+    sample = problem.subsample(MAX_ROUGH_ROWS)
+    rough = [_refine(sample, point, rough=True) for point in starting_points(sample)]
+    if not rough:
         return None
-    best = min((_refine(problem, point) for point, _ in result[:REFINED]), key=itemgetter(1))
+    rough.sort(key=itemgetter(1))
+    best = min((_refine(problem, point) for point, _ in rough[:REFINED]), key=itemgetter(1))
     if not math.isfinite(best[1]):
         return None
     best = min(best, _refine(problem, best[0], own_units=True), key=itemgetter(1))
@@ -367,18 +352,17 @@ def search(problem: LeastSquaresProblem) -> Solution | None:
 
 
 def _refine(
-    problem: LeastSquaresProblem,
+    problem: FitProblem,
     point: Floats,
     *,
-    moving: NDArray[np.bool_] | None = None,
+    moving: Mask | None = None,
     own_units: bool = False,
     rough: bool = False,
 ) -> tuple[Floats, float]:
-    """The minimum that a search from a point reaches, and its sum of squares.
+    """Return the minimum that a search from a point reaches, and its sum of squares.
 
-    Places are logarithms of values, or shares of a unit. ``moving`` says which values move, all by
-    default. ``own_units`` measures plain coordinates in sizes that suit the point, for the last
-    digits; ``rough`` asks for few digits.
+    The search uses logarithms of values, or shares of a unit. ``moving`` is the mask of values that
+    move. ``own_units`` takes units that suit the point, for the last digits; ``rough`` stops early.
     """
     from scipy.optimize import least_squares
 
@@ -394,39 +378,36 @@ def _refine(
     least, most = np.array([c.low for c in free]), np.array([c.high for c in free])
     size = problem.measured_norm
 
-    def value_of(place: Floats) -> Floats:  # within its bounds
+    def to_values(place: Floats) -> Floats:  # within bounds
         with np.errstate(over="ignore"):
             value = np.where(logs, np.exp(np.where(logs, place, 0.0)), place * units)
-        clipped: Floats = np.clip(value, least, most)
-        return clipped
+        return np.asarray(np.clip(value, least, most))
 
-    def place_of(value: Floats) -> Floats:
+    def to_places(value: Floats) -> Floats:
         with np.errstate(all="ignore"):
-            place: Floats = np.where(logs, np.log(np.where(logs, value, 1.0)), value / units)
-        return place
+            return np.where(logs, np.log(np.where(logs, value, 1.0)), value / units)
 
     def full_point(place: Floats) -> Floats:
         result = point.copy()
-        result[moves] = value_of(place)
+        result[moves] = to_values(place)
         return result
 
     def residuals(place: Floats) -> Floats:
-        result: Floats = problem.residuals(full_point(place)[None, :])[0] / size
-        return result
+        return np.asarray(problem.residuals(full_point(place)[None, :])[0] / size)
 
     def scaled_jacobian(place: Floats) -> Floats:
-        value = np.abs(value_of(place))
+        value = np.abs(to_values(place))
         steps = np.zeros(len(point))
         steps[moves] = STEP * np.where(logs, value, np.maximum(value, units))
         factor = np.where(logs, value, units)
         return problem.jacobian(full_point(place), steps)[:, moves] * factor / size
 
-    low, high = place_of(least), place_of(most)
-    begin = np.clip(place_of(point[moves]), np.nextafter(low, high), np.nextafter(high, low))
+    low, high = to_places(least), to_places(most)
+    begin = np.clip(to_places(point[moves]), np.nextafter(low, high), np.nextafter(high, low))
     if not np.isfinite(residuals(begin)).all():
         return point, cost
     with np.errstate(all="ignore"):
-        done = least_squares(
+        result = least_squares(
             residuals,
             begin,
             jac=scaled_jacobian,
@@ -437,34 +418,33 @@ def _refine(
             gtol=None,
             max_nfev=30 if rough else 200,
         )
-    end = full_point(done.x)
-    reached = float(problem.costs(end[None, :])[0])
-    return (end, reached) if reached <= cost else (point, cost)
+    end = full_point(result.x)
+    end_cost = float(problem.costs(end[None, :])[0])
+    return (end, end_cost) if end_cost <= cost else (point, cost)
 
 
-def _move_to_bounds(problem: LeastSquaresProblem, point: Floats, cost: float) -> Solution:
-    """The same with values moved to ends of their domain where that costs nothing."""
-    held = np.zeros(len(point), dtype=bool)
+def _move_to_bounds(problem: FitProblem, point: Floats, cost: float) -> Solution:
+    """Return the solution with values moved to ends of their domain where that costs nothing."""
+    at_end = np.zeros(len(point), dtype=bool)
     costs = _unit_step_costs(problem, point)
-    for place, coordinate in enumerate(problem.parameters):
-        for end in coordinate.attainable_bounds:
-            away = abs(point[place] - end)
-            dear = (
-                away**2 * costs[place] > TRY_BOUND * cost
-                and cost > EXACT * problem.measured_norm**2
-            )
-            if dear or away > NEAR_BOUND * max(coordinate.typical_size, abs(end)):
+    for place, parameter in enumerate(problem.parameters):
+        for end in parameter.attainable_bounds:
+            distance = abs(point[place] - end)
+            is_inexact = cost > EXACT * problem.measured_norm**2
+            if is_inexact and distance**2 * costs[place] > TRY_BOUND * cost:
                 continue
-            moved, at = point.copy(), held.copy()
-            moved[place], at[place] = end, True
-            moved, price = _refine(problem, moved, moving=~at)
-            if price > cost * (1 + TAKE_BOUND):
+            if distance > NEAR_BOUND * max(parameter.typical_size, abs(end)):
                 continue
-            there = away <= BOUND_TOLERANCE * step_sizes(problem, moved)[place] / NEAR_ZERO
-            if there or _is_bound_active(problem, moved, place):
-                point, held, cost = moved, at, min(price, cost)
+            moved, fixed = point.copy(), at_end.copy()
+            moved[place], fixed[place] = end, True
+            moved, moved_cost = _refine(problem, moved, moving=~fixed)
+            if moved_cost > cost * (1 + TAKE_BOUND):
+                continue
+            tolerance = BOUND_TOLERANCE * step_sizes(problem, moved)[place] / NEAR_ZERO
+            if distance <= tolerance or _is_bound_active(problem, moved, place):
+                point, at_end, cost = moved, fixed, min(moved_cost, cost)
                 break
-    return Solution(point=point, cost=float(problem.costs(point[None, :])[0]), at_end=held)
+    return Solution(point=point, cost=float(problem.costs(point[None, :])[0]), at_end=at_end)
 
 
 def normalize_columns(slopes: Floats) -> tuple[Floats, Floats]:
@@ -474,8 +454,8 @@ def normalize_columns(slopes: Floats) -> tuple[Floats, Floats]:
     return slopes / lengths, lengths
 
 
-def _is_bound_active(problem: LeastSquaresProblem, point: Floats, place: int) -> bool:
-    """Whether the squares grow as a value leaves the end of its domain at which it stands."""
+def _is_bound_active(problem: FitProblem, point: Floats, place: int) -> bool:
+    """True if the squares grow as a value leaves the end of its domain."""
     steps, none = STEP * step_sizes(problem, point), np.zeros(len(point))
     inward = point[place] <= problem.parameters[place].low
     slope = problem.jacobian(point, *((steps, none) if inward else (none, steps)))[:, place]
@@ -485,10 +465,10 @@ def _is_bound_active(problem: LeastSquaresProblem, point: Floats, place: int) ->
     return growth > ACTIVE_BOUND_COSINE * lengths
 
 
-def _unit_step_costs(problem: LeastSquaresProblem, point: Floats) -> Floats:
-    """What a unit step of each value costs, all others free to follow, were all linear.
+def _unit_step_costs(problem: FitProblem, point: Floats) -> Floats:
+    """Return the cost of a unit step of each value in the linearized problem, with all others free.
 
-    1 / (JᵀJ)⁻¹ᵢᵢ; 0 for what the rows do not determine.
+    It is 1 / (JᵀJ)⁻¹ᵢᵢ, and 0 for values that the rows do not determine.
     """
     slopes, lengths = normalize_columns(jacobian_at(problem, point))
     _, sizes, directions = np.linalg.svd(slopes, full_matrices=False)
@@ -497,40 +477,39 @@ def _unit_step_costs(problem: LeastSquaresProblem, point: Floats) -> Floats:
     return np.square(lengths) / np.where(spread > 0, spread, 1.0)
 
 
-def jacobian_at(problem: LeastSquaresProblem, point: Floats) -> Floats:
-    """Derivatives of the scaled residuals at a point, in steps that suit each quantity."""
+def jacobian_at(problem: FitProblem, point: Floats) -> Floats:
+    """Return derivatives of the scaled residuals at a point, with suitable steps."""
     return problem.jacobian(point, STEP * step_sizes(problem, point))
 
 
-def step_sizes(problem: LeastSquaresProblem, point: Floats) -> Floats:
-    """The sizes of values; of one near 0, a share of what changes residuals as much as they are."""
+def step_sizes(problem: FitProblem, point: Floats) -> Floats:
+    """Return the sizes of values, near 0 a share of the step that doubles the residuals."""
     units = np.array([c.typical_size for c in problem.parameters])
     units = np.where([c.is_log for c in problem.parameters], np.abs(point), units)
     change = units * np.sqrt(np.square(problem.jacobian(point, STEP * units)).sum(axis=0))
-    felt = change > ROUNDING * problem.measured_norm
-    natural = units * problem.measured_norm / np.where(felt, change, problem.measured_norm)
+    matters = change > ROUNDING * problem.measured_norm
+    natural = units * problem.measured_norm / np.where(matters, change, problem.measured_norm)
     return np.asarray(np.maximum(np.abs(point), NEAR_ZERO * natural))
 
 
-def left_out_residuals(problem: LeastSquaresProblem, solution: Solution, method: str) -> Floats:
-    """Scaled residuals of each row, predicted by a fit to all others; shape as measured.
+def left_out_residuals(problem: FitProblem, solution: Solution, method: str) -> Floats:
+    """Return scaled residuals of each row, predicted by a fit to all others, shaped as measured.
 
-    ``how`` is ``"refit"``, a search from the best point for each row, or ``"hat"``: with the
-    derivatives J of all residuals and those of a row J_i, its residuals r_i become
-    (I - J_i (JᵀJ)⁻¹ J_iᵀ)⁻¹ r_i, which is the same where predictions are linear. NaN for a row
-    without which the others do not determine what is free.
+    ``method`` is ``"refit"``, a search from the best point for each row, or ``"hat"``: with the
+    derivatives J of all residuals and J_i of a row, its residuals r_i become
+    (I - J_i (JᵀJ)⁻¹ J_iᵀ)⁻¹ r_i, which is the same if predictions are linear. It is NaN for rows
+    without which the others do not determine the free quantities.
     """
     shape = problem.measurements.shape
-    basis = np.linalg.qr(
-        normalize_columns(jacobian_at(problem, solution.point)[:, ~solution.at_end])[0]
-    )[0]
-    own = basis.reshape(*shape, -1).transpose(1, 0, 2)  # of each row
+    slopes = jacobian_at(problem, solution.point)[:, ~solution.at_end]
+    basis = np.linalg.qr(normalize_columns(slopes)[0])[0]
+    by_row = basis.reshape(*shape, -1).transpose(1, 0, 2)
     residuals = problem.residuals(solution.point[None, :])[0].reshape(shape)
-    shrunk = np.eye(shape[0]) - own @ own.transpose(0, 2, 1)
-    known = np.linalg.svd(shrunk, compute_uv=False)[:, -1] >= FLAT_TOLERANCE
+    rest = np.eye(shape[0]) - by_row @ by_row.transpose(0, 2, 1)
+    known = np.linalg.svd(rest, compute_uv=False)[:, -1] >= FLAT_TOLERANCE
     result = np.full(shape, math.nan)
     if method == "hat":
-        result[:, known] = np.linalg.solve(shrunk[known], residuals.T[known][..., None])[..., 0].T
+        result[:, known] = np.linalg.solve(rest[known], residuals.T[known][..., None])[..., 0].T
         return result
     for row in np.flatnonzero(known):
         others, _ = _refine(problem.without_row(int(row)), solution.point, own_units=True)

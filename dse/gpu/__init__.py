@@ -1,8 +1,8 @@
-"""Kernels that measure a GPU (the extra ``gpu``).
+"""Measure a GPU with kernels of its own (the extra ``gpu``).
 
-Transit's curves, all-pairs shortest paths, where and when each block of a launch ran, times of
-launches, latencies, what lockstep costs, clocks and power. Each function yields columns of a table;
-:func:`dataset_of` joins them with what they were measured on.
+It measures Transit's curves, shortest paths, blocks and times of launches, latencies, the loss of
+lockstep, clocks and power. Each function returns columns of a table; :func:`dataset_of` adds what
+they were measured on.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
     "supply",
 ]
 
-#: The units of measured columns that are no quantities; those of quantities are in their table.
+#: Units of columns that are no quantities.
 _UNITS = {
     "ring_bytes": "B",
     "load_cycles": "cycle",
@@ -54,25 +54,25 @@ _LABELS = ("distribution", "kernel", "chosen_by", "gpu", "driver")
 
 
 def dataset_of(what: str, columns: Mapping[str, Any], provenance: Mapping[str, Any]) -> xr.Dataset:
-    """Measured columns along ``configuration``, as :func:`dse.open` gives files of others.
+    """Return measured columns along ``configuration``, as :func:`dse.open` returns files.
 
     Parameters
     ----------
     what : str
-        What was measured, as ``dse measure`` calls it.
+        The measurement, as ``dse measure`` calls it.
     columns : mapping of str to array
-        As the functions of this package yield them.
-    told : mapping
-        Device, driver, versions, date, how: the attribute ``provenance``, as JSON. The device is
-        also a column, ``gpu``, so that rows of several can lie in one table, and so is the driver.
+        The result of a function of this package.
+    provenance : mapping
+        Device, driver, versions, date and method: the attribute ``provenance``, as JSON. Device and
+        driver are also columns, so that rows of several GPUs can be in one table.
     """
     rows = len(next(iter(columns.values())))
-    named = {"gpu": "device", "driver": "driver"}
-    said = {name: [str(provenance[key])] * rows for name, key in named.items() if key in provenance}
+    keys = {"gpu": "device", "driver": "driver"}
+    origin = {name: [str(provenance[k])] * rows for name, k in keys.items() if k in provenance}
     records = Records(
         kind="table",
         axes=(),
-        columns={**columns, **said},
+        columns={**columns, **origin},
         units=_UNITS,
         labels=frozenset(_LABELS),
         attributes={"provenance": json.dumps(dict(provenance))},

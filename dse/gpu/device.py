@@ -1,6 +1,6 @@
-"""The GPU at hand: its kernels, and its clocks, power and temperature as its driver tells them.
+"""Read and set clocks, power and temperature of the GPU through its driver.
 
-NVML comes with the driver, and is spoken to by the package ``nvidia-ml-py``, which is optional.
+NVML comes with the driver; the optional package ``nvidia-ml-py`` calls it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MHZ = 1e6
 
 
 class DeviceState(NamedTuple):
-    """What the driver tells at one moment."""
+    """Power [W], clocks [Hz] and temperature [degC] at one moment."""
 
     power: float
     core_clock: float
@@ -25,22 +25,14 @@ class DeviceState(NamedTuple):
 
 
 class NvmlBoard:
-    """The GPU, by NVML.
-
-    Parameters
-    ----------
-    nvml : module
-        ``pynvml``, of the package ``nvidia-ml-py``, initialised.
-    uuid : str
-        Which GPU: that on which the kernels run, also where others are hidden from them.
-    """
+    """The GPU that runs the kernels, by its UUID, read by an initialised ``pynvml``."""
 
     def __init__(self, nvml: Any, uuid: str) -> None:
         self._nvml = nvml
         self._handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
 
     def read_state(self) -> DeviceState:
-        """Power [W], clocks [Hz] and temperature [degC] now."""
+        """Return power, clocks and temperature now."""
         nvml, handle = self._nvml, self._handle
         try:
             return DeviceState(
@@ -50,27 +42,23 @@ class NvmlBoard:
                 float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
             )
         except nvml.NVMLError as error:
-            raise DseError(f"the driver does not tell power and clocks: {error}") from error
+            raise DseError(f"the driver does not report power and clocks: {error}") from error
 
     def supported_clocks(self) -> dict[int, list[int]]:
-        """Core clocks that may be asked for, by memory clock, descending [MHz]; maybe none."""
+        """Return the core clocks that can be set, by memory clock, descending [MHz]; maybe none."""
         nvml = self._nvml
         try:
             memory = sorted(nvml.nvmlDeviceGetSupportedMemoryClocks(self._handle), reverse=True)
-            return {
-                clock: sorted(
-                    nvml.nvmlDeviceGetSupportedGraphicsClocks(self._handle, clock), reverse=True
-                )
-                for clock in memory
-            }
+            core = nvml.nvmlDeviceGetSupportedGraphicsClocks
+            return {clock: sorted(core(self._handle, clock), reverse=True) for clock in memory}
         except nvml.NVMLError:
             return {}
 
     @contextmanager
     def clock_control(self) -> Iterator[Any]:
-        """A context in which clocks are asked for; afterwards application clocks are as before.
+        """Yield a function that sets clocks, and restore the application clocks afterwards.
 
-        Clocks that are locked instead (GPUs without application clocks) are unlocked at the end.
+        GPUs without application clocks have their clocks locked, and unlocked at the end.
         """
         nvml, handle = self._nvml, self._handle
         before, locked = None, []
@@ -108,22 +96,22 @@ class NvmlBoard:
 
 
 class SimulatedBoard(NvmlBoard):
-    """In place of NVML where the GPU is simulated: made-up numbers that follow the clock asked."""
+    """A stand-in for NVML on a simulated GPU, with made-up numbers that follow the clock."""
 
     def __init__(self) -> None:
         self._core = 1000
 
     def read_state(self) -> DeviceState:
-        """A power that grows with the cube of the clock."""
+        """Return a power that grows with the cube of the clock."""
         return DeviceState(50 + 100 * (self._core / 1000) ** 3, self._core * _MHZ, 2e9, 40.0)
 
     def supported_clocks(self) -> dict[int, list[int]]:
-        """Two."""
+        """Return two core clocks at one memory clock."""
         return {2000: [1000, 500]}
 
     @contextmanager
     def clock_control(self) -> Iterator[Any]:
-        """A context in which clocks are asked for."""
+        """Yield a function that sets the clock."""
 
         def set_clocks(memory: int, core: int) -> str:
             self._core = core
@@ -134,27 +122,21 @@ class SimulatedBoard(NvmlBoard):
 
 
 def open_board(uuid: str, *, simulated: bool) -> NvmlBoard:
-    """What tells clocks and power of a GPU.
-
-    Raises
-    ------
-    DseError
-        The package is not installed, or there is no driver that answers it.
-    """
+    """Return the board that reads clocks and power of a GPU."""
     if simulated:
         return SimulatedBoard()
     try:
         nvml = importlib.import_module("pynvml")
     except ImportError as error:
         raise DseError(
-            "clocks and power are told by the driver through the package nvidia-ml-py, which is "
-            "not installed: pip install nvidia-ml-py"
+            "clocks and power need the package nvidia-ml-py, which is not installed: "
+            "pip install nvidia-ml-py"
         ) from error
     try:
         nvml.nvmlInit()
         return NvmlBoard(nvml, uuid)
     except nvml.NVMLError as error:
         raise DseError(
-            f"NVML does not answer ({error}): clocks and power need a GPU with its driver, which "
-            "`nvidia-smi` lists"
+            f"NVML does not answer ({error}): clocks and power need a GPU with its driver; see "
+            "`nvidia-smi`"
         ) from error

@@ -1,4 +1,4 @@
-"""The kernels themselves, on numba-cuda; loaded where a GPU or its simulator is asked for."""
+"""The CUDA kernels of the measurements, on numba-cuda; loaded only with a GPU or its simulator."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from numba import cuda
 
 from stochastic.kernels.gpu import SIMULATED, clock
 
-#: Operations of a round of :func:`multiply_add`, one after the other without a jump.
+#: Operations of a round of :func:`multiply_add`, without a jump between them.
 OPERATIONS_PER_ROUND = 64
-#: Seconds between two looks at power, which drivers renew about so often.
-_SAMPLE_INTERVAL = 0.05
+_SAMPLE_INTERVAL = 0.05  # seconds between samples of power, as drivers update it
 
 
 @cuda.jit
 def chase_pointers(ring: Any, ends: Any, requests: Any) -> None:
-    """Each thread follows a ring: one request in memory, and nothing to do until it is back.
+    """Follow a ring in each thread, one request after the other.
 
-    Its arguments: ``ring`` int32 (size), the place after each place; ``ends`` int32 (threads),
-    where each thread comes to; how many requests a thread makes.
+    ``ring`` int32 (size): the place after each place; ``ends`` int32 (threads): each thread's last
+    place; ``requests`` of each thread.
     """
     thread = cuda.grid(1)
     place = thread
@@ -34,10 +33,10 @@ def chase_pointers(ring: Any, ends: Any, requests: Any) -> None:
 
 @cuda.jit
 def multiply_add(values: Any, factor: Any, term: Any, rounds: Any) -> None:
-    """Each thread multiplies and adds, an operation on the result of the one before.
+    """Multiply and add in each thread, each operation on the result of the one before.
 
-    Its arguments: ``values`` (threads), which is overwritten, ``factor`` and ``term`` (1) of the
-    same precision; how many rounds of :data:`OPERATIONS_PER_ROUND` operations.
+    ``values`` (threads) is overwritten; ``factor`` and ``term`` (1) have the same precision;
+    ``rounds`` of :data:`OPERATIONS_PER_ROUND` operations.
     """
     thread = cuda.grid(1)
     value, times, plus = values[thread], factor[0], term[0]
@@ -49,14 +48,11 @@ def multiply_add(values: Any, factor: Any, term: Any, rounds: Any) -> None:
 
 @cache
 def min_plus_square(tile: int) -> Any:
-    """One squaring of a matrix of distances in (min, +), a sub-block a block (Ma 2014, Eq. 9).
+    """Return a kernel that squares a matrix of distances in (min, +), by tiles (Ma 2014, Eq. 9).
 
-    A block of any number of threads keeps three sub-blocks in shared memory: its own, and the two
-    from which it is made, read in turn along the row and the column. Beyond the matrix distances
-    are infinite.
-
-    Its arguments: ``distances`` and ``shorter`` float32 (vertices, vertices). The grid has two
-    dimensions.
+    A block has three tiles in shared memory: its own and two factors, read in turn along the row
+    and the column. Distances beyond the matrix are infinite. The kernel takes ``distances`` and
+    ``shorter``, float32 (vertices, vertices), on a grid of two dimensions.
     """
 
     @cuda.jit
@@ -97,7 +93,7 @@ def min_plus_square(tile: int) -> Any:
 
 
 def time_run(run: Callable[[], None]) -> float:
-    """The time until the device has done what a function launches. [s]"""
+    """Return the time until the device has finished what a function launches. [s]"""
     cuda.synchronize()
     start = time.perf_counter()
     run()
@@ -106,42 +102,42 @@ def time_run(run: Callable[[], None]) -> float:
 
 
 def uuid() -> str:
-    """Which GPU runs the kernels, as its driver names it."""
+    """Return the UUID of the GPU that runs the kernels."""
     return str(cuda.get_current_device().uuid)
 
 
 def run_sustained(
     run: Callable[[], None], sample: Callable[[], Any], *, settle: float, seconds: float
 ) -> tuple[float, list[Any]]:
-    """Launch again and again, and look while the device works; the time of a launch. [s]
+    """Launch repeatedly while sampling; return the time of a launch [s] and the samples.
 
-    A launch always waits behind the one that runs, so that the device never rests. What is seen
-    before ``settle`` is left out; there are two looks at least.
+    A launch always waits behind the running one, so that the device is never idle. The time before
+    ``settle`` does not count; there are at least two samples.
     """
-    begun = time.perf_counter()
-    first, launches, seen_at = 0.0, 0, -1.0
-    seen: list[Any] = []
-    behind = _record_event(run)
+    start = time.perf_counter()
+    first, launches, sampled_at = 0.0, 0, -1.0
+    samples: list[Any] = []
+    waiting = _record_event(run)
     while True:
-        ahead, behind = behind, _record_event(run)
-        ahead.synchronize()
+        running, waiting = waiting, _record_event(run)
+        running.synchronize()
         now = time.perf_counter()
-        if now - begun < settle:
+        if now - start < settle:
             continue
-        if seen:
+        if samples:
             launches += 1
         else:
             first = now
-        if now - seen_at >= _SAMPLE_INTERVAL or len(seen) < 2:
-            seen.append(sample())
-            seen_at = now
-        if now - first >= seconds and len(seen) >= 2:
-            behind.synchronize()
-            return (now - first) / launches, seen
+        if now - sampled_at >= _SAMPLE_INTERVAL or len(samples) < 2:
+            samples.append(sample())
+            sampled_at = now
+        if now - first >= seconds and len(samples) >= 2:
+            waiting.synchronize()
+            return (now - first) / launches, samples
 
 
 def _record_event(run: Callable[[], None]) -> Any:
-    """What tells that all that was launched up to now has ended."""
+    """Launch, and return an event that marks the end of everything launched so far."""
     run()
     event = cuda.event()
     event.record()
@@ -151,28 +147,28 @@ def _record_event(run: Callable[[], None]) -> Any:
 if SIMULATED:
 
     def multiprocessor_id() -> int:
-        """The multiprocessor, of which the simulator has one."""
+        """Return the one multiprocessor of the simulator."""
         return 0
 
     def global_timer() -> int:
-        """A clock of this machine, in place of the GPU's. [ns]"""
+        """Return the time of this machine in place of the GPU's. [ns]"""
         return time.perf_counter_ns()
 
 else:
     from stochastic.kernels.gpu import special_register
 
-    #: The multiprocessor on which a block runs, as hardware numbers it.
+    #: The number of the multiprocessor that runs a block.
     multiprocessor_id = special_register(32, "mov.u32 $0, %smid;")
-    #: The clock that all multiprocessors share. [ns]
+    #: The common clock of all multiprocessors. [ns]
     global_timer = special_register(64, "mov.u64 $0, %globaltimer;")
 
 
 @cuda.jit
 def stamp_blocks(values: Any, factor: Any, term: Any, rounds: Any, stamps: Any) -> None:
-    """Each block computes for a while, and tells where it ran, from when and until when.
+    """Compute in each block, and record its multiprocessor, start and end.
 
-    Its arguments: ``values`` float32 (threads), which is overwritten; ``factor`` and ``term`` (1);
-    ``rounds`` int32 (blocks) of :data:`OPERATIONS_PER_ROUND` operations; ``stamps`` int64 (3, blocks):
+    ``values`` float32 (threads) is overwritten; ``factor`` and ``term`` (1); ``rounds`` int32
+    (blocks) of :data:`OPERATIONS_PER_ROUND` operations; ``stamps`` int64 (3, blocks):
     multiprocessor, start and end.
     """
     block, thread = cuda.blockIdx.x, cuda.grid(1)
@@ -192,10 +188,10 @@ def stamp_blocks(values: Any, factor: Any, term: Any, rounds: Any, stamps: Any) 
 
 @cuda.jit
 def time_pointer_chase(ring: Any, requests: Any, result: Any) -> None:
-    """One thread follows a ring twice, and times the second time by its multiprocessor's clock.
+    """Follow a ring twice in one thread, and time the second round.
 
-    Its arguments: ``ring`` int32 (size), the place after each place; how many requests; ``found``
-    int64 (2): where it came to, and the cycles of the second time.
+    ``ring`` int32 (size): the place after each place; ``result`` int64 (2): the last place, and the
+    cycles of the second round.
     """
     place_now = 0
     for _ in range(requests):

@@ -1,7 +1,7 @@
-"""Measurements of the GPU at hand, as columns of tables.
+"""Measure the GPU at hand, as columns of tables.
 
 Transit's two curves (Li 2015, §3), latency, clocks and power, times of launches and their blocks,
-the loss of lockstep (Swatman 2022, Algorithm 1), shortest paths of all pairs (Ma 2014, §IV).
+the loss of lockstep (Swatman 2022, Algorithm 1), all-pairs shortest paths (Ma 2014, §IV).
 """
 
 from __future__ import annotations
@@ -22,16 +22,13 @@ Floats = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
 #: A launch, and a function that is true if all launches did their work.
 CheckedLaunch = tuple[Callable[[], None], Callable[[], bool]]
-#: Numbers of the ring that is read: beyond any cache. [int32]
-_RING = 2**26
-#: Threads of a block, at most.
-MAX_THREADS = 1024
-#: Rows of three sub-blocks of float32 that fit in 48 KiB.
-_MAX_ROWS = 64
+_RING = 2**26  # int32 numbers of the ring, beyond any cache
+MAX_THREADS = 1024  # of a block
+_MAX_ROWS = 64  # of three tiles of float32 in 48 KiB
 
 
 def open_device() -> tuple[Any, int]:
-    """The kernels and the multiprocessors of what runs them; the simulator counts as one."""
+    """Return the module of kernels, and the multiprocessors of the device (1 for the simulator)."""
     facts = describe()
     from dse.gpu import kernels
 
@@ -39,18 +36,18 @@ def open_device() -> tuple[Any, int]:
 
 
 def shortest_run_time(kernels: Any, run: Any) -> float:
-    """The shortest of three runs, after one in which the kernel is compiled. [s]"""
+    """Return the shortest time of three runs after a first one, which compiles. [s]"""
     run()
     taken: float = min(kernels.time_run(run) for _ in range(3))
     return taken
 
 
 def check_result(is_right: bool) -> None:
-    """The time of work that was not done is worth nothing."""
+    """Raise an error if a kernel did not do its work, so that its time is meaningless."""
     if not is_right:
         raise DseError(
-            "the threads did not do their work: GPU driver, CUDA toolkit and numba-cuda do not fit "
-            "together; see `numba -s`"
+            "the threads did not do their work: the versions of GPU driver, CUDA toolkit and "
+            "numba-cuda do not match; see `numba -s`"
         )
 
 
@@ -84,16 +81,16 @@ def _compute_launch(
 
 
 def supply(threads: Sequence[int], *, requests: int = 4096, size: int = _RING) -> dict[str, Floats]:
-    """Bandwidth of a multiprocessor against its threads that only wait: f(k) of Transit, δ in it.
+    """Measure the bandwidth of a multiprocessor by waiting threads: Transit's f(k), with δ.
 
     Parameters
     ----------
     threads : sequence of int
-        On each multiprocessor, whole warps for full coalescing.
+        Threads on each multiprocessor; whole warps for full coalescing.
     requests : int
-        Of each thread, one after the other, of 4 bytes; those of a warp stand side by side.
+        Requests of each thread, one after the other, of 4 bytes; those of a warp are contiguous.
     size : int
-        Numbers of the ring that is read, far more than any cache holds.
+        Numbers of the ring that is read, far beyond any cache.
 
     Returns
     -------
@@ -104,9 +101,9 @@ def supply(threads: Sequence[int], *, requests: int = 4096, size: int = _RING) -
     Raises
     ------
     LawError
-        Where numba-cuda or a GPU is missing.
+        Without numba-cuda or a GPU.
     DseError
-        For threads that cannot stand on a multiprocessor, or a thread that went astray.
+        For impossible numbers of threads, or if a thread ended at a wrong place.
     """
     kernels, multiprocessors = open_device()
     rates = []
@@ -117,106 +114,91 @@ def supply(threads: Sequence[int], *, requests: int = 4096, size: int = _RING) -
     return {"threads_in_ms": np.array(threads, float), "attained_bandwidth": np.array(rates)}
 
 
-def demand(
-    threads: Sequence[int], *, rounds: int = 4096, double: bool = False
-) -> dict[str, Floats]:
-    """Operations of a multiprocessor against its threads that only compute: G(x), with π in it.
+def demand(threads: Sequence[int], *, rounds: int = 4096, double: bool = False) -> Columns:
+    """Measure the operations of a multiprocessor by computing threads: Transit's G(x), with π.
 
     An operation is one multiplication and addition, on the result of the one before.
 
     Parameters
     ----------
     threads : sequence of int
-        On each multiprocessor.
+        Threads on each multiprocessor.
     rounds : int
-        Of 64 operations of each thread.
+        Rounds of 64 operations of each thread.
     double : bool
-        Whether in double precision.
+        True for double precision.
 
     Returns
     -------
     dict
         ``threads_in_cs`` and ``attained_flops`` [1/s], for :func:`dse.fit` of ``transit_demand``.
-
-    Raises
-    ------
-    LawError, DseError
-        As :func:`supply`.
     """
     kernels, multiprocessors = open_device()
     kind = np.float64 if double else np.float32
     rates = []
     for count in threads:
         run, done = _compute_launch(kernels, _launch_shape(count, multiprocessors), rounds, kind)
-        rates.append(
-            kernels.OPERATIONS_PER_ROUND * count * rounds / shortest_run_time(kernels, run)
-        )
+        operations = kernels.OPERATIONS_PER_ROUND * count * rounds
+        rates.append(operations / shortest_run_time(kernels, run))
         check_result(done())
     return {"threads_in_cs": np.array(threads, float), "attained_flops": np.array(rates)}
 
 
 def _launch_shape(threads: int, multiprocessors: int) -> tuple[int, int]:
-    """Blocks of a launch and threads of each, for so many threads on every multiprocessor."""
+    """Return blocks and threads of a launch with a number of threads on every multiprocessor."""
     for blocks in range(1, 33):
         if threads >= blocks and threads % blocks == 0 and threads // blocks <= MAX_THREADS:
             return blocks * multiprocessors, threads // blocks
     raise DseError(
-        f"threads = {threads}: expected a number of 1 or more that blocks of at most "
-        f"{MAX_THREADS} threads can share"
+        f"threads = {threads}: expected a number from 1 on that can be divided into equal blocks "
+        f"of at most {MAX_THREADS} threads"
     )
 
 
-_LINE = 128  # bytes between two places of a ring, so that no two share a line of a cache
+_LINE = 128  # bytes between two places of a ring, so that no two share a cache line
 
 
 def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dict[str, Floats]:
-    """Cycles of a load that waits for the one before, against the bytes that are gone through.
+    """Measure the cycles of dependent loads against the size of the data.
 
-    One thread follows a ring in random order, each place in a line of its own; it goes through it
-    once before the clock runs, so that a ring that fits in a cache is there.
+    One thread follows a ring in random order, each place in a cache line of its own. It goes around
+    once before timing, so that a ring that fits in a cache is there.
 
     Parameters
     ----------
     sizes : sequence of int
-        Of rings. [B]
+        Sizes of rings. [B]
     requests : int
-        At least so many loads a ring; a ring is gone through at least once.
+        Minimum of loads for a ring; every ring is followed at least once.
     seed : int
-        Of the order.
+        Seed of the order.
 
     Returns
     -------
     dict
-        ``ring_bytes`` [B] and ``load_cycles`` [cycle], one entry a ring.
-
-    Raises
-    ------
-    LawError, DseError
-        As :func:`supply`.
+        ``ring_bytes`` [B] and ``load_cycles`` [cycle], one entry for each ring.
     """
     for size in sizes:
         if size < 2 * _LINE or size >= 2**33:
             raise DseError(f"sizes: {size}: expected {2 * _LINE} bytes or more, and below 8 GiB")
     kernels, _ = open_device()
     rng = np.random.default_rng(seed)
-    result = []
+    load_cycles = []
     for size in sizes:
         ring, order = _random_ring(size, rng)
         count = max(requests, len(order))
-        there = kernels.cuda.to_device(np.full(2, -1, np.int64))
-        given: Any = kernels.cuda.to_device(ring)
+        output = kernels.cuda.to_device(np.full(2, -1, np.int64))
+        device_ring: Any = kernels.cuda.to_device(ring)
         for _ in range(2):
-            kernels.time_pointer_chase[1, 1](given, count, there)
-        end, cycles = there.copy_to_host().tolist()
+            kernels.time_pointer_chase[1, 1](device_ring, count, output)
+        end, cycles = output.copy_to_host().tolist()
         check_result(cycles > 0 and end == order[(2 * count) % len(order)])
-        result.append(cycles / count)
-    return {"ring_bytes": np.array(sizes, float), "load_cycles": np.array(result)}
+        load_cycles.append(cycles / count)
+    return {"ring_bytes": np.array(sizes, float), "load_cycles": np.array(load_cycles)}
 
 
-def _random_ring(
-    size: int, rng: np.random.Generator
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The place after each place, and the places in the order in which they come, from 0 on."""
+def _random_ring(size: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the place after each place, and the places in order from 0."""
     step = _LINE // 4
     order = np.concatenate([[0], 1 + rng.permutation(size // _LINE - 1)]) * step
     ring = np.zeros(size // 4, np.int32)
@@ -235,42 +217,42 @@ def power(
     size: int = _RING,
     board: NvmlBoard | None = None,
 ) -> Columns:
-    """Power and time of a kernel that computes and of one that reads memory, at several clocks.
+    """Measure power and time of a computing and a memory kernel at several clocks.
 
-    At each clock nothing runs for a while; then each kernel is launched again and again, one launch
-    always waiting behind another, while the driver is asked for power, clocks and temperature.
-    Where clocks may not be chosen (that takes rights, and a GPU that offers it), rows are of the
-    clocks there are, and ``chosen_by`` says why.
+    At each clock the GPU is idle for a while; then each kernel is launched repeatedly, one launch
+    always waiting behind another, while power, clocks and temperature are sampled. If clocks cannot
+    be set (which needs permission and a GPU that allows it), rows are of the current clocks, and
+    ``chosen_by`` has the reason.
 
     Parameters
     ----------
     clocks, memory_clocks : sequence of int
-        Core and memory clocks to ask for. [MHz] By default eight of the core clocks that the
-        driver offers, evenly spaced, at the highest memory clock.
+        Core and memory clocks to set. [MHz] Default: eight evenly spaced core clocks that the
+        driver offers, at the highest memory clock.
     seconds, settle : float
-        For how long power is looked at, and for how long before that the kernel runs unseen: many
-        GPUs tell the mean power of the last second. [s]
+        Duration of the sampling, and of running before it: many GPUs report the mean power of the
+        last second. [s]
     threads, steps, size : int
-        Threads on each multiprocessor, twice; rounds or requests of each thread, as for
+        Half the threads on each multiprocessor; rounds or requests of each thread, as for
         :func:`supply` and :func:`demand`; numbers of the ring that is read.
     board : optional
-        What tells power and clocks; NVML by default.
+        Reads power and clocks; default: NVML.
 
     Returns
     -------
     dict
-        A row a kernel and clock: ``kernel`` (compute, memory), ``core_clock``, ``memory_clock``
-        [Hz] and ``temperature`` [degC] as they were, on average, ``asked_clock`` [Hz], NaN where
-        none could be, ``chosen_by``, ``time`` of a launch [s], ``power`` [W] with ``power_std`` of
-        what was seen ``looks`` times, ``idle_power`` [W] at that clock, ``attained_flops`` (an
-        operation is a multiplication and addition) [1/s], ``attained_bandwidth`` [B/s].
+        A row for each kernel and clock: ``kernel`` (compute, memory), means of ``core_clock``,
+        ``memory_clock`` [Hz] and ``temperature`` [degC], the requested ``asked_clock`` [Hz] (NaN:
+        none), ``chosen_by``, ``time`` of a launch [s], ``power`` [W] with its deviation
+        ``power_std`` over ``looks`` samples, ``idle_power`` [W] at that clock, ``attained_flops``
+        (an operation is a multiplication and addition) [1/s], ``attained_bandwidth`` [B/s].
 
     Raises
     ------
     LawError
-        Where numba-cuda or a GPU is missing.
+        Without numba-cuda or a GPU.
     DseError
-        Where NVML is, a clock is not offered, or numbers do not fit.
+        Without NVML, or for clocks that are not offered or impossible numbers.
     """
     for name, value in (("seconds", seconds), ("settle", settle)):
         if not 0 <= value < float("inf"):
@@ -290,41 +272,44 @@ def power(
     }
     board = board or open_board(kernels.uuid(), simulated=kernels.SIMULATED)
     for (run, _), *_ in work.values():
-        run()  # compiled before anything is looked at
+        run()  # compiles
     rows: list[dict[str, Any]] = []
+    times = {"settle": settle, "seconds": seconds}
+    rate_names = ("attained_flops", "attained_bandwidth")
     with board.clock_control() as choose:
         for memory, core in _clock_pairs(board.supported_clocks(), clocks, memory_clocks):
-            own: dict[str, Any] = {"asked_clock": 1e6 * core, "chosen_by": "as it was"}
+            clock: dict[str, Any] = {"asked_clock": 1e6 * core, "chosen_by": "as it was"}
             try:
-                own["chosen_by"] = choose(memory, core) if core == core else "as it was: none told"
+                if core != core:
+                    clock["chosen_by"] = "as it was: none offered"
+                else:
+                    clock["chosen_by"] = choose(memory, core)
             except DseError as error:
-                own |= {"asked_clock": float("nan"), "chosen_by": f"as it was: {error}"}
-            idle = _idle(board, settle, seconds)
+                clock |= {"asked_clock": float("nan"), "chosen_by": f"as it was: {error}"}
+            clock |= _idle(board, settle, seconds)
             for name, ((run, _), flops, bytes_read) in work.items():
-                each, seen = kernels.run_sustained(
-                    run, board.read_state, settle=settle, seconds=seconds
-                )
-                rates = {"attained_flops": flops / each, "attained_bandwidth": bytes_read / each}
-                rows.append({"kernel": name, **own, **_mean_state(seen, each), **rates} | idle)
-            if own["chosen_by"].startswith("as it was"):
+                work_time, states = kernels.run_sustained(run, board.read_state, **times)
+                rates = flops / work_time, bytes_read / work_time
+                row = {"kernel": name, **clock, **_mean_state(states, work_time)}
+                rows.append(row | dict(zip(rate_names, rates, strict=True)))
+            if clock["chosen_by"].startswith("as it was"):
                 break
     check_result(all(done() for (_, done), *_ in work.values()))
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
-#: Core clocks that are tried where none is named.
-_MAX_CLOCKS = 8
+_MAX_CLOCKS = 8  # core clocks by default
 
 
 def _clock_pairs(
     offered: dict[int, list[int]], clocks: Sequence[int], memory_clocks: Sequence[int]
 ) -> list[tuple[Any, Any]]:
-    """Pairs of memory and core clocks to ask for; of NaN where nothing is offered."""
+    """Return pairs of memory and core clocks to set, or of NaN if the driver offers none."""
     if not offered:
         if clocks or memory_clocks:
             raise DseError(
-                "the driver offers no clocks to choose from: leave them out, and rows are of the "
-                "clocks there are"
+                "the driver offers no clocks to choose from: leave them out to measure at the "
+                "current clocks"
             )
         return [(float("nan"), float("nan"))]
     result = []
@@ -335,9 +320,9 @@ def _clock_pairs(
         several = np.linspace(0, len(known) - 1, min(_MAX_CLOCKS, len(known))).round().astype(int)
         for core in clocks or [known[k] for k in several]:
             if core not in known:
-                near = sorted(known, key=lambda one: abs(one - core))[:3]
+                near = sorted(known, key=lambda clock: abs(clock - core))[:3]
                 raise DseError(
-                    f"the core clock {core} MHz is not offered at {memory} MHz of the memory; "
+                    f"the core clock {core} MHz is not offered at a memory clock of {memory} MHz; "
                     f"near it are {', '.join(map(str, near))}"
                 )
             result.append((memory, core))
@@ -345,51 +330,51 @@ def _clock_pairs(
 
 
 def _idle(board: NvmlBoard, settle: float, seconds: float) -> dict[str, float]:
-    """Power while nothing runs: the mean of ten looks."""
+    """Return the mean power of ten samples while nothing runs."""
     time.sleep(settle)
-    seen = []
+    samples = []
     for _ in range(10):
         time.sleep(seconds / 10)
-        seen.append(board.read_state().power)
-    return {"idle_power": float(np.mean(seen))}
+        samples.append(board.read_state().power)
+    return {"idle_power": float(np.mean(samples))}
 
 
 def _mean_state(states: Sequence[DeviceState], launch_time: float) -> dict[str, Any]:
-    looks = np.array(states)
-    watts, core, memory, warm = looks.mean(axis=0).tolist()
+    samples = np.array(states)
+    watts, core, memory, temperature = samples.mean(axis=0).tolist()
     return {
         "core_clock": core,
         "memory_clock": memory,
-        "temperature": warm,
+        "temperature": temperature,
         "time": launch_time,
         "power": watts,
-        "power_std": float(looks[:, 0].std()),
-        "looks": float(len(looks)),
+        "power_std": float(samples[:, 0].std()),
+        "looks": float(len(samples)),
     }
 
 
 def blocks(rounds: Sequence[int], *, threads: int = 256) -> dict[str, Floats]:
-    """Start, end and multiprocessor of every block of one launch, for laws of launches.
+    """Measure start, end and multiprocessor of every block of a launch.
 
     Parameters
     ----------
     rounds : sequence of int
         Work of each block, in rounds of 64 multiplications and additions of each thread.
     threads : int
-        Of a block.
+        Threads of a block.
 
     Returns
     -------
     dict
-        ``block``, ``block_rounds``, ``sm`` as hardware numbers it, ``block_start`` and
-        ``block_end`` [s] since the first start, one entry a block.
+        ``block``, ``block_rounds``, ``sm`` as numbered by the hardware, ``block_start`` and
+        ``block_end`` [s] since the first start, one entry for each block.
 
     Raises
     ------
     LawError
-        Where numba-cuda or a GPU is missing.
+        Without numba-cuda or a GPU.
     DseError
-        For a launch that cannot be, or blocks that did not do their work.
+        For an impossible launch, or blocks that did not do their work.
     """
     work = check_rounds(rounds, threads)
     stamps = block_stamps(work, threads)
@@ -401,7 +386,7 @@ def blocks(rounds: Sequence[int], *, threads: int = 256) -> dict[str, Floats]:
 
 
 def check_rounds(rounds: Any, threads: int) -> NDArray[np.int64]:
-    """The rounds of each block of a launch that can be."""
+    """Return the rounds of each block, checked."""
     work = np.array(rounds, dtype=np.int64)
     if work.ndim != 1 or not len(work) or work.min() < 1 or work.max() >= 2**31:
         raise DseError("rounds: expected a number of 1 or more for each block")
@@ -411,16 +396,16 @@ def check_rounds(rounds: Any, threads: int) -> NDArray[np.int64]:
 
 
 def block_stamps(work: NDArray[np.int64], threads: int) -> NDArray[np.int64]:
-    """Multiprocessor, start and end [ns] of each block of a launch."""
+    """Return multiprocessor, start and end [ns] of each block of a launch."""
     kernels, _ = open_device()
     half, one = (kernels.cuda.to_device(np.array([number], np.float32)) for number in (0.5, 1.0))
-    given = kernels.cuda.to_device(work.astype(np.int32))
+    rounds = kernels.cuda.to_device(work.astype(np.int32))
     stamps = np.zeros((3, len(work)), np.int64)
-    for _ in range(2):  # compiled before the launch that counts
+    for _ in range(2):  # the first launch compiles
         values = kernels.cuda.to_device(np.zeros(len(work) * threads, np.float32))
-        there = kernels.cuda.to_device(np.zeros_like(stamps))
-        kernels.stamp_blocks[len(work), threads](values, half, one, given, there)
-        stamps = there.copy_to_host()
+        output = kernels.cuda.to_device(np.zeros_like(stamps))
+        kernels.stamp_blocks[len(work), threads](values, half, one, rounds, output)
+        stamps = output.copy_to_host()
     check_result(bool(np.all(values.copy_to_host() == 2)))  # the limit of v/2 + 1
     check_result(bool(np.all(stamps[2] >= stamps[1]) and np.all(stamps[1] > 0)))
     return stamps
@@ -434,34 +419,29 @@ def launches(
     threads: int = 32,
     seed: int = 0,
 ) -> dict[str, NDArray[Any]]:
-    """Times of launches whose blocks work for random whiles, for the law of a launch.
+    """Measure the times of launches whose blocks have random amounts of work.
 
     Parameters
     ----------
     blocks : sequence of int
-        Of a launch; a row each.
+        Blocks of a launch, for each row.
     law : str
-        Of the work of a block, in rounds of 64 operations of each thread, 1 or more.
+        Law of the work of a block, in rounds of 64 operations of each thread, 1 or more.
     times : int
-        Launches of each, with fresh work.
+        Launches for each row, with new random work.
     threads : int
-        Of a block, which all work for as long.
+        Threads of a block, which all do the same work.
     seed : int
-        Of the work.
+        Seed of the work.
 
     Returns
     -------
     dict
         ``distribution``, ``blocks``, ``lanes`` and ``warps_per_block`` (1: the work is that of a
-        block), ``slots`` (blocks that ran at once, at most, by the multiprocessors that were
-        seen), ``step_time`` (time of all blocks by their rounds) [s], ``launch_time_mean`` and
+        block), ``slots`` (most concurrent blocks, on all multiprocessors in use), ``step_time``
+        (time of all blocks divided by their rounds) [s], ``launch_time_mean`` and
         ``launch_time_std`` over the launches, ``block_time_mean`` [s], ``launches``. For
         :func:`dse.validate` of the model ``launch``.
-
-    Raises
-    ------
-    LawError, DseError
-        As :func:`blocks`.
     """
     if times < 2 or not len(blocks):
         raise DseError(f"times = {times}: expected 2 launches or more, of some number of blocks")
@@ -494,29 +474,24 @@ def launches(
 
 
 def _concurrent_blocks(sm: NDArray[Any], start: NDArray[Any], end: NDArray[Any]) -> int:
-    """Slots: multiprocessors that ran a block, times the most that one of them ran at once.
+    """Return multiprocessors in use times the most concurrent blocks on one.
 
     >>> _concurrent_blocks(np.array([0, 0, 1, 0]), np.array([0, 0, 0, 5]), np.array([5, 9, 3, 7]))
     4
     """
     most = 0
     for number in np.unique(sm):
-        own = sm == number
-        moments = np.concatenate([start[own], end[own]])
-        steps = np.repeat([1, -1], [own.sum(), own.sum()])
-        order = np.lexsort((steps, moments))  # at one moment, one that ends goes first
+        here = sm == number
+        moments = np.concatenate([start[here], end[here]])
+        steps = np.repeat([1, -1], [here.sum(), here.sum()])
+        order = np.lexsort((steps, moments))  # ends before starts
         most = max(most, int(np.cumsum(steps[order]).max()))
     return most * len(np.unique(sm))
 
 
-#: The 25 cases of Table I: each law with each number of lanes.
-LAWS = (
-    "binomial:40,0.5",
-    "geometric:0.05",
-    "poisson:30",
-    "uniform:20,40",
-    "negative_binomial:5,0.3",
-)
+#: Swatman 2022, Table I has each law with each number of lanes.
+LAWS = ("binomial:40,0.5", "geometric:0.05", "poisson:30", "uniform:20,40")
+LAWS += ("negative_binomial:5,0.3",)
 LANES = (2, 4, 8, 16, 32)
 
 
@@ -530,16 +505,16 @@ def lockstep(
     threads: int = 256,
     seed: int = 1,
 ) -> dict[str, NDArray[Any]]:
-    """Losses of groups in lockstep by their clocks, beside those of the work that was drawn.
+    """Measure the losses of groups in lockstep, with those of the drawn work.
 
     Parameters
     ----------
     laws : sequence of str
-        Of the iterations of a lane, as :meth:`stochastic.Pmf.parse` reads them.
+        Laws of the iterations of a lane, as :meth:`stochastic.Pmf.parse` reads them.
     lanes : sequence of int
-        Of a group, 1 to 32.
+        Lanes of a group, 1 to 32.
     groups : int
-        To be drawn for each law and number of lanes; the paper has 2**18.
+        Groups to draw for each law and number of lanes; the paper has 2**18.
     each : bool
         A row for each group, as :func:`stochastic.fit_timing` takes them, in place of means.
     size, threads, seed : int
@@ -549,17 +524,17 @@ def lockstep(
     Returns
     -------
     dict
-        ``distribution``, ``lanes``, ``imbalance_loss`` as timed, ``unsynchronised_loss`` without
+        ``distribution``, ``lanes``, timed ``imbalance_loss``, ``unsynchronised_loss`` without
         synchronisation, ``drawn_loss`` of the work itself; of means also the standard deviations
-        over groups, ``imbalance_loss_std`` and ``drawn_loss_std``, the exact law's mean,
+        over groups, ``imbalance_loss_std`` and ``drawn_loss_std``, the exact mean
         ``modelled_loss``, and ``groups``. For :func:`dse.validate` of the model ``imbalance``.
 
     Raises
     ------
     LawError
-        Where numba-cuda or a GPU is missing, for a text that is no law, or lanes beyond a warp.
+        Without numba-cuda or a GPU, for a text that is no law, or lanes beyond a warp.
     DseError
-        Where no case is named.
+        Without any case.
     """
     cases = [(text, Pmf.parse(text), count) for text in laws for count in lanes]
     if not cases:
@@ -568,16 +543,15 @@ def lockstep(
         raise DseError(f"lanes = {wrong[0]}: expected 1 to 32, the lanes of one warp")
     parts: list[dict[str, Any]] = []
     for text, law, count in cases:
-        drawn, timed, apart = losses(
-            law, count, groups=groups, size=size, threads=threads, seed=seed
-        )
-        named = {"imbalance_loss": timed, "unsynchronised_loss": apart, "drawn_loss": drawn}
+        how = {"groups": groups, "size": size, "threads": threads, "seed": seed}
+        drawn, timed, free = losses(law, count, **how)
+        columns = {"imbalance_loss": timed, "unsynchronised_loss": free, "drawn_loss": drawn}
         if each:
-            own = {"distribution": [text] * groups, "lanes": np.full(groups, count)}
-            parts.append(own | named)
+            case = {"distribution": [text] * groups, "lanes": np.full(groups, count)}
+            parts.append(case | columns)
             continue
         row: dict[str, Any] = {"distribution": text, "lanes": count}
-        row |= {name: values.mean() for name, values in named.items()}
+        row |= {name: values.mean() for name, values in columns.items()}
         row |= {"imbalance_loss_std": timed.std(), "drawn_loss_std": drawn.std()}
         row |= {"modelled_loss": float(imbalance(law, count).mean()), "groups": groups}
         parts.append({name: [value] for name, value in row.items()})
@@ -587,18 +561,18 @@ def lockstep(
 def shortest_paths(
     distances: Any, *, tile_dim: int = 32, threads: int = 256, padding: int = 0
 ) -> tuple[NDArray[np.float32], float]:
-    """The length of the shortest path from every vertex to every other (Ma 2014, Eq. 9).
+    """Return the lengths of the shortest paths between all vertices (Ma 2014, Eq. 9), and the time.
 
     Parameters
     ----------
     distances : array, shape (vertices, vertices)
-        Of the edges; infinite where there is none, 0 from a vertex to itself.
+        Lengths of the edges; infinite without an edge, 0 from a vertex to itself.
     tile_dim : int
-        Edge of the sub-block of one thread block, S_D.
+        Edge of the tile of one thread block, S_D.
     threads : int
-        Of a block, T_r.
+        Threads of a block, T_r.
     padding : int
-        Shared memory asked for and not used, which lowers the active blocks (§V). [B]
+        Unused shared memory, which lowers the active blocks (§V). [B]
 
     Returns
     -------
@@ -608,9 +582,9 @@ def shortest_paths(
     Raises
     ------
     LawError
-        Where numba-cuda or a GPU is missing.
+        Without numba-cuda or a GPU.
     DseError
-        For a matrix or numbers that do not fit.
+        For an unsuitable matrix or numbers.
     """
     matrix = np.array(distances, dtype=np.float32)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
@@ -627,18 +601,18 @@ def shortest_paths(
     np.fill_diagonal(matrix, 0)
     blocks = -(-len(matrix) // tile_dim)
     shape = (blocks, blocks), threads, 0, padding
-    here, there = kernels.cuda.to_device(matrix), kernels.cuda.to_device(matrix)
-    kernels.min_plus_square(tile_dim)[shape](here, there)  # compiled before the clock runs
-    arrays = [kernels.cuda.to_device(matrix), there]
+    input_, output = kernels.cuda.to_device(matrix), kernels.cuda.to_device(matrix)
+    kernels.min_plus_square(tile_dim)[shape](input_, output)  # compiles
+    arrays = [kernels.cuda.to_device(matrix), output]
 
     def square_repeatedly() -> None:
         for _ in range(max(len(matrix) - 1, 1).bit_length()):
             kernels.min_plus_square(tile_dim)[shape](*arrays)
             arrays.reverse()
 
-    taken = kernels.time_run(square_repeatedly)
-    result: NDArray[np.float32] = arrays[0].copy_to_host()
-    return result, taken
+    duration = kernels.time_run(square_repeatedly)
+    lengths: NDArray[np.float32] = arrays[0].copy_to_host()
+    return lengths, duration
 
 
 def paths(
@@ -649,18 +623,13 @@ def paths(
     padding: int = 0,
     seed: int = 0,
 ) -> dict[str, Floats]:
-    """Run times of :func:`shortest_paths` over sub-blocks and threads (Ma 2014, Figs. 2-5).
+    """Measure :func:`shortest_paths` over tiles and threads (Ma 2014, Figs. 2-5).
 
     Returns
     -------
     dict
         ``tile_dim``, ``threads_per_block``, ``shared_mem_padding`` [B] and ``time`` [s], one entry
-        a run of a random graph, for :func:`dse.calibrate`.
-
-    Raises
-    ------
-    LawError, DseError
-        As :func:`shortest_paths`.
+        for each run on a random graph, for :func:`dse.calibrate`.
     """
     matrix = np.random.default_rng(seed).random((vertices, vertices), dtype=np.float32)
     rows = []

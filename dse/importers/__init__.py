@@ -1,4 +1,4 @@
-"""Measured data as Datasets of the shape that a study's run has, so that questions serve both."""
+"""Read measured data as Datasets like a study's results, so that queries work on both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def open_measurements(
     given: Mapping[str, Any] | None = None,
     runs: bool = False,
 ) -> xr.Dataset:
-    """A file of measurements as a Dataset; see :func:`dse.open`."""
+    """Return a file of measurements as a Dataset; see :func:`dse.open`."""
     from dse.importers.formats import read_measurements
     from dse.importers.mapping import find_map, load_user_map, map_columns, merge_maps
     from dse.importers.records import split_runs, stack_runs, to_dataset
@@ -37,24 +37,24 @@ def open_measurements(
         raise DseError(f"units = {units!r}: expected a mapping from columns to units")
     if not path.is_file():
         raise DseError(f"{str(path)!r} is no file: expected measurements in JSON, CSV or Parquet")
-    named = None if axes is None else texts_of(axes, "axes")
+    names = None if axes is None else texts_of(axes, "axes")
     records = read_measurements(path)
-    shipped, own = find_map(records), load_user_map(columns)
-    chosen = merge_maps(own, shipped)
+    shipped, user_map = find_map(records), load_user_map(columns)
+    chosen = merge_maps(user_map, shipped)
     if chosen is not None or given:
-        records = map_columns(records, chosen, given or {}, own)
-    if named is not None:
+        records = map_columns(records, chosen, given or {}, user_map)
+    if names is not None:
         if records.axes:
-            raise DseError(f"axes is given, and {str(path)!r} tells its axes itself: leave it out")
-        columns_named = dict.fromkeys(records.aliases.get(name, name) for name in named)
-        for name in columns_named:
+            raise DseError(f"{str(path)!r} has its own axes: leave axes= out")
+        axis_columns = dict.fromkeys(records.aliases.get(name, name) for name in names)
+        for name in axis_columns:
             check_name(name, list(records.columns), f"axes names {name!r}, which is no column")
-        records = replace(records, axes=tuple(columns_named))
+        records = replace(records, axes=tuple(axis_columns))
     if shape == "grid" and not records.axes:
-        raise DseError("a grid needs its axes: say with axes= which columns vary")
+        raise DseError("a grid needs its axes: name the columns that vary with axes=")
     if not runs:
         return to_dataset(records, units or {}, shape, path.name)
-    records, names = split_runs(records)
-    own_units = {n: u for n, u in (units or {}).items() if n not in names}
-    own_units |= {one: u for n, u in (units or {}).items() for one in names.get(n, ())}
-    return stack_runs(to_dataset(records, own_units, shape, path.name), names)
+    records, run_columns = split_runs(records)
+    run_units = {n: u for n, u in (units or {}).items() if n not in run_columns}
+    run_units |= {each: u for n, u in (units or {}).items() for each in run_columns.get(n, ())}
+    return stack_runs(to_dataset(records, run_units, shape, path.name), run_columns)

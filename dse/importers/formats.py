@@ -1,4 +1,4 @@
-"""Files of measurements: the one table of their formats, and how the format of a file is found."""
+"""Read files of measurements; one table lists their formats."""
 
 from __future__ import annotations
 
@@ -29,32 +29,31 @@ from symbolic.errors import DseError
 
 
 class MeasuredFile:
-    """A file of measurements, whose contents are read when they are first needed."""
+    """A file of measurements, read when its contents are first needed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name = path.name.lower()
-        #: True if the file is a cache of a tuner that was interrupted, which has no end.
+        #: True if the file is an incomplete cache of an interrupted tuner.
         self.unfinished = False
 
     @cached_property
     def start(self) -> bytes:
-        """The first bytes, unpacked if the file is compressed."""
+        """The first bytes, decompressed."""
         return read_bytes(self.path)[:100]
 
     @cached_property
     def text(self) -> str:
-        """The text; an error where the first bytes or the name tell a file of another tool."""
-        heads = (
-            told for head, told in _FOREIGN_STARTS.items() if self.start.lstrip().startswith(head)
-        )
-        if what := _FOREIGN_SUFFIXES.get(self.path.suffix.lower()) or next(heads, None):
-            raise DseError(f"{str(self.path)!r} is {what}")
+        """The text; files of other tools raise an error."""
+        start = self.start.lstrip()
+        kinds = (kind for head, kind in _FOREIGN_STARTS.items() if start.startswith(head))
+        if kind := _FOREIGN_SUFFIXES.get(self.path.suffix.lower()) or next(kinds, None):
+            raise DseError(f"{str(self.path)!r} is {kind}")
         return read_text(self.path)
 
     @cached_property
     def tree(self) -> Any:
-        """The document of a file of JSON; None where its name does not end in ``.json``."""
+        """The document of a JSON file; None for any other."""
         if not self.name.endswith((".json", ".json.gz")):
             return None
         tree, self.unfinished = _parse_json(read_text(self.path), self.path)
@@ -63,12 +62,11 @@ class MeasuredFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasurementFormat:
-    """A row of :data:`FORMATS`: ``title`` is what the files are called.
+    """A format of measurements: a row of :data:`FORMATS`.
 
-    ``read`` makes :class:`Records` of a :class:`MeasuredFile`, or None where the file is of another
-    format; as ``module:function`` it is loaded when it is first used. By ``suffixes`` of its name a
-    file is known to be one of measurements. ``key`` is the key of the top level of JSON by which
-    the format is known; else ``matches`` tells it.
+    ``reader`` returns :class:`Records`, or None if the file has another format; as
+    ``module:function`` it is loaded when first used. JSON formats are recognised by a top-level
+    ``key``, others by ``matches``. ``suffixes`` mark files of measurements.
     """
 
     title: str
@@ -78,7 +76,7 @@ class MeasurementFormat:
     matches: Callable[[MeasuredFile], bool] | None = None
 
     def records(self, file: MeasuredFile) -> Records | None:
-        """Return the records of a file; None where it is of another format."""
+        """Return the records of a file, or None if it has another format."""
         if self.matches is not None and not self.matches(file):
             return None
         if self.matches is None and not (isinstance(file.tree, dict) and self.key in file.tree):
@@ -92,18 +90,18 @@ class MeasurementFormat:
             records = read(file)
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise DseError(
-                f"{str(file.path)!r} has {self.key!r}, but not as {self.title} files have it: "
-                f"{error!r}"
+                f"{str(file.path)!r} has {self.key!r}, but not the structure of a {self.title} "
+                f"file: {error!r}"
             ) from error
         if records is not None and not records.axes:
             raise DseError(f"{str(file.path)!r} holds no configurations")
         return records
 
 
-#: By what the files that this library writes are known.
+#: Marks of the CSV and Parquet files that this library writes.
 _MARK, _KEY = "# simt-dse ", b"simt_dse"
 _JSON = (".json", ".json.gz")
-#: Endings that files have which this library writes itself, too.
+#: Suffixes that exported files have, too.
 _TABLES = (".csv", ".csv.gz", ".parquet")
 _REPORTS = (".ncu-rep", ".ncu-repz")
 
@@ -155,7 +153,7 @@ FORMATS: dict[str, MeasurementFormat] = {
 
 
 def is_measurement_file(path: Path) -> bool:
-    """True if a file is a tuner's, a profiler's, or a table that this library did not write."""
+    """True if a file is from a tuner or profiler, or a table that this library did not write."""
     name = path.name.lower()
     if not any(name.endswith(one.suffixes) for one in FORMATS.values()):
         return False
@@ -165,7 +163,7 @@ def is_measurement_file(path: Path) -> bool:
 
 
 def _is_exported_file(path: Path) -> bool:
-    """True if a CSV or Parquet file is one that this library wrote."""
+    """True if this library wrote a CSV or Parquet file."""
     try:
         if not path.name.lower().endswith(".parquet"):
             opened: Any = gzip.open if path.suffix == ".gz" else open
@@ -177,7 +175,7 @@ def _is_exported_file(path: Path) -> bool:
 
 
 def read_measurements(path: Path) -> Records:
-    """Return the records of a file of measurements; an error where its format is not known."""
+    """Return the records of a file of measurements."""
     file = MeasuredFile(path)
     is_json = file.name.endswith(_JSON)
     for one in FORMATS.values():
@@ -186,30 +184,26 @@ def read_measurements(path: Path) -> Records:
         if (records := one.records(file)) is not None:
             if not file.unfinished:
                 return records
-            note = (
-                "the cache has no end, as of a tuner that was interrupted: what is whole was read"
-            )
+            note = "the cache is incomplete (tuner interrupted): all complete entries were read"
             return replace(records, notes=(*records.notes, note))
     where, tree = repr(str(path)), file.tree
     if not is_json:
         titles = ", ".join(dict.fromkeys(one.title for one in FORMATS.values()))
-        raise DseError(
-            f"{where} is no file of measurements that is known: expected one of {titles}"
-        )
+        raise DseError(f"{where} has no known format of measurements: expected one of {titles}")
     if isinstance(tree, dict) and "traceEvents" in tree:
         raise DseError(
-            f"{where} is a trace of events for a browser, which holds no counters: import the "
+            f"{where} is a trace of events for a browser, which has no counters: import the "
             "profiler's CSV or report"
         )
-    held = f"; it holds {', '.join(list(tree)[:8])}" if isinstance(tree, dict) else ""
+    keys = f"; it has {', '.join(list(tree)[:8])}" if isinstance(tree, dict) else ""
     known = [f"no {one.title} file (with {one.key!r})" for one in FORMATS.values() if one.key]
-    raise DseError(f"{where} is {', '.join(known)}{held}")
+    raise DseError(f"{where} is {', '.join(known)}{keys}")
 
 
 # --- Contents of files
 
 _SIZES = re.compile(r"\(\s*([0-9]+)\s*,\s*([0-9]+)\s*,\s*([0-9]+)\s*\)")
-#: First bytes of files that are no measurements here, what they are, and what to do instead.
+#: Other files by their first bytes: what they are, and what to do instead.
 _FOREIGN_STARTS = {
     b"SQLite format 3": "a SQLite database, as nvprof -o, Nsight Systems and rocpd write: print it "
     "as CSV (nvprof -i FILE --csv --print-gpu-trace)",
@@ -228,7 +222,7 @@ _FOREIGN_SUFFIXES = {
 
 
 def column_number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
-    """Return the reader of the numbers of a profiler's file, and of sizes such as ``(4, 1, 1)``."""
+    """Return a reader of the numbers of a profiler's file, and of sizes such as ``(4, 1, 1)``."""
     with table_errors():
         read = number_reader(cells, name)
 
@@ -240,29 +234,28 @@ def column_number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], i
 
 
 def _parse_json(text: str, path: Path) -> tuple[Any, bool]:
-    """Return the document, and True if it is a cache that has no end."""
-    # half of a character, which no file can hold, becomes the mark of one
+    """Return the document, and True if it is an incomplete cache."""
+    # an unpaired surrogate, which UTF-8 cannot encode, becomes the replacement character
     pairs = r"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F]..|\\\\"
     if re.search(r"\\u[dD][89a-fA-F]", text):
         text = re.sub(pairs, lambda m: m[0] if m[1] or m[0] == "\\\\" else "\\ufffd", text)
     try:
         return json.loads(text), False
     except (ValueError, RecursionError) as error:
-        said = error
+        cause = error
     body = text.rstrip()
-    for whole in (body, body[: body.rfind("\n")].rstrip()):  # the last line may be torn
+    for whole in (body, body[: body.rfind("\n")].rstrip()):  # the last line may be incomplete
         with suppress(ValueError, RecursionError):
             tree = json.loads(whole.rstrip(",") + "}}")
             if isinstance(tree, dict) and isinstance(tree.get("cache"), dict):
                 return tree, True
-    raise DseError(f"{str(path)!r} is no JSON: {said}") from said
+    raise DseError(f"{str(path)!r} is no JSON: {cause}") from cause
 
 
-# --- CSV and Parquet files that anybody wrote: columns with names, a row a configuration
+# --- CSV and Parquet tables: named columns, a row for each configuration
 
-#: Columns of a table; one of more takes seconds to read.
-_COLUMNS = 4096
-#: What a column ``status`` says of a configuration that is as it should be.
+_COLUMNS = 4096  # most columns of a table; more take seconds to read
+#: Values of a column ``status`` for a successful configuration.
 _SUCCESS = {"", CORRECT, "ok", "valid", "success", "pass", "passed", "done", "nan"}
 _TRUTHS = {"true": True, "1": True, "1.0": True, "yes": True}
 _TRUTHS |= {"false": False, "0": False, "0.0": False, "no": False}
@@ -275,26 +268,25 @@ def from_table(file: MeasuredFile) -> Records:
         table = read_delimited(path)
         with table_errors():
             read = table.parse_numbers()
-        told, values = list(table.names), read.columns
+        headers, values = list(table.names), read.columns
         assumed = table.assumptions(read)
     else:
-        told, values = _read_parquet(path)
+        headers, values = _read_parquet(path)
         assumed = []
-    if len(told) > _COLUMNS:
+    if len(headers) > _COLUMNS:
         raise DseError(
-            f"{str(path)!r} has {len(told):,} columns, more than {_COLUMNS:,}: expected a table "
+            f"{str(path)!r} has {len(headers):,} columns, more than {_COLUMNS:,}: expected a table "
             "with a row for each configuration"
         )
-    split = [split_column_header(text) for text in told]
+    split = [split_column_header(text) for text in headers]
     places: dict[str, int] = {}
     for place, (name, _) in enumerate(split):
         if not name:
             raise DseError(f"{str(path)!r} has a column without a name (column {place + 1})")
         if name in places:
             raise DseError(
-                f"{str(path)!r} has two columns {name!r}: {told[places[name]]!r} (column "
-                f"{places[name] + 1}) and {told[place]!r} (column {place + 1}): give each a name "
-                "of its own"
+                f"{str(path)!r} has two columns {name!r}: {headers[places[name]]!r} (column "
+                f"{places[name] + 1}) and {headers[place]!r} (column {place + 1}): rename one"
             )
         places[name] = place
     columns = dict(zip(places, values, strict=True))
@@ -307,6 +299,7 @@ def from_table(file: MeasuredFile) -> Records:
     if not rows:
         raise DseError(f"{str(path)!r} holds no rows")
     status = _failure_reasons(columns, rows)
+    names = zip(headers, (name for name, _ in split), strict=True)
     return Records(
         kind="table",
         axes=(),
@@ -314,12 +307,12 @@ def from_table(file: MeasuredFile) -> Records:
         units=units,
         status=status,
         assumptions=tuple(assumed),
-        aliases={text: name for text, (name, _) in zip(told, split, strict=True) if text != name},
+        aliases={text: name for text, name in names if text != name},
     )
 
 
 def _read_parquet(path: Path) -> tuple[list[str], list[list[Any]]]:
-    """Return the names and the columns of a Parquet file; whole numbers stay exact."""
+    """Return the names and the columns of a Parquet file; integers stay exact."""
     import pandas as pd
 
     parquet_library()
@@ -327,7 +320,7 @@ def _read_parquet(path: Path) -> tuple[list[str], list[list[Any]]]:
         frame = pd.read_parquet(path, dtype_backend="numpy_nullable")
     except (OSError, EOFError, ValueError) as error:  # pandas' and pyarrow's among them
         why = getattr(error, "strerror", None) or error
-        raise DseError(f"{str(path)!r} is no table that can be read: {why}") from error
+        raise DseError(f"{str(path)!r} cannot be read as a table: {why}") from error
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     values = []
@@ -346,7 +339,7 @@ def _read_parquet(path: Path) -> tuple[list[str], list[list[Any]]]:
 
 
 def _units_below(columns: dict[str, list[Any]]) -> dict[str, str]:
-    """Return the units in the first row, if it holds units and the rows below it numbers."""
+    """Return the units in the first row, if it has units and the rows below it have numbers."""
     result: dict[str, str] = {}
     for name, column in columns.items():
         first = column[0] if column else None
@@ -360,17 +353,15 @@ def _units_below(columns: dict[str, list[Any]]) -> dict[str, str]:
 
 
 def _failure_reasons(columns: dict[str, list[Any]], rows: int) -> list[str]:
-    """Why rows failed, of the columns ``status`` and ``feasible``, which are taken out."""
+    """Return why each row failed; the columns ``status`` and ``feasible`` are removed."""
     why = [""] * rows
     if "status" in columns:
-        told = ["" if value is None else str(value).strip() for value in columns.pop("status")]
-        why = ["" if text.lower() in _SUCCESS else text for text in told]
+        texts = ["" if value is None else str(value).strip() for value in columns.pop("status")]
+        why = ["" if text.lower() in _SUCCESS else text for text in texts]
     if "feasible" in columns:
         for row, value in enumerate(columns.pop("feasible")):
-            fine = _TRUTHS.get(str(value).strip().lower())
-            if fine is None:
-                raise DseError(
-                    f"the column feasible holds {value!r} at row {row}: expected true or false"
-                )
-            why[row] = "" if fine else why[row] or FAILED
+            is_feasible = _TRUTHS.get(str(value).strip().lower())
+            if is_feasible is None:
+                raise DseError(f"feasible has {value!r} at row {row}: expected true or false")
+            why[row] = "" if is_feasible else why[row] or FAILED
     return why

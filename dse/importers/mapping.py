@@ -1,9 +1,8 @@
-"""From columns of a file to quantities, by a map of formulas: TOML, or ``COLUMN=QUANTITY:UNIT``.
+"""Map columns of a file to quantities by formulas, from TOML or ``COLUMN=QUANTITY:UNIT``.
 
-The maps of tools and of tables that are known by their columns lie in ``dse/data/profiles``. A
-formula is ``column``, ``column * column``, ``32 * column + column``, ``... / column``, with the
-unit of what comes of it in brackets, ``xtime [ns]``; of several the first whose columns are there
-counts.
+The maps of tools, and of tables known by their columns, are in ``dse/data/profiles``. A formula is
+``column``, ``column * column``, ``32 * column + column`` or ``... / column``, with the unit of the
+result in brackets, ``xtime [ns]``. Of several formulas the first with existing columns counts.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from stochastic.delimited import Cell, is_missing
 from symbolic.errors import DseError, UnknownNameError, check_name, nearest_hint
 from symbolic.quantities import TABLE
 
-# --- What the columns of a kind of file mean: maps that come along, or as people write them
+# --- Maps of columns: shipped ones, and those of users
 
 
 _HERE = Path(__file__).parents[1] / "data" / "profiles"
@@ -38,7 +37,7 @@ _KEYS = ("title", "known_by", *_SECTIONS, "notes")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnMap:
-    """What the columns of a kind of file mean; formulas in the order in which they are tried."""
+    """The meaning of the columns of a kind of file, with formulas in order of preference."""
 
     title: str
     known_by: tuple[str, ...] = ()
@@ -50,7 +49,7 @@ class ColumnMap:
 
 @cache
 def shipped_maps() -> Mapping[str, ColumnMap]:
-    """The maps that come along, by their names."""
+    """Return the shipped maps by their names."""
     return {path.stem: read_map(path) for path in sorted(_HERE.glob("*.toml"))}
 
 
@@ -63,12 +62,12 @@ def read_map(path: Path) -> ColumnMap:
     for key in tree:
         check_name(key, _KEYS, f"{path}: {key!r} is no key of a map of columns")
     try:
-        told: dict[str, Any] = {
+        parts: dict[str, Any] = {
             key: {str(n): _text_tuple(f) for n, f in dict(tree.get(key, {})).items()}
             for key in _SECTIONS
         }
-        told |= {key: _text_tuple(tree.get(key, [])) for key in ("known_by", "notes")}
-        return ColumnMap(title=str(tree.get("title", path.stem)), **told)
+        parts |= {key: _text_tuple(tree.get(key, [])) for key in ("known_by", "notes")}
+        return ColumnMap(title=str(tree.get("title", path.stem)), **parts)
     except (TypeError, ValueError) as error:
         raise DseError(
             f"{path}: {error}; a map has tables such as [quantities] with lines such as "
@@ -84,12 +83,12 @@ def _text_tuple(value: Any) -> tuple[str, ...]:
 
 
 def find_map(records: Records) -> ColumnMap | None:
-    """The map that comes along for a kind of file, or for a table with such columns."""
+    """Return the shipped map for a kind of file, or for a table with such columns."""
     maps = shipped_maps()
-    if records.kind == "ktt":  # on the map of the profiler behind KTT, by the counters' names
+    if records.kind == "ktt":  # its profiler is known by the counters' names
         nvprof = "nvprof" if "inst_executed" in records.columns else ""
-        behind = "ncu" if any(name.endswith(".sum") for name in records.columns) else nvprof
-        return merge_maps(maps["ktt"], maps.get(behind))
+        profiler = "ncu" if any(name.endswith(".sum") for name in records.columns) else nvprof
+        return merge_maps(maps["ktt"], maps.get(profiler))
     if records.kind in maps:
         return maps[records.kind]
     names = {*records.columns, *records.aliases}
@@ -98,17 +97,16 @@ def find_map(records: Records) -> ColumnMap | None:
 
 
 def merge_maps(column_map: ColumnMap | None, fallback: ColumnMap | None) -> ColumnMap | None:
-    """One map on another, whose formulas count where the first has none."""
+    """Return a map with the formulas of another where it has none."""
     if column_map is None or fallback is None:
         return column_map or fallback
-
     kinds = {kind: (getattr(column_map, kind), getattr(fallback, kind)) for kind in _SECTIONS}
     both: Any = {kind: {**first, **other, **first} for kind, (first, other) in kinds.items()}
     return replace(column_map, **both)
 
 
 def load_user_map(columns: str | Path | Mapping[str, str] | None) -> ColumnMap | None:
-    """The map of who asks: a file, a name of one that comes along, ``{"Latency": "time:ms"}``."""
+    """Return the user's map: a file, the name of a shipped one, or ``{"Latency": "time:ms"}``."""
     if columns is None or isinstance(columns, Mapping):
         return _parse_columns(columns) if columns else None
     known = shipped_maps()
@@ -116,19 +114,19 @@ def load_user_map(columns: str | Path | Mapping[str, str] | None) -> ColumnMap |
         return known[str(columns)]
     if not Path(columns).is_file():
         raise UnknownNameError(
-            f"{str(columns)!r} is no map of columns{nearest_hint(str(columns), known)}: expected a TOML "
-            f"file, COLUMN=QUANTITY, or one of {', '.join(known)}"
+            f"{str(columns)!r} is no map of columns{nearest_hint(str(columns), known)}: expected a "
+            f"TOML file, COLUMN=QUANTITY, or one of {', '.join(known)}"
         )
     return read_map(Path(columns))
 
 
 def _parse_columns(columns: Mapping[str, str]) -> ColumnMap:
     labels, quantities = {}, {}
-    for column, told in columns.items():
-        name, _, unit = str(told).partition(":")
+    for column, text in columns.items():
+        name, _, unit = str(text).partition(":")
         row = TABLE.get(name)
         if not name.isidentifier():
-            raise DseError(f"{column}={told}: expected COLUMN=QUANTITY or COLUMN=QUANTITY:UNIT")
+            raise DseError(f"{column}={text}: expected COLUMN=QUANTITY or COLUMN=QUANTITY:UNIT")
         if name in ("kernel", "machine", "workload") or (row is not None and row.is_label):
             labels[name] = (column,)
         else:
@@ -136,17 +134,16 @@ def _parse_columns(columns: Mapping[str, str]) -> ColumnMap:
     return ColumnMap(title="column", labels=labels, quantities=quantities)
 
 
-# --- Formulas over the columns of a file: sums of products, over one divisor
+# --- Formulas over the columns of a file: sums of products, divided by one column
 
 
-#: Beyond this a whole number is none that a float holds.
-_MAX_NUMBER = 1e300
-#: Floats hold every whole number up to this; larger ones are computed as Python's up to the next.
+_MAX_NUMBER = 1e300  # larger integers are missing values
+#: Floats hold every integer up to the first; up to the second Python's integers are used.
 _EXACT, _LARGEST = 2**53, 2**100
 
 
 def formula_columns(formula: str) -> list[str]:
-    """The columns that a formula names.
+    """Return the columns in a formula.
 
     >>> formula_columns("32 * read + 32 * written / @warps [B]")
     ['read', 'written', '@warps']
@@ -154,13 +151,12 @@ def formula_columns(formula: str) -> list[str]:
     text, _ = split_header(formula)
     above, _, below = text.partition(" / ")
     parts = [part for term in above.split(" + ") for part in term.split(" * ")]
-    return [
-        part for part in (*parts, below) if part and not re.fullmatch(r"-?[\d.]+(e-?\d+)?", part)
-    ]
+    number = re.compile(r"-?[\d.]+(e-?\d+)?")
+    return [part for part in (*parts, below) if part and not number.fullmatch(part)]
 
 
 class ColumnFormulas:
-    """Columns as numbers, and what formulas made of them."""
+    """Columns as numbers, and the results of formulas."""
 
     def __init__(self, records: Records, rows: int) -> None:
         self.records, self.rows = records, rows
@@ -168,7 +164,7 @@ class ColumnFormulas:
         self.sources: dict[str, str] = {}
 
     def compute_first(self, name: str, formulas: Sequence[str], title: str) -> str | None:
-        """The unit of the first formula that can be computed; None if none can."""
+        """Compute the first formula that can be computed and return its unit; None if none can."""
         for formula in formulas:
             text, unit = split_header(formula)
             needed = formula_columns(formula)
@@ -177,14 +173,14 @@ class ColumnFormulas:
                 continue
             self.values[name] = self._value(text, parts)
             self.sources[name] = f"{title}: {formula.replace('@', '')}"
-            first = (
-                self.records.units.get(self._column_name(needed[0]), "") if len(needed) == 1 else ""
-            )
-            return first if unit is None else unit
+            if unit is not None:
+                return unit
+            is_single = len(needed) == 1
+            return self.records.units.get(self._column_name(needed[0]), "") if is_single else ""
         return None
 
     def _value(self, text: str, parts: Mapping[str, Any]) -> NDArray[Any]:
-        """Return the values of a formula; whole numbers are added before they become floats."""
+        """Return the values of a formula; integers are added before they become floats."""
         above, _, below = text.partition(" / ")
         summed: Any = 0
         for term in above.split(" + "):
@@ -208,9 +204,9 @@ class ColumnFormulas:
         return self.records.aliases.get(name, name)
 
     def _column_numbers(self, name: str) -> NDArray[Any] | None:
-        """A column as numbers, or what was made before; NaN where there is none.
+        """Return a column or an earlier result as numbers, with NaN for missing values.
 
-        One with whole numbers beyond 2**53, such as timestamps, is an array of Python's.
+        A column with integers beyond 2**53, such as timestamps, is an array of Python's.
         """
         if name in self.values:
             return self.values[name]
@@ -230,9 +226,7 @@ class ColumnFormulas:
             elif isinstance(value, (int, float)):
                 number = value if abs(value) < _MAX_NUMBER else None
             if number is None and not is_missing(str(value)):
-                raise DseError(
-                    f"the column {name!r} holds {value!r} at row {row + 1}, expected a number"
-                )
+                raise DseError(f"{name!r} has {value!r} at row {row + 1}: expected a number")
             numbers.append(np.nan if number is None or not math.isfinite(number) else number)
         whole = [abs(one) for one in numbers if isinstance(one, int)]
         large = _EXACT < max(whole, default=0) < _LARGEST
@@ -247,8 +241,7 @@ class ColumnFormulas:
         return launched
 
 
-#: Of these a request is coalesced: it loads what it needs, to half of what is printed last.
-_COALESCED_PERCENT = 99.995
+_COALESCED_PERCENT = 99.995  # efficiency of coalesced requests, up to the printed rounding
 
 
 def map_columns(
@@ -257,10 +250,10 @@ def map_columns(
     constants: Mapping[str, float | str],
     user_map: ColumnMap | None = None,
 ) -> Records:
-    """Return records with the quantities that their columns tell, before the columns themselves.
+    """Return records with the quantities that their columns yield, before the columns themselves.
 
-    ``chosen`` says what the columns mean; ``given`` are quantities and labels of all rows that the
-    file does not tell. The columns of ``own`` have to be there; what others lack is noted.
+    ``constants`` are quantities and labels of all rows that the file does not have. Columns of
+    ``user_map`` must exist; missing ones of other maps are noted.
     """
     column_map = column_map or ColumnMap(title="")
     strict = {*user_map.labels, *user_map.quantities} if user_map is not None else set()
@@ -270,19 +263,19 @@ def map_columns(
     units: dict[str, str] = {}
     for name, value in constants.items():
         if name in records.axes:
-            raise DseError(f"{name} is given, and {name} is an axis of the file: leave it out")
+            raise DseError(f"{name} is an axis of the file: leave it out")
         columns[name], work.sources[name] = [value] * rows, "given"
         if not isinstance(value, str):
             work.values[name] = np.full(rows, float(value))
     taken: set[str] = set()
     for name, choices in column_map.labels.items():
         aliased = (records.aliases.get(column, column) for column in choices)
-        result = next((column for column in aliased if column in records.columns), None)
-        if result is not None and name not in constants:
-            told = records.columns[result]
-            columns[name] = ["" if value is None else str(value) for value in told]
-            work.sources[name] = f"{column_map.title}: {result}"
-            taken.add(result)
+        column = next((each for each in aliased if each in records.columns), None)
+        if column is not None and name not in constants:
+            values = records.columns[column]
+            columns[name] = ["" if value is None else str(value) for value in values]
+            work.sources[name] = f"{column_map.title}: {column}"
+            taken.add(column)
         elif name in strict and choices and name not in constants:
             raise _unknown_column(choices[0], records)
     for name, formulas in column_map.helpers.items():
@@ -297,33 +290,29 @@ def map_columns(
                 raise _unknown_column(formula_columns(formulas[0])[0], records)
             left.append(name)
             continue
-        values = work.values[name]
-        columns[name] = [None if v != v else v for v in values.tolist()]
+        columns[name] = [None if v != v else v for v in work.values[name].tolist()]
         units[name] = unit
     notes = [*records.notes, *column_map.notes]
     assumptions = tuple(a for a in records.assumptions if a.partition(" ")[0] not in constants)
-    for name, values in _coalesced_requests(work.values):
-        columns[name] = [None if v != v else v for v in values.tolist()]
-        work.sources[name] = (
-            f"{column_map.title}: mem_insts, where all bytes of each sector are used"
-        )
+    for name, requests in _coalesced_requests(work.values):
+        columns[name] = [None if v != v else v for v in requests.tolist()]
+        work.sources[name] = f"{column_map.title}: mem_insts, if all bytes of sectors are used"
         left = [each for each in left if each != name]
-    unsettled = "coalesced_insts" in columns and any(v is None for v in columns["coalesced_insts"])
-    if unsettled:
+    if None in columns.get("coalesced_insts", ()):
         notes.append(
             "coalesced_insts is left out where sectors are used in part: a profile of a whole "
-            "kernel does not tell which accesses are coalesced"
+            "kernel does not say which accesses are coalesced"
         )
     if left:
-        notes.append(f"the file does not tell, so left out: {', '.join(left)}")
+        notes.append(f"not in the file, so left out: {', '.join(left)}")
     axes = {name: name for name in records.axes}
     columns = {name: values for name, values in columns.items() if name not in axes}
     others = [n for n in records.columns if n not in columns and n not in {*taken, *axes}]
     known = records.kind in shipped_maps()
-    kept = axes | (_unique_names(others, [*axes, *columns]) if known else {n: n for n in others})
-    raw = {name: records.columns[column] for name, column in kept.items()}
-    units = {**{n: records.units[c] for n, c in kept.items() if c in records.units}, **units}
-    sources = {n: f"{column_map.title}: {c}" for n, c in kept.items()} if column_map.title else {}
+    rest = axes | (_unique_names(others, [*axes, *columns]) if known else {n: n for n in others})
+    raw = {name: records.columns[column] for name, column in rest.items()}
+    units = {**{n: records.units[c] for n, c in rest.items() if c in records.units}, **units}
+    sources = {n: f"{column_map.title}: {c}" for n, c in rest.items()} if column_map.title else {}
     return replace(
         records,
         columns={**{n: raw.pop(n) for n in axes}, **columns, **raw},
@@ -336,15 +325,15 @@ def map_columns(
 
 
 def _unique_names(counters: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
-    """Names of counters that differ in formulas too: of two alike, the second is numbered."""
+    """Return names of counters that differ in formulas, too: repeated ones are numbered."""
     seen = {identifier(name) for name in columns}
     result = {}
-    for told in counters:
-        name, count = told, 2
+    for counter in counters:
+        name, count = counter, 2
         while identifier(name) in seen:
-            name, count = f"{told} {count}", count + 1
+            name, count = f"{counter} {count}", count + 1
         seen.add(identifier(name))
-        result[name] = told
+        result[name] = counter
     return result
 
 
@@ -357,7 +346,7 @@ def _unknown_column(column: str, records: Records) -> UnknownNameError:
 
 
 def _coalesced_requests(values: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Requests all of which are coalesced, where every sector that moves is needed as a whole."""
+    """Yield coalesced and uncoalesced requests where every moved sector is fully used."""
     shares = [values.get(f"{kind}_efficiency") for kind in ("load", "store")]
     if "coalesced_insts" in values or "mem_insts" not in values or any(s is None for s in shares):
         return

@@ -1,4 +1,4 @@
-"""What was measured: rows with names, stored units and reasons; as a Dataset, a grid or rows."""
+"""Normalize measured rows (names, units, failures) and turn them into a Dataset."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from symbolic.units import dimension, mismatch_message, to_si_exact
 if TYPE_CHECKING:
     import xarray as xr
 
-# --- Units of measured columns: the factor to the stored unit, and what is assumed without one
+# --- Units of measured columns
 
 
 #: Stored units by their usual names.
@@ -35,14 +35,14 @@ _UNIT_NAMES = {"J/s": "W", "1/s": "Hz"}
 
 
 def assumed_units(units: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence for each quantity, by its name here, that bears no unit and needs one."""
+    """Yield a sentence for each quantity whose unit is missing and assumed."""
     for name, unit in units.items():
         row = TABLE.get(name)
         if row is None or row.is_label or unit.strip() or dimension(row.unit).is_plain:
             continue
         yield (
-            f"{name} has no unit in the file: taken in {row.unit} (a header '{name} [UNIT]' says "
-            "another)"
+            f"{name} has no unit in the file: assumed in {row.unit} (a header '{name} [UNIT]' "
+            "gives another)"
         )
 
 
@@ -60,18 +60,14 @@ def column_unit(
     try:
         factor, kind = to_si_exact(1, unit)
     except UnitError as error:
-        if row is None:  # a plain number whose name tells the unit
+        if row is None:  # a plain number whose name has the unit
             return Fraction(1), {"long_name": f"{header} [{unit}]", "units": "1"}
-        raise UnitError(f"the unit of {header!r}: {error}; or say it by units=") from None
+        raise UnitError(f"the unit of {header!r}: {error}; or give it by units=") from None
     if row is not None and not row.is_label:
         if kind != dimension(expected):
-            raise UnitError(
-                f"{name}: "
-                + mismatch_message(
-                    f"the column {header!r} in {unit!r}", kind, dimension(expected), unit
-                )
-                + ", or rename the column"
-            )
+            column = f"the column {header!r} in {unit!r}"
+            cause = mismatch_message(column, kind, dimension(expected), unit)
+            raise UnitError(f"{name}: {cause}, or rename the column")
         stored = expected
     else:
         stored = _UNIT_NAMES.get(kind.unit, kind.unit)
@@ -86,26 +82,23 @@ def apply_factor(values: NDArray[Any], factor: Fraction) -> NDArray[Any]:
     return scaled
 
 
-#: The status of a configuration that was measured, and of one that failed and does not say why.
+#: The status of a measured configuration, and of one that failed for no known reason.
 CORRECT, FAILED = "correct", "failed"
 #: Names that a Dataset uses itself, and words of formulas.
 _RESERVED = {"configuration", "feasible", "objective", "point", "rank", "status"}
 _WORDS = {"and", "or", "not", *FUNCTIONS}
-#: Floats hold every whole number up to this.
-_EXACT = 2**53
-#: Reasons beyond these are told as one.
-_REASONS = 100
+_EXACT = 2**53  # floats hold every integer up to this
+_REASONS = 100  # distinct reasons; further ones are counted as failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """The rows of a file as it tells them.
+    """The rows of a file as they stand there.
 
-    ``axes`` are the columns that make a configuration; ``order`` the values of some of them, where
-    the file lists these; ``status`` a reason a row, empty where the file gives none; ``sources``
-    where a column is from; ``labels`` columns of texts, whatever they look like; ``repeats`` the
-    runs of each row, by the column that holds their mean; ``aliases`` the headers as they stand in
-    the file, where a unit is cut off; ``assumptions`` what was read into the file.
+    ``axes`` are the columns that identify a configuration; ``order`` is the order of their values;
+    ``status`` is why a row failed, or empty; ``sources`` are the origins of columns; ``labels`` are
+    columns of texts; ``repeats`` are the runs of each row, by the column of their mean; ``aliases``
+    are headers with their units; ``assumptions`` are sentences.
     """
 
     kind: str
@@ -123,16 +116,13 @@ class Records:
     assumptions: tuple[str, ...] = ()
 
 
-#: One column in stored units, with its attributes.
+#: A column in stored units, with its attributes.
 Column = tuple[NDArray[Any], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRows:
-    """Records with names, units and types settled; ``reasons[status[row]]`` says how a row went.
-
-    ``assumed`` are sentences on what the file does not say.
-    """
+    """Normalized records; ``reasons[status[row]]`` is the outcome of a row."""
 
     axes: Mapping[str, Column]
     order: Mapping[str, NDArray[Any]]
@@ -144,7 +134,7 @@ class MeasuredRows:
 
 
 def rows_to_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Rows as columns; None where a row lacks one.
+    """Return rows as columns, with None for missing values.
 
     >>> rows_to_columns([{"a": 1}, {"a": 2, "b": 3}])
     {'a': [1, 2], 'b': [None, 3]}
@@ -154,7 +144,7 @@ def rows_to_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def identifier(text: str) -> str:
-    """A name that formulas can use.
+    """Return a name that formulas can use.
 
     >>> identifier("GFLOP/s"), identifier("block size"), identifier("log"), identifier("2d")
     ('GFLOP_per_s', 'block_size', 'log_', '_2d')
@@ -167,63 +157,55 @@ def identifier(text: str) -> str:
 
 
 def normalize_records(records: Records, units: Mapping[str, str]) -> MeasuredRows:
-    """Settle names, units and types.
-
-    ``units`` of some columns, by their names here or in the file, count before the file's.
-    """
-    names: dict[str, str] = {}
-    for told in records.columns:
-        name = identifier(told)
-        if name in names:
-            raise DseError(
-                f"the columns {names[name]!r} and {told!r} are both {name} here: rename one of them"
-            )
-        names[name] = told
-    known = {**names, **{told: told for told in names.values()}, **records.aliases}
+    """Return records with normalized names, units (``units`` override the file's) and types."""
+    headers: dict[str, str] = {}
+    for header in records.columns:
+        name = identifier(header)
+        if name in headers:
+            other = headers[name]
+            raise DseError(f"the columns {other!r} and {header!r} are both {name}: rename one")
+        headers[name] = header
+    known = {**headers, **{header: header for header in headers.values()}, **records.aliases}
     for name in units:
         check_name(name, known, f"units names {name!r}, which is no column")
-    given = {known[name]: unit for name, unit in units.items()}
+    all_units = {**records.units, **{known[name]: unit for name, unit in units.items()}}
     rows = len(next(iter(records.columns.values()), ()))
     why = list(records.status) or [""] * rows
     axes, order, measured, numbers = {}, {}, {}, []
     large: list[str] = []
-    said = {
-        name: given.get(told, records.units.get(told, ""))
-        for name, told in names.items()
-        if told not in records.labels and records.sources.get(told) != "given"
+    file_units = {
+        name: all_units.get(header, "")
+        for name, header in headers.items()
+        if header not in records.labels and records.sources.get(header) != "given"
     }
-    assumed = list(assumed_units(said))
-    for name, told in names.items():
-        unit = given.get(told, records.units.get(told, ""))
-        source = {"source": records.sources[told]} if told in records.sources else {}
-        listed = _to_list(records.columns[told])
-        if told in records.labels and told not in records.axes:
+    assumed = list(assumed_units(file_units))
+    for name, header in headers.items():
+        source = {"source": records.sources[header]} if header in records.sources else {}
+        listed, is_axis = _to_list(records.columns[header]), header in records.axes
+        if header in records.labels and not is_axis:
             texts = np.array(list(map(str, listed)), dtype=np.str_)
-            measured[name] = (texts, {"long_name": told, **source})
+            measured[name] = (texts, {"long_name": header, **source})
             continue
-        settled = (
-            _axis_column(listed, name) if told in records.axes else _measured_column(listed, why)
-        )
-        factor, attrs = column_unit(name, told, unit, settled)
-        if told in records.axes:
-            axes[name] = (apply_factor(settled, factor), attrs | source)
-            if told in records.order:
-                order[name] = apply_factor(
-                    _axis_column(_to_list(records.order[told]), name), factor
-                )
+        values = _axis_column(listed, name) if is_axis else _measured_column(listed, why)
+        factor, attrs = column_unit(name, header, all_units.get(header, ""), values)
+        if is_axis:
+            axes[name] = (apply_factor(values, factor), attrs | source)
+            if header in records.order:
+                ordered = _axis_column(_to_list(records.order[header]), name)
+                order[name] = apply_factor(ordered, factor)
             continue
         if any(isinstance(value, int) and abs(value) > _EXACT for value in listed):
             large.append(name)
-        measured[name] = (apply_factor(settled, factor), attrs | source)
-        if settled.dtype.kind in "if":
-            numbers.append(settled)
+        measured[name] = (apply_factor(values, factor), attrs | source)
+        if values.dtype.kind in "if":
+            numbers.append(values)
     if numbers and axes:
         nothing = np.all([np.isnan(values) for values in numbers], axis=0)
         for row in np.flatnonzero(nothing):
             why[row] = why[row] or FAILED
     if large:
         assumed.append(
-            f"whole numbers beyond 2**53 in {', '.join(large)} are exact here, and rounded in "
+            f"integers beyond 2**53 in {', '.join(large)} are exact here, and rounded in "
             "formulas (a difference is exact as --map 'END + -1 * BEGIN=QUANTITY:UNIT')"
         )
     status, reasons = _encode_status(why)
@@ -239,7 +221,7 @@ def normalize_records(records: Records, units: Mapping[str, str]) -> MeasuredRow
 
 
 def _encode_status(reasons_by_row: Sequence[str]) -> tuple[NDArray[np.int8], tuple[str, ...]]:
-    """Each row's status as a number, 0 where it is as it should be, and what the numbers mean."""
+    """Return each row's status as a number, 0 for success, and the meanings of the numbers."""
     reasons = [CORRECT]
     place = {"": 0, CORRECT: 0}
     for reason in reasons_by_row:
@@ -259,12 +241,12 @@ def _to_list(values: Any) -> list[Any]:
 
 
 def _axis_column(values: Sequence[Any], name: str) -> NDArray[Any]:
-    """A column that makes the configuration: numbers, or labels where one is no number."""
+    """Return a column that identifies configurations: numbers, or labels if any is no number."""
     for row, value in enumerate(values):
         if value is None or value != value:
             raise DseError(
-                f"the column {name} holds nothing at row {row}: a configuration needs a value of "
-                "each of its axes; leave the row out, or name other axes"
+                f"the column {name} has no value at row {row}: a configuration needs a value on "
+                "each axis; leave the row out, or name other axes"
             )
     if all(isinstance(value, (bool, int, float)) for value in values):
         array = np.array([value + 0 for value in values])  # truth values as 0 and 1
@@ -274,9 +256,9 @@ def _axis_column(values: Sequence[Any], name: str) -> NDArray[Any]:
 
 
 def _measured_column(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
-    """A measured column: numbers, NaN where a text or nothing stands; all texts stay labels.
+    """Return a measured column: labels if all are texts, else numbers with NaN.
 
-    A text in place of a number is why the row failed.
+    A text in place of a number is the reason why the row failed.
     """
     numbers = [_finite_number(value) for value in values]
     if all(number is None for number in numbers) and any(
@@ -296,10 +278,7 @@ def _measured_column(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
 
 
 def _finite_number(value: Any) -> float | None:
-    """Return a finite number, or None: an infinity stands for a failure, too.
-
-    Texts are none: what reads a file has made numbers of those that are.
-    """
+    """Return a finite number, or None: an infinity stands for a failure, too."""
     try:
         number = float(value) if isinstance(value, (bool, int, float)) else math.nan
     except OverflowError:
@@ -307,14 +286,13 @@ def _finite_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-# --- Raw runs of measured configurations, kept along the dimension ``run``
+# --- Raw runs of measured configurations, along the dimension ``run``
 
 
 def split_runs(records: Records) -> tuple[Records, dict[str, list[str]]]:
     """Return records with a column for each run, and the columns of each repeated quantity.
 
-    A tuner's file lists the runs of a configuration; of a table, rows of the same configuration
-    are its runs, in their order.
+    A tuner's file lists the runs; in a table they are the rows of one configuration, in order.
     """
     if records.repeats:
         lists: Mapping[str, Sequence[Sequence[Any]]] = records.repeats
@@ -324,25 +302,25 @@ def split_runs(records: Records) -> tuple[Records, dict[str, list[str]]]:
     for name, rows in lists.items():
         longest = max(map(len, rows), default=0)
         names[name] = [f"{name} {RUN} {number}" for number in range(longest)]
-        for number, told in enumerate(names[name]):
-            columns[told] = [row[number] if number < len(row) else None for row in rows]
-            units[told] = records.units.get(name, "")
+        for number, column in enumerate(names[name]):
+            columns[column] = [row[number] if number < len(row) else None for row in rows]
+            units[column] = records.units.get(name, "")
         columns.pop(name, None)
     return replace(records, columns=columns, units=units), names
 
 
 def _group_repeats(records: Records) -> tuple[Records, Mapping[str, Sequence[Sequence[Any]]]]:
-    """Rows of the same configuration as its runs; what failed in all is told of the first."""
+    """Return rows of one configuration as its runs; it failed if all runs did."""
     if not records.axes:
-        raise DseError("runs are rows of the same configuration: say with axes= which columns vary")
+        raise DseError("runs are rows of one configuration: name the columns that vary with axes=")
     keys = list(zip(*(records.columns[axis] for axis in records.axes), strict=True))
     groups: dict[Any, list[int]] = {}
     for row, key in enumerate(keys):
         groups.setdefault(key, []).append(row)
     if len(groups) == len(keys):
         raise DseError(
-            "no configuration was measured twice, so that there are no runs: leave runs out, or "
-            f"name fewer axes than {', '.join(records.axes)}"
+            "no configuration was measured twice, so there are no runs: leave runs out, or name "
+            f"fewer axes than {', '.join(records.axes)}"
         )
     first = [rows[0] for rows in groups.values()]
     measured = {
@@ -353,17 +331,17 @@ def _group_repeats(records: Records) -> tuple[Records, Mapping[str, Sequence[Seq
     columns = {name: [column[row] for row in first] for name, column in records.columns.items()}
     status: list[str] = []
     for rows in groups.values() if records.status else ():
-        said = [records.status[row] for row in rows]
-        status.append("" if not all(said) else said[0])
+        reasons = [records.status[row] for row in rows]
+        status.append(reasons[0] if all(reasons) else "")
     return replace(records, columns=columns, status=status), measured
 
 
 def stack_runs(ds: xr.Dataset, names: Mapping[str, Sequence[str]]) -> xr.Dataset:
-    """A Dataset in which each quantity that was repeated lies along ``run``."""
+    """Return a Dataset in which each repeated quantity lies along ``run``."""
     import xarray as xr
 
-    for name, told in names.items():
-        parts = [ds[identifier(one)] for one in told]
+    for name, run_columns in names.items():
+        parts = [ds[identifier(column)] for column in run_columns]
         if not parts or any(part.dtype.kind != "f" for part in parts):
             ds = ds.drop_vars([part.name for part in parts])
             continue
@@ -372,8 +350,8 @@ def stack_runs(ds: xr.Dataset, names: Mapping[str, Sequence[str]]) -> xr.Dataset
         whole = xr.Variable((*parts[0].dims, RUN), array, about)
         ds = ds.drop_vars([part.name for part in parts]).assign({identifier(name): whole})
     if RUN in ds.dims:
-        told_run = {"long_name": "number of the run, in the order of the measurement"}
-        ds = ds.assign_coords({RUN: (RUN, np.arange(ds.sizes[RUN]), told_run)})
+        about = {"long_name": "number of the run, in the order of the measurement"}
+        ds = ds.assign_coords({RUN: (RUN, np.arange(ds.sizes[RUN]), about)})
         ds = ds.assign_attrs(axes=f"{ds.attrs['axes']} {RUN}")
     return ds
 
@@ -381,16 +359,15 @@ def stack_runs(ds: xr.Dataset, names: Mapping[str, Sequence[str]]) -> xr.Dataset
 #: The dimension of rows.
 CONFIGURATION = "configuration"
 STATUS = "status"
-#: Cells of a grid, measured or not, that are taken to be meant.
-_MAX_CELLS = sizes.MEASURED_CELLS
+_MAX_CELLS = sizes.MEASURED_CELLS  # cells of a grid, measured or not
 _UNMEASURED = "not measured"
 
 
 def to_dataset(records: Records, units: Mapping[str, str], shape: str, name: str) -> xr.Dataset:
-    """Return the Dataset of what a file holds; ``units`` of columns count before its own.
+    """Return the Dataset of records; ``units`` override those of the file.
 
-    ``shape`` is ``"grid"``, ``"rows"``, or ``"auto"``: a grid where no configuration occurs twice
-    and at least half of all combinations of the values do.
+    ``shape`` is ``"grid"``, ``"rows"``, or ``"auto"``: a grid if no configuration occurs twice and
+    at least half of all combinations of values do.
     """
     import xarray as xr
 
@@ -406,28 +383,25 @@ def to_dataset(records: Records, units: Mapping[str, str], shape: str, name: str
     if axes and (shape == "grid" or (shape == "auto" and cells <= 2 * count)):
         if cells > _MAX_CELLS:
             raise DseError(
-                f"a grid of {cells:,} combinations, of which {count:,} were measured, is too large "
-                "to be kept: leave shape='rows'"
+                f"a grid of {cells:,} combinations, of which {count:,} were measured, is too "
+                "large: use shape='rows'"
             )
         flat = _cell_indices(rows, axes)
         order = np.argsort(flat, kind="stable")
         same = np.flatnonzero(flat[order][1:] == flat[order][:-1])
         twice = order[same[0] : same[0] + 2].tolist() if same.size else None
         if twice is not None and shape == "grid":
-            at = ", ".join(
-                f"{axis} = {values[twice[0]]}" for axis, (values, _) in rows.axes.items()
-            )
+            at = ", ".join(f"{axis} = {v[twice[0]]}" for axis, (v, _) in rows.axes.items())
             raise DseError(
                 f"rows {twice[0]} and {twice[1]} both measure {at}: a grid holds one of each; "
-                "leave shape='rows', or name further axes"
+                "use shape='rows', or name further axes"
             )
         flat = None if twice is not None else flat
     dims: tuple[str, ...] = (CONFIGURATION,) if flat is None else tuple(axes)
     variables = dict(_variables(rows, dims, flat, tuple(sizes.values())))
     if flat is None:
-        coords: dict[str, Any] = {
-            CONFIGURATION: (dims, np.arange(count), {"long_name": "row of the measurements"})
-        }
+        about = {"long_name": "row of the measurements"}
+        coords: dict[str, Any] = {CONFIGURATION: (dims, np.arange(count), about)}
         coords |= {axis: (dims, *column) for axis, column in rows.axes.items()}
     else:
         coords = {axis: (axis, axes[axis], attrs) for axis, (_, attrs) in rows.axes.items()}
@@ -436,7 +410,7 @@ def to_dataset(records: Records, units: Mapping[str, str], shape: str, name: str
 
 
 def _sorted_axis_values(column: Column, order: NDArray[Any] | None) -> NDArray[Any]:
-    """The distinct values: numbers ascending, labels as listed, then as they occur."""
+    """Return the distinct values: numbers ascending, labels in their order in the file."""
     seen = column[0] if order is None else np.concatenate([order, column[0]])
     if seen.dtype.kind in "if":
         return np.unique(seen)
@@ -453,12 +427,7 @@ def _cell_indices(rows: MeasuredRows, axes: Mapping[str, NDArray[Any]]) -> NDArr
     return ravel(index, [len(values) for values in axes.values()])
 
 
-def _variables(
-    rows: MeasuredRows,
-    dims: tuple[str, ...],
-    flat: NDArray[np.int64] | None,
-    shape: tuple[int, ...],
-) -> Any:
+def _variables(rows: MeasuredRows, dims: tuple[str, ...], flat: Any, shape: tuple[int, ...]) -> Any:
     def spread(values: NDArray[Any], empty: Any) -> NDArray[Any]:
         if flat is None:
             return values
@@ -476,27 +445,26 @@ def _variables(
     reasons = list(rows.reasons)
     whole = flat is None or flat.size == math.prod(shape)
     reasons += [] if whole else [_UNMEASURED]
-    said = {"long_name": "how the measurement of a configuration went"}
-    said |= flag_attributes(dict(enumerate(reasons)))
-    yield STATUS, (dims, spread(rows.status, len(rows.reasons)), said)
-    told = {"long_name": "whether a configuration was measured", "conditions": "status is correct"}
-    yield FEASIBLE, (dims, spread(rows.feasible, False), told)
+    about = {"long_name": "how the measurement of a configuration went"}
+    about |= flag_attributes(dict(enumerate(reasons)))
+    yield STATUS, (dims, spread(rows.status, len(rows.reasons)), about)
+    about = {"long_name": "whether a configuration was measured", "conditions": "status is correct"}
+    yield FEASIBLE, (dims, spread(rows.feasible, False), about)
 
 
 def _attributes(
     records: Records, rows: MeasuredRows, dims: tuple[str, ...], name: str, outputs: list[str]
 ) -> dict[str, Any]:
-    apart = [] if dims == tuple(rows.axes) else list(rows.axes)
+    axes = dims if dims == tuple(rows.axes) else (*dims, *rows.axes)
     counts = np.bincount(rows.status, minlength=len(rows.reasons)).tolist()
-    told = dict(zip(rows.reasons, counts, strict=True))
     assumptions = [*records.assumptions, *rows.assumptions]
     return {
         "Conventions": "CF-1.11",
         "title": f"measurements of {name}",
-        "axes": " ".join([*dims, *apart]),
+        "axes": " ".join(axes),
         "study": json.dumps({"measured": name, "kind": records.kind, "outputs": outputs}),
         "configurations": len(rows.status),
-        "statuses": json.dumps(told),
+        "statuses": json.dumps(dict(zip(rows.reasons, counts, strict=True))),
         **records.attributes,
         **({"notes": json.dumps(records.notes)} if records.notes else {}),
         **({"assumptions": json.dumps(assumptions)} if assumptions else {}),

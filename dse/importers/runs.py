@@ -1,9 +1,9 @@
-"""Which configuration is best by runs that were measured again and again, and how sure that is.
+"""Find the best of configurations with repeated runs, with the probability that it is the best.
 
 Runs of one configuration follow each other and are not independent: the law of their mean is that
-of means of blocks drawn again, which wrap around (the circular block bootstrap: Politis and Romano
-1992, in Exploring the limits of bootstrap). A block is as long as the correlation of neighbours
-asks for (Carlstein 1986, Annals of Statistics 14). Configurations are drawn independently.
+of means of resampled blocks, which wrap around (circular block bootstrap: Politis and Romano 1992,
+in Exploring the limits of bootstrap). The length of a block follows from the correlation of
+neighbouring runs (Carlstein 1986, Annals of Statistics 14). Configurations are independent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- The runs of one configuration, and means of blocks of them drawn again
+# --- The runs of one configuration, and means of resampled blocks
 
 
 Floats = NDArray[np.float64]
@@ -37,10 +37,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatedRuns:
-    """The runs of one configuration, and what they tell of themselves.
+    """The runs of one configuration.
 
-    ``lag`` is the correlation of neighbours; ``drift`` by which share of the mean a straight line
-    through the runs rises from the first to the last, and ``steady`` whether that may be chance.
+    ``lag`` is the correlation of neighbours, ``drift`` the share of the mean by which a fitted line
+    rises from the first run to the last; it is steady if that may be chance.
     """
 
     values: Floats
@@ -50,7 +50,7 @@ class RepeatedRuns:
 
     @classmethod
     def from_values(cls, values: Floats) -> RepeatedRuns:
-        """Some runs, in their order."""
+        """Return runs in their order with their correlation and drift."""
         count, off = values.size, values - values.mean()
         total = float(off @ off)
         if count < 3 or total == 0:
@@ -59,9 +59,9 @@ class RepeatedRuns:
         along = np.arange(count) - (count - 1) / 2
         slope = float(along @ off) / float(along @ along)
         rest = off - slope * along
-        own = float(rest[1:] @ rest[:-1]) / max(float(rest @ rest), 1e-300)
+        rest_lag = float(rest[1:] @ rest[:-1]) / max(float(rest @ rest), 1e-300)
         spread = math.sqrt(float(rest @ rest) / (count - 2) / float(along @ along))
-        spread *= math.sqrt((1 + max(own, 0.0)) / (1 - min(own, 0.9)))
+        spread *= math.sqrt((1 + max(rest_lag, 0.0)) / (1 - min(rest_lag, 0.9)))
         mean = float(values.mean())
         return cls(
             values=values,
@@ -72,7 +72,7 @@ class RepeatedRuns:
 
     @property
     def error(self) -> float:
-        """The standard error of the mean, neighbours being alike."""
+        """The standard error of the mean of correlated runs."""
         if self.values.size < 2:
             return math.inf
         lag = min(max(self.lag, 0.0), 0.9)
@@ -81,12 +81,12 @@ class RepeatedRuns:
 
     @property
     def block_runs(self) -> int:
-        """How many neighbours are drawn together."""
+        """Length of a resampled block."""
         return block_length(self.values.size, self.lag)
 
 
 def block_length(count: int, lag: float) -> int:
-    """The length of a block of so many runs with that correlation of neighbours (Carlstein 1986).
+    """Return the length of a block for a number of runs and their correlation (Carlstein 1986).
 
     >>> block_length(32, 0.6), block_length(32, 0.0)
     (5, 1)
@@ -99,25 +99,24 @@ def block_length(count: int, lag: float) -> int:
 
 
 def resample_means(values: Floats, block: int, times: int, rng: np.random.Generator) -> Floats:
-    """So many means of blocks drawn with replacement, as many runs as there are."""
+    """Return means of blocks drawn with replacement, each of as many runs as there are."""
     count = values.size
     starts = rng.integers(0, count, (times, -(-count // block)))
     index = (starts[:, :, None] + np.arange(block)).reshape(times, -1)[:, :count] % count
     return np.asarray(values[index].mean(axis=1))
 
 
-# --- Which measured configurations can be the best, by drawing their runs again
+# --- Configurations that can be the best, by resampling
 
 
-#: Times that the runs are drawn again; errors of the mean by which who is behind cannot be best;
-#: from which chance on the best is told apart from all others.
+#: Number of resamples; standard errors behind the best from which on a configuration cannot be
+#: best; probability from which on the best is certain.
 RESAMPLES, MAX_ERRORS_BEHIND, SURE_CHANCE = 4096, 6.0, 0.95
-#: Parts of the resamples, each taken for a sample by itself.
-_PARTS = 16
+_PARTS = 16  # of the resamples, as independent samples
 
 
 class BestCandidates(NamedTuple):
-    """Who can be the best (rows), the likeliest first, and what the resamples tell of them."""
+    """Rows that can be the best, the likeliest first, with their resamples."""
 
     rows: NDArray[np.int64]
     chances: Floats
@@ -127,7 +126,7 @@ class BestCandidates(NamedTuple):
 
 
 def _find_candidates(runs: dict[int, RepeatedRuns], rng: np.random.Generator) -> BestCandidates:
-    """Draw the runs again of all that are not too far behind."""
+    """Resample the runs of all configurations that are not too far behind."""
     known = [one.error / max(abs(one.values.mean()), 1e-300) for one in runs.values()]
     usual = float(np.median([share for share in known if share < math.inf]))
     means = np.array([one.values.mean() for one in runs.values()])
@@ -150,17 +149,13 @@ def _find_candidates(runs: dict[int, RepeatedRuns], rng: np.random.Generator) ->
     chances = (first / first.sum(axis=0)).reshape(rows.size, _PARTS, -1).mean(axis=2)
     regrets = (drawn - least).reshape(rows.size, _PARTS, -1).mean(axis=2)
     order = np.lexsort((regrets.mean(axis=1), -chances.mean(axis=1)))
-    others: tuple[Floats, ...] = (
-        chances,
-        regrets,
-        drawn,
-        _knowledge_gradients(means[near], errors[near]),
-    )
-    return BestCandidates(rows[order], *(array[order] for array in others))
+    gains = _knowledge_gradients(means[near], errors[near])
+    ordered = (array[order] for array in (chances, regrets, drawn, gains))
+    return BestCandidates(rows[order], *ordered)
 
 
 def _knowledge_gradients(means: Floats, errors: Floats) -> Floats:
-    """What measuring each as often again is expected to better the choice by."""
+    """Return the expected improvement of the choice from as many further runs of each."""
     from scipy.special import ndtr
 
     if means.size < 2:
@@ -168,7 +163,7 @@ def _knowledge_gradients(means: Floats, errors: Floats) -> Floats:
     order = np.argsort(means, kind="stable")
     other = np.full(means.size, means[order[0]])
     other[order[0]] = means[order[1]]
-    moves = errors / math.sqrt(2)  # by how much the mean will move
+    moves = errors / math.sqrt(2)  # standard deviation of the change of the mean
     with np.errstate(all="ignore"):
         z = -np.abs(means - other) / moves
         result = moves * (z * ndtr(z) + np.exp(-z * z / 2) / math.sqrt(2 * math.pi))
@@ -184,37 +179,14 @@ def chances_of_runs(
     top: int | None = None,
     seed: int = 1,
 ) -> xr.Dataset:
-    """How likely each measured configuration is the best on average, by its repeated runs.
+    """Return the probability that each measured configuration is the best on average.
 
-    Parameters
-    ----------
-    ds : xarray.Dataset
-        Values along ``run``, as ``dse.open(..., runs=True)`` gives them; a run without a number
-        does not count.
-    minimize, maximize : str
-        A quantity or formula that has a value in each run.
-    where : str or list of str
-        Conditions on runs.
-    top : int, optional
-        How many are told, the likeliest first.
-    seed : int
-        Of what is drawn again.
-
-    Returns
-    -------
-    xarray.Dataset
-        As :func:`dse.chances` gives it: ``chance`` and ``regret`` with their errors along ``rank``,
-        ``left`` and ``none``. Besides, for each: ``mean`` and ``mean_error`` (half the 95 %
-        interval), ``runs``, ``block_runs``, ``lag1`` and ``drift`` (see :class:`RepeatedRuns`), and
-        ``gain``, by how much measuring it as often again is expected to better the choice (the
-        knowledge gradient: Frazier, Powell and Dayanik 2008). The attributes tell whether the best
-        is ``told_apart``, a ``verdict``, the rank to measure again (``run_again``), and of all
-        configurations the median ``lag1`` and ``drift`` and the share that is ``drifting``.
-
-    Raises
-    ------
-    DseError
-        No dimension ``run``, or no configuration with two runs.
+    The result is that of :func:`dse.chances`, with, along ``rank``, ``mean`` and ``mean_error``
+    (half the 95 % interval), ``runs``, ``block_runs``, ``lag1`` and ``drift`` (see
+    :class:`RepeatedRuns`), and ``gain``, the expected improvement from as many further runs
+    (knowledge gradient: Frazier, Powell and Dayanik 2008). Attributes: ``told_apart`` and
+    ``verdict`` on the best, ``run_again``, the rank to measure again, medians of ``lag1`` and
+    ``drift``, and the share that is ``drifting``.
     """
     goal = one_goal(minimize, maximize)
     if top is not None:
@@ -225,52 +197,55 @@ def chances_of_runs(
     rest = tuple(axis for axis in dims if axis != source.draw_axis)
     whole = np.broadcast_to(values[0], [table.axes[axis] for axis in dims])
     if source.draw_axis not in dims:
-        raise DseError(f"{goal.text} is the same in all runs: ask optimum")
-    lines = np.moveaxis(whole, dims.index(source.draw_axis), -1).reshape(
-        -1, table.axes[source.draw_axis]
-    )
-    some = {row: of[of < np.inf] for row, of in enumerate(lines)}
-    runs = {row: RepeatedRuns.from_values(of) for row, of in some.items() if of.size}
+        raise DseError(f"{goal.text} is the same in all runs: use optimum")
+    draws = table.axes[source.draw_axis]
+    lines = np.moveaxis(whole, dims.index(source.draw_axis), -1).reshape(-1, draws)
+    finite = {row: line[line < np.inf] for row, line in enumerate(lines)}
+    runs = {row: RepeatedRuns.from_values(line) for row, line in finite.items() if line.size}
     if not runs:
         raise InfeasibleError(f"{goal.text} is a number in no run: relax the conditions")
     if all(one.values.size < 2 for one in runs.values()):
-        raise DseError("no configuration has two runs: nothing tells how much they differ")
-    won = _find_candidates(runs, np.random.default_rng(seed))
-    chance = won.chances.mean(axis=1)
-    kept = np.flatnonzero(chance > 0)[:top]
-    rows = won.rows[kept]
-    few = 3.0 / RESAMPLES
-    alone = np.array([runs[row].values.size < 2 for row in rows.tolist()])
-    of = [runs[row] for row in rows.tolist()]
+        raise DseError("no configuration has two runs: their spread is unknown")
+    best = _find_candidates(runs, np.random.default_rng(seed))
+    chance = best.chances.mean(axis=1)
+    shown = np.flatnonzero(chance > 0)[:top]
+    rows = best.rows[shown]
+    resolution = 3.0 / RESAMPLES
+    ranked = [runs[row] for row in rows.tolist()]
+    is_single = np.array([one.values.size < 2 for one in ranked])
     unit = source.unit(goal)
-    low, high = np.quantile(won.means[kept], [0.025, 0.975], axis=1)
-    width = np.where(alone, np.inf, (high - low) / 2)
+    low, high = np.quantile(best.means[shown], [0.025, 0.975], axis=1)
+    width = np.where(is_single, np.inf, (high - low) / 2)
+    chance_error = np.hypot(half_width(best.chances[shown]), resolution)
+    means = np.array([goal.sign * one.values.mean() for one in ranked])
+    drifts = np.array([goal.sign * one.drift for one in ranked])
     lists: dict[str, tuple[Any, str, str]] = {
-        "chance": (chance[kept], "1", "chance to be the best on average; ties share it"),
-        "chance_error": (np.hypot(half_width(won.chances[kept]), few), "1", "of drawing again"),
-        "regret": (won.regrets[kept].mean(axis=1), unit, f"expected loss of {goal.text}"),
-        "regret_error": (half_width(won.regrets[kept]), unit, "of drawing again"),
-        "mean": (np.array([goal.sign * one.values.mean() for one in of]), unit, "of its runs"),
+        "chance": (chance[shown], "1", "chance to be the best on average; ties share it"),
+        "chance_error": (chance_error, "1", "of resampling"),
+        "regret": (best.regrets[shown].mean(axis=1), unit, f"expected loss of {goal.text}"),
+        "regret_error": (half_width(best.regrets[shown]), unit, "of resampling"),
+        "mean": (means, unit, "of its runs"),
         "mean_error": (width, unit, "half the 95 % interval of the mean"),
-        "runs": (np.array([one.values.size for one in of]), "1", "runs that count"),
-        "block_runs": (np.array([one.block_runs for one in of]), "1", "runs drawn together"),
-        "lag1": (np.array([one.lag for one in of]), "1", "correlation of neighbouring runs"),
-        "drift": (np.array([goal.sign * one.drift for one in of]), "1", "share, first to last run"),
-        "gain": (won.gains[kept], unit, "expected gain of measuring it as often again"),
+        "runs": (np.array([one.values.size for one in ranked]), "1", "runs that count"),
+        "block_runs": (np.array([one.block_runs for one in ranked]), "1", "runs of a block"),
+        "lag1": (np.array([one.lag for one in ranked]), "1", "correlation of neighbouring runs"),
+        "drift": (drifts, "1", "share, first to last run"),
+        "gain": (best.gains[shown], unit, "expected gain of measuring it as often again"),
     }
-    about = {n: (a, {"units": u, "long_name": said}) for n, (a, u, said) in lists.items()}
+    about = {n: (a, {"units": u, "long_name": name}) for n, (a, u, name) in lists.items()}
     places = source.places(rest, rows) or {"": np.zeros(rows.size, dtype=np.int64)}
     coordinates = {n: c for n, c in source.coordinates.items() if c[0] in rest}
     if taken := [name for name in coordinates if name in about]:
-        raise DseError(f"the axis {taken[0]} has a name that the answer needs: call it otherwise")
+        raise DseError(f"the axis {taken[0]} has a name that the answer needs: rename it")
     ds = winners_dataset(coordinates, about, (), places, [goal], True)
-    left = float(max(1 - chance[kept].sum(), 0.0))
+    left = float(max(1 - chance[shown].sum(), 0.0))
     every = list(runs.values())
-    return ds.assign(left=left, left_error=few if left else 0.0, none=0.0).assign_attrs(
+    left_error = resolution if left else 0.0
+    return ds.assign(left=left, left_error=left_error, none=0.0).assign_attrs(
         configurations=int(np.count_nonzero(chance)),
         told_apart=int(chance[0] >= SURE_CHANCE),
         verdict=_verdict(chance),
-        run_again=1 + int(np.argmax(won.gains[chance > 0])),
+        run_again=1 + int(np.argmax(best.gains[chance > 0])),
         lag1=float(np.median([one.lag for one in every])),
         drift=float(np.median([goal.sign * one.drift for one in every])),
         drifting=float(np.mean([not one.is_steady for one in every])),
@@ -279,8 +254,8 @@ def chances_of_runs(
 
 def _verdict(chance: Floats) -> str:
     if chance.size == 1 or chance[0] >= SURE_CHANCE:
-        return f"the best is told apart: its chance is {chance[0]:.3g}"
+        return f"the best is certain enough: its chance is {chance[0]:.3g}"
     return (
-        f"the best and the runner-up cannot be told apart: their chances are {chance[0]:.3g} and "
-        f"{chance[1]:.3g}; measure again"
+        f"the best and the runner-up cannot be distinguished: their chances are {chance[0]:.3g} "
+        f"and {chance[1]:.3g}; measure again"
     )

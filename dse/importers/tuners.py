@@ -1,10 +1,9 @@
-"""Files of Kernel Tuner: T4, which other tuners write too, and its own cache files.
+"""Read results of tuners: T4 (of several tools), caches of Kernel Tuner, and KTT's JSON.
 
 T4 (schema 1.0.0 of the results): ``results`` is a list of configurations, each with ``times``,
 ``measurements`` and ``invalidity``. A cache (schemas 1.0 and 1.1, and those without a version):
-``cache`` maps the values of ``tune_params_keys`` to what was measured; where a number should stand,
-a failed configuration has the name of its error. A tuner that was interrupted leaves a cache
-without its end.
+``cache`` maps the values of ``tune_params_keys`` to measurements; a failed configuration has the
+name of its error in place of a number. An interrupted tuner leaves an incomplete cache.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from dse.importers.formats import MeasuredFile
 from dse.importers.records import FAILED, Records, rows_to_columns
 from symbolic.errors import DseError
 
-# --- Results of the tuner KTT in JSON: configurations, their launches, sizes and counters
+# --- KTT
 
 
 _COMPILED = ("RegistersCount", "LocalMemorySize", "PrivateMemorySize", "ConstantMemorySize")
 
 
 def from_ktt(file: MeasuredFile) -> Records:
-    """Return the records of a file of KTT, with ``Metadata`` and ``Results``.
+    """Return the records of a KTT file, with ``Metadata`` and ``Results``.
 
-    A row is a launch of a kernel function, or a configuration that has none since it failed. A
-    configuration may be run several times; counters are of those runs that were profiled.
+    A row is a launch of a kernel function, or a failed configuration without launches. A
+    configuration may run several times; counters are those of profiled runs.
     """
     tree = file.tree
     about = dict(tree.get("Metadata") or {})
@@ -48,7 +47,7 @@ def from_ktt(file: MeasuredFile) -> Records:
     for result in tree["Results"]:
         configuration = {str(p["Name"]): p["Value"] for p in result["Configuration"]}
         axes |= dict.fromkeys(configuration)
-        told = str(result["Status"])
+        outcome = str(result["Status"])
         launches = result["ComputationResults"] or [{}]
         for launch in launches:
             row = {**configuration, "Device": str(about.get("Device", ""))}
@@ -62,7 +61,7 @@ def from_ktt(file: MeasuredFile) -> Records:
             counters = dict(launch.get("ProfilingData") or {}).get("Counters") or ()
             row |= {str(c["Name"]): c["Value"] for c in counters}
             rows.append(row)
-            status.append("" if told == "Ok" else told)
+            status.append("" if outcome == "Ok" else outcome)
     return Records(
         kind="ktt",
         axes=tuple(axes),
@@ -76,54 +75,44 @@ def _product(size: Mapping[str, Any]) -> int:
     return int(size["X"]) * int(size["Y"]) * int(size["Z"])
 
 
-#: What Kernel Tuner writes in place of a number, in the words of T4.
+# --- Kernel Tuner
+
+
+#: Errors that Kernel Tuner writes in place of a number, in the words of T4.
 _ERRORS = {
     "InvalidConfig": "constraints",
     "CompilationFailedConfig": "compile",
     "RuntimeFailedConfig": "runtime",
 }
-#: Times that tell of a configuration, by their names in T4; others tell of the tuner.
+#: Times of a configuration, by their names in T4; other times are of the tuner.
 _TIMES = {"compilation": "compile_time", "compilation_time": "compile_time"}
-#: What a cache holds of the tuner rather than of a configuration.
-_TUNER_KEYS = {
-    "benchmark_time",
-    "framework_time",
-    "strategy_time",
-    "timestamp",
-    "verification_time",
-}
-#: Units in which Kernel Tuner writes what it measures; all times are in ms.
+#: Keys of a cache about the tuner.
+_TUNER_KEYS = {"benchmark_time", "framework_time", "strategy_time", "timestamp"}
+_TUNER_KEYS |= {"verification_time"}
+#: Units of Kernel Tuner's measurements; all times are in ms.
 _UNITS = {
-    "nvml_power": "W",
-    "ps_power": "W",
+    **dict.fromkeys(("nvml_power", "ps_power", "nvml_pwr_limit"), "W"),
+    **dict.fromkeys(("nvml_energy", "ps_energy"), "J"),
+    **dict.fromkeys(("core_freq", "mem_freq", "nvml_gr_clock", "nvml_mem_clock"), "MHz"),
     "pwr_usage": "mW",
-    "nvml_energy": "J",
-    "ps_energy": "J",
-    "core_freq": "MHz",
-    "mem_freq": "MHz",
-    "nvml_gr_clock": "MHz",
-    "nvml_mem_clock": "MHz",
-    "nvml_pwr_limit": "W",
     "temperature": "degC",
     "gr_voltage": "mV",
 }
-#: Relative rounding of a time that stands in a file twice.
-_ROUNDING = 1e-6
-#: Time that early versions gave to a configuration that failed.
-_FAILURE_TIME = 1e20
+_ROUNDING = 1e-6  # relative rounding of a time that is in a file twice
+_FAILURE_TIME = 1e20  # time of a failed configuration in early versions
 
 
 def _run_times(times: Any) -> tuple[list[float], dict[str, float]]:
-    """Return the times of the runs of a configuration; how many, and their standard deviation."""
+    """Return the times of the runs of a configuration, their number and standard deviation."""
     runs = [run for run in times or () if isinstance(run, (int, float))]
-    told: dict[str, float] = {"runs": len(runs)} if runs else {}
+    statistics: dict[str, float] = {"runs": len(runs)} if runs else {}
     if len(runs) > 1:
-        told["time_std"] = float(np.std(runs, ddof=1))
-    return runs, told
+        statistics["time_std"] = float(np.std(runs, ddof=1))
+    return runs, statistics
 
 
 def _value(value: Any) -> Any:
-    """A measured value; None where it stands for a failure."""
+    """Return a measured value, or None for a failure."""
     if isinstance(value, (int, float)) and (value >= _FAILURE_TIME or not math.isfinite(value)):
         return None
     return value
@@ -147,39 +136,39 @@ def from_t4(file: MeasuredFile) -> Records:
             if isinstance(value, str):
                 texts.append(value)
             row[name] = None if isinstance(value, str) else value
-            told = str(one.get("unit") or "")
-            units.setdefault(name, normalize_unit(told) or told)
+            text = str(one.get("unit") or "")
+            units.setdefault(name, normalize_unit(text) or text)
         times = dict(result.get("times") or {})
         runs = times.get("runtimes") or []
         if "time" not in row and runs:
             row["time"] = float(np.mean(runs))
-        runs, counted = _run_times(runs)
-        row |= counted
+        runs, statistics = _run_times(runs)
+        row |= statistics
         known = {key: times.get(key) for key in _TIMES}
         row |= {_TIMES[k]: v for k, v in known.items() if isinstance(v, (int, float))}
-        told = str(result.get("invalidity") or "correct")
-        if told == "correct" and texts:
-            told = _ERRORS.get(texts[0], texts[0])
+        reason = str(result.get("invalidity") or "correct")
+        if reason == "correct" and texts:
+            reason = _ERRORS.get(texts[0], texts[0])
         configurations.append(dict(result["configuration"]))
         rows.append(row)
         repeats.append(runs)
-        status.append("" if told == "correct" else told)
+        status.append("" if reason == "correct" else reason)
     axes, columns = rows_to_columns(configurations), rows_to_columns(rows)
     columns = {name: column for name, column in columns.items() if name not in left_out}
     names = dict.fromkeys(str(o) for r in tree["results"] for o in r.get("objectives") or ())
     assumed: list[str] = []
     if not unit:
-        alike = next((n for n in names if _is_time_of_runs(columns.get(n, ()), repeats)), "")
-        unit = normalize_time_unit(units.get(alike, ""))
-        why = f"as {alike}" if unit else "which Kernel Tuner writes"
+        same = next((n for n in names if _is_time_of_runs(columns.get(n, ()), repeats)), "")
+        unit = normalize_time_unit(units.get(same, ""))
+        why = f"as {same}" if unit else "as Kernel Tuner writes"
         unit = unit or "ms"
-        assumed.append(f"the file tells no unit of its times of runs: read in {unit}, {why}")
-    # a measured column named as an axis is another thing
-    apart = {n if n not in axes else f"{n} measured": c for n, c in columns.items()}
+        assumed.append(f"the file has no unit for its run times: assumed in {unit}, {why}")
+    # a measured column may have the name of an axis
+    measured = {n if n not in axes else f"{n} measured": c for n, c in columns.items()}
     return Records(
         kind="T4",
         axes=tuple(axes),
-        columns={**axes, **apart},
+        columns={**axes, **measured},
         units=_column_units([*axes, *columns], units, unit),
         status=status,
         notes=tuple(f"left out, as it holds lists: {name}" for name in left_out),
@@ -190,7 +179,7 @@ def from_t4(file: MeasuredFile) -> Records:
 
 
 def _is_time_of_runs(values: Sequence[Any], repeats: Sequence[Sequence[float]]) -> bool:
-    """True if each value lies among the times of its runs, so that both are in one unit."""
+    """True if each value is between the times of its runs, so that both have one unit."""
     pairs = [(v, runs) for v, runs in zip(values, repeats, strict=False) if v is not None and runs]
     return bool(pairs) and all(
         min(runs) * (1 - _ROUNDING) <= value <= max(runs) * (1 + _ROUNDING) for value, runs in pairs
@@ -198,7 +187,7 @@ def _is_time_of_runs(values: Sequence[Any], repeats: Sequence[Sequence[float]]) 
 
 
 def _column_units(names: Sequence[str], file_units: Mapping[str, str], time: str) -> dict[str, str]:
-    """Return the units told, ``time`` of times, else the tuner's own."""
+    """Return the units of the file, ``time`` for times, else the tuner's own."""
     times = ("time", "time_std", *_TIMES.values())
     return {n: file_units.get(n) or (time if n in times else _UNITS.get(n, "")) for n in names}
 
@@ -213,12 +202,12 @@ def from_cache(file: MeasuredFile) -> Records:
     left_out: dict[str, None] = {}
     for entry in entries:
         row, reason = {name: entry[name] for name in axes}, ""
-        runs, counted = _run_times(entry.get("times"))
+        runs, statistics = _run_times(entry.get("times"))
         for name, value in entry.items():
             if name in row or name in _TUNER_KEYS:
                 continue
             if name == "times":
-                row |= counted
+                row |= statistics
             elif isinstance(value, str):
                 reason = reason or _ERRORS.get(value, value)
                 row[name] = None
@@ -232,24 +221,20 @@ def from_cache(file: MeasuredFile) -> Records:
         repeats.append(runs)
         status.append(reason)
     columns = rows_to_columns(rows)
-    told = {
+    about = {
         key.replace("_name", ""): json.dumps(tree[key]) if key == "problem_size" else str(tree[key])
         for key in ("device_name", "kernel_name", "problem_size")
         if tree.get(key)
     }
-    listed = {
-        name: values
-        for name, values in dict(tree.get("tune_params") or {}).items()
-        if name in axes and isinstance(values, list)
-    }
+    listed = dict(tree.get("tune_params") or {})
     return Records(
         kind="cache",
         axes=tuple(axes) if entries else (),
         columns=columns,
         units=_column_units(list(columns), {}, "ms"),
         status=status,
-        order=listed,
+        order={n: v for n, v in listed.items() if n in axes and isinstance(v, list)},
         notes=tuple(f"left out, as it holds lists: {name}" for name in left_out),
-        attributes={"objectives": objective, **told},
+        attributes={"objectives": objective, **about},
         repeats={"time": repeats} if any(repeats) else {},
     )

@@ -1,4 +1,4 @@
-"""Validation: what predictions are worth, on rows left out and beside trivial baselines."""
+"""Validate a model: predict measured rows, left out or not, and compare with trivial baselines."""
 
 from __future__ import annotations
 
@@ -41,12 +41,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Score", "Validation", "validate"]
 
-#: Labels whose scores are told one by one.
-MAX_LABEL_SCORES = 24
-#: Rows of which an interval is learnt, at least.
-MIN_INTERVAL_ROWS = 10
-#: Left out by itself where ``leave_out`` says so.
-ROW = "row"
+MAX_LABEL_SCORES = 24  # labels with a score each
+MIN_INTERVAL_ROWS = 10  # from which an interval is learnt
+Groups = dict[Any, Places]
+ROW = "row"  # in ``leave_out``: each row by itself
 
 
 def validate(
@@ -77,11 +75,11 @@ def validate(
     prefer: str | None = None,
     progress: ProgressOption = False,
 ) -> Validation:
-    """Predictions of a model against measured rows, beside what one would say without it.
+    """Compare a model's predictions with measured rows, next to trivial baselines.
 
-    Each row is predicted as :func:`dse.evaluate` does, from its columns and what is given. What is
-    ``free`` is fitted, as :func:`dse.fit` does, to the rows that are known when a row is predicted:
-    all but those of its label. No row is dropped: one that cannot be predicted counts as missing.
+    Each row is predicted as :func:`dse.evaluate` does, from its columns and the given values. Free
+    quantities are fitted, as :func:`dse.fit` does, to the known rows: all but those of the row's
+    label. No row is dropped: one that cannot be predicted counts as missing.
 
     Parameters
     ----------
@@ -89,59 +87,59 @@ def validate(
         As for :func:`dse.evaluate`.
     data : path, DataFrame, Dataset or mapping of arrays
         As for :func:`dse.fit`; other files by :func:`dse.open`. Columns that the model does not
-        know may serve as labels and in formulas.
+        know may be used as labels and in formulas.
     to : str, optional
-        What was measured; by default the one main output of the model that has a column.
+        The measured quantity; default: the one main output of the model that has a column.
     columns : sequence or mapping, optional
-        As for :func:`dse.fit`; by default ``to`` and every column that is an input of the model.
+        As for :func:`dse.fit`; default: ``to`` and every column that is an input of the model.
     free, start, bounds, residuals
         As for :func:`dse.fit`.
     own : mapping of str to sequence of str, optional
-        A column, and the quantities that have a value for each of its labels, which are fitted too:
+        A column, and further free quantities with a value for each of its labels:
         ``{"kernel": ["stall_time", "core_cycles"]}``, as ``per`` of :func:`dse.fit`. A label is
-        then predicted by its own rows that are known, and is missing where there are none.
+        predicted from its own known rows, and is missing without any.
     leave_out : str or sequence of str
-        Columns: rows of which they say the same are left out together. ``"row"``: each by itself.
+        Columns: rows with equal values in them are left out together. ``"row"``: each by itself.
     folds : int
-        With more labels than this, several are left out together, dealt out at random.
+        With more labels than this, several random ones are left out together.
     per : str or sequence of str
-        Columns, or axes of a Dataset: scores again for each of their labels, of the model and of
-        each baseline. By default for each label that is left out, where these are few.
+        Columns, or axes of a Dataset, for each of whose labels scores are computed, too, of the
+        model and of each baseline. Default: each label that is left out, if these are few.
     within : str or sequence of str
-        Columns: among rows of which they say the same a configuration is chosen, that of the least
-        prediction. Its slowdown is over the least that was measured there. Where several are
-        equally good the first is chosen; what drawing one of them costs is a row of its own.
+        Columns: among rows with equal values in them a configuration is chosen, that with the least
+        prediction. Its slowdown is relative to the least measured there. Of equally good ones the
+        first is chosen; the mean over these ties is scored separately.
     choose : str or sequence of str
-        Columns that make a configuration, for the baseline that always takes the same one.
+        Columns that make a configuration, for the baseline that always chooses the same one.
     draws : (int, int), optional
-        So many random parts of each space, of so many rows, in place of whole spaces.
+        Number and size of random parts of each space, in place of whole spaces.
     budget : int
         Configurations that a random search measures.
     along : str, optional
         A column over which to interpolate linearly, between known rows of the same label of
         ``own``, or else of the same ``within``.
     baselines : mapping of str to str
-        Formulas in columns and in what is given, ``{"bytes": "dram_bytes / mem_bandwidth"}``. With
+        Formulas in columns and given values, ``{"bytes": "dram_bytes / mem_bandwidth"}``. With
         ``leave_out`` each counts again, times the one factor that is best on the known rows.
     orders : mapping of str to str
-        Formulas that predict nothing, by the least of which one would choose:
+        Formulas that predict nothing, but whose least value chooses a configuration:
         ``{"always 1 GHz": "absolute(core_clock - 1 GHz)"}``.
     interval : float
-        Of the intervals: how many rows should lie within. They are learnt with ``leave_out``, from
-        how far off predictions of the other labels were.
+        Level of the prediction intervals. They are learnt with ``leave_out``, from the errors for
+        the other labels.
     progress : bool
-        Tell, after a second, for how long the work goes on.
+        Show the elapsed time after one second.
 
     Raises
     ------
     DseError
-        As for :func:`dse.fit`; something is free and nothing left out; rows of one label alone.
+        As for :func:`dse.fit`; free quantities and nothing left out; rows of one label alone.
 
     >>> rows = {"threads_in_ms": [64, 128, 256, 512, 1024, 2048],
     ...         "attained_bandwidth [GB/s]": [1, 2, 4, 8, 8, 8]}
-    >>> found = validate("transit_supply", rows, leave_out="row",
-    ...                  free=["ms_peak_bandwidth", "ms_transition"])
-    >>> round(found.score.median, 3), found.baselines["the median, learnt elsewhere"].median
+    >>> result = validate("transit_supply", rows, leave_out="row",
+    ...                   free=["ms_peak_bandwidth", "ms_transition"])
+    >>> round(result.score.median, 3), result.baselines["the median, learnt elsewhere"].median
     (0.0, 0.75)
     """
     question = SimpleNamespace(**locals())
@@ -158,18 +156,18 @@ def validate(
 
 
 def _check_request(request: Any) -> None:
-    """Raise where arguments of :func:`validate` do not fit each other."""
+    """Raise an error if arguments of :func:`validate` do not fit each other."""
     if request.orders and not (request.within or request.draws):
         raise DseError(
-            f"{', '.join(request.orders)} would choose a configuration: say with within= among "
-            "which rows"
+            f"{', '.join(request.orders)} would choose a configuration: name with within= the rows "
+            "to choose among"
         )
     if len(request.own) > 1:
         raise DseError(f"own names the columns {', '.join(request.own)}: expected one")
     if request.fitted and not request.leave_out:
         raise DseError(
-            f"{', '.join(request.fitted)} would be fitted to the rows that are predicted: say "
-            "with leave_out= which rows are left out together, a column, or 'row'"
+            f"{', '.join(request.fitted)} would be fitted to the rows that are predicted: leave "
+            "rows out with leave_out=, a column or 'row'"
         )
     if not 0 < request.interval < 1:
         raise DseError(f"interval = {request.interval}: expected a share between 0 and 1")
@@ -177,21 +175,21 @@ def _check_request(request: Any) -> None:
         if getattr(request, name) < least:
             raise DseError(f"{name} = {getattr(request, name)}: expected {least} or more")
     if request.draws is not None and min(request.draws) < 1:
-        raise DseError(f"draws = {request.draws}: expected how many, and rows of each")
+        raise DseError(f"draws = {request.draws}: expected a number of parts, and rows of each")
 
 
 def _describe_training(request: Any) -> str:
-    """Return what is known of rows when they are predicted."""
+    """Return what is known about rows when they are predicted."""
     if not request.leave_out:
         return "nothing learnt from rows"
-    own = [f"{', '.join(names)} of each {column}" for column, names in request.own.items()]
-    names = ", ".join([*request.free, *own])
+    by_label = [f"{', '.join(names)} of each {column}" for column, names in request.own.items()]
+    names = ", ".join([*request.free, *by_label])
     learnt = f"{names} fitted to the others" if names else "as given"
     return f"each {' and '.join(request.leave_out)} left out, {learnt}"
 
 
 def _score_model(request: Any) -> Validation:
-    """Return the predictions, scored beside those of baselines."""
+    """Return the predictions, scored together with those of baselines."""
     model = load_model(request.model, prefer=request.prefer)
     table = _read_data(request.data)
     rows = _read_rows(request, model, table)
@@ -207,13 +205,13 @@ def _score_model(request: Any) -> Validation:
     keys = row_keys(table, request.within, rows.places) or [""] * len(measured)
     spaces = list(group_rows(keys).values()) if request.within or request.draws else []
     spaces = sample_spaces(spaces, *request.draws) if request.draws else spaces
-    low, high = _prediction_intervals(request, measured, predicted, folds)
+    low, high = _intervals(request, measured, predicted, folds)
     inside = (low <= measured) & (measured <= high) if np.isfinite(low).any() else None
     every = np.arange(len(measured))
-    others = baseline_scorers(request, model, table, rows, folds, spaces, keys)
-    parts = {  # with the spaces all of whose rows are among these, in the numbers of these
-        label: (own, [np.searchsorted(own, s) for s in spaces if np.isin(s, own).all()])
-        for label, own in _score_groups(request, table, rows, labels).items()
+    scorers = baseline_scorers(request, model, table, rows, folds, spaces, keys)
+    parts = {  # with the spaces within the group, as places in the group
+        label: (group, [np.searchsorted(group, s) for s in spaces if np.isin(s, group).all()])
+        for label, group in _score_groups(request, table, rows, labels).items()
     }
     return Validation(
         model=model.name,
@@ -222,15 +220,15 @@ def _score_model(request: Any) -> Validation:
         how=_describe_training(request),
         score=score(measured, predicted, spaces, is_in_interval=inside),
         drawn=score_ties(measured, predicted, spaces),
-        baselines={name: scored(every, spaces) for name, scored in others.items()},
+        baselines={name: scorer(every, spaces) for name, scorer in scorers.items()},
         per=tuple(request.per),
         by={
-            label: score(measured[own], predicted[own], inner)
-            for label, (own, inner) in parts.items()
+            label: score(measured[group], predicted[group], inner)
+            for label, (group, inner) in parts.items()
         },
-        beside={
-            label: {name: scored(own, inner) for name, scored in others.items()}
-            for label, (own, inner) in parts.items()
+        baselines_by={
+            label: {name: scorer(group, inner) for name, scorer in scorers.items()}
+            for label, (group, inner) in parts.items()
         },
         fitted=tuple(values),
         measured=measured,
@@ -243,7 +241,7 @@ def _score_model(request: Any) -> Validation:
 
 
 def _read_data(data: Any) -> ColumnTable:
-    """The columns; profiles and what tuners write are read row by row."""
+    """Return the columns; files of profilers and tuners are read row by row."""
     if isinstance(data, (str, Path)) and Path(data).suffix != ".csv":
         from dse.importers import open_measurements
         from dse.importers.formats import is_measurement_file
@@ -254,45 +252,28 @@ def _read_data(data: Any) -> ColumnTable:
 
 
 def _read_rows(request: Any, model: Model, table: ColumnTable) -> FitRows:
-    """The rows: every column that is an input of the model is read, unless columns are named."""
-    named = request.columns
-    if named is None:
+    """Return the rows; without chosen columns every input of the model is read."""
+    columns = request.columns
+    if columns is None:
         targets = [request.to] if request.to else [n for n in model.outputs if n in table.columns]
-        taken = (*targets, *request.given, *request.fitted)
-        named = [
-            name
-            for name in table.columns
-            if name in targets
-            or (
-                name in model.quantities
-                and not model.quantities[name].is_label
-                and not model.variants(name)
-                and name not in taken
-            )
-        ]
-    elif not isinstance(named, (str, Mapping)):
-        named = [name for name in named if name != LAW]
-    rows = read_rows(
-        table.select_rows(slice(None)),
-        model,
-        to=request.to,
-        columns=named,
-        weights=None,
-        labels=None,
-    )
-    case = FitCase(
-        model=model,
-        parts=fixed_parts(request, model, rows),
-        targets=tuple(rows.measurements),
-        free=(),
-    )
+        others = (*targets, *request.given, *request.fitted)
+
+        def is_input(name: str) -> bool:
+            row = model.quantities.get(name)
+            return bool(row and not row.is_label and not model.variants(name))
+
+        columns = [n for n in table.columns if n in targets or (is_input(n) and n not in others)]
+    elif not isinstance(columns, (str, Mapping)):
+        columns = [name for name in columns if name != LAW]
+    every = table.select_rows(slice(None))
+    rows = read_rows(every, model, to=request.to, columns=columns, weights=None, labels=None)
+    parts, measured = fixed_parts(request, model, rows), tuple(rows.measurements)
+    case = FitCase(model=model, parts=parts, targets=measured, free=())
     return select_rows(case, rows, {}, ())
 
 
-def _make_folds(
-    request: Any, table: ColumnTable, rows: FitRows
-) -> tuple[list[str], list[tuple[Places, Places]]]:
-    """What is left out with each row, and the rows left out together with those known then."""
+def _make_folds(request: Any, table: ColumnTable, rows: FitRows) -> tuple[list[str], Folds]:
+    """Return the label of each row, and the folds."""
     every = np.arange(len(rows.places))
     if not request.leave_out:
         return [""] * every.size, [(every, every)]
@@ -306,84 +287,74 @@ def _make_folds(
     return labels, [(fold, np.setdiff1d(every, fold)) for fold in out]
 
 
-def _score_groups(
-    request: Any, table: ColumnTable, rows: FitRows, labels: Sequence[str]
-) -> dict[str, Places]:
-    """The rows of each label that is scored by itself: those asked for, or a few left out."""
+def _score_groups(request: Any, table: ColumnTable, rows: FitRows, labels: list[str]) -> Groups:
+    """Return the rows of each label with a score: those of ``per``, or few left-out ones."""
     if request.per:
         return group_rows(row_keys(table, request.per, rows.places))
     if not request.leave_out or ROW in request.leave_out:
         return {}
-    few = group_rows(labels)
-    return few if len(few) <= MAX_LABEL_SCORES else {}
+    groups = group_rows(labels)
+    return groups if len(groups) <= MAX_LABEL_SCORES else {}
 
 
-def _prediction_intervals(
-    request: Any, measured: Floats, predicted: Floats, folds: Folds
-) -> tuple[Floats, Floats]:
-    """Between which values rows are expected: by how far off the predictions were elsewhere.
-
-    A prediction times quantiles of measured over predicted, of rows of the other groups, each of
-    which was left out when it was predicted.
-    """
+def _intervals(request: Any, measured: Floats, predicted: Floats, folds: Folds) -> list[Floats]:
+    """Return predictions times quantiles of measured / predicted of other groups."""
     low, high = np.full(measured.size, math.nan), np.full(measured.size, math.nan)
     if not request.leave_out:
-        return low, high
+        return [low, high]
     with np.errstate(all="ignore"):
         ratio = measured / predicted
     tail = (1 - request.interval) / 2
     for out, known in folds:
-        seen = ratio[known][np.isfinite(ratio[known])]
-        if seen.size >= MIN_INTERVAL_ROWS:
-            least, most = np.quantile(seen, [tail, 1 - tail])
+        ratios = ratio[known][np.isfinite(ratio[known])]
+        if ratios.size >= MIN_INTERVAL_ROWS:
+            least, most = np.quantile(ratios, [tail, 1 - tail])
             low[out], high[out] = predicted[out] * least, predicted[out] * most
-    return low, high
+    return [low, high]
 
 
-# --- Rows predicted by fits to the rows that are known then, or by what is given
+# --- Predictions
 
 
 def predict(
     request: Any, model: Model, table: ColumnTable, rows: FitRows, folds: Folds
 ) -> tuple[Floats, list[dict[str, float]]]:
-    """Return each row as predicted by a fit to the known rows or by what is given; what was fitted.
+    """Return the predictions of rows, and the values fitted to the known rows of each fold.
 
-    NaN where a rule is broken, and where a label with values of its own has no row that is known.
-    Rows that tell laws of work are predicted law by law.
+    It is NaN if a rule is broken, or a label with values of its own has no known row. Rows with
+    laws of work are predicted law by law.
     """
     to = tuple(rows.measurements)[:1]
     result = np.full(len(rows.places), math.nan)
-    laws = _rows_by_law(request, model, table, rows)
+    laws = _law_rows(request, model, table, rows)
     if not request.fitted:
-        for law, own in laws.items():
+        for law, group in laws.items():
             parts = fixed_parts(request, model, rows, **({} if law is None else {LAW: law}))
             case = FitCase(model=model, parts=parts, targets=to, free=())
-            result[own] = _evaluate_model(case, rows.select(own), {})
+            result[group] = _evaluate_model(case, rows.select(group), {})
         return result, []
     parts = fixed_parts(request, model, rows, request.fitted)
     case, values = FitCase(model=model, parts=parts, targets=to, free=request.fitted), []
     for out, known in folds:
         fold: dict[str, float] = {}
-        for own, one, label in _fit_folds(request, table, rows, out, known):
-            own_values = one.set_of(label) if label else one.set
-            result[own] = _evaluate_model(case, rows.select(own), own_values)
-            fold |= one.values
+        for group, fitted, label in _fit_folds(request, table, rows, out, known):
+            fitted_values = fitted.set_of(label) if label else fitted.set
+            result[group] = _evaluate_model(case, rows.select(group), fitted_values)
+            fold |= fitted.values
         values.append(fold)
     return result, values
 
 
-def _rows_by_law(
-    request: Any, model: Model, table: ColumnTable, rows: FitRows
-) -> dict[Any, Places]:
-    """Return the rows of each law of work that a column tells; all, under None, without one."""
-    named = request.columns is None or LAW in request.columns
-    known = LAW in table.columns and LAW in model.quantities
-    if not (named and known) or LAW in request.given:
+def _law_rows(request: Any, model: Model, table: ColumnTable, rows: FitRows) -> Groups:
+    """Return the rows of each law of work in a column; all rows, under None, without one."""
+    is_chosen = request.columns is None or LAW in request.columns
+    is_known = LAW in table.columns and LAW in model.quantities
+    if not (is_chosen and is_known) or LAW in request.given:
         return {None: np.arange(len(rows.places))}
     if request.fitted:
         raise DseError(
-            f"rows have a law each, in the column {LAW}, and a fit takes those of one: choose the "
-            f"rows of one law and set it (set={{'{LAW}': ...}}), or free nothing"
+            f"the column {LAW} has a law for each row, and a fit needs one law: choose its rows "
+            f"and set it (set={{'{LAW}': ...}}), or free nothing"
         )
     return group_rows(row_keys(table, [LAW], rows.places))
 
@@ -391,25 +362,25 @@ def _rows_by_law(
 def _fit_folds(
     request: Any, table: ColumnTable, rows: FitRows, test_rows: Places, training_rows: Places
 ) -> Iterator[tuple[Places, Fit, str]]:
-    """Rows that are predicted, the fit that does, and the label of whose own values it does."""
+    """Yield rows to predict, their fit, and the label whose values it has."""
     if not request.own:
         yield test_rows, _fit_rows(request, rows, training_rows), ""
         return
     labels = np.array(row_keys(table, [*request.own], rows.places))
     shared = _fit_rows(request, rows, training_rows, labels) if request.free else None
     for label, places in group_rows(labels[test_rows].tolist()).items():
-        seen = training_rows[labels[training_rows] == label]
-        if seen.size:
-            # what nothing joins is fitted by itself: the same values, found sooner
-            one = _fit_rows(request, rows, seen, labels) if shared is None else shared
-            yield test_rows[places], one, label
+        of_label = training_rows[labels[training_rows] == label]
+        if of_label.size:
+            # without shared values each label is fitted by itself: the same result, sooner
+            fitted = _fit_rows(request, rows, of_label, labels) if shared is None else shared
+            yield test_rows[places], fitted, label
 
 
 def _fit_rows(request: Any, rows: FitRows, training_rows: Places, labels: Any | None = None) -> Fit:
-    seen = rows.select(training_rows)
-    data: dict[str, Any] = {**seen.inputs, **seen.measurements}
-    if seen.workloads:
-        data["workload"] = np.array(seen.workloads)
+    known = rows.select(training_rows)
+    data: dict[str, Any] = {**known.inputs, **known.measurements}
+    if known.workloads:
+        data["workload"] = np.array(known.workloads)
     if labels is not None:
         data[next(iter(request.own))] = labels[training_rows]
     return fit(
@@ -429,7 +400,7 @@ def _fit_rows(request: Any, rows: FitRows, training_rows: Places, labels: Any | 
 
 
 def _evaluate_model(case: FitCase, rows: FitRows, values: Mapping[str, float]) -> Floats:
-    """What the model yields on rows; NaN where a rule is broken."""
+    """Return the model's predictions of rows; NaN if a rule is broken."""
     grid = case.grid(rows, values)
     roots = [grid.graph.flat(case.targets[0]), grid.feasible_node(())]
     result, feasible = grid.evaluate(roots, (), tuple(grid.axes))

@@ -1,4 +1,4 @@
-"""What anybody would predict without a model: the yardsticks of a validation."""
+"""Predict without a model: the trivial baselines of a validation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from symbolic.quantity import Quantity
 
 
 def fit_median_factor(measured: Floats, folds: Folds, formula: Floats) -> Floats:
-    """A formula times the one factor that is right in the median of what is known."""
+    """Return a formula times the median of measured / formula of the known rows."""
     result = np.full(measured.size, math.nan)
     with np.errstate(all="ignore"):
         ratio = measured / formula
@@ -41,8 +41,11 @@ def fit_median_factor(measured: Floats, folds: Folds, formula: Floats) -> Floats
     return result
 
 
-def interpolate(measured: Floats, folds: Folds, x: Floats, keys: Sequence[str]) -> Floats:
-    """Linear interpolation over a column, between the known rows of the same key."""
+Keys = Sequence[str]
+
+
+def interpolate(measured: Floats, folds: Folds, x: Floats, keys: Keys) -> Floats:
+    """Return linear interpolations over a column, between the known rows of the same key."""
     result = np.full(measured.size, math.nan)
     labels = np.array(keys)
     for out, rest in folds:
@@ -54,24 +57,22 @@ def interpolate(measured: Floats, folds: Folds, x: Floats, keys: Sequence[str]) 
     return result
 
 
-def constant_choice(
-    measured: Floats, folds: Folds, spaces: Sequence[str], choices: Sequence[str]
-) -> Floats:
-    """How slow each choice was elsewhere, as the geometric mean over the spaces that are known.
+def constant_choice(measured: Floats, folds: Folds, spaces: Keys, choices: Keys) -> Floats:
+    """Return the geometric mean slowdown of each choice in the known spaces.
 
-    A score to choose by, no prediction of what is measured. A choice that was not seen comes last.
+    It is a score to choose by, no prediction. An unknown choice comes last.
     """
     result = np.full(measured.size, math.nan)
     spaces_, labels = np.array(spaces), np.array(choices)
     for out, rest in folds:
         logs: dict[str, list[float]] = {}
         for rows in group_rows(spaces_[rest].tolist()).values():
-            own = rest[rows]
-            best = measured[own].min()
-            for label, time in zip(labels[own].tolist(), measured[own], strict=True):
+            space = rest[rows]
+            best = measured[space].min()
+            for label, time in zip(labels[space].tolist(), measured[space], strict=True):
                 logs.setdefault(label, []).append(math.log(time / best))
         worst = max(map(np.mean, logs.values()), default=0.0)
-        means: Mapping[str, float] = {label: float(np.mean(of)) for label, of in logs.items()}
+        means: Mapping[str, float] = {label: float(np.mean(each)) for label, each in logs.items()}
         result[out] = [math.exp(means.get(label, worst + 1)) for label in labels[out].tolist()]
     return result
 
@@ -79,24 +80,21 @@ def constant_choice(
 def random_search(
     measured: Floats, spaces: Sequence[Places], budget: int, draws: int = 200, seed: int = 0
 ) -> Score:
-    """Taking the best of ``budget`` configurations measured at random, of each space."""
+    """Return the score of choosing the best of ``budget`` random configurations in each space."""
     rng = np.random.default_rng(seed)
-    result = []
+    parts = []
     for rows in spaces:
         picks = rng.integers(0, rows.size, (draws, budget))
-        result.append(measured[rows][picks].min(axis=1) / measured[rows].min())
-    slow = np.concatenate(result) if result else np.array([math.nan])
-    return Score(
-        rank=0.0,
-        slowdown_median=float(np.median(slow)),
-        slowdown_p90=float(np.quantile(slow, 0.9)),
-    )
+        parts.append(measured[rows][picks].min(axis=1) / measured[rows].min())
+    slow = np.concatenate(parts) if parts else np.array([math.nan])
+    median, p90 = np.quantile(slow, [0.5, 0.9]).tolist()
+    return Score(rank=0.0, slowdown_median=median, slowdown_p90=p90)
 
 
-# --- The baselines of a validation, scored as its predictions are
+# --- The baselines of a validation, scored like its predictions
 
 
-#: The score on some rows, with the spaces among these, in their numbers.
+#: Returns the score of some rows; spaces are places among these.
 Scorer = Callable[[Places, Sequence[Places]], Score]
 
 
@@ -109,34 +107,31 @@ def baseline_scorers(
     choice_spaces: Sequence[Places],
     keys: Sequence[str],
 ) -> dict[str, Scorer]:
-    """Each baseline that applies, by its name, as what scores it on some rows."""
+    """Return the scorers of all baselines that apply, by name."""
     measured = next(iter(rows.measurements.values()))
     elsewhere = ", learnt elsewhere" if request.leave_out else ""
 
     def make_scorer(predicted: Floats, **more: Any) -> Scorer:
-        return lambda own, spaces: score(measured[own], predicted[own], spaces, **more)
+        return lambda rows, spaces: score(measured[rows], predicted[rows], spaces, **more)
 
     result: dict[str, Scorer] = {}
     for name, text in request.baselines.items():
-        values = _evaluate_formula(text, request, model, table, rows)
+        values = _evaluate(text, request, model, table, rows)
         result[name] = make_scorer(values)
         if score_ties(measured, values, choice_spaces) is not None:
             result[name + TIES_SUFFIX] = _tie_scorer(measured, values)
         if request.leave_out:
-            result[f"{name}, one factor{elsewhere}"] = make_scorer(
-                fit_median_factor(measured, folds, values)
-            )
+            scaled = fit_median_factor(measured, folds, values)
+            result[f"{name}, one factor{elsewhere}"] = make_scorer(scaled)
     for name, text in request.orders.items():
-        result[name] = make_scorer(
-            _evaluate_formula(text, request, model, table, rows), errors=False
-        )
+        values = _evaluate(text, request, model, table, rows)
+        result[name] = make_scorer(values, errors=False)
     if request.along is not None:
         name, _ = table.find_column(request.along)
         x = to_floats(table.columns[name], name)[rows.places]
         curves = row_keys(table, [next(iter(request.own))], rows.places) if request.own else keys
-        result[f"linear interpolation over {name}"] = make_scorer(
-            interpolate(measured, folds, x, curves)
-        )
+        values = interpolate(measured, folds, x, curves)
+        result[f"linear interpolation over {name}"] = make_scorer(values)
     if request.choose:
         shapes = row_keys(table, request.choose, rows.places)
         result[f"one choice of {', '.join(request.choose)}{elsewhere}"] = make_scorer(
@@ -144,21 +139,18 @@ def baseline_scorers(
         )
     if choice_spaces:
         tried = "one configuration" if request.budget == 1 else f"best of {request.budget}"
-        result[f"{tried} at random"] = lambda own, spaces: random_search(
-            measured[own], spaces, request.budget
-        )
+        budget = request.budget
+        result[f"{tried} at random"] = lambda r, spaces: random_search(measured[r], spaces, budget)
     median = fit_median_factor(measured, folds, np.ones(measured.size))
-    result[f"the median{elsewhere or ' of all rows'}"] = lambda own, spaces: replace(
-        score(measured[own], median[own], spaces),
-        rank=math.nan,
-        slowdown_median=math.nan,
-        slowdown_p90=math.nan,
+    no_order: dict[str, Any] = dict.fromkeys(("rank", "slowdown_median", "slowdown_p90"), math.nan)
+    result[f"the median{elsewhere or ' of all rows'}"] = lambda rows, spaces: replace(
+        score(measured[rows], median[rows], spaces), **no_order
     )
     return result
 
 
 def _tie_scorer(measured: Floats, predicted: Floats) -> Scorer:
-    """A choice that is drawn of the equally good, where there are any among some rows."""
+    """Return the scorer of the mean over equally good choices."""
 
     def score_rows(rows: Places, spaces: Sequence[Places]) -> Score:
         first = score(measured[rows], predicted[rows], spaces)
@@ -168,14 +160,10 @@ def _tie_scorer(measured: Floats, predicted: Floats) -> Scorer:
     return score_rows
 
 
-def _evaluate_formula(
-    text: str, request: Any, model: Model, table: ColumnTable, rows: FitRows
-) -> Floats:
-    """A formula in columns and in what is given, for each row."""
-    own = {
-        n: Quantity(name=n) for n in table.columns if n not in model.quantities and n.isidentifier()
-    }
-    node = parse(text, {**model.quantities, **own})
+def _evaluate(text: str, request: Any, model: Model, table: ColumnTable, rows: FitRows) -> Floats:
+    """Return a formula in columns and given values, for each row."""
+    columns = [n for n in table.columns if n not in model.quantities and n.isidentifier()]
+    node = parse(text, {**model.quantities, **{n: Quantity(name=n) for n in columns}})
     parts = fixed_parts(request, model, rows, request.fitted)
     values: dict[str, Any] = {}
     for name in references(node):
@@ -183,20 +171,18 @@ def _evaluate_formula(
             values[name] = rows.inputs[name]
         elif name in table.columns:
             values[name] = to_floats(table.columns[name], name)[rows.places]
-        elif isinstance(given := parts.values.get(name), (int, float)):
-            values[name] = np.array([float(given)])
+        elif isinstance(value := parts.values.get(name), (int, float)):
+            values[name] = np.array([float(value)])
         else:
-            raise DseError(
-                f"the baseline {text!r} needs {name}: give it as a column, by set= or machine="
-            )
+            raise DseError(f"{text!r} needs {name}: give it as a column, by set= or machine=")
     result = np.asarray(interpret_arrays([node], values)[0], dtype=np.float64)
     return np.broadcast_to(result, (len(rows.places),)).copy()
 
 
 def fixed_parts(
-    request: Any, model: Model, rows: FitRows, free: Sequence[str] = (), **given: Any
+    request: Any, model: Model, rows: FitRows, free: Sequence[str] = (), **more: Any
 ) -> StudyInputs:
-    """Return what is given for all rows, besides their columns and what is free."""
+    """Return the inputs that are equal for all rows, without columns and free quantities."""
     for name in request.given:
         if name in rows.inputs or name in rows.measurements:
             raise DseError(f"{name} is a column and set: keep one of them")
@@ -204,6 +190,6 @@ def fixed_parts(
         model,
         [rows.axis] if rows.workloads else (),
         entries=request.entries,
-        set_values={**request.given, **given},
+        set_values={**request.given, **more},
         replaced=(*rows.inputs, *rows.measurements, *free),
     )

@@ -1,4 +1,4 @@
-"""Scores of predictions: errors, ranks, the cost of choosing by them; results of validations."""
+"""Score predictions: errors, ranks and the cost of choosing by them; the result of a validation."""
 
 from __future__ import annotations
 
@@ -17,33 +17,32 @@ from symbolic.answer import Table as AnswerTable
 from symbolic.errors import DseError
 
 Places = NDArray[np.int64]
-#: The rows that are predicted together, and those that are known then.
+#: Rows that are predicted together, and the rows known then.
 Folds = Sequence[tuple[Places, Places]]
-#: Added to the name of a baseline where its choice is drawn of all that it calls equally good.
+#: Appended to the name of a baseline for the mean over choices that it finds equally good.
 TIES_SUFFIX = ", mean over its ties"
-#: Predictions that differ by a smaller share are equally good.
-TIE_TOLERANCE = 1e-9
-#: What is compared with baselines: each measure, and whether more of it is better.
+TIE_TOLERANCE = 1e-9  # relative difference of equally good predictions
+#: Measures that are compared with baselines; True if larger is better.
 MEASURES = {"median": False, "mean": False, "p90": False, "rank": True, "slowdown_p90": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """Predictions against measured rows; NaN where a measure does not apply.
+    """Measures of predictions against measured rows; NaN where one does not apply.
 
     Attributes
     ----------
     median, mean, p90 : float
-        Of |predicted - measured| / |measured|, over the rows that are predicted.
+        Of |predicted - measured| / |measured|, over the predicted rows.
     rank : float
-        Spearman's rank correlation: the mean over the spaces in which a choice is made, where
-        there are any, else of all rows.
+        Spearman's rank correlation: the mean over the spaces in which a choice is made, or else
+        that of all rows.
     slowdown_median, slowdown_p90 : float
-        Over these spaces: what was measured where the least is predicted, over the least measured.
+        Over these spaces: measured at the least prediction, divided by the least measured.
     coverage : float
-        Share of the rows that lie within their intervals.
+        Share of the rows within their intervals.
     missing : int
-        Rows that are not predicted, because a rule is broken or no number comes out.
+        Rows without a prediction, because a rule is broken or no number results.
     """
 
     median: float = math.nan
@@ -56,9 +55,9 @@ class Score:
     missing: int = 0
 
     def worse_than(self, other: Score) -> tuple[str, ...]:
-        """The measures in which another one is better."""
+        """Return the measures in which another score is better."""
         pairs = {name: (getattr(self, name), getattr(other, name)) for name in MEASURES}
-        worse = {n: own < its if MEASURES[n] else own > its for n, (own, its) in pairs.items()}
+        worse = {n: a < b if MEASURES[n] else a > b for n, (a, b) in pairs.items()}
         return tuple(name for name, is_worse in worse.items() if is_worse)
 
 
@@ -70,10 +69,10 @@ def score(
     errors: bool = True,
     is_in_interval: NDArray[np.bool_] | None = None,
 ) -> Score:
-    """Score predictions, in the unit of what was measured unless ``errors`` is false.
+    """Return the score of predictions; without ``errors`` of their order alone.
 
-    >>> found = score(np.array([1.0, 2.0, 4.0]), np.array([1.1, 1.8, 4.0]), [np.arange(3)])
-    >>> round(found.median, 3), found.rank, found.slowdown_p90
+    >>> result = score(np.array([1.0, 2.0, 4.0]), np.array([1.1, 1.8, 4.0]), [np.arange(3)])
+    >>> round(result.median, 3), result.rank, result.slowdown_p90
     (0.1, 1.0, 1.0)
     """
     known = np.isfinite(predicted)
@@ -98,41 +97,37 @@ def _quantile(values: Floats, level: float) -> float:
 def slowdowns(
     measured: Floats, predicted: Floats, spaces: Sequence[Places], *, over_ties: bool = False
 ) -> Floats:
-    """What was measured at the least prediction, over the least measured, for each space.
+    """Return measured at the least prediction, divided by the least measured, for each space.
 
-    Rows that are not predicted are not chosen; where none is, the first row is. Of equally good
-    rows the first counts, or, as if one were ``drawn`` of them, their mean.
+    Of equally good rows the first counts, or the mean ``over_ties``. Without any prediction the
+    first row is chosen.
 
-    >>> one, told = np.array([2.0, 1.0, 3.0]), np.array([5.0, 5.0, 9.0])
-    >>> [slowdowns(one, told, [np.arange(3)], drawn=mean).item() for mean in (False, True)]
+    >>> measured, predicted = np.array([2.0, 1.0, 3.0]), np.array([5.0, 5.0, 9.0])
+    >>> [slowdowns(measured, predicted, [np.arange(3)], over_ties=t).item() for t in (False, True)]
     [2.0, 1.5]
     """
     result = []
     for rows in spaces:
-        hoped = np.where(np.isfinite(predicted[rows]), predicted[rows], math.inf)
-        chosen = _best_rows(hoped) if over_ties else [np.argmin(hoped)]
+        finite = np.where(np.isfinite(predicted[rows]), predicted[rows], math.inf)
+        least = finite.min()
+        ties = np.flatnonzero(finite <= least + TIE_TOLERANCE * abs(least))
+        chosen = ties if over_ties else [np.argmin(finite)]
         result.append(measured[rows][chosen].mean() / measured[rows].min())
     return np.array(result)
 
 
-def _best_rows(predictions: Floats) -> NDArray[np.int64]:
-    """The rows that are as good as the best."""
-    least = predictions.min()
-    return np.flatnonzero(predictions <= least + TIE_TOLERANCE * abs(least))
-
-
 def score_ties(measured: Floats, predicted: Floats, spaces: Sequence[Places]) -> Score | None:
-    """What choosing costs if one of the equally good is drawn; None where nothing is as good."""
-    drawn = slowdowns(measured, predicted, spaces, over_ties=True)
-    if np.array_equal(drawn, slowdowns(measured, predicted, spaces)):
+    """Return the slowdown as a mean over equally good choices; None if there are no ties."""
+    slow = slowdowns(measured, predicted, spaces, over_ties=True)
+    if np.array_equal(slow, slowdowns(measured, predicted, spaces)):
         return None
-    return Score(slowdown_median=_quantile(drawn, 0.5), slowdown_p90=_quantile(drawn, 0.9))
+    return Score(slowdown_median=_quantile(slow, 0.5), slowdown_p90=_quantile(slow, 0.9))
 
 
 def rank_correlation(measured: Floats, predicted: Floats, spaces: Sequence[Places] = ()) -> float:
-    """Spearman's rank correlation, as a mean over spaces of at least three rows.
+    """Return Spearman's rank correlation, as a mean over spaces of at least three rows.
 
-    A space in which all predictions are the same tells no order: it counts as 0.
+    A space with equal predictions counts as 0.
     """
     known = np.isfinite(predicted)
     result = []
@@ -149,17 +144,17 @@ def rank_correlation(measured: Floats, predicted: Floats, spaces: Sequence[Place
     return float(np.mean(result)) if result else math.nan
 
 
-# --- Which rows are left out together, and in which spaces a configuration is chosen
+# --- Groups of rows
 
 
 def row_keys(table: ColumnTable, columns: Sequence[str], places: Places) -> list[str]:
-    """What some columns say together, for each row."""
+    """Return the joined values of some columns, for each row."""
     arrays = [np.asarray(table.columns[table.find_column(name)[0]])[places] for name in columns]
     return [", ".join(map(str, row)) for row in zip(*(a.tolist() for a in arrays), strict=True)]
 
 
 def group_rows(keys: Sequence[str]) -> dict[str, Places]:
-    """The rows of each key, in the order in which keys come."""
+    """Return the rows of each key, in the order of first occurrence."""
     result: dict[str, list[int]] = {}
     for place, key in enumerate(keys):
         result.setdefault(key, []).append(place)
@@ -167,7 +162,7 @@ def group_rows(keys: Sequence[str]) -> dict[str, Places]:
 
 
 def make_folds(keys: Sequence[str], folds: int, seed: int = 0) -> list[Places]:
-    """Rows to leave out together: all of a key at once, several keys where there are many.
+    """Return the rows to leave out together: all of a key, or several keys if there are many.
 
     >>> [fold.tolist() for fold in make_folds(["a", "b", "a", "c"], 3)]
     [[0, 2], [1], [3]]
@@ -175,8 +170,8 @@ def make_folds(keys: Sequence[str], folds: int, seed: int = 0) -> list[Places]:
     groups = list(group_rows(keys).values())
     if len(groups) < 2:
         raise DseError(
-            f"all rows are of {keys[0]!r}: nothing is learnt where they are left out; name a "
-            "column with two labels or more"
+            f"all rows have {keys[0]!r}: without them no row is left; name a column with two "
+            "labels or more"
         )
     if len(groups) <= folds:
         return groups
@@ -185,47 +180,47 @@ def make_folds(keys: Sequence[str], folds: int, seed: int = 0) -> list[Places]:
 
 
 def sample_spaces(spaces: Sequence[Places], count: int, size: int, seed: int = 0) -> list[Places]:
-    """Random parts of each space, drawn without replacement; a smaller space is taken whole."""
+    """Return random parts of each space, drawn without replacement; smaller spaces are whole."""
     rng = np.random.default_rng(seed)
     return [np.sort(rng.permutation(rows)[:size]) for rows in spaces for _ in range(count)]
 
 
-# --- What a validation found, as values, as text and as plain data
+# --- The result of a validation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Validation(Report):
-    """Predictions of measured rows, beside what anybody would predict without a model.
+    """Predictions of measured rows, compared with trivial baselines.
 
     Attributes
     ----------
     model, to : str
         The model, and the measured quantity.
     rows : int
-        Rows that were predicted.
+        Number of rows.
     how : str
-        What was known of the rows that are predicted.
+        What was known about rows when they were predicted.
     score : Score
-        Of the predictions.
+        Score of the predictions.
     drawn : Score or None
-        What choosing costs if one of the equally good is drawn; None where there are no ties.
+        Slowdown as a mean over equally good choices; None without ties.
     baselines : mapping of str to Score
-        Of each baseline; ties of a baseline are a row of their own.
+        Score of each baseline; ties of a baseline are a row of their own.
     per : tuple of str
-        The columns whose labels were asked for.
+        The columns for whose labels scores were requested.
     by : mapping of str to Score
-        Of the predictions again, for each label asked for; by default for each label that was left
-        out, where these are few.
-    beside : mapping of str to mappings of str to Score
-        Of each baseline, for each of these labels.
+        Score of the predictions for each of these labels; by default for each label that was left
+        out, if these are few.
+    baselines_by : mapping of str to mappings of str to Score
+        Score of each baseline, for each of these labels.
     fitted : tuple of mappings
-        What was fitted, once for each group of rows left out.
+        The fitted values, for each fold.
     measured, predicted : array
-        Of each row, in the stored unit; NaN where nothing is predicted.
+        Of each row, in the stored unit; NaN without a prediction.
     low, high : array
-        Between which values a row was expected; NaN where no interval was learnt.
+        The prediction interval of each row; NaN if none was learnt.
     labels : tuple of str
-        What was left out with each row.
+        The left-out label of each row.
     """
 
     model: str
@@ -237,7 +232,7 @@ class Validation(Report):
     baselines: Mapping[str, Score]
     per: tuple[str, ...]
     by: Mapping[str, Score]
-    beside: Mapping[str, Mapping[str, Score]]
+    baselines_by: Mapping[str, Mapping[str, Score]]
     fitted: tuple[Mapping[str, float], ...]
     measured: Floats = field(repr=False)
     predicted: Floats = field(repr=False)
@@ -245,6 +240,12 @@ class Validation(Report):
     high: Floats = field(repr=False)
     labels: tuple[str, ...] = field(repr=False)
     places: NDArray[np.int64] = field(repr=False)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return ``baselines_by`` by its former name."""
+        if name == "beside":
+            return self.baselines_by
+        raise AttributeError(name)
 
     @property
     def losses(self) -> dict[str, tuple[str, ...]]:
@@ -254,14 +255,14 @@ class Validation(Report):
     @property
     def losses_by(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """For each label of ``by``, the baselines that are better there, and in which measures."""
-        result = {k: _find_losses(each, None, self.beside[k]) for k, each in self.by.items()}
+        result = {k: _find_losses(each, None, self.baselines_by[k]) for k, each in self.by.items()}
         return {label: losses for label, losses in result.items() if losses}
 
     @property
     def table(self) -> dict[str, Score]:
-        """The model, with its ties where there are any, and each baseline."""
-        own = {} if self.drawn is None else {self.model + TIES_SUFFIX: self.drawn}
-        return {self.model: self.score, **own, **self.baselines}
+        """Scores of the model, of its ties if it has any, and of each baseline."""
+        ties = {} if self.drawn is None else {self.model + TIES_SUFFIX: self.drawn}
+        return {self.model: self.score, **ties, **self.baselines}
 
     def _answer(self) -> Answer:
         every = self.table
@@ -269,14 +270,15 @@ class Validation(Report):
         by = []
         for label, each in self.by.items():
             by.append([label, *score_cells(each, shown)])
-            others = self.beside[label] if self.per else {}
+            others = self.baselines_by[label] if self.per else {}
             by += [[f"  {name}", *score_cells(other, shown)] for name, other in others.items()]
         parts = f"for each {' and '.join(self.per)}" if self.per else "each left out"
         losses = {"": self.losses, **(self.losses_by if self.per else {})}
         notes = [
-            f"LOSES{f' at {label}' if label else ''} to {name}: {', '.join(_MEASURE_HEADINGS[m] for m in in_)}"
-            for label, of in losses.items()
-            for name, in_ in of.items()
+            f"LOSES{f' at {label}' if label else ''} to {name}: "
+            + ", ".join(_MEASURE_HEADINGS[measure] for measure in measures)
+            for label, by_name in losses.items()
+            for name, measures in by_name.items()
         ]
         if self.score.missing:
             notes.append(f"NOT PREDICTED: {self.score.missing:,} rows")
@@ -296,7 +298,7 @@ class Validation(Report):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The validation as plain data, without its rows."""
+        """Return the validation as plain data, without its rows."""
         return {
             "model": self.model,
             "to": self.to,
@@ -309,7 +311,7 @@ class Validation(Report):
             "by": {name: _to_dict(each) for name, each in self.by.items()},
             "beside": {
                 label: {name: _to_dict(each) for name, each in others.items()}
-                for label, others in self.beside.items()
+                for label, others in self.baselines_by.items()
             },
             "losses": {name: list(measures) for name, measures in self.losses.items()},
             "fitted": [dict(each) for each in self.fitted],
@@ -319,14 +321,13 @@ class Validation(Report):
 def _find_losses(
     model_score: Score, ties: Score | None, baselines: Mapping[str, Score]
 ) -> dict[str, tuple[str, ...]]:
-    """Baselines that are better; ties are held against ties."""
-    worse = {
-        name: (ties if ties is not None and name.endswith(TIES_SUFFIX) else model_score).worse_than(
-            other
-        )
-        for name, other in baselines.items()
-    }
-    return {name: measures for name, measures in worse.items() if measures}
+    """Return the baselines that are better; their ties are compared with ties."""
+    result = {}
+    for name, other in baselines.items():
+        compared = ties if ties is not None and name.endswith(TIES_SUFFIX) else model_score
+        if measures := compared.worse_than(other):
+            result[name] = measures
+    return result
 
 
 _MEASURE_HEADINGS = {
@@ -341,7 +342,7 @@ _MEASURE_HEADINGS = {
 
 
 def measure_headings(scores: Sequence[Score]) -> dict[str, str]:
-    """The measures that apply to any of some scores, with their headings."""
+    """Return the measures that apply to any score, with their headings."""
     return {
         name: head
         for name, head in _MEASURE_HEADINGS.items()
@@ -350,7 +351,7 @@ def measure_headings(scores: Sequence[Score]) -> dict[str, str]:
 
 
 def score_cells(score: Score, measures: Mapping[str, str]) -> list[str]:
-    """A score in words, a measure a cell.
+    """Return the measures of a score as texts.
 
     >>> score_cells(Score(median=0.123, rank=0.9), {"median": "", "rank": "", "slowdown_p90": ""})
     ['12.3 %', '0.900', '-']
@@ -359,9 +360,8 @@ def score_cells(score: Score, measures: Mapping[str, str]) -> list[str]:
     for name in measures:
         value = getattr(score, name)
         share = name in ("median", "mean", "p90", "coverage")
-        result.append(
-            "-" if math.isnan(value) else f"{100 * value:.1f} %" if share else f"{value:.3f}"
-        )
+        text = f"{100 * value:.1f} %" if share else f"{value:.3f}"
+        result.append("-" if math.isnan(value) else text)
     return result
 
 

@@ -1,10 +1,4 @@
-"""What is compiled where nothing is kept: each body once, and not again.
-
-    python -m tests.dse.compiling 1       # times
-
-Laws, a run and a proof, each in a process of its own with an empty folder of machine code. They
-must compile what is listed here and no more; asked again they compile nothing and load no Numba.
-"""
+"""List the functions that are compiled without a cache: each body once, and not again."""
 
 from __future__ import annotations
 
@@ -44,8 +38,8 @@ print(json.dumps([names, [name for name in heavy if name in sys.modules], sorted
 """
 
 
-def asked(cache: Path) -> tuple[list[str], list[str], list[str], list[str]]:
-    """Answers to several laws; what was compiled, which libraries and files were loaded."""
+def run_program(cache: Path) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Return answers to laws, the compiled functions, and the loaded libraries and files."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env={**BARE, "DSE_CACHE": str(cache)},
@@ -108,9 +102,9 @@ def program(code: str, cache: Path, *arguments: str) -> list[str]:
 
 
 def main(folder: Path) -> None:
-    answers, names, *_ = asked(folder / "laws")
+    answers, names, *_ = run_program(folder / "laws")
     assert sorted(names) == sorted(LAW_NAMES), names
-    again, names, loaded, _ = asked(folder / "laws")
+    again, names, loaded, _ = run_program(folder / "laws")
     assert (again, names, loaded) == (answers, [], [])
     example, cache, code = (
         "examples/merge-four-gpus.toml",

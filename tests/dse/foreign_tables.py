@@ -55,7 +55,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Dress:
-    """How a table is written."""
+    """The format of a table."""
 
     separator: str
     decimal: str
@@ -118,7 +118,7 @@ def drawn_dress(rng: random.Random) -> Dress:
     )
 
 
-def written(columns: list[Column], dress: Dress, rng: random.Random) -> bytes:
+def write_table(columns: list[Column], dress: Dress, rng: random.Random) -> bytes:
     """Return the file of a table."""
     names = [
         f"{c.name} {dress.brackets[0]}{c.unit}{dress.brackets[1]}" if c.unit else c.name
@@ -165,8 +165,8 @@ def _text(value: Any, dress: Dress, rng: random.Random) -> str:
         if "e" in text:
             return text.replace(".", dress.decimal)
         whole, _, part = text.partition(".")
-        return _grouped(whole, dress.group) + (dress.decimal + part if part else "")
-    return _grouped(str(value), dress.group)
+        return _group_digits(whole, dress.group) + (dress.decimal + part if part else "")
+    return _group_digits(str(value), dress.group)
 
 
 def _decimals(value: Fraction) -> str:
@@ -177,7 +177,7 @@ def _decimals(value: Fraction) -> str:
     return sign + (f"{text[:-digits]}.{text[-digits:]}" if digits else text)
 
 
-def _grouped(whole: str, mark: str) -> str:
+def _group_digits(whole: str, mark: str) -> str:
     if not mark:
         return whole
     sign, digits = ("-", whole[1:]) if whole.startswith("-") else ("", whole)
@@ -226,7 +226,7 @@ def _same(value: Any, factor: Fraction, read: Any) -> bool:
     return math.isclose(read, expected, rel_tol=4e-16, abs_tol=0)
 
 
-def _shown(path: Path, dress: Dress) -> str:
+def _show(path: Path, dress: Dress) -> str:
     raw = path.read_bytes()
     return repr((gzip.decompress(raw) if dress.packed else raw).decode(dress.encoding)[:300])
 
@@ -239,19 +239,19 @@ def attack(count: int, seed: int, verbose: bool = False) -> Counter[str]:
             rng = random.Random(f"{seed} {number}")
             columns, dress = drawn_columns(rng), drawn_dress(rng)
             path = Path(folder) / ("a.csv.gz" if dress.packed else "a.csv")
-            path.write_bytes(written(columns, dress, rng))
+            path.write_bytes(write_table(columns, dress, rng))
             outcome, words = difference(columns, dress, path)
             kind = "broken" if dress.broken else "whole"
             outcomes[f"{kind}: {outcome}"] += 1
             if outcome == "different":
-                print(f"{seed} {number}: {words}\n  {_shown(path, dress)}")
+                print(f"{seed} {number}: {words}\n  {_show(path, dress)}")
             elif outcome == "refused" and not dress.broken and verbose:
-                print(f"refused: {words}\n  {_shown(path, dress)}")
+                print(f"refused: {words}\n  {_show(path, dress)}")
     return outcomes
 
 
 if __name__ == "__main__":
-    found = attack(int(sys.argv[1]), int(sys.argv[2]), verbose=len(sys.argv) > 3)
-    for name, times in sorted(found.items()):
+    result = attack(int(sys.argv[1]), int(sys.argv[2]), verbose=len(sys.argv) > 3)
+    for name, times in sorted(result.items()):
         print(f"{times:8,} {name}")
-    sys.exit(any("different" in name for name in found))
+    sys.exit(any("different" in name for name in result))

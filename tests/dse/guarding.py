@@ -266,7 +266,7 @@ class Warps:
             case ("break", when):
                 self.broken |= active & np.broadcast_to(when.value(self.env), active.shape)
             case ("for", name, start, end, step, inside):
-                kept = self.broken
+                broken_part = self.broken
                 self.broken = np.zeros_like(self.there)
                 now = np.broadcast_to(start.value(self.env), active.shape).astype(np.int64)
                 while True:
@@ -278,7 +278,7 @@ class Warps:
                     self.run(inside, active)
                     now = now + step
                 del self.env[name]
-                self.broken = kept
+                self.broken = broken_part
 
 
 def compare(kernel: Kernel, arch: str, folder: Path) -> tuple[dict[str, float], dict[str, float]]:

@@ -47,16 +47,16 @@ SECONDS = 60  # of a processor, that a kernel may take
 WHAT = ("flops", "double", "integer", "bytes")
 
 
-def entry_of(told: str) -> str:
+def entry_of(case: str) -> str:
     """The kernel, with arguments of its template, as the profiler names it."""
     depth, begin = 0, 0
-    for at, letter in enumerate(told):
+    for at, letter in enumerate(case):
         depth += (letter == "<") - (letter == ">")
         if letter == " " and not depth:
             begin = at + 1
         if letter == "(" and not depth:
-            return told[begin:at].rpartition("::")[2] if "<" not in told else told[begin:at]
-    return told
+            return case[begin:at].rpartition("::")[2] if "<" not in case else case[begin:at]
+    return case
 
 
 def in_short(error: object) -> str:
@@ -97,12 +97,12 @@ def rows() -> dict[tuple[str, str], dict[str, str]]:
 
 @cache
 def table() -> dict[tuple[str, str], dict[str, Any]]:
-    """What is given by name."""
-    told = tomllib.loads(TABLE.read_text())["kernel"]
-    return {(each["program"], each["kernel"]): each for each in told}
+    """Return the values given by name."""
+    case = tomllib.loads(TABLE.read_text())["kernel"]
+    return {(each["program"], each["kernel"]): each for each in case}
 
 
-def measured(row: Mapping[str, str]) -> dict[str, float]:
+def measure(row: Mapping[str, str]) -> dict[str, float]:
     """Operations and bytes of a launch, from the rates of the profile."""
     time = float(row["xtime"]) * 1e-9
     rates = {"flops": "spPerf", "double": "dpPerf", "bytes": "traffic"}
@@ -111,9 +111,9 @@ def measured(row: Mapping[str, str]) -> dict[str, float]:
     }
 
 
-def counted(place: Path, key: tuple[str, str]) -> dict[str, float]:
-    """What a kernel asks for, from its text and from what is given by name."""
-    row, told = rows()[key], table().get(key, {})
+def count_entry(place: Path, key: tuple[str, str]) -> dict[str, float]:
+    """Return the counts of a kernel, from its text and the values given by name."""
+    row, case = rows()[key], table().get(key, {})
     name = entry_of(key[1])
     plain = name.partition("<")[0].rpartition("::")[2]
     own = [text for text in texts()[key[0]] if plain in signatures(text)]
@@ -122,8 +122,8 @@ def counted(place: Path, key: tuple[str, str]) -> dict[str, float]:
     template = signatures(own[0])[plain].template
     place.mkdir(exist_ok=True)
     path = place / f"{key[0]}.cu"
-    path.write_text(_text(own[0], plain, told))
-    (place / "given.h").write_text(_header(told))
+    path.write_text(_text(own[0], plain, case))
+    (place / "given.h").write_text(_header(case))
     (place / VECTORS.name).write_text(VECTORS.read_text())
     entry, options = name if template else plain, ["--pre-include=given.h"]
     code = load_code(path, entry=entry, arch="sm_86", define={}, options=options)
@@ -131,11 +131,11 @@ def counted(place: Path, key: tuple[str, str]) -> dict[str, float]:
     reading = KernelAnalysis(code.function, body, branch_lines(code, body))
     block, grid = (ast.literal_eval(row[f"{size} Size"]) for size in ("Block", "Grid"))
     threads = math.prod(block) * math.prod(grid)
-    given, asked = told.get("set", {}), told.get("times", {})
-    _check_complete(code, reading, given, asked)
+    given, times = case.get("set", {}), case.get("times", {})
+    _check_complete(code, reading, given, times)
     offsets = code.offsets
     values = {offsets[name]: value for name, value in given.items() if name in offsets}
-    launch = KernelLaunch(grid, block, values, asked, reading.trip_counts)
+    launch = KernelLaunch(grid, block, values, times, reading.trip_counts)
     result = dict.fromkeys(WHAT, 0.0)
     for number, place_, one in reading.instructions():
         double, integer = _DOUBLE.get(one.name, 0), one.kind == "integer"
@@ -162,20 +162,20 @@ def _is_decided(when: Condition, arguments: Mapping[int, float]) -> bool:
     return (
         is_known(when)
         and not any(one.kind == "loaded" for one in atoms)
-        and all(one.of[0] in arguments for one in atoms if one.kind == "argument")
+        and all(one.args[0] in arguments for one in atoms if one.kind == "argument")
     )
 
 
 _CALLED = re.compile(r"(\w+)\s*(?:<[^<>;{}]*>\s*)?\(")
 
 
-def _text(given: str, kernel: str, told: Mapping[str, Any]) -> str:
+def _text(given: str, kernel: str, case: Mapping[str, Any]) -> str:
     """The text of a kernel without what is another program's.
 
     That are macros and functions of which the table says so, or which it gives itself, and
     functions that the kernel does not call. Functions get the heads of their templates.
     """
-    without = {*told.get("drop", ()), *(name.partition("(")[0] for name in told.get("define", ()))}
+    without = {*case.get("drop", ()), *(name.partition("(")[0] for name in case.get("define", ()))}
     text = remove_definitions(given, dict.fromkeys(without))
     functions = {}
     parts = list(split_declarations(text))
@@ -190,7 +190,7 @@ def _text(given: str, kernel: str, told: Mapping[str, Any]) -> str:
         called |= more
         waiting += [parts[at] for at, name in functions.items() if name in more]
     called -= without
-    heads = told.get("heads", {})
+    heads = case.get("heads", {})
     for at, name in functions.items():
         if name not in called:
             parts[at] = re.sub(r"[^\n]", "", parts[at])
@@ -201,33 +201,33 @@ def _text(given: str, kernel: str, told: Mapping[str, Any]) -> str:
     return "".join(parts)
 
 
-def _header(told: Mapping[str, Any]) -> str:
-    """What is given by name, as a header: other headers, macros, declarations."""
-    declare = told.get("declare", ())
+def _header(case: Mapping[str, Any]) -> str:
+    """Return given names as a header: other headers, macros, declarations."""
+    declare = case.get("declare", ())
     lines = [each for each in declare if each.startswith("#include")]
-    lines += [f"#define {name} {value}" for name, value in told.get("define", {}).items()]
+    lines += [f"#define {name} {value}" for name, value in case.get("define", {}).items()]
     return "\n".join([*lines, *(each for each in declare if each not in lines), ""])
 
 
 def _answer(place: Path, key: tuple[str, str]) -> dict[str, Any]:
     try:
-        return dict(counted(place, key))
+        return dict(count_entry(place, key))
     except DseError as error:
         return {"why": in_short(error)}
     except Exception as error:  # the table tells of it
         return {"why": f"FAULT {type(error).__name__}: {error}"}
 
 
-def _limited(place: Path, key: tuple[str, str], answer: Connection) -> None:
+def _answer_in_limit(place: Path, key: tuple[str, str], answer: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
     answer.send(_answer(place, key))
 
 
-def _within(place: Path, key: tuple[str, str]) -> dict[str, Any]:
+def _answer_in_time(place: Path, key: tuple[str, str]) -> dict[str, Any]:
     """The answer of a kernel within its time of a processor."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_limited, args=(place, key, theirs))
+    process = context.Process(target=_answer_in_limit, args=(place, key, theirs))
     process.start()
     theirs.close()
     try:
@@ -245,9 +245,9 @@ def _code() -> bytes:
 
 
 def _mark(key: tuple[str, str]) -> str:
-    """What an answer rests on: text, launch, what is given, and the code that counts."""
-    told = [texts()[key[0]], rows()[key], table().get(key)]
-    return hashlib.sha256(_code() + json.dumps(told, sort_keys=True).encode()).hexdigest()
+    """Return a hash of what an answer depends on: text, launch, values, and the counter."""
+    case = [texts()[key[0]], rows()[key], table().get(key)]
+    return hashlib.sha256(_code() + json.dumps(case, sort_keys=True).encode()).hexdigest()
 
 
 _KINDS = (
@@ -261,19 +261,19 @@ def _kind(why: str) -> str:
     return next((kind for begin, kind in _KINDS if why.startswith(begin)), "other")
 
 
-def _summary(found: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
+def _summary(every: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[str]:
     """Shares within 5, 20 and 100 % of each quantity, beside one factor for all kernels."""
     yield "| quantity, if the kernel has any | kernels | median ratio | within 5 % | 20 % | 100 % |"
     yield "|---|---|---|---|---|---|"
     for what in WHAT:
-        pairs = [(each[what], measured(rows()[key])[what]) for key, each in found.items()]
+        pairs = [(each[what], measure(rows()[key])[what]) for key, each in every.items()]
         ratios = [count / truth for count, truth in pairs if truth]
         if not ratios:
             continue
         shares = (str(sum(abs(each - 1) <= off for each in ratios)) for off in (0.05, 0.2, 1))
         yield f"| {what} | {len(ratios)} | {statistics.median(ratios):.2f} | {' | '.join(shares)} |"
         truths = [truth for _, truth in pairs if truth]
-        sizes = [_threads(key) for key in found if measured(rows()[key])[what]]
+        sizes = [_threads(key) for key in every if measure(rows()[key])[what]]
         factor = statistics.median(t / n for t, n in zip(truths, sizes, strict=True))
         plain = [factor * n / t for t, n in zip(truths, sizes, strict=True)]
         shares = (str(sum(abs(each - 1) <= off for each in plain)) for off in (0.05, 0.2, 1))
@@ -289,18 +289,18 @@ def _threads(key: tuple[str, str]) -> int:
     return int(math.prod(map(math.prod, sizes)))
 
 
-def answers(kept: Path | None = None) -> dict[tuple[str, str], dict[str, Any]]:
-    """What each kernel asks for, or why it is not counted; from a file of answers where it may."""
-    known = json.loads(kept.read_text()) if kept and kept.is_file() else {}
+def answers(file_: Path | None = None) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the counts of each kernel, or why it is not counted, from a file if possible."""
+    known = json.loads(file_.read_text()) if file_ and file_.is_file() else {}
     marks = {key: _mark(key) for key in rows()}
     wanted = [key for key, mark in marks.items() if mark not in known]
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(2) as pool:
         folders = [Path(place) / str(number) for number in range(len(wanted))]
-        anew = pool.map(_within, folders, wanted)
+        anew = pool.map(_answer_in_time, folders, wanted)
         known |= {marks[key]: each for key, each in zip(wanted, anew, strict=True)}
     result = {key: known[mark] for key, mark in marks.items()}
-    if kept:
-        kept.write_text(json.dumps({marks[key]: each for key, each in result.items()}))
+    if file_:
+        file_.write_text(json.dumps({marks[key]: each for key, each in result.items()}))
     return result
 
 
@@ -321,18 +321,18 @@ def hecbench(answers: Mapping[tuple[str, str], dict[str, Any]]) -> Iterator[str]
     yield "| program | kernel | given | flops | fp64 flops | integer operations | bytes |"
     yield "|---|---|---|---|---|---|---|"
     for (program, name), each in result.items():
-        told = table().get((program, name), {})
-        given = ", ".join(f"{one} = {value}" for one, value in told.get("set", {}).items())
-        truth = measured(rows()[program, name])
-        cells = " | ".join(_beside(each[what], truth[what]) for what in WHAT)
+        case = table().get((program, name), {})
+        given = ", ".join(f"{one} = {value}" for one, value in case.get("set", {}).items())
+        truth = measure(rows()[program, name])
+        cells = " | ".join(_pair(each[what], truth[what]) for what in WHAT)
         yield f"| {program} | {_cell(entry_of(name))} | {_cell(given)} | {cells} |"
     yield ""
 
 
-def _beside(counted: float, measured: float) -> str:
-    if not measured:
-        return "none, none" if counted < 1 else f"{counted:.4g}, none"
-    return f"{counted:.4g}, {measured:.4g} ({counted / measured:.2f})"
+def _pair(count_entry: float, measure: float) -> str:
+    if not measure:
+        return "none, none" if count_entry < 1 else f"{count_entry:.4g}, none"
+    return f"{count_entry:.4g}, {measure:.4g} ({count_entry / measure:.2f})"
 
 
 def _cell(text: str) -> str:

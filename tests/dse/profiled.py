@@ -26,7 +26,7 @@ OFF = 0.05
 EXECUTED, LOADS = "smsp__inst_executed.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 
 
-def _tuned(file: Path) -> list[dict[str, Any]]:
+def _results(file: Path) -> list[dict[str, Any]]:
     with gzip.open(file) as opened:
         return [each for each in json.load(opened)["Results"] if each.get("ComputationResults")]
 
@@ -35,16 +35,16 @@ def configurations(file: Path) -> list[dict[str, Any]]:
     """The configurations of KTT's that ran and were counted."""
     return [
         each
-        for each in _tuned(file)
+        for each in _results(file)
         if each["ComputationResults"][0].get("ProfilingData", {}).get("Counters")
     ]
 
 
-def _compared(result: dict[str, Any], file: Path, **given: Any) -> dict[str, float]:
-    """Of one configuration of KTT, what was counted over what was measured."""
+def _compare(result: dict[str, Any], file: Path, **given: Any) -> dict[str, float]:
+    """Return counted over measured values of one configuration of KTT."""
     run = result["ComputationResults"][0]
     counters = {each["Name"]: each["Value"] for each in run["ProfilingData"]["Counters"]}
-    found = dse.kernel(
+    kernel = dse.kernel(
         file,
         arch="sm_75",
         define={each["Name"]: each["Value"] for each in result["Configuration"]},
@@ -52,12 +52,12 @@ def _compared(result: dict[str, Any], file: Path, **given: Any) -> dict[str, flo
         grid=[run["GlobalSize"][axis] for axis in "XYZ"],
         **given,
     )
-    warps = found["blocks"] * -(-found["threads_per_block"] // 32)
-    numbers = found.numbers
-    told, built = run["CompilationData"], found["registers_per_thread"]
+    warps = kernel["blocks"] * -(-kernel["threads_per_block"] // 32)
+    numbers = kernel.numbers
+    expected, built = run["CompilationData"], kernel["registers_per_thread"]
     return {
-        "registers": built / told["RegistersCount"],
-        "shared memory": float(found["shared_mem_per_block"] == told["LocalMemorySize"]),
+        "registers": built / expected["RegistersCount"],
+        "shared memory": float(kernel["shared_mem_per_block"] == expected["LocalMemorySize"]),
         "executed instructions": warps * numbers["all"] / counters[EXECUTED],
         "load requests": warps * numbers["global_load_requests"] / counters[LOADS],
     }
@@ -79,7 +79,7 @@ def _space(title: str, results: list[dict[str, Any]], file: Path, **given: Any) 
     ratios, failed = [], Counter[str]()
     for each in results:
         try:
-            ratios.append(_compared(each, file, **given))
+            ratios.append(_compare(each, file, **given))
         except DseError as error:
             failed[in_short(error)] += 1
     yield from _shares(title, ratios, failed)
@@ -87,7 +87,7 @@ def _space(title: str, results: list[dict[str, Any]], file: Path, **given: Any) 
 
 def coulomb(_: int, __: int) -> Iterator[str]:
     """KTT's direct Coulomb sum, all 210 configurations on RTX 2080 Ti."""
-    results = _tuned(DATA / "coulomb" / "coulomb_2080_full_search_space.json.gz")
+    results = _results(DATA / "coulomb" / "coulomb_2080_full_search_space.json.gz")
     given = {"options": ["-use_fast_math"], "set": {"numberOfAtoms": 64, "gridSize": 256}}
     title = f"Coulomb sum, RTX 2080 Ti, all {len(results)} configurations"
     yield from _space(title, results, DATA / "coulomb" / "CoulombSum3d.cu", **given)
@@ -137,18 +137,18 @@ STREAMS = {
 
 
 def streams_beside() -> dict[str, dict[str, tuple[float, float]]]:
-    """Of kernels written anew and of RAJAPerf's on V100: counts of a warp, ours and measured.
+    """Return counts of a warp of new kernels and of RAJAPerf's on V100, ours and measured.
 
     The disassembler knows nothing older than sm_75, for which ours are compiled.
     """
     with open(DATA / "rajaperf_v100" / "ncu_counters.csv", newline="") as file:
-        told = {row["kernel"].rpartition("/")[0]: row for row in csv.DictReader(file)}
+        expected = {row["kernel"].rpartition("/")[0]: row for row in csv.DictReader(file)}
     result, elements = {}, 8_388_608
     file = Path(__file__).parents[2] / "examples" / "streams.cu"
     for entry, name in STREAMS.items():
         given: dict[str, Any] = {"grid": [elements // 256], "set": {"n": elements}}
         ours = dse.kernel(file, entry=entry, arch="sm_75", **given).numbers
-        counters = {key: float(value) for key, value in told[name].items() if key != "kernel"}
+        counters = {key: float(value) for key, value in expected[name].items() if key != "kernel"}
         warps = elements / 32
         result[entry] = {
             what: (ours.get(kind, 0.0), counters[counter] / warps)

@@ -273,7 +273,7 @@ SUITE: dict[str, Case] = {
 }  # fmt: skip
 
 
-def counted(name: str, arch: str, folder: Path) -> Any:
+def count_case(name: str, arch: str, folder: Path) -> Any:
     """Return the counts of a kernel of the suite."""
     case = SUITE[name]
     path = folder / f"{name}.cu"
@@ -282,16 +282,16 @@ def counted(name: str, arch: str, folder: Path) -> Any:
     return dse.kernel(path, dict(case.times), set=case.set, **about)
 
 
-def requests(found: Any, names: tuple[str, ...] = REQUESTS) -> dict[str, float]:
+def requests(counts: Any, names: tuple[str, ...] = REQUESTS) -> dict[str, float]:
     """Return the requests of a warp, by class."""
-    return {name: round(found.numbers.get(name, 0.0), 6) for name in names}
+    return {name: round(counts.numbers.get(name, 0.0), 6) for name in names}
 
 
 def differences(name: str, folder: Path, archs: tuple[str, ...] = ARCHS) -> Iterator[str]:
     """Yield in what architectures differ from the first."""
     first: dict[str, float] = {}
     for arch in archs:
-        result = requests(counted(name, arch, folder), (*REQUESTS, *SHARED))
+        result = requests(count_case(name, arch, folder), (*REQUESTS, *SHARED))
         first = first or result
         for each, number in result.items():
             if number != first[each]:

@@ -43,8 +43,8 @@ def positive(low: float, high: float) -> st.SearchStrategy[float]:
     return st.floats(math.log(low), math.log(high)).map(math.exp)
 
 
-def measured(model: str, to: str, **given: Any) -> np.ndarray:
-    """What a model yields."""
+def predict(model: str, to: str, **given: Any) -> np.ndarray:
+    """Return the predictions of a model."""
     return np.asarray(dse.evaluate(model, outputs=[to], **given)[to].values)
 
 
@@ -59,7 +59,7 @@ def measured(model: str, to: str, **given: Any) -> np.ndarray:
 def test_supply_curves_are_found_again(peak: float, delta: float, curve: str) -> None:
     truth = {"ms_peak_bandwidth": peak, "ms_transition": delta, "supply": curve}
     rows = {"threads_in_ms": THREADS}
-    rows["attained_bandwidth"] = measured("transit_supply", "attained_bandwidth", **rows, **truth)
+    rows["attained_bandwidth"] = predict("transit_supply", "attained_bandwidth", **rows, **truth)
     result = dse.fit("transit_supply", rows, free=SUPPLY, set={"supply": curve}, left_out="hat")
     assert result["ms_peak_bandwidth"] == pytest.approx(peak, rel=1e-7)
     assert result["ms_transition"] == pytest.approx(delta, rel=1e-7)
@@ -87,7 +87,7 @@ def test_a_line_and_a_level_are_found_through_the_maximum(
         "memory_time_offset": offset,
         "compute_bound_time": level,
     }
-    rows["time"] = measured("tmm_calibrated", "time", **rows, **truth)
+    rows["time"] = predict("tmm_calibrated", "time", **rows, **truth)
     result = dse.fit("tmm_calibrated", rows, free=list(truth), to="time", left_out="hat")
     assert result.set == pytest.approx(truth, rel=1e-6, abs=1e-6)
 
@@ -146,7 +146,7 @@ def test_a_voltage_curve_is_found_again(
         "voltage_slope": slope,
     }
     rows = {"core_clock": np.linspace(5e8, 1.6e9, 12)}
-    power = measured("clock_scaling", "power", **rows, **truth, **given_)
+    power = predict("clock_scaling", "power", **rows, **truth, **given_)
     result = dse.fit(
         "clock_scaling",
         {**rows, "power": power},
@@ -168,7 +168,7 @@ def test_a_model_of_many_equations() -> None:
     }
     fixed = {"coalesced_insts": 4, "sync_insts": 0, "active_blocks_per_sm": 2, "blocks": 4000}
     truth = {"mem_latency_dram": 531.0, "departure_delay_uncoalesced": 17.0}
-    time = measured("mwp_cwp", "time", machine="8800gtx", **rows, **fixed, **truth)
+    time = predict("mwp_cwp", "time", machine="8800gtx", **rows, **fixed, **truth)
     result = dse.fit(
         "mwp_cwp",
         {**rows, "time": time},
@@ -250,7 +250,7 @@ def test_standard_errors_are_the_spread_of_fits_to_noise() -> None:
     """A curved model: over 30 draws the spread of each value is the error that each fit states."""
     rng = np.random.default_rng(2)
     truth = {"ms_peak_bandwidth": 1e10, "ms_transition": 400.0, "supply": "smooth"}
-    exact = measured("transit_supply", "attained_bandwidth", threads_in_ms=THREADS, **truth)
+    exact = predict("transit_supply", "attained_bandwidth", threads_in_ms=THREADS, **truth)
     values, errors = [], []
     for _ in range(30):
         rows = {
@@ -270,13 +270,13 @@ def test_rows_left_out_of_a_curved_model_are_fitted_anew() -> None:
         "threads_in_ms": THREADS[:8],
         "attained_bandwidth": np.array([1.0, 2.2, 2.8, 3.9, 4.1, 4.4, 5.0, 4.8]) * 1e9,
     }
-    said: dict[str, Any] = {"free": SUPPLY, "set": {"supply": "smooth"}}
-    fit = dse.fit("transit_supply", rows, **said)
+    common: dict[str, Any] = {"free": SUPPLY, "set": {"supply": "smooth"}}
+    fit = dse.fit("transit_supply", rows, **common)
     assert fit.how_left_out == "refit"
     for row in range(8):
         rest = {name: np.delete(column, row) for name, column in rows.items()}
-        others = dse.fit("transit_supply", rest, **said)
-        predicted = measured(
+        others = dse.fit("transit_supply", rest, **common)
+        predicted = predict(
             "transit_supply",
             "attained_bandwidth",
             threads_in_ms=rows["threads_in_ms"][row],
@@ -335,7 +335,7 @@ def test_time_and_power_together() -> None:
     }
     fixed = {"nominal_clock": 1e9}
     both = {
-        to: measured("clock_scaling", to, core_clock=CLOCKS, **truth, **fixed)
+        to: predict("clock_scaling", to, core_clock=CLOCKS, **truth, **fixed)
         for to in ("time", "power")
     }
     fit = dse.fit(
@@ -367,13 +367,13 @@ def labelled_rows() -> tuple[pd.DataFrame, dict[str, dict[str, float]]]:
     parts = []
     for number, (label, values) in enumerate(truth.items()):
         clock = CLOCKS[number:]
-        time = measured("clock_scaling", "time", core_clock=clock, **values)
+        time = predict("clock_scaling", "time", core_clock=clock, **values)
         parts.append(pd.DataFrame({"kernel": label, "core_clock": clock, "time": time}))
     return pd.concat(parts).sample(frac=1, random_state=3), truth
 
 
 def test_each_label_has_values_of_its_own() -> None:
-    """As the fits to the rows of each label alone; but a shared value is of all."""
+    """Compare with fits to the rows of each label alone; a shared value is of all."""
     rows, truth = labelled_rows()
     fit = dse.fit("clock_scaling", rows, per={"kernel": ["stall_time", "core_cycles"]}, to="time")
     assert set(fit.labels) == set(truth)
@@ -405,7 +405,7 @@ def supply_rows() -> dict[str, np.ndarray]:
     truth = {"ms_peak_bandwidth": 8e9, "ms_transition": 500.0}
     return {
         "threads_in_ms": THREADS,
-        "attained_bandwidth": measured(
+        "attained_bandwidth": predict(
             "transit_supply", "attained_bandwidth", threads_in_ms=THREADS, **truth
         ),
     }
@@ -510,7 +510,7 @@ def test_weights_and_rows_chosen() -> None:
     assert weighed.set == pytest.approx(fewer.set)
     assert weighed.standard_errors == pytest.approx(fewer.standard_errors)
     assert weighed.r2 == pytest.approx(fewer.r2)
-    kept = frame["attained_bandwidth"] < 8e11
+    mask = frame["attained_bandwidth"] < 8e11
     where = dse.fit(
         "energy_roofline",
         frame,
@@ -519,8 +519,8 @@ def test_weights_and_rows_chosen() -> None:
         where=["attained_bandwidth < 800 GB/s"],
         columns=[*rows],
     )
-    assert where.rows == int(kept.sum())
-    np.testing.assert_array_equal(where.dataset["row"].values, np.flatnonzero(kept))
+    assert where.rows == int(mask.sum())
+    np.testing.assert_array_equal(where.dataset["row"].values, np.flatnonzero(mask))
 
 
 # --- what is handed back
@@ -614,11 +614,11 @@ WRONG: list[tuple[dict[str, Any], type[DseError], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("changed", "kind", "said"), WRONG, ids=[str(row[0]) for row in WRONG])
+@pytest.mark.parametrize(("changed", "kind", "common"), WRONG, ids=[str(row[0]) for row in WRONG])
 def test_what_is_asked_wrongly_is_said(
-    changed: dict[str, Any], kind: type[DseError], said: str
+    changed: dict[str, Any], kind: type[DseError], common: str
 ) -> None:
-    with pytest.raises(kind, match=said):
+    with pytest.raises(kind, match=common):
         dse.fit("transit_supply", GOOD, **{"free": SUPPLY, **changed})
 
 
@@ -645,9 +645,9 @@ BAD_DATA: list[tuple[Any, type[DseError], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("data", "kind", "said"), BAD_DATA, ids=[row[2] for row in BAD_DATA])
-def test_what_is_wrong_with_the_data_is_said(data: Any, kind: type[DseError], said: str) -> None:
-    with pytest.raises(kind, match=said):
+@pytest.mark.parametrize(("data", "kind", "common"), BAD_DATA, ids=[row[2] for row in BAD_DATA])
+def test_what_is_wrong_with_the_data_is_said(data: Any, kind: type[DseError], common: str) -> None:
+    with pytest.raises(kind, match=common):
         dse.fit("transit_supply", data, free=SUPPLY)
 
 
@@ -670,11 +670,11 @@ def test_rows_whose_status_says_that_they_failed_are_not_fitted(tmp_path: Path) 
 
 def test_a_column_of_workloads_names_those_of_the_catalogue_once() -> None:
     rows = {"workload": ["svm", "sepa"], "power": [180, 170]}
-    said: dict[str, Any] = {"machine": "gtx280", "to": "power", "free": ["max_power_fp"]}
+    common: dict[str, Any] = {"machine": "gtx280", "to": "power", "free": ["max_power_fp"]}
     with pytest.raises(UnknownEntryError, match="'sepa' is no workload; did you mean 'sepia'"):
-        dse.fit("ipp", rows, **said)
+        dse.fit("ipp", rows, **common)
     with pytest.raises(DseError, match="workload is a column and is given: keep one of them"):
-        dse.fit("ipp", rows, workload="svm", **said)
+        dse.fit("ipp", rows, workload="svm", **common)
 
 
 def test_no_name_of_an_axis_is_meant_by_a_column() -> None:
@@ -688,9 +688,9 @@ def test_no_name_of_an_axis_is_meant_by_a_column() -> None:
 def test_values_of_any_scale(scale: float) -> None:
     """Values, errors and those of rows left out grow as what was measured does."""
     rows = {"core_clock": [1e9, 2e9, 3e9, 4e9], "time": np.array([3.0, 1.6, 1.1, 0.9])}
-    said: dict[str, Any] = {"free": ["core_cycles", "stall_time"], "to": "time"}
-    one = dse.fit("clock_scaling", rows, **said)
-    other = dse.fit("clock_scaling", {**rows, "time": rows["time"] * scale}, **said)
+    common: dict[str, Any] = {"free": ["core_cycles", "stall_time"], "to": "time"}
+    one = dse.fit("clock_scaling", rows, **common)
+    other = dse.fit("clock_scaling", {**rows, "time": rows["time"] * scale}, **common)
     for name, value in one.set.items():
         assert other[name] / scale == pytest.approx(value, rel=1e-6)
         errors = one.standard_errors[name], other.standard_errors[name] / scale
@@ -716,7 +716,7 @@ def test_a_slope_in_its_own_unit() -> None:
     assert dse.model("clock_scaling").quantity("voltage_slope").unit == "1/Hz"
     given_ = {"nominal_clock": 1e9, "voltage_curve": "knee", "voltage_knee_clock": 1e9}
     given_ |= {"constant_power": 40, "dynamic_power": 90}
-    power = measured("clock_scaling", "power", core_clock=CLOCKS, voltage_slope=5e-10, **given_)
+    power = predict("clock_scaling", "power", core_clock=CLOCKS, voltage_slope=5e-10, **given_)
     rows = {"core_clock": CLOCKS, "power": power}
     fit = dse.fit("clock_scaling", rows, free=["voltage_slope"], to="power", set=given_)
     assert "voltage_slope  5e-10 1/Hz" in str(fit)
@@ -776,7 +776,7 @@ def test_many_rows() -> None:
 
 
 def test_a_column_that_cuts_the_model_is_named() -> None:
-    """Where time and power come from the data, energy depends on nothing else."""
+    """Refuse a fit of energy if time and power, on which it depends, come from the data."""
     rows = {"time": [1.0, 2.0, 3.0], "power": [1.0, 2.0, 3.0], "energy": [1.0, 4.0, 9.0]}
     with pytest.raises(GraphError, match=r"\(time, power, which it yields, come from the data\)"):
         dse.fit("clock_scaling", rows, free=["core_cycles"], to="energy")
@@ -832,11 +832,11 @@ def test_calibrate_finds_eq_15_again() -> None:
         "tile_dim": np.repeat([16, 32, 64], 12),
         "threads_per_core": threads,
     }
-    model, said = "apsp + tmm_calibrated", {"machine": "gtx480", "workload": "apsp"}
+    model, common = "apsp + tmm_calibrated", {"machine": "gtx480", "workload": "apsp"}
     printed = {"memory_time_slope": 0.957, "memory_time_offset": 53.9}
-    ds = dse.evaluate(model, outputs=["time", "bound"], **rows, **said)
+    ds = dse.evaluate(model, outputs=["time", "bound"], **rows, **common)
     level = float(ds["time"].min())
-    result = dse.calibrate({**rows, "time": ds["time"].values}, **said)
+    result = dse.calibrate({**rows, "time": ds["time"].values}, **common)
     assert result.set == pytest.approx({**printed, "compute_bound_time": level})
     assert result.r2["memory"] == pytest.approx(1)
     assert result.fits["memory"].rows == int((ds["bound"] == 2).sum())
@@ -844,14 +844,14 @@ def test_calibrate_finds_eq_15_again() -> None:
     rng = np.random.default_rng(4)
     noisy = ds["time"].values + rng.normal(0, 3, len(threads))
     for regimes in ("apart", "together"):
-        result = dse.calibrate({**rows, "time": noisy}, regimes=regimes, **said)
+        result = dse.calibrate({**rows, "time": noisy}, regimes=regimes, **common)
         errors = result.standard_errors
         for name, value in {**printed, "compute_bound_time": level}.items():
             assert abs(result.set[name] - value) < 3 * errors[name]
             assert 0 < errors[name] < 0.2 * abs(value)
         assert min(r2 for regime, r2 in result.r2.items() if regime != "computation") > 0.9
         assert "memory_time_slope" in str(result)
-    apart = dse.calibrate({**rows, "time": noisy}, **said)
+    apart = dse.calibrate({**rows, "time": noisy}, **common)
     memory = (ds["bound"] == 2).values
     x = np.sqrt(np.ceil(8192 / rows["tile_dim"][memory]) ** 2) / threads[memory]
     line = np.polynomial.polynomial.polyfit(x, noisy[memory], 1)
@@ -862,8 +862,8 @@ def test_calibrate_finds_eq_15_again() -> None:
 
 def test_calibrate_with_one_regime_or_a_given_one() -> None:
     rows = {"tile_dim": [32] * 3, "threads_per_core": [2, 4, 8], "time": [180.0, 118.0, 86.0]}
-    said = {"machine": "gtx480", "workload": "apsp"}
-    result = dse.calibrate(rows, **said)
+    common = {"machine": "gtx480", "workload": "apsp"}
+    result = dse.calibrate(rows, **common)
     assert set(result.fits) == {"memory"}
     assert "computation: no row is of this regime" in str(result)
     said_bound = {
@@ -875,7 +875,7 @@ def test_calibrate_with_one_regime_or_a_given_one() -> None:
     result = dse.calibrate(said_bound, model="tmm + tmm_calibrated")
     assert result.set["compute_bound_time"] == pytest.approx(71)
     with pytest.raises(DseError, match="expected 'apart' or 'together'"):
-        dse.calibrate(rows, regimes="both", **said)
+        dse.calibrate(rows, regimes="both", **common)
 
 
 SAID_BOUND = {
@@ -885,19 +885,19 @@ SAID_BOUND = {
 }
 
 
-@pytest.mark.parametrize(("bound", "told"), [(3.0, "3"), (math.nan, "nan"), (1.5, "1.5")])
-def test_a_row_of_neither_regime_is_said(bound: float, told: str) -> None:
+@pytest.mark.parametrize(("bound", "words"), [(3.0, "3"), (math.nan, "nan"), (1.5, "1.5")])
+def test_a_row_of_neither_regime_is_said(bound: float, words: str) -> None:
     rows = {**SAID_BOUND, "bound": [bound, 2, 2, 0, 0, 0]}
-    with pytest.raises(DseError, match=f"'bound' holds {told} at row 0: expected 0"):
+    with pytest.raises(DseError, match=f"'bound' holds {words} at row 0: expected 0"):
         dse.calibrate(rows, model="tmm_calibrated")
     named = {**SAID_BOUND, "which": rows["bound"]}
     columns = {name: name for name in SAID_BOUND} | {"bound": "which"}
-    with pytest.raises(DseError, match=f"'which' holds {told} at row 0"):
+    with pytest.raises(DseError, match=f"'which' holds {words} at row 0"):
         dse.calibrate(named, model="tmm_calibrated", columns=columns)
 
 
 def test_too_few_rows_of_a_regime_and_what_to_do() -> None:
-    """What the message advises can be done: a coefficient set, or other rows chosen."""
+    """Follow the message's advice: set a coefficient, or choose other rows."""
     rows = {**SAID_BOUND, "bound": [2, 0, 0, 0, 0, 0]}
     with pytest.raises(DseError, match=r"the memory regime \(bound == 2\): 1 rows for 2 .* set"):
         dse.calibrate(rows, model="tmm_calibrated")
@@ -954,10 +954,10 @@ MISUSED = [
 ]
 
 
-@pytest.mark.parametrize(("options", "said"), MISUSED, ids=[row[0] for row in MISUSED])
-def test_misuse_of_the_command(run: Run, options: str, said: str) -> None:
+@pytest.mark.parametrize(("options", "common"), MISUSED, ids=[row[0] for row in MISUSED])
+def test_misuse_of_the_command(run: Run, options: str, common: str) -> None:
     pd.DataFrame(GOOD).to_csv("rows.csv", index=False)
-    assert said in run("fit", "transit_supply", "rows.csv", *options.split(), status=2).stderr
+    assert common in run("fit", "transit_supply", "rows.csv", *options.split(), status=2).stderr
 
 
 @pytest.mark.parametrize("rows", [100, 300_000])

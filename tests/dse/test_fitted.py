@@ -87,8 +87,8 @@ def test_studies_take_a_fit_as_it_stands(two_kernels: Any, tmp_path: Path) -> No
     assert own.run()["time"].values.tolist() == by_hand.run()["time"].values.tolist()
     step = dse.explain(own)["core_cycles"]
     assert step.source.startswith("fitted: clock_scaling to time of 6 rows of a dict in memory")
-    told = json.loads(own.run().attrs["sources"])
-    assert told["core_cycles"] == step.source
+    sources = json.loads(own.run().attrs["sources"])
+    assert sources["core_cycles"] == step.source
     (tmp_path / "study.toml").write_text(
         'model = "clock_scaling"\noutputs = ["time"]\n'
         'fit = { file = "runs.fit.json", label = "sgemm" }\n'
@@ -110,14 +110,14 @@ def test_set_counts_before_a_fit_and_a_fit_before_files(supply: Any) -> None:
     assert steps["ms_transition"].value == supply["ms_transition"]
     assert taken._parts.switches == {"supply": "smooth"}
     over = {"threads_in_ms": 300, "ms_transition": 100, "supply": "sharp"}
-    kept = dse.Study(**given, set=over, fit=supply)
-    assert dse.explain(kept)["ms_transition"].source == "set by the study"
-    assert kept._parts.switches == {"supply": "sharp"}
+    fixed = dse.Study(**given, set=over, fit=supply)
+    assert dse.explain(fixed)["ms_transition"].source == "set by the study"
+    assert fixed._parts.switches == {"supply": "sharp"}
     swept = dse.Study(**given, set={"ms_transition": 9}, axes={"threads_in_ms": [3]}, fit=supply)
     assert swept.run()["attained_bandwidth"].shape == (1,)
     lit = {"active_tpcs": [2, 5, 8], "placement_power": [110, 122, 133]}
-    said = {"to": "placement_power", "machine": "gtx280"}
-    watts = dse.fit("placement", lit, free=["placement_base_power", "power_per_tpc"], **said)
+    options = {"to": "placement_power", "machine": "gtx280"}
+    watts = dse.fit("placement", lit, free=["placement_base_power", "power_per_tpc"], **options)
     placed = dse.Study(
         model="placement",
         machine="gtx280",

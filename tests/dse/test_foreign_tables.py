@@ -18,13 +18,13 @@ from tests.dse.foreign_tables import attack
 EPOCH = 1_700_000_000_000_000_000
 
 
-def opened(folder: Path, text: str, name: str = "a.csv", **options: Any) -> xr.Dataset:
+def open_text(folder: Path, text: str, name: str = "a.csv", **options: Any) -> xr.Dataset:
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return dse.open(path, **options)
 
 
-def assumed(ds: xr.Dataset) -> str:
+def assumptions_of(ds: xr.Dataset) -> str:
     return "; ".join(json.loads(ds.attrs.get("assumptions", "[]")))
 
 
@@ -39,12 +39,12 @@ def test_drawn_tables_are_read_as_they_were_meant_or_refused() -> None:
 def test_lines_may_end_in_separators_and_a_time_without_unit_is_said_to_be_seconds(
     tmp_path: Path,
 ) -> None:
-    ds = opened(tmp_path, "name;time;TBX;\nblur;24.47;4;\nblur;19.80;8;\n")
+    ds = open_text(tmp_path, "name;time;TBX;\nblur;24.47;4;\nblur;19.80;8;\n")
     assert ds.time.values.tolist() == [24.47, 19.8]
-    assert "semicolons" in assumed(ds)
-    assert "time has no unit in the file: taken in s" in assumed(ds)
-    assert "no unit" not in assumed(opened(tmp_path, "time\n3\n", units={"time": "ms"}))
-    assert "no unit" not in assumed(opened(tmp_path, "x\n3\n", given={"time": 2.0}))
+    assert "semicolons" in assumptions_of(ds)
+    assert "time has no unit in the file: taken in s" in assumptions_of(ds)
+    assert "no unit" not in assumptions_of(open_text(tmp_path, "time\n3\n", units={"time": "ms"}))
+    assert "no unit" not in assumptions_of(open_text(tmp_path, "x\n3\n", given={"time": 2.0}))
 
 
 @pytest.mark.parametrize(
@@ -69,64 +69,64 @@ def test_lines_may_end_in_separators_and_a_time_without_unit_is_said_to_be_secon
 def test_units_stand_in_brackets_or_parentheses(
     tmp_path: Path, header: str, name: str, value: float
 ) -> None:
-    ds = opened(tmp_path, f"a,{header}\n1,2\n")
+    ds = open_text(tmp_path, f"a,{header}\n1,2\n")
     assert ds[name].values.tolist() == [pytest.approx(value, rel=1e-15)]
 
 
 def test_a_column_is_named_as_in_the_file_or_without_its_unit(tmp_path: Path) -> None:
     text = "Block (threads),Time (ms)\n16,3\n32,4\n"
     for axis in ("Block (threads)", "Block"):
-        assert opened(tmp_path, text, axes=[axis]).sizes == {"Block": 2}
+        assert open_text(tmp_path, text, axes=[axis]).sizes == {"Block": 2}
     for column in ("Time (ms)", "Time"):
-        ds = opened(tmp_path, text, columns={column: "time"})
+        ds = open_text(tmp_path, text, columns={column: "time"})
         assert ds.time.values.tolist() == [0.003, 0.004]
     with pytest.raises(DseError, match=r"two columns 'a': 'a \[ms\]' \(column 1\) and 'a \(s\)'"):
-        opened(tmp_path, "a [ms],a (s)\n1,2\n")
+        open_text(tmp_path, "a [ms],a (s)\n1,2\n")
 
 
 def test_a_line_of_units_below_the_header_is_no_row(tmp_path: Path) -> None:
-    ds = opened(tmp_path, "k,t,n\n,ms,\nx,3,1\ny,4,2\n")
+    ds = open_text(tmp_path, "k,t,n\n,ms,\nx,3,1\ny,4,2\n")
     assert ds.t.values.tolist() == [0.003, 0.004]
-    assert "read as units" in assumed(ds)
+    assert "read as units" in assumptions_of(ds)
 
 
 def test_a_text_among_numbers_is_a_failure_and_never_a_number(tmp_path: Path) -> None:
-    ds = opened(tmp_path, "n;t\n1;3,5\n2;1_000\n3;timeout\n")
+    ds = open_text(tmp_path, "n;t\n1;3,5\n2;1_000\n3;timeout\n")
     assert np.isnan(ds.t.values[1:]).all()
     assert json.loads(ds.attrs["statuses"]) == {"correct": 1, "1_000": 1, "timeout": 1}
 
 
 def test_two_columns_of_one_name_are_refused_with_their_places(tmp_path: Path) -> None:
     with pytest.raises(DseError, match=r"two columns 'time \[ms\]' \(columns 2 and 3\)"):
-        opened(tmp_path, "bx,time [ms],time [ms]\n16,3.5,2\n32,1.5,9\n")
+        open_text(tmp_path, "bx,time [ms],time [ms]\n16,3.5,2\n32,1.5,9\n")
 
 
 def test_whole_numbers_beyond_floats_stay_exact_and_are_subtracted_exactly(
     tmp_path: Path,
 ) -> None:
     text = f"begin,end\n{EPOCH + 1},{EPOCH + 1001}\n{EPOCH + 100},{EPOCH + 1200}\n"
-    ds = opened(tmp_path, text, columns={"end + -1 * begin": "time:ns"})
+    ds = open_text(tmp_path, text, columns={"end + -1 * begin": "time:ns"})
     assert ds.begin.values.tolist() == [EPOCH + 1, EPOCH + 100]
     assert ds.time.values.tolist() == [1e-6, 1.1e-6]
-    assert "beyond 2**53 in begin, end" in assumed(ds)
+    assert "beyond 2**53 in begin, end" in assumptions_of(ds)
     frame = pd.DataFrame({"begin": pd.array([EPOCH + 1, None], dtype="Int64"), "x": [1, 2]})
     frame.to_parquet(tmp_path / "a.parquet")
     ds = dse.open(tmp_path / "a.parquet", columns={f"begin + -1 * {EPOCH}": "rest"})
     assert ds.rest.values[0] == 1
     grid = f"a,b,n\n1,1,{EPOCH + 1}\n1,2,{EPOCH + 1}\n2,1,{EPOCH + 1}\n"
-    holes = opened(tmp_path, grid, axes=["a", "b"])
+    holes = open_text(tmp_path, grid, axes=["a", "b"])
     assert np.isnan(holes.n.values[1, 1])
 
 
 def test_the_command_says_what_was_assumed(tmp_path: Path, run: Any) -> None:
     (tmp_path / "t.csv").write_text("name;time\nx;3,5\ny;2,5\n")
     path = str(tmp_path / "t.csv")
-    said = run("optimum", path, "--minimize", "time", "--where", "time <= 3e6 µs")
-    assert "2.5 s" in said.stdout
-    assert "assumed: read as text: columns separated by semicolons, decimal comma" in said.stderr
-    assert "assumed: time has no unit in the file: taken in s" in said.stderr
-    told = run("import", path, str(tmp_path / "t.zarr"), "--json")
-    assert "semicolons" in json.loads(told.stdout)["assumptions"][0]
+    done = run("optimum", path, "--minimize", "time", "--where", "time <= 3e6 µs")
+    assert "2.5 s" in done.stdout
+    assert "assumed: read as text: columns separated by semicolons, decimal comma" in done.stderr
+    assert "assumed: time has no unit in the file: taken in s" in done.stderr
+    imported = run("import", path, str(tmp_path / "t.zarr"), "--json")
+    assert "semicolons" in json.loads(imported.stdout)["assumptions"][0]
     answer = dse.optimum(path, minimize="time")
     assert "taken in s" in answer.attrs["assumptions"]
 
@@ -161,15 +161,15 @@ def _v3(agent: str = "g") -> str:
 
 
 def test_rocprof_counts_by_wavefronts_of_64_and_says_so(tmp_path: Path) -> None:
-    ds = opened(tmp_path, _v3())
+    ds = open_text(tmp_path, _v3())
     assert ds.valu_insts.values.tolist() == [10, 10]
     assert ds.time.values.tolist() == [1e-6, 1.1e-6]
-    assert "warp_size is not in the file: taken as 64" in assumed(ds)
-    ds = opened(tmp_path, _v3(), given={"warp_size": 32})
+    assert "warp_size is not in the file: taken as 64" in assumptions_of(ds)
+    ds = open_text(tmp_path, _v3(), given={"warp_size": 32})
     assert ds.valu_insts.values.tolist() == [5, 5]
-    assert "warp_size" not in assumed(ds)
-    assert opened(tmp_path, _v3("k gfx1100")).valu_insts.values.tolist() == [5, 5]
-    assert opened(tmp_path, _v3("k gfx90a")).valu_insts.values.tolist() == [10, 10]
+    assert "warp_size" not in assumptions_of(ds)
+    assert open_text(tmp_path, _v3("k gfx1100")).valu_insts.values.tolist() == [5, 5]
+    assert open_text(tmp_path, _v3("k gfx90a")).valu_insts.values.tolist() == [10, 10]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_the_wave_size_of_rocprof_is_respected(tmp_path: Path, size: str, insts:
         f'1,0,1048576,256,0,20,{size},"copy(double*, double*) [clone .kd]",1591372809872935,'
         "1591372810872935,2000000\n"
     )
-    assert opened(tmp_path, text).valu_insts.values == pytest.approx([insts], rel=1e-4)
+    assert open_text(tmp_path, text).valu_insts.values == pytest.approx([insts], rel=1e-4)
 
 
 _TRACE = (
@@ -207,7 +207,7 @@ _REST = (
 def test_only_kernels_of_a_trace_with_managed_memory_are_rows(
     tmp_path: Path, text: str, left: int
 ) -> None:
-    ds = opened(tmp_path, text)
+    ds = open_text(tmp_path, text)
     assert ds.kernel.values.tolist() == ["fill(int, float*)", "flux(int, float*)"]
     assert dse.optimum(ds, minimize="time").kernel.item() == "flux(int, float*)"
     assert f"no kernels: {left} copies and memory events" in ds.attrs["notes"]
@@ -219,7 +219,7 @@ def test_a_header_in_the_line_of_what_nvprof_says_is_read(tmp_path: Path) -> Non
         '"Metric Name","Metric Description","Min","Max","Avg"\n'
         '"Tesla P100 (0)","k",1,"inst_executed","Instructions Executed",100,100,100\n'
     )
-    ds = opened(tmp_path, text)
+    ds = open_text(tmp_path, text)
     assert ds.kernel.values.tolist() == ["k"]
     assert ds.inst_executed.values.tolist() == [100]
 
@@ -229,11 +229,11 @@ def test_a_profile_is_known_by_any_separator_and_its_columns_named_twice_must_ag
 ) -> None:
     row = '"k(a, b)";256;1024;64;5\n'
     header = "Kernel_Name;Workgroup_Size;Grid_Size;Wave_Size;SQ_INSTS_VALU"
-    ds = opened(tmp_path, f"{header};\n{row.strip()};\n")
+    ds = open_text(tmp_path, f"{header};\n{row.strip()};\n")
     assert ds.valu_insts.values == pytest.approx([5 / 16])
     with pytest.raises(DseError, match="columns 5 and 6 are both 'SQ_INSTS_VALU' and differ"):
-        opened(tmp_path, f"{header};SQ_INSTS_VALU\n{row.strip()};7\n")
-    assert opened(tmp_path, f"{header};SQ_INSTS_VALU\n{row.strip()};5\n").sizes
+        open_text(tmp_path, f"{header};SQ_INSTS_VALU\n{row.strip()};7\n")
+    assert open_text(tmp_path, f"{header};SQ_INSTS_VALU\n{row.strip()};5\n").sizes
 
 
 @pytest.mark.parametrize("word", ["Microseconds", "microsecond", "us", "µs", "usec"])
@@ -246,10 +246,10 @@ def test_a_unit_in_words_is_that_of_the_runs_of_a_tuner(tmp_path: Path, word: st
         "times": {"compilation_time": 16215.0, "runtimes": [90.5]},
     }
     tree = {"results": [result, {**result, "configuration": {"x": 64}}]}
-    ds = opened(tmp_path, json.dumps(tree), "t4.json", shape="rows")
+    ds = open_text(tmp_path, json.dumps(tree), "t4.json", shape="rows")
     assert ds.Total.values[0] == ds.time.values[0] == pytest.approx(90.5e-6)
-    assert "read in us, as Total" in assumed(ds)
+    assert "read in us, as Total" in assumptions_of(ds)
     other = {**result, "times": {"runtimes": [3.0]}}
-    ds = opened(tmp_path, json.dumps({"results": [other]}), "t4.json", shape="rows")
+    ds = open_text(tmp_path, json.dumps({"results": [other]}), "t4.json", shape="rows")
     assert ds.time.values.item() == pytest.approx(3e-3)
-    assert "read in ms, which Kernel Tuner writes" in assumed(ds)
+    assert "read in ms, which Kernel Tuner writes" in assumptions_of(ds)

@@ -167,8 +167,8 @@ print(json.dumps(found))
 """
 
 
-def told(script: str, folder: Path, *, simulator: bool) -> Any:
-    """What a script prints last, as JSON."""
+def run_script(script: str, folder: Path, *, simulator: bool) -> Any:
+    """Return what a script prints last, as JSON."""
     chosen = {"NUMBA_ENABLE_CUDASIM": "1" if simulator else "0", "PYTHONPATH": str(ROOT)}
     example = f"EXAMPLE = {str(ROOT / 'examples' / 'measure_on_gpu.py')!r}\n"
     if simulator:
@@ -186,30 +186,30 @@ def told(script: str, folder: Path, *, simulator: bool) -> Any:
 
 
 @pytest.fixture(scope="module")
-def simulated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def simulation(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("gpu")
-    result: dict[str, Any] = told(SIMULATED, folder, simulator=True)
+    result: dict[str, Any] = run_script(SIMULATED, folder, simulator=True)
     return result | {"folder": folder}
 
 
 @long
 @needs_numba_cuda
-def test_squared_distances_are_the_shortest_paths(simulated: dict[str, Any]) -> None:
+def test_squared_distances_are_the_shortest_paths(simulation: dict[str, Any]) -> None:
     """Floyd and Warshall, for sub-blocks that do not divide the matrix and one that exceeds it."""
-    exact = np.array(simulated["graph"])
+    exact = np.array(simulation["graph"])
     np.fill_diagonal(exact, 0)
     for k in range(len(exact)):
         exact = np.minimum(exact, exact[:, [k]] + exact[[k], :])
-    assert np.isinf(np.array(simulated["graph"])).any()
-    for lengths in (simulated["lengths"], simulated["whole"]):
+    assert np.isinf(np.array(simulation["graph"])).any()
+    for lengths in (simulation["lengths"], simulation["whole"]):
         np.testing.assert_allclose(lengths, exact, rtol=1e-6)
-    assert simulated["seconds"] > 0
+    assert simulation["seconds"] > 0
 
 
 @long
 @needs_numba_cuda
-def test_rows_of_run_times_name_what_the_model_takes(simulated: dict[str, Any]) -> None:
-    rows = simulated["paths"]
+def test_rows_of_run_times_name_what_the_model_takes(simulation: dict[str, Any]) -> None:
+    rows = simulation["paths"]
     assert {name: rows[name] for name in rows if name != "time"} == {
         "tile_dim": [1, 2],
         "threads_per_block": [2, 2],
@@ -228,9 +228,9 @@ def test_rows_of_run_times_name_what_the_model_takes(simulated: dict[str, Any]) 
     ],
 )
 def test_the_example_writes_rows_that_are_fitted(
-    simulated: dict[str, Any], what: str, header: str, tmp_path: Path
+    simulation: dict[str, Any], what: str, header: str, tmp_path: Path
 ) -> None:
-    lines = simulated[what]
+    lines = simulation[what]
     assert (lines[0], len(lines)) == (header, 3)
     table = tmp_path / "rows.csv"
     table.write_text("\n".join(lines))
@@ -240,12 +240,12 @@ def test_the_example_writes_rows_that_are_fitted(
     }[what]
     result = dse.fit(f"transit_{what}", table, free=[peak], set={corner: 4})
     assert result[peak] > 0
-    assert simulated["double"]["attained_flops"][0] > 0
+    assert simulation["double"]["attained_flops"][0] > 0
 
 
 @needs_numba_cuda
-def test_each_block_tells_where_and_when_it_ran(simulated: dict[str, Any]) -> None:
-    rows = simulated["blocks"]
+def test_each_block_tells_where_and_when_it_ran(simulation: dict[str, Any]) -> None:
+    rows = simulation["blocks"]
     assert (rows["block"], rows["block_rounds"], rows["sm"]) == ([0, 1, 2], [3, 1, 2], [0, 0, 0])
     assert min(rows["block_start"]) == 0
     for start, end in zip(rows["block_start"], rows["block_end"], strict=True):
@@ -268,9 +268,9 @@ def test_each_block_tells_where_and_when_it_ran(simulated: dict[str, Any]) -> No
     ],
 )
 def test_the_command_keeps_rows_and_what_they_were_measured_on(
-    simulated: dict[str, Any], name: str, rows: int, columns: str
+    simulation: dict[str, Any], name: str, rows: int, columns: str
 ) -> None:
-    ds = dse.open(simulated["folder"] / name)
+    ds = dse.open(simulation["folder"] / name)
     assert ds.sizes == {"configuration": rows}
     assert {*columns.split(), "gpu"} <= set(ds.data_vars)
     told_of = json.loads(ds.attrs["provenance"])
@@ -283,8 +283,8 @@ LAUNCH = ["distribution", "blocks", "lanes", "warps_per_block", "slots", "step_t
 
 
 @needs_numba_cuda
-def test_rows_are_fitted_and_validated_as_they_stand(simulated: dict[str, Any]) -> None:
-    folder = simulated["folder"]
+def test_rows_are_fitted_and_validated_as_they_stand(simulation: dict[str, Any]) -> None:
+    folder = simulation["folder"]
     for what, peak, corner in (
         ("supply.csv", "ms_peak_bandwidth", "ms_transition"),
         ("demand.parquet", "cs_peak_flops", "cs_transition"),
@@ -320,8 +320,8 @@ def test_rows_are_fitted_and_validated_as_they_stand(simulated: dict[str, Any]) 
 
 
 @needs_numba_cuda
-def test_groups_are_told_one_by_one(simulated: dict[str, Any]) -> None:
-    rows = simulated["each"]
+def test_groups_are_told_one_by_one(simulation: dict[str, Any]) -> None:
+    rows = simulation["each"]
     assert (set(rows["lanes"]), set(rows["distribution"])) == ({3}, {"geometric:0.3"})
     work = Pmf.geometric(0.3).sample((20, 3), 1)
     assert rows["drawn_loss"] == pytest.approx(3 * work.max(axis=1) / work.sum(axis=1))
@@ -332,9 +332,9 @@ def test_groups_are_told_one_by_one(simulated: dict[str, Any]) -> None:
 
 
 @needs_numba_cuda
-def test_power_is_told_at_each_clock_that_may_be_had(simulated: dict[str, Any]) -> None:
+def test_power_is_told_at_each_clock_that_may_be_had(simulation: dict[str, Any]) -> None:
     for way in ("application", "locked"):
-        rows = simulated["power"][way]
+        rows = simulation["power"][way]
         assert rows["asked_clock"] == [1.5e9, 1.5e9, 9e8, 9e8, 6e8, 6e8]
         assert rows["core_clock"] == rows["asked_clock"]
         assert rows["power"] == rows["idle_power"] == [150, 150, 90, 90, 60, 60]
@@ -343,18 +343,18 @@ def test_power_is_told_at_each_clock_that_may_be_had(simulated: dict[str, Any]) 
         assert [flops > 0 for flops in rows["attained_flops"]] == [True, False] * 3
         assert [rate > 0 for rate in rows["attained_bandwidth"]] == [False, True] * 3
     # clocks are left as they were found
-    assert simulated["power"]["application"]["calls"][-1] == ["application", 5001, 1350]
-    unlocked = [call for call in simulated["power"]["locked"]["calls"] if call[0] == "unlocked"]
+    assert simulation["power"]["application"]["calls"][-1] == ["application", 5001, 1350]
+    unlocked = [call for call in simulation["power"]["locked"]["calls"] if call[0] == "unlocked"]
     assert unlocked == [["unlocked", "core"], ["unlocked", "memory"]]
-    rows = simulated["power"]["nothing"]
+    rows = simulation["power"]["nothing"]
     assert (rows["core_clock"], rows["memory_clock"]) == ([1.2e9] * 2, [5e9] * 2)
     assert np.isnan(rows["asked_clock"]).all()
     assert "Insufficient Permissions" in rows["chosen_by"][0]
 
 
 @needs_numba_cuda
-def test_a_launch_waits_behind_another_while_power_is_looked_at(simulated: dict[str, Any]) -> None:
-    looks, launched, taken = simulated["sustained"]
+def test_a_launch_waits_behind_another_while_power_is_looked_at(simulation: dict[str, Any]) -> None:
+    looks, launched, taken = simulation["sustained"]
     assert (looks, launched) == ([2, 3], 3)
     assert taken > 0
 
@@ -376,12 +376,12 @@ def test_what_nvml_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         measurements._clock_pairs({}, [1500], [])
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(dse.DseError, match="pip install nvidia-ml-py"):
-        device.open_board("GPU-0", simulated=False)
+        device.open_board("GPU-0", simulation=False)
 
 
 @needs_numba_cuda
-def test_work_that_was_not_done_is_found(simulated: dict[str, Any]) -> None:
-    assert [text[:33] for text in simulated["idle"]] == ["the threads did not do their work"] * 4
+def test_work_that_was_not_done_is_found(simulation: dict[str, Any]) -> None:
+    assert [text[:33] for text in simulation["idle"]] == ["the threads did not do their work"] * 4
 
 
 def test_pi_is_fitted_to_measured_rates() -> None:
@@ -436,16 +436,16 @@ def test_without_numba_cuda_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 @long
 @needs_numba_cuda
 def test_compiled_each_operation_waits_for_the_one_before(tmp_path: Path) -> None:
-    found = told(COMPILED, tmp_path, simulator=False)
-    if isinstance(found, str):
-        pytest.skip(f"no CUDA compiler (pip install 'numba-cuda[cu13]'): {found[:60]}")
+    output = run_script(COMPILED, tmp_path, simulator=False)
+    if isinstance(output, str):
+        pytest.skip(f"no CUDA compiler (pip install 'numba-cuda[cu13]'): {output[:60]}")
     # a chain of 64 operations, each on the result of the one before
-    chain = re.findall(r"fma\.rn\.f32\s+(%f\d+), (.*);", found["thinking"])
+    chain = re.findall(r"fma\.rn\.f32\s+(%f\d+), (.*);", output["thinking"])
     assert len(chain) == 64
     for (result, _), (_, operands) in pairwise(chain):
         assert result in operands.split(", ")
-    assert "ld.global" in found["waiting"]
-    standing = found["standing"]
+    assert "ld.global" in output["waiting"]
+    standing = output["standing"]
     assert standing.count("%smid") == 1
     assert standing.count("%globaltimer") == 2
     assert standing.count("bar.sync") == 2
@@ -453,8 +453,8 @@ def test_compiled_each_operation_waits_for_the_one_before(tmp_path: Path) -> Non
     work = [place.start() for place in re.finditer(r"fma\.rn\.f32", standing)]
     assert len(work) == 64
     assert first < work[0] < work[-1] < last
-    chasing = found["chasing"]
+    chasing = output["chasing"]
     assert chasing.count("%clock64") == 2
     # three sub-blocks in shared memory, and a barrier before and after they are used
-    assert found["squaring"].count("bar.sync") == 2
-    assert len(re.findall(r"\.shared \.align \d+ \.b8 \S+\[4096\]", found["squaring"])) == 3
+    assert output["squaring"].count("bar.sync") == 2
+    assert len(re.findall(r"\.shared \.align \d+ \.b8 \S+\[4096\]", output["squaring"])) == 3

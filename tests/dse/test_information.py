@@ -1,4 +1,4 @@
-"""What it would be worth to know inputs, and which to measure next."""
+"""The value of knowing inputs, and which to measure next."""
 
 import itertools
 from fractions import Fraction
@@ -28,7 +28,7 @@ def transit(**more):
 
 
 def slowly(known):
-    """By enumeration in fractions: what knowing some inputs is worth."""
+    """Return the value of knowing some inputs, by enumeration in fractions."""
     atoms = [
         (z, p, Fraction(w, 16))
         for (z, w), p in itertools.product(zip((1, 2, 8, 16), (1, 1, 1, 5), strict=True), (1, 2))
@@ -127,7 +127,7 @@ def test_a_configuration_is_chosen_only_if_it_is_always_feasible():
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("arguments", "message"),
     [
         ({"sets": [["ms_peek"]]}, "no random input.*ms_peak"),
         ({"sets": [[]]}, "a set of nothing"),
@@ -135,6 +135,6 @@ def test_a_configuration_is_chosen_only_if_it_is_always_feasible():
         ({"maximize": None}, "nothing to optimise"),
     ],
 )
-def test_bad_questions_are_refused(asked, message):
+def test_bad_questions_are_refused(arguments, message):
     with pytest.raises(DseError, match=message):
-        transit().information(**{"maximize": GOAL, **asked})
+        transit().information(**{"maximize": GOAL, **arguments})

@@ -22,8 +22,8 @@ ONLY_CODE = {"registers_per_thread"}
 
 
 @pytest.fixture
-def found(tmp_path: Path) -> Found:
-    """What is found in a kernel of these lines."""
+def counter(tmp_path: Path) -> Found:
+    """Return a function that counts a kernel of some lines."""
 
     def count(*lines: str, **options: Any) -> Any:
         path = tmp_path / "kernel.ptx"
@@ -62,8 +62,8 @@ def test_the_example_has_the_counts_that_a_hand_finds() -> None:
         ("bar.sync 0;", "sync"),
     ],
 )
-def test_an_instruction_is_of_the_unit_of_table_7(line: str, unit: str, found: Found) -> None:
-    counted = found(line)
+def test_an_instruction_is_of_the_unit_of_table_7(line: str, unit: str, counter: Found) -> None:
+    counted = counter(line)
     units = ("int", "narrow_fp", "fp_fused", "sfu", "alu", "shared", "const", "local", "texture")
     units = (*units, "sync")
     assert [name for name in units if counted[f"{name}_insts"]] == [unit]
@@ -80,41 +80,41 @@ def test_an_instruction_is_of_the_unit_of_table_7(line: str, unit: str, found: F
     ],
 )
 def test_loads_before_the_first_use_of_one_overlap(
-    lines: tuple[str, ...], strength: float, found: Found
+    lines: tuple[str, ...], strength: float, counter: Found
 ) -> None:
-    assert found(*lines).get("mem_strength", 1) == strength
+    assert counter(*lines).get("mem_strength", 1) == strength
 
 
-def test_long_operations_are_told_apart_as_in_table_6(found: Found) -> None:
+def test_long_operations_are_told_apart_as_in_table_6(counter: Found) -> None:
     lines = [
         "div.rn.f32 %f1, %f2, %f3;",
         "mad.lo.s32 %r1, %r2, %r3, %r4;",
         "mul24.lo.u32 %r1, %r2, %r3;",
     ]
-    counted = found(
+    counted = counter(
         *lines, "div.u32 %r1, %r2, %r3;", "rem.u32 %r1, %r2, %r3;", "rem.s32 %r1, %r2, %r3;"
     )
     classes = [counted[f"{name}_insts"] for name in ("fp_div", "int_mul", "int_div", "int_mod")]
     assert classes == [1, 1, 1, 2]
 
 
-def test_a_fused_operation_that_lacks_operands_is_counted(found: Found) -> None:
-    assert found("fma.rn.f16x2 0x10;")["fp_fused_insts"] == 1
+def test_a_fused_operation_that_lacks_operands_is_counted(counter: Found) -> None:
+    assert counter("fma.rn.f16x2 0x10;")["fp_fused_insts"] == 1
 
 
-def test_loops_that_data_decide_are_asked_for_by_their_line(found: Found) -> None:
+def test_loops_that_data_decide_are_asked_for_by_their_line(counter: Found) -> None:
     lines = ("OUT:", "add.s32 %r1, %r1, 1;", "IN:", "add.f32 %f1, %f1, %f2;", "@%p1 bra IN;")
     lines = (*lines, "@%p2 bra.uni OUT;")
-    with pytest.raises(dse.DseError, match="trips_line_6: the passes of the loop at line 6: add"):
-        found(*lines)
-    counted = found(*lines, times={"trips_line_4": 10, "trips_line_6": 5})
+    with pytest.raises(dse.DseError, match="trips_line_6: trip count of the loop at about line 6"):
+        counter(*lines)
+    counted = counter(*lines, times={"trips_line_4": 10, "trips_line_6": 5})
     assert (counted["int_insts"], counted["fp_insts"], counted["misc_insts"]) == (10, 50, 61)
-    counted = found("fma.rn.f64 %fd1, %fd1, %fd2, %fd3;", "add.f32 %f1, %f1, %f2;")
+    counted = counter("fma.rn.f64 %fd1, %fd1, %fd2, %fd3;", "add.f32 %f1, %f1, %f2;")
     assert (counted["fp64_insts"], counted["fp_fused_insts"], counted["fp_insts"]) == (1, 1, 2)
     assert (counted["narrow_fp_insts"], counted.numbers["flops"]) == (1, 3)
 
 
-def test_branches_are_followed_by_arguments_and_threads(found: Found) -> None:
+def test_branches_are_followed_by_arguments_and_threads(counter: Found) -> None:
     lines = [
         "mov.u32 %r1, %tid.x;",
         "setp.ge.u32 %p1, %r1, 40;",
@@ -123,29 +123,29 @@ def test_branches_are_followed_by_arguments_and_threads(found: Found) -> None:
         "NEVER:",
         "add.f32 %f1, %f1, %f2;",
     ]
-    counted = found(*lines, block=64)
+    counted = counter(*lines, block=64)
     assert (counted["coalesced_insts"], counted["fp_insts"]) == (1, 1)  # a warp of 8 lanes, too
-    counted = found(*lines, block=[128])
+    counted = counter(*lines, block=[128])
     assert (counted["coalesced_insts"], counted["fp_insts"]) == (0.5, 1)
-    with pytest.raises(dse.DseError, match="chance_line_3: the share of threads that branch at li"):
-        found(*lines[2:], "L:", times={})
+    with pytest.raises(dse.DseError, match="chance_line_3: fraction of threads that branch"):
+        counter(*lines[2:], "L:", times={})
 
 
-def test_results_are_waited_for_by_the_distance_to_who_reads_them(found: Found) -> None:
+def test_results_are_waited_for_by_the_distance_to_who_reads_them(counter: Found) -> None:
     at_once = ("add.f32 %f1, %f1, %f2;",) * 3
     apart = ("add.f32 %f1, %f1, %f2;", "add.f32 %f3, %f3, %f2;") * 3
-    assert found(*at_once)["dependency_distance"] == 1
-    assert found(*apart)["dependency_distance"] == 2
+    assert counter(*at_once)["dependency_distance"] == 1
+    assert counter(*apart)["dependency_distance"] == 2
 
 
-def test_shared_arrays_and_wide_accesses_have_their_bytes(found: Found) -> None:
+def test_shared_arrays_and_wide_accesses_have_their_bytes(counter: Found) -> None:
     arrays = (".shared .align 16 .b8 tile[1024];", ".shared .f64 tile2[8];", "mov.u32 %r1, tile;")
     lines = (*arrays, "ld.global.v4.f32 {%f1,%f2,%f3,%f4}, [%rd1];")
-    counted = found(*lines)
+    counted = counter(*lines)
     assert (counted["shared_mem_per_block"], counted["bytes_per_thread"]) == (1024 + 64, 16)
 
 
-def test_what_a_compiler_writes_besides_is_no_instruction(found: Found) -> None:
+def test_what_a_compiler_writes_besides_is_no_instruction(counter: Found) -> None:
     """Lines of source, comments, pragmas, scopes of calls, guards, labels with a dollar."""
     plain = ("add.s32 %r1, %r1, 1;", "st.param.b32 [param0], %r1;", "call.uni f, (param0);")
     lines = (
@@ -160,14 +160,14 @@ def test_what_a_compiler_writes_besides_is_no_instruction(found: Found) -> None:
         ".loc 1 8 3",
         "@%p1 bra $L__BB0_1;",
     )
-    counted = found(*lines, times={"trips_line_7": 3})
-    assert "what functions do that it calls is not counted" in counted.assumed["comp_insts"]
+    counted = counter(*lines, times={"trips_line_7": 3})
+    assert "called functions are not counted" in counted.assumed["comp_insts"]
     assert (counted["int_insts"], counted["comp_insts"]) == (3, 3 * 4 + 1)
 
 
-def test_what_cannot_be_counted_is_named(found: Found, tmp_path: Path) -> None:
+def test_what_cannot_be_counted_is_named(counter: Found, tmp_path: Path) -> None:
     refused: list[tuple[tuple[str, ...], dict[str, Any], str]] = [
-        (("add.s32 %r1, %r1, 1;",), {"times": {"M": 2}}, "nothing is asked by the name 'M'"),
+        (("add.s32 %r1, %r1, 1;",), {"times": {"M": 2}}, "the kernel needs no value 'M'"),
         (("add.s32 %r1, %r1, 1;",), {"entry": "j"}, "has the kernels k: name one of them by ent"),
         (("@%p1 bra AWAY;",), {}, "'@%p1 bra AWAY' leads to no label of k"),
         (("brx.idx %r1, L;",), {}, "jumps to a computed address"),
@@ -175,7 +175,7 @@ def test_what_cannot_be_counted_is_named(found: Found, tmp_path: Path) -> None:
     ]
     for lines, given, words in refused:
         with pytest.raises(dse.DseError, match=words):
-            found(*lines, **given)
+            counter(*lines, **given)
     path = tmp_path / "empty.ptx"
     for text, words in ((".version 6.0", "holds no kernel: expected PTX"), (".entry k", "is cut")):
         path.write_text(text)
@@ -202,9 +202,9 @@ def test_ptx_has_the_fields_of_machine_code(tmp_path: Path) -> None:
     counted = dse.kernel(path, set={"arg3": 2**20}, grid=4096)
     assert {*code} - {*counted} == ONLY_CODE
     assert not {*counted} - {*code}
-    alike = ("coalesced_insts", "uncoalesced_insts", "warp_bytes", "load_requests", "block_bytes")
-    alike += ("launch_bytes", "l1_wavefronts", "elements", "sfu_insts")
-    assert {name: counted[name] for name in alike} == {name: code[name] for name in alike}
+    same = ("coalesced_insts", "uncoalesced_insts", "warp_bytes", "load_requests", "block_bytes")
+    same += ("launch_bytes", "l1_wavefronts", "elements", "sfu_insts")
+    assert {name: counted[name] for name in same} == {name: code[name] for name in same}
     assert counted.formulas["blocks"] == code.formulas["blocks"]
 
 
@@ -229,13 +229,13 @@ def test_drawn_kernels_ask_in_ptx_as_often_as_their_warps_do() -> None:
 
 
 def test_what_is_counted_is_a_workload_of_the_models(
-    found: Found, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    counter: Found, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    counted = found("ld.global.f32 %f1, [%rd1];", "fma.rn.f32 %f2, %f1, %f2, %f3;")
+    counted = counter("ld.global.f32 %f1, [%rd1];", "fma.rn.f32 %f2, %f1, %f2, %f3;")
     Path("own.toml").write_text(counted.toml())
     given: dict[str, Any] = {"machine": "gtx580", "warps_per_sm": 24, "outputs": ["mwp_app"]}
-    told = dse.evaluate("throughput", workload="own.toml", **given).mwp_app
-    assert told == dse.evaluate("throughput", **given, **counted).mwp_app
+    predicted = dse.evaluate("throughput", workload="own.toml", **given).mwp_app
+    assert predicted == dse.evaluate("throughput", **given, **counted).mwp_app
     given = {"machine": "gtx280", "threads_per_block": 256, "registers_per_thread": 8}
     assert dse.evaluate("ipp", workload="own.toml", elements=1e6, **given).power > 83

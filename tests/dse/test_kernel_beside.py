@@ -59,15 +59,15 @@ def test_each_count_stands_beside_the_measured_one(files: tuple[Path, Path]) -> 
     code, profile = files
     result = dse.kernel(code, entry="k", beside=profile, set={"n": 32})
     assert result.configuration.values.tolist() == [0, 2]
-    told = {each["what"]: each for each in agreement_rows(result)}
+    agreement = {each["what"]: each for each in agreement_rows(result)}
     assert result.instructions.values.tolist() == [(6 + 11) / 2] * 2
-    assert told["instructions"]["equal"] == told["instructions"]["of"] == 2
-    assert told["global_loads"]["equal"] == 2
-    assert "registers_per_thread" not in told  # which PTX does not have
-    assert told["floating_insts"]["ratio"] == 1.0  # MUFU among them
-    sectors = told["transactions_per_request"]
+    assert agreement["instructions"]["equal"] == agreement["instructions"]["of"] == 2
+    assert agreement["global_loads"]["equal"] == 2
+    assert "registers_per_thread" not in agreement  # which PTX does not have
+    assert agreement["floating_insts"]["ratio"] == 1.0  # MUFU among them
+    sectors = agreement["transactions_per_request"]
     assert (sectors["equal"], sectors["of"], sectors["furthest"]) == (1, 2, 0.5)
-    one = dse.kernel(code, entry="k", beside=profile, row=2, set={"n": 64}, block=[32, 2])
+    one = dse.kernel(code, entry="k", profile=profile, row=2, set={"n": 64}, block=[32, 2])
     assert one.instructions.values.tolist() == [11.0]
     assert one.instructions_measured.values.tolist() == [8.5]
 
@@ -80,31 +80,31 @@ def test_what_cannot_be_compared_is_named(files: tuple[Path, Path], tmp_path: Pa
         '"ID","Process ID","Kernel Name","gpu__time_duration.sum"\n,,,"ns"\n0,7,"k",3\n'
     )
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"beside": profile}, "has launches of k, k2: name one by entry"),
-        ({"beside": profile, "entry": "k3"}, "no launch of 'k3', but of k, k2; did you mean"),
-        ({"beside": profile, "entry": "k", "row": 9}, "row 9 of 3: expected 0 to 2"),
-        ({"beside": bare, "entry": "k"}, "does not tell the block of each launch: give --block"),
-        ({"beside": times}, "has no counts that could stand beside"),
-        ({"beside": code}, "k.ptx"),
+        ({"profile": profile}, "has launches of k, k2: name one by entry"),
+        ({"profile": profile, "entry": "k3"}, "no launch of 'k3', only of k, k2; did you mean"),
+        ({"profile": profile, "entry": "k", "row": 9}, "row 9 of 3: expected 0 to 2"),
+        ({"profile": bare, "entry": "k"}, "does not have the block of each launch: give --block"),
+        ({"profile": times}, "has no counts to compare with"),
+        ({"profile": code}, "k.ptx"),
     ]
     for given, words in refused:
         with pytest.raises(DseError, match=words):
             dse.kernel(code, set={"n": 32}, **given)
-    result = dse.kernel(code, entry="k", beside=profile)
-    assert "n: an argument of the kernel" in str(result.status.values[0])
+    result = dse.kernel(code, entry="k", profile=profile)
+    assert "n: argument of the kernel" in str(result.status.values[0])
     assert not list(agreement_rows(result.drop_vars("registers_per_thread_measured")))
 
 
 def test_the_command_tells_a_line_for_each_count(files: tuple[Path, Path], tmp_path: Path) -> None:
     code, profile = files
-    asked = ["kernel", str(code), "--entry", "k", "--beside", str(profile)]
-    done = CliRunner().invoke(main, [*asked, "--set", "n=32"])
+    command = ["kernel", str(code), "--entry", "k", "--beside", str(profile)]
+    done = CliRunner().invoke(main, [*command, "--set", "n=32"])
     assert done.exit_code == 0, done.output
     rows = {line.split()[0]: line.split() for line in done.output.splitlines()}
     assert rows["instructions"][1:4] == ["8.5", "8.5", "1"]
     out = tmp_path / "both.csv"
-    done = CliRunner().invoke(main, [*asked, "--json", "--out", str(out)])
-    assert json.loads(done.output)["not_counted"][0].startswith("the counts of _Z1kPfi rest on")
+    done = CliRunner().invoke(main, [*command, "--json", "--out", str(out)])
+    assert json.loads(done.output)["not_counted"][0].startswith("k: the code alone")
     assert "instructions_measured" in out.read_text().splitlines()[0]
 
 
@@ -116,12 +116,12 @@ def test_macros_are_those_of_each_row_of_a_tuner() -> None:
         COULOMB / "CoulombSum3d.cu",
         arch="sm_75",
         options=["-use_fast_math"],
-        beside=COULOMB / "coulomb_2080_full_search_space.json.gz",
+        profile=COULOMB / "coulomb_2080_full_search_space.json.gz",
         row=100,
         block=["WORK_GROUP_SIZE_X", "WORK_GROUP_SIZE_Y"],
         grid=sizes,
         set={"numberOfAtoms": 64, "gridSize": 256},
     )
-    told = {each["what"]: each["ratio"] for each in agreement_rows(result)}
-    assert set(told) >= {"instructions", "global_loads", "registers_per_thread", "floating_insts"}
-    assert set(told.values()) == {1.0}
+    ratios = {each["what"]: each["ratio"] for each in agreement_rows(result)}
+    assert set(ratios) >= {"instructions", "global_loads", "registers_per_thread", "floating_insts"}
+    assert set(ratios.values()) == {1.0}

@@ -29,15 +29,15 @@ def test_moved_sets_hold_the_bytes_of_every_address(
     for step, many in moves:
         touched = touched.repeat(step, many)
         addresses = {byte + step * at for byte in addresses for at in range(many)}
-    held = {byte for low, high in touched.ranges.tolist() for byte in range(low, high)}
-    assert held == addresses
+    members = {byte for low, high in touched.ranges.tolist() for byte in range(low, high)}
+    assert members == addresses
     assert (touched.low, touched.high) == (min(addresses), max(addresses) + 1)
     assert touched.sector_bytes() == 32 * len({byte // 32 for byte in addresses})
 
 
 @given(st.integers(1, 64), st.integers(1, 2000))
 def test_many_moves_are_counted_from_a_few(width: int, step: int) -> None:
-    """Of 1,000,003 moves only some are written out."""
+    """Write out only some of 1,000,003 moves."""
     many = 1_000_003
     touched = ByteSet(np.array([[0, width]])).repeat(step, many)
     size = float((touched.ranges[:, 1] - touched.ranges[:, 0]).sum()) * touched.scale

@@ -93,5 +93,5 @@ def test_calls_and_loops_of_loops_come_to_what_python_does(
 @compiling
 def test_a_called_function_is_counted_by_formulas_in_the_arguments(source: Path) -> None:
     result = dse.kernel(source, entry="in_loop", block=[32], set={"n": 5, "m": 7})
-    assert any("m * n" in str(told) for _, told in result.declared.values())
+    assert any("m * n" in str(value) for _, value in result.declared.values())
     assert result.numbers["flops"] == 7 * (1 + 2 * 5)

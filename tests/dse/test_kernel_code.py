@@ -28,18 +28,18 @@ DATA = Path(__file__).parents[1] / "data"
 NUMBA = {"cubin": DATA / "numba_saxpy_sm80.cubin", "ptx": DATA / "numba_saxpy.ptx"}
 
 
-def counted(text: str, given: dict[str, float] | None = None, **launch: Any) -> Any:
+def count_text(text: str, given: dict[str, float] | None = None, **launch: Any) -> Any:
     """Return the counts of machine code that is written out, with a pointer and an int."""
-    told = []
+    listing = []
     for line in filter(None, map(str.strip, text.splitlines())):
         guard, _, rest = line[1:].partition(" ") if line[0] == "@" else ("", "", line)
         opcode, _, operands = rest.partition(" ")
         operands = operands.replace(", ", ",")
-        told.append({"predicate": guard and f"@{guard}", "opcode": opcode, "operands": operands})
-    about = {"registers": 24, "shared": 0, "bank": 0x160, "arguments": ((0, 8), (8, 4))}
-    function = KernelFunction(name="k", arch=80, code=b"", **about)  # type: ignore[arg-type]
+        listing.append({"predicate": guard and f"@{guard}", "opcode": opcode, "operands": operands})
+    about = {"registers": 24, "shared_bytes": 0, "arguments": ((0, 8), (8, 4))}
+    function = KernelFunction(name="k", arch=80, code=b"", argument_base=0x160, **about)  # type: ignore[arg-type]
     code = KernelCode(function=function, cubin=b"", argument_names=("x", "n"), origin="by hand")
-    reading = KernelAnalysis(function, parse_instructions(told))
+    reading = KernelAnalysis(function, parse_instructions(listing))
     return count_launch(code, reading, launch.get("block", (32,)), (), given or {}, {})
 
 
@@ -83,7 +83,7 @@ BY_HAND = {
 @pytest.mark.parametrize("name", BY_HAND)
 def test_fused_distance_and_parallelism_are_those_by_hand(name: str) -> None:
     text, (fused, unfused, flops), distances, longest, every = BY_HAND[name]
-    result = counted(text)
+    result = count_text(text)
     assert (result["fp_fused_insts"], result["narrow_fp_insts"]) == (fused, unfused)
     assert result["fp_insts"] == fused + unfused
     assert result.numbers["flops"] == flops
@@ -93,8 +93,8 @@ def test_fused_distance_and_parallelism_are_those_by_hand(name: str) -> None:
 
 
 def test_a_loop_weighs_as_often_as_it_runs() -> None:
-    """Of the 2 + 2 n results that are read, n are read two behind them, and one three."""
-    result = counted(
+    """Check the distances: of 2 + 2 n results, n are read two behind them, and one three."""
+    result = count_text(
         """
         MOV R0, RZ
         MOV R1, RZ
@@ -144,7 +144,7 @@ def test_what_numba_writes_is_counted(form: str) -> None:
     assert result["fp_fused_insts"] == 10
     assert result.origin.startswith(path.name)
     assert not result.assumed
-    with pytest.raises(DseError, match="arg15: an argument of the kernel"):
+    with pytest.raises(DseError, match="arg15: argument of the kernel"):
         dse.kernel(path, grid=[16])
 
 
@@ -160,7 +160,7 @@ def test_a_cubin_without_its_reader_names_the_extra(monkeypatch: pytest.MonkeyPa
 def test_a_branch_out_of_the_code_is_refused() -> None:
     for to in ("0x1000", "-0x10", "0x92f1a0d0c40f0"):
         with pytest.raises(DseError, match="branches out of its code, which is damaged"):
-            counted(f"BRA {to}\nEXIT")
+            count_text(f"BRA {to}\nEXIT")
 
 
 def test_spoilt_heads_of_sections_are_refused_or_read_soon() -> None:
@@ -212,7 +212,7 @@ EXIT
 def test_what_is_put_on_the_stack_is_known_when_it_is_taken_off(
     between: str, stores: float
 ) -> None:
-    result = counted(SPILLED.format(between=between), {"n": 32}, block=(64,))
+    result = count_text(SPILLED.format(between=between), {"n": 32}, block=(64,))
     assert result.numbers["global_store"] == stores
 
 
@@ -227,5 +227,5 @@ def test_what_is_put_on_the_stack_is_known_when_it_is_taken_off(
     ],
 )
 def test_what_may_have_been_written_over_is_asked_for(between: str) -> None:
-    with pytest.raises(DseError, match="loaded_at_60: the value loaded at instruction 0x60"):
-        counted(SPILLED.format(between=between), {"n": 32})
+    with pytest.raises(DseError, match="loaded_at_60: value loaded at instruction 0x60"):
+        count_text(SPILLED.format(between=between), {"n": 32})

@@ -11,7 +11,7 @@ import pytest
 import dse
 from symbolic.errors import DseError
 from tests.dse.guarding import ARCHS, attack
-from tests.dse.suite import SUITE, counted, differences
+from tests.dse.suite import SUITE, count_case, differences
 from tests.dse.test_kernel_source import compiling
 from tests.long import long, mostly_long
 
@@ -49,13 +49,13 @@ def test_a_switch_is_counted_by_the_case_that_it_takes(tmp_path: Path, arch: str
     for mode, (loads, stores) in expected.items():
         result = dse.kernel(path, block=64, grid=4, arch=arch, set={"mode": mode, "n": 10})
         numbers = result.numbers
-        asked = numbers["global_load_requests"], numbers["global_store_requests"]
-        assert asked == (loads, stores), mode
+        requests = numbers["global_load_requests"], numbers["global_store_requests"]
+        assert requests == (loads, stores), mode
 
 
 def _ghost_requests(sweeps: int, blocks: int, width: int) -> float:
     """Load requests of a warp of the kernel of ghost zones, by definition."""
-    asked = warps = 0
+    requests = warps = 0
     for block in range(blocks):
         left = (256 - 2 * sweeps) * block - sweeps
         right = left + 255
@@ -63,12 +63,12 @@ def _ghost_requests(sweeps: int, blocks: int, width: int) -> float:
         for warp in range(8):
             lanes = range(32 * warp, 32 * warp + 32)
             warps += 1
-            asked += any(0 <= left + me < width for me in lanes)
+            requests += any(0 <= left + me < width for me in lanes)
             for sweep in range(sweeps):
-                asked += any(
+                requests += any(
                     sweep < me <= 254 - sweep and low <= me <= high for me in lanes
                 )  # fmt: skip
-    return asked / warps
+    return requests / warps
 
 
 @compiling
@@ -116,7 +116,7 @@ def test_bytes_that_are_stored_again_in_each_pass_are_touched_once(tmp_path: Pat
 
 @compiling
 def test_loops_with_several_exits_count_what_each_pass_does(tmp_path: Path) -> None:
-    result = counted("search", "sm_80", tmp_path)
+    result = count_case("search", "sm_80", tmp_path)
     passes = [min(100, (120 + t) // 3 + 1) for t in range(64)]
     warps = [max(passes[:32]), max(passes[32:])]
     assert result.numbers["global_load_requests"] == sum(warps) / 2
@@ -135,7 +135,7 @@ def test_a_kernel_in_an_included_file_is_counted(tmp_path: Path) -> None:
     assert dse.kernel(main)["global_insts"] == 1
     assert dse.kernel(main, entry="part")["global_insts"] == 2
     main.write_text('#include "absent.cu"\n')
-    with pytest.raises(DseError, match="no kernel, nor has what it includes"):
+    with pytest.raises(DseError, match="nor the headers found for it have a kernel"):
         dse.kernel(main)
 
 

@@ -7,24 +7,24 @@ from pathlib import Path
 import pytest
 
 from symbolic.errors import DseError
-from tests.dse.hecbench import DATA, counted, entry_of, measured, rows, table
+from tests.dse.hecbench import DATA, count_entry, entry_of, measure, rows, table
 from tests.dse.profiled import streams_beside
 from tests.dse.test_kernel_source import compiling
 
-beside = pytest.mark.skipif(not DATA.is_dir(), reason="../shared/data is not beside the project")
+with_data = pytest.mark.skipif(not DATA.is_dir(), reason="../shared/data is not beside the project")
 
 
-@beside
+@with_data
 def test_everything_that_is_given_is_of_a_kernel_that_was_measured_and_says_where_from() -> None:
     assert table().keys() <= rows().keys()
     assert all(each["from"] and all(map(str.strip, each["from"])) for each in table().values())
     for each in table().values():
         for name in (*each.get("define", {}), *each.get("set", {})):
-            assert any(name in told for told in each["from"]), (each["kernel"], name)
+            assert any(name in text for text in each["from"]), (each["kernel"], name)
 
 
 @compiling
-@beside
+@with_data
 @pytest.mark.parametrize(
     ("program", "entry", "what"),
     [
@@ -38,26 +38,27 @@ def test_operations_from_the_text_are_those_of_the_profile(
     tmp_path: Path, program: str, entry: str, what: str
 ) -> None:
     (key,) = (key for key in rows() if key[0] == program and entry_of(key[1]) == entry)
-    assert counted(tmp_path, key)[what] == pytest.approx(measured(rows()[key])[what], rel=2e-3)
+    assert count_entry(tmp_path, key)[what] == pytest.approx(measure(rows()[key])[what], rel=2e-3)
 
 
 @compiling
-@beside
+@with_data
 def test_what_rests_on_data_is_not_guessed(tmp_path: Path) -> None:
     (key,) = (key for key in rows() if key[0] == "bsearch-cuda" and "kernel_BS<" in key[1])
-    with pytest.raises(DseError, match="trips_line_15: the passes of the loop"):
-        counted(tmp_path, key)
+    with pytest.raises(DseError, match="trips_line_15: trip count of the loop"):
+        count_entry(tmp_path, key)
 
 
 @compiling
-@beside
+@with_data
 def test_a_loop_of_an_argument_is_counted_where_guards_within_rest_on_data(tmp_path: Path) -> None:
     (key,) = (key for key in rows() if key[0] == "haccmk-cuda")  # left by a call that is a jump
-    assert counted(tmp_path, key)["flops"] == pytest.approx(measured(rows()[key])["flops"], rel=0.2)
+    expected = measure(rows()[key])["flops"]
+    assert count_entry(tmp_path, key)["flops"] == pytest.approx(expected, rel=0.2)
 
 
 @compiling
-@beside
+@with_data
 def test_streams_written_anew_load_and_store_as_those_that_were_measured() -> None:
     for each in streams_beside().values():
         assert each["loads"][0] == each["loads"][1]

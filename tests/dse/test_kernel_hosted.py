@@ -103,9 +103,9 @@ def test_a_macro_that_is_given_replaces_that_of_the_text_and_of_a_header(file: P
 def test_what_the_kernel_needs_is_not_left_out(file: Path) -> None:
     with pytest.raises(
         DseError, match=r'bodies.cu\(20\): error: identifier "Options" is und'
-    ) as told:
+    ) as raised:
         dse.kernel(file, entry="other")
-    assert "left out before, as not for the device:\nbodies.cu line" in str(told.value)
+    assert "left out before, as not for the device:\nbodies.cu line" in str(raised.value)
 
 
 def test_pieces_keep_what_frames_declarations_and_every_line() -> None:
@@ -118,8 +118,8 @@ def test_pieces_keep_what_frames_declarations_and_every_line() -> None:
         "other": "",
         "normalize": "",
     }
-    kept = device_part(SOURCE)
-    assert "main" not in kept
-    assert kept.count("{") == kept.count("}")
+    part = device_part(SOURCE)
+    assert "main" not in part
+    assert part.count("{") == part.count("}")
     assert "square" not in device_part("float square(float x) { return x; }")
     assert "square" in device_part(HEADER)

@@ -36,15 +36,15 @@ __global__ void plain(float *x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1
 """
 
 
-def _listed(cubin: bytes, folder: Path) -> dict[str, dict[int, int]]:
-    """By kernel what ``nvdisasm -g`` writes above each instruction."""
+def _list_lines(cubin: bytes, folder: Path) -> dict[str, dict[int, int]]:
+    """Return the lines that ``nvdisasm -g`` writes above each instruction, by kernel."""
     path = folder / "kernel.cubin"
     path.write_bytes(cubin)
     program = str(find_package_file("nvidia-cuda-nvdisasm", r"nvdisasm(\.exe)?$"))
-    told = subprocess.run([program, "-c", "-g", path], capture_output=True, text=True, check=True)
+    done = subprocess.run([program, "-c", "-g", path], capture_output=True, text=True, check=True)
     result: dict[str, dict[int, int]] = {}
     line, name = 0, ""
-    for row in told.stdout.splitlines():
+    for row in done.stdout.splitlines():
         if row.startswith(".text."):
             name = row.removeprefix(".text.").rstrip(":")
         elif at := re.search(r'//## File "[^"]*", line (\d+)', row):
@@ -58,7 +58,7 @@ def _listed(cubin: bytes, folder: Path) -> dict[str, dict[int, int]]:
 @pytest.mark.parametrize("arch", [75, 120])
 def test_lines_are_those_that_the_disassembler_lists(arch: int, tmp_path: Path) -> None:
     cubin = compile_source(SOURCE, arch)[0]
-    listed = _listed(cubin, tmp_path)
+    listed = _list_lines(cubin, tmp_path)
     assert len(listed) == 3
     for name, lines in listed.items():
         assert len(set(lines.values())) > 1 or name.startswith("_Z5plain")

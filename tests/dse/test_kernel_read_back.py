@@ -15,7 +15,7 @@ from dse.cuda.formulas import quantity_names
 from symbolic.errors import DseError
 from symbolic.quantities import TABLE
 from tests.dse.guarding import ARCHS, draw
-from tests.dse.suite import MACHINES, MODEL, SUITE, counted
+from tests.dse.suite import MACHINES, MODEL, SUITE, count_case
 from tests.dse.test_kernel_source import compiling
 from tests.long import long, mostly_long
 
@@ -41,19 +41,19 @@ def test_names_of_quantities_are_different_and_can_be_declared() -> None:
     assert quantity_names(["n", "width"]) == ["n", "width"]
 
 
-def _evaluated(found: Any, path: Path, machine: str) -> Any:
-    path.write_text(found.toml(), encoding="utf-8")
-    names = [*found.formulas, "time"]
+def _evaluate(counts: Any, path: Path, machine: str) -> Any:
+    path.write_text(counts.toml(), encoding="utf-8")
+    names = [*counts.formulas, "time"]
     return dse.evaluate(MODEL, machine=machine, workload=str(path), outputs=names)
 
 
-def _read_back(found: Any, path: Path) -> None:
+def _read_back(counts: Any, path: Path) -> None:
     """The file says what was counted, and is evaluated on two machines."""
     for machine in MACHINES:
-        ds = _evaluated(found, path, machine)
+        ds = _evaluate(counts, path, machine)
         assert float(ds["time"]) > 0
-        for name in found.formulas:
-            assert float(ds[name]) == pytest.approx(found[name], rel=1e-6), name
+        for name in counts.formulas:
+            assert float(ds[name]) == pytest.approx(counts[name], rel=1e-6), name
 
 
 @compiling
@@ -80,7 +80,7 @@ def test_a_kernel_with_hostile_names_is_written_and_read_back(tmp_path: Path, at
 def test_a_loop_that_is_unrolled_by_the_compiler_is_read_back_and_asked_over_its_passes(
     tmp_path: Path,
 ) -> None:
-    result = counted("unrolled", "sm_80", tmp_path)
+    result = count_case("unrolled", "sm_80", tmp_path)
     path = tmp_path / "unrolled.toml"
     _read_back(result, path)
     for n in (1, 5, 63, 100):
@@ -110,10 +110,10 @@ def test_a_formula_of_any_size_is_read_back(tmp_path: Path) -> None:
 @compiling
 @pytest.mark.parametrize("name", mostly_long(SUITE, lambda k, _: k in (2, 12, 21)))
 def test_kernels_of_suites_are_written_read_back_and_evaluated(tmp_path: Path, name: str) -> None:
-    _read_back(counted(name, "sm_80", tmp_path), tmp_path / f"{name}.toml")
+    _read_back(count_case(name, "sm_80", tmp_path), tmp_path / f"{name}.toml")
 
 
-def _pinned(found: Any, name: str) -> set[str]:
+def _fixed_inputs(counts: Any, name: str) -> set[str]:
     """Return the arguments for whose values alone a quantity, and what it needs, holds.
 
     A rule of the model compares the memory instructions, so that these are needed, too.
@@ -121,9 +121,9 @@ def _pinned(found: Any, name: str) -> set[str]:
     needed, waiting = set(), [name, "coalesced_insts", "uncoalesced_insts"]
     while waiting:
         needed.add(last := waiting.pop())
-        words = re.findall(r"[A-Za-z_]\w*", found.formulas.get(last, ""))
+        words = re.findall(r"[A-Za-z_]\w*", counts.formulas.get(last, ""))
         waiting += [word for word in words if word not in needed]
-    return {pinned for each in needed for pinned in found.holds_for.get(each, ())}
+    return {pinned for each in needed for pinned in counts.holds_for.get(each, ())}
 
 
 @compiling
@@ -145,7 +145,7 @@ def test_drawn_kernels_are_written_and_read_back(tmp_path: Path, seed: int) -> N
         for name in result.formulas:
             refused = pytest.raises(DseError, match="count the kernel again")
             changed = {each for each in named if named[each] != kernel.arguments[names[each]]}
-            fixed = _pinned(result, name)
+            fixed = _fixed_inputs(result, name)
             with refused if changed & fixed else nullcontext():
                 ds = dse.evaluate(
                     MODEL, machine=MACHINES[0], workload=str(tmp_path / "drawn.toml"),
@@ -156,7 +156,7 @@ def test_drawn_kernels_are_written_and_read_back(tmp_path: Path, seed: int) -> N
 
 @compiling
 def test_counts_of_one_launch_are_not_told_of_others(tmp_path: Path) -> None:
-    result = counted("tail", "sm_80", tmp_path)
+    result = count_case("tail", "sm_80", tmp_path)
     assert result.holds_for["comp_insts"] == ["elements", "len", "reps"]
     path = tmp_path / "tail.toml"
     path.write_text(result.toml())
@@ -183,7 +183,7 @@ def test_counts_of_one_launch_are_not_told_of_others(tmp_path: Path) -> None:
 def test_a_workload_based_on_another_does_not_change_what_that_was_counted_for(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "tail.toml").write_text(counted("tail", "sm_80", tmp_path).toml())
+    (tmp_path / "tail.toml").write_text(count_case("tail", "sm_80", tmp_path).toml())
     other = tmp_path / "other.toml"
     text = 'title = "other"\nbase = "tail.toml"\n[quantities]\nlen = {{ meaning = "argument len of '
     text += 'the kernel" }}\n[values]\nlen = {{ value = {0}, source = "mine" }}\n'
@@ -216,4 +216,4 @@ def test_a_file_that_holds_for_what_it_does_not_give_is_refused(
 def test_every_kernel_of_the_suite_is_read_back_on_every_architecture(tmp_path: Path) -> None:
     for arch in ARCHS:
         for name in list(SUITE)[::5]:
-            _read_back(counted(name, arch, tmp_path), tmp_path / f"{name}.toml")
+            _read_back(count_case(name, arch, tmp_path), tmp_path / f"{name}.toml")

@@ -27,7 +27,7 @@ leaves = st.one_of(
     st.integers(-40, 40).map(constant),
     st.sampled_from(PLACES).map(lambda name: atom_expr("special", name)),
     st.sampled_from((0, 8)).map(lambda at: atom_expr("argument", at)),
-    st.sampled_from(tuple(ASKED)).map(lambda name: atom_expr("asked", name)),
+    st.sampled_from(tuple(ASKED)).map(lambda name: atom_expr("input", name)),
 )
 
 
@@ -64,9 +64,9 @@ def test_a_sized_expression_is_the_same_at_every_thread(
 ) -> None:
     launch = KernelLaunch(grid, block, {0: number, 8: 1000}, ASKED, {}, pointers=frozenset({8}))
     sized = launch.substitute(value)
-    told = np.broadcast_arrays(launch.value(value), launch.value(sized))
-    np.testing.assert_array_equal(*told)
-    left = {one.of[0] for one in sized.atoms() if one.kind in ("argument", "asked")}
+    arrays = np.broadcast_arrays(launch.value(value), launch.value(sized))
+    np.testing.assert_array_equal(*arrays)
+    left = {one.args[0] for one in sized.atoms() if one.kind in ("argument", "input")}
     assert left <= {8, "chance"}
 
 
@@ -95,9 +95,9 @@ def test_a_condition_is_decided_where_it_is_the_same_for_all(
     for name, step in zip(names, steps, strict=True):
         value += atom_expr("special", name).scale(step)
     value += (atom_expr("special", "tid.x") * atom_expr("special", "ctaid.z")).scale(steps[2])
-    told = atom_expr("if", (word, value))
-    every = np.broadcast_to(launch.value(told), (3, 1, 5, 1, 32))[..., :2]
-    decided = launch.substitute(told).constant_value
+    arrays = atom_expr("if", (word, value))
+    every = np.broadcast_to(launch.value(arrays), (3, 1, 5, 1, 32))[..., :2]
+    decided = launch.substitute(arrays).constant_value
     assert decided is None or np.all(every == decided)
     if word == ">=" and not steps[2] and every.min() == every.max():  # sums are bounded exactly
         assert decided == every.min()
@@ -165,6 +165,6 @@ def test_products_have_the_order_in_which_their_atoms_were_made() -> None:
         junk.pop(number % len(junk))  # memory is used again in another order
     for one, other in zip(atoms, [*atoms[100:], *atoms[:100]], strict=True):
         (product,) = (one * other).terms
-        assert [int(part.of[0][1:]) for part in product] == sorted(
-            int(part.of[0][1:]) for value in (one, other) for (part,) in value.terms
+        assert [int(part.args[0][1:]) for part in product] == sorted(
+            int(part.args[0][1:]) for value in (one, other) for (part,) in value.terms
         )

@@ -113,10 +113,10 @@ def test_executed_instructions_and_loads_are_those_of_the_profile() -> None:
         counters = {each["Name"]: each["Value"] for each in run["ProfilingData"]["Counters"]}
         grid, block = ([run[size][axis] for axis in "XYZ"] for size in ("GlobalSize", "LocalSize"))
         given = {"numberOfAtoms": 64, "gridSize": 256}
-        found = dse.kernel(file, define=define, block=block, grid=grid, set=given, **about)
-        assert found["registers_per_thread"] == run["CompilationData"]["RegistersCount"]
-        warps = found["blocks"] * -(-found["threads_per_block"] // 32)
-        numbers = found.numbers
+        counts = dse.kernel(file, define=define, block=block, grid=grid, set=given, **about)
+        assert counts["registers_per_thread"] == run["CompilationData"]["RegistersCount"]
+        warps = counts["blocks"] * -(-counts["threads_per_block"] // 32)
+        numbers = counts.numbers
         assert warps * numbers["all"] == counters["smsp__inst_executed.sum"]
         loads = counters["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"]
         assert warps * numbers["global_load_requests"] == loads
@@ -140,7 +140,7 @@ def test_what_is_loaded_and_decides_is_asked_for(tmp_path: Path, arch: str) -> N
     source = tmp_path / "rows.cu"  # at its lines, and alone
     before, kernel = SOURCE[: SOURCE.index("__global__ void strided")].split("__global__ void rows")
     source.write_text("\n" * before.count("\n") + "__global__ void rows" + kernel)
-    with pytest.raises(DseError, match="loaded_line_21: the value loaded at line 21: for"):
+    with pytest.raises(DseError, match="loaded_line_21: value loaded at line 21: for"):
         dse.kernel(source, arch=arch, block=[128], grid=[100], set={"n": 12800})
     times = {"loaded_line_21": 0, "loaded_line_21_2": 27}
     result = _numbers(source, times=times, arch=arch, block=[128], grid=[100], set={"n": 12800})
@@ -152,8 +152,8 @@ def test_what_is_loaded_and_decides_is_asked_for(tmp_path: Path, arch: str) -> N
 def test_sectors_of_a_request_follow_its_stride(cubin: bytes, stride: int, sectors: int) -> None:
     given = {"arg2": 12800, "arg3": stride}
     result = dse.kernel(cubin, block=[128], grid=[100], set=given)
-    told = result.numbers["sectors_per_request"]
-    assert told == (4 + sectors) / 2  # of the store and the load
+    mangled = result.numbers["sectors_per_request"]
+    assert mangled == (4 + sectors) / 2  # of the store and the load
     assert (result["uncoalesced_insts"], result["coalesced_insts"]) == (
         (1, 1) if stride > 1 else (0, 2)
     )
@@ -230,7 +230,7 @@ def test_an_argument_of_a_guarded_load_is_asked_for_and_one_of_an_address_is_not
         "    float a = 1;\n    if (threadIdx.x < n) a = x[threadIdx.x * s];\n"
         "    y[threadIdx.x] = a;\n}\n"
     )
-    with pytest.raises(DseError, match="n: an argument of the kernel"):
+    with pytest.raises(DseError, match="n: argument of the kernel"):
         dse.kernel(kernel)
     result = dse.kernel(kernel, block=[64], set={"n": 32})
     assert result.numbers["global_load_requests"] == 0.5
@@ -243,7 +243,7 @@ def test_arguments_that_take_a_count_beyond_64_bits_are_refused(tmp_path: Path) 
     kernel.write_text(
         "__global__ void k(float *x, int n) { if (threadIdx.x < (1 << n)) x[threadIdx.x] = 3; }"
     )
-    with pytest.raises(DseError, match="takes more than 64 bits"):
+    with pytest.raises(DseError, match="exceeds 64 bits"):
         dse.kernel(kernel, block=[32], set={"n": 10**5})
 
 
@@ -255,7 +255,7 @@ def test_what_a_kernel_lacks_is_named(source: Path, tmp_path: Path) -> None:
     cubin = tmp_path / "short.cubin"
     cubin.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(11) + b"\xbe" + bytes(48))
     refused: list[tuple[Callable[[], Any], str]] = [
-        (lambda: dse.kernel(empty), "has no kernel"),
+        (lambda: dse.kernel(empty), "have a kernel"),
         (lambda: dse.kernel(source), "has 4 kernels: reduce, rows, strided, scale; name one"),
         (
             lambda: dse.kernel(source, entry="rws"),
@@ -264,7 +264,7 @@ def test_what_a_kernel_lacks_is_named(source: Path, tmp_path: Path) -> None:
         (lambda: dse.kernel(broken), r'identifier "nothing" is undefined'),
         (lambda: dse.kernel(source, entry="rows", arch="sm_11"), "has no sm_11: it compiles for"),
         (lambda: dse.kernel(source, entry="rows", arch="fermi"), "expected such as sm_80"),
-        (lambda: dse.kernel(source, entry="strided"), "n: an argument of the kernel"),
+        (lambda: dse.kernel(source, entry="strided"), "n: argument of the kernel"),
         (lambda: dse.kernel(source, entry="strided", set={"m": 1}), "no argument 'm'"),
         (lambda: dse.kernel(source, entry="strided", block=[0]), "expected one to three whole"),
         (lambda: dse.kernel(source, {"x": 1}, "strided", set={"n": 1}), "asked for: none"),
@@ -282,7 +282,7 @@ def test_a_kernel_is_named_as_profilers_name_it() -> None:
         "void add_kernel<float>(const T1 *, T1 *)": "add_kernel<float>",
         "void walk<(int)4, unsigned int>(T2 *)": "walk<(int)4, unsigned int>",
     }
-    assert {told: entry_of(told) for told in named} == named
+    assert {mangled: entry_of(mangled) for mangled in named} == named
     assert in_short("k.cu does not compile:\nk.cu(3): error: no x\n") == "compiler: no x"
 
 
@@ -303,11 +303,11 @@ def test_kernels_and_their_arguments_are_read_off_the_source() -> None:
         "__global__ void __launch_bounds__(128, 2) k(float *a, /* , */ int b[3]) {}"
     )
     assert bounded["k"].arguments == ["a", "b"]
-    kept = device_part(SOURCE)
-    assert "main" not in kept
-    assert '#include "mine.h"' in kept  # found beside it, or taken as empty
-    assert kept.count("\n") == SOURCE.count("\n")
-    assert kept.splitlines()[20] == SOURCE.splitlines()[20]
+    part = device_part(SOURCE)
+    assert "main" not in part
+    assert '#include "mine.h"' in part  # found beside it, or taken as empty
+    assert part.count("\n") == SOURCE.count("\n")
+    assert part.splitlines()[20] == SOURCE.splitlines()[20]
 
 
 @pytest.mark.parametrize(
@@ -340,9 +340,9 @@ def test_a_space_of_macros_is_counted_once_for_each_and_kept(
         "    for (int i = 0; i < n; i++) s += x[i * BX + threadIdx.x];\n"
         "    y[threadIdx.x] = s WRONG;\n}\n"
     )
-    asked: dict[str, Any] = {"define": {"U": [1, 4], "BX": [64, 128], "WRONG": ["", "+ none"]}}
-    asked |= {"block": ["BX"], "grid": ["4096 / BX"], "set": {"n": 50}}
-    result = dse.kernel(kernel, **asked)
+    options: dict[str, Any] = {"define": {"U": [1, 4], "BX": [64, 128], "WRONG": ["", "+ none"]}}
+    options |= {"block": ["BX"], "grid": ["4096 / BX"], "set": {"n": 50}}
+    result = dse.kernel(kernel, **options)
     good = result.sel(WRONG="")
     assert dict(result.sizes) == {"U": 2, "BX": 2, "WRONG": 2}
     assert (result.status.sel(WRONG="") == "").all()
@@ -357,7 +357,7 @@ def test_a_space_of_macros_is_counted_once_for_each_and_kept(
         one = dse.kernel(kernel, define=define, block=[64], grid=[64], set={"n": 50})
         assert good.instructions.sel(U=unroll, BX=64) == one.numbers["all"]
     monkeypatch.setattr("dse.cuda.tuning_space.code_of", None)  # kept: nothing is compiled
-    assert dse.kernel(kernel, **asked).identical(result)
+    assert dse.kernel(kernel, **options).identical(result)
 
 
 LOOPS = """
@@ -498,9 +498,9 @@ def test_functions_that_call_themselves_are_named_and_those_that_are_not_known_r
     path = tmp_path / "called.cu"
     path.write_text(CALLED)
     result = dse.kernel(path, entry="k", set={"n": 3})
-    said = "what functions do that it calls (far) is not counted: inline them"
-    assert result.assumed["comp_insts"] == said
-    assert 'assumed = "what functions do' in result.toml()
+    note = "called functions (far) are not counted: inline them"
+    assert result.assumed["comp_insts"] == note
+    assert 'assumed = "called functions' in result.toml()
     with pytest.raises(DseError, match=r"calls a function by a pointer \(.*CALL\.REL"):
         dse.kernel(path, entry="pointer", set={"n": 3})
     with pytest.raises(DseError, match=r"chance_line_12: the share of threads"):  # of cosf
@@ -518,8 +518,7 @@ def cubin(source: Path) -> bytes:
 def test_machine_code_is_counted_as_its_source_is(
     cubin: bytes, source: Path, tmp_path: Path
 ) -> None:
-    """Of a file of any name, as bytes, and in an object as Triton's (a stand-in: its wheel is not
-    among what tests need)."""
+    """Read a file of any name, bytes, and an object like Triton's (whose wheel tests do not need)."""
     given: dict[str, Any] = {"block": [128], "grid": [100]}
     named = dse.kernel(source, entry="strided", set={"n": 12800, "s": 2}, **given)
     path = tmp_path / "strided.bin"
@@ -543,9 +542,9 @@ def test_what_is_no_kernel_is_named_for_what_it_is(tmp_path: Path) -> None:
     assert dse.kernel(path, set={"steps": 100})["coalesced_insts"] == 201
     host = b"\x7fELF\2\1\1" + bytes(11) + b"\x3e\0" + bytes(60)
     refused = [
-        (host, "of another machine .EM_X86_64."),
+        (host, "for another machine .EM_X86_64."),
         (b"\x50\xed\x55\xba" + bytes(99), "fat binary"),
-        (ptx.encode(), "steps: an argument of the kernel"),  # PTX it is, and counted as such
+        (ptx.encode(), "steps: argument of the kernel"),  # PTX it is, and counted as such
         (b"PAR1", "no machine code of a GPU"),
     ]
     for data, words in refused:

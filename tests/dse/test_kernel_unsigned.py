@@ -20,7 +20,7 @@ from dse.cuda.integer_expressions import (
     floordiv,
 )
 from dse.cuda.launch_values import KernelLaunch
-from dse.cuda.register_values import EVALUATORS, RegisterValues
+from dse.cuda.register_values import EVALUATORS, Operation, RegisterValues
 
 SIZES = (0, 1, 3, 4, 100, 101)
 N, M = atom_expr("argument", 0), atom_expr("argument", 4)
@@ -38,20 +38,20 @@ class _Operands(RegisterValues):
     def __init__(self, values: dict[str, IntExpr]) -> None:
         self.values = values
 
-    def operand(self, text: str, block: int, place: int) -> IntExpr:
+    def operand_value(self, text: str, block: int, place: int) -> IntExpr:
         return self.values.get(text, ZERO)
 
-    def predicate(self, text: str, block: int, place: int) -> Condition:
+    def predicate_condition(self, text: str, block: int, place: int) -> Condition:
         return {"PT": TRUE, "!PT": ("false",)}[text]
 
-    def is_low_half(self, one: Instruction, block: int, place: int) -> bool:
+    def is_low_half(self, op: Operation) -> bool:
         return False
 
 
 def _read(opcode: str, operands: str, one: IntExpr, two: IntExpr) -> Any:
     result = Instruction(0, opcode, operands)
     values = _Operands({"R1": one, "R2": two})
-    return EVALUATORS[result.name](values, result, 0, 0, 0)
+    return EVALUATORS[result.name](Operation(values, result, 0, 0, 0))
 
 
 PAIRS = list(itertools.permutations(VALUES, 2))

@@ -25,7 +25,7 @@ def by_lanes(first: list[int], active: list[bool], width: int, load: bool) -> in
     """Wavefronts in shared memory, lane by lane."""
     words = max(width // 4, 1)
 
-    def served(lanes: range) -> int:
+    def serve(lanes: range) -> int:
         banks: dict[int, set[int]] = {}
         for lane in lanes:
             if active[lane]:
@@ -33,14 +33,14 @@ def by_lanes(first: list[int], active: list[bool], width: int, load: bool) -> in
                     banks.setdefault(word % 32, set()).add(word)
         return max(map(len, banks.values()), default=0)
 
-    def paired(by: int) -> bool:
+    def is_pair_equal(by: int) -> bool:
         return all(
             first[lane] == first[lane ^ by] for lane in LANES if active[lane] and active[lane ^ by]
         )
 
-    groups = words // 2 if words > 1 and load and (paired(1) or paired(2)) else words
+    groups = words // 2 if words > 1 and load and (is_pair_equal(1) or is_pair_equal(2)) else words
     size = 32 // groups
-    return sum(served(range(at, at + size)) for at in range(0, 32, size))
+    return sum(serve(range(at, at + size)) for at in range(0, 32, size))
 
 
 @settings(max_examples=draws(150), deadline=None)
@@ -190,11 +190,11 @@ def test_a_register_that_rests_on_what_else_a_loop_changes_is_followed() -> None
         ("BRA", "0x20", "@!P0"),
         ("EXIT", "", ""),
     ]
-    told = [{"opcode": name, "operands": text, "predicate": p} for name, text, p in body]
+    listing = [{"opcode": name, "operands": text, "predicate": p} for name, text, p in body]
     function = KernelFunction(
         name="k", arch=80, code=b"", registers=0, shared_bytes=0, argument_base=0x160, arguments=()
     )
-    reading = KernelAnalysis(function, parse_instructions(told))
+    reading = KernelAnalysis(function, parse_instructions(listing))
     values = reading.values
     launch = KernelLaunch((1, 1, 1), (32, 1, 1), {}, {}, reading.trip_counts)
     assert launch.mean_per_warp(reading.block_runs[1]) == 32

@@ -42,7 +42,7 @@ def write(path: Path, text: str) -> Path:
 
 
 # --- the convolution of ../shared/data/tuner, by an independent reading of the file
-def told() -> list[dict[str, Any]]:
+def read_results() -> list[dict[str, Any]]:
     tree: dict[str, Any] = json.loads(gzip.decompress(TUNED.read_bytes()))
     results: list[dict[str, Any]] = tree["results"]
     return results
@@ -51,7 +51,7 @@ def told() -> list[dict[str, Any]]:
 @needs_tuned
 def test_every_configuration_is_imported_and_failed_ones_say_why() -> None:
     ds = dse.open(TUNED)
-    rows = told()
+    rows = read_results()
     assert ds.sizes == {"configuration": 4362} == {"configuration": len(rows)}
     assert statuses(ds) == [row["invalidity"] for row in rows]
     assert json.loads(ds.attrs["statuses"]) == {"correct": 4201, "runtime": 155, "compile": 6}
@@ -67,10 +67,10 @@ def test_every_configuration_is_imported_and_failed_ones_say_why() -> None:
 
 @needs_tuned
 def test_best_top_and_constrained_by_one_command_each(run: Run) -> None:
-    fine = [r for r in told() if r["invalidity"] == "correct"]
+    fine = [r for r in read_results() if r["invalidity"] == "correct"]
     fine.sort(key=lambda row: row["measurements"][0]["value"])
 
-    def asked(*more: str) -> list[dict[str, Any]]:
+    def ask(*more: str) -> list[dict[str, Any]]:
         text = run("optimum", str(TUNED), "--minimize", "time", *more, "--json").stdout
         result: list[dict[str, Any]] = json.loads(text)["rows"]
         return result
@@ -81,17 +81,17 @@ def test_best_top_and_constrained_by_one_command_each(run: Run) -> None:
             assert row["time"] == pytest.approx(want["measurements"][0]["value"] / 1e3)
             assert {name: row[name] for name in want["configuration"]} == want["configuration"]
 
-    same(asked(), fine[:1])
-    same(asked("--top", "10"), fine[:10])
-    kept = [r for r in fine if r["configuration"]["use_shmem"] == 1]
-    kept = [
+    same(ask(), fine[:1])
+    same(ask("--top", "10"), fine[:10])
+    chosen = [r for r in fine if r["configuration"]["use_shmem"] == 1]
+    chosen = [
         r
-        for r in kept
+        for r in chosen
         if r["configuration"]["block_size_x"] * r["configuration"]["block_size_y"] <= 128
     ]
     where = ["--where", "use_shmem == 1", "--where", "block_size_x * block_size_y <= 128"]
-    same(asked(*where), kept[:1])
-    assert kept[0] is not fine[0]
+    same(ask(*where), chosen[:1])
+    assert chosen[0] is not fine[0]
 
 
 @long
@@ -119,14 +119,14 @@ def test_predictions_stand_beside_what_was_measured() -> None:
     """Blocks and occupancy of each measured configuration, by a model on its rows."""
     ds = dse.open(TUNED)
     threads = ds.block_size_x * ds.block_size_y
-    told = dse.evaluate(
+    read_results = dse.evaluate(
         "occupancy", machine="gtx280", threads_per_block=threads.where(threads <= 512, 512),
         registers_per_thread=10, shared_mem_per_block=0,
     )  # fmt: skip
-    assert told.occupancy.dims == ("configuration",)
-    assert (told.block_size_x == ds.block_size_x).all()
-    beside = ds.assign(occupancy=told.occupancy)
-    best = dse.optimum(beside, minimize="time", where="occupancy >= 0.9")
+    assert read_results.occupancy.dims == ("configuration",)
+    assert (read_results.block_size_x == ds.block_size_x).all()
+    joined = ds.assign(occupancy=read_results.occupancy)
+    best = dse.optimum(joined, minimize="time", where="occupancy >= 0.9")
     assert float(best.time) >= float(dse.optimum(ds, minimize="time").time)
 
 
@@ -137,8 +137,8 @@ def test_a_fit_of_measured_rows_leaves_failed_ones_out(tmp_path: Path) -> None:
     ds = dse.open(path, axes="core_clock")
     result = dse.fit("clock_scaling", ds, to="time", columns=["core_clock", "time"], **given)
     write(path, path.read_text().replace("900,crashed\n", ""))
-    alike = dse.fit("clock_scaling", path, to="time", **given)
-    assert result["core_cycles"] == pytest.approx(alike["core_cycles"])
+    again = dse.fit("clock_scaling", path, to="time", **given)
+    assert result["core_cycles"] == pytest.approx(again["core_cycles"])
     predicted = dse.evaluate(
         "clock_scaling",
         core_clock=ds.core_clock,
@@ -283,8 +283,8 @@ def test_rows_and_grid_hold_the_same(
     for p, q, r, y in frame.itertuples(index=False):
         assert float(grid.y.sel(p=p, q=q, r=r)) == y
     assert int(grid.feasible.sum()) == len(frame)
-    held = int(np.prod([len(set(column)) for column in columns.values()]))
-    assert ("p" in dse.open(path, axes=list("pqr")).sizes) == (held <= 2 * len(frame))
+    combinations = int(np.prod([len(set(column)) for column in columns.values()]))
+    assert ("p" in dse.open(path, axes=list("pqr")).sizes) == (combinations <= 2 * len(frame))
     (a, b) = (dse.best_config(dse.optimum(ds, minimize="y")) for ds in (grid, rows))
     assert a["y"] == b["y"]
 
@@ -374,18 +374,18 @@ def test_many_reasons_are_told_as_one(tmp_path: Path) -> None:
     lines = ["a,time", *(f"{k},reason {k}" for k in range(300)), "300,1"]
     ds = dse.open(write(tmp_path / "many.csv", "\n".join(lines)), axes="a")
     assert int(ds.feasible.sum()) == 1
-    told = statuses(ds)
-    assert told[0] == "reason_0"
-    assert set(told[120:300]) == {"failed"}
+    read_results = statuses(ds)
+    assert read_results[0] == "reason_0"
+    assert set(read_results[120:300]) == {"failed"}
 
 
 def test_import_by_command(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "runs.csv", CSV)
-    said = json.loads(
+    answer = json.loads(
         run("import", "runs.csv", "runs.zarr", "--axes", "block size,core_clock", "--json").stdout
     )
-    assert said["statuses"] == {"correct": 2, "OOM": 1, "timeout": 1}
-    assert said["sizes"] == {"block_size": 2, "core_clock": 2}
+    assert answer["statuses"] == {"correct": 2, "OOM": 1, "timeout": 1}
+    assert answer["sizes"] == {"block_size": 2, "core_clock": 2}
     text = run("optimum", "runs.zarr", "--minimize", "time", "--per", "core_clock").stdout
     assert "3.25 ms" in text
     assert "correct" in text

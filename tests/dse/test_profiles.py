@@ -48,18 +48,18 @@ def ktt(name: str) -> list[dict[str, Any]]:
     """Each result of a file of KTT with its launch and its counters by name."""
     raw = (DATA / name).read_bytes()
     tree = json.loads(gzip.decompress(raw) if name.endswith(".gz") else raw)
-    found = []
+    named = []
     for result in tree["Results"]:
         launch = (result["ComputationResults"] or [{}])[0]
         counters = launch.get("ProfilingData", {}).get("Counters", ())
-        found.append(
+        named.append(
             {
                 "configuration": {p["Name"]: p["Value"] for p in result["Configuration"]},
                 "launch": launch,
                 "counters": {c["Name"]: c["Value"] for c in counters},
             }
         )
-    return found
+    return named
 
 
 def extent(size: dict[str, int]) -> int:
@@ -78,13 +78,13 @@ def extent(size: dict[str, int]) -> int:
     ],
 )
 def test_results_of_ktt_are_those_of_a_reading_by_hand(name: str, warps: str, stored: int) -> None:
-    ds, told = open_measurements(DATA / name, shape="rows"), ktt(name)
-    assert ds.sizes["configuration"] == len(told) == stored
-    for axis in told[0]["configuration"]:
-        assert ds[axis].values.tolist() == [each["configuration"][axis] for each in told]
-    ran = [k for k, each in enumerate(told) if each["launch"]]
+    ds, expected = open_measurements(DATA / name, shape="rows"), ktt(name)
+    assert ds.sizes["configuration"] == len(expected) == stored
+    for axis in expected[0]["configuration"]:
+        assert ds[axis].values.tolist() == [each["configuration"][axis] for each in expected]
+    ran = [k for k, each in enumerate(expected) if each["launch"]]
     assert np.flatnonzero(ds.feasible.values).tolist() == ran
-    launches = [told[k]["launch"] for k in ran]
+    launches = [expected[k]["launch"] for k in ran]
     assert np.allclose(
         ds.time.values[ran], [each["Duration"] / 1e6 for each in launches], rtol=1e-15
     )
@@ -95,7 +95,7 @@ def test_results_of_ktt_are_those_of_a_reading_by_hand(name: str, warps: str, st
     compiled = [each["CompilationData"] for each in launches]
     assert ds.registers_per_thread.values[ran].tolist() == [c["RegistersCount"] for c in compiled]
     assert ds.shared_mem_per_block.values[ran].tolist() == [c["LocalMemorySize"] for c in compiled]
-    counters = [told[k]["counters"].get(warps, np.nan) for k in ran]
+    counters = [expected[k]["counters"].get(warps, np.nan) for k in ran]
     executed = [c / (b * -(-t // 32)) for c, b, t in zip(counters, blocks, threads, strict=True)]
     assert np.array_equal(ds.total_insts.values[ran], executed, equal_nan=True)
     assert set(ds.kernel.values[ran]) == {launches[0]["KernelFunction"]}
@@ -272,7 +272,7 @@ def test_a_count_is_whole_so_that_one_group_of_thousands_is_told(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("metrics", "said"),
+    ("metrics", "message"),
     [
         ([("a", "ns", "1,234")], r"line 2: '1,234' may be 1234 or 1\.234"),
         ([("a", "ns", "1,234.5"), ("b", "ns", "1.234,5")], r"lines \d and \d: .* one locale"),
@@ -280,10 +280,10 @@ def test_a_count_is_whole_so_that_one_group_of_thousands_is_told(tmp_path: Path)
     ],
 )
 def test_numbers_that_may_be_two_are_refused_with_their_line(
-    tmp_path: Path, metrics: Any, said: str
+    tmp_path: Path, metrics: Any, message: str
 ) -> None:
     path = write(tmp_path / "a.csv", "\n".join([_LONG, long(*metrics)]))
-    with pytest.raises(DseError, match=said):
+    with pytest.raises(DseError, match=message):
         dse.open(path)
 
 
@@ -378,7 +378,7 @@ def _field(number: int, value: float | str | bytes) -> bytes:
     return _varint(number << 3 | 2) + _varint(len(raw)) + raw
 
 
-def _sized(raw: bytes) -> bytes:
+def _with_size(raw: bytes) -> bytes:
     return struct.pack("<I", len(raw)) + raw
 
 
@@ -402,10 +402,10 @@ def built_report(metrics: dict[str, tuple[float | str, dict[Any, float]]]) -> by
     result = b"".join(_field(k, 0) for k in (1, 2, 3, 4))
     result += b"".join(_field(k, "saxpy") for k in (5, 6, 7)) + _field(8, 3)
     result += _field(9, size(0, 0, 0)) + _field(10, size(10, 2, 1)) + _field(11, size(128, 1, 1))
-    payload = _sized(result + listed + _field(15, b""))
+    payload = _with_size(result + listed + _field(15, b""))
     names = b"".join(_field(1, name) for name in metrics)
     block = _field(1, 0) + _field(2, 1) + _field(4, names) + _field(5, len(payload))
-    return b"NVR\0" + _sized(_field(1, 7)) + _sized(block) + payload
+    return b"NVR\0" + _with_size(_field(1, 7)) + _with_size(block) + payload
 
 
 def test_a_report_built_by_its_description_is_read_by_the_package(tmp_path: Path) -> None:
@@ -513,9 +513,9 @@ def test_a_value_may_have_those_of_its_instances_behind_it(tmp_path: Path) -> No
 @pytest.mark.parametrize("gpu", ["MI100", "MI200"])
 def test_rocprof_counts_work_items_and_wavefronts_of_64(gpu: str) -> None:
     path = DATA / f"vcopy_amd/vcopy_{gpu}_pmc_perf.csv"
-    ds, told = dse.open(path, given={"machine": gpu}), rows_of(path)
-    assert ds.sizes["configuration"] == len(told) == 3
-    for k, row in enumerate(told):
+    ds, expected = dse.open(path, given={"machine": gpu}), rows_of(path)
+    assert ds.sizes["configuration"] == len(expected) == 3
+    for k, row in enumerate(expected):
         one = ds.isel(configuration=k)
         nanoseconds = int(row["End_Timestamp"]) - int(row["Start_Timestamp"])
         assert float(one.time) == pytest.approx(nanoseconds * 1e-9, rel=1e-15)
@@ -569,15 +569,15 @@ def test_caliper_times_are_of_one_repetition() -> None:
 @needs_data
 def test_counters_of_rajaperf_per_warp_where_the_launch_is_given(run: Run) -> None:
     path = DATA / "rajaperf_v100/ncu_counters.csv"
-    told = next(row for row in rows_of(path) if row["kernel"].startswith("stream/TRIAD"))
+    expected = next(row for row in rows_of(path) if row["kernel"].startswith("stream/TRIAD"))
     text = run(
         "import", str(path), "a.csv", "--set", "blocks=32768", "--set", "threads_per_block=256"
     ).stdout
     assert "total_insts = RAJAPerf counters: smsp__inst_executed.sum / warps\n" in text
     ds = dse.open(path, given={"blocks": 32768, "threads_per_block": 256})
-    triad = ds.isel(configuration=ds.kernel.values.tolist().index(told["kernel"]))
-    assert float(triad.time) == float(told["gpu_time_s"])
-    assert float(triad.total_insts) == float(told["smsp__inst_executed.sum"]) / (32768 * 8)
+    triad = ds.isel(configuration=ds.kernel.values.tolist().index(expected["kernel"]))
+    assert float(triad.time) == float(expected["gpu_time_s"])
+    assert float(triad.total_insts) == float(expected["smsp__inst_executed.sum"]) / (32768 * 8)
     assert (float(triad.mem_insts), float(triad.transactions_per_request)) == (3, 8)
     assert "sum of its launches" in notes(ds)
     assert "total_insts" in notes(dse.open(path))  # left out, and said
@@ -586,27 +586,27 @@ def test_counters_of_rajaperf_per_warp_where_the_launch_is_given(run: Run) -> No
 @needs_data
 def test_hecbench_rates_become_counts() -> None:
     path = DATA / "hecbench_rtx3080/profiling.csv.gz"
-    ds, told = dse.open(path), rows_of(path)
-    times = np.array([float(row["xtime"]) for row in told])
-    rates = np.array([float(row["spPerf"]) + float(row["dpPerf"]) for row in told])
+    ds, expected = dse.open(path), rows_of(path)
+    times = np.array([float(row["xtime"]) for row in expected])
+    rates = np.array([float(row["spPerf"]) + float(row["dpPerf"]) for row in expected])
     assert np.allclose(ds.time, times * 1e-9, rtol=1e-15)
     assert np.allclose(ds.work_flops, rates * times * 1e-9, rtol=1e-14)
-    traffic = np.array([float(row["traffic"]) for row in told])
+    traffic = np.array([float(row["traffic"]) for row in expected])
     assert np.allclose(ds.dram_bytes, traffic * times * 1e-9, rtol=1e-14)
-    sizes = [json.loads(row["Grid Size"].replace("(", "[").replace(")", "]")) for row in told]
+    sizes = [json.loads(row["Grid Size"].replace("(", "[").replace(")", "]")) for row in expected]
     assert ds.blocks.values.tolist() == [x * y * z for x, y, z in sizes]
     assert bool(ds.feasible.all())
-    assert ds.arguments.values.tolist() == [row["exeArgs"] for row in told]
+    assert ds.arguments.values.tolist() == [row["exeArgs"] for row in expected]
 
 
 @needs_data
 def test_neusight_and_accel_sim_tables_are_known_by_their_columns() -> None:
     path = DATA / "pytorch_elementwise/train_elem.csv.gz"
-    ds, told = dse.open(path), rows_of(path)
-    assert np.allclose(ds.time, [float(row["Latency"]) / 1e3 for row in told], rtol=1e-15)
-    grids = [int(r["Grid x"]) * int(r["Grid y"]) * int(r["Grid z"]) for r in told]
+    ds, expected = dse.open(path), rows_of(path)
+    assert np.allclose(ds.time, [float(row["Latency"]) / 1e3 for row in expected], rtol=1e-15)
+    grids = [int(r["Grid x"]) * int(r["Grid y"]) * int(r["Grid z"]) for r in expected]
     assert ds.blocks.values.tolist() == grids
-    assert ds.machine.values.tolist() == [row["Device"] for row in told]
+    assert ds.machine.values.tolist() == [row["Device"] for row in expected]
     activity = dse.open(DATA / "power_v100/hw_perf.csv")
     assert float(activity.total_cycles[0]) == 66542.7
     assert float(activity.dram_reads[0]) == 259346
@@ -644,7 +644,7 @@ def test_an_axis_of_a_tuner_stays_where_a_map_or_a_given_name_uses_it_too(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "message"),
     [
         ({"Latancy": "time:ms"}, "the column 'Latancy', which is not in the file; did you mean"),
         ({"Latency": "time:kg"}, "unit"),
@@ -653,29 +653,29 @@ def test_an_axis_of_a_tuner_stays_where_a_map_or_a_given_name_uses_it_too(tmp_pa
         ("hecbank", "is no map of columns; did you mean 'hecbench'"),
     ],
 )
-def test_a_map_that_does_not_fit_is_refused(tmp_path: Path, columns: Any, said: str) -> None:
+def test_a_map_that_does_not_fit_is_refused(tmp_path: Path, columns: Any, message: str) -> None:
     path = write(tmp_path / "a.csv", "op,Latency\nadd,1.5\n")
-    with pytest.raises(DseError, match=said):
+    with pytest.raises(DseError, match=message):
         dse.open(path, columns=columns)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("time = ", "is no map of columns"),
         ("[quantitys]\n", "'quantitys' is no key of a map of columns"),
         ("[quantities]\ntime = 3\n", "3 is neither a text nor a list of texts"),
     ],
 )
-def test_a_map_file_that_is_none_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_map_file_that_is_none_is_refused(tmp_path: Path, text: str, message: str) -> None:
     table = write(tmp_path / "a.csv", "a\n1\n")
-    with pytest.raises(DseError, match=said):
+    with pytest.raises(DseError, match=message):
         dse.open(table, columns=write(tmp_path / "map.toml", text))
 
 
 # --- what is refused
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("a.csv", b"SQLite format 3\0rest", "is a SQLite database"),
         ("a.csv", b"\x7fELF\2\1", "is a compiled program or cubin"),
@@ -698,11 +698,11 @@ def test_a_map_file_that_is_none_is_refused(tmp_path: Path, text: str, said: str
     ],
 )  # fmt: skip
 def test_what_is_no_whole_profile_is_named_for_what_it_is(
-    tmp_path: Path, name: str, content: bytes, said: str
+    tmp_path: Path, name: str, content: bytes, message: str
 ) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(DseError, match=said):
+    with pytest.raises(DseError, match=message):
         open_measurements(path)
 
 
@@ -720,8 +720,8 @@ def test_a_workload_of_a_profile_bears_the_source_of_every_number(tmp_path: Path
         ]
     )
     path = write(tmp_path / "a.csv", text)
-    said = run("import", str(path), "saxpy.toml").stdout
-    assert "workload: saxpy.toml" in said
+    message = run("import", str(path), "saxpy.toml").stdout
+    assert "workload: saxpy.toml" in message
     written = Path("saxpy.toml").read_text(encoding="utf-8")
     source = "a.csv, row 0: Nsight Compute: launch__registers_per_thread"
     assert f'registers_per_thread = {{ value = 24, source = "{source}" }}' in written

@@ -223,7 +223,7 @@ def test_interpolation_is_between_known_rows_of_the_same_space() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("options", "words"),
     [
         ({"free": SUPPLY}, "say with leave_out="),
         ({"leave_out": "crd"}, "did you mean 'card'"),
@@ -235,10 +235,10 @@ def test_interpolation_is_between_known_rows_of_the_same_space() -> None:
         ({"budget": 0}, "budget = 0"),
     ],
 )
-def test_what_is_wrong_is_said(said: dict[str, Any], words: str) -> None:
-    known = {} if "free" in said else {"ms_peak_bandwidth": "8 GB/s", "ms_transition": 512}
+def test_what_is_wrong_is_said(options: dict[str, Any], words: str) -> None:
+    known = {} if "free" in options else {"ms_peak_bandwidth": "8 GB/s", "ms_transition": 512}
     with pytest.raises(DseError, match=words):
-        dse.validate("transit_supply", supply().assign(same=1), **{"set": known, **said})
+        dse.validate("transit_supply", supply().assign(same=1), **{"set": known, **options})
 
 
 def test_a_column_that_is_set_is_refused() -> None:
@@ -264,13 +264,13 @@ def test_a_column_that_is_set_is_refused() -> None:
 def test_the_command_tells_the_same(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "supply.csv"
     supply(3, noise=0.5).to_csv(path, index=False)
-    asked = ["--free", ",".join(SUPPLY), "--leave-out", "card"]
+    options = ["--free", ",".join(SUPPLY), "--leave-out", "card"]
     result = dse.validate("transit_supply", path, free=SUPPLY, leave_out="card")
-    told = run("validate", "transit_supply", str(path), *asked, "--json")
-    assert json.loads(told.stdout) == json.loads(json.dumps(result.to_dict()))
-    assert str(result) in run("validate", "transit_supply", str(path), *asked).stdout
+    done = run("validate", "transit_supply", str(path), *options, "--json")
+    assert json.loads(done.stdout) == json.loads(json.dumps(result.to_dict()))
+    assert str(result) in run("validate", "transit_supply", str(path), *options).stdout
     run("validate", "transit_supply", str(path), "--draws", "x", status=2)
-    again = run("validate", "transit_supply", str(path), *asked, "--per", "threads_in_ms")
+    again = run("validate", "transit_supply", str(path), *options, "--per", "threads_in_ms")
     assert "transit_supply, for each threads_in_ms:" in again.stdout
 
 
@@ -281,9 +281,9 @@ def test_scores_of_a_label_are_those_of_its_rows_alone() -> None:
     """Any column tells labels; every baseline is scored on the same rows."""
     table = supply(3, noise=0.5).assign(bytes_wanted=lambda t: 1.1 * t.attained_bandwidth)
     table["size"] = np.where(table.threads_in_ms < 512, "small", "large")
-    said: dict[str, Any] = {"free": SUPPLY, "leave_out": "card", "within": ("card", "size")}
+    options: dict[str, Any] = {"free": SUPPLY, "leave_out": "card", "within": ("card", "size")}
     result = dse.validate(
-        "transit_supply", table, per="size", baselines={"w": "bytes_wanted"}, **said
+        "transit_supply", table, per="size", baselines={"w": "bytes_wanted"}, **options
     )
     assert list(result.by) == ["small", "large"]
     for size, each in result.by.items():
@@ -295,21 +295,22 @@ def test_scores_of_a_label_are_those_of_its_rows_alone() -> None:
         assert others["w"].median == pytest.approx(0.1)
         assert "w" in result.losses_by[size]
         assert f"LOSES at {size} to w: " in str(result)
-    assert list(dse.validate("transit_supply", table, **said).by) == ["card 0", "card 1", "card 2"]
+    labels = list(dse.validate("transit_supply", table, **options).by)
+    assert labels == ["card 0", "card 1", "card 2"]
 
 
 def test_ties_are_a_row_of_their_own_and_held_against_ties() -> None:
     """A baseline that calls all the same is lucky by the first, and not by their mean."""
     table = supply(2).assign(attained_bandwidth=lambda t: 9e9 / t.threads_in_ms, same=1.0)
     given = {"ms_peak_bandwidth": "8 GB/s", "ms_transition": 512}
-    said: dict[str, Any] = {"set": given, "within": "card", "baselines": {"flat": "same"}}
+    options: dict[str, Any] = {"set": given, "within": "card", "baselines": {"flat": "same"}}
     turned = table.sort_values(["card", "threads_in_ms"], ascending=[True, False])
-    result = dse.validate("transit_supply", turned, **said)
+    result = dse.validate("transit_supply", turned, **options)
     mean = (turned.attained_bandwidth[:6] / turned.attained_bandwidth.min()).mean()
     assert result.baselines["flat"].slowdown_p90 == 1
     assert result.baselines["flat, mean over its ties"].slowdown_p90 == pytest.approx(mean)
     assert result.drawn is None
-    flat = dse.validate("transit_supply", turned, **said | {"set": given | {"ms_transition": 1}})
+    flat = dse.validate("transit_supply", turned, **options | {"set": given | {"ms_transition": 1}})
     assert flat.drawn is not None
     assert flat.drawn.slowdown_p90 == pytest.approx(mean)
     assert "flat, mean over its ties" not in flat.losses

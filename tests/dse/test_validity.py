@@ -86,9 +86,9 @@ def test_a_model_of_ones_own_says_up_to_where_it_holds(tmp_path: Path) -> None:
 
 
 def test_the_command_line_tells_it(run: Callable[..., Result]) -> None:
-    asked = ("evaluate", "occupancy + mwp_cwp", "--workload", "svm", "threads_per_block=256")
-    assert f"note: l40: {SAID}" in run(*asked, "--machine", "l40").stdout
-    assert "note: " not in run(*asked, "--machine", "gtx280").stdout
+    command = ("evaluate", "occupancy + mwp_cwp", "--workload", "svm", "threads_per_block=256")
+    assert f"note: l40: {SAID}" in run(*command, "--machine", "l40").stdout
+    assert "note: " not in run(*command, "--machine", "gtx280").stdout
     Path("s.toml").write_text(
         'model = "occupancy + mwp_cwp"\nmachine = "l40"\nworkload = "svm"\n'
         "[set]\nthreads_per_block = 256\n"
@@ -100,9 +100,9 @@ def test_the_command_line_tells_it(run: Callable[..., Result]) -> None:
 
 def test_every_shipped_model_says_where_it_holds_or_why_it_does_anywhere() -> None:
     """One row or more for each; what it asks of a machine is a quantity that files may tell."""
-    told = {name: dse.model(name).validity for name in dse.models()}
-    assert [name for name, rows in told.items() if not rows] == []
-    for name, rows in told.items():
+    by_model = {name: dse.model(name).validity for name in dse.models()}
+    assert [name for name, rows in by_model.items() if not rows] == []
+    for name, rows in by_model.items():
         for row in rows:
             limits = [end for end in (row.minimum, row.maximum) if math.isfinite(end)]
             assert len(row.statement) > 20

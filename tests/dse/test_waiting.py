@@ -13,7 +13,7 @@ import pytest
 from dse.cli import command as module
 from dse.cli.command import show_wait_line
 from stochastic.compile_cache.cache import cache_folder
-from tests.dse.compiling import COMPILED, LAW_NAMES, RUN_NAMES, SEARCH, SWEPT, asked, program
+from tests.dse.compiling import COMPILED, LAW_NAMES, RUN_NAMES, SEARCH, SWEPT, run_program, program
 from tests.long import long
 
 
@@ -83,9 +83,9 @@ def cache(tmp_path):
 @long
 def test_laws_are_compiled_once_and_tell_the_same_whatever_is_kept(cache, tmp_path):
     """From nothing by ``python -m tests.dse.compiling 1``."""
-    answers, names, *_ = asked(cache)
+    answers, names, *_ = run_program(cache)
     assert sorted(names) == sorted(set(names) & LAW_NAMES)
-    again, names, loaded, opened = asked(cache)
+    again, names, loaded, opened = run_program(cache)
     assert again == answers
     assert names == []
     assert loaded == []  # not Numba, where nothing is compiled
@@ -97,7 +97,7 @@ def test_laws_are_compiled_once_and_tell_the_same_whatever_is_kept(cache, tmp_pa
     data[len(data) // 2] ^= 1
     smallest.write_bytes(data)
     (tmp_path / "code").chmod(0o500)
-    again, names, *_ = asked(tmp_path)
+    again, names, *_ = run_program(tmp_path)
     (tmp_path / "code").chmod(0o700)
     assert again == answers
     assert names == ["walk"]

@@ -1,1 +1,1 @@
-"""Files of profilers: readers of columns, which maps of ``dse/data/profiles`` name."""
+"""Readers of profilers' files; the maps in ``dse/data/profiles`` give meaning to their columns."""

@@ -1,4 +1,4 @@
-"""Caliper's records as text (``.cali``): a tree of nodes, and records of values at its paths.
+"""Read Caliper's text records (``.cali``): a tree of nodes, and records of values at its paths.
 
 A line is ``__rec=node,id=..,attr=..,data=..,parent=..`` or
 ``__rec=ctx,ref=..=..,attr=..=..,data=..=..``; attributes are nodes too, whose data are
@@ -14,15 +14,16 @@ from dse.importers.formats import MeasuredFile
 from dse.importers.records import Records, rows_to_columns
 from symbolic.errors import DseError
 
-#: The attribute of a node that names an attribute.
-_NAME = "8"
+_NAME = "8"  # the attribute of nodes that name attributes
+#: Entries of a node by name.
+Node = dict[str, str]
 _PATHS = ("annotation", "region", "function", "loop")
 
 
 def from_caliper(file: MeasuredFile) -> Records:
-    """Return a row for each path that holds no further one, with all values of its record."""
+    """Return a row for each innermost path, with all values of its record."""
     text, name = file.text, str(file.path)
-    nodes: dict[str, dict[str, str]] = {}
+    nodes: dict[str, Node] = {}
     result: list[tuple[tuple[str, ...], dict[str, Any]]] = []
     about: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -47,30 +48,27 @@ def from_caliper(file: MeasuredFile) -> Records:
             else:
                 raise ValueError("neither a node, a ctx nor globals")
         except (KeyError, ValueError) as error:
-            raise DseError(
-                f"{name}, line {number}: no whole record of Caliper ({error}): {line[:80]!r}"
-            ) from None
+            cause = f"no whole record of Caliper ({error})"
+            raise DseError(f"{name}, line {number}: {cause}: {line[:80]!r}") from None
     above = {path[:depth] for path, _ in result for depth in range(len(path))}
-    kept = [(path, values) for path, values in result if path and path not in above]
-    if not kept:
+    innermost = [(path, values) for path, values in result if path and path not in above]
+    if not innermost:
         raise DseError(f"{name} is a Caliper file without records of regions")
-    columns: dict[str, list[Any]] = {"region": [path[-1] for path, _ in kept]}
+    columns: dict[str, list[Any]] = {"region": [path[-1] for path, _ in innermost]}
     for key in ("cluster", "variant", "tuning"):
         if key in about:
-            columns[key] = [about[key]] * len(kept)
-    listed = rows_to_columns([values for _, values in kept])
+            columns[key] = [about[key]] * len(innermost)
+    listed = rows_to_columns([values for _, values in innermost])
     columns |= {key.removeprefix("any#any#max#"): values for key, values in listed.items()}
     units = {column: "s" for column in columns if column.endswith("time.duration")}
     units = {n: u for n, u in units.items() if "count" not in n} | {"Bytes/Rep": "B"}
     return Records(kind="caliper", axes=(), columns=columns, units=units)
 
 
-def _follow_path(
-    nodes: dict[str, dict[str, str]], refs: str
-) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The path of regions, and all that the nodes up to the root say by their attributes."""
+def _follow_path(nodes: dict[str, Node], refs: str) -> tuple[tuple[str, ...], Node]:
+    """Return the path of regions, and the data of all nodes up to the root by their attributes."""
     path: list[str] = []
-    told: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     for ref in filter(None, refs.split("=")):
         at: str | None = ref
         for _ in range(len(nodes) + 1):
@@ -82,8 +80,8 @@ def _follow_path(
             data = re.sub(r"\\(.)", r"\1", node["data"])
             if label in _PATHS:
                 path.insert(0, data)
-            told.setdefault(label, data)
+            attributes.setdefault(label, data)
             at = node.get("parent")
         else:
             raise ValueError(f"node {ref} is its own parent")
-    return tuple(path), told
+    return tuple(path), attributes

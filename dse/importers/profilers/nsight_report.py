@@ -1,4 +1,4 @@
-"""Reports of Nsight Compute (``.ncu-rep``), by NVIDIA's package ``ncu-report``, without a GPU."""
+"""Read reports of Nsight Compute (``.ncu-rep``) with NVIDIA's package ``ncu-report``."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _OPCODES = "sass__inst_executed_per_opcode"
 def from_report(file: MeasuredFile) -> Records:
     """Return the launches of a report, every metric in its base unit.
 
-    Where it holds the sectors of each instruction, global requests are told apart: an instruction
-    that needs no more sectors than the fewest is coalesced.
+    If it has the sectors of each instruction, an instruction with no more sectors than necessary is
+    coalesced.
     """
     path = file.path
     try:
         import ncu_report
     except ImportError:
         raise DseError(
-            f"{str(path)!r} is a report of Nsight Compute: reading it takes NVIDIA's package "
-            "ncu-report, pip install ncu-report; or print it, ncu --import FILE --page raw "
-            "--csv, and import that"
+            f"{str(path)!r} is a report of Nsight Compute: reading it needs NVIDIA's package "
+            "ncu-report (pip install ncu-report); or convert it (ncu --import FILE --page raw "
+            "--csv) and import that"
         ) from None
     if not _is_whole(path.read_bytes()):
         raise DseError(f"{str(path)!r} is a report of Nsight Compute that is cut off")
@@ -42,7 +42,7 @@ def from_report(file: MeasuredFile) -> Records:
             for j in range(context.range_by_idx(k).num_actions())
         ]
         rows = [_row(action) for action in actions]
-    except Exception as error:  # whatever the binary package raises of a file that is cut off
+    except Exception as error:  # anything that the binary package raises for damaged files
         raise DseError(f"{str(path)!r} is no whole report of Nsight Compute: {error}") from error
     if not rows:
         raise DseError(f"{str(path)!r} is a report of Nsight Compute without launches, or cut off")
@@ -52,10 +52,10 @@ def from_report(file: MeasuredFile) -> Records:
 
 
 def _is_whole(raw: bytes) -> bool:
-    """Whether a report ends where its last block does; the package reads what there is of one.
+    """True if a report ends with its last block; the package reads incomplete ones, too.
 
-    A block is its header, which tells the bytes that follow it (field 5), and these; the sizes of
-    the headers stand before them in four bytes. Packed reports tell by themselves.
+    A block is the size of its header in four bytes, the header, whose field 5 is the size of the
+    payload, and the payload. Packed reports have their own check.
     """
     if raw[:4] != b"NVR\0":
         return True
@@ -68,13 +68,15 @@ def _is_whole(raw: bytes) -> bool:
 
 
 def _protobuf_field(message: bytes, field: int) -> int | None:
-    """The whole number of a field of a protocol buffer; 0 where it is left out."""
+    """Return an integer field of a protocol buffer: 0 if missing, None if cut off."""
     at, result = 0, 0
     while at < len(message):
         key, at = _read_varint(message, at)
-        value, at = (
-            _read_varint(message, at) if key & 7 in (0, 2) else (0, at + (8 if key & 7 == 1 else 4))
-        )
+        value = 0
+        if key & 7 in (0, 2):
+            value, at = _read_varint(message, at)
+        else:
+            at += 8 if key & 7 == 1 else 4
         if key & 7 == 2:
             at += value
         elif key >> 3 == field:
@@ -118,17 +120,17 @@ def _instances(action: Any, name: str) -> dict[Any, Any]:
 
 
 def _requests(action: Any) -> dict[str, float]:
-    """Global requests that are coalesced and not, and barriers, from counts of each instruction."""
+    """Return coalesced and uncoalesced global requests, and barriers, of all instructions."""
     result: dict[str, float] = {}
     actual, ideal = _instances(action, _ACTUAL), _instances(action, _IDEAL)
     runs = next(filter(None, (_instances(action, name) for name in _RUNS)), {})
     if actual and ideal and runs:
         moved = [place for place in actual if actual[place] > 0]
-        apart = [place for place in moved if actual[place] > ideal.get(place, 0)]
-        split = float(sum(runs.get(place, 0) for place in apart))
-        result["uncoalesced requests"] = split
-        result["uncoalesced sectors"] = float(sum(actual[place] for place in apart))
-        result["coalesced requests"] = float(sum(runs.get(place, 0) for place in moved)) - split
+        uncoalesced = [place for place in moved if actual[place] > ideal.get(place, 0)]
+        requests = float(sum(runs.get(place, 0) for place in uncoalesced))
+        result["uncoalesced requests"] = requests
+        result["uncoalesced sectors"] = float(sum(actual[place] for place in uncoalesced))
+        result["coalesced requests"] = float(sum(runs.get(place, 0) for place in moved)) - requests
     opcodes = _instances(action, _OPCODES)
     if opcodes:
         result["executed BAR"] = float(opcodes.get("BAR", 0))

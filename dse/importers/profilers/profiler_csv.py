@@ -1,6 +1,6 @@
-"""CSV of Nsight Compute, nvprof and rocprof: launches in rows, or a metric a row.
+"""Read CSV of Nsight Compute, nvprof and rocprof: a launch or a metric in each row.
 
-What the application itself printed, and lines such as ``==PROF==``, may stand before and between.
+Output of the application, and lines such as ``==PROF==``, may be before and between the rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stochastic.delimited import Cell, is_missing, is_numeric, iterate_records
 from stochastic.delimited import parse_number as parse_number
 from symbolic.errors import DseError
 
-# --- Units as profilers print them
+# --- Units of profilers
 
 
 _UNITS = {
@@ -35,7 +35,7 @@ _PREFIXES = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "K": 3, "G": 9, "
 
 
 def base_unit(unit: str, binary: bool = False) -> tuple[Fraction, str]:
-    """Return a profiler's unit as a factor and a unit of this library; an unknown one stays.
+    """Return a profiler's unit as a factor and a unit of this library; unknown units stay.
 
     ``binary`` is for nvprof, whose KB are 1024 bytes: its traces print 1028 bytes as 1.003906 KB.
 
@@ -64,7 +64,7 @@ def _unit_part(unit: str) -> tuple[Fraction, str] | None:
     return None
 
 
-# --- How profilers lay out a CSV of launches: columns by which each is known
+# --- Layouts of CSV, recognised by their columns
 
 
 _OF_RUN = "Time(%)"
@@ -72,7 +72,7 @@ _OF_RUN = "Time(%)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvLayout:
-    """A kind of header: columns it has; those of a metric's name, unit and value, if it is long."""
+    """A layout of CSV: its columns and, if a row is a metric, those of name, unit and value."""
 
     kind: str
     columns: frozenset[str]
@@ -126,37 +126,37 @@ _LAYOUTS = (
 )  # fmt: skip
 
 
-#: A line without any of these is no header.
+#: Every header has one of these.
 HINTS = tuple({max(layout.columns, key=lambda name: (len(name), name)) for layout in _LAYOUTS})
 
 
 def find_layout(fields: Sequence[str]) -> CsvLayout | None:
-    """The layout that these columns are of."""
+    """Return the layout with these columns, or None."""
     names = {field.strip() for field in fields}
     return next((layout for layout in _LAYOUTS if layout.columns <= names), None)
 
 
-#: What tells of the process rather than of the launch.
+#: Columns about the process rather than the launch.
 _IGNORED_COLUMNS = re.compile(
     r"ID|Process ID|Process Name|Host Name|Context|Stream|Section Name|Rule .*|Metric Description|"
     r"Estimated Speedup.*|(obj|wave_size)_\d+|obj|sig|queue-\w+|pid|tid|DispatchNs|CompleteNs|"
     r"Correlation_I[dD]|Queue_Id|Process_Id|Thread_Id|Kernel_Id"
 )
 _WITH_UNIT = re.compile(r"(?:\w+ \()?([-+]?[\d.,]+(?:e[-+]?\d+)?)\)?\s*([%A-Za-z\u00b5\u03bc/]*)")
-#: A value with those of its instances behind it.
+#: A value followed by those of its instances.
 _INSTANCES = re.compile(r"([-+\d.,]+) \(.*;.*\)")
-#: What nvprof numbers launches and devices by, behind their names.
+#: Numbers of launches and devices that nvprof appends to names.
 _NUMBER = re.compile(r" (?:\[\d+\]|\(\d+\))$")
 _LABELS = {"Kernel Name", "Kernel", "Name", "Kernel_Name", "KernelName", "Device", "CC", "Type"}
-#: What rocprof calls the lanes and the number of wavefronts, by its versions.
+#: Columns of lanes and wavefronts in versions of rocprof.
 _WAVE_SIZES, _WAVES = ("Wave_Size", "wave_size"), ("SQ_WAVES", "SQ_WAVES_sum")
 #: Names of what nvprof lists between kernels: copies, page faults.
 _NO_KERNEL = re.compile(r"\[(CUDA|Unified Memory) ")
-#: What nvprof says in the line of a header, where no line ends between.
+#: Text of nvprof that a header may follow on the same line.
 _GLUED = re.compile(r"^==\d+== [\w ]+ result:(?=\S)", re.MULTILINE)
 #: Labels that may be numbers, written with a point in every locale.
 _VERSIONS = {"CC", "Device"}
-#: Lines by which what a profiler prints is known, and how it prints a table.
+#: Lines of a profiler's output, and the option for a table.
 _PRINTED = {
     r"^==PROF== ": ("Nsight Compute", "--csv"),
     r"^==\d+== NVPROF is ": ("nvprof", "--csv"),
@@ -165,24 +165,15 @@ _COUNTS = {"inst", "sector", "request", "byte", "cycle", "block", "thread", "war
 
 
 def from_profiler_csv(file: MeasuredFile) -> Records | None:
-    """Return the records of a profiler's CSV; None where no line is a header of one."""
+    """Return the records of a profiler's CSV; None if no line is a header of one."""
     name, text = str(file.path), _GLUED.sub("", file.text)
     listed = io.StringIO(text, newline="")
-    header = next(
-        (
-            (k, mark)
-            for k, line in enumerate(listed, 1)
-            for mark in ",;\t"
-            if _line_layout(line, mark)
-        ),
-        None,
-    )
+    lines = ((k, mark, line) for k, line in enumerate(listed, 1) for mark in ",;\t")
+    header = next(((k, mark) for k, mark, line in lines if _line_layout(line, mark)), None)
     if header is None:
         for pattern, (tool, option) in _PRINTED.items():
             if re.search(pattern, text, re.MULTILINE):
-                raise DseError(
-                    f"{name!r} is what {tool} prints, without a table of CSV: run it with {option}"
-                )
+                raise DseError(f"{name!r} is output of {tool} without CSV: run it with {option}")
         return None
     first, mark = header
 
@@ -201,11 +192,11 @@ def from_profiler_csv(file: MeasuredFile) -> Records | None:
                 result.append((layout, [field.strip() for field in fields], []))
             else:
                 result[-1][2].append((number, fields))
-    gathered = _LaunchTable(name)
-    for layout, names, lines in result:
+    launches = _LaunchTable(name)
+    for layout, names, rows in result:
         if layout.kind == result[0][0].kind:
-            gathered.add(layout, names, lines)
-    return gathered.records(result[0][0].kind, text)
+            launches.add(layout, names, rows)
+    return launches.records(result[0][0].kind, text)
 
 
 def _line_layout(line: str, mark: str) -> CsvLayout | None:
@@ -217,12 +208,16 @@ def _line_layout(line: str, mark: str) -> CsvLayout | None:
         return None
 
 
+#: Cells and units of a launch by column.
+Launch = dict[str, tuple[Cell, str]]
+
+
 class _LaunchTable:
-    """Rows by launch; cells as texts until the separators of all of them are known."""
+    """Rows by launch; cells stay texts until the separators of all of them are known."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.rows: dict[Any, dict[str, tuple[Cell, str]]] = {}
+        self.rows: dict[Any, Launch] = {}
         self.units: dict[str, str] = {}
         self.other_events = 0
 
@@ -243,50 +238,47 @@ class _LaunchTable:
             if not least <= len(fields) <= len(names):
                 raise DseError(
                     f"{self.name}, line {number}: {len(fields)} fields where the header has "
-                    f"{len(names)}: the file is cut off, or not as it was printed"
+                    f"{len(names)}: the file is cut off or was changed"
                 )
             for one, other in twice:
                 if fields[one : one + 1] != fields[other : other + 1]:
                     raise DseError(
                         f"{self.name}, line {number}: columns {one + 1} and {other + 1} are both "
-                        f"{names[one]!r} and differ: give each a name of its own"
+                        f"{names[one]!r} and differ: rename one"
                     )
             row = dict(zip(names, fields, strict=False))
-            if (
-                layout.units_below
-                and at == 0
-                and not (row.get("ID") or row.get("Name") or row.get("Kernel"))
-            ):
+            is_launch = row.get("ID") or row.get("Name") or row.get("Kernel")
+            if layout.units_below and at == 0 and not is_launch:
                 below = row
             elif layout.name:
                 self._add_metric(layout, number, row)
             elif row.get("Type") != "API calls":
                 launch = self.rows.setdefault((number,), {})
-                for column, told in row.items():
-                    self._set_cell(
-                        launch, column, Cell(number, told, below[column] in _COUNTS), below[column]
-                    )
+                for column, text in row.items():
+                    unit = below[column]
+                    self._set_cell(launch, column, Cell(number, text, unit in _COUNTS), unit)
 
     def _add_metric(self, layout: CsvLayout, number: int, row: dict[str, str]) -> None:
         launch = self.rows.setdefault(tuple(row.get(key, "") for key in layout.key), {})
         special = {layout.name, layout.unit, layout.value, "Min", "Max", "Avg", "Total"}
-        for column, told in row.items():
+        for column, text in row.items():
             if column not in special and column not in launch:
-                self._set_cell(launch, column, Cell(number, told), "")
+                self._set_cell(launch, column, Cell(number, text), "")
         metric, unit = row[layout.name].strip(), row.get(layout.unit, "")
         if not metric:
             return  # a rule of Nsight Compute
-        told, known = row[layout.value], unit in _COUNTS and not metric.lower().startswith("avg")
+        value, is_count = (
+            row[layout.value],
+            unit in _COUNTS and not metric.lower().startswith("avg"),
+        )
         if metric in launch and launch[metric][0].text.startswith("("):
             del launch[metric]  # the same as three sizes
-        if metric in launch and (launch[metric][0].text, launch[metric][1]) != (told, unit):
-            here = base_unit(unit)[1] == self.units.get(metric) and launch[metric][0].text == told
-            metric = metric if here else f"{metric} ({row.get('Section Name', number)})"
-        self._set_cell(launch, metric, Cell(number, told, known and "avg" not in metric), unit)
+        if metric in launch and (launch[metric][0].text, launch[metric][1]) != (value, unit):
+            same = base_unit(unit)[1] == self.units.get(metric) and launch[metric][0].text == value
+            metric = metric if same else f"{metric} ({row.get('Section Name', number)})"
+        self._set_cell(launch, metric, Cell(number, value, is_count and "avg" not in metric), unit)
 
-    def _set_cell(
-        self, launch: dict[str, tuple[Cell, str]], name: str, cell: Cell, unit: str
-    ) -> None:
+    def _set_cell(self, launch: Launch, name: str, cell: Cell, unit: str) -> None:
         if _IGNORED_COLUMNS.fullmatch(name) or not name:
             return
         if name in _LABELS:
@@ -295,9 +287,9 @@ class _LaunchTable:
         listed = _INSTANCES.fullmatch(cell.text.strip())
         cell = cell._replace(text=listed[1]) if listed else cell
         printed = _WITH_UNIT.fullmatch(cell.text.strip())
-        own = printed[2] if printed and printed[2] != "e" else ""
-        if printed and (own or "(" in cell.text):
-            cell, unit = cell._replace(text=printed[1]), own or unit
+        cell_unit = printed[2] if printed and printed[2] != "e" else ""
+        if printed and (cell_unit or "(" in cell.text):
+            cell, unit = cell._replace(text=printed[1]), cell_unit or unit
         base = base_unit(unit)[1]
         if not is_missing(cell.text) and self.units.setdefault(name, base) != base:
             raise DseError(
@@ -344,13 +336,10 @@ class _LaunchTable:
                 values, texts = [parse_number(value or "") for value in values], 0
             if any(value is not None for value in values):
                 columns[name] = ["" if v is None else v for v in values] if texts else values
-        notes = [
-            f"{n} is printed in thousands of bytes, rounded: print --print-units base"
-            for n in rounded
-        ]
+        notes = [f"{n} is rounded to thousands of bytes: print --print-units base" for n in rounded]
         if self.other_events:
-            told = f"{self.other_events} copies and memory events"
-            notes.append(f"left out, as they are no kernels: {told}")
+            events = f"{self.other_events} copies and memory events"
+            notes.append(f"left out, as they are no kernels: {events}")
         assumed = _with_wave_size(columns, content) if kind == "rocprof" else []
         units = {name: unit for name, unit in self.units.items() if name in columns and unit}
         return Records(
@@ -364,7 +353,7 @@ class _LaunchTable:
 
 
 def _with_wave_size(columns: dict[str, list[Any]], text: str) -> list[str]:
-    """Add the lanes of a wavefront where nothing tells them; return what was assumed."""
+    """Add the lanes of a wavefront if no column has them; return the assumptions."""
     name = next((n for n in _WAVE_SIZES if n in columns), _WAVE_SIZES[0])
     rows = len(next(iter(columns.values())))
     sizes = [size if size else None for size in columns.get(name, [None] * rows)]
@@ -376,6 +365,6 @@ def _with_wave_size(columns: dict[str, list[Any]], text: str) -> list[str]:
     columns[name] = [size or assumed for size in sizes]
     where = "gfx10 and later (RDNA)" if narrow else "CDNA and gfx9; RDNA has 32"
     return [
-        f"warp_size is not in the file: taken as {assumed}, of {where} (--set warp_size=N says "
+        f"warp_size is not in the file: assumed {assumed}, as of {where} (--set warp_size=N gives "
         "another)"
     ]
