@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import dse
-from dse.cli.command import best_on_interrupt, command, read_study
-from dse.cli.optimum import set_unproven_status
+from dse.cli.command import command, read_study
 from dse.cli.options import (
     names_option,
     study_argument,
-    time_limit_option,
     values_option,
     where_option,
 )
-from dse.signals import time_left
-from symbolic.answer import TEXT_ROWS, Answer, Table, value_text
+from symbolic.answer import TEXT_ROWS, Answer, Table
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -102,88 +98,3 @@ def _borders_table(case: str, along: str, rows: Sequence[Any], units: Mapping[st
     columns = [*axes, "border", "from", "to"]
     title = f"{case} along {along}, {len(rows):,} borders:"
     return Table(title=title, columns=columns, rows=cells, max_rows=TEXT_ROWS)
-
-
-# --- which configurations meet every target
-@command(
-    'dse meets examples/energy-gtx280.toml --where "time <= 60 ms" --where "power <= 120 W"',
-)
-@study_argument
-@where_option("A target; may be repeated.")
-@click.option("--boxes", type=click.IntRange(min=1), default=10_000, help="At most. [10000]")
-@time_limit_option("Seconds, at most.")
-def meets(study: str, where: list[str], boxes: int, time_limit: float | None) -> Any:
-    """The configurations that meet targets, as boxes of the design space.
-
-    Certain boxes meet them wholly; what is open when the limits are reached may meet them. Run to
-    its end the answer is exact, whatever the size of the space.
-    """
-    read, limits = read_study(study), dict[str, Any](boxes=boxes, time_limit=time_left(time_limit))
-    result = best_on_interrupt(lambda: dse.meets(read, where, **limits, progress=True))
-    set_unproven_status(result.attrs)
-    return _meets_answer(result, list(read.grid().axes))
-
-
-def _meets_answer(ds: xr.Dataset, axes: Sequence[str]) -> Answer:
-    units = {axis: str(ds[f"{axis}_first"].attrs.get("units", "")) for axis in axes}
-    inner, outer, total = counts = [ds[name].item() for name in ("inner", "outer", "total")]
-    complete, boxes, rows = bool(ds.attrs["complete"]), [], []
-    columns = {str(n): v.values.tolist() for n, v in ds.data_vars.items() if v.dims}
-    for box in range(ds.sizes["box"]):
-        ends = {axis: [columns[f"{axis}_{end}"][box] for end in ("first", "last")] for axis in axes}
-        certain, points = (columns[name][box] for name in ("certain", "points"))
-        boxes.append({**ends, "certain": certain, "points": points})
-        texts = [dict.fromkeys(value_text(x, units[a]) for x in pair) for a, pair in ends.items()]
-        state = "certain" if certain else "open"
-        rows.append([*(" to ".join(text) for text in texts), state, f"{points:,}"])
-    many = f"between {inner:,} and {outer:,} of {total:,} configurations"
-    if complete:
-        many = f"{inner:,} of {total:,} configurations, {inner / total:.3%}, exactly"
-    data = {"question": ds.attrs["question"], "complete": complete}
-    data |= dict(zip(("inner", "outer", "total"), counts, strict=True))
-    data |= {"units": units, "boxes": boxes}
-    table = Table(columns=[*units, "", "configurations"], rows=rows, max_rows=TEXT_ROWS)
-    return Answer(kind="Boxes", title=f"{data['question']}: {many}", tables=[table], data=data)
-
-
-@command(
-    "dse ranges examples/transit-tour.toml --within mem_latency=10%",
-    'dse ranges study.toml --within "mem_bandwidth=5 GB/s" --within core_clock=2% --minimize time',
-)
-@study_argument
-@values_option("--within", metavar="Q=±", help="How far off an input may be.")
-@names_option("--output", help="Quantities or formulas. [all]")
-@click.option("--minimize", metavar="Q", help="Asks which configurations can have the least of it.")
-@click.option("--maximize", metavar="Q", help="Asks which configurations can have the most of it.")
-@_where
-def ranges(study: str, within: dict[str, str], output: list[str], **options: Any) -> Any:
-    """Outputs where inputs are known within ±: certain lower and upper ends.
-
-    How far an input may be off is a share (5%) or an amount with its unit. With an objective,
-    which configurations can be the best for some values of the inputs, shared by all.
-    """
-    from dse.display import column_order, dataset_answer, rows_answer
-
-    if None not in (options["minimize"], options["maximize"]):
-        raise click.UsageError("--minimize and --maximize are both given: ask one")
-    read = read_study(study)
-    result = dse.ranges(read, within, outputs=output or None, **options, progress=True)
-    told = dataset_answer(_flatten_ends(result), column_order(read))
-    if "can_be_best" not in result:
-        return told
-    best, size = int(result.can_be_best.sum()), result.can_be_best.size
-    objective = result.attrs["objective"]
-    data = {**told.data, "objective": objective, "can_be_best": best, "of": size}
-    shown = [row for row in data["rows"] if row["can_be_best"]]
-    note = f"{best:,} of {size:,} configurations can be the best: {objective}"
-    return replace(rows_answer(told, shown), notes=[note], data=data)
-
-
-def _flatten_ends(ds: xr.Dataset) -> xr.Dataset:
-    """The ends of each output side by side."""
-    flat = ds.drop_dims("end") if "end" in ds.dims else ds
-    for name, array in ds.data_vars.items():
-        for end in ds.end.values.tolist() if "end" in array.dims else ():
-            flat[f"{name}_{end}"] = array.sel(end=end, drop=True).assign_attrs(array.attrs)
-    dims = {dim: flat[dim] for dim in flat.dims}
-    return flat.broadcast_like(flat[list(dims)]).assign_attrs(ds.attrs) if dims else flat

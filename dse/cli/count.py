@@ -10,14 +10,12 @@ import click
 
 import dse
 from dse.cli.command import command, read_source
-from dse.cli.options import names_option, parse_number, source_argument, split_list, where_option
+from dse.cli.options import names_option, source_argument, where_option
 from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Widest bar of a histogram for people.
-_BAR = 40
 #: Where values lie that are in no bin.
 _OUTSIDE = ("below", "above", "undefined")
 
@@ -85,63 +83,3 @@ def count(source: str, where: list[str], per: list[str]) -> Any:
     result = dse.count(read_source(source), where=where, per=per, progress=True)
     counts = {name: int(result[name].sum()) for name in ("feasible_points", "points")}
     return count_answer(result, per, tuple(counts), **counts)
-
-
-@command(
-    "dse histogram examples/merge-four-gpus.toml --output time --bins 20",
-    'dse histogram merge.zarr --output time --bins "0, 1 ms, 10 ms, 100 ms"',
-)
-@source_argument
-@output_option
-@click.option(
-    "--bins", default="10", metavar="N|EDGE,...", help="How many, or their edges, with units. [10]"
-)
-@constraint_option
-@per_option
-def histogram(source: str, output: str, bins: str, where: list[str], per: list[str]) -> Any:
-    """How the values of a quantity spread over the feasible configurations.
-
-    Of a study nothing is stored. A bin holds its low edge, the last one both of its edges.
-    """
-    edges = split_list([bins])
-    asked = (
-        int(bins) if bins.strip().isdecimal() else [parse_number(edge, [float]) for edge in edges]
-    )
-    options: dict[str, Any] = {"bins": asked, "where": where, "per": per}
-    result = dse.histogram(read_source(source), output, **options, progress=True)
-    unit = str(result["low"].attrs.get("units", ""))
-    names = ("low", "high", "configurations")
-    whole = result.sum(per) if per else result
-    rows = [*zip(*(whole[name].values.tolist() for name in names), strict=True)]
-    most = max(many for *_, many in rows) or 1
-    shown = [[low, high, f"{many:,}", "#" * -(-many * _BAR // most)] for low, high, many in rows]
-    table = Table(columns={"from": unit, "to": unit, "configurations": "", "": ""}, rows=shown)
-    bars = [dict(zip(names, row, strict=True)) for row in rows]
-    return count_answer(result, per, names[2:], table, units=unit, bins=bars)
-
-
-@command(
-    "dse quantiles examples/merge-four-gpus.toml --output time --q 0.5,0.9,0.99",
-    'dse quantiles merge.zarr --output time --where "active_sms <= 8"',
-)
-@source_argument
-@output_option
-@click.option("--q", default="0,0.25,0.5,0.75,1", metavar="SHARE,...", show_default=True)
-@constraint_option
-@per_option
-def quantiles(source: str, output: str, q: str, where: list[str], per: list[str]) -> Any:
-    """The least values of a quantity that given shares of the configurations do not exceed.
-
-    Exact, and of some configuration: never a mean of two neighbours. Of a study nothing is stored.
-    """
-    shares = [parse_number(share, [float]) for share in split_list([q])]
-    options: dict[str, Any] = {"where": where, "per": per, "progress": True}
-    result = dse.quantiles(read_source(source), output, shares, **options)
-    (name,) = result.data_vars
-    unit = str(result[name].attrs.get("units", ""))
-    if per:
-        return count_answer(result, per, (str(name),), units=unit, q=shares)
-    pairs = [*zip(result["quantile"].values.tolist(), result[name].values.tolist(), strict=True)]
-    rows = [{"quantile": share, "value": value} for share, value in pairs]
-    table = Table(columns={"quantile": "", output: unit}, rows=pairs)
-    return count_answer(result, per, (), table, units=unit, quantiles=rows)

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import dse
-from dse.cli.command import InputError, command, input_errors, read_study, warn_odd_numbers
+from dse.cli.command import InputError, command, input_errors, warn_odd_numbers
 from dse.cli.options import (
     StudyPath,
-    choice_option,
     complete_model,
     entry_options,
     names_option,
@@ -128,45 +126,3 @@ def _single_point_table(answer: Answer) -> Table:
         for (name, unit), value in zip(table.columns.items(), table.rows[0], strict=True)
     ]
     return Table(columns=("quantity", "value", "meaning"), rows=rows)
-
-
-@command(
-    f"dse advise examples/merge-four-gpus.toml {EXAMPLE_POINT}",
-    "dse advise ipp --machine gtx280 --workload svm threads_per_block=256 --goal energy",
-)
-@study_or_model_argument
-@point_argument
-@entry_options
-@click.option("--goal", metavar="Q", help="What should improve, such as energy.")
-@choice_option("--levers", "all", "programmer", "designer", help="Whose moves are told. [all]")
-def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
-    """What limits one configuration, and what would help.
-
-    The bound, case or category; each input that helps, until something else limits and by what
-    factor; and what the model suggests in closed form. The programmer's moves are told apart from
-    those of who designs the machine, and none leaves what it allows. Axes not given stand at their
-    first value.
-    """
-    at = parse_point(options)
-    of = read_study(source) if source.endswith(".toml") else source
-    with input_errors():
-        return dse.advise(of, goal=goal, levers=levers, **at)
-
-
-@command(
-    f"dse explain examples/merge-four-gpus.toml {EXAMPLE_POINT}",
-    "dse explain ipp --machine gtx280 --workload svm threads_per_block=256",
-)
-@study_or_model_argument
-@point_argument
-@entry_options
-def explain(source: str, **options: Any) -> Any:
-    """Every intermediate quantity at one configuration.
-
-    Each with its value, unit, equation and source. Of a study, axes not given stand at their first
-    value.
-    """
-    at = parse_point(options)
-    if source.endswith(".toml"):
-        return dse.explain(read_study(source), **at)
-    return dse.explain(warn_odd_numbers(study_from_point(source, at)))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-import dse
 from dse.cli.command import (
     best_on_interrupt,
     command,
@@ -34,10 +32,7 @@ from dse.cli.options import (
     override_inputs,
     per_and_top_options,
     progress_option,
-    split_list,
-    store_argument,
     study_argument,
-    study_option,
 )
 from symbolic.answer import Answer, Table, value_text
 
@@ -52,15 +47,6 @@ if TYPE_CHECKING:
 #: Options of a run that are handed on as they are.
 _RUN = ("expand", "fresh", "extend", "compression", "workers")
 _VALUES_SHOWN = 8
-
-
-def byte_size(path: str | Path) -> int:
-    """The bytes of a file, a folder or a store."""
-    from sweeps.store.backend import backend_of
-
-    if isinstance(path, Path) and path.is_file():
-        return path.stat().st_size
-    return sum(backend_of(path).files().values())
 
 
 def _axis(axis: Axis, study: StudyData) -> tuple[dict[str, Any], str]:
@@ -241,106 +227,3 @@ def run(
     if done.failures:
         set_exit_status(1)
     return _report(read, done, seconds, store, result)
-
-
-@command("dse plan examples/merge-four-gpus.toml", "dse plan received.toml --no-code")
-@study_argument
-@expand_option
-@click.option("--no-code", is_flag=True, help="Run no Python that the study names; tell of it.")
-def plan(study: str, expand: bool, no_code: bool) -> Any:
-    """What a run would do, before any work.
-
-    Points, tiles, memory, what each output depends on, defaults and assumptions.
-
-    A study whose model is a Python file (.py) runs that file, as any program. Of a study that is
-    not your own ask first with --no-code: where it would run Python, that is told and nothing run.
-    """
-    from dse.study.plan import make_plan
-
-    if no_code:
-        from dse.study.file import find_model_code
-
-        with input_errors():
-            result = find_model_code(study)
-        if result:
-            data = {"study": study, "would_run": [asdict(code) for code in result]}
-            lines = [f"{study} would run this; nothing was run, so there is no plan:"]
-            return Answer(title="\n  ".join([*lines, *map(str, result)]), data=data)
-    return make_plan(read_study(study), expand=expand)
-
-
-# --- The commands on a finished store: ``dse add``, ``dse verify`` and ``dse export``
-@command("dse add merge.zarr occupancy", "dse add merge.zarr mwp,cwp --study study.toml")
-@store_argument
-@click.argument("quantities", nargs=-1, required=True, metavar="QUANTITY...")
-@study_option
-@progress_option
-def add(store: str, quantities: tuple[str, ...], study: str | None, progress: str) -> Any:
-    """Add quantities of its model to the finished store of a run.
-
-    They are computed from the axes; what is stored stays as it is. A command that was interrupted
-    or killed leaves the store as it was, and the same command continues.
-    """
-    of = read_study(study) if study else None
-    with progress_from_option(progress) as listener:
-        ds = dse.add(store, split_list(quantities), study=of, progress=listener)
-    outputs = [str(name) for name in ds.data_vars]
-    data = {"store": store, "outputs": outputs}
-    return Answer(title=f"{store} holds {', '.join(outputs)}", data=data)
-
-
-@command("dse verify merge.zarr", "dse verify merge.zarr --repair --study study.toml")
-@store_argument
-@click.option("--repair", is_flag=True, help="Compute the damaged tiles again, and no others.")
-@study_option
-@progress_option
-def verify(store: str, repair: bool, study: str | None, progress: str) -> Any:
-    """Find damage in the store of a run, and repair it.
-
-    Every chunk, record and description is compared with its checksum. What is damaged is named,
-    with the configurations of its tile. Exit status 1 says that there is damage left.
-    """
-    with progress_from_option(progress) as listener:
-        result = dse.verify(
-            store, repair=repair, study=read_study(study) if study else None, progress=listener
-        )
-    data = {
-        "store": store,
-        "tiles": result.tiles,
-        "not_stored_yet": result.pending,
-        "damages": [asdict(damage) for damage in result.damages],
-        "repaired": result.is_repaired,
-        "kept": result.moved_to,
-    }
-    lines = [f"{'repaired' if result.is_repaired else 'damaged'}: {d}" for d in result.damages]
-    if result.moved_to:
-        lines.append(f"what does not belong to the store is kept in {result.moved_to}")
-    if result.pending:
-        lines.append(f"{result.pending:,} tiles are not stored yet: dse run continues")
-    if not result.damages:
-        lines.append(f"{result.tiles - result.pending:,} tiles as they were written: no damage")
-    if result.damages and not result.is_repaired:
-        set_exit_status(1)
-    return Answer(title="\n".join(lines), data=data)
-
-
-@command("dse export merge.zarr merge.nc", "dse export merge.zarr merge.csv")
-@store_argument
-@click.argument("out", metavar="OUT.nc|.csv|.parquet|.zarr", type=click.Path())
-def export(store: str, out: str) -> Any:
-    """Write a stored dataset in another format.
-
-    The ending of the name chooses it. Values, units, flags and attributes are kept.
-    """
-    from dse.progress import show_progress
-    from dse.study.plan import bytes_text
-    from sweeps.files.export import open_dataset
-
-    with input_errors():
-        ds = open_dataset(store)
-    path = Path(out)
-    with show_progress(True, f"writing {path}"):
-        dse.export(ds, path)
-    size = byte_size(path)
-    data = {"source": store, "written": path, "bytes": size}
-    return Answer(title=f"{path} ({bytes_text(size)})", data=data)

@@ -1,0 +1,35 @@
+"""The command `dse explain`: every intermediate quantity at one configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import dse
+from dse.cli.command import command, read_study, warn_odd_numbers
+from dse.cli.evaluate import EXAMPLE_POINT, parse_point, study_from_point, study_or_model_argument
+from dse.cli.options import (
+    entry_options,
+    point_argument,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+@command(
+    f"dse explain examples/merge-four-gpus.toml {EXAMPLE_POINT}",
+    "dse explain ipp --machine gtx280 --workload svm threads_per_block=256",
+)
+@study_or_model_argument
+@point_argument
+@entry_options
+def explain(source: str, **options: Any) -> Any:
+    """Every intermediate quantity at one configuration.
+
+    Each with its value, unit, equation and source. Of a study, axes not given stand at their first
+    value.
+    """
+    at = parse_point(options)
+    if source.endswith(".toml"):
+        return dse.explain(read_study(source), **at)
+    return dse.explain(warn_odd_numbers(study_from_point(source, at)))

@@ -1,0 +1,53 @@
+"""The command `dse histogram`: distribution of a quantity over the design space."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import dse
+from dse.cli.command import command, read_source
+from dse.cli.count import constraint_option, count_answer, output_option, per_option
+from dse.cli.options import parse_number, source_argument, split_list
+from symbolic.answer import Table
+
+if TYPE_CHECKING:
+    pass
+
+
+#: Widest bar of a histogram for people.
+_BAR = 40
+
+
+@command(
+    "dse histogram examples/merge-four-gpus.toml --output time --bins 20",
+    'dse histogram merge.zarr --output time --bins "0, 1 ms, 10 ms, 100 ms"',
+)
+@source_argument
+@output_option
+@click.option(
+    "--bins", default="10", metavar="N|EDGE,...", help="How many, or their edges, with units. [10]"
+)
+@constraint_option
+@per_option
+def histogram(source: str, output: str, bins: str, where: list[str], per: list[str]) -> Any:
+    """How the values of a quantity spread over the feasible configurations.
+
+    Of a study nothing is stored. A bin holds its low edge, the last one both of its edges.
+    """
+    edges = split_list([bins])
+    asked = (
+        int(bins) if bins.strip().isdecimal() else [parse_number(edge, [float]) for edge in edges]
+    )
+    options: dict[str, Any] = {"bins": asked, "where": where, "per": per}
+    result = dse.histogram(read_source(source), output, **options, progress=True)
+    unit = str(result["low"].attrs.get("units", ""))
+    names = ("low", "high", "configurations")
+    whole = result.sum(per) if per else result
+    rows = [*zip(*(whole[name].values.tolist() for name in names), strict=True)]
+    most = max(many for *_, many in rows) or 1
+    shown = [[low, high, f"{many:,}", "#" * -(-many * _BAR // most)] for low, high, many in rows]
+    table = Table(columns={"from": unit, "to": unit, "configurations": "", "": ""}, rows=shown)
+    bars = [dict(zip(names, row, strict=True)) for row in rows]
+    return count_answer(result, per, names[2:], table, units=unit, bins=bars)

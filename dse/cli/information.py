@@ -1,0 +1,81 @@
+"""The command `dse information`: value of information on random inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import dse
+from dse.cli.chances import half_width_text, read_query
+from dse.cli.command import (
+    best_on_interrupt,
+    command,
+)
+from dse.cli.options import (
+    goal_options,
+    split_list,
+    study_argument,
+)
+from symbolic.answer import Answer, Table, value_text
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@command(
+    "dse information uncertain.toml --minimize time",
+    "dse information uncertain.toml --minimize time --set-of mem_latency,mem_bandwidth",
+)
+@study_argument
+@goal_options(several=False)
+@click.option(
+    "--set-of", "sets", multiple=True, metavar="Q,...", help="Inputs known together; repeatable."
+)
+def information(study: str, sets: Sequence[str], **options: Any) -> Any:
+    """What it would be worth to know random inputs, and which to measure next.
+
+    Of all inputs (EVPI), of each (EVPPI) and of sets, in the unit of the objective: by how much the
+    mean of what is chosen would be better. Where no objective is given, the study's [best] is
+    asked.
+    """
+    read, given = read_query(study, options)
+    asked_of = ("minimize", "maximize", "where")
+    wanted: dict[str, Any] = {name: given[name] for name in asked_of}
+    wanted["sets"] = [split_list([text]) for text in sets]
+    result = best_on_interrupt(lambda: dse.information(read, **wanted, progress=True))
+    return _information_answer(result)
+
+
+def _information_answer(ds: xr.Dataset) -> Answer:
+    now = {str(name): ds[name].item() for name in ds.coords if not ds[name].dims}
+    unit, question = str(ds.evpi.attrs["units"]), str(ds.attrs["question"])
+
+    def value_cells(value: float, error: float) -> list[Any]:
+        return [(value, unit), half_width_text(error, unit)]
+
+    everything = ds.evpi.item(), ds.evpi_error.item()
+    rows, cells = [], [["everything", *value_cells(*everything), "", *[""] * len(now)]]
+    for place, name in enumerate(ds["set"].values.tolist()):
+        one = ds.isel(set=place)
+        of = {n: one[n].item() for n in ("evppi", "evppi_error", "changes")}
+        then = {f"then_{axis}": one[f"then_{axis}"].item() for axis in now}
+        rows.append({"set": name, **of, **then})
+        shown = value_cells(of["evppi"], of["evppi_error"])
+        cells.append([name, *shown, f"{of['changes']:.1%}", *then.values()])
+    chosen = ", ".join(
+        f"{name} = {value_text(value, str(ds[name].attrs.get('units', '')))}"
+        for name, value in now.items()
+    )
+    following = str(ds.attrs["next"])
+    data = {"question": question, "unit": unit, "now": now, "evpi": everything[0]}
+    data |= {"evpi_error": everything[1], "sets": rows, "next": following}
+    heads = ["known", "is worth", "", "then another", *(f"mostly {axis}" for axis in now)]
+    return Answer(
+        kind="Information",
+        title=f"{question}: best on average with {chosen or 'the only configuration'}",
+        tables=[Table(columns=heads, rows=cells)],
+        notes=[f"to measure next: {following}"],
+        data=data,
+    )

@@ -1,0 +1,43 @@
+"""The command `dse quantiles`: quantiles of a quantity over the design space."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import dse
+from dse.cli.command import command, read_source
+from dse.cli.count import constraint_option, count_answer, output_option, per_option
+from dse.cli.options import parse_number, source_argument, split_list
+from symbolic.answer import Table
+
+if TYPE_CHECKING:
+    pass
+
+
+@command(
+    "dse quantiles examples/merge-four-gpus.toml --output time --q 0.5,0.9,0.99",
+    'dse quantiles merge.zarr --output time --where "active_sms <= 8"',
+)
+@source_argument
+@output_option
+@click.option("--q", default="0,0.25,0.5,0.75,1", metavar="SHARE,...", show_default=True)
+@constraint_option
+@per_option
+def quantiles(source: str, output: str, q: str, where: list[str], per: list[str]) -> Any:
+    """The least values of a quantity that given shares of the configurations do not exceed.
+
+    Exact, and of some configuration: never a mean of two neighbours. Of a study nothing is stored.
+    """
+    shares = [parse_number(share, [float]) for share in split_list([q])]
+    options: dict[str, Any] = {"where": where, "per": per, "progress": True}
+    result = dse.quantiles(read_source(source), output, shares, **options)
+    (name,) = result.data_vars
+    unit = str(result[name].attrs.get("units", ""))
+    if per:
+        return count_answer(result, per, (str(name),), units=unit, q=shares)
+    pairs = [*zip(result["quantile"].values.tolist(), result[name].values.tolist(), strict=True)]
+    rows = [{"quantile": share, "value": value} for share, value in pairs]
+    table = Table(columns={"quantile": "", output: unit}, rows=pairs)
+    return count_answer(result, per, (), table, units=unit, quantiles=rows)

@@ -1,0 +1,63 @@
+"""The command `dse ranges`: guaranteed ranges of outputs when inputs are known within ±."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import dse
+from dse.cli.borders import _where
+from dse.cli.command import command, read_study
+from dse.cli.options import (
+    names_option,
+    study_argument,
+    values_option,
+)
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@command(
+    "dse ranges examples/transit-tour.toml --within mem_latency=10%",
+    'dse ranges study.toml --within "mem_bandwidth=5 GB/s" --within core_clock=2% --minimize time',
+)
+@study_argument
+@values_option("--within", metavar="Q=±", help="How far off an input may be.")
+@names_option("--output", help="Quantities or formulas. [all]")
+@click.option("--minimize", metavar="Q", help="Asks which configurations can have the least of it.")
+@click.option("--maximize", metavar="Q", help="Asks which configurations can have the most of it.")
+@_where
+def ranges(study: str, within: dict[str, str], output: list[str], **options: Any) -> Any:
+    """Outputs where inputs are known within ±: certain lower and upper ends.
+
+    How far an input may be off is a share (5%) or an amount with its unit. With an objective,
+    which configurations can be the best for some values of the inputs, shared by all.
+    """
+    from dse.display import column_order, dataset_answer, rows_answer
+
+    if None not in (options["minimize"], options["maximize"]):
+        raise click.UsageError("--minimize and --maximize are both given: ask one")
+    read = read_study(study)
+    result = dse.ranges(read, within, outputs=output or None, **options, progress=True)
+    told = dataset_answer(_flatten_ends(result), column_order(read))
+    if "can_be_best" not in result:
+        return told
+    best, size = int(result.can_be_best.sum()), result.can_be_best.size
+    objective = result.attrs["objective"]
+    data = {**told.data, "objective": objective, "can_be_best": best, "of": size}
+    shown = [row for row in data["rows"] if row["can_be_best"]]
+    note = f"{best:,} of {size:,} configurations can be the best: {objective}"
+    return replace(rows_answer(told, shown), notes=[note], data=data)
+
+
+def _flatten_ends(ds: xr.Dataset) -> xr.Dataset:
+    """The ends of each output side by side."""
+    flat = ds.drop_dims("end") if "end" in ds.dims else ds
+    for name, array in ds.data_vars.items():
+        for end in ds.end.values.tolist() if "end" in array.dims else ():
+            flat[f"{name}_{end}"] = array.sel(end=end, drop=True).assign_attrs(array.attrs)
+    dims = {dim: flat[dim] for dim in flat.dims}
+    return flat.broadcast_like(flat[list(dims)]).assign_attrs(ds.attrs) if dims else flat
