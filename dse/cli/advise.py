@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @point_argument
 @entry_options
 @click.option("--goal", metavar="Q", help="What should improve, such as energy.")
-@choice_option("--levers", "all", "programmer", "designer", help="Whose moves are told. [all]")
+@choice_option("--levers", "all", "programmer", "designer", text="Whose moves are told. [all]")
 def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
     """What limits one configuration, and what would help.
 

@@ -61,7 +61,7 @@ class _LawCommand(click.Command):
 @click.option("--tol", default=1e-9, help="Tolerance on the mean. [1e-9]")
 @click.option("--eps", type=float, help="Cut an infinite law where its tail is below this instead.")
 @choice_option(
-    "--zero-work", "one", "drop", "zero", help="What a group without any work loses. [one]"
+    "--zero-work", "one", "drop", "zero", text="What a group without any work loses. [one]"
 )
 @click.option("--groups", default=1000, help="Groups of a workload, for its spread. [1000]")
 @click.option("--group", default=32, help="Lanes of a group, for granularity. [32]")

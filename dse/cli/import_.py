@@ -36,7 +36,7 @@ _MOST = 60
 @click.argument("out", metavar="OUT.zarr|.nc|.csv|.parquet|.toml", type=click.Path())
 @names_option("--axes", help="Of a table: what varies.")
 @values_option("--unit", "units", metavar="Q=UNIT", help="Of a column; may be repeated.")
-@choice_option("--shape", "auto", "grid", "rows", help=_SHAPE)
+@choice_option("--shape", "auto", "grid", "rows", text=_SHAPE)
 @click.option(
     "--map", "maps", multiple=True, metavar="COLUMN=Q[:UNIT]|FILE", help="What a column is; a map."
 )
