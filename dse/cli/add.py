@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import dse
-from dse.cli.command import (
-    command,
-    progress_from_option,
-    read_study,
-)
-from dse.cli.options import (
-    progress_option,
-    split_list,
-    store_argument,
-    study_option,
-)
+from dse.cli.command import command, progress_from_option, read_study
+from dse.cli.options import progress_option, split_list, store_argument, study_option
 from symbolic.answer import Answer
-
-if TYPE_CHECKING:
-    pass
 
 
 # --- The commands on a finished store: ``dse add``, ``dse verify`` and ``dse export``
@@ -31,10 +19,10 @@ if TYPE_CHECKING:
 @study_option
 @progress_option
 def add(store: str, quantities: tuple[str, ...], study: str | None, progress: str) -> Any:
-    """Add quantities of its model to the finished store of a run.
+    """Add quantities of the model to a finished store.
 
-    They are computed from the axes; what is stored stays as it is. A command that was interrupted
-    or killed leaves the store as it was, and the same command continues.
+    They are computed from the axes; stored values stay. A command that is interrupted or killed
+    leaves the store as it was, and the same command continues.
     """
     of = read_study(study) if study else None
     with progress_from_option(progress) as listener:

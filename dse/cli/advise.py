@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import dse
 from dse.cli.command import command, input_errors, read_study
 from dse.cli.evaluate import EXAMPLE_POINT, parse_point, study_or_model_argument
-from dse.cli.options import (
-    choice_option,
-    entry_options,
-    point_argument,
-)
-
-if TYPE_CHECKING:
-    pass
+from dse.cli.options import choice_option, entry_options, point_argument
 
 
 @command(

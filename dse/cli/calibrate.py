@@ -9,11 +9,7 @@ import click
 import dse
 from dse.cli.command import command, input_errors, print_table_assumptions
 from dse.cli.fit import absolute_option, row_arguments, save_option, write_fit
-from dse.cli.options import (
-    nonempty_options,
-    values_option,
-    where_option,
-)
+from dse.cli.options import nonempty_options, values_option, where_option
 
 
 @command(

@@ -17,11 +17,7 @@ from dse.cli.command import (
     query_options,
     read_source,
 )
-from dse.cli.options import (
-    goal_options,
-    per_and_top_options,
-    source_argument,
-)
+from dse.cli.options import goal_options, per_and_top_options, source_argument
 from symbolic.answer import Answer, value_text
 
 if TYPE_CHECKING:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dse
 from dse.cli.command import command, read_study, warn_odd_numbers
 from dse.cli.evaluate import EXAMPLE_POINT, parse_point, study_from_point, study_or_model_argument
-from dse.cli.options import (
-    entry_options,
-    point_argument,
-)
-
-if TYPE_CHECKING:
-    pass
+from dse.cli.options import entry_options, point_argument
 
 
 @command(

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import dse
-from dse.cli.command import (
-    command,
-    input_errors,
-)
-from dse.cli.options import (
-    store_argument,
-)
+from dse.cli.command import command, input_errors
+from dse.cli.options import store_argument
 from symbolic.answer import Answer
-
-if TYPE_CHECKING:
-    pass
 
 
 def byte_size(path: str | Path) -> int:
-    """The bytes of a file, a folder or a store."""
+    """Return the size of a file, folder or store in bytes."""
     from sweeps.store.backend import backend_of
 
     if isinstance(path, Path) and path.is_file():
@@ -36,7 +28,7 @@ def byte_size(path: str | Path) -> int:
 def export(store: str, out: str) -> Any:
     """Write a stored dataset in another format.
 
-    The ending of the name chooses it. Values, units, flags and attributes are kept.
+    The suffix of OUT chooses the format. Values, units, flags and attributes are preserved.
     """
     from dse.progress import show_progress
     from dse.study.plan import bytes_text

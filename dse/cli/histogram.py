@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,10 +11,6 @@ from dse.cli.command import command, read_source
 from dse.cli.count import constraint_option, count_answer, output_option, per_option
 from dse.cli.options import parse_number, source_argument, split_list
 from symbolic.answer import Table
-
-if TYPE_CHECKING:
-    pass
-
 
 #: Widest bar of a histogram for people.
 _BAR = 40

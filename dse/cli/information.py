@@ -9,15 +9,8 @@ import click
 
 import dse
 from dse.cli.chances import half_width_text, read_query
-from dse.cli.command import (
-    best_on_interrupt,
-    command,
-)
-from dse.cli.options import (
-    goal_options,
-    split_list,
-    study_argument,
-)
+from dse.cli.command import best_on_interrupt, command
+from dse.cli.options import goal_options, split_list, study_argument
 from symbolic.answer import Answer, Table, value_text
 
 if TYPE_CHECKING:

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import dse
 from dse.cli.chances import half_width_text
-from dse.cli.command import (
-    command,
-    read_study,
-)
-from dse.cli.options import (
-    figure_option,
-    study_argument,
-    values_option,
-)
+from dse.cli.command import command, read_study
+from dse.cli.options import figure_option, study_argument, values_option
 from dse.cli.plot import write_figure
 from symbolic.answer import Answer, Table
-
-if TYPE_CHECKING:
-    pass
-
 
 _QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 

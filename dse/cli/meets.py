@@ -10,11 +10,7 @@ import click
 import dse
 from dse.cli.command import best_on_interrupt, command, read_study
 from dse.cli.optimum import set_unproven_status
-from dse.cli.options import (
-    study_argument,
-    time_limit_option,
-    where_option,
-)
+from dse.cli.options import study_argument, time_limit_option, where_option
 from dse.signals import time_left
 from symbolic.answer import TEXT_ROWS, Answer, Table, value_text
 

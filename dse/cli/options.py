@@ -232,7 +232,9 @@ study_argument = click.argument("study", type=StudyPath(exists=True, dir_okay=Fa
 store_argument = click.argument("store", type=SourcePath(exists=True))
 source_argument = click.argument("source", metavar="STUDY_OR_STORE", type=SourcePath(exists=True))
 expand_option = click.option(
-    "--expand", is_flag=True, help="Store every output over all axes, even where it does not depend on them."
+    "--expand",
+    is_flag=True,
+    help="Store every output over all axes, even where it does not depend on them.",
 )
 _OF_STUDY = "Study file of the store; needed if the store cannot rebuild its study."
 study_option = file_option("--study", "STUDY.toml", _OF_STUDY, exists=True)

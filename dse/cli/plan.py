@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from dse.cli.command import (
-    command,
-    input_errors,
-    read_study,
-)
-from dse.cli.options import (
-    expand_option,
-    study_argument,
-)
+from dse.cli.command import command, input_errors, read_study
+from dse.cli.options import expand_option, study_argument
 from symbolic.answer import Answer
-
-if TYPE_CHECKING:
-    pass
 
 
 @command("dse plan examples/merge-four-gpus.toml", "dse plan received.toml --no-code")
 @study_argument
 @expand_option
-@click.option("--no-code", is_flag=True, help="Run no Python that the study names; tell of it.")
-def plan(study: str, expand: bool, no_code: bool) -> Any:
-    """What a run would do, before any work.
+@click.option(
+    "--no-code", is_flag=True, help="Name the Python code that the study would run; run none."
+)
+@click.option("--assumptions", is_flag=True, help="Print each assumption of the model.")
+def plan(study: str, expand: bool, no_code: bool, assumptions: bool) -> Any:
+    """Preview a run: points, memory, axes of each output, defaults.
 
-    Points, tiles, memory, what each output depends on, defaults and assumptions.
-
-    A study whose model is a Python file (.py) runs that file, as any program. Of a study that is
-    not your own ask first with --no-code: where it would run Python, that is told and nothing run.
+    A study whose model is a Python file (.py) runs that file, as any program would. For a study
+    that is not your own use --no-code first, which names such code and runs nothing.
     """
     from dse.study.plan import make_plan
 
@@ -40,9 +31,16 @@ def plan(study: str, expand: bool, no_code: bool) -> Any:
         from dse.study.file import find_model_code
 
         with input_errors():
-            result = find_model_code(study)
-        if result:
-            data = {"study": study, "would_run": [asdict(code) for code in result]}
+            code = find_model_code(study)
+        if code:
+            data = {"study": study, "would_run": [asdict(each) for each in code]}
             lines = [f"{study} would run this; nothing was run, so there is no plan:"]
-            return Answer(title="\n  ".join([*lines, *map(str, result)]), data=data)
-    return make_plan(read_study(study), expand=expand)
+            return Answer(title="\n  ".join([*lines, *map(str, code)]), data=data)
+    result = make_plan(read_study(study), expand=expand)
+    answer = replace(result._answer(), data=result.to_dict())
+    if result.assumptions and not assumptions:
+        others = [text for text in answer.notes if not text.startswith("assumed: ")]
+        many = len(result.assumptions)
+        folded = f"{many} assumption{'s' * (many > 1)} of the model (--assumptions lists them)"
+        answer = replace(answer, notes=[folded, *others])
+    return answer
