@@ -402,12 +402,11 @@ def _html_table(table: Table) -> str:
     lines = [heads] if heads else []
     for row, cells in zip(table.rows, table.cells(HTML_ROWS), strict=False):
         keys = [f' data-k="{escape_html(str(key))}"' if table.sortable else "" for key in row]
-        lines.append(
-            "".join(
-                f'<td style="{_CELL_STYLE}{_NOWRAP_STYLE * (len(text) <= _NOWRAP_LENGTH)}"{key}>{escape_html(text)}</td>'
-                for text, key in zip(cells, keys, strict=True)
-            )
-        )
+        line = ""
+        for text, key in zip(cells, keys, strict=True):
+            nowrap = _NOWRAP_STYLE if len(text) <= _NOWRAP_LENGTH else ""
+            line += f'<td style="{_CELL_STYLE}{nowrap}"{key}>{escape_html(text)}</td>'
+        lines.append(line)
     if (left := len(table.rows) - HTML_ROWS) > 0:
         lines.append(f"<td>and {left:,} more</td>")
     body = "".join(f"<tr>{line}</tr>" for line in lines)

@@ -1,4 +1,4 @@
-"""The commands `dse borders`, `dse meets` and `dse ranges`: questions from the outputs back."""
+"""The command `dse borders`: places where a case or bound changes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ import click
 
 import dse
 from dse.cli.command import command, read_study
-from dse.cli.options import names_option, study_argument, values_option, where_option
+from dse.cli.options import names_option, study_argument, where_option
 from symbolic.answer import TEXT_ROWS, Answer, Table
 
 if TYPE_CHECKING:
     import xarray as xr
-
-
-_where = where_option("A constraint besides; may be repeated.")
 
 
 @command(
@@ -27,17 +24,17 @@ _where = where_option("A constraint besides; may be repeated.")
     'dse borders study.toml --quantity "time <= 2 ms" --along mem_latency_dram',
 )
 @study_argument
-@click.option("--quantity", metavar="Q", help="A case, bound or limiter, or a condition.")
-@names_option("--along", help="What is moved. [the axes]")
-@values_option("--at", commas=True, metavar="AXIS=VALUE,...", help="One value of an axis.")
-@_where
-@click.option("--closed-form", is_flag=True, help="Solve for the borders, where the model can.")
+@click.option("--quantity", metavar="Q", help="Case, bound, limiter or condition that changes.")
+@names_option("--along", help="Quantities to vary, with commas between; default: the axes.")
+@at_option
+@where_option()
+@click.option("--closed-form", is_flag=True, help="Solve for the borders if the model allows it.")
 def borders(study: str, quantity: str | None, along: list[str], **options: Any) -> Any:
-    """Where one bound, case or category gives way to the next.
+    """Find the borders at which one bound, case or category changes to the next.
 
-    Along each axis of numbers, or each quantity named, from every configuration; of real quantities
-    where it lies, of whole numbers the first beyond. A quantity that is no axis is followed through
-    its domain. Enclosures rule out borders between the values that were looked at.
+    The search varies each numeric axis, or each quantity named, from every configuration. A border
+    of a real quantity is its position, of a whole number the first value beyond. A quantity that is
+    no axis varies over its domain. Enclosures prove that no border lies between evaluated values.
     """
     read = read_study(study)
     result = dse.borders(read, quantity, along=along or None, **options, progress=True)
@@ -54,7 +51,7 @@ def _borders_answer(ds: xr.Dataset) -> Answer:
     data: dict[str, Any] = {"question": ds.attrs["question"], "case": case, "undecided": gaps}
     data |= {"units": units, "borders": rows}
     if ds[name].dims:
-        title = "" if rows else f"{case} is the same all along"
+        title = "" if rows else f"{case} does not change"
         lines = dict.fromkeys(row["along"] for row in rows)
         tables = [
             _borders_table(case, line, [r for r in rows if r["along"] == line], units)
@@ -79,7 +76,7 @@ def _borders_answer(ds: xr.Dataset) -> Answer:
         for each in forms
     ]
     if gaps:
-        notes.append(f"of {gaps:,} gaps it is not certain that they hold no others")
+        notes.append(f"{gaps:,} intervals could not be proven free of further borders")
     return Answer(kind="Borders", title=title, tables=tables, notes=notes, data=data)
 
 
@@ -90,6 +87,10 @@ def _borders_table(case: str, along: str, rows: Sequence[Any], units: Mapping[st
         [*((r[n], units.get(n, "")) for n in axes), (r["border"], r["unit"]), r["from"], r["to"]]
         for r in rows
     ]
-    columns = [*axes, "border", "from", "to"]
-    title = f"{case} along {along}, {len(rows):,} borders:"
-    return Table(title=title, columns=columns, rows=cells, max_rows=TEXT_ROWS)
+    return Table(
+        title=f"{case} along {along}, {len(rows):,} borders:",
+        columns=[*axes, "border", "from", "to"],
+        rows=cells,
+        max_rows=TEXT_ROWS,
+        key_columns=len(axes) + 1,
+    )

@@ -1,4 +1,4 @@
-"""The commands on random inputs: ``dse chances``, ``dse information`` and ``dse law``."""
+"""The command `dse chances`: the probability of each configuration to be the best."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from symbolic.answer import Answer, value_text
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Configurations that are told people; JSON has them all.
+#: Rows of a text; JSON has them all.
 _ROWS = 10
 
 
@@ -35,42 +35,42 @@ _ROWS = 10
 @goal_options(several=False)
 @per_and_top_options
 def chances(source: str, **options: Any) -> Any:
-    """How likely each configuration is the best, where inputs are random.
+    """Compute each configuration's chance of being the best under uncertain inputs.
 
-    Tells the likeliest first: the chance, and the regret, by how much it is expected to miss the
-    best; each with the half width of its 95 % interval. Both are judged on fresh draws. The source
-    is a study with laws under [random], values along the dimension draw, or measurements along run
-    (dse import --runs), of which the best on average is meant. Where no objective is given, the
-    study's [best] is asked.
+    The likeliest comes first, with its chance and its regret (by how much it is expected to miss
+    the best), each with the half-width of its 95 % confidence interval. Both are evaluated on fresh
+    samples to avoid selection bias. The source is a study with distributions under [random],
+    values along the dimension draw, or measurements along run (dse import --runs), whose averages
+    are compared. The objective is that of the study's [best], unless you give one.
     """
-    read, given = read_query(source, options)
-    result = best_on_interrupt(lambda: dse.chances(read, **given, progress=True))
-    return _chances_answer(result, given.get("top"))
+    read, query = read_query(source, options)
+    result = best_on_interrupt(lambda: dse.chances(read, **query, progress=True))
+    return _chances_answer(result, query.get("top"))
 
 
 def read_query(source: str, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """What is asked, and the question of the options or of the study's ``[best]``."""
+    """Return the source, and the query of the options or of the study's ``[best]``."""
     from dse.study.study import StudyData
     from dse.verbs.sources import load_if_study_file
 
     with input_errors():
         read = load_if_study_file(source) if source.endswith(".toml") else read_source(source)
-    filed = read.best if isinstance(read, StudyData) else None
-    best = query_from_options(query_options(options), filed)
+    study_query = read.best if isinstance(read, StudyData) else None
+    best = query_from_options(query_options(options), study_query)
     if best is None:
         raise click.UsageError("give --minimize or --maximize a quantity")
-    given = best.as_keywords()
+    query = best.as_keywords()
     if options.get("top") is None:
-        given.pop("top", None)
-    return read, given
+        query.pop("top", None)
+    return read, query
 
 
 def _chances_answer(ds: xr.Dataset, top: int | None) -> Answer:
-    from dse.display import dataset_answer, rows_answer
+    from dse.display import dataset_answer, select_rows
 
     lists = ds.drop_vars([name for name in ds.data_vars if "rank" not in ds[name].dims])
-    told = dataset_answer(lists)
-    data = dict(told.data)
+    answer = dataset_answer(lists)
+    data = dict(answer.data)
     for name in ("left", "left_error", "none"):
         data[name] = ds[name].values.tolist()
     verdict = ("verdict", "told_apart", "run_again", "drifting", "lag1", "drift")
@@ -79,19 +79,23 @@ def _chances_answer(ds: xr.Dataset, top: int | None) -> Answer:
     shown = [row for row in data["rows"] if row["rank"] <= (top or _ROWS)]
     rest = ds.chance.isel(rank=slice(top or _ROWS, None)).sum("rank") + ds.left
     error = f" ± {ds.left_error.item():.2g}" if not rest.ndim and ds.left.item() else ""
-    notes = ["left to others: " + ", ".join(f"{x:.3g}" for x in rest.values.reshape(-1)) + error]
+    notes = [
+        "chance of all others: " + ", ".join(f"{x:.3g}" for x in rest.values.reshape(-1)) + error
+    ]
     if "verdict" in data:
+        again = f"measure rank {data['run_again']} again first"
         notes += [
             data["verdict"],
-            f"measure rank {data['run_again']} again first",
-            f"of all configurations: {data['drifting']:.0%} drift over their runs; correlation of "
+            "no further measurement needed" if data.get("told_apart") else again,
+            f"{data['drifting']:.0%} of all configurations drift over their runs; correlation of "
             f"neighbouring runs {data['lag1']:.2f} (median)",
         ]
     if ds.none.values.any():
-        notes.append(f"nothing is feasible: {float(ds.none.max()):.3g}")
-    title = f"{data['configurations']:,} configurations can be the best: {told.title}"
-    return replace(rows_answer(told, shown), title=title, notes=notes, data=data)
+        notes.append(f"chance that no configuration is feasible: {float(ds.none.max()):.3g}")
+    title = f"{data['configurations']:,} configurations can be the best: {answer.title}"
+    return replace(select_rows(answer, shown), title=title, notes=notes, data=data)
 
 
 def half_width_text(error: float, unit: str) -> str:
+    """Return the half-width of a confidence interval as text."""
     return f"± {value_text(error, unit)}" if error else "exact"

@@ -1,4 +1,4 @@
-"""The commands `dse count`, `dse histogram`, `dse quantiles`: what lies how in a design space."""
+"""The command `dse count`: the number of feasible configurations."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ from symbolic.answer import Answer, Table
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Where values lie that are in no bin.
+#: Counts of values in no bin.
 _OUTSIDE = ("below", "above", "undefined")
 
-constraint_option = where_option('Constraint, such as "time <= 10 ms"; may be repeated.')
-per_option = names_option("--per", metavar="AXIS,...", help="For each value of some axes.")
-output_option = click.option("--output", required=True, metavar="Q", help="Quantity or formula.")
+per_option = names_option(
+    "--per", metavar="AXIS,...", help="Axes: give an answer for each of their values."
+)
+output_option = click.option(
+    "--output", required=True, metavar="Q", help="Quantity or formula to look at."
+)
 
 
 def count_answer(
     ds: xr.Dataset, per: list[str], names: Sequence[str], *tables: Table, **more: Any
 ) -> Answer:
-    """Return what is told: ``names_option`` for each value of ``per``, tables, how many are feasible."""
+    """Return variables for each value of ``per``, further tables, and the feasible share."""
     data = {k: v for k, v in ds.attrs.items() if k not in ("model", "study", "simt_dse_version")}
-    said = str(data.pop("conditions"))
-    conditions = said.split("; ") if said else []
+    joined = str(data.pop("conditions"))
+    conditions = joined.split("; ") if joined else []
     data |= {"conditions": conditions, **more}
     each = []
     if per:
@@ -53,8 +56,7 @@ def count_answer(
     share = f"{100 * feasible / points:.3g} %"
     notes.append(f"feasible: {feasible:,} of {points:,} configurations ({share}){where}")
     if data["points_skipped"]:
-        skipped = f"of {data['points_skipped']:,} of them bounds over whole tiles told enough"
-        notes.append(skipped)
+        notes.append(f"bounds over tiles decided {data['points_skipped']:,} of them")
     title = data["question"] if tables else ""
     return Answer(kind="Count", title=title, tables=[*each, *tables], notes=notes, data=data)
 
@@ -72,13 +74,13 @@ def _number_text(value: Any) -> str:
     'dse count merge.zarr --where "time <= 10 ms" --where "active_sms <= 8"',
 )
 @source_argument
-@constraint_option
+@where_option()
 @per_option
 def count(source: str, where: list[str], per: list[str]) -> Any:
-    """How many configurations are feasible.
+    """Count the feasible configurations.
 
-    Of a study nothing is stored. Conditions over different axes are counted apart and multiplied,
-    so that large spaces take no longer than small ones where all conditions are of that kind.
+    Nothing is stored. Conditions over different axes are counted separately and multiplied, so that
+    a large space takes no longer than a small one if all conditions are of that kind.
     """
     result = dse.count(read_source(source), where=where, per=per, progress=True)
     counts = {name: int(result[name].sum()) for name in ("feasible_points", "points")}

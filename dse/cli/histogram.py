@@ -8,8 +8,8 @@ import click
 
 import dse
 from dse.cli.command import command, read_source
-from dse.cli.count import constraint_option, count_answer, output_option, per_option
-from dse.cli.options import parse_number, source_argument, split_list
+from dse.cli.count import count_answer, output_option, per_option
+from dse.cli.options import parse_number, source_argument, split_list, where_option
 from symbolic.answer import Table
 
 #: Widest bar of a histogram for people.
@@ -23,20 +23,21 @@ _BAR = 40
 @source_argument
 @output_option
 @click.option(
-    "--bins", default="10", metavar="N|EDGE,...", help="How many, or their edges, with units. [10]"
+    "--bins",
+    default="10",
+    metavar="N|EDGE,...",
+    help="Number of bins, or their edges with units; default: 10.",
 )
-@constraint_option
+@where_option()
 @per_option
 def histogram(source: str, output: str, bins: str, where: list[str], per: list[str]) -> Any:
-    """How the values of a quantity spread over the feasible configurations.
+    """Compute the histogram of a quantity over the feasible configurations.
 
-    Of a study nothing is stored. A bin holds its low edge, the last one both of its edges.
+    Nothing is stored. A bin contains its lower edge, the last one both of its edges.
     """
-    edges = split_list([bins])
-    asked = (
-        int(bins) if bins.strip().isdecimal() else [parse_number(edge, [float]) for edge in edges]
-    )
-    options: dict[str, Any] = {"bins": asked, "where": where, "per": per}
+    edges = [parse_number(edge, [float]) for edge in split_list([bins])]
+    many = int(bins) if bins.strip().isdecimal() else edges
+    options: dict[str, Any] = {"bins": many, "where": where, "per": per}
     result = dse.histogram(read_source(source), output, **options, progress=True)
     unit = str(result["low"].attrs.get("units", ""))
     names = ("low", "high", "configurations")

@@ -24,18 +24,17 @@ if TYPE_CHECKING:
 @study_argument
 @goal_options(several=False)
 @click.option(
-    "--set-of", "sets", multiple=True, metavar="Q,...", help="Inputs known together; repeatable."
+    "--set-of", "sets", multiple=True, metavar="Q,...", help="Inputs to learn together; repeatable."
 )
 def information(study: str, sets: Sequence[str], **options: Any) -> Any:
-    """What it would be worth to know random inputs, and which to measure next.
+    """Compute the value of information on uncertain inputs: which to measure next.
 
-    Of all inputs (EVPI), of each (EVPPI) and of sets, in the unit of the objective: by how much the
-    mean of what is chosen would be better. Where no objective is given, the study's [best] is
-    asked.
+    The value of learning all inputs (EVPI), one (EVPPI) or a set before choosing is the expected
+    gain, in the unit of the objective. The objective is that of the study's [best], unless you give
+    one.
     """
-    read, given = read_query(study, options)
-    asked_of = ("minimize", "maximize", "where")
-    wanted: dict[str, Any] = {name: given[name] for name in asked_of}
+    read, query = read_query(study, options)
+    wanted: dict[str, Any] = {name: query[name] for name in ("minimize", "maximize", "where")}
     wanted["sets"] = [split_list([text]) for text in sets]
     result = best_on_interrupt(lambda: dse.information(read, **wanted, progress=True))
     return _information_answer(result)
@@ -51,24 +50,23 @@ def _information_answer(ds: xr.Dataset) -> Answer:
     everything = ds.evpi.item(), ds.evpi_error.item()
     rows, cells = [], [["everything", *value_cells(*everything), "", *[""] * len(now)]]
     for place, name in enumerate(ds["set"].values.tolist()):
-        one = ds.isel(set=place)
-        of = {n: one[n].item() for n in ("evppi", "evppi_error", "changes")}
-        then = {f"then_{axis}": one[f"then_{axis}"].item() for axis in now}
-        rows.append({"set": name, **of, **then})
-        shown = value_cells(of["evppi"], of["evppi_error"])
-        cells.append([name, *shown, f"{of['changes']:.1%}", *then.values()])
+        known = ds.isel(set=place)
+        values = {n: known[n].item() for n in ("evppi", "evppi_error", "changes")}
+        then = {f"then_{axis}": known[f"then_{axis}"].item() for axis in now}
+        rows.append({"set": name, **values, **then})
+        worth = value_cells(values["evppi"], values["evppi_error"])
+        cells.append([name, *worth, f"{values['changes']:.1%}", *then.values()])
     chosen = ", ".join(
         f"{name} = {value_text(value, str(ds[name].attrs.get('units', '')))}"
         for name, value in now.items()
     )
-    following = str(ds.attrs["next"])
     data = {"question": question, "unit": unit, "now": now, "evpi": everything[0]}
-    data |= {"evpi_error": everything[1], "sets": rows, "next": following}
-    heads = ["known", "is worth", "", "then another", *(f"mostly {axis}" for axis in now)]
+    data |= {"evpi_error": everything[1], "sets": rows, "next": str(ds.attrs["next"])}
+    heads = ["known input", "gain", "", "choice changes", *(f"mostly {axis}" for axis in now)]
     return Answer(
         kind="Information",
         title=f"{question}: best on average with {chosen or 'the only configuration'}",
         tables=[Table(columns=heads, rows=cells)],
-        notes=[f"to measure next: {following}"],
+        notes=[f"measure next: {data['next']}"],
         data=data,
     )

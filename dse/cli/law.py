@@ -10,7 +10,7 @@ import click
 import dse
 from dse.cli.chances import half_width_text
 from dse.cli.command import command, read_study
-from dse.cli.options import figure_option, study_argument, values_option
+from dse.cli.options import figure_option, study_argument
 from dse.cli.plot import write_figure
 from symbolic.answer import Answer, Table
 
@@ -23,14 +23,14 @@ _QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 )
 @study_argument
 @click.argument("quantity")
-@values_option("--at", commas=True, metavar="AXIS=VALUE,...", help="One value of an axis.")
-@figure_option("--plot", help="Draw the law here.")
+@at_option
+@figure_option("--plot", help="File for a figure of the distribution.")
 def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any:
-    """The law of an output at one configuration, where inputs are random.
+    """Compute the distribution of an output at one configuration under uncertain inputs.
 
-    Mean, standard deviation and quantiles, with the half widths of 95 % intervals where they are
-    not exact. It is exact where all laws are enumerated, and where one input alone is random in the
-    output, along which it is proven to go one way.
+    The answer has mean, standard deviation and quantiles, with half-widths of 95 % confidence
+    intervals. They are exact if all distributions are enumerated, or if the output depends on one
+    random input only and is proven monotone in it.
     """
     result = dse.law(read_study(study), quantity, at)
     if plot is not None:
@@ -58,13 +58,13 @@ def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any
         kind="Law",
         title=f"{quantity}{f' at {place}' if place else ''} ({_WAYS[result.way]})",
         tables=[Table(columns=(quantity, "", ""), rows=rows)],
-        notes=[f"nothing is feasible: {undefined:.3g}"] if undefined else [],
+        notes=[f"chance of no value: {undefined:.3g}"] if undefined else [],
         data=data,
     )
 
 
 _WAYS = {
-    "enumerated": "every value with its chance",
-    "monotone": "one input is random in it, along which it goes one way",
-    "draws": "of draws",
+    "enumerated": "exact: all values enumerated",
+    "monotone": "exact: monotone in its one random input",
+    "draws": "estimated from draws",
 }

@@ -18,19 +18,20 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- which configurations meet every target
 @command(
     'dse meets examples/energy-gtx280.toml --where "time <= 60 ms" --where "power <= 120 W"',
 )
 @study_argument
-@where_option("A target; may be repeated.")
-@click.option("--boxes", type=click.IntRange(min=1), default=10_000, help="At most. [10000]")
-@time_limit_option("Seconds, at most.")
+@where_option('Target, such as "time <= 10 ms"; repeatable.')
+@click.option(
+    "--boxes", type=click.IntRange(min=1), default=10_000, help="Most boxes; default: 10000."
+)
+@time_limit_option("Most seconds, from the start of the command.")
 def meets(study: str, where: list[str], boxes: int, time_limit: float | None) -> Any:
-    """The configurations that meet targets, as boxes of the design space.
+    """Find the configurations that meet all targets, as boxes of the design space.
 
-    Certain boxes meet them wholly; what is open when the limits are reached may meet them. Run to
-    its end the answer is exact, whatever the size of the space.
+    All configurations in a certain box meet the targets; those in an open box may. Without open
+    boxes the answer is exact, whatever the size of the space; with some the exit status is 3.
     """
     read, limits = read_study(study), dict[str, Any](boxes=boxes, time_limit=time_left(time_limit))
     result = best_on_interrupt(lambda: dse.meets(read, where, **limits, progress=True))

@@ -8,8 +8,8 @@ import click
 
 import dse
 from dse.cli.command import command, read_source
-from dse.cli.count import constraint_option, count_answer, output_option, per_option
-from dse.cli.options import parse_number, source_argument, split_list
+from dse.cli.count import count_answer, output_option, per_option
+from dse.cli.options import parse_number, source_argument, split_list, where_option
 from symbolic.answer import Table
 
 
@@ -19,13 +19,19 @@ from symbolic.answer import Table
 )
 @source_argument
 @output_option
-@click.option("--q", default="0,0.25,0.5,0.75,1", metavar="SHARE,...", show_default=True)
-@constraint_option
+@click.option(
+    "--q",
+    default="0,0.25,0.5,0.75,1",
+    metavar="SHARE,...",
+    show_default=True,
+    help="Levels of the quantiles, from 0 to 1.",
+)
+@where_option()
 @per_option
 def quantiles(source: str, output: str, q: str, where: list[str], per: list[str]) -> Any:
-    """The least values of a quantity that given shares of the configurations do not exceed.
+    """Compute quantiles of a quantity over the feasible configurations.
 
-    Exact, and of some configuration: never a mean of two neighbours. Of a study nothing is stored.
+    Each is the exact value of some configuration, never a mean of two. Nothing is stored.
     """
     shares = [parse_number(share, [float]) for share in split_list([q])]
     options: dict[str, Any] = {"where": where, "per": per, "progress": True}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import dse
-from dse.cli.borders import _where
 from dse.cli.command import command, read_study
 from dse.cli.options import names_option, study_argument, values_option
 
@@ -21,36 +20,40 @@ if TYPE_CHECKING:
     'dse ranges study.toml --within "mem_bandwidth=5 GB/s" --within core_clock=2% --minimize time',
 )
 @study_argument
-@values_option("--within", metavar="Q=±", help="How far off an input may be.")
-@names_option("--output", help="Quantities or formulas. [all]")
-@click.option("--minimize", metavar="Q", help="Asks which configurations can have the least of it.")
-@click.option("--maximize", metavar="Q", help="Asks which configurations can have the most of it.")
-@_where
+@values_option(
+    "--within",
+    metavar="Q=±",
+    help="Tolerance of an input: a share (5%) or an amount with its unit; repeatable.",
+)
+@names_option("--output", help="Quantities or formulas, with commas between; default: all outputs.")
+@click.option("--minimize", metavar="Q", help="List the configurations that can minimize Q.")
+@click.option("--maximize", metavar="Q", help="List the configurations that can maximize Q.")
+@where_option()
 def ranges(study: str, within: dict[str, str], output: list[str], **options: Any) -> Any:
-    """Outputs where inputs are known within ±: certain lower and upper ends.
+    """Compute guaranteed ranges of outputs from tolerances of inputs.
 
-    How far an input may be off is a share (5%) or an amount with its unit. With an objective,
-    which configurations can be the best for some values of the inputs, shared by all.
+    With an objective, the answer lists each configuration that is the best for some values of the
+    inputs, which all configurations share.
     """
-    from dse.display import column_order, dataset_answer, rows_answer
+    from dse.display import column_order, dataset_answer, select_rows
 
     if None not in (options["minimize"], options["maximize"]):
         raise click.UsageError("--minimize and --maximize are both given: ask one")
     read = read_study(study)
     result = dse.ranges(read, within, outputs=output or None, **options, progress=True)
-    told = dataset_answer(_flatten_ends(result), column_order(read))
+    answer = dataset_answer(_flatten_ends(result), column_order(read))
     if "can_be_best" not in result:
-        return told
+        return answer
     best, size = int(result.can_be_best.sum()), result.can_be_best.size
     objective = result.attrs["objective"]
-    data = {**told.data, "objective": objective, "can_be_best": best, "of": size}
+    data = {**answer.data, "objective": objective, "can_be_best": best, "of": size}
     shown = [row for row in data["rows"] if row["can_be_best"]]
     note = f"{best:,} of {size:,} configurations can be the best: {objective}"
-    return replace(rows_answer(told, shown), notes=[note], data=data)
+    return replace(select_rows(answer, shown), notes=[note], data=data)
 
 
 def _flatten_ends(ds: xr.Dataset) -> xr.Dataset:
-    """The ends of each output side by side."""
+    """Return the lower and upper end of each output as variables of their own."""
     flat = ds.drop_dims("end") if "end" in ds.dims else ds
     for name, array in ds.data_vars.items():
         for end in ds.end.values.tolist() if "end" in array.dims else ():
