@@ -119,7 +119,7 @@ def _notebook_line() -> Callable[[str], None] | None:
 
 
 class JsonLines:
-    """Listener that writes a line of JSON on standard error, at most one a second, and at the end."""
+    """Listener that writes lines of JSON to standard error: one a second, and one at the end."""
 
     def __init__(self, objective: tuple[str, str] | None = None) -> None:
         self.objective = objective

@@ -19,15 +19,25 @@ from dse.cli.options import choice_option, entry_options, point_argument
 @study_or_model_argument
 @point_argument
 @entry_options
-@click.option("--goal", metavar="Q", help="What should improve, such as energy.")
-@choice_option("--levers", "all", "programmer", "designer", text="Whose moves are told. [all]")
+@click.option(
+    "--goal",
+    metavar="Q",
+    help="Quantity to improve, such as energy; default: the model's main output.",
+)
+@choice_option(
+    "--levers",
+    "all",
+    "programmer",
+    "designer",
+    text="Changes to list: of the programmer, of the hardware designer, or all (default).",
+)
 def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
-    """What limits one configuration, and what would help.
+    """Find the bottleneck of one configuration, and what would help.
 
-    The bound, case or category; each input that helps, until something else limits and by what
-    factor; and what the model suggests in closed form. The programmer's moves are told apart from
-    those of who designs the machine, and none leaves what it allows. Axes not given stand at their
-    first value.
+    The answer shows the bound, case or category; each input that helps, how far until something
+    else limits, and the gain; and what the model suggests in closed form. Changes by the programmer
+    and by the hardware designer are separate, and stay within what is allowed. An axis without a
+    value has its first one.
     """
     at = parse_point(options)
     of = read_study(source) if source.endswith(".toml") else source

@@ -8,8 +8,8 @@ import click
 
 import dse
 from dse.cli.command import command, input_errors, print_table_assumptions
-from dse.cli.fit import absolute_option, row_arguments, save_option, write_fit
-from dse.cli.options import nonempty_options, values_option, where_option
+from dse.cli.fit import absolute_option, row_arguments, rows_option, save_option, write_fit
+from dse.cli.options import nonempty_options, values_option
 
 
 @command(
@@ -17,23 +17,29 @@ from dse.cli.options import nonempty_options, values_option, where_option
     "dse calibrate clock_scaling runs.csv --free stall_time,core_cycles "
     "--choose clock_overlap=none,full --save runs.fit.json",
 )
-@row_arguments("Quantities to be found.")
-@click.option("--to", default="time", show_default=True, metavar="Q", help="Measured.")
-@click.option("--leave-out", metavar="COLUMN", help="Each of its labels is predicted by others.")
-@values_option("--choose", metavar="Q=LABEL,...", help="Alternatives to try.")
-@where_option("Rows to fit; may be repeated.")
+@row_arguments("Quantities to find, with commas between.")
+@click.option(
+    "--to", default="time", show_default=True, metavar="Q", help="Measured output to fit to."
+)
+@click.option(
+    "--leave-out",
+    metavar="COLUMN",
+    help="Predict the rows of each label of this column from the other rows.",
+)
+@values_option("--choose", metavar="Q=LABEL,...", help="Labels of a switch to try; repeatable.")
+@rows_option
 @absolute_option
 @save_option
 def calibrate(
     model: str, data: str, choose: dict[str, str], save: str | None, **options: Any
 ) -> Any:
-    """Find free quantities of a model from profiles and times, and how well they predict.
+    """Find free quantities of a model from measurements, with prediction errors.
 
-    DATA holds a row a measurement, as for dse fit; columns that the model does not take are not
-    read. What the rows do not determine is an error, or, of an alternative, told beside the others.
+    DATA has a row for each measurement, as for dse fit; other columns are ignored. It is an error
+    if the rows do not determine a quantity; with --choose, such an alternative is listed.
     """
     if not options["free"]:
-        raise click.UsageError("name what is to be found: --free bandwidth_share,startup_time")
+        raise click.UsageError("name the quantities to find: --free bandwidth_share,startup_time")
     labels = {name: text.split(",") for name, text in choose.items()}
     print_table_assumptions(data)
     with input_errors():

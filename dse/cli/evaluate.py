@@ -1,4 +1,4 @@
-"""The commands about one configuration: `dse evaluate`, `dse explain` and `dse advise`."""
+"""The command `dse evaluate`: outputs of a model at given values."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ EXAMPLE_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 
 
 def parse_point(options: Mapping[str, Any]) -> dict[str, str]:
-    """The values and entries of one configuration."""
-    named = [f"{n}={options[n]}" for n in ("machine", "workload") if options[n] is not None]
+    """Return the values of one configuration by name, machine and workload included."""
+    entries = [f"{n}={options[n]}" for n in ("machine", "workload") if options[n] is not None]
     at: dict[str, str] = {}
-    for text in [*named, *options["point"]]:
+    for text in [*entries, *options["point"]]:
         name, equals, value = text.partition("=")
         name = name.strip()
         if not (name and equals and value.strip()):
@@ -45,15 +45,15 @@ def parse_point(options: Mapping[str, Any]) -> dict[str, str]:
 def study_from_point(
     model: str, point: dict[str, str], outputs: Sequence[str] | None = None
 ) -> StudyData:
-    """The study of a model at values, of which several are an axis."""
+    """Return the study of a model at values; a list or range is an axis."""
     from dse.study.study import StudyData
 
     read = {name: parse_axis_text(text) for name, text in point.items()}
     axes = {name: each for name, each in read.items() if isinstance(each, dict) or len(each) > 1}
     values = {name: text for name, text in point.items() if name not in axes}
-    nothing: dict[str, Any] = {"machine": None, "workload": None, "axes": {}, "set": {}}
+    empty: dict[str, Any] = {"machine": None, "workload": None, "axes": {}, "set": {}}
     with input_errors():
-        return StudyData(model=model, outputs=outputs, **override_inputs(nothing, values, axes))
+        return StudyData(model=model, outputs=outputs, **override_inputs(empty, values, axes))
 
 
 @command(
@@ -65,12 +65,14 @@ def study_from_point(
 @click.argument("model", shell_complete=complete_model)
 @point_argument
 @entry_options
-@names_option("--outputs", help="The quantities wanted. [the model's outputs]")
+@names_option(
+    "--outputs", help="Quantities to compute, with commas between; default: the model's outputs."
+)
 def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
-    """A model's outputs at given values, without a study.
+    """Compute a model's outputs at given values, without a study.
 
-    Several values (64,128,256), or a range (START:STOP:STEP), are an axis, of machines and
-    workloads too. dse explain tells every quantity on the way.
+    Several values (64,128,256) or a range (START:STOP:STEP) are an axis, also of machines and
+    workloads. dse explain shows every intermediate quantity.
     """
     from dse.display import column_order, dataset_answer
     from dse.inputs.validity import validity_warnings
@@ -84,7 +86,7 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
         study, lacking = _computable_study(model, at)
     result = dataset_answer(run(warn_odd_numbers(study), expand=True), column_order(study))
     validity = validity_warnings(study._parts)
-    notes = [f"{name}: not told: {text}" for name, text in lacking.items()]
+    notes = [f"{name} is not computed: {text}" for name, text in lacking.items()]
     notes += [f"note: {text}" for text in validity]
     data = {**result.data, "lacking": lacking, "notes": validity}
     (table,) = result.tables
@@ -93,7 +95,7 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
 
 
 def _computable_study(model: str, point: dict[str, str]) -> tuple[StudyData, dict[str, str]]:
-    """The study of the model's outputs that lack no value, and what the others lack."""
+    """Return the study of the outputs that can be computed, and what the others lack."""
     from symbolic.errors import GraphError
     from symbolic.library import load_model
 
@@ -102,22 +104,22 @@ def _computable_study(model: str, point: dict[str, str]) -> tuple[StudyData, dic
     except InputError as error:
         if not isinstance(error.__cause__, GraphError):
             raise
-        whole = error
+        first_error = error
     lacking = {}
     for name in load_model(model).outputs:
         try:
             study_from_point(model, point, [name])
         except InputError as error:
-            said = str(error).splitlines()
-            lacking[name] = "; ".join(line.strip() for line in said[1:-1] or said)
-    told = [name for name in load_model(model).outputs if name not in lacking]
-    if not told:
-        raise whole
-    return study_from_point(model, point, told), lacking
+            lines = str(error).splitlines()
+            lacking[name] = "; ".join(line.strip() for line in lines[1:-1] or lines)
+    outputs = [name for name in load_model(model).outputs if name not in lacking]
+    if not outputs:
+        raise first_error
+    return study_from_point(model, point, outputs), lacking
 
 
 def _single_point_table(answer: Answer) -> Table:
-    """Return the table of one configuration: a row for each quantity, with what it is."""
+    """Return the table of one configuration: a row for each quantity, with its meaning."""
     (table,) = answer.tables
     assert isinstance(table.columns, Mapping)
     meanings = {name: v.get("long_name", "") for name, v in answer.data["variables"].items()}

@@ -18,10 +18,9 @@ from dse.cli.options import entry_options, point_argument
 @point_argument
 @entry_options
 def explain(source: str, **options: Any) -> Any:
-    """Every intermediate quantity at one configuration.
+    """Show every intermediate quantity at one configuration.
 
-    Each with its value, unit, equation and source. Of a study, axes not given stand at their first
-    value.
+    Each has its value, unit, equation and source. An axis without a value has its first one.
     """
     at = parse_point(options)
     if source.endswith(".toml"):

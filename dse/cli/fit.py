@@ -1,4 +1,4 @@
-"""The commands on measured rows: ``dse fit``, ``dse calibrate`` and ``dse validate``."""
+"""The command `dse fit`: fit quantities of a model to measured rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from symbolic.answer import Answer
 
 
 def row_arguments(free_help: str) -> OptionDecorator:
-    """The arguments MODEL and DATA; the options --free, --set, --machine and --workload."""
+    """Return the decorator for MODEL, DATA, --free, --set, --machine and --workload."""
 
     def add(function: Any) -> Any:
         function = names_option("--free", help=free_help)(set_option(entry_options(function)))
@@ -37,45 +37,44 @@ def row_arguments(free_help: str) -> OptionDecorator:
 
 
 def _headers(texts: Sequence[str]) -> list[str] | dict[str, str]:
-    """Names alone, or quantities with their headers; a name alone is its own header."""
+    """Return names, or quantities with their headers; a name without one is its own header."""
     if not any("=" in text for text in texts):
         return list(texts)
-    told = {name.strip(): header.strip() for name, _, header in (t.partition("=") for t in texts)}
-    return {name: header or name for name, header in told.items()}
-
-
-_FURTHER = "Further ones, for each label of a column."
+    pairs = {name.strip(): header.strip() for name, _, header in (t.partition("=") for t in texts)}
+    return {name: header or name for name, header in pairs.items()}
 
 
 def residuals_option(kind: str, text: str) -> OptionDecorator:
-    """The option of what a fit makes small: --absolute or --relative."""
+    """Return the option --absolute or --relative, the kind of residuals."""
     return click.option(f"--{kind}", "residuals", flag_value=kind, help=text)
 
 
-absolute_option = residuals_option("absolute", "Fit residuals, not shares of what was measured.")
+absolute_option = residuals_option(
+    "absolute", "Minimize absolute residuals; default: relative to the measured values."
+)
 
 
-def columns_option(text: str) -> OptionDecorator:
-    """The option --columns."""
-    return names_option("--columns", parse=_headers, metavar="Q[=HEADER],...", help=text)
+_COLUMNS = "Columns of DATA to read, and their headers if they differ; default: all known ones."
+columns_option = names_option("--columns", parse=_headers, metavar="Q[=HEADER],...", help=_COLUMNS)
+rows_option = where_option('Condition on the rows to use, such as "time <= 10 ms"; repeatable.')
 
 
 def _parse_per(text: str | None) -> dict[str, list[str]] | None:
     if text is None:
         return None
-    column, equals, told = text.partition("=")
-    if not (column.strip() and equals and told.strip()):
+    column, equals, names = text.partition("=")
+    if not (column.strip() and equals and names.strip()):
         raise click.UsageError(f"--per {text!r}: expected COLUMN=QUANTITY,...")
-    return {column.strip(): split_list([told])}
+    return {column.strip(): split_list([names])}
 
 
 def write_fit(result: Any, fit_path: str | None, rows_path: str | None = None) -> Answer:
-    """Return the answer of a fit; its rows and itself are written where that is asked for."""
+    """Return the answer of a fit, and write the fit and its rows to files if they are named."""
     from sweeps.files.export import export
 
     data = result.to_dict()
-    told: Answer = result._answer()
-    notes = [*told.notes]
+    answer: Answer = result._answer()
+    notes = [*answer.notes]
     if rows_path is not None:
         data["dataset"] = export(result.dataset, Path(rows_path))
         notes.append(f"dataset: {rows_path}")
@@ -83,11 +82,14 @@ def write_fit(result: Any, fit_path: str | None, rows_path: str | None = None) -
         with input_errors():
             data["saved"] = result.save(fit_path)
         notes.append(f'saved: {fit_path}, for fit = "{fit_path}" of a study')
-    return replace(told, notes=notes, data=data)
+    return replace(answer, notes=notes, data=data)
 
 
 save_option = click.option(
-    "--save", metavar="NAME.fit.json", type=click.Path(), help="A file for studies."
+    "--save",
+    metavar="NAME.fit.json",
+    type=click.Path(),
+    help="File for the fit, which studies can use (fit = NAME.fit.json).",
 )
 
 
@@ -97,22 +99,27 @@ save_option = click.option(
     "dse fit clock_scaling runs.csv --to time --per kernel=core_cycles,stall_time "
     '--columns "core_clock=MHz [MHz],time=ms [ms]"',
 )
-@row_arguments("Quantities to be fitted.")
-@click.option("--per", metavar="COLUMN=Q,...", callback=option_callback(_parse_per), help=_FURTHER)
-@names_option("--to", help="Measured: by default the main output.")
-@where_option("Rows to fit; may be repeated.")
-@columns_option("To read. [all]")
-@click.option("--weights", metavar="COLUMN", help="Weights of the squared residuals.")
-@residuals_option("relative", "Residuals as shares of what was measured.")
-@values_option("--start", metavar="Q=VALUE", help="Where the search begins too.")
-@click.option("--out", metavar="OUT.nc", type=click.Path(), help="Write the rows as fitted here.")
+@row_arguments("Quantities to fit, with commas between.")
+@click.option(
+    "--per",
+    metavar="COLUMN=Q,...",
+    callback=option_callback(_parse_per),
+    help="Quantities to fit separately for each label of a column.",
+)
+@names_option("--to", help="Measured outputs to fit to; default: the model's main output.")
+@rows_option
+@columns_option
+@click.option("--weights", metavar="COLUMN", help="Column with weights of the squared residuals.")
+@residuals_option("relative", "Minimize residuals relative to the measured values.")
+@values_option("--start", metavar="Q=VALUE", help="Additional start of the search; repeatable.")
+@click.option("--out", metavar="OUT.nc", type=click.Path(), help="File for the rows and residuals.")
 @save_option
 def fit(model: str, data: str, out: str | None, save: str | None, **options: Any) -> Any:
     """Fit quantities of a model to measured rows.
 
-    DATA is a CSV file with a value a row in each column, headed by the name of its quantity with a
-    unit if need be, "time [ms]"; or a dataset (.nc, .zarr, .parquet). The columns of --to are what
-    the model should yield from the others.
+    DATA is a CSV file or a dataset (.nc, .zarr, .parquet). A column's header is the name of its
+    quantity, with a unit if needed: "time [ms]". The model computes the columns of --to from the
+    others.
     """
     print_table_assumptions(data)
     with input_errors():

@@ -15,9 +15,9 @@ from dse.cli.options import complete_machine
 @command("dse machines", "dse machines a100_80", "dse machines cc8.0 --json")
 @click.argument("name", required=False, shell_complete=complete_machine)
 def machines(name: str | None) -> Any:
-    """The machines, or one of them.
+    """List the machines, or show one.
 
-    NAME is one of the list, a product's ("RTX 3080") or the path of a file (.toml). Of one: every
-    value with its source, what is not known, and the models that this closes.
+    NAME is in the list, a product ("RTX 3080") or the path of a file (.toml). One machine shows
+    every value with its source, and the models that are unavailable for missing values.
     """
     return catalog_answer(dse.machines() if name is None else dse.machine(name))

@@ -1,4 +1,4 @@
-"""The commands that list what there is: models, machines, workloads, quantities."""
+"""The command `dse models`: list the models, or show one."""
 
 from __future__ import annotations
 
@@ -15,27 +15,26 @@ from symbolic.answer import Answer
 
 
 def catalog_answer(item: Any) -> Answer:
-    """Return the answer that an entry or a model, or without its title a list, shows itself by."""
-    result: Answer = item._answer()
-    return replace(result, title="") if isinstance(item, Mapping) else result
+    """Return the answer of an entry or model, or of a list without its title."""
+    answer: Answer = item._answer()
+    return replace(answer, title="") if isinstance(item, Mapping) else answer
 
 
 @command("dse models", "dse models mwp_cwp", "dse models transit --latex")
 @click.argument("name", required=False, shell_complete=complete_model)
-@click.option("--latex", is_flag=True, help="The equations in LaTeX, one a line.")
+@click.option("--latex", is_flag=True, help="Print the equations in LaTeX, one a line.")
 def models(name: str | None, latex: bool) -> Any:
-    """The models, or one of them.
+    """List the models, or show one.
 
-    NAME is a model, the path of a file (.py), or several joined by +. Of one: its inputs, switches,
-    outputs and equations with their sources.
+    NAME is a model, the path of a file (.py), or several joined by +. One model shows its inputs,
+    switches, outputs and equations with their sources.
     """
     if name is None:
         if latex:
             raise click.UsageError("--latex needs the NAME of a model")
         return catalog_answer(dse.models())
-    result = dse.model(name)
-    if latex:
-        equations = result.latex()
-        data = {"name": result.name, "latex": equations.splitlines()}
-        return Answer(title=equations, data=data)
-    return result._answer()
+    model = dse.model(name)
+    if not latex:
+        return model._answer()
+    equations = model.latex()
+    return Answer(title=equations, data={"name": model.name, "latex": equations.splitlines()})

@@ -13,11 +13,14 @@ from dse.cli.models import catalog_answer
 
 @command("dse quantities", "dse quantities bandwidth", "dse quantities --model my.py")
 @click.argument("words", metavar="[WORD]...", nargs=-1)
-@click.option("--model", metavar="NAME", help="Only those that this model yields or needs.")
+@click.option(
+    "--model", metavar="NAME", help="List only quantities that this model computes or needs."
+)
 def quantities(words: tuple[str, ...], model: str | None) -> Any:
-    """The quantities, or those that a WORD finds in name, meaning, symbol or labels.
+    """List the quantities, or search them by words.
 
-    Each with its unit, symbol, default and meaning, the models that yield it and that need it.
+    A WORD is part of a name, meaning, symbol or label. Each quantity shows its unit, symbol,
+    default, meaning, and the models that compute it or need it.
     """
     with input_errors():
         return catalog_answer(dse.quantities(" ".join(words), model=model))

@@ -18,7 +18,6 @@ from dse.cli.options import (
 )
 
 
-# --- predictions against measured rows, with trivial baselines
 def _draws(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
@@ -37,33 +36,52 @@ def _draws(text: str | None) -> tuple[int, int] | None:
     "dse validate mwp_cwp launches.csv --to time --machine gtx280 --leave-out kernel "
     "--within kernel,size --choose threads_per_block --per kernel",
 )
-@row_arguments("Fitted to the rows not left out.")
-@click.option("--to", metavar="Q", help="Measured: by default the main output.")
-@names_option("--leave-out", metavar="COLUMN,...", help="What is left out; or row.")
-@click.option("--folds", default=10, show_default=True, help="Most groups of what is left out.")
-@names_option("--per", metavar="COLUMN,...", help="Errors of each of its labels.")
-@names_option("--within", metavar="COLUMN,...", help="One space to choose in.")
-@names_option("--choose", metavar="COLUMN,...", help="What makes a configuration.")
+@row_arguments("Quantities to fit to the rows that are not left out.")
+@click.option("--to", metavar="Q", help="Measured output to predict; default: the main output.")
+@names_option(
+    "--leave-out", metavar="COLUMN,...", help="Columns whose labels are left out in turn, or row."
+)
+@click.option("--folds", default=10, show_default=True, help="Most groups to leave out.")
+@names_option(
+    "--per", metavar="COLUMN,...", help="Columns: report errors for each of their labels."
+)
+@names_option(
+    "--within", metavar="COLUMN,...", help="Columns that define a search space; choose within each."
+)
+@names_option("--choose", metavar="COLUMN,...", help="Columns that define a configuration.")
 @click.option(
     "--draws",
     metavar="MANY,SIZE",
     callback=option_callback(_draws),
-    help="Random parts of each space.",
+    help="Number and size of random samples of each search space.",
 )
-@click.option("--budget", default=1, show_default=True, help="Configurations tried at random.")
-@click.option("--along", metavar="COLUMN", help="Interpolate linearly over it.")
-@values_option("--baseline", "baselines", metavar="NAME=FORMULA", help="May be repeated.")
-@values_option("--order", "orders", metavar="NAME=FORMULA", help="To choose by.")
-@values_option("--own", metavar="COLUMN=Q,...", help="A value for each label.")
-@columns_option("To read. [all inputs]")
+@click.option(
+    "--budget", default=1, show_default=True, help="Configurations that the random baseline tries."
+)
+@click.option("--along", metavar="COLUMN", help="Column for a baseline of linear interpolation.")
+@values_option(
+    "--baseline", "baselines", metavar="NAME=FORMULA", help="Further baseline; repeatable."
+)
+@values_option(
+    "--order",
+    "orders",
+    metavar="NAME=FORMULA",
+    help="Formula that ranks configurations; repeatable.",
+)
+@values_option(
+    "--own", metavar="COLUMN=Q,...", help="Quantities with a value of their own for each label."
+)
+@columns_option
 @absolute_option
-@click.option("--interval", default=0.9, show_default=True, help="Rows within their intervals.")
+@click.option(
+    "--interval", default=0.9, show_default=True, help="Level of the prediction intervals to test."
+)
 def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
-    """Tell what a model's predictions of measured rows are worth.
+    """Test a model's predictions against measured rows and simple baselines.
 
-    DATA is as of dse fit, or what dse import reads. Each row is predicted from its columns, what is
-    --free fitted to the rows that are not left out with it; beside it stand predictions of who has
-    no model, and what loses to them is said. No row is dropped.
+    DATA is a file for dse fit or dse import. Each row is predicted from its columns, after --free
+    quantities are fitted to the rows that are not left out with it. Baselines without a model are
+    predicted likewise, and the report says where the model loses to them. No row is dropped.
     """
     options["own"] = {column: split_list([labels]) for column, labels in own.items()}
     print_table_assumptions(data)

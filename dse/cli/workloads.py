@@ -15,8 +15,9 @@ from dse.cli.options import complete_workload
 @command("dse workloads", "dse workloads svm")
 @click.argument("name", required=False, shell_complete=complete_workload)
 def workloads(name: str | None) -> Any:
-    """The workloads, or one of them.
+    """List the workloads, or show one.
 
-    NAME is one of the list or the path of a file (.toml). Of one: every value with its source.
+    NAME is in the list or the path of a file (.toml). One workload shows every value with its
+    source.
     """
     return catalog_answer(dse.workloads() if name is None else dse.workload(name))
