@@ -10,7 +10,7 @@ import click
 
 import dse
 from dse.cli.command import command, read_study
-from dse.cli.options import names_option, study_argument, where_option
+from dse.cli.options import at_option, names_option, study_argument, where_option
 from symbolic.answer import TEXT_ROWS, Answer, Table
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The commands on a law of work, `dse imbalance` and `dse launch`: its cost, and what helps."""
+"""The command `dse imbalance`: cost of lockstep for a distribution of work, and remedies."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
-#: In few lanes quantiles of a law with more values take long exactly: they are simulated.
+#: With fewer lanes and more values of the law, quantiles come from a simulation of the groups.
 _FEW_LANES, _VALUES, _GROUPS = sizes.LAW_FEW_LANES, sizes.LAW_VALUES, sizes.LAW_GROUPS
-#: Places where a bin may end, for laws of too many values to look at all.
+#: Candidate edges of bins for a law with too many values to try all.
 _PLACES = sizes.LAW_PLACES
-#: Whatever the law, quantiles and bins run the same compiled code.
+#: Compiles what quantiles and bins of any law need.
 _BACKGROUND_PROGRAM = """
 from stochastic import Pmf, imbalance, partition
 imbalance(Pmf.uniform(0, 50), 32).quantile(0.5)
@@ -33,17 +33,17 @@ partition(Pmf.uniform(1, 3), 2, 32)
 
 
 def trace_and_plot_options(function: Any) -> Any:
-    """The options --trace and --plot."""
-    text = "LAW is a file of lengths in order: as they lie, too."
-    plot = figure_option("--plot", help="Draw the law here.")
+    """Add the options --trace and --plot."""
+    text = "LAW is a file of lengths in order of execution: also analyze that order."
+    plot = figure_option("--plot", help="File for a figure of the distribution.")
     return click.option("--trace", is_flag=True, help=text)(plot(function))
 
 
 class _LawCommand(click.Command):
-    """A command whose help names the families of laws."""
+    """Command whose help lists the families of laws."""
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help, with the families in place of their word."""
+        """Write the help, with the syntax of each family."""
         from stochastic.work.parse import LAW_SYNTAX
 
         self.help = str(self.help).replace("FAMILIES", ", ".join(map(str, LAW_SYNTAX.values())))
@@ -57,33 +57,37 @@ class _LawCommand(click.Command):
     command_class=_LawCommand,
 )
 @click.argument("law", metavar="LAW")
-@click.option("--lanes", default="32", metavar="N", help="Items in lockstep. [32]")
-@click.option("--tol", default=1e-9, help="Tolerance on the mean. [1e-9]")
-@click.option("--eps", type=float, help="Cut an infinite law where its tail is below this instead.")
+@click.option("--lanes", default="32", metavar="N", help="Items in lockstep; default: 32.")
+@click.option("--tol", default=1e-9, help="Tolerance of the mean; default: 1e-9.")
+@click.option("--eps", type=float, help="Tail probability at which to cut an infinite law.")
 @choice_option(
-    "--zero-work", "one", "drop", "zero", text="What a group without any work loses. [one]"
+    "--zero-work",
+    "one",
+    "drop",
+    "zero",
+    text="Loss of a group without work: one (default), zero, or drop such groups.",
 )
-@click.option("--groups", default=1000, help="Groups of a workload, for its spread. [1000]")
-@click.option("--group", default=32, help="Lanes of a group, for granularity. [32]")
-@click.option("--overhead", default=0.0, help="Cost of each further lane on one item. [0]")
-@click.option("--bins", default=8, help="Most bins that items are sorted into. [8]")
-@click.option("--seed", default=0, help="Of the simulation in the figure. [0]")
+@click.option("--groups", default=1000, help="Groups of a workload; default: 1000.")
+@click.option("--group", default=32, help="Lanes that cooperate on items; default: 32.")
+@click.option("--overhead", default=0.0, help="Cost of each further lane on an item; default: 0.")
+@click.option("--bins", default=8, help="Most bins to sort items into; default: 8.")
+@click.option("--seed", default=0, help="Seed of the simulation; default: 0.")
 @trace_and_plot_options
 def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: Any) -> Any:
-    """What lockstep costs when the work of the lanes is random.
+    """Compute the cost of lockstep when the work of lanes is random.
 
-    LAW is that of the work of one item: FAMILIES, or a CSV file of samples, counts or
+    LAW is the distribution of the work of one item: FAMILIES, or a CSV file of samples, counts or
     probabilities.
     """
     from stochastic import Pmf
     from stochastic import imbalance as law_of
 
-    of_law = {name: options.pop(name) for name in ("tol", "eps", "zero_work")}
+    law_options = {name: options.pop(name) for name in ("tol", "eps", "zero_work")}
     seed = options.pop("seed")
-    with input_errors(), compile_in_background(_BACKGROUND_PROGRAM) as other:
-        result = law_of(Pmf.parse(law), parse_number(lanes), **of_law)
+    with input_errors(), compile_in_background(_BACKGROUND_PROGRAM) as wait:
+        result = law_of(Pmf.parse(law), parse_number(lanes), **law_options)
         result.std()
-        other()
+        wait()
         data = imbalance_data(result, **options)
         if trace:
             data["trace"] = _trace(law, result.lanes, seed)
@@ -96,29 +100,29 @@ def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: A
 
 
 def _trace(path: str, lanes: int, seed: int) -> dict[str, Any]:
-    """The loss of a file of lengths in several orders, beside independent items of its law."""
+    """Return the loss of a file of lengths in several orders."""
     from stochastic import measured
 
     check_trace_file(path)
-    result = {}
+    orders = {}
     for order in ("given", "blocked", "sorted", "shuffled"):
-        told = measured(path, lanes, order=order, seed=seed)
+        losses = measured(path, lanes, order=order, seed=seed)
         names = ("loss", "loss_error", "slowdown", "loss_over_iid", "autocorrelation")
-        result[order] = {name: float(told[name]) for name in names}
-    return result
+        orders[order] = {name: float(losses[name]) for name in names}
+    return orders
 
 
 def imbalance_data(
     law: Law, *, groups: int, group: int, overhead: float, bins: int
 ) -> dict[str, Any]:
-    """The loss of a group, what a workload pays, and what could be done about it."""
+    """Return the loss of a group, the slowdown of a workload, and remedies, as plain data."""
     from stochastic import bounds
     from stochastic.remedies.cooperation import granularity_parts
 
     slowdown, error = law.slowdown(), law.error
-    as_given = law.zero_work == "one" and law.error.met  # what the bounds are about
-    limits = bounds(law.source, law.lanes, law.tol) if as_given else None
-    told, sizes, _ = granularity_parts(law.source, group, overhead, tol=law.tol)
+    has_bounds = law.zero_work == "one" and law.error.met
+    limits = bounds(law.source, law.lanes, law.tol) if has_bounds else None
+    shared, sizes, _ = granularity_parts(law.source, group, overhead, tol=law.tol)
     (binned, counts, about), places = _best_partition(law, bins)
     quantiles, drawn = _quantiles(law)
     return {
@@ -147,9 +151,9 @@ def imbalance_data(
             "group": group,
             "overhead": overhead,
             "items_per_group": sizes["lanes"][1],
-            "loss": told["loss"][1],
-            "cost": told["cost"][1],
-            "best": int(told["best_lanes"][1]),
+            "loss": shared["loss"][1],
+            "cost": shared["cost"][1],
+            "best": int(shared["best_lanes"][1]),
         },
         "binning": {
             "places": places,
@@ -162,7 +166,7 @@ def imbalance_data(
 
 
 def _best_partition(law: Law, bins: int) -> tuple[DatasetParts, int | None]:
-    """The best bins; of a law with too many values, of some places where a bin may end."""
+    """Return the best bins, and the number of candidate edges if not all were tried."""
     from stochastic import LawError, partition
 
     try:
@@ -170,12 +174,12 @@ def _best_partition(law: Law, bins: int) -> tuple[DatasetParts, int | None]:
     except LawError:
         if len(law.work.weights) <= _PLACES:
             raise
-        result = partition(law.source, bins, law.lanes, tol=law.tol, places=_PLACES)
-        return result.parts, _PLACES
+        best = partition(law.source, bins, law.lanes, tol=law.tol, places=_PLACES)
+        return best.parts, _PLACES
 
 
 def _quantiles(law: Law) -> tuple[dict[str, float], int | None]:
-    """Quantiles, and the number of groups where they are simulated."""
+    """Return quantiles, and the number of groups if they are simulated."""
     if law.lanes >= _FEW_LANES or len(law.work.weights) <= _VALUES:
         return {str(q): float(law.quantile(q)) for q in QUANTILES}, None
     from stochastic import simulate
@@ -186,7 +190,7 @@ def _quantiles(law: Law) -> tuple[dict[str, float], int | None]:
 
 
 def imbalance_answer(data: Mapping[str, Any]) -> Answer:
-    """Return the loss of a group, what a workload pays, and what could be done about it."""
+    """Return the data of an imbalance as an answer."""
     work, slowdown, bound, error = (data[k] for k in ("work", "slowdown", "bounds", "error"))
     groups = data["quantiles_simulated"]
     drawn = f", of {groups:,} simulated groups" if groups else ""
@@ -209,7 +213,7 @@ def imbalance_answer(data: Mapping[str, Any]) -> Answer:
         rows.append([f"{float(q):.4g} quantile", value, f"P(X <= x) >= {float(q):.4g}{drawn}"])
     if bound:
         rows.append(["bounds", bound["lower"], f"<= E[X] <= {bound['upper']:.6g}, from moments"])
-    certain = "at most, of the mean: the cut, rigorous, and the numerics"
+    certain = "upper bound for the mean: the cut (rigorous) and the numerics"
     rows.append(["error", f"{error['mean']:.1e}", f"{certain}{unmet}"])
     law = f"{data['law']} in {data['lanes']} lanes: work of mean {work['mean']:.6g}"
     return Answer(
@@ -229,7 +233,7 @@ def imbalance_answer(data: Mapping[str, Any]) -> Answer:
     )
 
 
-_MORE_BINS = "further bins gain more than 1 % each: ask for more (--bins)"
+_MORE_BINS = "further bins gain more than 1 % each: try more (--bins)"
 
 
 def _granularity_table(data: Mapping[str, Any]) -> Table:
@@ -238,8 +242,8 @@ def _granularity_table(data: Mapping[str, Any]) -> Table:
         mark = "best" if int(n) == data["best"] else ""
         rows.append([str(n), str(data["group"] // int(n)), f"{loss:.4f}", f"{cost:.4f}", mark])
     title = (
-        f"granularity: lanes of a group of {data['group']} that work on one item together, each "
-        f"further lane costing {data['overhead']:g} of the item's work (--overhead)"
+        f"granularity: several lanes of a group of {data['group']} share an item; each further "
+        f"lane costs {data['overhead']:g} of the item's work (--overhead)"
     )
     return Table(title=title, columns=("items", "lanes each", "loss", "cost", ""), rows=rows)
 
@@ -249,26 +253,25 @@ def _binning_table(data: Mapping[str, Any]) -> Table:
     for bins, slowdown, gain in zip(data["bins"], data["slowdown"], data["gain"], strict=True):
         mark = "enough" if bins == data["enough"] else ""
         rows.append([str(bins), f"{slowdown:.6f}", f"{gain:.4f}", mark])
-    among = f" among {data['places']:,} places" if data["places"] else ""
-    title = (
-        f"binning: items sorted into bins with the best edges{among}, groups formed within a bin"
-    )
+    among = f" among {data['places']:,} candidates" if data["places"] else ""
+    title = f"binning: items sorted into bins with the best edges{among}; groups within a bin"
     return Table(title=title, columns=("bins", "slowdown", "gain", ""), rows=rows)
 
 
 def _orders_table(data: Mapping[str, Mapping[str, float]]) -> Table:
     names = ("loss", "slowdown", "loss_over_iid")
     title = (
-        "the trace as it lies, its items sorted in blocks or whole, and at random; autocorrelation "
+        "the trace in its own order, sorted in blocks or as a whole, and shuffled; autocorrelation "
         f"of neighbours {data['given']['autocorrelation']:.3f}"
     )
     return Table(
         title=title,
         columns=("order", "loss", "slowdown", "loss over i.i.d."),
-        rows=[[order, *(told[name] for name in names)] for order, told in data.items()],
+        rows=[[order, *(loss[name] for name in names)] for order, loss in data.items()],
     )
 
 
 def check_trace_file(path: str) -> None:
+    """Raise an error if a trace is no file."""
     if not Path(path).is_file():
-        raise click.UsageError(f"--trace needs a file of lengths, one an item: {path} is none")
+        raise click.UsageError(f"--trace needs a file with the length of each item: {path} is none")

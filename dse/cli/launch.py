@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stochastic import Launch, Pmf
 
 
-#: How much coarser the steps are by which remedies are compared, where steps are counted together.
+#: Factor by which steps are coarser for remedies, if steps are rounded.
 _COARSER = 5
 
 
@@ -27,25 +27,36 @@ _COARSER = 5
     "dse launch steps.csv --trace --slots 80 --warps 8 --json",
 )
 @click.argument("law", metavar="LAW")
-@click.option("--blocks", type=int, metavar="N", help="Blocks. [all of a trace]")
-@click.option("--slots", type=int, metavar="N", required=True, help="Blocks that run at a time.")
-@click.option("--lanes", default=32, metavar="N", help="Items in lockstep. [32]")
-@click.option("--warps", default=1, metavar="N", help="Warps of a block. [1]")
-@click.option("--alike", default=0.0, metavar="P", help="How often a lane repeats the next. [0]")
-@click.option("--step", metavar="TIME", help="How long a step takes, such as 20ns. [in steps]")
-@click.option("--deadline", metavar="TIME", help="Tell the chance of this, in steps or a time.")
+@click.option("--blocks", type=int, metavar="N", help="Blocks; default: all of a trace.")
+@click.option(
+    "--slots", type=int, metavar="N", required=True, help="Blocks that run at the same time."
+)
+@click.option("--lanes", default=32, metavar="N", help="Items in lockstep; default: 32.")
+@click.option("--warps", default=1, metavar="N", help="Warps of a block; default: 1.")
+@click.option(
+    "--alike", default=0.0, metavar="P", help="Correlation of neighbouring lanes; default: 0."
+)
+@click.option("--step", metavar="TIME", help="Duration of a step, such as 20ns; default: in steps.")
+@click.option(
+    "--deadline", metavar="TIME", help="Deadline in steps or as a time: print P(finished by it)."
+)
 @click.option("--working", default=0.0, metavar="W", help="Power of a slot that runs a block.")
-@click.option("--on", default=0.0, metavar="W", help="Power of the rest while the launch runs.")
-@click.option("--idling", default=0.0, metavar="W", help="Power of a slot that waits.")
-@click.option("--cut-overhead", default=0, metavar="N", help="Steps a further piece adds. [0]")
-@click.option("--share-overhead", default=0.0, help="Share a further lane adds. [0]")
-@click.option("--advice/--no-advice", default=True, help="What would shorten it. [advice]")
+@click.option("--on", default=0.0, metavar="W", help="Power of the rest during the launch.")
+@click.option("--idling", default=0.0, metavar="W", help="Power of an idle slot.")
+@click.option(
+    "--cut-overhead", default=0, metavar="N", help="Steps that each piece of an item adds."
+)
+@click.option(
+    "--share-overhead", default=0.0, help="Share of an item's work that each further lane adds."
+)
+@click.option("--advice/--no-advice", default=True, help="Print remedies; default: yes.")
 @trace_and_plot_options
 def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> Any:
-    """How long a launch takes where the work of its blocks is random.
+    """Compute how long a launch takes when the work of its blocks is random.
 
-    LAW is that of the work of one item, as for dse imbalance: geometric:P, uniform:LOW,HIGH, a CSV
-    file, ... Blocks go to the first free slot; there are multiprocessors · resident blocks of them.
+    LAW is the distribution of the work of one item, as for dse imbalance: geometric:P,
+    uniform:LOW,HIGH, a CSV file, ... Each block goes to the first free slot; the number of slots is
+    multiprocessors · resident blocks.
     """
     from stochastic import Pmf
 
@@ -74,30 +85,30 @@ def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> A
 def launch_data(
     work: Pmf, *, blocks: int, slots: int, lanes: int, warps: int, **options: Any
 ) -> tuple[Launch, dict[str, Any]]:
-    """The law, and what the command tells: of time, of where it goes, of what would help."""
-    from stochastic import launch as law_of
+    """Return the law of a launch, and its times, losses and remedies as plain data."""
+    from stochastic import launch as launch_law
     from stochastic.launch_time.continuous import coarse_unit, round_durations
 
     shape: dict[str, Any] = {"blocks": blocks, "slots": slots, "lanes": lanes, "warps": warps}
-    alike, step = options["alike"], _parse_seconds("step", options["step"])
+    correlation, step = options["alike"], _parse_seconds("step", options["step"])
     deadline = None if options["deadline"] is None else _deadline_steps(options["deadline"], step)
-    unit = coarse_unit(work, **shape, correlation=alike)
-    given = {"deadline": deadline, "step": step or 1.0, "alike": alike, **shape}
-    given["powers"] = {name: options[name] for name in ("working", "on", "idling")}
+    unit = coarse_unit(work, **shape, correlation=correlation)
+    about = {"deadline": deadline, "step": step or 1.0, "correlation": correlation, **shape}
+    about["powers"] = {name: options[name] for name in ("working", "on", "idling")}
     if unit == 1:
-        result, data = _launch_law_data(work, 1, **given)
+        result, data = _launch_law_data(work, 1, **about)
     else:
-        text = f"{unit:,} steps are counted as one: durations are rounded down, then up"
+        text = f"durations are rounded to {unit:,} steps, down and then up"
         click.echo(text, err=True)
         (_, early), (result, late) = (
-            _launch_law_data(one, unit, **given) for one in round_durations(work, unit)
+            _launch_law_data(rounded, unit, **about) for rounded in round_durations(work, unit)
         )
-        data = _combine(early, late, lambda one, other: (one + other) / 2)
+        data = _combine(early, late, lambda a, b: (a + b) / 2)
         names = ("mean", "quantiles", "cvar", *(["deadline"] if "deadline" in late else []))
         bounds = {name: late[name] for name in names}
-        off = _combine(early, bounds, lambda one, other: abs(other - one) / 2)
+        off = _combine(early, bounds, lambda a, b: abs(b - a) / 2)
         data["rounding"] = {"steps": unit, **off}
-    data = {"law": repr(work), **shape, "alike": alike, "step": step, **data}
+    data = {"law": repr(work), **shape, "alike": correlation, "step": step, **data}
     if (lengths := options["lengths"]) is not None:
         from stochastic import stickiness
         from stochastic.remedies.launch import order_makespans
@@ -108,13 +119,14 @@ def launch_data(
     if options["advice"]:
         more = {name: options[name] for name in ("cut_overhead", "share_overhead", "alike")}
         mean = data["mean"]
-        if unit > 1:  # compared with a launch that is as coarse
+        if unit > 1:  # remedies compare with a launch of the same resolution
             unit *= _COARSER
             work, more["cut_overhead"] = (
                 round_durations(work, unit)[1],
                 -(-more["cut_overhead"] // unit),
             )
-            mean = float(law_of(work, alike=alike, **shape).mean()) * unit * (step or 1.0)
+            launched = launch_law(work, alike=correlation, **shape)
+            mean = float(launched.mean()) * unit * (step or 1.0)
         data["advice"] = _advice(work, mean, unit * (step or 1.0), **shape, **more)
     return result, data
 
@@ -129,10 +141,10 @@ def _launch_law_data(
     correlation: float,
     **shape: Any,
 ) -> tuple[Launch, dict[str, Any]]:
-    """Return the law of a launch, and its figures; ``unit`` steps are counted as one."""
-    from stochastic import launch as law_of
+    """Return the law of a launch, and its figures, in a resolution of ``unit`` steps."""
+    from stochastic import launch as launch_law
 
-    result = law_of(work, alike=correlation, **shape)
+    result = launch_law(work, alike=correlation, **shape)
     blocks, slots, time = shape["blocks"], shape["slots"], unit * step
     spent, idle = result.energy(**powers), result.idle()
     data: dict[str, Any] = {
@@ -162,24 +174,24 @@ def _launch_law_data(
 
 
 def _combine(early: Any, late: Any, combine_numbers: Callable[[float, float], float]) -> Any:
-    """Return each figure of ``late`` joined with that of ``early``; texts stay."""
+    """Return each number of ``late`` combined with that of ``early``; texts stay."""
     if isinstance(late, dict):
-        return {name: _combine(early[name], one, combine_numbers) for name, one in late.items()}
+        return {name: _combine(early[name], late[name], combine_numbers) for name in late}
     return late if isinstance(late, str) else combine_numbers(early, late)
 
 
-def _advice(work: Pmf, mean: float, unit: float, **given: Any) -> list[dict[str, Any]]:
+def _advice(work: Pmf, mean: float, unit: float, **options: Any) -> list[dict[str, Any]]:
     from stochastic.remedies.launch import remedies
 
     return [
         {
-            "remedy": one.name,
-            "what": one.description,
-            "mean": one.mean * unit,
-            "0.99": one.quantile(0.99) * unit,
-            "gain": mean / (one.mean * unit) if one.mean else 1.0,
+            "remedy": each.name,
+            "what": each.description,
+            "mean": each.mean * unit,
+            "0.99": each.quantile(0.99) * unit,
+            "gain": mean / (each.mean * unit) if each.mean else 1.0,
         }
-        for one in remedies(work, **given)
+        for each in remedies(work, **options)
     ]
 
 
@@ -196,38 +208,35 @@ def _parse_seconds(option: str, text: str | None) -> float | None:
 
 
 def _deadline_steps(text: str, step: float | None) -> float:
-    """A deadline in steps."""
+    """Return a deadline in steps."""
     try:
         return float(text)
     except ValueError:
         if step is None:
             raise click.UsageError(
-                f"--deadline {text!r}: a time needs --step, how long a step takes; without it give "
-                "a number of steps"
+                f"--deadline {text!r}: a time needs --step, the duration of a step; without it "
+                "give a number of steps"
             ) from None
     return (_parse_seconds("deadline", text) or 0.0) / step
 
 
-# --- for people
+# --- text
 _TIME_SHARES = {
     "working": "lanes work",
-    "lanes": "lanes wait for the longest of their warp",
-    "warps": "warps wait for the longest of their block",
-    "tail": "slots wait for the end of the launch",
+    "lanes": "lanes wait for the longest lane of their warp",
+    "warps": "warps wait for the longest warp of their block",
+    "tail": "slots wait for the end of the launch (tail)",
 }
 
 
-_WAVES = "waves times the mean time of a block: the usual estimate"
+_WAVES = "usual estimate: number of waves times the mean time of a block"
 
 
-_HELPS = (
-    "what would help, by the law of each launch anew (--cut-overhead and --share-overhead say what "
-    "pieces and shared items cost)"
-)
+_HELPS = "remedies (--cut-overhead and --share-overhead are the costs of pieces and shared items)"
 
 
 def launch_answer(data: Mapping[str, Any]) -> Answer:
-    """Return the law of a launch, where its time goes and what would help."""
+    """Return the data of a launch as an answer."""
     unit = "s" if data["step"] is not None else ""
 
     def time_text(time: float) -> str:
@@ -242,7 +251,7 @@ def launch_answer(data: Mapping[str, Any]) -> Answer:
         ),
         ["0.95 CVaR", (data["cvar"]["0.95"], unit), "mean of the slowest 5 % of launches"],
         ["waves", (data["waves"], unit), _WAVES],
-        ["work bound", (data["work_bound"], unit), "no slot ever waits"],
+        ["work bound", (data["work_bound"], unit), "if no slot ever waits"],
     ]
     if "deadline" in data:
         by, chance = data["deadline"]["time"], data["deadline"]["chance"]
@@ -253,22 +262,22 @@ def launch_answer(data: Mapping[str, Any]) -> Answer:
         each = ", ".join(f"{name} {spent[name]:.4g}" for name in ("working", "on", "idling"))
         text = f"{spent['mean']:.6g} {energy_unit}"
         rows.append(["energy", text, f"± {spent['std']:.2g}; {each}"])
-    rows.append(["error", f"{data['error']:.1e}", "at most, of a probability"])
+    rows.append(["error", f"{data['error']:.1e}", "upper bound for probabilities"])
     if "rounding" in data:
         off = data["rounding"]
         most = max(off["mean"], off["cvar"]["0.95"], *off["quantiles"].values())
-        what = f"at most, of mean, quantiles and CVaR: {off['steps']:,} steps are counted as one"
+        what = f"upper bound for mean, quantiles and CVaR: rounded to {off['steps']:,} steps"
         rows.append(["rounding", f"± {time_text(most)}", what])
         if "deadline" in off:
-            rows.append(["", f"± {off['deadline']['chance']:.2g}", "at most, of the chance"])
+            rows.append(["", f"± {off['deadline']['chance']:.2g}", "upper bound for the chance"])
     shares = [[name, f"{data['shares'][name]:.1%}", text] for name, text in _TIME_SHARES.items()]
-    orders = f"the items of the file, by their order; --alike {data.get('stickiness', 0):.2g} fits"
+    orders = f"the items of the file in several orders; --alike {data.get('stickiness', 0):.2g}"
     helps = [
         [
-            *(one["remedy"], (one["mean"], unit), (one["0.99"], unit), f"{one['gain']:.3f}"),
-            one["what"] if one["gain"] > 1 else f"{one['what']}: does not help",
+            *(each["remedy"], (each["mean"], unit), (each["0.99"], unit), f"{each['gain']:.3f}"),
+            each["what"] if each["gain"] > 1 else f"{each['what']}: does not help",
         ]
-        for one in data.get("advice", ())
+        for each in data.get("advice", ())
     ]
     shape = f"{data['blocks']:,} blocks of {data['warps']} · {data['lanes']} items"
     return Answer(
@@ -276,9 +285,9 @@ def launch_answer(data: Mapping[str, Any]) -> Answer:
         title=f"{data['law']}: {shape} on {data['slots']:,} slots",
         tables=[
             Table(columns=("", "value", "meaning"), rows=rows, is_open=True),
-            Table(title="where the time of all slots goes", columns=("", "share", ""), rows=shares),
+            Table(title="time of all slots", columns=("", "share", ""), rows=shares),
             Table(
-                title=f"{orders} them",
+                title=f"{orders} fits them",
                 columns={"order": "", "time": unit},
                 rows=[*data.get("trace", {}).items()],
             ),

@@ -10,7 +10,7 @@ import click
 import dse
 from dse.cli.chances import half_width_text
 from dse.cli.command import command, read_study
-from dse.cli.options import figure_option, study_argument
+from dse.cli.options import at_option, figure_option, study_argument
 from dse.cli.plot import write_figure
 from symbolic.answer import Answer, Table
 

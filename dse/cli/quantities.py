@@ -13,9 +13,7 @@ from dse.cli.models import catalog_answer
 
 @command("dse quantities", "dse quantities bandwidth", "dse quantities --model my.py")
 @click.argument("words", metavar="[WORD]...", nargs=-1)
-@click.option(
-    "--model", metavar="NAME", help="List only quantities that this model computes or needs."
-)
+@click.option("--model", metavar="NAME", help="List only quantities of this model.")
 def quantities(words: tuple[str, ...], model: str | None) -> Any:
     """List the quantities, or search them by words.
 

@@ -9,7 +9,7 @@ import click
 
 import dse
 from dse.cli.command import command, read_study
-from dse.cli.options import names_option, study_argument, values_option
+from dse.cli.options import names_option, study_argument, values_option, where_option
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -42,9 +42,7 @@ def _draws(text: str | None) -> tuple[int, int] | None:
     "--leave-out", metavar="COLUMN,...", help="Columns whose labels are left out in turn, or row."
 )
 @click.option("--folds", default=10, show_default=True, help="Most groups to leave out.")
-@names_option(
-    "--per", metavar="COLUMN,...", help="Columns: report errors for each of their labels."
-)
+@names_option("--per", metavar="COLUMN,...", help="Columns: give errors for each of their labels.")
 @names_option(
     "--within", metavar="COLUMN,...", help="Columns that define a search space; choose within each."
 )
@@ -66,7 +64,7 @@ def _draws(text: str | None) -> tuple[int, int] | None:
     "--order",
     "orders",
     metavar="NAME=FORMULA",
-    help="Formula that ranks configurations; repeatable.",
+    help="Formula to rank configurations; repeatable.",
 )
 @values_option(
     "--own", metavar="COLUMN=Q,...", help="Quantities with a value of their own for each label."
