@@ -17,6 +17,7 @@ from dse.cli.options import (
     OptionDecorator,
     names_option,
     nonempty_options,
+    option,
     parse_number,
     source_argument,
     values_option,
@@ -138,20 +139,18 @@ def _option(parameter: inspect.Parameter, text: str) -> OptionDecorator:
     """Return the decorator for the option of a parameter, by its default and annotation."""
     flag, annotation = f"--{parameter.name.replace('_', '-')}", str(parameter.annotation)
     if parameter.name == "where":
-        return where_option(text)
-    about: dict[str, Any] = {"help": text}
+        return where_option(text.removesuffix("."))
+    name, text = parameter.name, text.removesuffix(".")
     if isinstance(parameter.default, bool):
-        return click.option(flag, parameter.name, is_flag=True, **about)
-    if parameter.kind is parameter.VAR_KEYWORD:
-        return values_option(flag, parameter.name, metavar="NAME=VALUE", **about)
-    about["required"] = parameter.default is parameter.empty
+        return option(flag, text, name, is_flag=True)
+    if parameter.kind is parameter.VAR_KEYWORD or "Mapping" in annotation:
+        return values_option(f"{flag} NAME=VALUE", text, name)
+    is_required = parameter.default is parameter.empty
     if "Sequence" in annotation:
-        numbers = "float" in annotation.partition("Sequence")[2]
-        return names_option(flag, parameter.name, parse=_numbers if numbers else list, **about)
-    if "Mapping" in annotation:
-        return values_option(flag, parameter.name, metavar="NAME=VALUE", **about)
+        parse = _numbers if "float" in annotation.partition("Sequence")[2] else list
+        return names_option(flag, text, name, parse=parse, required=is_required)
     kind = next((kind for kind in (int, float) if kind.__name__ in annotation), str)
-    return click.option(flag, parameter.name, type=kind, **about)
+    return option(flag, text, name, type=kind, required=is_required)
 
 
 # --- all commands

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 import dse
 from dse.cli.command import command, input_errors, read_study
 from dse.cli.evaluate import EXAMPLE_POINT, parse_point, study_or_model_argument
-from dse.cli.options import choice_option, entry_options, point_argument
+from dse.cli.options import choice_option, entry_options, option, point_argument
 
 
 @command(
@@ -19,18 +17,8 @@ from dse.cli.options import choice_option, entry_options, point_argument
 @study_or_model_argument
 @point_argument
 @entry_options
-@click.option(
-    "--goal",
-    metavar="Q",
-    help="Quantity to improve, such as energy; default: the model's main output.",
-)
-@choice_option(
-    "--levers",
-    "all",
-    "programmer",
-    "designer",
-    text="Changes to list: of the programmer, of the hardware designer, or all (default).",
-)
+@option("--goal Q", "Quantity to improve, such as energy; default: the model's main output")
+@choice_option("--levers", "Whose changes to list", "all", "programmer", "designer")
 def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
     """Find the bottleneck of one configuration, and what would help.
 

@@ -6,11 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 import dse
 from dse.cli.command import command, read_study
-from dse.cli.options import at_option, names_option, study_argument, where_option
+from dse.cli.options import at_option, names_option, option, study_argument, where_option
 from symbolic.answer import TEXT_ROWS, Answer, Table
 
 if TYPE_CHECKING:
@@ -24,11 +22,11 @@ if TYPE_CHECKING:
     'dse borders study.toml --quantity "time <= 2 ms" --along mem_latency_dram',
 )
 @study_argument
-@click.option("--quantity", metavar="Q", help="Case, bound, limiter or condition that changes.")
-@names_option("--along", help="Quantities to vary, with commas between; default: the axes.")
+@option("--quantity Q", "Case, bound, limiter or condition that changes")
+@names_option("--along", "Quantities to vary, with commas between; default: the axes")
 @at_option
 @where_option()
-@click.option("--closed-form", is_flag=True, help="Solve for the borders if the model allows it.")
+@option("--closed-form", "Solve for the borders if the model allows it", is_flag=True)
 def borders(study: str, quantity: str | None, along: list[str], **options: Any) -> Any:
     """Find the borders at which one bound, case or category changes to the next.
 

@@ -9,7 +9,7 @@ import click
 import dse
 from dse.cli.command import command, input_errors, print_table_assumptions
 from dse.cli.fit import absolute_option, row_arguments, rows_option, save_option, write_fit
-from dse.cli.options import nonempty_options, values_option
+from dse.cli.options import nonempty_options, option, values_option
 
 
 @command(
@@ -17,16 +17,10 @@ from dse.cli.options import nonempty_options, values_option
     "dse calibrate clock_scaling runs.csv --free stall_time,core_cycles "
     "--choose clock_overlap=none,full --save runs.fit.json",
 )
-@row_arguments("Quantities to find, with commas between.")
-@click.option(
-    "--to", default="time", show_default=True, metavar="Q", help="Measured output to fit to."
-)
-@click.option(
-    "--leave-out",
-    metavar="COLUMN",
-    help="Predict the rows of each label of this column from the other rows.",
-)
-@values_option("--choose", metavar="Q=LABEL,...", help="Labels of a switch to try; repeatable.")
+@row_arguments("Quantities to find, with commas between")
+@option("--to Q", "Measured output to fit to", default="time")
+@option("--leave-out COLUMN", "Predict the rows of each label of this column from the other rows")
+@values_option("--choose Q=LABEL,...", "Labels of a switch to try; repeatable")
 @rows_option
 @absolute_option
 @save_option

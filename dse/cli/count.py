@@ -6,11 +6,9 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 import dse
 from dse.cli.command import command, read_source
-from dse.cli.options import names_option, source_argument, where_option
+from dse.cli.options import names_option, option, source_argument, where_option
 from symbolic.answer import Answer, Table
 
 if TYPE_CHECKING:
@@ -19,12 +17,8 @@ if TYPE_CHECKING:
 #: Counts of values in no bin.
 _OUTSIDE = ("below", "above", "undefined")
 
-per_option = names_option(
-    "--per", metavar="AXIS,...", help="Axes: give an answer for each of their values."
-)
-output_option = click.option(
-    "--output", required=True, metavar="Q", help="Quantity or formula to look at."
-)
+per_option = names_option("--per AXIS,...", "Axes: give an answer for each of their values")
+output_option = option("--output Q", "Quantity or formula to look at", required=True)
 
 
 def count_answer(

@@ -11,7 +11,7 @@ import click
 
 import dse
 from dse.cli.command import command, query_options, read_comparison
-from dse.cli.options import goal_options, names_option, source_argument
+from dse.cli.options import goal_options, names_option, option, source_argument
 from symbolic.answer import TEXT_ROWS, Answer, Table
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 )
 @source_argument
 @goal_options(several=False)
-@names_option("--per", metavar="AXIS,...", help="Axes: compare for each of their values.")
-@click.option("--store", metavar="OUT.zarr", type=click.Path(), help="Store for the dataset.")
+@names_option("--per AXIS,...", "Axes: compare for each of their values")
+@option("--store OUT.zarr", "Store for the dataset", type=click.Path())
 def disagreement(source: str, store: str | None, **options: Any) -> Any:
     """Compare models: where they differ, and the regret of following the wrong one.
 

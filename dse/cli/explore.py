@@ -10,7 +10,7 @@ import click
 import dse
 from dse.cli.command import InputError, command, input_errors, read_study, warn_odd_numbers
 from dse.cli.evaluate import parse_point, study_from_point
-from dse.cli.options import StudyPath, echo, entry_options, file_option, point_argument
+from dse.cli.options import StudyPath, echo, entry_options, file_option, option, point_argument
 from symbolic.answer import Answer
 
 if TYPE_CHECKING:
@@ -30,13 +30,11 @@ _OURS = '<meta name="generator" content="simt-dse explore">'
 @click.argument("source", metavar="STUDY_OR_STORE_OR_MODEL", type=StudyPath())
 @point_argument
 @entry_options
-@file_option("--out", "PAGE.html", "File for the page; default: named after the source.")
-@click.option("--title", help="Heading of the page; default: model, workload and machine.")
-@click.option("--note", default="", help="Text below the heading, such as what to try.")
-@click.option(
-    "--serve", is_flag=True, help="Serve a whole store to browsers of this machine; write nothing."
-)
-@click.option("--port", default=0, metavar="N", help="Port for --serve; default: a free one.")
+@file_option("--out PAGE.html", "File for the page; default: named after the source")
+@option("--title", "Heading of the page; default: model, workload and machine")
+@option("--note", "Text below the heading, such as what to try", default="")
+@option("--serve", "Serve a whole store to browsers of this machine; write nothing", is_flag=True)
+@option("--port N", "Port for --serve; default: a free one", default=0)
 def explore(
     source: str,
     out: str | None,

@@ -16,6 +16,7 @@ from dse.cli.options import (
     entry_options,
     names_option,
     nonempty_options,
+    option,
     option_callback,
     set_option,
     split_list,
@@ -29,7 +30,7 @@ def row_arguments(free_help: str) -> OptionDecorator:
     """Return the decorator for MODEL, DATA, --free, --set, --machine and --workload."""
 
     def add(function: Any) -> Any:
-        function = names_option("--free", help=free_help)(set_option(entry_options(function)))
+        function = names_option("--free", free_help)(set_option(entry_options(function)))
         data = click.argument("data", type=click.Path(exists=True))
         return click.argument("model")(data(function))
 
@@ -46,17 +47,17 @@ def _headers(texts: Sequence[str]) -> list[str] | dict[str, str]:
 
 def residuals_option(kind: str, text: str) -> OptionDecorator:
     """Return the option --absolute or --relative, the kind of residuals."""
-    return click.option(f"--{kind}", "residuals", flag_value=kind, help=text)
+    return option(f"--{kind}", text, "residuals", flag_value=kind)
 
 
 absolute_option = residuals_option(
-    "absolute", "Minimize absolute residuals; default: relative to the measured values."
+    "absolute", "Minimize absolute residuals; default: relative to the measured values"
 )
 
 
-_COLUMNS = "Columns of DATA to read, and their headers if they differ; default: all known ones."
-columns_option = names_option("--columns", parse=_headers, metavar="Q[=HEADER],...", help=_COLUMNS)
-rows_option = where_option('Condition on the rows to use, such as "time <= 10 ms"; repeatable.')
+_COLUMNS = "Columns of DATA to read, and their headers if they differ; default: all known ones"
+columns_option = names_option("--columns Q[=HEADER],...", _COLUMNS, parse=_headers)
+rows_option = where_option('Condition on the rows to use, such as "time <= 10 ms"; repeatable')
 
 
 def _parse_per(text: str | None) -> dict[str, list[str]] | None:
@@ -85,11 +86,10 @@ def write_fit(result: Any, fit_path: str | None, rows_path: str | None = None) -
     return replace(answer, notes=notes, data=data)
 
 
-save_option = click.option(
-    "--save",
-    metavar="NAME.fit.json",
+save_option = option(
+    "--save NAME.fit.json",
+    "File for the fit, which studies can use (fit = NAME.fit.json)",
     type=click.Path(),
-    help="File for the fit, which studies can use (fit = NAME.fit.json).",
 )
 
 
@@ -99,20 +99,19 @@ save_option = click.option(
     "dse fit clock_scaling runs.csv --to time --per kernel=core_cycles,stall_time "
     '--columns "core_clock=MHz [MHz],time=ms [ms]"',
 )
-@row_arguments("Quantities to fit, with commas between.")
-@click.option(
-    "--per",
-    metavar="COLUMN=Q,...",
+@row_arguments("Quantities to fit, with commas between")
+@option(
+    "--per COLUMN=Q,...",
+    "Quantities to fit separately for each label of a column",
     callback=option_callback(_parse_per),
-    help="Quantities to fit separately for each label of a column.",
 )
-@names_option("--to", help="Measured outputs to fit to; default: the model's main output.")
+@names_option("--to", "Measured outputs to fit to; default: the model's main output")
 @rows_option
 @columns_option
-@click.option("--weights", metavar="COLUMN", help="Column with weights of the squared residuals.")
-@residuals_option("relative", "Minimize residuals relative to the measured values.")
-@values_option("--start", metavar="Q=VALUE", help="Additional start of the search; repeatable.")
-@click.option("--out", metavar="OUT.nc", type=click.Path(), help="File for the rows and residuals.")
+@option("--weights COLUMN", "Column with weights of the squared residuals")
+@residuals_option("relative", "Minimize residuals relative to the measured values")
+@values_option("--start Q=VALUE", "Additional start of the search; repeatable")
+@option("--out OUT.nc", "File for the rows and residuals", type=click.Path())
 @save_option
 def fit(model: str, data: str, out: str | None, save: str | None, **options: Any) -> Any:
     """Fit quantities of a model to measured rows.

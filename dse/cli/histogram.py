@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 import dse
 from dse.cli.command import command, read_source
 from dse.cli.count import count_answer, output_option, per_option
-from dse.cli.options import parse_number, source_argument, split_list, where_option
+from dse.cli.options import option, parse_number, source_argument, split_list, where_option
 from symbolic.answer import Table
 
 #: Widest bar of a histogram for people.
@@ -22,12 +20,7 @@ _BAR = 40
 )
 @source_argument
 @output_option
-@click.option(
-    "--bins",
-    default="10",
-    metavar="N|EDGE,...",
-    help="Number of bins, or their edges with units; default: 10.",
-)
+@option("--bins N|EDGE,...", "Number of bins, or their edges with units", default="10")
 @where_option()
 @per_option
 def histogram(source: str, output: str, bins: str, where: list[str], per: list[str]) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.command import command, compile_in_background, input_errors
-from dse.cli.options import choice_option, figure_option, parse_number
+from dse.cli.options import choice_option, figure_option, option, parse_number
 from dse.cli.plot import write_figure
 from stochastic import sizes
 from symbolic.answer import Answer, Table
@@ -34,9 +34,9 @@ partition(Pmf.uniform(1, 3), 2, 32)
 
 def trace_and_plot_options(function: Any) -> Any:
     """Add the options --trace and --plot."""
-    text = "LAW is a file of lengths in order of execution: also analyze that order."
-    plot = figure_option("--plot", help="File for a figure of the distribution.")
-    return click.option("--trace", is_flag=True, help=text)(plot(function))
+    text = "LAW is a file of lengths in order of execution: also analyze that order"
+    plot = figure_option("--plot", "File for a figure of the distribution")
+    return option("--trace", text, is_flag=True)(plot(function))
 
 
 class _LawCommand(click.Command):
@@ -57,21 +57,15 @@ class _LawCommand(click.Command):
     command_class=_LawCommand,
 )
 @click.argument("law", metavar="LAW")
-@click.option("--lanes", default="32", metavar="N", help="Items in lockstep; default: 32.")
-@click.option("--tol", default=1e-9, help="Tolerance of the mean; default: 1e-9.")
-@click.option("--eps", type=float, help="Tail probability at which to cut an infinite law.")
-@choice_option(
-    "--zero-work",
-    "one",
-    "drop",
-    "zero",
-    text="Loss of a group without work: one (default), zero, or drop such groups.",
-)
-@click.option("--groups", default=1000, help="Groups of a workload; default: 1000.")
-@click.option("--group", default=32, help="Lanes that cooperate on items; default: 32.")
-@click.option("--overhead", default=0.0, help="Cost of each further lane on an item; default: 0.")
-@click.option("--bins", default=8, help="Most bins to sort items into; default: 8.")
-@click.option("--seed", default=0, help="Seed of the simulation; default: 0.")
+@option("--lanes N", "Items in lockstep", default="32")
+@option("--tol", "Tolerance of the mean; default: 1e-9", default=1e-09)
+@option("--eps", "Tail probability at which to cut an infinite law", type=float)
+@choice_option("--zero-work", "Loss of a group without work, or drop it", "one", "drop", "zero")
+@option("--groups", "Groups of a workload", default=1000)
+@option("--group", "Lanes that cooperate on items", default=32)
+@option("--overhead", "Cost of each further lane on an item; default: 0", default=0.0)
+@option("--bins", "Most bins to sort items into", default=8)
+@option("--seed", "Seed of the simulation", default=0)
 @trace_and_plot_options
 def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: Any) -> Any:
     """Compute the cost of lockstep when the work of lanes is random.

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.command import command, input_errors
-from dse.cli.options import choice_option, names_option, parse_pairs, values_option
+from dse.cli.options import choice_option, names_option, option, parse_pairs, values_option
 from symbolic.answer import Answer, shorten
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-_SHAPE = "Shape of OUT: a grid, rows, or auto (default): a grid if half of it was measured."
+_SHAPE = "Shape of OUT: a grid, rows, or auto (a grid if half of it was measured)"
 #: Most columns that the text names; a profile may have hundreds.
 _MOST = 60
 
@@ -34,23 +34,18 @@ _MOST = 60
 )
 @click.argument("measured", type=click.Path(exists=True, dir_okay=False))
 @click.argument("out", metavar="OUT.zarr|.nc|.csv|.parquet|.toml", type=click.Path())
-@names_option("--axes", help="Columns of a table that are axes, with commas between.")
-@values_option("--unit", "units", metavar="Q=UNIT", help="Unit of a column; repeatable.")
-@choice_option("--shape", "auto", "grid", "rows", text=_SHAPE)
-@click.option(
-    "--map",
+@names_option("--axes", "Columns of a table that are axes, with commas between")
+@values_option("--unit Q=UNIT", "Unit of a column; repeatable", "units")
+@choice_option("--shape", _SHAPE, "auto", "grid", "rows")
+@option(
+    "--map COLUMN=Q[:UNIT]|FILE",
+    "Quantity (and unit) of a column, or a file of such lines; repeatable",
     "maps",
     multiple=True,
-    metavar="COLUMN=Q[:UNIT]|FILE",
-    help="Quantity (and unit) of a column, or a file of such lines; repeatable.",
 )
-@values_option(
-    "--set", "set_values", metavar="Q=VALUE", help="Value that the file lacks; repeatable."
-)
-@click.option("--runs", is_flag=True, help="Keep each of repeated runs.")
-@click.option(
-    "--row", type=click.IntRange(min=0), metavar="N", help="Row for the workload file OUT.toml."
-)
+@values_option("--set Q=VALUE", "Value that the file lacks; repeatable", "set_values")
+@option("--runs", "Keep each of repeated runs", is_flag=True)
+@option("--row N", "Row for the workload file OUT.toml", type=click.IntRange(min=0))
 def import_(
     measured: str,
     out: str,

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 import dse
 from dse.cli.chances import half_width_text, read_query
 from dse.cli.command import best_on_interrupt, command
-from dse.cli.options import goal_options, split_list, study_argument
+from dse.cli.options import goal_options, option, split_list, study_argument
 from symbolic.answer import Answer, Table, value_text
 
 if TYPE_CHECKING:
@@ -23,9 +21,7 @@ if TYPE_CHECKING:
 )
 @study_argument
 @goal_options(several=False)
-@click.option(
-    "--set-of", "sets", multiple=True, metavar="Q,...", help="Inputs to learn together; repeatable."
-)
+@option("--set-of Q,...", "Inputs to learn together; repeatable", "sets", multiple=True)
 def information(study: str, sets: Sequence[str], **options: Any) -> Any:
     """Compute the value of information on uncertain inputs: which to measure next.
 

@@ -15,18 +15,19 @@ from dse.cli.options import (
     file_option,
     names_option,
     nonempty_options,
+    option,
     split_list,
     values_option,
 )
 from symbolic.answer import Answer, Table
 
-_MACRO = "Macro for the compiler; with several values each is a variant; repeatable."
-_TIMES = "Trip count of a loop, or fraction of threads at a branch, by name; repeatable."
-_COMPARE = "Profile or tuner's results to compare the counts with."
-_OUT = "File for the workload, or for a table of variants; default: the screen."
+_MACRO = "Macro for the compiler; with several values each is a variant; repeatable"
+_TIMES = "Trip count of a loop, or fraction of threads at a branch, by name; repeatable"
+_COMPARE = "Profile or tuner's results to compare the counts with"
+_OUT = "File for the workload, or for a table of variants; default: the screen"
 
 
-def _numbers(*flags: str, **about: Any) -> OptionDecorator:
+def _numbers(flag: str, text: str, *names: str) -> OptionDecorator:
     """Return an option that takes names with a number each."""
 
     def parse(texts: dict[str, str]) -> dict[str, float]:
@@ -34,9 +35,9 @@ def _numbers(*flags: str, **about: Any) -> OptionDecorator:
             return {name: float(text) for name, text in texts.items()}
         except ValueError:
             pairs = ",".join(f"{name}={text}" for name, text in texts.items())
-            raise click.UsageError(f"{flags[0]} {pairs}: expected NAME=NUMBER") from None
+            raise click.UsageError(f"{flag.split()[0]} {pairs}: expected NAME=NUMBER") from None
 
-    return values_option(*flags, commas=True, parse=parse, **about)
+    return values_option(flag, text, *names, commas=True, parse=parse)
 
 
 @command(
@@ -49,42 +50,24 @@ def _numbers(*flags: str, **about: Any) -> OptionDecorator:
 @click.argument(
     "path", metavar="KERNEL.cu|.cubin|.ptx", type=click.Path(exists=True, dir_okay=False)
 )
-@click.option(
-    "--arch", default="sm_80", metavar="sm_NN", help="Architecture to compile for; default: sm_80."
-)
-@click.option(
-    "--entry",
-    "--kernel",
-    default="",
-    metavar="NAME",
-    help="Name of the kernel, if there are several.",
-)
-@values_option("--define", metavar="K=V,...", help=_MACRO)
-@click.option(
-    "--option", "options", multiple=True, metavar="-O", help="Option for the compiler; repeatable."
-)
-@click.option(
-    "--include",
+@option("--arch sm_NN", "Architecture to compile for", default="sm_80")
+@option("--entry NAME", "Name of the kernel, if there are several", "--kernel", default="")
+@values_option("--define K=V,...", _MACRO)
+@option("--option -O", "Option for the compiler; repeatable", "options", multiple=True)
+@option(
+    "--include FOLDER",
+    "Folder of headers; repeatable",
     "include",
     multiple=True,
-    metavar="FOLDER",
     type=click.Path(exists=True, file_okay=False),
-    help="Folder of headers; repeatable.",
 )
-@names_option("--block", metavar="X,Y,Z", help="Threads of a block; default: 256.")
-@names_option(
-    "--grid", metavar="X,Y,Z", help="Blocks of the grid; default: one, which represents all."
-)
-@_numbers("--set", metavar="N=V,...", help="Arguments of the kernel; repeatable.")
-@_numbers("--times", "--trips", metavar="NAME=N,...", help=_TIMES)
-@file_option("--out", "OUT.toml|.csv|.nc", _OUT)
-@file_option("--beside", "PROFILE", _COMPARE, exists=True)
-@click.option(
-    "--row",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="Row of PROFILE to compare with; default: all rows.",
-)
+@names_option("--block X,Y,Z", "Threads of a block; default: 256")
+@names_option("--grid X,Y,Z", "Blocks of the grid; default: one, which represents all")
+@_numbers("--set N=V,...", "Arguments of the kernel; repeatable")
+@_numbers("--times NAME=N,...", _TIMES, "--trips")
+@file_option("--out OUT.toml|.csv|.nc", _OUT)
+@file_option("--beside PROFILE", _COMPARE, exists=True)
+@option("--row N", "Row of PROFILE to compare with; default: all rows", type=click.IntRange(min=0))
 def kernel(
     path: str,
     entry: str,

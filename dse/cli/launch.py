@@ -10,6 +10,7 @@ import click
 
 from dse.cli.command import command, input_errors
 from dse.cli.imbalance import QUANTILES, check_trace_file, trace_and_plot_options
+from dse.cli.options import option
 from dse.cli.plot import write_figure
 from symbolic.answer import Answer, Table, value_text
 
@@ -27,29 +28,19 @@ _COARSER = 5
     "dse launch steps.csv --trace --slots 80 --warps 8 --json",
 )
 @click.argument("law", metavar="LAW")
-@click.option("--blocks", type=int, metavar="N", help="Blocks; default: all of a trace.")
-@click.option(
-    "--slots", type=int, metavar="N", required=True, help="Blocks that run at the same time."
-)
-@click.option("--lanes", default=32, metavar="N", help="Items in lockstep; default: 32.")
-@click.option("--warps", default=1, metavar="N", help="Warps of a block; default: 1.")
-@click.option(
-    "--alike", default=0.0, metavar="P", help="Correlation of neighbouring lanes; default: 0."
-)
-@click.option("--step", metavar="TIME", help="Duration of a step, such as 20ns; default: in steps.")
-@click.option(
-    "--deadline", metavar="TIME", help="Deadline in steps or as a time: print P(finished by it)."
-)
-@click.option("--working", default=0.0, metavar="W", help="Power of a slot that runs a block.")
-@click.option("--on", default=0.0, metavar="W", help="Power of the rest during the launch.")
-@click.option("--idling", default=0.0, metavar="W", help="Power of an idle slot.")
-@click.option(
-    "--cut-overhead", default=0, metavar="N", help="Steps that each piece of an item adds."
-)
-@click.option(
-    "--share-overhead", default=0.0, help="Share of an item's work that each further lane adds."
-)
-@click.option("--advice/--no-advice", default=True, help="Print remedies; default: yes.")
+@option("--blocks N", "Blocks; default: all of a trace", type=int)
+@option("--slots N", "Blocks that run at the same time", type=int, required=True)
+@option("--lanes N", "Items in lockstep", default=32)
+@option("--warps N", "Warps of a block", default=1)
+@option("--alike P", "Correlation of neighbouring lanes; default: 0", default=0.0)
+@option("--step TIME", "Duration of a step, such as 20ns; default: in steps")
+@option("--deadline TIME", "Deadline in steps or as a time: print P(finished by it)")
+@option("--working W", "Power of a slot that runs a block", default=0.0)
+@option("--on W", "Power of the rest during the launch", default=0.0)
+@option("--idling W", "Power of an idle slot", default=0.0)
+@option("--cut-overhead N", "Steps that each piece of an item adds", default=0)
+@option("--share-overhead", "Share of an item's work that each further lane adds", default=0.0)
+@option("--advice/--no-advice", "Print remedies; default: yes", default=True)
 @trace_and_plot_options
 def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> Any:
     """Compute how long a launch takes when the work of its blocks is random.

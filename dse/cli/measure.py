@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from dse.cli.command import InputError, command, input_errors, new_file
-from dse.cli.options import names_option
+from dse.cli.options import names_option, option
 from symbolic.answer import Answer
 
 #: Measurements, and the options of each besides OUT.
@@ -34,49 +34,35 @@ _POSITIVE, _SECONDS = click.IntRange(min=1), click.FloatRange(min=0)
 )
 @click.argument("what", type=click.Choice(list(_OPTIONS_OF)))
 @click.argument("out", metavar="OUT.csv|.nc|.parquet|.zarr", type=click.Path())
-@click.option(
+@option(
     "--threads",
+    "Threads of a multiprocessor, a row for each, or of a block; default: by measurement",
     type=click.IntRange(min=1),
     multiple=True,
-    help="Threads of a multiprocessor, a row for each, or of a block; default: by measurement.",
 )
-@click.option(
-    "--steps", type=_POSITIVE, default=4096, help="Loads or rounds of a thread; default: 4096."
-)
-@click.option("--size", type=_POSITIVE, default=2**26, help="Numbers to read; default: 2**26.")
-@click.option(
-    "--ring", type=click.IntRange(min=256), multiple=True, help="Bytes of a ring, for latency."
-)
-@click.option("--blocks", type=_POSITIVE, multiple=True, help="Blocks of a launch; default: 1000.")
-@click.option(
-    "--times", type=click.IntRange(min=2), default=50, help="Launches of each kind; default: 50."
-)
-@click.option(
-    "--law", multiple=True, help="Law of the work of a lane; default: Swatman 2022, Table I."
-)
-@names_option("--lanes", metavar="N,...", help="Lanes of a group; default: 2,4,8,16,32.")
-@click.option("--groups", type=_POSITIVE, default=2**18, help="Groups of a case; default: 2**18.")
-@click.option("--each", is_flag=True, help="Write a row for each group of an imbalance.")
-@click.option("--rows", type=_POSITIVE, default=16, help="Rows of the matrices; default: 16.")
-@click.option(
-    "--clock", type=int, multiple=True, help="Core clock in MHz; default: 8 of those available."
-)
-@click.option(
-    "--memory-clock", type=int, multiple=True, help="Memory clock in MHz; default: the highest."
-)
-@click.option(
-    "--seconds", type=_SECONDS, default=3.0, help="Seconds of a power measurement; default: 3."
-)
-@click.option("--settle", type=_SECONDS, default=2.0, help="Seconds of load before it; default: 2.")
+@option("--steps", "Loads or rounds of a thread", type=_POSITIVE, default=4096)
+@option("--size", "Numbers to read; default: 2**26", type=_POSITIVE, default=2**26)
+@option("--ring", "Bytes of a ring, for latency", type=click.IntRange(min=256), multiple=True)
+@option("--blocks", "Blocks of a launch; default: 1000", type=_POSITIVE, multiple=True)
+@option("--times", "Launches of each kind", type=click.IntRange(min=2), default=50)
+@option("--law", "Law of the work of a lane; default: Swatman 2022, Table I", multiple=True)
+@names_option("--lanes N,...", "Lanes of a group; default: 2,4,8,16,32")
+@option("--groups", "Groups of a case; default: 2**18", type=_POSITIVE, default=2**18)
+@option("--each", "Write a row for each group of an imbalance", is_flag=True)
+@option("--rows", "Rows of the matrices", type=_POSITIVE, default=16)
+@option("--clock", "Core clock in MHz; default: 8 of those available", type=int, multiple=True)
+@option("--memory-clock", "Memory clock in MHz; default: the highest", type=int, multiple=True)
+@option("--seconds", "Seconds of a power measurement; default: 3", type=_SECONDS, default=3.0)
+@option("--settle", "Seconds of load before it; default: 2", type=_SECONDS, default=2.0)
 @click.pass_context
 def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
     """Run microbenchmarks on this machine's NVIDIA GPU, and write the rows.
 
-    It needs the extra gpu. supply: bandwidth by number of threads that only load; demand: operations by
-    number of threads that only compute; latency: cycles of a load by size of the data; blocks:
-    multiprocessor, start and end of each block of a launch with random work; launches: times of
-    many such launches; imbalance: cost of lockstep (Swatman 2022, Algorithm 1); power: power,
-    clocks and times of a compute-bound and a memory-bound kernel, at each available clock.
+    This needs the extra gpu. supply: bandwidth by number of threads that only load; demand:
+    operations by number of threads that only compute; latency: cycles of a load by size of the
+    data; blocks: multiprocessor, start and end of each block of a launch with random work;
+    launches: times of many such launches; imbalance: cost of lockstep (Swatman 2022, Algorithm 1);
+    power: power, clocks and times of a compute-bound and a memory-bound kernel, at each clock.
 
     OUT is a dataset as of dse import, and records device, method and date. NUMBA_ENABLE_CUDASIM=1
     makes a trial run without a GPU, with meaningless numbers: keep it small (--threads 2 --steps 3
@@ -89,9 +75,7 @@ def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
     if what in ("blocks", "launches", "power") and len(options["threads"]) > 1:
         raise InputError(f"--threads is given more than once: all blocks of {what} have one size")
     if what == "blocks" and len(options["blocks"]) > 1:
-        raise InputError(
-            "--blocks is given more than once: blocks measures one launch; see launches"
-        )
+        raise InputError("--blocks is given more than once, and blocks measures one launch")
     with input_errors():
         from dse.gpu import dataset_of
         from stochastic.validation import describe

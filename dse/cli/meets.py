@@ -10,7 +10,7 @@ import click
 import dse
 from dse.cli.command import best_on_interrupt, command, read_study
 from dse.cli.optimum import set_unproven_status
-from dse.cli.options import study_argument, time_limit_option, where_option
+from dse.cli.options import option, study_argument, time_limit_option, where_option
 from dse.signals import time_left
 from symbolic.answer import TEXT_ROWS, Answer, Table, value_text
 
@@ -18,15 +18,11 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-@command(
-    'dse meets examples/energy-gtx280.toml --where "time <= 60 ms" --where "power <= 120 W"',
-)
+@command('dse meets examples/energy-gtx280.toml --where "time <= 60 ms" --where "power <= 120 W"')
 @study_argument
-@where_option('Target, such as "time <= 10 ms"; repeatable.')
-@click.option(
-    "--boxes", type=click.IntRange(min=1), default=10_000, help="Most boxes; default: 10000."
-)
-@time_limit_option("Most seconds, from the start of the command.")
+@where_option('Target, such as "time <= 10 ms"; repeatable')
+@option("--boxes", "Most boxes", type=click.IntRange(min=1), default=10000)
+@time_limit_option("Most seconds, from the start of the command")
 def meets(study: str, where: list[str], boxes: int, time_limit: float | None) -> Any:
     """Find the configurations that meet all targets, as boxes of the design space.
 

@@ -10,7 +10,7 @@ import click
 
 import dse
 from dse.cli.command import command
-from dse.cli.options import complete_model
+from dse.cli.options import complete_model, option
 from symbolic.answer import Answer
 
 
@@ -22,7 +22,7 @@ def catalog_answer(item: Any) -> Answer:
 
 @command("dse models", "dse models mwp_cwp", "dse models transit --latex")
 @click.argument("name", required=False, shell_complete=complete_model)
-@click.option("--latex", is_flag=True, help="Print the equations in LaTeX, one a line.")
+@option("--latex", "Print the equations in LaTeX, one a line", is_flag=True)
 def models(name: str | None, latex: bool) -> Any:
     """List the models, or show one.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.command import command, input_errors, new_file
-from dse.cli.options import example_studies
+from dse.cli.options import example_studies, option
 from dse.toml_text import printable_line, toml_value, value_line
 from sweeps.files.atomic_write import write_atomic
 from symbolic.answer import Answer
@@ -57,11 +57,10 @@ minimize = "time"
 )
 @click.argument("kind", type=click.Choice(["study", "machine", "workload"]))
 @click.argument("out", metavar="OUT.toml", type=click.Path(dir_okay=False))
-@click.option(
-    "--from",
+@option(
+    "--from NAME",
+    "Machine, workload or example study to start from; default: gtx280, svm, none",
     "base",
-    metavar="NAME",
-    help="Machine, workload or example study to start from; default: gtx280, svm, none.",
 )
 def new(kind: str, out: str, base: str | None) -> Any:
     """Write a commented study, machine or workload file to start from.

@@ -23,9 +23,11 @@ from dse.cli.command import (
     set_exit_status,
 )
 from dse.cli.options import (
+    AT,
     OptionDecorator,
     goal_options,
     nonempty_options,
+    option,
     per_and_top_options,
     source_argument,
     time_limit_option,
@@ -83,10 +85,7 @@ def find_winners(best: BestQuery, study: StudyData, values: xr.Dataset | None) -
 #: Attributes in the JSON: of every answer, those only if they are not 0, of a certificate.
 _ATTRIBUTES = ("within", "configurations", "complete", "points_proven", "boxes_left")
 _NONZERO_ATTRIBUTES = ("points_skipped", "points_left")
-_CERTIFICATE_KEYS = (
-    *("bound", "gap", "settled", "boxes"),
-    *("points_visited", "points_excluded"),
-)
+_CERTIFICATE_KEYS = (*("bound", "gap", "settled", "boxes"), *("points_visited", "points_excluded"))
 
 
 def compile_search_in_background() -> AbstractContextManager[object]:
@@ -127,18 +126,17 @@ def parse_share(_: click.Context, param: click.Parameter, value: str | None) -> 
 def method_option(text: str) -> OptionDecorator:
     """Return the option --method."""
     kinds = click.Choice(["auto", "scan", "certified"])
-    text = f"Evaluate every point (scan), or {text}; default: auto."
-    return click.option("--method", type=kinds, help=text)
+    text = f"Evaluate every point (scan), or {text}; default: auto"
+    return option("--method", text, type=kinds)
 
 
 search_limit_option = time_limit_option(
-    "Seconds from the start of the command after which the search reports the best so far."
+    "Seconds from the start of the command after which the search reports the best so far"
 )
-gap_option = click.option(
-    "--gap",
+gap_option = option(
+    "--gap X",
+    "Stop once nothing can be better by more than this share, such as 0.05",
     type=click.FloatRange(min=0),
-    metavar="X",
-    help="Stop once nothing can be better by more than this share, such as 0.05.",
 )
 
 
@@ -234,10 +232,7 @@ def _axis_conditions(axis_values: Mapping[str, str]) -> list[str]:
     ]
 
 
-_AT = "Value at which to hold an axis, such as active_sms=30; repeatable, or with commas."
-fixed_axes_option = values_option(
-    "--at", commas=True, parse=_axis_conditions, metavar="AXIS=VALUE,...", help=_AT
-)
+fixed_axes_option = values_option("--at AXIS=VALUE,...", AT, commas=True, parse=_axis_conditions)
 
 
 @command(
@@ -253,12 +248,11 @@ fixed_axes_option = values_option(
 @goal_options(several=False)
 @per_and_top_options
 @fixed_axes_option
-@click.option("--ties", is_flag=True, help="Report all configurations as good as the best.")
-@click.option(
-    "--within",
+@option("--ties", "Report all configurations as good as the best", is_flag=True)
+@option(
+    "--within X%",
+    "Report all configurations that are worse than the best by at most this share",
     callback=parse_share,
-    metavar="X%",
-    help="Report all configurations that are worse than the best by at most this share.",
 )
 @method_option("prove that none is better (certified)")
 @search_limit_option

@@ -124,41 +124,55 @@ def option_callback(
     return lambda _ctx, _option, words: parse(words)
 
 
+def option(flag: str, text: str, *names: str, **about: Any) -> OptionDecorator:
+    """Return an option whose help ends in its default; ``flag`` may end in a metavar.
+
+    >>> option("--lanes N", "Items in lockstep", default=32)(lambda: None).__click_params__[0].help
+    'Items in lockstep; default: 32.'
+    """
+    flag, _, metavar = flag.partition(" ")
+    default = about.get("default")
+    if default not in (None, "") and not isinstance(default, bool) and "default" not in text:
+        text += f"; default: {default}"
+    metavar_or_none = {"metavar": metavar} if metavar else {}
+    return click.option(flag, *names, help=f"{text}.", **metavar_or_none, **about)
+
+
 def names_option(
-    *flags: str, parse: Callable[[list[str]], Any] = list, **about: Any
+    flag: str, text: str, *names: str, parse: Callable[[list[str]], Any] = list, **about: Any
 ) -> OptionDecorator:
     """Return an option that takes several names or formulas, repeated or with commas between."""
-    more: dict[str, Any] = {"multiple": True, "metavar": "Q,..."}
-    return click.option(
-        *flags, callback=option_callback(lambda texts: parse(split_list(texts))), **more | about
-    )
+    flag = flag if " " in flag else f"{flag} Q,..."
+    callback = option_callback(lambda texts: parse(split_list(texts)))
+    return option(flag, text, *names, multiple=True, callback=callback, **about)
 
 
 def values_option(
-    *flags: str, commas: bool = False, parse: Callable[[dict[str, str]], Any] = dict, **about: Any
+    flag: str,
+    text: str,
+    *names: str,
+    commas: bool = False,
+    parse: Callable[[dict[str, str]], Any] = dict,
 ) -> OptionDecorator:
     """Return a repeatable option that takes names with a value each, with commas if allowed."""
 
     def parse_texts(texts: Sequence[str]) -> Any:
-        return parse(parse_pairs(split_list(texts) if commas else texts, flags[0]))
+        return parse(parse_pairs(split_list(texts) if commas else texts, flag.split()[0]))
 
-    return click.option(*flags, multiple=True, callback=option_callback(parse_texts), **about)
+    return option(flag, text, *names, multiple=True, callback=option_callback(parse_texts))
 
 
-def choice_option(flag: str, *words: str, text: str) -> OptionDecorator:
+def choice_option(flag: str, text: str, *words: str) -> OptionDecorator:
     """Return an option that takes one of some words, by default the first."""
-    return click.option(flag, default=words[0], type=click.Choice(words), help=text)
+    return option(flag, text, default=words[0], type=click.Choice(words))
 
 
-def file_option(flag: str, metavar: str | None, text: str, exists: bool = False) -> OptionDecorator:
+def file_option(flag: str, text: str, exists: bool = False) -> OptionDecorator:
     """Return an option that takes the path of a file."""
-    kind = click.Path(exists=exists, dir_okay=False)
-    return click.option(flag, metavar=metavar, type=kind, help=text)
+    return option(flag, text, type=click.Path(exists=exists, dir_okay=False))
 
 
-def where_option(
-    text: str = 'Constraint, such as "time <= 10 ms"; repeatable.',
-) -> OptionDecorator:
+def where_option(text: str = 'Constraint, such as "time <= 10 ms"; repeatable') -> OptionDecorator:
     """Return the option --where, which warns of limits without a unit."""
 
     def check_limits(texts: Sequence[str]) -> list[str]:
@@ -170,34 +184,27 @@ def where_option(
                 echo(f"warning: {limit}", err=True)
         return list(texts)
 
-    return click.option(
-        "--where",
-        multiple=True,
-        metavar="CONDITION",
-        callback=option_callback(check_limits),
-        help=text,
-    )
+    return option("--where CONDITION", text, multiple=True, callback=option_callback(check_limits))
 
 
-def check_figure_path(text: str | None, option: str) -> Path | None:
+def check_figure_path(text: str | None, flag: str) -> Path | None:
     """Return the path of a figure; refuse one that cannot be written, before any work."""
     if text is None:
         return None
     path = Path(text)
     if path.suffix.lower() not in _PICTURES or not path.parent.is_dir():
         raise click.UsageError(
-            f"{option} {path}: expected the name of a file that ends in {', '.join(_PICTURES)}, in "
+            f"{flag} {path}: expected the name of a file that ends in {', '.join(_PICTURES)}, in "
             "a folder that exists"
         )
     return path
 
 
-def figure_option(flag: str, **about: Any) -> OptionDecorator:
+def figure_option(flag: str, text: str, **about: Any) -> OptionDecorator:
     """Return an option that takes the path of a figure."""
-    more: dict[str, Any] = {"metavar": "OUT.png|.svg|.pdf", "type": click.Path()}
-    return click.option(
-        flag, callback=option_callback(lambda text: check_figure_path(text, flag)), **more | about
-    )
+    callback = option_callback(lambda path: check_figure_path(path, flag))
+    flag_and_metavar = f"{flag} OUT.png|.svg|.pdf"
+    return option(flag_and_metavar, text, type=click.Path(), callback=callback, **about)
 
 
 def example_studies() -> dict[str, Path]:
@@ -226,34 +233,29 @@ class SourcePath(StudyPath):
         return value if "://" in str(value) else super().convert(value, param, ctx)
 
 
-_PROGRESS = "Progress on standard error: auto (a line for people), json (lines for logs) or none."
-progress_option = choice_option("--progress", "auto", "json", "none", text=_PROGRESS)
+_PROGRESS = "Progress on standard error: a line for people (auto), lines of JSON, or none"
+progress_option = choice_option("--progress", _PROGRESS, "auto", "json", "none")
 study_argument = click.argument("study", type=StudyPath(exists=True, dir_okay=False, readable=True))
 store_argument = click.argument("store", type=SourcePath(exists=True))
 source_argument = click.argument("source", metavar="STUDY_OR_STORE", type=SourcePath(exists=True))
-expand_option = click.option(
-    "--expand",
-    is_flag=True,
-    help="Store every output over all axes, even where it does not depend on them.",
-)
-_OF_STUDY = "Study file of the store; needed if the store cannot rebuild its study."
-study_option = file_option("--study", "STUDY.toml", _OF_STUDY, exists=True)
+_EXPAND = "Store every output over all axes, also those on which it does not depend"
+expand_option = option("--expand", _EXPAND, is_flag=True)
+_STUDY = "Study file of the store; needed if the store cannot rebuild its study"
+study_option = file_option("--study STUDY.toml", _STUDY, exists=True)
 point_argument = click.argument(
     "point", metavar="[NAME=VALUE]...", nargs=-1, shell_complete=complete_point
 )
-_SET = "Value of an input, with its unit, such as core_clock=1.3GHz; repeatable."
-set_option = values_option("--set", metavar="Q=VALUE", help=_SET)
-_AT = "Value of an axis at which to look, such as active_sms=30; repeatable, or with commas."
-at_option = values_option("--at", commas=True, metavar="AXIS=VALUE,...", help=_AT)
+_SET = "Value of an input, with its unit, such as core_clock=1.3GHz; repeatable"
+set_option = values_option("--set Q=VALUE", _SET)
+AT = "Value at which to hold an axis, such as active_sms=30; repeatable, or with commas"
+at_option = values_option("--at AXIS=VALUE,...", AT, commas=True)
 
 
 def entry_options(function: Any) -> Any:
     """Add the options --machine and --workload."""
     for name in ("workload", "machine"):
-        text = f"{name.capitalize()} by name or path of its file, for values that are not given."
-        complete = _ENTRIES[name]
-        option = click.option(f"--{name}", metavar="NAME", shell_complete=complete, help=text)
-        function = option(function)
+        text = f"{name.capitalize()}, or path of its file, for values that are not given"
+        function = option(f"--{name} NAME", text, shell_complete=_ENTRIES[name])(function)
     return function
 
 
@@ -264,10 +266,8 @@ def goal_options(several: bool) -> OptionDecorator:
         more = "several with commas, the most important first"
         more = "several with commas between" if several else more
         for name in ("maximize", "minimize"):
-            text = f"Quantity or formula to {name}; {more}."
-            complete = complete_quantity
-            option = names_option(f"--{name}", metavar="Q", shell_complete=complete, help=text)
-            function = option(function)
+            text = f"Quantity or formula to {name}; {more}"
+            function = names_option(f"--{name} Q", text, shell_complete=complete_quantity)(function)
         return where_option()(function)
 
     return add
@@ -275,16 +275,14 @@ def goal_options(several: bool) -> OptionDecorator:
 
 def per_and_top_options(function: Any) -> Any:
     """Add the options --per and --top."""
-    text = "Axes: report the best for each of their values."
-    per = names_option("--per", metavar="AXIS,...", help=text)
-    text = "Number of configurations to report, best first; default: 1."
-    top = click.option("--top", type=click.IntRange(min=1), help=text)
-    return per(top(function))
+    per = names_option("--per AXIS,...", "Axes: report the best for each of their values")
+    text = "Number of configurations to report, best first; default: 1"
+    return per(option("--top", text, type=click.IntRange(min=1))(function))
 
 
 def time_limit_option(text: str) -> OptionDecorator:
     """Return the option --time-limit, in seconds."""
-    return click.option("--time-limit", type=click.FloatRange(min=0), metavar="S", help=text)
+    return option("--time-limit S", text, type=click.FloatRange(min=0))
 
 
 def axis_and_set_options(function: Any) -> Any:
@@ -293,9 +291,9 @@ def axis_and_set_options(function: Any) -> Any:
     def parse_axes(texts: dict[str, str]) -> dict[str, Any]:
         return {name: parse_axis_text(text) for name, text in texts.items()}
 
-    text = "Axis as a range or as values with commas, Q=V,V,...; repeatable."
-    axes = values_option("--axis", "axes", parse=parse_axes, metavar="Q=A:B[:STEP]", help=text)
-    return axes(values_option("--set", "set_values", metavar="Q=VALUE", help=_SET)(function))
+    text = "Axis as a range or as values with commas, Q=V,V,...; repeatable"
+    axes = values_option("--axis Q=A:B[:STEP]", text, "axes", parse=parse_axes)
+    return axes(values_option("--set Q=VALUE", _SET, "set_values")(function))
 
 
 def parse_axis_text(text: str) -> Any:

@@ -24,7 +24,7 @@ from dse.cli.options import goal_options, names_option, source_argument
 @command("dse pareto merge.zarr --minimize time,active_sms --where 'occupancy >= 0.5'")
 @source_argument
 @goal_options(several=True)
-@names_option("--per", metavar="AXIS,...", help="Axes: report a front for each of their values.")
+@names_option("--per AXIS,...", "Axes: report a front for each of their values")
 @fixed_axes_option
 @method_option("prove the front (certified)")
 @search_limit_option

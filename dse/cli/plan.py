@@ -5,20 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
-import click
-
 from dse.cli.command import command, input_errors, read_study
-from dse.cli.options import expand_option, study_argument
+from dse.cli.options import expand_option, option, study_argument
 from symbolic.answer import Answer
 
 
 @command("dse plan examples/merge-four-gpus.toml", "dse plan received.toml --no-code")
 @study_argument
 @expand_option
-@click.option(
-    "--no-code", is_flag=True, help="Name the Python code that the study would run; run none."
-)
-@click.option("--assumptions", is_flag=True, help="Print each assumption of the model.")
+@option("--no-code", "Name the Python code that the study would run; run none", is_flag=True)
+@option("--assumptions", "Print each assumption of the model", is_flag=True)
 def plan(study: str, expand: bool, no_code: bool, assumptions: bool) -> Any:
     """Preview a run: points, memory, axes of each output, defaults.
 

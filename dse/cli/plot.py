@@ -19,6 +19,7 @@ from dse.cli.options import (
     entry_options,
     figure_option,
     names_option,
+    option,
     values_option,
     where_option,
 )
@@ -83,24 +84,22 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
 )
 @click.argument("kind", metavar="KIND", callback=_read_kind, shell_complete=_complete_kind)
 @click.argument("source", metavar="[STUDY_OR_STORE]", required=False, type=SourcePath(exists=True))
-@figure_option("--out", required=True, help="File for the figure.")
-@click.option("--model", help="Model of the study that the options describe.")
+@figure_option("--out", "File for the figure", required=True)
+@option("--model", "Model of the study that the options describe")
 @entry_options
 @axis_and_set_options
 @where_option()
-@names_option("--quantity", metavar="Q", help="Quantity to draw.")
-@click.option("--over", metavar="AXIS", help="Axis on the horizontal axis of the figure.")
-@click.option("--by", metavar="AXIS", help="Axis on the vertical axis of a map.")
-@click.option("--x", metavar="Q", help="Quantity on the horizontal axis, if it is no axis.")
-@values_option("--at", metavar="AXIS=VALUE", help="Value at which to hold an axis; repeatable.")
-@names_option("--minimize", metavar="Q", help="Mark the minimum of Q (star), or draw the front.")
-@names_option("--maximize", metavar="Q", help="Mark the maximum of Q (star), or draw the front.")
-@click.option("--borders", metavar="Q", help="Case or bound whose borders to draw on a map.")
-@click.option("--move", metavar="Q", help="Input to change as advised, in a transit figure.")
-@click.option(
-    "--relative", is_flag=True, help="Divide each line or group of bars by its largest value."
-)
-@click.option("--size", metavar="WxH", help="Size of the figure in inches, such as 6.4x4.2.")
+@names_option("--quantity Q", "Quantity to draw")
+@option("--over AXIS", "Axis on the horizontal axis of the figure")
+@option("--by AXIS", "Axis on the vertical axis of a map")
+@option("--x Q", "Quantity on the horizontal axis, if it is no axis")
+@values_option("--at AXIS=VALUE", "Value at which to hold an axis; repeatable")
+@names_option("--minimize Q", "Mark the minimum of Q (star), or draw the front")
+@names_option("--maximize Q", "Mark the maximum of Q (star), or draw the front")
+@option("--borders Q", "Case or bound whose borders to draw on a map")
+@option("--move Q", "Input to change as advised, in a transit figure")
+@option("--relative", "Divide each line or group of bars by its largest value", is_flag=True)
+@option("--size WxH", "Size of the figure in inches, such as 6.4x4.2")
 def plot(kind: PlotKind, source: str | None, out: Path, size: str | None, **options: Any) -> Any:
     """Draw a figure of a model or of a study.
 
@@ -216,7 +215,7 @@ def _study(
 
 
 # --- figures of papers
-_OUT = "File for one figure, or folder for all; default: PAPER-N.png, PAPER."
+_OUT = "File for one figure, or folder for all; default: PAPER-N.png, PAPER"
 
 
 @command(
@@ -227,8 +226,8 @@ _OUT = "File for one figure, or folder for all; default: PAPER-N.png, PAPER."
     name="paper",
 )
 @click.argument("name", metavar="[PAPER]", required=False)
-@click.option("--figure", metavar="N|all", help="Number of the figure to draw, or all.")
-@click.option("--out", metavar="OUT.png|.svg|.pdf", type=click.Path(), help=_OUT)
+@option("--figure N|all", "Number of the figure to draw, or all")
+@option("--out OUT.png|.svg|.pdf", _OUT, type=click.Path())
 def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
     """Draw a figure of a paper from the models.
 
@@ -241,11 +240,12 @@ def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
         if figure or out:
             raise click.UsageError("name the paper: dse plot paper lists them")
         data = [_paper_data(paper) for paper in papers.read_papers().values()]
-        rows = [
-            [each["paper"], f"{each['title']} ({', '.join(each['aliases'])})"]
-            + [f"{each['drawn']} of {each['of']} figures are drawn"]
-            for each in data
-        ]
+        rows = []
+        for each in data:
+            title = f"{each['title']} ({', '.join(each['aliases'])})"
+            rows.append(
+                [each["paper"], title, f"{each['drawn']} of {each['of']} figures are drawn"]
+            )
         table = Table(columns=("paper", "title", ""), rows=rows)
         return Answer(kind="Papers", title="", tables=[table], data=data)
     with input_errors():

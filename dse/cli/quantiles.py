@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 import dse
 from dse.cli.command import command, read_source
 from dse.cli.count import count_answer, output_option, per_option
-from dse.cli.options import parse_number, source_argument, split_list, where_option
+from dse.cli.options import option, parse_number, source_argument, split_list, where_option
 from symbolic.answer import Table
 
 
@@ -19,13 +17,7 @@ from symbolic.answer import Table
 )
 @source_argument
 @output_option
-@click.option(
-    "--q",
-    default="0,0.25,0.5,0.75,1",
-    metavar="SHARE,...",
-    show_default=True,
-    help="Levels of the quantiles, from 0 to 1.",
-)
+@option("--q SHARE,...", "Levels of the quantiles, from 0 to 1", default="0,0.25,0.5,0.75,1")
 @where_option()
 @per_option
 def quantiles(source: str, output: str, q: str, where: list[str], per: list[str]) -> Any:

@@ -9,11 +9,12 @@ import click
 import dse
 from dse.cli.command import command, input_errors
 from dse.cli.models import catalog_answer
+from dse.cli.options import option
 
 
 @command("dse quantities", "dse quantities bandwidth", "dse quantities --model my.py")
 @click.argument("words", metavar="[WORD]...", nargs=-1)
-@click.option("--model", metavar="NAME", help="List only quantities of this model.")
+@option("--model NAME", "List only quantities of this model")
 def quantities(words: tuple[str, ...], model: str | None) -> Any:
     """List the quantities, or search them by words.
 

@@ -9,7 +9,7 @@ import click
 
 import dse
 from dse.cli.command import command, read_study
-from dse.cli.options import names_option, study_argument, values_option, where_option
+from dse.cli.options import names_option, option, study_argument, values_option, where_option
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 )
 @study_argument
 @values_option(
-    "--within",
-    metavar="Q=±",
-    help="Tolerance of an input: a share (5%) or an amount with its unit; repeatable.",
+    "--within Q=±", "Tolerance of an input: a share (5%) or an amount with its unit; repeatable"
 )
-@names_option("--output", help="Quantities or formulas, with commas between; default: all outputs.")
-@click.option("--minimize", metavar="Q", help="List the configurations that can minimize Q.")
-@click.option("--maximize", metavar="Q", help="List the configurations that can maximize Q.")
+@names_option("--output", "Quantities or formulas, with commas between; default: all outputs")
+@option("--minimize Q", "List the configurations that can minimize Q")
+@option("--maximize Q", "List the configurations that can maximize Q")
 @where_option()
 def ranges(study: str, within: dict[str, str], output: list[str], **options: Any) -> Any:
     """Compute guaranteed ranges of outputs from tolerances of inputs.

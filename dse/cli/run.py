@@ -29,6 +29,7 @@ from dse.cli.options import (
     axis_and_set_options,
     expand_option,
     goal_options,
+    option,
     override_inputs,
     per_and_top_options,
     progress_option,
@@ -171,32 +172,25 @@ def _report(
 )
 @study_argument
 @axis_and_set_options
-@click.option(
-    "--store",
-    metavar="OUT.zarr",
-    help="Store (zarr) for the dataset; the same command continues an interrupted run.",
+@option(
+    "--store OUT.zarr",
+    "Store (zarr) for the dataset; the same command continues an interrupted run",
 )
 @expand_option
-@click.option(
-    "--compression",
-    metavar="KIND",
-    help="Compression of a new store, lz4 or none; default: lz4. An existing store keeps its own.",
+@option(
+    "--compression KIND",
+    "Compression of a new store, lz4 or none; default: lz4. An existing store keeps its own",
 )
-@click.option("--fresh", is_flag=True, help="Move the store at OUT.zarr aside and start again.")
-@click.option(
-    "--extend",
-    is_flag=True,
-    help="Reuse a smaller study stored at OUT.zarr; compute only the rest.",
-)
-@click.option(
+@option("--fresh", "Move the store at OUT.zarr aside and start again", is_flag=True)
+@option("--extend", "Reuse a smaller study stored at OUT.zarr; compute only the rest", is_flag=True)
+@option(
     "--workers",
+    "Number of processes to compute in; default: threads of one process",
     type=click.IntRange(min=1),
-    help="Number of processes to compute in; default: threads of one process.",
 )
-@click.option(
-    "--scheduler",
-    metavar="tcp://HOST:PORT",
-    help="Scheduler of a dask.distributed cluster, whose workers compute and write.",
+@option(
+    "--scheduler tcp://HOST:PORT",
+    "Scheduler of a dask.distributed cluster, whose workers compute and write",
 )
 @progress_option
 @goal_options(several=False)

@@ -12,6 +12,7 @@ from dse.cli.fit import absolute_option, columns_option, row_arguments
 from dse.cli.options import (
     names_option,
     nonempty_options,
+    option,
     option_callback,
     split_list,
     values_option,
@@ -36,44 +37,26 @@ def _draws(text: str | None) -> tuple[int, int] | None:
     "dse validate mwp_cwp launches.csv --to time --machine gtx280 --leave-out kernel "
     "--within kernel,size --choose threads_per_block --per kernel",
 )
-@row_arguments("Quantities to fit to the rows that are not left out.")
-@click.option("--to", metavar="Q", help="Measured output to predict; default: the main output.")
-@names_option(
-    "--leave-out", metavar="COLUMN,...", help="Columns whose labels are left out in turn, or row."
-)
-@click.option("--folds", default=10, show_default=True, help="Most groups to leave out.")
-@names_option("--per", metavar="COLUMN,...", help="Columns: give errors for each of their labels.")
-@names_option(
-    "--within", metavar="COLUMN,...", help="Columns that define a search space; choose within each."
-)
-@names_option("--choose", metavar="COLUMN,...", help="Columns that define a configuration.")
-@click.option(
-    "--draws",
-    metavar="MANY,SIZE",
+@row_arguments("Quantities to fit to the rows that are not left out")
+@option("--to Q", "Measured output to predict; default: the main output")
+@names_option("--leave-out COLUMN,...", "Columns whose labels are left out in turn, or row")
+@option("--folds", "Most groups to leave out", default=10)
+@names_option("--per COLUMN,...", "Columns: give errors for each of their labels")
+@names_option("--within COLUMN,...", "Columns that define a search space; choose within each")
+@names_option("--choose COLUMN,...", "Columns that define a configuration")
+@option(
+    "--draws MANY,SIZE",
+    "Number and size of random samples of each search space",
     callback=option_callback(_draws),
-    help="Number and size of random samples of each search space.",
 )
-@click.option(
-    "--budget", default=1, show_default=True, help="Configurations that the random baseline tries."
-)
-@click.option("--along", metavar="COLUMN", help="Column for a baseline of linear interpolation.")
-@values_option(
-    "--baseline", "baselines", metavar="NAME=FORMULA", help="Further baseline; repeatable."
-)
-@values_option(
-    "--order",
-    "orders",
-    metavar="NAME=FORMULA",
-    help="Formula to rank configurations; repeatable.",
-)
-@values_option(
-    "--own", metavar="COLUMN=Q,...", help="Quantities with a value of their own for each label."
-)
+@option("--budget", "Configurations that the random baseline tries", default=1)
+@option("--along COLUMN", "Column for a baseline of linear interpolation")
+@values_option("--baseline NAME=FORMULA", "Further baseline; repeatable", "baselines")
+@values_option("--order NAME=FORMULA", "Formula to rank configurations; repeatable", "orders")
+@values_option("--own COLUMN=Q,...", "Quantities with a value of their own for each label")
 @columns_option
 @absolute_option
-@click.option(
-    "--interval", default=0.9, show_default=True, help="Level of the prediction intervals to test."
-)
+@option("--interval", "Level of the prediction intervals to test", default=0.9)
 def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
     """Test a model's predictions against measured rows and simple baselines.
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-import click
-
 import dse
 from dse.cli.command import command, progress_from_option, read_study, set_exit_status
-from dse.cli.options import progress_option, store_argument, study_option
+from dse.cli.options import option, progress_option, store_argument, study_option
 from symbolic.answer import Answer
 
 
 @command("dse verify merge.zarr", "dse verify merge.zarr --repair --study study.toml")
 @store_argument
-@click.option("--repair", is_flag=True, help="Compute the damaged tiles again.")
+@option("--repair", "Compute the damaged tiles again", is_flag=True)
 @study_option
 @progress_option
 def verify(store: str, repair: bool, study: str | None, progress: str) -> Any:
