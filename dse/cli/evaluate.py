@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import dse
 from dse.cli.command import InputError, command, input_errors, warn_odd_numbers
 from dse.cli.options import (
     StudyPath,
@@ -79,23 +80,36 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     from dse.verbs.study import run
 
     at = parse_point(options)
-    lacking: dict[str, str] = {}
+    lacking: dict[str, list[str]] = {}
     if outputs:
         study = study_from_point(model, at, outputs)
     else:
         study, lacking = _computable_study(model, at)
     result = dataset_answer(run(warn_odd_numbers(study), expand=True), column_order(study))
     validity = validity_warnings(study._parts)
-    notes = [f"{name} is not computed: {text}" for name, text in lacking.items()]
+    notes = [_lacking_text(name, lines, at.get("machine")) for name, lines in lacking.items()]
     notes += [f"note: {text}" for text in validity]
-    data = {**result.data, "lacking": lacking, "notes": validity}
+    texts = {name: "; ".join(lines) for name, lines in lacking.items()}
+    data = {**result.data, "lacking": texts, "notes": validity}
     (table,) = result.tables
     tables = [table] if len(table.rows) > 1 else [_single_point_table(result)]
     return replace(result, tables=tables, notes=notes, data=data)
 
 
-def _computable_study(model: str, point: dict[str, str]) -> tuple[StudyData, dict[str, str]]:
-    """Return the study of the outputs that can be computed, and what the others lack."""
+def _lacking_text(output: str, lines: Sequence[str], machine: str | None) -> str:
+    """Return a sentence on the values that an output lacks, with a similar machine that has them."""
+    names = [line.partition(",")[0] for line in lines]
+    known = {name: {*names} & {*entry.values} for name, entry in dse.machines().items()}
+    text = f"{output} needs {', '.join(names)}"
+    if machine in known and {*names} <= set().union(*known.values()):
+        text += f", unknown for {machine}"
+    text += f": set {'it' if len(names) == 1 else 'them'}"
+    able = [name for name in known if known[name] == {*names} and name[:4] == str(machine)[:4]]
+    return f"{text}, or take {able[0]}" if able else text
+
+
+def _computable_study(model: str, point: dict[str, str]) -> tuple[StudyData, dict[str, list[str]]]:
+    """Return the study of the outputs that can be computed, and the lines on what others lack."""
     from symbolic.errors import GraphError
     from symbolic.library import load_model
 
@@ -111,7 +125,7 @@ def _computable_study(model: str, point: dict[str, str]) -> tuple[StudyData, dic
             study_from_point(model, point, [name])
         except InputError as error:
             lines = str(error).splitlines()
-            lacking[name] = "; ".join(line.strip() for line in lines[1:-1] or lines)
+            lacking[name] = [line.strip() for line in lines[1:-1] or lines]
     outputs = [name for name in load_model(model).outputs if name not in lacking]
     if not outputs:
         raise first_error

@@ -32,7 +32,7 @@ _COARSER = 5
 @option("--slots N", "Blocks that run at the same time", type=int, required=True)
 @option("--lanes N", "Items in lockstep", default=32)
 @option("--warps N", "Warps of a block", default=1)
-@option("--alike P", "Correlation of neighbouring lanes; default: 0", default=0.0)
+@option("--alike P", "Probability that a lane repeats its neighbour", default=0.0)
 @option("--step TIME", "Duration of a step, such as 20ns; default: in steps")
 @option("--deadline TIME", "Deadline in steps or as a time: print P(finished by it)")
 @option("--working W", "Power of a slot that runs a block", default=0.0)

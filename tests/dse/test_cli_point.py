@@ -60,7 +60,7 @@ def test_evaluate_tells_which_outputs_lack_what(run: Run) -> None:
     )
     text = run("evaluate", "ipp", "--machine", "gtx280", "--workload", "w.toml").stdout
     assert "\ntime " in text
-    assert "perf_per_watt: not told: elements, work items" in text
+    assert "perf_per_watt needs elements: set it" in text
     refused = run("evaluate", "ipp", "--machine", "gtx280", status=2).stderr
     assert "lacks" in refused
     assert "comp_insts" in refused
