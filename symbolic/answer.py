@@ -288,9 +288,11 @@ def text_table(
         for k in range(len(header))
     ]
     room = sum(widths) + 2 * len(widths) if width is None else width
-    keys = keys if sum(widths[k] + 2 for k in keys) <= room / 2 else [0]
     last = len(header) - 1
     least = [*widths[:-1], widths[-1] if right[-1] else min(widths[-1], _MIN_TEXT_WIDTH)]
+    others = [least[k] for k in range(len(header)) if k not in keys]
+    if sum(widths[k] + 2 for k in keys) + max(others, default=0) > room:
+        keys = [0]
     blocks: list[list[int]] = [[]]
     for k in range(len(header)):
         is_full = sum(least[j] + 2 for j in blocks[-1]) + least[k] > room

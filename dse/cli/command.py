@@ -200,17 +200,14 @@ def best_on_interrupt(search: Callable[[], xr.Dataset]) -> xr.Dataset:
 
 
 def command(
-    *examples: str,
-    name: str | None = None,
-    epilog_text: str = "",
-    command_class: type[click.Command] = click.Command,
+    *examples: str, name: str | None = None, command_class: type[click.Command] = click.Command
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Return the decorator that makes a command with --json, --wide and examples in its help.
 
     The function returns an :class:`symbolic.answer.Answer`, an object with the same text and
     ``to_dict``, or None to print nothing.
     """
-    epilog = f"{epilog_text}\b\nExample:\n" + "\n".join(f"  {line}" for line in examples)
+    epilog = "\b\nExample:\n" + "\n".join(f"  {line}" for line in examples)
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @wraps(function)

@@ -19,7 +19,7 @@ from dse.cli.options import (
     parse_axis_text,
     point_argument,
 )
-from symbolic.answer import Answer, Table
+from symbolic.answer import Answer, Table, shorten
 
 if TYPE_CHECKING:
     from dse.study.study import StudyData
@@ -97,10 +97,10 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
 
 
 def _lacking_text(output: str, lines: Sequence[str], machine: str | None) -> str:
-    """Return a sentence on the values that an output lacks, with a similar machine that has them."""
+    """Return a sentence on the values that an output lacks, and a similar machine with them."""
     names = [line.partition(",")[0] for line in lines]
     known = {name: {*names} & {*entry.values} for name, entry in dse.machines().items()}
-    text = f"{output} needs {', '.join(names)}"
+    text = f"{output} needs {shorten(names)}"
     if machine in known and {*names} <= set().union(*known.values()):
         text += f", unknown for {machine}"
     text += f": set {'it' if len(names) == 1 else 'them'}"

@@ -38,7 +38,7 @@ def test_run_tells_what_how_fast_which_and_where(run: Run) -> None:
     assert "21 configurations" in text
     assert "active_sms" in text
     assert "feasible: 15, where" in text
-    assert "million configurations a second" in text
+    assert " configurations/s" in text
     assert "best, minimize time:" in text
     assert "computation bound" in text
     assert "dataset: out.zarr" in text
@@ -62,7 +62,7 @@ def test_run_in_json(run: Run) -> None:
 
 def test_run_without_a_store_keeps_the_dataset_in_memory(run: Run) -> None:
     text = run("run", "study.toml").stdout
-    assert "kept in memory only" in text
+    assert "in memory only" in text
     assert "best: name an objective" in text
     assert sorted(Path().iterdir()) == [Path("study.toml")]
 
@@ -120,7 +120,7 @@ def test_another_path_is_refused_with_the_difference(run: Run, study: str) -> No
 def test_fresh_keeps_the_earlier_store_aside(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run("run", "study.toml", "--store", "out.zarr")
     text = run("run", "study.toml", "--store", "out.zarr", "--fresh").stdout
-    assert "the earlier store is kept as out.old-1.zarr" in text
+    assert "the earlier store was moved to out.old-1.zarr" in text
     assert dse.open("out.old-1.zarr").identical(dse.open("out.zarr"))
     before = sorted(Path().rglob("*"))
 

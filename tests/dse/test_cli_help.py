@@ -9,10 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 import dse
+from dse.cli import main
 from dse.study.plan import unusual_numbers
+from symbolic.answer import Table, value_text, wide_tables
 from symbolic.answer import text_table as table
 from tests.long import long
 
@@ -75,6 +78,44 @@ def test_tables_of_a_narrow_terminal():
     assert told.count("name") == told.count("one") == 2
     assert all(cell in told for cell in row)
     assert table(header, [row], width=400) == table(header, [row])
+
+
+def test_a_narrow_table_drops_errors_and_repeated_inputs_and_says_so():
+    header = ["rank", "machine", "threads", "time", "error(time)", "power"]
+    rows = [["1", "gtx280", "64", "1.5 ms", "0.1 ms", "100 W"]]
+    rows += [["2", "gtx280", "128", "1.6 ms", "0.1 ms", "110 W"]]
+    whole = table(header, rows, key_columns=3)
+    less = table(header, rows, key_columns=3, width=len(whole.splitlines()[0]) - 1)
+    assert "error(time)" not in less.splitlines()[0]
+    assert less.splitlines()[-1] == "not shown: error(time) (--wide shows all)"
+    narrow = table(header, rows, key_columns=3, width=28).splitlines()
+    assert narrow[0].split() == ["rank", "threads", "time", "power"]
+    assert narrow[-1] == "not shown: error(time), machine = gtx280 in each row (--wide shows all)"
+    keys, *blocks = table(header, rows, key_columns=3, width=22).split("\n\n")
+    assert all(block.split()[:2] == ["rank", "threads"] for block in [keys, *blocks])
+    assert table(header, rows[:1], key_columns=3, width=40).count("gtx280") > 0
+    with wide_tables():
+        assert table(header, rows, key_columns=3) == whole
+
+
+def test_a_column_of_numbers_has_one_prefix():
+    times = Table(columns={"n": "", "time": "s", "size": "B"}, rows=[[1, 2e-3, 512], [2, 4e-7, 2048]])
+    assert times.cells(None) == [["1", "2000 µs", "512 B"], ["2", "0.4 µs", "2048 B"]]
+    assert value_text(1.125e-67, "s") == "0 s"
+    noise = Table(columns={"gain": "s"}, rows=[[3e-3], [1e-20], [float("nan")]])
+    assert noise.cells(None) == [["3 ms"], ["0 s"], ["-"]]
+
+
+def test_the_help_groups_commands_by_task_and_cuts_no_summary(run):
+    told = " ".join(run("--help").stdout.split())
+    tasks = ["Start:", "Explore:", "Ask:", "Uncertainty:", "Kernels and GPUs:", "Data:", "About:"]
+    places = [told.index(task) for task in tasks]
+    assert places == sorted(places)
+    for name, command in main.commands.items():
+        summary = " ".join((command.help or "").split("\n\n")[0].split())
+        assert f"{name} {summary}" in told
+        for option in command.params:
+            assert not isinstance(option, click.Option) or option.help, (name, option.name)
 
 
 def test_the_width_is_that_of_the_terminal():

@@ -21,7 +21,7 @@ def test_what_is_near_the_best(run: Run) -> None:
     assert again == told | {"method": "certified"}
     assert best["method"] == "scan"
     assert (
-        f"scan: {told['configurations']} within 0.1 of the best, and no others"
+        f"scan: {told['configurations']} configurations lie within 10 % of the best, and no others"
         in run(*asked, "--within", "10%").stdout
     )
     wrong = run(*asked, "--within", "much", status=2)
@@ -34,7 +34,7 @@ def test_a_certified_front(run: Run) -> None:
     front = json.loads(run(*asked, "--method", "certified", "--json").stdout)
     assert front == scan | {"method": "certified", "complete": 1}
     told = run(*asked, "--method", "certified").stdout
-    assert "certified: each is proven to be on the front, and no others" in told
+    assert "certified: each is on the Pareto front, and no others" in told
     run("run", "study.toml", "--store", "out.zarr")
     of_store = run("pareto", "out.zarr", *asked[2:], "--method", "certified", "--json")
     assert json.loads(of_store.stdout) == front

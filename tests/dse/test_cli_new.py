@@ -61,7 +61,7 @@ def test_a_new_machine_says_what_to_fill_in_and_opens_models_with_it(run: Run, b
         told["to_fill_in"]["mwp_cwp"]
     )
     text = Path("mine.toml").read_text()
-    assert f"# mwp_cwp asks for {', '.join(told['to_fill_in']['mwp_cwp'])}\n" in text
+    assert f"# mwp_cwp needs {', '.join(told['to_fill_in']['mwp_cwp'])}\n" in text
     filled = re.sub(r"(?m)^# (\w+ = \{.*WHERE YOURS IS FROM)", r"\1", text)
     Path("mine.toml").write_text(filled)
     own = dse.machine("mine.toml")
@@ -85,7 +85,7 @@ def test_new_files_are_used_by_path(run: Run) -> None:
 
 def test_new_refuses_what_is_there_and_what_is_no_name(run: Run) -> None:
     for command, says in [
-        ("study study.toml", "is there already"),
+        ("study study.toml", "exists already"),
         ("study out.txt", "ends in .toml"),
         ("study nowhere/out.toml", "a folder that exists"),
         ("study out.toml --from energy-gtx28", "did you mean 'energy-gtx280'?"),
