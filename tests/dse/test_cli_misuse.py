@@ -43,17 +43,17 @@ def test_commands_and_version(run: Run) -> None:
 
 
 MISUSED = [
-    ("run transit-tour --store C:\\\\out.zarr", "a path of Windows"),
+    ("run transit-tour --store C:\\\\out.zarr", "is a Windows path"),
     (
         "plot mwp --machine gtx280 --workload svm --axis threads_per_block=64,128 --out a.png",
         "occupancy for active_blocks_per_sm",
     ),
-    ("ranges study.toml --within n_sms=1%,core_clock=2% --output time", "by itself"),
+    ("ranges study.toml --within n_sms=1%,core_clock=2% --output time", "give each input separately"),
     ("run nowhere.toml", "does not exist"),
-    ("run wrong.toml", "has the key 'modle', which is none of"),
-    ("run best.toml", "best has the key 'minimise'"),
+    ("run wrong.toml", "has the unknown key 'modle'"),
+    ("run best.toml", "best has the unknown key 'minimise'"),
     ("run top.toml", "best: top = 0: expected a whole number of at least 1"),
-    ("run both.toml", "best holds both minimize and maximize"),
+    ("run both.toml", "best has both minimize and maximize"),
     ("run table.toml", "best = 3: expected a table"),
     ("run goal.toml", "'tim' is no quantity; did you mean 'time'?"),
     ("run per.toml", "'machine', which is no axis of the study"),
@@ -106,7 +106,7 @@ def test_what_fails_is_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
     Path("file").write_text("")
     with monkeypatch.context() as patch:
-        patch.setattr("sweeps.store.fill.check", never)
+        patch.setattr("sweeps.store.fill.check_grid", never)
         for place in ("nowhere/out.zarr", "file/out.zarr"):
             assert "cannot write in" in run("run", "study.toml", "--store", place, status=1).stderr
     none = run(

@@ -41,7 +41,7 @@ def test_a_new_machine_or_workload_is_its_base_line_by_line(run: Run, kind: str,
     read = read_entry("mine.toml")
     assert {name: read.values[name] for name in of.values} == of.values
     text = Path("mine.toml").read_text()
-    told, _, as_it_has = text.rpartition("# --- as ")
+    told, _, as_it_has = text.rpartition("# --- from ")
     lines = [
         line[2:] for line in as_it_has.splitlines() if line.startswith("# ") and " = {" in line
     ]
