@@ -194,7 +194,8 @@ def value_text(value: Any, unit: str = "", step: int | None = None) -> str:
 def cell_text(cell: Any, unit: str = "", step: int | None = None) -> str:
     """Return a cell of a :class:`Table` for people."""
     if isinstance(cell, tuple):
-        return value_text(*cell, step)
+        value, unit = cell
+        return value_text(value, unit, step)
     return "" if cell is None else value_text(cell, unit, step)
 
 
@@ -218,17 +219,21 @@ def _prefix_step(numbers: Iterable[float], unit: str) -> int:
 def _column_texts(cells: Sequence[Any], unit: str) -> list[str]:
     """Return the cells of a column as text; numbers of one unit share the prefix."""
     pairs = [cell if isinstance(cell, tuple) else (cell, unit) for cell in cells]
-    numeric = [(x, u) for x, u in pairs if isinstance(x, Real) and not isinstance(x, bool)]
+    numeric = [(float(x), u) for x, u in pairs if _is_number(x)]
     units = {u for _, u in numeric}
     if len(units) != 1 or not units <= {*_PREFIXED_UNITS}:
         return [cell_text(cell, unit) for cell in cells]
-    sizes = [abs(float(x)) for x, _ in numeric if math.isfinite(x)]
+    sizes = [abs(x) for x, _ in numeric if math.isfinite(x)]
     limit = _SMALLEST_SHARE * max(sizes, default=0.0)
     step = _prefix_step((size for size in sizes if size >= limit), *units)
     return [
-        cell_text((0.0, u) if isinstance(x, Real) and abs(x) < limit else cell, unit, step)
+        cell_text((0.0, u) if _is_number(x) and abs(x) < limit else cell, unit, step)
         for cell, (x, u) in zip(cells, pairs, strict=True)
     ]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 # --- text
@@ -276,7 +281,7 @@ def text_table(
     rows = [[one_line(text) for text in row] for row in rows]
     if width is None and sys.stdout.isatty() and not _is_wide.get():
         width = shutil.get_terminal_size().columns
-    columns, notes = [*range(len(header))], []
+    columns, notes = [*range(len(header))], list[str]()
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     if width is not None:
         columns, notes = _chosen_columns(header, rows, widths, width, key_columns)

@@ -134,8 +134,8 @@ def option(flag: str, text: str, *names: str, **about: Any) -> OptionDecorator:
     default = about.get("default")
     if default not in (None, "") and not isinstance(default, bool) and "default" not in text:
         text += f"; default: {default}"
-    metavar_or_none = {"metavar": metavar} if metavar else {}
-    return click.option(flag, *names, help=f"{text}.", **metavar_or_none, **about)
+    about |= {"metavar": metavar} if metavar else {}
+    return click.option(flag, *names, help=f"{text}.", **about)
 
 
 def names_option(

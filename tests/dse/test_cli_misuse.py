@@ -125,7 +125,7 @@ def test_what_fails_is_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("dse.runs.run.compute", too_much)
-    assert "58 TiB; see dse plan" in run("run", "study.toml", status=1).stderr
+    assert "58 TiB; dse plan shows" in run("run", "study.toml", status=1).stderr
     with monkeypatch.context() as patch:
         patch.setattr("sweeps.store.fill.TileWriter.store", full)
         said = run("run", "study.toml", "--store", "x.zarr", status=1).stderr
