@@ -48,7 +48,10 @@ MISUSED = [
         "plot mwp --machine gtx280 --workload svm --axis threads_per_block=64,128 --out a.png",
         "occupancy for active_blocks_per_sm",
     ),
-    ("ranges study.toml --within n_sms=1%,core_clock=2% --output time", "give each input separately"),
+    (
+        "ranges study.toml --within n_sms=1%,core_clock=2% --output time",
+        "give each input",
+    ),
     ("run nowhere.toml", "does not exist"),
     ("run wrong.toml", "has the unknown key 'modle'"),
     ("run best.toml", "best has the unknown key 'minimise'"),
@@ -85,8 +88,8 @@ MISUSED = [
 ]
 
 
-@pytest.mark.parametrize(("command", "said"), MISUSED, ids=[command for command, _ in MISUSED])
-def test_misuse_is_2(run: Run, command: str, said: str) -> None:
+@pytest.mark.parametrize(("command", "message"), MISUSED, ids=[command for command, _ in MISUSED])
+def test_misuse_is_2(run: Run, command: str, message: str) -> None:
     study = Path("study.toml").read_text()
     Path("wrong.toml").write_text(study.replace("model", "modle"))
     Path("best.toml").write_text(study + '[best]\nminimise = "time"\n')
@@ -97,7 +100,7 @@ def test_misuse_is_2(run: Run, command: str, said: str) -> None:
     Path("table.toml").write_text("best = 3\n" + study)
     Path("other.txt").write_text("")
     Path("dir.zarr").mkdir()
-    assert said in run(*command.split(" "), status=2).stderr
+    assert message in run(*command.split(" "), status=2).stderr
 
 
 def test_what_fails_is_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,9 +131,9 @@ def test_what_fails_is_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "58 TiB; dse plan shows" in run("run", "study.toml", status=1).stderr
     with monkeypatch.context() as patch:
         patch.setattr("sweeps.store.fill.TileWriter.store", full)
-        said = run("run", "study.toml", "--store", "x.zarr", status=1).stderr
-    assert "x.zarr cannot be written: No space left on device; 0 of 2 tiles are stored" in said
-    assert "the same command continues" in said
+        message = run("run", "study.toml", "--store", "x.zarr", status=1).stderr
+    assert "x.zarr cannot be written: No space left on device; 0 of 2 tiles are stored" in message
+    assert "the same command continues" in message
     assert "computed in" in run("run", "study.toml", "--store", "x.zarr").stdout
 
 
