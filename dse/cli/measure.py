@@ -152,22 +152,13 @@ def _measurement(
         how |= {"threads": (threads or (32,))[0], "seed": 0}
         return lambda: gpu.launches(**how), how
     if what == "imbalance":
-        how = {
-            "groups": options["groups"],
-            "each": options["each"],
-            "size": options["rows"],
-            "seed": 1,
-        }
+        how = {name: options[name] for name in ("groups", "each")}
+        how |= {"size": options["rows"], "seed": 1}
         how |= {"laws": list(options["law"])} if options["law"] else {}
         how |= {"lanes": _parse_lanes(options["lanes"])} if options["lanes"] else {}
         return lambda: gpu.lockstep(**how), how
     how = {"clocks": list(options["clock"]), "memory_clocks": list(options["memory_clock"])}
-    how |= {
-        "seconds": options["seconds"],
-        "settle": options["settle"],
-        "steps": steps,
-        "size": size,
-    }
+    how |= {name: options[name] for name in ("seconds", "settle", "steps", "size")}
     how |= {"threads": (threads or (1024,))[0]}
     return lambda: gpu.power(**how), how
 

@@ -88,7 +88,7 @@ def wait_for_tiles(folder: Path, count: int) -> None:
 
 @long
 @pytest.mark.parametrize(
-    ("number", "status", "said"),
+    ("number", "status", "data"),
     [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")],
 )
 def test_a_signal_ends_the_tiles_in_flight(
