@@ -324,7 +324,7 @@ def text_table(
     more = 0 if total_rows is None else total_rows - len(rows)
     ends = [f"... and {more:,} more (--json has them all)"] if more > 0 else []
     if notes:
-        ends.append(f"not shown: {', '.join(notes)} (--wide shows all)")
+        ends.append(textwrap.fill(f"not shown: {', '.join(notes)} (--wide shows all)", room))
     return "\n".join([text, *ends])
 
 
@@ -345,7 +345,7 @@ def _chosen_columns(
         if sum(widths[j] + 2 for j in columns) - 2 <= room or len(columns) == 1:
             break
         columns.remove(k)
-        notes.append(header[k] if k in errors else f"{header[k]} = {rows[0][k]} in each row")
+        notes.append(header[k] if k in errors else f"{header[k]} (always {rows[0][k]})")
     return columns, notes
 
 

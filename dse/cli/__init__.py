@@ -143,7 +143,8 @@ def _option(parameter: inspect.Parameter, text: str) -> OptionDecorator:
     name, text = parameter.name, text.removesuffix(".")
     if isinstance(parameter.default, bool):
         return option(flag, text, name, is_flag=True)
-    if parameter.kind is parameter.VAR_KEYWORD or "Mapping" in annotation:
+    is_mapping = "Mapping" in annotation and "Sequence" not in annotation
+    if parameter.kind is parameter.VAR_KEYWORD or is_mapping:
         return values_option(f"{flag} NAME=VALUE", text, name)
     is_required = parameter.default is parameter.empty
     if "Sequence" in annotation:
