@@ -165,10 +165,10 @@ def shorten(names: Iterable[str], limit: int = _NAMES_SHOWN) -> str:
 
 
 # --- values
-def value_text(value: Any, unit: str = "", step: int | None = None) -> str:
+def value_text(value: Any, unit: str = "", prefix: tuple[float, str] | None = None) -> str:
     """Return a value for people, with a prefix where its unit takes one.
 
-    ``step`` chooses the prefix, such as -1 for milli; by default the value does.
+    ``prefix`` is one with its factor, such as (1e-3, "m"); by default the value decides.
 
     >>> value_text(1.35e9, "Hz"), value_text(0.016660123, "s"), value_text(49152, "B")
     ('1.35 GHz', '16.66 ms', '48 KiB')
@@ -184,36 +184,32 @@ def value_text(value: Any, unit: str = "", step: int | None = None) -> str:
     if unit in _PREFIXED_UNITS and math.isfinite(number):
         if abs(number) < _SMALLEST:
             return f"0 {unit}"
-        step = _prefix_step([number], unit) if step is None else step
-        prefix = _BINARY_PREFIXES[step] if unit == "B" else _PREFIXES[step + 5]
-        return f"{number / _prefix_base(unit) ** step:.4g} {prefix}{unit}"
+        factor, letters = prefix or _common_prefix([number], unit)
+        return f"{number / factor:.4g} {letters}{unit}"
     text = str(value) if isinstance(value, Integral) else f"{number:.6g}"
     return f"{text} {unit}{'s' if unit == 'cycle' and number != 1 else ''}".rstrip()
 
 
-def cell_text(cell: Any, unit: str = "", step: int | None = None) -> str:
+def cell_text(cell: Any, unit: str = "", prefix: tuple[float, str] | None = None) -> str:
     """Return a cell of a :class:`Table` for people."""
     if isinstance(cell, tuple):
         value, unit = cell
-        return value_text(value, unit, step)
-    return "" if cell is None else value_text(cell, unit, step)
+        return value_text(value, unit, prefix)
+    return "" if cell is None else value_text(cell, unit, prefix)
 
 
-def _prefix_base(unit: str) -> float:
-    return 1024.0 if unit == "B" else 1000.0
-
-
-def _prefix_step(numbers: Iterable[float], unit: str) -> int:
-    """Return the power of the smallest prefix with which all numbers have at most four digits."""
+def _common_prefix(numbers: Iterable[float], unit: str) -> tuple[float, str]:
+    """Return the smallest prefix, and its factor, with which numbers have at most four digits."""
     sizes = [abs(x) for x in numbers if math.isfinite(x) and abs(x) >= _SMALLEST]
     if not sizes:
-        return 0
-    base, largest = _prefix_base(unit), max(sizes)
-    least, most = (0, 4) if unit == "B" else (-5, 4)
+        return 1.0, ""
+    is_binary = unit == "B" and all(size % 1024 == 0 for size in sizes)
+    base = 1024.0 if is_binary else 1000.0
     step = math.floor(round(math.log(min(sizes)) / math.log(base), 12))
-    while largest / base**step >= 9999.5:
+    while max(sizes) / base**step >= 9999.5:
         step += 1
-    return min(max(step, least), most)
+    step = min(max(step, 0 if unit == "B" else -5), 4)
+    return base**step, _BINARY_PREFIXES[step] if is_binary else _PREFIXES[step + 5]
 
 
 def _column_texts(cells: Sequence[Any], unit: str) -> list[str]:
@@ -225,9 +221,9 @@ def _column_texts(cells: Sequence[Any], unit: str) -> list[str]:
         return [cell_text(cell, unit) for cell in cells]
     sizes = [abs(x) for x, _ in numeric if math.isfinite(x)]
     limit = _SMALLEST_SHARE * max(sizes, default=0.0)
-    step = _prefix_step((size for size in sizes if size >= limit), *units)
+    prefix = _common_prefix((size for size in sizes if size >= limit), *units)
     return [
-        cell_text((0.0, u) if _is_number(x) and abs(x) < limit else cell, unit, step)
+        cell_text((0.0, u) if _is_number(x) and abs(x) < limit else cell, unit, prefix)
         for cell, (x, u) in zip(cells, pairs, strict=True)
     ]
 
