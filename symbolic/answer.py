@@ -28,7 +28,7 @@ _PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B")
 #: A smaller number in a unit with prefixes is 0; so is a smaller share of the largest in a column.
 _SMALLEST, _SMALLEST_SHARE = 1e-18, 1e-12
 #: Numbers with at most one unit, which a table aligns on the right.
-_NUMBER = re.compile(r"([-+±]? ?(\d[\d,]*\.?\d*(e[-+]?\d+)?|inf|nan)( ?%| \S+)?|-)?")
+_NUMBER = re.compile(r"([-+±]? ?(\d[\d,]*\.?\d*(e[-+]?\d+)?|inf|nan)( ?%| \S+( [A-Za-z]\S*)?)?|-)?")
 _is_wide = ContextVar("_is_wide", default=False)
 _CELL_STYLE = "text-align:left;padding:0.1em 0.8em 0.1em 0;vertical-align:top"
 #: Texts of at most this many letters stay on one line.
