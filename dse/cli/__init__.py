@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Iterator, MutableMapping
-from typing import Any, NoReturn
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import click
 
@@ -40,7 +40,7 @@ _TASKS = {
 _PYTHON_ONLY = {"best_config", "fold"}
 
 
-class _CommandFiles(MutableMapping[str, click.Command]):
+class _CommandFiles(Mapping[str, click.Command]):
     """Commands by name, each imported from its file when it is looked up."""
 
     def __init__(self) -> None:
@@ -60,12 +60,6 @@ class _CommandFiles(MutableMapping[str, click.Command]):
 
     def __len__(self) -> int:
         return len(self._names)
-
-    def __setitem__(self, name: str, command: click.Command) -> NoReturn:
-        raise TypeError("a command is a file in dse/cli")
-
-    def __delitem__(self, name: str) -> NoReturn:
-        raise TypeError("a command is a file in dse/cli")
 
 
 class _AllCommands(Commands):
@@ -157,7 +151,7 @@ def _option(parameter: inspect.Parameter, text: str) -> OptionDecorator:
 # --- all commands
 @click.group(
     cls=_AllCommands,
-    commands=_CommandFiles(),
+    commands=_CommandFiles(),  # type: ignore[arg-type]  # nothing adds to it
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Exit status:

@@ -72,6 +72,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("meets", "large.toml", "--where", "energy <= 10 mJ"),
     ("count", "study.toml", "--where", "ms_throughput > 0.5"),
 )
+dict(dse.cli.main.commands)  # loads their files before the forks
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 #: What differs from one run of a command to the next.
 _TIMES = re.compile(
