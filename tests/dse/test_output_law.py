@@ -121,10 +121,10 @@ def test_the_command_line_tells_them(run: Run) -> None:
     data = json.loads(run("information", "u.toml", "--json").stdout)
     assert data["evpi"] >= max(row["evppi"] for row in data["sets"])
     told = run("information", "u.toml", "--set-of", "mem_latency,ms_peak").stdout
-    assert f"to measure next: {data['next']}" in told
+    assert f"measure next: {data['next']}" in told
     assert "exact" in told
     data = json.loads(run("law", "u.toml", "mem_latency", "--json").stdout)
     assert data["atoms"] == [[300, 600], [0.5, 0.5]]
     told = run("law", "u.toml", "cs_throughput", "--at", "threads=512", "--plot", "a.png").stdout
-    assert "every value with its chance" in told
+    assert "exact: all values enumerated" in told
     assert Path("a.png").exists()
