@@ -354,10 +354,7 @@ def _run_disassembler(arguments: Sequence[str]) -> str:
 
 
 def disassemble(functions: Sequence[KernelFunction]) -> list[list[Instruction]]:
-    """Return the instructions of each kernel, calls and jump tables expanded.
-
-    The disassembler starts once for an architecture, and only for words that are not in the cache.
-    """
+    """Return the instructions of each kernel, calls and jump tables expanded."""
     result: list[list[Instruction]] = [[] for _ in functions]
     for arch in sorted({each.arch for each in functions}):
         if arch < 70:
