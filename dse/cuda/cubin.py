@@ -245,7 +245,8 @@ def _states(lines: bytes) -> Iterator[Any]:
 
 
 #: Functions in a kernel's code by offset, and possible targets of jumps, by place.
-Callees, JumpTargets = Sequence[tuple[int, str]], Mapping[int, Sequence[int]]
+Callees = Sequence[tuple[int, str]]
+JumpTargets = Mapping[int, Sequence[int]]
 _COMPILER_FUNCTIONS = ("__internal_", "__cuda_")
 _MAX_INSTRUCTIONS = sizes.KERNEL_INSTRUCTIONS  # with the copies of called functions
 

@@ -474,7 +474,7 @@ def _extra_quantities(instruction: Instruction) -> Iterator[str]:
         yield _LONG_LATENCY[instruction.name]
 
 
-_EXTRA_QUANTITIES = ("fp_fused_insts", "narrow_fp_insts", "register_insts")
+_EXTRA_QUANTITIES: tuple[str, ...] = ("fp_fused_insts", "narrow_fp_insts", "register_insts")
 _EXTRA_QUANTITIES += tuple(dict.fromkeys(_LONG_LATENCY.values()))
 
 
