@@ -139,7 +139,7 @@ def _verify_powers(
 
 def describe() -> dict[str, Any]:
     """What runs the kernels, for the record: the device, its clock, its driver; versions; date."""
-    facts: dict[str, Any] = _load_gpu().device_facts()
+    facts: dict[str, Any] = _load_gpu().facts()
     return (
         facts
         | _driver_info(facts.get("uuid", ""))
