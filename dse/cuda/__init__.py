@@ -88,7 +88,9 @@ def kernel(
         with TemporaryDirectory() as folder:
             data = _machine_code(path)
             is_text = data[:4] != b"\x7fELF" and b".version" in data[:4096] and b".entry" in data
-            file = Path(folder, f"{_kernel_name(path)}.{'ptx' if is_text else 'cubin'}")
+            name = getattr(path, "name", "") or getattr(path, "__name__", "")
+            name = name if isinstance(name, str) and name.isidentifier() else "kernel"
+            file = Path(folder, f"{name}.{'ptx' if is_text else 'cubin'}")
             file.write_bytes(data)
             settings |= {"define": define, "set": set, "profile": profile, "row": row}
             return kernel(file, times, entry, **settings, progress=progress)
@@ -130,11 +132,6 @@ def _machine_code(compiled_object: object) -> bytes:
         f"a {type(compiled_object).__name__} is no kernel: expected a path, the bytes of a cubin "
         "or PTX, or a compiled kernel with its machine code in asm['cubin']"
     )
-
-
-def _kernel_name(compiled_object: object) -> str:
-    name = getattr(compiled_object, "name", "") or getattr(compiled_object, "__name__", "")
-    return name if isinstance(name, str) and name.isidentifier() else "kernel"
 
 
 def _as_sizes(sizes: Any, name: str) -> tuple[int | str, ...]:

@@ -87,6 +87,7 @@ _EMPTY = (
     "tuple", "type_traits", "utility", "vector",
 )  # fmt: skip
 #: Headers of the host's library that the toolkit has for the device, too.
+_DEVICE_HEADER = "#include <cuda/std/{0}>\nnamespace std {{ using namespace cuda::std; }}\n"
 _DEVICE_HEADERS = ("algorithm", "limits", "type_traits", "utility")
 #: Functions of the long header <cmath>, which is given only if a source calls one of them.
 _MATH = re.compile(r"\bstd::(abs|sqrt|pow|exp|log|sin|cos|floor|ceil|round|fmin|fmax|isnan|isinf)")
@@ -205,10 +206,6 @@ def toolkit_folders() -> tuple[str, ...]:
     return tuple(map(str, result))
 
 
-def _device_header(header: str) -> str:
-    return f"#include <cuda/std/{header}>\nnamespace std {{ using namespace cuda::std; }}\n"
-
-
 def compile_source(
     source: str,
     arch: int,
@@ -252,7 +249,7 @@ def compile_source(
                 first = error
                 flags.insert(0, f"--pre-include={_HOST_HEADER}")
                 needed = (*_DEVICE_HEADERS, *(("cmath",) if _MATH.search(source) else ()))
-                texts |= {each: _device_header(each) for each in needed if toolkit_folders()}
+                texts |= {each: _DEVICE_HEADER.format(each) for each in needed if toolkit_folders()}
             else:
                 # the declarations may clash with those of the source
                 clash = any("error" in line and _HOST_HEADER in line for line in log.splitlines())
@@ -317,10 +314,7 @@ def compile_kernel(
     options: Sequence[str],
     entry: str,
 ) -> tuple[bytes, str, list[str]]:
-    """Return machine code, the kernel's mangled name, and notes on the code that was left out.
-
-    The source is compiled as it is, or else without its host code.
-    """
+    """Return machine code, the kernel's mangled name, and notes on the code that was left out."""
     source = remove_definitions(source, define)
     options = [*options, f"-I{file.parent}"]
     name = _UNQUOTABLE.sub("_", str(file))

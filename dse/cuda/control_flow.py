@@ -53,11 +53,7 @@ class ControlFlowGraph:
 
 
 def build_control_flow(body: Sequence[Instruction]) -> ControlFlowGraph:
-    """Return the control flow graph of a kernel.
-
-    It raises an error for jumps to computed addresses or out of the code, calls by pointers, and
-    loops with several entries.
-    """
+    """Return the control flow graph of a kernel."""
     targets = _branch_targets(body)
     if any(not 0 <= to <= len(body) for each in targets.values() for to in each):
         raise DseError("the kernel branches out of its code, which is damaged: compile it again")

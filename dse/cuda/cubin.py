@@ -245,7 +245,8 @@ def _states(lines: bytes) -> Iterator[Any]:
 
 
 #: Functions in a kernel's code by offset, and possible targets of jumps, by place.
-Callees, JumpTargets = Sequence[tuple[int, str]], Mapping[int, Sequence[int]]
+Callees = Sequence[tuple[int, str]]
+JumpTargets = Mapping[int, Sequence[int]]
 _COMPILER_FUNCTIONS = ("__internal_", "__cuda_")
 _MAX_INSTRUCTIONS = sizes.KERNEL_INSTRUCTIONS  # with the copies of called functions
 
@@ -354,10 +355,7 @@ def _run_disassembler(arguments: Sequence[str]) -> str:
 
 
 def disassemble(functions: Sequence[KernelFunction]) -> list[list[Instruction]]:
-    """Return the instructions of each kernel, calls and jump tables expanded.
-
-    The disassembler starts once for an architecture, and only for words that are not in the cache.
-    """
+    """Return the instructions of each kernel, calls and jump tables expanded."""
     result: list[list[Instruction]] = [[] for _ in functions]
     for arch in sorted({each.arch for each in functions}):
         if arch < 70:

@@ -176,10 +176,7 @@ class Tally:
         return self.launch.mean_per_warp(self.analysis.block_runs[block])
 
     def required_inputs(self, value: IntExpr, *, with_sizes: bool = True) -> frozenset[Atom]:
-        """Return the arguments, data inputs and launch sizes that an expression depends on.
-
-        Trip counts in it are followed; launch sizes are left out without ``with_sizes``.
-        """
+        """Return the arguments, data inputs and launch sizes that an expression depends on."""
         key = value, with_sizes
         if key not in self._input_cache:
             trip_counts = required_trip_counts(value, self.analysis.trip_counts)
@@ -477,7 +474,7 @@ def _extra_quantities(instruction: Instruction) -> Iterator[str]:
         yield _LONG_LATENCY[instruction.name]
 
 
-_EXTRA_QUANTITIES = ("fp_fused_insts", "narrow_fp_insts", "register_insts")
+_EXTRA_QUANTITIES: tuple[str, ...] = ("fp_fused_insts", "narrow_fp_insts", "register_insts")
 _EXTRA_QUANTITIES += tuple(dict.fromkeys(_LONG_LATENCY.values()))
 
 

@@ -191,10 +191,7 @@ def access_width(instruction: Instruction) -> int:
 def parse_instructions(
     listing: Sequence[Mapping[str, Any]], branch_bases: Sequence[int] = ()
 ) -> list[Instruction]:
-    """Return the instructions of one function from the disassembler's JSON records.
-
-    ``branch_bases`` are the places at which the records were disassembled.
-    """
+    """Return the instructions of one function from the disassembler's JSON records."""
     bases = branch_bases or range(len(listing))
     return [
         Instruction(at, one["opcode"], one.get("operands", ""),

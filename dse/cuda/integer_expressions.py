@@ -269,10 +269,7 @@ AtomCache = dict[Atom, IntExpr | None]
 
 
 def substitute(value: IntExpr, change: AtomChange, cache: AtomCache | None = None) -> IntExpr:
-    """Return an expression with atoms replaced, or their parts where ``change`` gives None.
-
-    ``cache`` holds the replacements of atoms for later calls with the same ``change``.
-    """
+    """Return an expression with atoms replaced, or their parts where ``change`` gives None."""
     cache = {} if cache is None else cache
     total, same = ZERO, {}
     for product, times in value.terms.items():

@@ -194,22 +194,19 @@ def _trip_count_atoms(launch: KernelLaunch, address: IntExpr, guard: IntExpr) ->
     return [one for many in every.values() for one in many.atoms()]
 
 
-def _is_iteration_or_block(atom: Atom) -> bool:
-    """True if an atom is the iteration of a loop or a block index."""
-    return atom.kind == "pass" or (atom.kind == "special" and atom.args[0] in BLOCKS)
+def _is_block_index(atom: Atom) -> bool:
+    return atom.kind == "special" and atom.args[0] in BLOCKS
 
 
 def _block_axes(atom: Atom) -> set[str]:
-    return {a.args[0] for a in atom.atoms() if a.kind == "special" and a.args[0] in BLOCKS}
+    return {each.args[0] for each in atom.atoms() if _is_block_index(each)}
 
 
 def _is_block_condition(atom: Atom) -> bool:
     """True if a condition depends on block indices alone."""
-    return atom.kind == "if" and all(
-        each.kind in ("if", "over", "scaled", "least", "most")
-        or (each.kind == "special" and each.args[0] in BLOCKS)
-        for each in atom.atoms()
-    )
+    kinds = ("if", "over", "scaled", "least", "most")
+    every = atom.atoms()
+    return atom.kind == "if" and all(a.kind in kinds or _is_block_index(a) for a in every)
 
 
 def compute_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> WarpRequests:
@@ -268,7 +265,8 @@ def split_strides(launch: KernelLaunch, address: IntExpr) -> tuple[Strides, Stri
     """Return the strides of an address by iterations and by blocks, and the remaining address."""
     iterations, blocks, rest = [], [], dict(address.terms)
     for product, times in address.terms.items():
-        if len(product) != 1 or not _is_iteration_or_block(one := product[0]):
+        one = product[0] if len(product) == 1 else None
+        if one is None or not (one.kind == "pass" or _is_block_index(one)):
             continue
         if any(one in each.atoms() for p in address.terms if p != product for each in p):
             continue
@@ -384,11 +382,7 @@ class MemoryAccesses:
             self._local_bytes += request.bytes * min(many, 1.0) * warps
 
     def frequency(self, block: int, place: int) -> Frequency:
-        """Return how often an instruction runs, as far as its guard is known.
-
-        These are an expression, runs of a warp and of a thread, the lanes that run it (1: all), and
-        True if the guard does not depend on data.
-        """
+        """Return how often an instruction runs, as far as its guard is known."""
         has_guard = bool(self.analysis.graph.blocks[block].body[place].guard)
         when = self.analysis.values.solved_guard(block, place) if has_guard else TRUE
         if (block, when) not in self._frequencies:
@@ -411,10 +405,7 @@ class MemoryAccesses:
     def footprint_bytes(
         self, blocks: int | None, names: Collection[str]
     ) -> tuple[dict[str, float], dict[str, str]]:
-        """Return bytes of a block and, if the grid is known, of the launch, and their formulas.
-
-        Formulas in the launch sizes exist if ``names`` has the block size.
-        """
+        """Return bytes of a block and, if the grid is known, of the launch, and their formulas."""
         threads, growing = self.launch.threads, np.array([0.0, 1.0])
         of_block = self._footprints.total_bytes(all_blocks=False)
         of_block = of_block + growing * (self._unknown_bytes + self._local_bytes)

@@ -120,10 +120,7 @@ def _argument_name(argument: str) -> str:
 
 
 def device_part(source: str, macros: frozenset[str] = frozenset()) -> str:
-    """Return the source without host functions; lines keep their places.
-
-    ``macros`` stand for ``__device__`` in headers; those of the source itself are detected.
-    """
+    """Return the source without host functions; lines keep their places."""
     bare = blank_comments(source)
     marked = re.compile(rf"\b({'|'.join(map(re.escape, macros | device_macros(bare)))})\b")
     result = []

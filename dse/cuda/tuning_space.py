@@ -40,6 +40,7 @@ _T = TypeVar("_T")
 #: Values of macros by name.
 Variant = Mapping[str, object]
 _SIZES = ("block", "grid")
+_COUNTS_VERSION = "2"  # changes with counts or messages, so that older cache entries are unused
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # variants for which the disassembler starts once
 #: Columns of a table besides the quantities, by the key in ``numbers``.
 _EXTRA_COLUMNS = {
@@ -139,7 +140,7 @@ def _relevant_macros(variant: Mapping[str, object], words: set[str] | None) -> d
 
 def _versions() -> tuple[str, ...]:
     """Return the columns and versions that counts depend on besides the source."""
-    result = list(_EXTRA_COLUMNS)
+    result = [_COUNTS_VERSION, *_EXTRA_COLUMNS]
     for package in ("simt-dse", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"):
         try:
             result.append(metadata.version(package))

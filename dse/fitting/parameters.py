@@ -128,10 +128,7 @@ def free_parameters(
     start: Start | None,
     bounds: Mapping[str, Sequence[Any]] | None,
 ) -> Parameters:
-    """Return the parameters of a fit; quantities of ``per`` have one for each label.
-
-    ``known_values`` of a machine, a workload or defaults are used as starting values.
-    """
+    """Return the parameters of a fit; quantities of ``per`` have one for each label."""
     for key, values in (("start", start), ("bounds", bounds)):
         for name in values or {}:
             check_name(name, free, f"{key} names {name}, which is not free", "free are")

@@ -490,7 +490,7 @@ def _concurrent_blocks(sm: NDArray[Any], start: NDArray[Any], end: NDArray[Any])
 
 
 #: Swatman 2022, Table I has each law with each number of lanes.
-LAWS = ("binomial:40,0.5", "geometric:0.05", "poisson:30", "uniform:20,40")
+LAWS: tuple[str, ...] = ("binomial:40,0.5", "geometric:0.05", "poisson:30", "uniform:20,40")
 LAWS += ("negative_binomial:5,0.3",)
 LANES = (2, 4, 8, 16, 32)
 

@@ -27,11 +27,7 @@ _COMPILED = ("RegistersCount", "LocalMemorySize", "PrivateMemorySize", "Constant
 
 
 def from_ktt(file: MeasuredFile) -> Records:
-    """Return the records of a KTT file, with ``Metadata`` and ``Results``.
-
-    A row is a launch of a kernel function, or a failed configuration without launches. A
-    configuration may run several times; counters are those of profiled runs.
-    """
+    """Return the launches, or failed configurations, of a KTT file."""
     tree = file.tree
     about = dict(tree.get("Metadata") or {})
     unit = normalize_time_unit(str(about.get("TimeUnit")))

@@ -59,7 +59,7 @@ def test_a_file_holds_a_fit_bit_for_bit(two_kernels: Any, supply: Any, tmp_path:
     for number, fit in enumerate((two_kernels, supply)):
         path = fit.save(tmp_path / f"{number}.fit.json")
         read = dse.load_fit(path)
-        assert read == fit.saved
+        assert read == fit.saved_fit
         assert read.values == dict(fit.values)
         assert read.set == fit.set
         assert read.standard_errors == dict(fit.standard_errors)
@@ -178,7 +178,7 @@ def test_what_is_no_fit_is_said(supply: Any, two_kernels: Any, tmp_path: Path) -
     with pytest.raises(DseError, match="exists"):
         supply.save(tmp_path / "x.fit.json")
     other = dse.fit("clock_scaling", ROWS, columns=["core_clock", "time"], to="time", free=OWN)
-    mine = two_kernels.saved
+    mine = two_kernels.saved_fit
     with pytest.raises(DseError, match="fit gives stall_time twice"):
         study([other, {"file": mine.save(tmp_path / "b.fit.json"), "label": "sgemm"}])
 

@@ -42,7 +42,7 @@ def test_lines_may_end_in_separators_and_a_time_without_unit_is_said_to_be_secon
     ds = open_text(tmp_path, "name;time;TBX;\nblur;24.47;4;\nblur;19.80;8;\n")
     assert ds.time.values.tolist() == [24.47, 19.8]
     assert "semicolons" in assumptions_of(ds)
-    assert "time has no unit in the file: taken in s" in assumptions_of(ds)
+    assert "time has no unit in the file: assumed in s" in assumptions_of(ds)
     assert "no unit" not in assumptions_of(open_text(tmp_path, "time\n3\n", units={"time": "ms"}))
     assert "no unit" not in assumptions_of(open_text(tmp_path, "x\n3\n", given={"time": 2.0}))
 
@@ -124,7 +124,7 @@ def test_the_command_says_what_was_assumed(tmp_path: Path, run: Any) -> None:
     done = run("optimum", path, "--minimize", "time", "--where", "time <= 3e6 µs")
     assert "2.5 s" in done.stdout
     assert "assumed: read as text: columns separated by semicolons, decimal comma" in done.stderr
-    assert "assumed: time has no unit in the file: taken in s" in done.stderr
+    assert "assumed: time has no unit in the file: assumed in s" in done.stderr
     imported = run("import", path, str(tmp_path / "t.zarr"), "--json")
     assert "semicolons" in json.loads(imported.stdout)["assumptions"][0]
     answer = dse.optimum(path, minimize="time")
@@ -164,7 +164,7 @@ def test_rocprof_counts_by_wavefronts_of_64_and_says_so(tmp_path: Path) -> None:
     ds = open_text(tmp_path, _v3())
     assert ds.valu_insts.values.tolist() == [10, 10]
     assert ds.time.values.tolist() == [1e-6, 1.1e-6]
-    assert "warp_size is not in the file: taken as 64" in assumptions_of(ds)
+    assert "warp_size is not in the file: assumed 64" in assumptions_of(ds)
     ds = open_text(tmp_path, _v3(), given={"warp_size": 32})
     assert ds.valu_insts.values.tolist() == [5, 5]
     assert "warp_size" not in assumptions_of(ds)
@@ -248,7 +248,7 @@ def test_a_unit_in_words_is_that_of_the_runs_of_a_tuner(tmp_path: Path, word: st
     tree = {"results": [result, {**result, "configuration": {"x": 64}}]}
     ds = open_text(tmp_path, json.dumps(tree), "t4.json", shape="rows")
     assert ds.Total.values[0] == ds.time.values[0] == pytest.approx(90.5e-6)
-    assert "read in us, as Total" in assumptions_of(ds)
+    assert "assumed in us, as Total" in assumptions_of(ds)
     other = {**result, "times": {"runtimes": [3.0]}}
     ds = open_text(tmp_path, json.dumps({"results": [other]}), "t4.json", shape="rows")
     assert ds.time.values.item() == pytest.approx(3e-3)

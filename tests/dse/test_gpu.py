@@ -363,7 +363,7 @@ def test_what_nvml_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     known: dict[str, Any] = {}
     exec(FAKE, known)
     silent = device.NvmlBoard(known["fake_nvml"]("locked", power=False), "GPU-0")
-    with pytest.raises(dse.DseError, match="does not tell power and clocks: Not Supported"):
+    with pytest.raises(dse.DseError, match="does not report power and clocks: Not Supported"):
         silent.read_state()
     offered = silent.supported_clocks()
     assert offered == {5001: [1500, 900, 600], 810: [1500, 900, 600]}
@@ -404,7 +404,7 @@ def test_threads_stand_on_every_multiprocessor(threads: int, shape: tuple[int, i
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: measurements._launch_shape(0, 1), "threads = 0: expected a number of 1 or more"),
+        (lambda: measurements._launch_shape(0, 1), "threads = 0: expected a number from 1 on"),
         (lambda: measurements._launch_shape(1031, 1), "threads = 1031: .* at most 1024"),
         (lambda: measurements.blocks([]), "rounds: expected a number of 1 or more for each block"),
         (lambda: measurements.blocks([1, 0]), "rounds: expected a number of 1 or more"),

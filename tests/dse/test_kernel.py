@@ -183,9 +183,9 @@ def test_what_cannot_be_counted_is_named(counter: Found, tmp_path: Path) -> None
             dse.kernel(path)
     listing = tmp_path / "k.sass"
     listing.write_text("\tFunction : k\n        /*0000*/    EXIT ;\n")
-    with pytest.raises(dse.DseError, match="lists machine code as text: give the cubin itself"):
+    with pytest.raises(dse.DseError, match="is a listing of machine code: give the cubin itself"):
         dse.kernel(listing)
-    with pytest.raises(dse.DseError, match="saxpy is a Python function: give what its compiler"):
+    with pytest.raises(dse.DseError, match="saxpy is a Python function: compile it first"):
         dse.kernel(saxpy)
 
 

@@ -309,14 +309,14 @@ def test_two_measurements_of_one_configuration_are_rows(tmp_path: Path) -> None:
     [
         ("a.json", "{", {}, "is no JSON"),
         ("a.json", "[]", {}, "is no T4 file"),
-        ("a.json", '{"General": {}}', {}, "it holds General"),
+        ("a.json", '{"General": {}}', {}, "it has General"),
         ("a.json", '{"results": []}', {}, "no configurations"),
-        ("a.json", '{"results": [1]}', {}, "not as T4"),
+        ("a.json", '{"results": [1]}', {}, "not the structure of a T4"),
         (
             "a.json",
             '{"cache": {"1": {}}, "tune_params_keys": ["x"]}',
             {},
-            "not as Kernel Tuner cache",
+            "not the structure of a Kernel Tuner cache",
         ),
         ("a.json.gz", "no gzip", {}, "is no JSON"),
         ("a.csv", "", {}, "is no table"),
@@ -324,10 +324,10 @@ def test_two_measurements_of_one_configuration_are_rows(tmp_path: Path) -> None:
         ("a.csv", "a,a\n1,2\n", {}, "two columns 'a'"),
         ("a.csv", "a,a [ms]\n1,2\n", {}, "two columns 'a'"),
         ("a.csv", "a,\n1,2\n", {}, "a column without a name"),
-        ("a.csv", "a b,a_b\n1,2\n", {}, "both a_b here"),
+        ("a.csv", "a b,a_b\n1,2\n", {}, "both a_b:"),
         ("a.csv", "a,b\n1,2,3\n", {}, "is no table with a header"),
         ("a.csv", "a,b\n1,2\n", {"axes": ["c"]}, "axes names 'c'"),
-        ("a.csv", "a,b\n,2\n", {"axes": ["a"]}, "holds nothing at row 0"),
+        ("a.csv", "a,b\n,2\n", {"axes": ["a"]}, "has no value at row 0"),
         ("a.csv", "a,b\n1,2\n", {"shape": "grid"}, "a grid needs its axes"),
         ("a.csv", "a,b\n1,2\n", {"shape": "cube"}, "expected one of 'auto', 'grid', 'rows'"),
         ("a.csv", "a,b\n1,2\n", {"units": {"c": "ms"}}, "units names 'c'"),
@@ -335,7 +335,7 @@ def test_two_measurements_of_one_configuration_are_rows(tmp_path: Path) -> None:
         ("a.csv", "a,time [W]\n1,2\n", {}, "expected a time"),
         ("a.csv", "a,time [jiffy]\n1,2\n", {}, "by units="),
         ("a.csv", "a,feasible\n1,perhaps\n", {}, "expected true or false"),
-        ("a.parquet", "no parquet", {}, "is no table"),
+        ("a.parquet", "no parquet", {}, "cannot be read as a table"),
     ],
 )
 def test_what_cannot_be_read_is_said(
@@ -347,7 +347,7 @@ def test_what_cannot_be_read_is_said(
 
 
 def test_a_tuner_tells_its_axes_and_nothing_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(DseError, match="tells its axes itself"):
+    with pytest.raises(DseError, match="has its own axes"):
         dse.open(T4, axes=["tile"])
     with pytest.raises(DseError, match="does not exist"):
         dse.open(tmp_path / "none.json")

@@ -139,7 +139,7 @@ def test_rows_of_several_laws_are_predicted_law_by_law() -> None:
         set={"distribution": "uniform:20,40"},
     )
     assert one.predicted.tolist() == result.predicted[[1, 4]].tolist()
-    with pytest.raises(DseError, match="rows have a law each, in the column distribution"):
+    with pytest.raises(DseError, match="the column distribution has a law for each row"):
         dse.validate("imbalance", rows, free=["cut_overhead"], leave_out="lanes")
 
 
@@ -225,13 +225,13 @@ def test_interpolation_is_between_known_rows_of_the_same_space() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"free": SUPPLY}, "say with leave_out="),
+        ({"free": SUPPLY}, "rows out with leave_out="),
         ({"leave_out": "crd"}, "did you mean 'card'"),
         ({"interval": 1}, "between 0 and 1"),
-        ({"leave_out": "same"}, "nothing is learnt"),
+        ({"leave_out": "same"}, "without them no row is left"),
         ({"baselines": {"b": "no_such / 2"}}, "no_such"),
         ({"baselines": {"b": "lanes_width / 2"}}, "lanes_width"),
-        ({"draws": (0, 5)}, "expected how many"),
+        ({"draws": (0, 5)}, "expected a number of parts"),
         ({"budget": 0}, "budget = 0"),
     ],
 )

@@ -68,7 +68,7 @@ from symbolic.model import Validity
 
 import dse
 
-VALIDITY = Validity(of="release_year", most=2010, says="meant for the GPUs of its time")
+VALIDITY = Validity("meant for the GPUs of its time", "release_year", maximum=2010)
 
 
 @dse.equation(source="mine", unit="s", meaning="a time")

@@ -18,11 +18,7 @@ _OPCODES = "sass__inst_executed_per_opcode"
 
 
 def from_report(file: MeasuredFile) -> Records:
-    """Return the launches of a report, every metric in its base unit.
-
-    If it has the sectors of each instruction, an instruction with no more sectors than necessary is
-    coalesced.
-    """
+    """Return the launches of a report, every metric in its base unit."""
     path = file.path
     try:
         import ncu_report
