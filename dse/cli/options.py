@@ -127,8 +127,9 @@ def option_callback(
 def option(flag: str, text: str, *names: str, **about: Any) -> OptionDecorator:
     """Return an option whose help ends in its default; ``flag`` may end in a metavar.
 
-    >>> option("--lanes N", "Number of items in lockstep", default=32)(lambda: None).__click_params__[0].help
-    'Items in lockstep; default: 32.'
+    >>> add = option("--warps N", "Number of warps", default=32)
+    >>> add(lambda: None).__click_params__[0].help
+    'Number of warps; default: 32.'
     """
     flag, _, metavar = flag.partition(" ")
     default = about.get("default")
