@@ -268,10 +268,6 @@ def text_table(
     <BLANKLINE>
     name  m
     one   2
-    >>> print(text_table(["a", "b", "error(b)"], [["1", "2", "3"]], width=9))
-    a  b
-    1  2
-    not shown: error(b) (--wide shows all)
     """
     header = [one_line(text) for text in header]
     rows = [[one_line(text) for text in row] for row in rows]

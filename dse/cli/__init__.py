@@ -151,7 +151,7 @@ def _option(parameter: inspect.Parameter, text: str) -> OptionDecorator:
 # --- all commands
 @click.group(
     cls=_AllCommands,
-    commands=_CommandFiles(),  # type: ignore[arg-type]  # nothing adds to it
+    commands=_CommandFiles(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Exit status:

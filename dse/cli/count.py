@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _OUTSIDE = ("below", "above", "undefined")
 
 per_option = names_option("--per AXIS,...", "Axes: give an answer for each of their values")
-output_option = option("--output Q", "Quantity or formula to look at", required=True)
+output_option = option("--output Q", "Quantity or formula to analyze", required=True)
 
 
 def count_answer(

@@ -57,14 +57,16 @@ class _LawCommand(click.Command):
     command_class=_LawCommand,
 )
 @click.argument("law", metavar="LAW")
-@option("--lanes N", "Items in lockstep", default="32")
-@option("--tol", "Tolerance of the mean; default: 1e-9", default=1e-09)
+@option("--lanes N", "Number of items in lockstep", default="32")
+@option("--tol", "Tolerance of the mean", default=1e-09)
 @option("--eps", "Tail probability at which to cut an infinite law", type=float)
-@choice_option("--zero-work", "Loss of a group without work, or drop it", "one", "drop", "zero")
-@option("--groups", "Groups of a workload", default=1000)
-@option("--group", "Lanes that cooperate on items", default=32)
-@option("--overhead", "Cost of each further lane on an item; default: 0", default=0.0)
-@option("--bins", "Most bins to sort items into", default=8)
+@choice_option(
+    "--zero-work", "Loss of a group without work; drop ignores such groups", "one", "drop", "zero"
+)
+@option("--groups", "Number of groups in a workload, for its spread", default=1000)
+@option("--group", "Number of lanes in a group that shares items", default=32)
+@option("--overhead", "Cost of each further lane on an item", default=0.0)
+@option("--bins", "Limit on the number of bins for items", default=8)
 @option("--seed", "Seed of the simulation", default=0)
 @trace_and_plot_options
 def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: Any) -> Any:

@@ -44,7 +44,7 @@ _MOST = 60
     multiple=True,
 )
 @values_option("--set Q=VALUE", "Value that the file lacks; repeatable", "set_values")
-@option("--runs", "Keep each of repeated runs", is_flag=True)
+@option("--runs", "Keep each run of a repeated measurement", is_flag=True)
 @option("--row N", "Row for the workload file OUT.toml", type=click.IntRange(min=0))
 def import_(
     measured: str,

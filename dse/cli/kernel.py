@@ -61,8 +61,8 @@ def _numbers(flag: str, text: str, *names: str) -> OptionDecorator:
     multiple=True,
     type=click.Path(exists=True, file_okay=False),
 )
-@names_option("--block X,Y,Z", "Threads of a block; default: 256")
-@names_option("--grid X,Y,Z", "Blocks of the grid; default: one, which represents all")
+@names_option("--block X,Y,Z", "Size of a block in threads; default: 256")
+@names_option("--grid X,Y,Z", "Size of the grid in blocks; default: one, which represents all")
 @_numbers("--set N=V,...", "Arguments of the kernel; repeatable")
 @_numbers("--times NAME=N,...", _TIMES, "--trips")
 @file_option("--out OUT.toml|.csv|.nc", _OUT)

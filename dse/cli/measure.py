@@ -40,20 +40,24 @@ _POSITIVE, _SECONDS = click.IntRange(min=1), click.FloatRange(min=0)
     type=click.IntRange(min=1),
     multiple=True,
 )
-@option("--steps", "Loads or rounds of a thread", type=_POSITIVE, default=4096)
-@option("--size", "Numbers to read; default: 2**26", type=_POSITIVE, default=2**26)
-@option("--ring", "Bytes of a ring, for latency", type=click.IntRange(min=256), multiple=True)
-@option("--blocks", "Blocks of a launch; default: 1000", type=_POSITIVE, multiple=True)
-@option("--times", "Launches of each kind", type=click.IntRange(min=2), default=50)
+@option("--steps", "Number of loads or rounds of a thread", type=_POSITIVE, default=4096)
+@option("--size", "Number of values to read; default: 2**26", type=_POSITIVE, default=2**26)
+@option(
+    "--ring", "Size in bytes of the ring for latency", type=click.IntRange(min=256), multiple=True
+)
+@option("--blocks", "Number of blocks in a launch; default: 1000", type=_POSITIVE, multiple=True)
+@option("--times", "Number of launches of each kind", type=click.IntRange(min=2), default=50)
 @option("--law", "Law of the work of a lane; default: Swatman 2022, Table I", multiple=True)
-@names_option("--lanes N,...", "Lanes of a group; default: 2,4,8,16,32")
-@option("--groups", "Groups of a case; default: 2**18", type=_POSITIVE, default=2**18)
+@names_option("--lanes N,...", "Numbers of lanes in a group; default: 2,4,8,16,32")
+@option("--groups", "Number of groups in a case; default: 2**18", type=_POSITIVE, default=2**18)
 @option("--each", "Write a row for each group of an imbalance", is_flag=True)
-@option("--rows", "Rows of the matrices", type=_POSITIVE, default=16)
+@option("--rows", "Number of rows of the matrices", type=_POSITIVE, default=16)
 @option("--clock", "Core clock in MHz; default: 8 of those available", type=int, multiple=True)
 @option("--memory-clock", "Memory clock in MHz; default: the highest", type=int, multiple=True)
-@option("--seconds", "Seconds of a power measurement; default: 3", type=_SECONDS, default=3.0)
-@option("--settle", "Seconds of load before it; default: 2", type=_SECONDS, default=2.0)
+@option("--seconds", "Duration of a power measurement; default: 3", type=_SECONDS, default=3.0)
+@option(
+    "--settle", "Seconds of load before a power measurement; default: 2", type=_SECONDS, default=2.0
+)
 @click.pass_context
 def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
     """Run microbenchmarks on this machine's NVIDIA GPU, and write the rows.

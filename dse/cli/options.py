@@ -127,13 +127,14 @@ def option_callback(
 def option(flag: str, text: str, *names: str, **about: Any) -> OptionDecorator:
     """Return an option whose help ends in its default; ``flag`` may end in a metavar.
 
-    >>> option("--lanes N", "Items in lockstep", default=32)(lambda: None).__click_params__[0].help
-    'Items in lockstep; default: 32.'
+    >>> add = option("--warps N", "Number of warps", default=32)
+    >>> add(lambda: None).__click_params__[0].help
+    'Number of warps; default: 32.'
     """
     flag, _, metavar = flag.partition(" ")
     default = about.get("default")
     if default not in (None, "") and not isinstance(default, bool) and "default" not in text:
-        text += f"; default: {default}"
+        text += f"; default: {default:g}" if isinstance(default, float) else f"; default: {default}"
     about |= {"metavar": metavar} if metavar else {}
     return click.option(flag, *names, help=f"{text}.", **about)
 

@@ -127,7 +127,7 @@ def test_figures_draw_the_law():
     x, y = first.get_data()
     np.testing.assert_allclose(y[1:], 1 - LAW.cdf(x[1:]), atol=1e-12)
     assert 1 - LAW.cdf(x[-2]) >= 1e-6 >= 1 - LAW.cdf(x[-1])
-    with pytest.raises(dse.DseError, match="of a study"):
+    with pytest.raises(dse.DseError, match="a study"):
         plots.tail(whole.run())
     ax = plots.bands(study(blocks=[10, 20, 30]))
     median = next(line for line in ax.get_lines() if line.get_label() == "median")
