@@ -64,7 +64,7 @@ class Clock:
         self.looks, self.limit = 0, limit
 
     @property
-    def late(self) -> bool:
+    def is_late(self) -> bool:
         return self.monotonic() > self.limit
 
     def monotonic(self) -> float:
@@ -137,7 +137,7 @@ def test_checks_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sweeps.bounds.checks._FIRST_BLOCK_POINTS", 16)
     formula = {"mem_bandwidth": "0.1 B * core_clock * active_sms * threads_per_block"}
     made = launch(set=formula)
-    with pytest.raises(OutOfTimeError, match="whether all formulas stay in their domains"):
+    with pytest.raises(OutOfTimeError, match="not proven in time that all formulas stay"):
         check_grid(made.grid(), stats=LATE)
     check_grid(made.grid())
 
@@ -145,9 +145,9 @@ def test_checks_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_answer_loads_nothing_once_the_time_is_up() -> None:
     program = (
         "import sys, numpy as np\n"
-        "from sweeps.grid.dataset import answered, prepared\n"
-        "prepared(); before = {*sys.modules}\n"
-        "answered({'a': ('x', np.ones(2), {})}, {'x': ('x', np.arange(2), {})}, {})\n"
+        "from sweeps.grid.dataset import make_answer, preload_xarray\n"
+        "preload_xarray(); before = {*sys.modules}\n"
+        "make_answer({'a': ('x', np.ones(2), {})}, {'x': ('x', np.arange(2), {})}, {})\n"
         "print(*{*sys.modules} - before)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
