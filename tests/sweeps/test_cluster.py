@@ -229,7 +229,7 @@ def test_where_rules_leave_nothing(client: Client, tmp_path: Path) -> None:
     for name, crew in (("a.zarr", client), ("calm.zarr", None)):
         heard: list[Any] = []
         Study(**spec).run(store=tmp_path / name, client=crew, progress=heard.append)
-        barred.append(heard[-1].barred)
+        barred.append(heard[-1].infeasible)
     assert barred[0] == barred[1] > 0.3 * 60 * 500
     assert files(tmp_path / "a.zarr") == files(tmp_path / "calm.zarr")
 

@@ -541,7 +541,7 @@ def test_tiles_that_no_rule_leaves_anything_of_are_not_computed(
     monkeypatch.setattr(sweeps.nest.run, "TILE", TILE)
     seen: list[Any] = []
     plain = study.run(expand=expand, progress=seen.append)
-    assert seen[-1].barred == 0
+    assert seen[-1].infeasible == 0
     monkeypatch.setattr(sweeps.nest.run, "RULE_CHECK_POINTS", 0)
     pruned = Study(**LARGE, where=study.where).run(expand=expand, progress=seen.append)
     assert pruned.identical(plain)
@@ -553,7 +553,7 @@ def test_tiles_that_no_rule_leaves_anything_of_are_not_computed(
     assert bool(plain["toy_cost"].where(broken, 0).sum() == 0)
     rules = 0.4 if expand else 0.2  # of the outputs over fewer axes there are few values
     assert seen[-1].done == seen[-1].total
-    assert rules * seen[-1].total <= seen[-1].barred < 0.6 * seen[-1].total
+    assert rules * seen[-1].total <= seen[-1].infeasible < 0.6 * seen[-1].total
 
 
 @long
