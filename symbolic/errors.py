@@ -1,4 +1,4 @@
-"""The errors a user can cause. Each says what was given, what was expected, and a way out."""
+"""Errors that a user can cause: each names what was given, what was expected, and a way out."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from symbolic.safe_text import escape_controls, one_line
 
-#: Letters of a name up to which names like it are looked for, and of a list of names.
+#: Longest name (characters) for which similar names are searched, and longest list of names.
 _LONG_NAME, _LONG_LIST = 100, 4000
 
 
 class DseError(ValueError):
-    """Something given by the user does not fit; the message says what, and what would.
+    """An input that does not fit; the message says what was given and what would fit.
 
-    Names of files stand in messages: characters that steer a terminal are shown by their codes.
+    Messages contain names of files, so control characters are shown by their codes.
     """
 
     def __init__(self, *args: object) -> None:
@@ -23,11 +23,11 @@ class DseError(ValueError):
 
 
 class UnknownNameError(DseError):
-    """A name that is not known where it stands."""
+    """A name that is not known."""
 
 
 class UnknownEntryError(UnknownNameError, KeyError):
-    """A key that a mapping of models, machines or workloads does not hold."""
+    """A key that a mapping of models, machines or workloads does not have."""
 
     __str__ = Exception.__str__
 
@@ -64,9 +64,9 @@ class InfeasibleError(DseError):
 
 
 class InternalError(RuntimeError):
-    """A fault of this program: an answer that breaks an invariant is not given.
+    """A fault of this program: a result that breaks an invariant is not returned.
 
-    ``asked`` and ``got`` tell of the question and of what is wrong, ``study`` of the study.
+    ``query`` and ``result`` describe the query and the fault, ``study`` the study.
     """
 
     def __init__(self, what: str, *, query: str, result: str, study: str = "") -> None:
@@ -87,36 +87,36 @@ class InternalError(RuntimeError):
         return InternalError(self.what, query=self.query, result=self.result, study=study)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = {"asked": self.query, "got": self.result, "study": self.study}
-        return partial(InternalError, self.what, **given), ()
+        fields = {"query": self.query, "result": self.result, "study": self.study}
+        return partial(InternalError, self.what, **fields), ()
 
 
 class OutOfTimeError(InfeasibleError):
-    """No point that satisfies them was found in the time given."""
+    """No point that satisfies them was reached in the given time."""
 
 
 class OtherProcessError(DseError):
-    """Another process writes to a store, or has put another store into its place."""
+    """Another process writes to the store or has replaced it."""
 
 
 class DamagedError(DseError):
-    """A store that is not as it was written."""
+    """A store whose content differs from what was written."""
 
 
 class TooLargeError(DseError, MemoryError):
-    """What would take more memory than there is."""
+    """A computation that needs more memory than there is."""
 
 
 class UnfinishedError(DseError):
-    """A store whose run was stopped before its end, so that values are missing."""
+    """A store with missing values, because its run was stopped early."""
 
 
 class UnreachableError(DseError):
-    """A URL that does not answer, or may not be used."""
+    """A URL that does not answer or may not be used."""
 
 
 def nearest_hint(name: object, names: Iterable[str]) -> str:
-    """The hint "; did you mean 'x'?" for the nearest known name, or nothing where none is near."""
+    """Return "; did you mean 'x'?" for the nearest known name, or nothing if none is near."""
     import difflib
 
     if len(str(name)) > _LONG_NAME:
@@ -129,7 +129,7 @@ def nearest_hint(name: object, names: Iterable[str]) -> str:
 def check_name(
     name: object, names: Collection[Any], message: str, listing: str = "there are"
 ) -> None:
-    """Raise where a name is none of the known: what is ``said`` of it, and what there is instead.
+    """Raise an error that lists the known names if a name is not among them.
 
     >>> check_name("tme", ["time"], "'tme' is no output")
     Traceback (most recent call last):
