@@ -182,6 +182,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "PASSES_FEW": (4, None, "passes of each of many loops that are looked at"),
     "PASSES_NUMBERS": (1 << 23, None, "numbers held at once"),
     "KERNEL_INSTRUCTIONS": (1 << 16, None, "instructions of a kernel with all copies of functions"),
+    "LITERALS_MOST": (10_000, 2, "numbers with units whose values are remembered"),
     "EXPRESSION_ATOMS": (20_000, None, "atoms of the largest expression followed"),
     "EXPRESSION_TERMS": (1500, None, "terms of the largest product of expressions"),
     "PASSES_TRIED": (1024, None, "passes tried one by one"),

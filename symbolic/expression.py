@@ -15,6 +15,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import NoReturn
 
+from stochastic import sizes
 from symbolic import ops
 from symbolic.errors import DseError, UnitError, nearest_hint
 from symbolic.ops import Node, reference
@@ -555,6 +556,10 @@ def _check_unit(formula: FormulaText, term: Term, row: Quantity, expected: Dimen
         formula.fail(f"{row.name}{stored}: {why}", term.start, ExpressionUnitError)
 
 
+#: Values of numbers with units, by text and unit of the quantity; and the names in each text.
+_LITERALS: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
+
+
 def parse_value(text: str, quantity: Quantity, quantities: Mapping[str, Quantity]) -> float | Node:
     """Return the value of a quantity: a number with or without a unit, or a formula.
 
@@ -585,6 +590,10 @@ def parse_value(text: str, quantity: Quantity, quantities: Mapping[str, Quantity
     >>> parse_value("n_sms / 2", TABLE["active_sms"], TABLE)
     div(n_sms, 2)
     """
+    key = str(text), quantity.unit
+    value, names = _LITERALS.get(key, (math.nan, ()))
+    if value == value and not (quantity.is_label or any(name in quantities for name in names)):
+        return value
     parser = _Parser(text, quantities)
     source = parser.formula
     if quantity.is_label:
@@ -599,7 +608,11 @@ def parse_value(text: str, quantity: Quantity, quantities: Mapping[str, Quantity
         raise UnitError(f"the declared unit of {quantity.name} cannot be read: {error}") from None
     _check_unit(source, term, quantity, expected)
     if not isinstance(term.value, Node):
-        return float(term.value)
+        value = float(term.value)
+        if len(_LITERALS) < sizes.LITERALS_MOST:
+            names = tuple(token.text for token in parser.tokens if token.kind == "name")
+            _LITERALS[key] = value, names
+        return value
     if ops.references(term.value):
         return term.value
     try:
