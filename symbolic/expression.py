@@ -323,7 +323,7 @@ class _Parser:
         owners = [row.name for row in self.quantities.values() if name in self._labels_of(row)]
         if owners:
             self.formula.fail(
-                f"{quote(name)} is a label, which is written in quotes: {owners[0]} == '{name}'",
+                f"{quote(name)} is a label, which stands in quotes, as in {owners[0]} == '{name}'",
                 token.position,
                 ExpressionNameError,
             )

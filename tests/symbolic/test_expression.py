@@ -517,7 +517,7 @@ ORDER = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE
 ORDER |= {ast.Eq: operator.eq, ast.NotEq: operator.ne}
 
 
-def compared(numbers):
+def comparison_trees(numbers):
     link = st.tuples(st.sampled_from([kind() for kind in ORDER]), numbers)
     return st.builds(
         lambda left, links: ast.Compare(left, [op for op, _ in links], [x for _, x in links]),
@@ -526,7 +526,7 @@ def compared(numbers):
     )
 
 
-def joined(conditions):
+def logical_trees(conditions):
     pair = st.lists(conditions, min_size=2, max_size=3)
     return st.builds(ast.BoolOp, st.sampled_from([ast.And(), ast.Or()]), pair) | conditions.map(
         lambda inner: ast.UnaryOp(ast.Not(), inner)
@@ -537,7 +537,7 @@ def larger(numbers):
     exponent = st.integers(-3, 3).map(
         lambda n: ast.Constant(n) if n >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-n))
     )
-    conditions = compared(numbers)
+    conditions = comparison_trees(numbers)
     return st.one_of(
         st.builds(ast.BinOp, numbers, st.sampled_from(OPERATORS), numbers),
         st.builds(lambda a, n: ast.BinOp(a, ast.Pow(), n), numbers, exponent),
@@ -553,7 +553,7 @@ def larger(numbers):
 
 
 FORMULAS = st.recursive(literals() | names(), larger, max_leaves=12)
-FORMULA_CONDITIONS = st.recursive(compared(FORMULAS), joined, max_leaves=4)
+FORMULA_CONDITIONS = st.recursive(comparison_trees(FORMULAS), logical_trees, max_leaves=4)
 ARITHMETIC = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
