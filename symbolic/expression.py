@@ -556,7 +556,8 @@ def _check_unit(formula: FormulaText, term: Term, row: Quantity, expected: Dimen
         formula.fail(f"{row.name}{stored}: {why}", term.start, ExpressionUnitError)
 
 
-#: Values of numbers with units, by text and unit of the quantity; and the names in each text.
+_MAX_LITERALS = sizes.LITERALS_MOST
+#: Values of numbers with units, by text and unit of the quantity, and the names in each text.
 _LITERALS: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
 
 
@@ -609,7 +610,7 @@ def parse_value(text: str, quantity: Quantity, quantities: Mapping[str, Quantity
     _check_unit(source, term, quantity, expected)
     if not isinstance(term.value, Node):
         value = float(term.value)
-        if len(_LITERALS) < sizes.LITERALS_MOST:
+        if len(_LITERALS) < _MAX_LITERALS:
             names = tuple(token.text for token in parser.tokens if token.kind == "name")
             _LITERALS[key] = value, names
         return value
