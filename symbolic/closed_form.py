@@ -37,9 +37,7 @@ def symbol(row: Quantity) -> Any:
 
 
 def to_sympy(
-    node: Node,
-    quantities: Mapping[str, Quantity],
-    number: Callable[[Any], Any] = to_exact,
+    node: Node, quantities: Mapping[str, Quantity], number: Callable[[Any], Any] = to_exact
 ) -> Any:
     """Return a traced equation as a SymPy expression over the symbols of its quantities."""
     names = references(node)

@@ -20,14 +20,7 @@ from symbolic import ops
 from symbolic.errors import DseError, UnitError, nearest_hint
 from symbolic.ops import Node, reference
 from symbolic.quantity import Quantity
-from symbolic.statistics import (
-    DESIGN,
-    DRAW,
-    STATISTICS,
-    Statistic,
-    StatisticName,
-    exclude_axes,
-)
+from symbolic.statistics import DESIGN, DRAW, STATISTICS, Statistic, StatisticName, exclude_axes
 from symbolic.terms import (
     FUNCTIONS,
     ExpressionNameError,

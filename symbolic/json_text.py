@@ -40,6 +40,6 @@ def check_json_length(text: str | bytes, what: str) -> None:
     if len(text) > MAX_LENGTH:
         raise DseError(
             f"{what} cannot be written: its axes, weights and attributes take {len(text):,} "
-            f"letters as JSON, and at most {MAX_LENGTH:,} are read: give fewer values with weights, or "
-            "shorter attributes"
+            f"letters as JSON, and at most {MAX_LENGTH:,} are read: give fewer values with weights "
+            "or shorter attributes"
         )

@@ -70,7 +70,7 @@ class Domain:
 #: Domains of many quantities.
 COUNT0, COUNT1 = "whole [0, inf)", "whole [1, inf)"
 POS, NONNEG, RATIO = "(0, inf)", "[0, inf)", "[1, inf)"
-RESULT, SHARE = "[0, inf]", "[0, 1]"
+RESULT, SHARE, CELSIUS = "[0, inf]", "[0, 1]", "(-273.15, inf)"
 
 #: Who can change a quantity.
 LEVERS = ("programmer", "designer")

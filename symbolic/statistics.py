@@ -445,12 +445,10 @@ STATISTICS: dict[str, StatisticRow] = {
         direction_names=("best_low", "best_high"),
     ),
     "best_high": StatisticRow(
-        meaning="the largest value of those that there are",
-        formula=lambda few: few.best(high=True),
+        meaning="the largest value of those that there are", formula=lambda few: few.best(high=True)
     ),
     "best_low": StatisticRow(
-        meaning="the least value of those that there are",
-        formula=lambda few: few.best(high=False),
+        meaning="the least value of those that there are", formula=lambda few: few.best(high=False)
     ),
     "quantile": StatisticRow(
         meaning="the least value that is not exceeded with the probability of the level",

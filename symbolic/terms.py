@@ -156,8 +156,7 @@ class FormulaText:
         where = token.position
         if token.kind == "bad":
             self.fail(
-                _BAD_TOKENS.get(token.text, f"{token.text!r} has no place in a formula"),
-                where,
+                _BAD_TOKENS.get(token.text, f"{token.text!r} has no place in a formula"), where
             )
         if token.kind == "end":
             self.fail("the formula ends where a number, a quantity or '(' is expected", where)
