@@ -105,7 +105,7 @@ def test_a_wrong_trend_is_noticed(broken: str, monkeypatch: pytest.MonkeyPatch) 
         result = right[broken](*args)
         return result._replace(up=result.down, down=result.up)
 
-    monkeypatch.setattr(enclosing, "trends", lambda: {**right, broken: wrong})
+    monkeypatch.setattr(enclosing, "trend_algebra", lambda: {**right, broken: wrong})
     using = [one for one in enclosing.equations() if broken in steps_of(one)][:5]
     with pytest.raises(AssertionError, match="against its trend"):
         list(enclosing.sweep(using, 500, 1))
