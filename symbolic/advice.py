@@ -29,10 +29,6 @@ def guides(model: Model) -> tuple[Guide, ...]:
 
     Without declared guides, those of its families: see :class:`symbolic.equation.Guide`. A guide to
     the time, or to operations a second, is one to energy too if the model yields energy.
-
-    >>> from symbolic.library import load_model
-    >>> [guide.state for guide in guides(load_model("transit"))]
-    ['bound']
     """
     yields = set(model.yields)
     known = [g for g in model.guides if {g.state, g.goal, g.limits} <= yields]
@@ -53,11 +49,7 @@ def _guide_of_family(family: Family) -> Guide:
 
 
 def search_values(start: float, domain: Domain, *, upward: bool) -> Floats:
-    """Return values beyond the start, nearest first, to the end of the domain or a factor of 2**64.
-
-    >>> search_values(3.0, Domain(low=1, low_open=False, whole=True), upward=False)
-    array([2., 1.])
-    """
+    """Return values beyond the start, nearest first, to the end of the domain or 2**64-fold."""
     sign = 1.0 if upward else -1.0
     if domain.whole:
         near = start + sign * np.arange(1, _NEAR_VALUES + 1)

@@ -195,12 +195,6 @@ def find_crossings(
         Rising places along each line (lines, places), from its begin to its end.
     whole : bool
         True if the quantity takes whole numbers only.
-
-    >>> from symbolic.ops import reference, where
-    >>> x, y = reference("x"), reference("y")
-    >>> case, edges = where(x * x < y, 1, 2), np.array([[0, 4], [0, 4]])
-    >>> border_positions(find_crossings(case, "x", {"y": [2, 9]}, edges)).round(6).tolist()
-    [1.414214, 3.0]
     """
     return _find_along(CaseLines(root, name, others), np.asarray(edges, dtype=float), whole)
 
@@ -227,11 +221,6 @@ def first_crossing(
     """Return the last number before a condition first holds on a path, and the first number after.
 
     ``path`` rises or falls; its first place is not tested.
-
-    >>> from symbolic.ops import reference
-    >>> x = reference("x")
-    >>> first_crossing(CaseLines(x * x >= 2, "x", {}), np.array([1.0, 1.5, 2.0]))[1]
-    1.4142135623730951
     """
     if path.size < 2:
         return None
@@ -252,8 +241,11 @@ def _merge_ties(borders: Crossings, whole: bool) -> Crossings:
     if whole or not borders.line.size:
         return borders
     far = np.diff(borders.low) > _TIE_TOLERANCE * np.abs(borders.low[1:])
-    apart = np.concatenate([[True], far | (np.diff(borders.line) > 0)])
-    first, last = np.flatnonzero(apart), np.append(np.flatnonzero(apart)[1:], apart.size) - 1
+    separate = np.concatenate([[True], far | (np.diff(borders.line) > 0)])
+    first, last = (
+        np.flatnonzero(separate),
+        np.append(np.flatnonzero(separate)[1:], separate.size) - 1,
+    )
     real = borders.before[first] != borders.after[last]
     first, last = first[real], last[real]
     return Crossings(

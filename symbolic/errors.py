@@ -121,7 +121,7 @@ def nearest_hint(name: object, names: Iterable[str]) -> str:
 
     if len(str(name)) > _LONG_NAME:
         return ""
-    near = [one for one in names if len(one) <= _LONG_NAME]
+    near = [known for known in names if len(known) <= _LONG_NAME]
     close = difflib.get_close_matches(str(name), near, n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""
 
@@ -136,6 +136,6 @@ def check_name(
     symbolic.errors.UnknownNameError: 'tme' is no output; did you mean 'time'?; there are: time
     """
     if name not in names:
-        listed = ", ".join(one_line(str(one)) for one in names) or "none"
+        listed = ", ".join(one_line(str(known)) for known in names) or "none"
         listed = listed if len(listed) <= _LONG_LIST else f"{listed[:_LONG_LIST]} ..."
         raise UnknownNameError(f"{message}{nearest_hint(name, names)}; {listing}: {listed}")

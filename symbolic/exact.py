@@ -19,9 +19,6 @@ def to_exact(value: Any) -> Any:
     """Return a Python number as an exact SymPy number; an expression stays itself.
 
     A float becomes the rational of its shortest decimal, so that 0.1 means a tenth.
-
-    >>> to_exact(0.1), to_exact(3), to_exact(float("inf"))
-    (1/10, 3, oo)
     """
     if isinstance(value, np.generic):
         value = value.item()

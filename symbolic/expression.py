@@ -113,7 +113,7 @@ class _Parser:
     def _fail_stray(self, token: Token) -> NoReturn:
         """Raise the error of a token that follows a complete part without an operator."""
         if token.text == ",":
-            self.formula.fail("',' stands outside the parentheses of a function", token.position)
+            self.formula.fail("',' is outside the parentheses of a function", token.position)
         operand = token.kind in ("number", "name", "text") and token.text != "not"
         if token.text == "(" or operand:
             self.formula.fail(
@@ -540,9 +540,9 @@ def parse_output(text: str, quantities: Mapping[str, Quantity]) -> str:
 def _check_unit(formula: FormulaText, term: Term, row: Quantity, expected: Dimension) -> None:
     if term.dimension is not None and term.dimension != expected:
         unit = unit_suffix(formula.text) if term.is_literal else ""
-        given = quote(formula.text.strip())
+        text = quote(formula.text.strip())
         stored = f" [{row.unit}]" if row.unit else ""
-        why = mismatch_message(given, term.dimension, expected, unit)
+        why = mismatch_message(text, term.dimension, expected, unit)
         if row.unit == "cycle" and term.dimension == dimension("s"):
             clocked = formula.text.strip() + " * core_clock"
             why += f", in cycles, or as a time at the clock, {quote(clocked)}"

@@ -108,8 +108,8 @@ def allowed_path(name: str | Path, base: PathBase, what: str, limit: int = TEXT_
         raise DseError(f"the {what} {text!r} cannot be the name of a file: it holds a NUL")
     if isinstance(base, FileScope) and text not in base.user_files:
         path = base.locate(text, what)
-        own = is_within(path, search_folders()) or base.root is None
-        check_file(path, what, None if own else limit)
+        is_listed = is_within(path, search_folders()) or base.root is None
+        check_file(path, what, None if is_listed else limit)
         return path
     path = Path(base_folder(base) or "", os.path.expanduser(text))
     if not isinstance(base, FileScope):

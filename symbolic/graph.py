@@ -113,10 +113,6 @@ def extreme_terms(
     Terms that are such extremes themselves are replaced by their own terms, except those in
     ``stop``; the operations ``look_through`` are ignored. A quantity that is no extreme is its only
     term.
-
-    >>> from symbolic.library import load_model
-    >>> extreme_terms(load_model("transit").graph(), "ms_throughput")
-    ('thread_limit', 'ms_peak', 'computation_limit')
     """
     result: dict[str, None] = {}
     stack = [graph.definitions[name].node]

@@ -161,15 +161,7 @@ def interval_of(low: Any, high: Any | None = None) -> Interval:
 def enclose(
     roots: Iterable[Node], boxes: Mapping[str, Interval], *, outward: bool = True
 ) -> list[Interval | Decision]:
-    """Return the enclosures of traced equations over boxes, given as intervals of the quantities.
-
-    >>> from symbolic.ops import minimum, reference
-    >>> x, y = reference("x"), reference("y")
-    >>> boxes = {"x": Interval(np.array([1.0]), np.array([2.0])), "y": Interval(-1.0, 4.0)}
-    >>> product, less = enclose([minimum(x * y, 3), x < y], boxes)
-    >>> product.lo.tolist(), product.hi.tolist(), less.possible.tolist(), less.certain.tolist()
-    ([-2.0], [3.0], [True], [False])
-    """
+    """Return the enclosures of traced equations over boxes, intervals of the quantities."""
     with np.errstate(all="ignore"):
         return interpret_all(roots, boxes, interval_algebra(outward), literal_enclosure)
 
@@ -227,13 +219,7 @@ def run_steps(
 
 
 class PartialEvaluation:
-    """Trees over arrays, split into fixed values and the steps that depend on varying quantities.
-
-    >>> x, y = reference("x"), reference("y")
-    >>> partial = PartialEvaluation([x * (y + 1)], ["x"], {"y": np.array([2.0])})
-    >>> [op for _, op, _ in partial.steps], partial.evaluate({"x": np.array([1.0, 2.0])})
-    (['mul'], [array([3., 6.])])
-    """
+    """Trees over arrays, split into fixed values and the steps of varying quantities."""
 
     def __init__(
         self, roots: Iterable[Node], names: Collection[str], values: Mapping[str, Any]

@@ -37,11 +37,7 @@ class Program:
 
 
 def literal(value: Any) -> str:
-    """Return a number or truth value as an operand.
-
-    >>> literal(2), literal(-0.5), literal(float("inf")), literal(True)
-    ('2.0', '(-0.5)', 'Infinity', 'true')
-    """
+    """Return a number or truth value as an operand."""
     if isinstance(value, bool):
         return "true" if value else "false"
     number = float(value)
@@ -212,6 +208,6 @@ def _order(
     except CycleError as error:
         cycle = " -> ".join(error.args[1])
         raise GraphError(
-            f"under some labels of the switches these need each other the one way, under others "
-            f"the other: {cycle}; fix one of the switches"
+            f"these need each other in different orders under different labels of the switches: "
+            f"{cycle}; fix one of the switches"
         ) from None

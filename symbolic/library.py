@@ -90,8 +90,8 @@ def _model_paths() -> dict[str, list[Path]]:
     """Return the files of each model name: the shipped ones, and those of ``DSE_PATH``."""
     result = {path.stem: [path] for path in _shipped_files()}
     for folder in dict.fromkeys(search_folders()):
-        own = folder.is_dir() and folder != SHIPPED_FOLDER
-        for path in sorted(folder.glob("*.py")) if own else []:
+        is_user_folder = folder.is_dir() and folder != SHIPPED_FOLDER
+        for path in sorted(folder.glob("*.py")) if is_user_folder else []:
             if "equation" in read_text_or_empty(path) and not path.stem.startswith("_"):
                 result.setdefault(path.stem, []).append(path)
     return result
@@ -160,13 +160,13 @@ def locate_models(model: str, files: Iterable[Sequence[str]]) -> str:
         else:
             raise DseError(
                 f"it names the model {name!r} and no hash of its file, and what a dataset names is "
-                "not run: build its study anew"
+                "not run: rebuild its study"
             )
     return " + ".join(parts)
 
 
 def _find_file(name: str, digest: str) -> Path:
-    # by what lies in the folders: a name with a slash in it would lead out of them
+    # list the folders: a name with a slash in it would lead out of them
     named = [
         path for f in search_folders() if f.is_dir() for path in f.glob("*.py") if path.stem == name
     ]
@@ -210,7 +210,7 @@ def _model_from_module(module: ModuleType, name: str) -> Model:
                 raise GraphError(
                     f"{name} declares {value.name} again, which all models share: "
                     f"{_describe_quantity(TABLE[value.name])}; use it as it is, or another name "
-                    f"(dse quantities {value.name} tells which models have it)"
+                    f"(dse quantities {value.name} shows which models have it)"
                 )
             quantities[value.name] = value
         elif isinstance(value, (list, tuple)) and value and isinstance(value[0], Equation):
@@ -319,8 +319,8 @@ def _join_models(models: list[Model], prefer: str | None) -> Model:
     families: list[Family] = []
     for model in models:
         families += [family for family in model.families if family not in families]
-    own = (eq for model in models for eq in model.equations if owner[eq.name] is model)
-    equations = tuple(_add_energy(own))
+    chosen = (eq for model in models for eq in model.equations if owner[eq.name] is model)
+    equations = tuple(_add_energy(chosen))
     return Model(
         name=" + ".join(names),
         equations=equations,

@@ -131,10 +131,6 @@ def interpret_arrays(roots: Iterable[Node], values: Mapping[str, Any]) -> list[A
 
     Literals become doubles, because Python's own numbers raise on division by zero, and integers
     grow without end.
-
-    >>> from symbolic.node import constant
-    >>> interpret_arrays([constant(1) / 0, constant(3) * 2], {})
-    [np.float64(inf), np.float64(6.0)]
     """
     with np.errstate(all="ignore"):
         return interpret_all(roots, values, number=_double)
@@ -153,10 +149,6 @@ def interpret(
     """Evaluate a traced equation in an algebra, at the values of the quantities it names.
 
     ``number`` converts literals to the algebra's own kind of number.
-
-    >>> from symbolic.ops import minimum, reference
-    >>> interpret(minimum(reference("a"), 2) + 1, {"a": 5})
-    3
     """
     return interpret_all((root,), values, algebra, number)[0]
 

@@ -25,11 +25,7 @@ class Domain:
     @classmethod
     @cache
     def parse(cls, text: str) -> Domain:
-        """Return the domain of a text such as ``"[0, inf)"``, ``"(0, 1]"`` or ``"whole [1, inf)"``.
-
-        >>> Domain.parse("whole [1, inf)").contains(3)
-        True
-        """
+        """Return the domain of a text such as ``"[0, inf)"`` or ``"whole [1, inf)"``."""
         body = text.removeprefix("whole").strip()
         try:
             low, high = (float(part) for part in body[1:-1].split(","))
@@ -141,11 +137,7 @@ def label_index_name(name: str) -> str:
 
 
 def indexed_quantity(name: str) -> str:
-    """Return the quantity whose label index a name refers to; any other name stays.
-
-    >>> indexed_quantity(label_index_name("machine")), indexed_quantity("time")
-    ('machine', 'time')
-    """
+    """Return the quantity whose label index a name refers to; any other name stays."""
     return name.removeprefix(_LABEL_INDEX)
 
 

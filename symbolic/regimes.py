@@ -82,11 +82,11 @@ def regimes(graph: Graph, family: str | None, expand: bool) -> tuple[Regime, ...
         message = f"{family!r} has no regimes in the model {graph.model.name}"
         check_name(family, known, message, "there are regimes of")
     result: list[Regime] = []
-    for of in known if family is None else (family,):
-        if of in families:
-            result += _family_regimes(graph, families[of], expand)
+    for quantity in known if family is None else (family,):
+        if quantity in families:
+            result += _family_regimes(graph, families[quantity], expand)
         else:
-            result += _case_regimes(graph, flagged[of], expand)
+            result += _case_regimes(graph, flagged[quantity], expand)
     return tuple(result)
 
 
@@ -256,9 +256,9 @@ def _branches(
         else:
             result: dict[Any, Any] = {}
             for parts in product(*(done[id(arg)] for arg in node.args)):
-                given = sympy.And(*(condition for _, condition in parts))
+                shared = sympy.And(*(condition for _, condition in parts))
                 for value, condition in _primitive_branches(node.op, [value for value, _ in parts]):
-                    both = sympy.And(given, condition)
+                    both = sympy.And(shared, condition)
                     if both != sympy.false:
                         result[value] = sympy.Or(result.get(value, sympy.false), both)
             if len(result) > _MAX_BRANCHES:

@@ -81,7 +81,7 @@ class _Resolver:
         if len(result) > 1:
             raise GraphError(
                 f"{name} has two definitions: {result[0].describe()} and {result[1].describe()}; "
-                "keep one, tell them apart by a switch (when=), or give the quantity a value"
+                "keep one, choose between them by a switch (when=), or give the quantity a value"
             )
         return result[0] if result else None
 
@@ -170,7 +170,7 @@ class _Resolver:
                 needed[_MAX_NAMED:] = [f"and {len(needed) - _MAX_NAMED} more"]
             unit = f" [{row.unit}]" if row.unit else ""
             meaning = f", {row.meaning}{unit}," if row.meaning else f"{unit}"
-            reason = f" is needed by {'; '.join(needed)}" if needed else " was asked for"
+            reason = f" is needed by {'; '.join(needed)}" if needed else " is wanted"
             hint = ""
             if name in self.values:
                 hint = " (it is given for some labels of an axis and not for the others)"

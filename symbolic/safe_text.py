@@ -19,20 +19,12 @@ _CONTROLS = re.compile(
 
 
 def escape_controls(text: str) -> str:
-    r"""Return the text with control characters shown by their codes; line feeds and tabs stay.
-
-    >>> print(escape_controls("red: \x1b[31m"))
-    red: \u001b[31m
-    """
+    """Return the text with control characters shown by their codes; line feeds and tabs stay."""
     return _CONTROLS.sub(_escape_code, text) if _CONTROLS.search(text) else text
 
 
 def one_line(text: str) -> str:
-    r"""Return the text with controls, line feeds and tabs shown by their codes.
-
-    >>> print(one_line("a\nb"))
-    a\nb
-    """
+    """Return the text with controls, line feeds and tabs shown by their codes."""
     text = escape_controls(text)
     return text.replace("\n", "\\n").replace("\t", "\\t") if "\n" in text or "\t" in text else text
 

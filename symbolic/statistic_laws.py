@@ -181,8 +181,8 @@ def _statistic_function(
 def _formula_values(law: Any, others: Sequence[float], formula: Node, needs: Sequence[str]) -> Any:
     """Return the formula at each value of a law."""
     values = np.asarray(law.values, dtype=np.float64)
-    given = {name: np.array([value]) for name, value in zip(needs[1:], others, strict=True)}
-    result = interpret_arrays([formula], {needs[0]: values, **given})[0]
+    constants = {name: np.array([value]) for name, value in zip(needs[1:], others, strict=True)}
+    result = interpret_arrays([formula], {needs[0]: values, **constants})[0]
     return np.broadcast_to(result, values.shape)
 
 

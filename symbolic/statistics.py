@@ -204,12 +204,12 @@ class LawValues:
             order = np.argsort(values, kind="stable")
             values, chances = values[order], chances[order]
             below = np.cumsum(chances)
-        at = int(np.searchsorted(below, self.level, side="left"))
-        at = min(at, len(values) - 1)
+        place = int(np.searchsorted(below, self.level, side="left"))
+        place = min(place, len(values) - 1)
         if not mean:
-            return sign * float(values[at])
-        beyond = values[at] * max(below[at] - self.level, 0.0)
-        rest = math.fsum(chances[at + 1 :] * values[at + 1 :])
+            return sign * float(values[place])
+        beyond = values[place] * max(below[place] - self.level, 0.0)
+        rest = math.fsum(chances[place + 1 :] * values[place + 1 :])
         return sign * float((beyond + rest) / (1 - self.level))
 
 

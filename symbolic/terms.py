@@ -59,7 +59,7 @@ _BAD_TOKENS = {
     "&": "'&' is no operator here: write and",
     "|": "'|' is no operator here: write or",
     **dict.fromkeys("'\"", "the text in quotes is never closed: put the same quote behind it"),
-    "`": "'`' is no quote: a label stands in ' or \"",
+    "`": "'`' is no quote: write a label in ' or \"",
     **dict.fromkeys("[]{}", "a formula knows only round parentheses"),
 }
 
@@ -103,9 +103,6 @@ class FormulaText:
         It is no text.
     ExpressionError
         It is empty, too long, or not ASCII.
-
-    >>> [token.text for token in FormulaText("2*(a+1)").tokens]
-    ['2', '*', '(', 'a', '+', '1', ')', '']
     """
 
     __slots__ = ("text", "tokens")
@@ -169,7 +166,7 @@ class FormulaText:
                 where,
             )
         self.fail(
-            f"{quote(token.text)} stands where a number, a quantity or '(' is expected", where
+            f"{quote(token.text)} cannot be here: a number, a quantity or '(' is expected", where
         )
 
     def parse_number(self, token: Token) -> int | Fraction:

@@ -203,7 +203,7 @@ def _parse_product(unit: str) -> tuple[Fraction, Dimension]:
         name, operator = part["name"], part["operator"]
         name = "percent" if name == "%" else name
         if operator and not started:
-            _refuse(unit, f"nothing stands before {operator!r}")
+            _refuse(unit, f"a factor is missing before {operator!r}")
         if name not in _NAMES:
             _refuse(unit, f"{name[:40]!r} is unknown{nearest_unit_hint(name)}")
         exponent = int(part["exponent"] or 1)
@@ -225,11 +225,7 @@ def _parse_unit(unit: str) -> tuple[Fraction, Dimension]:
 
 
 def is_unit(name: str) -> bool:
-    """True if a single name (or ``%``) is a unit; products such as ``GB/s`` are not names.
-
-    >>> is_unit("GHz"), is_unit("threads"), is_unit("GB/s"), is_unit("ghz")
-    (True, True, False, False)
-    """
+    """True if a single name (or ``%``) is a unit; products such as ``GB/s`` are not names."""
     return name.translate(_MICRO) in _NAMES or name == "%"
 
 
@@ -240,13 +236,7 @@ def spellings(name: str) -> tuple[str, ...]:
 
 
 def nearest_unit_hint(name: str) -> str:
-    """Return "; did you mean 'GHz'?" for the nearest unit name, or nothing if none is near.
-
-    >>> nearest_unit_hint("ghz")
-    "; did you mean 'GHz'?"
-    >>> nearest_unit_hint("KB"), nearest_unit_hint("GBps")
-    ("; did you mean 'KiB' (1024 B) or 'kB' (1000 B)?", "; did you mean 'GB/s'?")
-    """
+    """Return "; did you mean 'GHz'?" for the nearest unit name, or nothing if none is near."""
     if name.casefold() in ("kb", "kbs", "kbytes"):
         return "; did you mean 'KiB' (1024 B) or 'kB' (1000 B)?"
     folded = {known.casefold(): known for known in sorted(_NAMES)}
@@ -265,9 +255,6 @@ def dimension(unit: str) -> Dimension:
     ------
     UnitError
         The unit is unknown or cannot be parsed.
-
-    >>> dimension("cycle") == dimension("") == dimension("%")
-    True
     """
     return _parse_unit(unit)[1]
 
@@ -290,9 +277,6 @@ def to_si(number: float | Fraction, unit: str) -> tuple[float, Dimension]:
     ------
     UnitError
         The unit is unknown, or the value is beyond the range of floats.
-
-    >>> to_si(141.7, "GB/s")[0], to_si(48, "KiB")[0], to_si(420, "cycles")[0]
-    (141700000000.0, 49152.0, 420.0)
     """
     if isinstance(number, float) and not math.isfinite(number):
         return float(number), _parse_unit(unit)[1]

@@ -181,12 +181,7 @@ MUTANTS = (
         "exponent = abs(exponent)",
         "tests/symbolic/test_units.py",
     ),
-    Mutant(
-        "symbolic",
-        '"Gi": 30',
-        '"Gi": 29',
-        "tests/symbolic/test_units.py",
-    ),
+    Mutant("symbolic", '"Gi": 30', '"Gi": 29', "tests/symbolic/test_units.py"),
     Mutant(
         "symbolic",
         "low, high = np.nextafter(low, -math.inf), np.nextafter(high, math.inf)",

@@ -43,7 +43,7 @@ def time_apart(stall_time, core_cycles, core_clock):
 
 @equation(
     name="time",
-    source="cycles of the cores, and memory beside them: the slower of both",
+    source="cycles of the cores, and memory in parallel: the slower of both",
     when={"clock_overlap": "full"},
 )
 def time_together(stall_time, core_cycles, core_clock):

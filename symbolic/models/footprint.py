@@ -16,7 +16,7 @@ from symbolic.models.latency_roofline import launch_warps
 from symbolic.ops import maximum, minimum, where
 
 OUTPUTS = ("l1_bytes", "l2_bytes", "dram_bytes")
-VALIDITY = Validity(statement="addresses are counted; a machine tells its levels of cache")
+VALIDITY = Validity(statement="addresses are counted; the machine gives its levels of cache")
 
 SHARED = (launch_warps, mem_insts, total_insts)
 

@@ -106,7 +106,7 @@ def throughput_time(
     return maximum(cores, maximum(l1_time, maximum(l2_time, dram_time)))
 
 
-@equation(source="bytes below over bytes asked")
+@equation(source="bytes of the level below over bytes requested")
 def l1_miss_share(l2_bytes, l1_bytes):
     """Share of bytes that miss a cache. [ratio]"""
     return minimum(1, divide(l2_bytes, l1_bytes, at_zero=1.0))

@@ -1,4 +1,4 @@
-"""Placement of active multiprocessors: few TPCs, far apart (Hong 2012, ch. 4).
+"""Placement of active multiprocessors: few and distant TPCs (Hong 2012, ch. 4).
 
 A texture processing cluster (TPC) holds several SMs and shared units, which draw power as soon as
 one of them is lit. ``lit_sms`` names the lit SMs as in Table 12, ``"0-7-1-8"``; if it is not given,

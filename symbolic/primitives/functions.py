@@ -128,11 +128,11 @@ def _pow_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     no_base, no_exponent = is_empty(ua, al, ah), is_empty(ub, bl, bh)
     never = either_flag(no_base, no_exponent)
     if any_true(never):
-        one = choose(
+        is_one = choose(
             no_base, clear_where(no_exponent, (bl <= 0) & (bh >= 0)), (al <= 1) & (ah >= 1)
         )
-        lo = choose(never, choose(one, 1.0, INF), lo)
-        hi = choose(never, choose(one, 1.0, -INF), hi)
+        lo = choose(never, choose(is_one, 1.0, INF), lo)
+        hi = choose(never, choose(is_one, 1.0, -INF), hi)
     return lo, hi, undefined
 
 

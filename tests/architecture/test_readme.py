@@ -129,7 +129,7 @@ def test_what_is_left_out_may_be_nothing_and_the_rest_may_not() -> None:
 def test_every_block_is_of_a_kind_that_is_checked(page: Path) -> None:
     shown = {"cuda"} if page == TOUR else set()  # the kernel that the tour is about
     assert {block.language for block in BLOCKS[page]} - shown <= {
-        *("sh", "console", "python", "toml", "text"),
+        *("sh", "console", "python", "toml", "text")
     }
     for block in BLOCKS[page]:
         if block.language in ("toml", "text"):  # used by a command

@@ -55,12 +55,7 @@ def check(subject: Subject, page: Browser, folder: Path, count: int, seed: int =
 
 
 def _check(
-    subject: Subject,
-    labels: Mapping[str, str],
-    page: Browser,
-    folder: Path,
-    count: int,
-    seed: int,
+    subject: Subject, labels: Mapping[str, str], page: Browser, folder: Path, count: int, seed: int
 ) -> int:
     graph = subject.graphs[tuple(labels.values())]
     outputs = [name for name in subject.program.outputs if name in graph.definitions]

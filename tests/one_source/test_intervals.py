@@ -197,9 +197,7 @@ FORMULAS = {
 
 
 @settings(max_examples=draws(60), deadline=None)
-@given(
-    ends=st.lists(st.tuples(*[NUMBERS] * 6, *[st.floats(0, 1)] * 3), min_size=25, max_size=25),
-)
+@given(ends=st.lists(st.tuples(*[NUMBERS] * 6, *[st.floats(0, 1)] * 3), min_size=25, max_size=25))
 def test_primitives_hold_any_numbers(ends: list[tuple[float, ...]]) -> None:
     table = np.array(ends)
     boxes, points = {}, {}

@@ -111,8 +111,7 @@ def test_a_partial_formula_without_a_definition_to_fall_back_on_is_missing(write
     partial = where(reference("label") < 1, 7.0, THREADS)
     with pytest.raises(GraphError, match=r"threads.*given for some labels of an axis and not"):
         resolve(
-            _label_axis(write(CHAIN)),
-            values={"threads": partial, "blocks": None, "label": None},
+            _label_axis(write(CHAIN)), values={"threads": partial, "blocks": None, "label": None}
         )
 
 
@@ -200,7 +199,7 @@ def test_all_missing_inputs_are_named_with_the_equations_that_need_them() -> Non
 
 
 def test_one_missing_output_says_it_was_asked_for() -> None:
-    with pytest.raises(GraphError, match=r"lacks a value:\n  elements, work items.* was asked for"):
+    with pytest.raises(GraphError, match=r"lacks a value:\n  elements, work items.* is wanted"):
         resolve(load_model("transit"), values={}, outputs=["elements"])
 
 

@@ -28,14 +28,7 @@ from tests.one_source.points import point
 from tests.oracles.closed import at, put
 
 TRANSIT = load_model("transit")
-QUANTITIES = (
-    "threads",
-    "intensity",
-    "lanes_width",
-    "ms_peak",
-    "mem_latency",
-    "arithmetic_latency",
-)
+QUANTITIES = ("threads", "intensity", "lanes_width", "ms_peak", "mem_latency", "arithmetic_latency")
 N, Z, M, R, L, KEEP = map(TRANSIT.symbol, QUANTITIES)
 TURN = L + KEEP * Z  # of a thread: waiting, and computing at l cycles an operation
 LABELS = ("thread", "memory", "computation")
