@@ -1,4 +1,4 @@
-"""The answer of a query as one record, rendered as text, JSON or HTML."""
+"""An answer as one record, and what renders it: text for a terminal, JSON, HTML for a notebook."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import Any
 
 from symbolic.safe_text import escape_controls, one_line
 
-#: Most rows of a table on a terminal and in a notebook (JSON has all rows).
+#: Rows of a table on a terminal, where JSON has them all, and in a notebook.
 TEXT_ROWS, HTML_ROWS = 60, 200
-#: Names in one line before the rest is only counted.
+#: Names in a line before the rest is counted.
 _NAMES_SHOWN = 6
-#: Least width of the last column, in characters.
+#: The least room for the words of a last column.
 _MIN_TEXT_WIDTH = 24
 _PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
 _PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s")
 _CELL_STYLE = "text-align:left;padding:0.1em 0.8em 0.1em 0;vertical-align:top"
-#: Texts up to this many characters stay on one line.
+#: Texts of at most so many letters stay on one line.
 _NOWRAP_LENGTH, _NOWRAP_STYLE = 24, ";white-space:nowrap"
 _PLAIN_HEADING = '"'
 _SORTABLE_HEADING = """;cursor:pointer" title="sort" onclick="
@@ -38,9 +38,9 @@ class Table:
     """Rows under named columns.
 
     ``columns`` are names, or names with the units of their values. A cell is text, a value in the
-    unit of its column, a pair of a value and its own unit, or None. A terminal shows ``max_rows``
-    rows at most. In a notebook a table is folded behind its title unless ``is_open``, and a click
-    on a heading sorts a ``sortable`` one.
+    unit of its column, a value with a unit of its own (a pair), or None. A terminal shows ``most``
+    rows at most. In a notebook a table is folded behind its title unless ``opened``; a ``sortable``
+    one is sorted by a click on a heading.
     """
 
     title: str = ""
@@ -62,8 +62,10 @@ class Table:
         """Return the table for a terminal, under its title."""
         shown = self.cells(self.max_rows)
         if self.columns:
-            title = self.title
-            lines = text_table(list(self.columns), shown, total_rows=len(self.rows))
+            lines, title = (
+                text_table(list(self.columns), shown, total_rows=len(self.rows)),
+                self.title,
+            )
         else:
             lines = "\n".join(f"  {'  '.join(filter(None, row))}" for row in shown)
             title = f"{self.title}:" if self.title else ""
@@ -72,11 +74,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Answer:
-    """The answer of a query.
+    """What a question is answered by.
 
-    ``kind`` names its type, ``title`` is one line, ``facts`` are named lines below it, ``notes``
-    are assumptions and warnings, ``certificate`` is what is proven, and ``data`` becomes the JSON.
-    All texts are plain and are escaped where they are shown.
+    ``kind`` names it, ``title`` says it in a line, ``facts`` stand below with a name each.
+    ``notes`` are assumptions and warnings, ``certificate`` says what is proven, ``data`` is what
+    JSON holds. All texts are plain: they are escaped where they are shown.
     """
 
     kind: str = "Table"
@@ -105,7 +107,7 @@ class Answer:
 
 
 class DisplayMixin:
-    """A base of objects that show their :class:`Answer` at a prompt and in notebooks."""
+    """An object that an :class:`Answer` shows at a prompt and in notebooks."""
 
     __slots__ = ()
 
@@ -120,12 +122,12 @@ class DisplayMixin:
 
 
 class Report(DisplayMixin):
-    """A base of dataclasses that also print as their :class:`Answer`."""
+    """A dataclass that an :class:`Answer` shows when it is printed, too."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain data."""
+        """Return it as plain data."""
         result: dict[str, Any] = asdict(self)  # type: ignore[call-overload]
         return result
 
@@ -134,7 +136,7 @@ class Report(DisplayMixin):
 
 
 def names_answer(kind: str, rows: Mapping[str, str], data: Any = None) -> Answer:
-    """Return an answer that lists names with one line each."""
+    """Return the answer that lists names with a line on each."""
     title = f"{len(rows):,}: {shorten(rows)}" if rows else "none"
     columns = (kind.lower().removesuffix("s"), "title")
     table = Table(columns=columns, rows=[*rows.items()], is_open=len(rows) <= _NAMES_SHOWN)
@@ -142,19 +144,19 @@ def names_answer(kind: str, rows: Mapping[str, str], data: Any = None) -> Answer
 
 
 def shorten(names: Iterable[str], limit: int = _NAMES_SHOWN) -> str:
-    """Return the first names of a list, and how many more there are.
+    """Return the first of some names, and how many more there are.
 
     >>> shorten("abcd", 2)
     'a, b and 2 more'
     """
-    names = list(names)
-    shown = ", ".join(names[:limit])
-    return f"{shown} and {len(names) - limit:,} more" if len(names) > limit else shown
+    every = list(names)
+    shown = ", ".join(every[:limit])
+    return f"{shown} and {len(every) - limit:,} more" if len(every) > limit else shown
 
 
 # --- values
 def value_text(value: Any, unit: str = "") -> str:
-    """Return a value as text, with an SI prefix where its unit takes one.
+    """Return a value for people, with a prefix where its unit takes one.
 
     >>> value_text(1.35e9, "Hz"), value_text(0.016660123, "s"), value_text(float("nan"))
     ('1.35 GHz', '16.66 ms', '-')
@@ -175,7 +177,7 @@ def value_text(value: Any, unit: str = "") -> str:
 
 
 def cell_text(cell: Any, unit: str = "") -> str:
-    """Return a cell of a :class:`Table` as text."""
+    """Return a cell of a :class:`Table` for people."""
     if isinstance(cell, tuple):
         return value_text(*cell)
     return "" if cell is None else value_text(cell, unit)
@@ -189,10 +191,11 @@ def text_table(
     width: int | None = None,
     total_rows: int | None = None,
 ) -> str:
-    """Return columns under their names, columns of numbers aligned to the right.
+    """Return columns under their names; a column of numbers stands on the right.
 
-    ``rows`` may be the first of ``total_rows``. Text wider than ``width`` (default: the terminal)
-    is wrapped: first the last column, then whole columns below, with the first one repeated.
+    Where these are the first rows ``of`` more, the end says how many are left. What is wider than
+    ``width``, by default the terminal's where it is printed on one, goes on below: words of the
+    last column, else whole columns, again with the first one.
 
     >>> print(text_table(["name", "n"], [["one", "1"], ["ten", "10"]]))
     name   n
@@ -244,7 +247,12 @@ def text_table(
 
 # --- JSON
 def to_json(value: Any) -> str:
-    """Return a valid JSON document, with NaN as null and infinity as "inf"."""
+    """Return one valid JSON document: NaN is null, infinity the text "inf".
+
+    >>> import numpy as np
+    >>> to_json({"a": float("nan"), "b": [np.int8(1), -np.inf]}).split()
+    ['{', '"a":', 'null,', '"b":', '[', '1,', '"-inf"', ']', '}']
+    """
     import json
 
     return json.dumps(_json_value(value), indent=2, allow_nan=False, ensure_ascii=False)
@@ -264,7 +272,11 @@ def _json_value(value: Any) -> Any:
 
 # --- HTML
 def to_html(answer: Answer) -> str:
-    """Return an answer as a fragment of HTML that inherits the colours of the page."""
+    """Return an answer as a part of an HTML page, in the colours of the page.
+
+    >>> to_html(Answer(kind="Study", title="a < b"))
+    '<div><div><b>Study</b> a &lt; b</div></div>'
+    """
     parts = [f"<div><b>{escape_html(answer.kind)}</b> {escape_html(answer.title)}</div>"]
     if answer.facts:
         parts.append(_html_table(Table(rows=[*answer.facts.items()])))
@@ -281,23 +293,24 @@ def to_html(answer: Answer) -> str:
 
 
 def escape_html(text: str) -> str:
-    """Return text escaped for HTML, with control and direction characters shown as codes."""
-    import html
+    """Return text as HTML shows it, without characters that steer the direction of writing."""
+    from html import escape as escaped
 
-    return html.escape(escape_controls(text))
+    return escaped(escape_controls(text))
 
 
 def _html_table(table: Table) -> str:
-    head_style = _CELL_STYLE + (_SORTABLE_HEADING if table.sortable else _PLAIN_HEADING)
-    heads = "".join(f'<th style="{head_style}>{escape_html(name)}</th>' for name in table.columns)
+    style = f"{_CELL_STYLE}{_SORTABLE_HEADING if table.sortable else _PLAIN_HEADING}"
+    heads = "".join(f'<th style="{style}>{escape_html(name)}</th>' for name in table.columns)
     lines = [heads] if heads else []
     for row, cells in zip(table.rows, table.cells(HTML_ROWS), strict=False):
         keys = [f' data-k="{escape_html(str(key))}"' if table.sortable else "" for key in row]
-        line = ""
-        for text, key in zip(cells, keys, strict=True):
-            style = _CELL_STYLE + _NOWRAP_STYLE * (len(text) <= _NOWRAP_LENGTH)
-            line += f'<td style="{style}"{key}>{escape_html(text)}</td>'
-        lines.append(line)
+        lines.append(
+            "".join(
+                f'<td style="{_CELL_STYLE}{_NOWRAP_STYLE * (len(text) <= _NOWRAP_LENGTH)}"{key}>{escape_html(text)}</td>'
+                for text, key in zip(cells, keys, strict=True)
+            )
+        )
     if (left := len(table.rows) - HTML_ROWS) > 0:
         lines.append(f"<td>and {left:,} more</td>")
     body = "".join(f"<tr>{line}</tr>" for line in lines)

@@ -235,7 +235,7 @@ THROUGHPUT = (
     row("flops_l1", "1/s", RESULT, "flops if L1 serves all requests"),
     row("flops_l2", "1/s", RESULT, "flops if L2 serves all requests"),
     row("flops_dram", "1/s", RESULT, "flops if DRAM serves all requests"),
-    row("category", "", "whole [1, 10]", "bottleneck of ten kinds: warps, bandwidth, departures"),
+    row("category", "", "whole [1, 10]", "bottleneck category: warps, bandwidth, departures"),
     row("bandwidth_excess", "", RATIO, "demand over the bandwidth's supply (alpha)", (1, 4)),
     row("suggested_sms", "", COUNT1, "most SMs that the bandwidth supplies"),
     row("suggested_warps", "", NONNEG, "most warps of an SM that the bandwidth supplies"),
