@@ -93,11 +93,7 @@ def mwp_bw(mem_bandwidth, bw_per_warp, dram_share, active_sms):
 
 @equation(source="Hong 2012, Eq. 16 and §5.3.8", symbol=r"MWP\_Proc")
 def mwp_proc(mem_latency, departure_delay):
-    """Requests in flight that the departure delay allows; infinite without one. [requests]
-
-    >>> mwp_proc(450.0, 10.0), mwp_proc(450.0, 0.0)
-    (45.0, inf)
-    """
+    """Requests in flight that the departure delay allows; infinite without one. [requests]"""
     return where(mem_latency > 0, divide(mem_latency, departure_delay, at_zero=math.inf), math.inf)
 
 

@@ -36,11 +36,7 @@ SHARED = (*BLOCK_EQUATIONS, warps_per_block)
 
 @equation(source="CUDA programming guide: threads of a block are numbered along x first")
 def warp_rows(threads_per_block, block_x, warp_size):
-    """Rows of a block that a warp spans. [rows]
-
-    >>> warp_rows(256.0, 8.0, 32.0), warp_rows(256.0, 64.0, 32.0), warp_rows(16.0, 4.0, 32.0)
-    (4.0, 1.0, 4.0)
-    """
+    """Rows of a block that a warp spans. [rows]"""
     return ceil(minimum(threads_per_block, warp_size) / minimum(block_x, warp_size))
 
 

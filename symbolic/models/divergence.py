@@ -72,9 +72,6 @@ def divergent_cycles(paths, lanes):
     r"""Expected cycles of a warp over all paths that one of its lanes takes. [cycles]
 
     .. math:: E = \sum_i c_i (1 - (1-p_i)^{lanes})
-
-    >>> divergent_cycles("1/2: 100, 1/2: 20", 2)
-    90.0
     """
     return float(
         sum(

@@ -196,11 +196,7 @@ def imbalance_limit(work_max, work_mean):
 
 @equation(source="max/sum and sum of exponential work are independent", symbol="H_n", table=True)
 def exponential_loss(lanes):
-    """Mean loss and slowdown for exponential work, a limit of long geometric work: H_n. [ratio]
-
-    >>> exponential_loss(4)
-    2.0833333333333335
-    """
+    """Mean loss and slowdown for exponential work, a limit of long geometric work: H_n. [ratio]"""
     if lanes < EXACT_LANES:
         return math.fsum(1 / k for k in range(1, int(lanes) + 1))
     correction = 1 / (2 * lanes) - 1 / (12 * lanes**2)

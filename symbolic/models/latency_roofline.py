@@ -153,11 +153,7 @@ def time(start_up_time, throughput_time, latency_bound_time):
     inputs=("throughput_time", "latency_bound_time", *tuple(UNITS.values())[:-1]),
 )
 def bound_by(throughput_time, latency_bound_time, *times):
-    """Bottleneck: the unit or level of memory that takes longest, or latency; the first on ties.
-
-    >>> bound_by(4.0, 3.0, 1.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    1.0
-    """
+    """Bottleneck: the unit or level of memory that takes longest, or latency; the first on ties."""
     unit = 7.0
     for number in range(len(times) - 1, -1, -1):
         unit = where(equal(throughput_time, times[number]), float(number), unit)

@@ -103,11 +103,6 @@ def case(mwp, cwp, resident_warps, comp_cycles, mem_cycles, mem_insts):
     Correction (a): computation longer than memory is case 3, as in Fig. 8 and its text. Case 1
     still comes first: a single warp hides nothing (Fig. 9a). Correction (b): MWP may exceed N in
     case 1. Without memory instructions it is case 3.
-
-    >>> case(2.28125, 20.0, 20.0, 132.0, 4380.0, 6.0)
-    2.0
-    >>> case(8.0, 1.5, 8.0, 1000.0, 500.0, 10.0)
-    3.0
     """
     few = both(mwp >= resident_warps, equal(cwp, resident_warps))
     memory = both(cwp >= mwp, comp_cycles <= mem_cycles)
@@ -116,11 +111,7 @@ def case(mwp, cwp, resident_warps, comp_cycles, mem_cycles, mem_insts):
 
 @equation(name="case", source="Hong 2012, §2.3.6", flags=CASES, when=PRINTED)
 def case_printed(mwp, cwp, resident_warps, comp_cycles, mem_cycles, mem_insts):
-    """The first of the three cases that holds, as printed.
-
-    >>> case_printed(8.0, 1.5, 8.0, 1000.0, 500.0, 10.0)
-    2.0
-    """
+    """The first of the three cases that holds, as printed."""
     few = both(equal(mwp, resident_warps), equal(cwp, resident_warps))
     memory = either(cwp >= mwp, comp_cycles > mem_cycles)
     return where(mem_insts > 0, where(few, 1.0, where(memory, 2.0, 3.0)), 3.0)
@@ -160,11 +151,7 @@ def memory_bound_cycles(mem_cycles, comp_period, mwp, resident_warps):
 
 @equation(source="Hong 2012, Eqs. 3 and 23")
 def computation_bound_cycles(mem_latency, comp_cycles, resident_warps):
-    """Cycles of one repetition in case 3: computation hides all but one memory period. [cycles]
-
-    >>> computation_bound_cycles(50.0, 1000.0, 8.0)
-    8050.0
-    """
+    """Cycles of one repetition in case 3: computation hides all but one memory period. [cycles]"""
     return mem_latency + comp_cycles * resident_warps
 
 

@@ -225,9 +225,6 @@ def lit_sms_apart(sms_to_light, tpc_map, tpc_distances):
 
     Far apart means the largest least distance of two lit TPCs, then the largest sum of all
     distances; the thesis does not say.
-
-    >>> lit_sms_apart(4, "0-1-2-0-1-2", "[[0, 1, 2], [1, 0, 1], [2, 1, 0]]")
-    '0-2-3-5'
     """
     of = _sms_by_tpc(tpc_map)
     needed = _fewest_tpcs(sms_to_light, tpc_map)

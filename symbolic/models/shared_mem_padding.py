@@ -60,9 +60,6 @@ def shared_mem_padding(
 
     The paper gives no amount. One block more than b no longer fits from the first byte above
     :math:`Z/(b+1)` on; nothing is needed if other limits leave b or fewer.
-
-    >>> shared_mem_padding(49152, 12288, 1, 4), shared_mem_padding(49152, 12288, 4, 4)
-    (12289.0, 0.0)
     """
     least = floor(shared_mem_per_sm / (most_blocks_per_sm + 1)) + 1
     more = maximum(least - shared_mem_needed, 0.0)

@@ -251,9 +251,6 @@ def category(warps_per_sm, mwp_app_infinite, mwp_proc, mwp_bw, mwp_app):
     """The category of ten of a workload on a machine; 10 is the best.
 
     From the best: 10, 9, 5, 4. A bandwidth that is short by at most 15 % is just enough.
-
-    >>> category(32.0, 40.0, math.inf, 37.0, 64.0), category(16.0, 10.0, math.inf, 37.0, 20.0)
-    (3.0, 10.0)
     """
     saturated = where(mwp_bw < mwp_app, 1.0, 2.0)
     short = where(mwp_bw < 0.85 * mwp_app, 3.0, where(mwp_bw < mwp_app, 4.0, 5.0))

@@ -105,9 +105,6 @@ def bound(time_steps, work_steps, span):
     """The bound that binds; the first of the flags on ties (within 1e-12).
 
     At a tie of computation and memory the latency is hidden: more threads no longer help.
-
-    >>> bound(200.0, 2.0, 0.0), bound(200.0, 200.0, 0.0)
-    (2.0, 0.0)
     """
     near = time_steps - time_steps / TIE
     return where(near <= work_steps, 0.0, where(near <= span, 1.0, 2.0))
@@ -121,11 +118,7 @@ def hiding_threads_per_core(transactions, mem_latency, work):
 
 @equation(source="Ma 2014, Eq. 2", symbol=r"f_\mathrm{cache}")
 def cache_factor(fits_on_chip, cache_hit_rate, cache_miss_slowdown):
-    """Slowdown by cache misses if memory latency is not modelled. [ratio]
-
-    >>> cache_factor(0, 0.75, 5.0), cache_factor(1, 0.75, 5.0)
-    (2.0, 1.0)
-    """
+    """Slowdown by cache misses if memory latency is not modelled. [ratio]"""
     blended = cache_hit_rate + (1 - cache_hit_rate) * cache_miss_slowdown
     return where(equal(fits_on_chip, 1), 1.0, blended)
 

@@ -119,9 +119,6 @@ def bound_sharp(ms_throughput, ms_peak, computation_limit):
 
     Memory and computation both (within 1e-12): capacity. At a tie with the threads the full system
     is the bound, because more threads no longer help.
-
-    >>> bound_sharp(1.5, 1.5, 4.0), bound_sharp(1.5, 1.5, 1.5), bound_sharp(1.0, 1.5, 4.0)
-    (1.0, 3.0, 0.0)
     """
     near = ms_throughput + ms_throughput / TIE
     memory = ms_peak <= near
@@ -135,9 +132,6 @@ def bound_smooth(ms_throughput, thread_limit, ms_peak, computation_limit):
 
     A smooth supply never fills the memory system: without full lanes the bound is the nearer of its
     two asymptotes, the threads or the peak. There is no capacity bound.
-
-    >>> bound_smooth(1.2, 2.0, 1.5, 4.0), bound_smooth(1.2, 2.0, 1.5, 1.2)
-    (1.0, 2.0)
     """
     computation = computation_limit <= ms_throughput + ms_throughput / TIE
     return where(computation, 2.0, where(ms_peak <= thread_limit, 1.0, 0.0))
