@@ -103,8 +103,18 @@ class Guide:
         return tuple(move for move in moves if move != ("",))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validity:
+#: Former names of the fields of :class:`Validity`, which users' model files may still have.
+_FORMER_FIELDS = {"says": "statement", "of": "quantity", "least": "minimum", "most": "maximum"}
+
+
+class _FormerFields(type):
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        fields = {_FORMER_FIELDS.get(name, name): value for name, value in fields.items()}
+        return super().__call__(*args, **fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Validity(metaclass=_FormerFields):
     """The range in which a model is valid; a model file declares one, or a tuple, as ``VALIDITY``.
 
     Parameters
