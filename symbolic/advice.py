@@ -1,4 +1,4 @@
-"""Which guides of a model apply, and places along which to look for where a regime ends."""
+"""Guides of a model, and values at which to look for the end of a regime."""
 
 from __future__ import annotations
 
@@ -14,25 +14,21 @@ from symbolic.quantity import Domain
 
 Floats = NDArray[np.float64]
 
-#: Values of a whole quantity that are looked at one by one, nearest first; beyond, by ratio.
+#: Values of a whole quantity that are tried one by one, nearest first; then by ratio.
 _NEAR_VALUES = sizes.ADVICE_NEAR
 #: A quantity is followed over a factor of two to this power.
 OCTAVES = 64
 #: Steps in an octave.
 STEPS_PER_OCTAVE = 32
-#: What a faster run may cost, of models that yield it: advised on as the time is.
+#: Costs of a run for which a guide to its time is used too.
 _COST_GOALS = ("energy", "edp")
 
 
 def guides(model: Model) -> tuple[Guide, ...]:
-    """The guides beside the equations of a model, in the order of its main outputs.
+    """Return the guides of a model, in the order of its main outputs.
 
-    Where there are none, those that its families tell: see :class:`symbolic.model.Guide`. A guide
-    to the time, or to operations a second, is one to energy too where the model yields it.
-
-    >>> from symbolic.library import load_model
-    >>> [guide.state for guide in guides(load_model("transit"))]
-    ['bound']
+    Without declared guides, those of its families: see :class:`symbolic.equation.Guide`. A guide to
+    the time, or to operations a second, is one to energy too if the model yields energy.
     """
     yields = set(model.yields)
     known = [g for g in model.guides if {g.state, g.goal, g.limits} <= yields]
@@ -53,11 +49,7 @@ def _guide_of_family(family: Family) -> Guide:
 
 
 def search_values(start: float, domain: Domain, *, upward: bool) -> Floats:
-    """Values beyond the start, nearest first, up to the end of the domain or 2**64 times away.
-
-    >>> search_values(3.0, Domain(low=1, low_open=False, whole=True), raising=False)
-    array([2., 1.])
-    """
+    """Return values beyond the start, nearest first, to the end of the domain or 2**64-fold."""
     sign = 1.0 if upward else -1.0
     if domain.whole:
         near = start + sign * np.arange(1, _NEAR_VALUES + 1)

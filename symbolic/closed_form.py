@@ -1,6 +1,6 @@
-"""Closed forms: equations as SymPy expressions.
+"""Closed forms: equations as SymPy expressions and LaTeX.
 
-Symbols are named after quantities and carry what is known of their domain; literals are exact
+Symbols are named after quantities and carry the assumptions of their domain. Literals are exact
 rationals, so that an expression at rational points equals the evaluation on ``Fraction``.
 """
 
@@ -21,12 +21,7 @@ from symbolic.quantity import Quantity
 
 
 def symbol(row: Quantity) -> Any:
-    """The symbol of a quantity, with the assumptions its domain allows.
-
-    >>> from symbolic.quantities import TABLE
-    >>> symbol(TABLE["threads"]).is_positive, symbol(TABLE["n_sms"]).is_integer
-    (True, True)
-    """
+    """Return the symbol of a quantity, with the assumptions that its domain allows."""
     domain = row.domain
     infinite = "extended_" if math.inf == domain.high and not domain.high_open else ""
     if domain.low > 0 or (domain.low == 0 and domain.low_open):
@@ -42,16 +37,9 @@ def symbol(row: Quantity) -> Any:
 
 
 def to_sympy(
-    node: Node,
-    quantities: Mapping[str, Quantity],
-    number: Callable[[Any], Any] = to_exact,
+    node: Node, quantities: Mapping[str, Quantity], number: Callable[[Any], Any] = to_exact
 ) -> Any:
-    """A traced equation as a SymPy expression over the symbols of its quantities.
-
-    >>> from symbolic.quantities import TABLE
-    >>> to_sympy(reference("lanes_width") / reference("intensity"), TABLE)
-    lanes_width/intensity
-    """
+    """Return a traced equation as a SymPy expression over the symbols of its quantities."""
     names = references(node)
     missing = [name for name in names if name not in quantities]
     if missing:
@@ -62,9 +50,9 @@ def to_sympy(
 def inline(
     graph: Graph, names: Container[str], replacements: Mapping[str, str | Node] | None = None
 ) -> dict[str, Node]:
-    """Every quantity as a tree in which the given names are replaced by their equations.
+    """Return each quantity as a tree in which the given names are replaced by their equations.
 
-    ``instead`` replaces a quantity by another one's tree, or by a node, wherever it is used.
+    ``replacements`` puts the tree of another quantity, or a node, in the place of a quantity.
     """
     trees: dict[str, Node] = {}
     for name, definition in graph.definitions.items():
@@ -81,7 +69,7 @@ def inline(
 
 
 def closed_form(graph: Graph, name: str, expand: bool | str | Iterable[str]) -> Any:
-    """The equation of a quantity; see :meth:`symbolic.model.Model.closed_form`."""
+    """Return the equation of a quantity; see :meth:`symbolic.model.Model.closed_form`."""
     _require_equation(graph, name)
     quantities = graph.model.quantities
     if expand is True:
@@ -93,7 +81,7 @@ def closed_form(graph: Graph, name: str, expand: bool | str | Iterable[str]) -> 
 
 
 def _require_equation(graph: Graph, name: str) -> None:
-    """Raise where a quantity has no equation that could be shown."""
+    """Raise an error if a quantity has no equation that could be shown."""
     model = graph.model
     model.quantity(name)
     definition = graph.definitions.get(name)
@@ -106,12 +94,13 @@ def _require_equation(graph: Graph, name: str) -> None:
         )
     what = "is an input of" if definition is not None else "is not part of"
     raise DseError(
-        f"{name} {what} the model {model.name}{switches_clause(graph)}: it yields {', '.join(model.yields)}"
+        f"{name} {what} the model {model.name}{switches_clause(graph)}: "
+        f"it yields {', '.join(model.yields)}"
     )
 
 
 def switches_clause(graph: Graph) -> str:
-    """The switches that choose among the equations of a graph, for messages."""
+    """Return " under SWITCH=LABEL, ..." for the switches that choose among a graph's equations."""
     used = graph.switches_of(graph.definitions)
     labels = ", ".join(f"{switch}={graph.switches[switch]}" for switch in sorted(used))
     return f" under {labels}" if labels else ""
@@ -139,7 +128,7 @@ def _latex_symbols(model: EquationSet) -> dict[str, str]:
 
 
 def _decimal(value: Any) -> Any:
-    """A literal as it is read: 0.1365, not 273/2000."""
+    """Return a literal as it was written: 0.1365, not 273/2000."""
     finite = isinstance(value, float) and math.isfinite(value) and not value.is_integer()
     return sympy.Float(repr(value)) if finite else to_exact(value)
 
@@ -152,21 +141,18 @@ def _equation_line(model: EquationSet, eq: Equation, names: Mapping[str, str]) -
         symbols = {p: names.get(p.name, r"\varepsilon") for p in expression.free_symbols}
         right = sympy.latex(expression, symbol_names=symbols, mul_symbol="dot")
     left = names[eq.name]
-    if r"\frac" in left:  # a formula by itself, which its equation would repeat
+    if r"\frac" in left:  # the symbol is a formula, which its equation would repeat
         left = _mathrm(eq.name)
     note = "; ".join(_escape_latex(part) for part in (eq.source, eq.switch_text) if part)
     return f"{left} = {right}" + (f" \\quad \\text{{({note})}}" if note else "")
 
 
 def latex(model: EquationSet, graph: Graph | None, name: str | None) -> str:
-    """Equations as LaTeX, one a line; see :meth:`symbolic.model.Model.latex`.
-
-    Those of the graph, where there is one.
-    """
+    """Return equations (of the graph, if given); see :meth:`symbolic.model.Model.latex`."""
     names = _latex_symbols(model)
     if graph is None or name is None:
-        held = model.equations if graph is None else graph.equations
-        return "\n".join(_equation_line(model, eq, names) for eq in model.equations if eq in held)
+        used = model.equations if graph is None else graph.equations
+        return "\n".join(_equation_line(model, eq, names) for eq in model.equations if eq in used)
     model.quantity(name)
     definition = graph.definitions.get(name)
     if definition is None or definition.equation is None:

@@ -1,4 +1,4 @@
-"""Half the widths of 95 % intervals: of means of replicates, and of what few draws tell."""
+"""Half widths of 95 % confidence intervals, of means of replicates and of few draws."""
 
 from __future__ import annotations
 
@@ -11,31 +11,27 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: The chance that an interval misses on one side; and that of Student's, which is wider, for sums
-#: of skewed or discrete values miss more often than normal variables, by 1 or 2 of 100.
+#: The chance that an interval misses on one side. Student's is wider, because means of skewed or
+#: discrete values are missed more often than normal variables, by 1 or 2 of 100.
 TAIL_PROBABILITY, _STUDENT_TAIL = 0.025, 0.015
-#: The expected count of what may occur in none of the draws: the rule of three, on one side.
+#: Largest expected count of an event that no draw shows (the rule of three, one-sided).
 ZERO_COUNT_BOUND = -math.log(TAIL_PROBABILITY)
-#: A sum of fewer draws than these is not taken for a normal variable.
+#: Fewest draws whose sum counts as normal.
 MIN_NORMAL_DRAWS = 32.0
-#: A share of what is compared that is mere rounding.
+#: Relative differences below this are rounding.
 ROUNDING = 1e-12
 
 
 @lru_cache(maxsize=64)
 def student_factor(count: int) -> float:
-    """Return the factor from the standard deviation of some values to the half width of their
-    mean's interval."""
+    """Return the factor from a standard deviation to the half width of the mean's interval."""
     from scipy.special import stdtrit
 
     return float(stdtrit(count - 1, 1 - _STUDENT_TAIL)) / math.sqrt(count)
 
 
 def half_width(values: Floats) -> Floats:
-    """Return half the width of Student's interval of a mean, from independent values.
-
-    They lie along the last axis.
-    """
+    """Return half the width of Student's interval of a mean, from values along the last axis."""
     return np.asarray(student_factor(values.shape[-1]) * values.std(axis=-1, ddof=1))
 
 
@@ -57,7 +53,7 @@ def binomial_half_width(share: Any, draws: Any) -> Floats:
 
 
 def chance_half_width_of_rows(rows: Floats, replicates: int) -> Floats:
-    """Return half the intervals of chances, from the share of each draw in which it holds."""
+    """Return half the intervals of chances, from the share of each draw for which it holds."""
     points, draws = rows.shape
     each = rows.reshape(points, replicates, -1).mean(axis=-1)
     return chance_half_width(each, each.mean(axis=-1), draws)
@@ -66,7 +62,7 @@ def chance_half_width_of_rows(rows: Floats, replicates: int) -> Floats:
 def chance_half_width(replicate_shares: Floats, share: Any, draws: int) -> Floats:
     """Return half the intervals of chances, from those of each replicate (last axis).
 
-    Where a chance or its complement occurred in few draws, it is that of independent draws.
+    If a chance or its complement occurred in few draws, the interval is that of independent draws.
     """
     wide = half_width(replicate_shares)
     few = np.minimum(share, 1 - np.asarray(share)) * draws < MIN_NORMAL_DRAWS
@@ -77,10 +73,10 @@ def chance_half_width(replicate_shares: Floats, share: Any, draws: int) -> Float
 
 @lru_cache(maxsize=256)
 def quantile_ranks(draws: int, level: float, tail_probability: float) -> tuple[int, int]:
-    """Return the ranks of the draws between which the quantile of a level lies.
+    """Return the ranks of the two draws between which the quantile of a level lies.
 
-    Each is missed with at most the chance ``side``. They are 0, and one more than there are draws,
-    where no draw is low, or high, enough.
+    Each is missed with at most ``tail_probability``. They are 0 and ``draws + 1`` if no draw is low
+    or high enough.
     """
     from scipy.special import bdtr, bdtrik
 

@@ -1,9 +1,9 @@
-"""Where a case gives way to another along one quantity: bracketed by enclosures, then bisected.
+"""Borders between cases along one quantity, bracketed by enclosures and located by bisection.
 
-Between the ends of a box in which the enclosure of a case is one value there is no border. What is
-left open is halved until it is narrow; the borders within are then located by bisection, to
-neighbouring floats or whole numbers. Many lines are followed at once: along each the same quantity
-varies, and the others stand at values of their own.
+There is no border in a box where the enclosure of the case is a single value. Other boxes are
+halved until they are narrow, and bisection then locates the borders to neighbouring floats or whole
+numbers. Many lines are followed together: the same quantity varies along each, and the others are
+fixed at values of their own.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from symbolic.primitives.rule_operations import all_true, any_true
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-#: Boxes or points looked at together.
+#: Boxes or points evaluated together.
 _BATCH = sizes.LINES_BATCH
 
 
 class CaseLines:
-    """A case along a quantity, at the values of the others on each line.
+    """A case along one quantity, on lines with fixed values of the other quantities.
 
-    What does not depend on the quantity is computed once.
+    Terms that do not depend on the quantity are computed once.
     """
 
     def __init__(self, root: Node, name: str, others: Mapping[str, Any]) -> None:
@@ -60,7 +60,7 @@ class CaseLines:
         }
 
     def evaluate(self, line: Indices, x: Floats) -> Floats:
-        """The case at points; one that is no number is -1."""
+        """Return the case at points; NaN becomes -1."""
         result = np.empty(line.size)
         for first in range(0, line.size, _BATCH):
             part = slice(first, first + _BATCH)
@@ -74,12 +74,12 @@ class CaseLines:
         return result
 
     def is_undecided(self, line: Indices, low: Floats, high: Floats) -> NDArray[np.bool_]:
-        """Where more than one case is possible between two places."""
+        """Return a mask of the lines on which several cases are possible between two places."""
         result = np.empty(line.size, dtype=bool)
         for first in range(0, line.size, _BATCH):
             part = slice(first, first + _BATCH)
-            held = self._enclose(line[part], low[part], high[part])[self.root]
-            result[part] = (held.lo < held.hi) | (held.may_be_nan & (held.lo == held.hi))
+            box = self._enclose(line[part], low[part], high[part])[self.root]
+            result[part] = (box.lo < box.hi) | (box.may_be_nan & (box.lo == box.hi))
         return result
 
     def _enclose(self, line: Indices, low: Floats, high: Floats) -> dict[Node, Any]:
@@ -92,22 +92,22 @@ class CaseLines:
         return done
 
     def restrict(self, low: Floats, high: Floats) -> CaseLines:
-        """The same between two places on each line, without what is decided on all of them."""
+        """Return the lines between two places each, without conditions that all of them decide."""
         if low.size > _BATCH:
             return self
         boxes = self._enclose(np.arange(low.size), low, high)
-        told = {
+        decided = {
             node: flag for node, box in boxes.items() if (flag := _truth_value(box)) is not None
         }
         same: dict[Node, Node] = {}
         steps: list[EvaluationStep] = []
         for node, op, parts in self.steps:
             args = tuple(same.get(arg, arg) for arg in parts)
-            open_ = [arg for arg in args if arg not in told]
-            if node in told:
+            open_ = [arg for arg in args if arg not in decided]
+            if node in decided:
                 continue
-            if op == "where" and args[0] in told:
-                same[node] = args[1 if told[args[0]] else 2]
+            if op == "where" and args[0] in decided:
+                same[node] = args[1 if decided[args[0]] else 2]
             elif op in ("both", "either") and len(open_) == 1:
                 same[node] = open_[0]
             else:
@@ -120,7 +120,7 @@ class CaseLines:
                 used.update(args)
                 lines.steps.append((node, op, args))
         lines.steps.reverse()
-        fixed = self.fixed_values | {node: np.asarray(flag) for node, flag in told.items()}
+        fixed = self.fixed_values | {node: np.asarray(flag) for node, flag in decided.items()}
         lines.fixed_values = {node: array for node, array in fixed.items() if node in used}
         lines.fixed_intervals = {
             node: _point_enclosure(array) for node, array in lines.fixed_values.items()
@@ -129,12 +129,12 @@ class CaseLines:
 
 
 def _select_lines(array: Any, line: Indices) -> Any:
-    """What is known of each of some lines."""
+    """Return the values of some lines; a value common to all lines stays itself."""
     return array[line] if getattr(array, "size", 1) > 1 else array
 
 
 def _truth_value(box: Interval | Decision) -> bool | None:
-    """Whether a condition holds in every box, or in none; None where that is open."""
+    """Return True (False) if a condition holds in every (in no) box, else None."""
     if isinstance(box, Decision):
         if all_true(box.certain):
             return True
@@ -144,30 +144,30 @@ def _truth_value(box: Interval | Decision) -> bool | None:
 
 
 def _point_enclosure(array: Any) -> Interval | Decision:
-    """The enclosure of what is known."""
+    """Return known values as an enclosure."""
     return Decision(array, array) if array.dtype == bool else interval_of(array)
 
 
-#: How often a gap between two edges is halved, and how many open pieces of it are followed.
+#: Most halvings of a gap between two edges, and most open pieces of it that are followed.
 MAX_HALVINGS, _MAX_OPEN_PIECES = sizes.GAP_DEPTH, sizes.GAP_WIDE
-#: Of few open pieces, so many parts are made at once.
+#: Parts into which a piece is cut at once if fewer than _FEW_PIECES are open.
 _FINE_PARTS, _FEW_PIECES, _MAX_PARTS = sizes.GAP_FINE, sizes.GAP_FEW, sizes.GAP_PARTS
-#: Points in which brackets are cut together.
+#: Points at which all brackets are cut together.
 _BRACKET_BATCH = sizes.BRACKETS_BATCH
 #: The least number above zero.
 _SMALLEST_FLOAT = 5e-324
 _FIRST_LINE = np.zeros(1, dtype=np.int64)
-#: How far terms may lie apart that models call equal: a case that holds no further is passed over.
+#: Relative width below which a case between two borders is dropped: models call such terms equal.
 _TIE_TOLERANCE = 1e-11
-#: Digits to which a border is rounded, where the number is as near to its bracket.
+#: Digits to which a border is rounded, and how far the rounded number may lie outside its bracket.
 _DIGITS, _ROUNDING_TOLERANCE = 11, 2e-12
 
 
 class Crossings(NamedTuple):
-    """Borders, in order along each line: the last number before and the first beyond, both cases.
+    """Borders in order along each line: the last number before, the first beyond, and both cases.
 
-    ``undecided`` counts the gaps between edges of which the enclosures told too little: what
-    begins and ends there between two points may be missed.
+    ``undecided_gaps`` counts the gaps between edges that the enclosures could not decide, where a
+    case that begins and ends between two points may be missed.
     """
 
     line: Indices
@@ -181,26 +181,20 @@ class Crossings(NamedTuple):
 def find_crossings(
     root: Node, name: str, others: Mapping[str, Any], edges: Floats, *, whole: bool = False
 ) -> Crossings:
-    """Every border of a case, or condition, along a quantity.
+    """Return every border of a case, or condition, along a quantity.
 
     Parameters
     ----------
     root : Node
-        The case over quantities; a condition counts as 1 where it holds, else 0.
+        The case over quantities; a condition counts as 1 if it holds, else 0.
     name : str
         The quantity that varies.
     others : mapping of str to array
-        Values of the others: a number, or one for each line.
+        Values of the other quantities: a number, or one for each line.
     edges : array
-        Places along each line (lines, places), rising; also where the line begins and ends.
+        Rising places along each line (lines, places), from its begin to its end.
     whole : bool
-        Whether only whole numbers count.
-
-    >>> from symbolic.ops import reference, where
-    >>> x, y = reference("x"), reference("y")
-    >>> found = find_crossings(where(x * x < y, 1, 2), "x", {"y": [2, 9]}, np.array([[0, 4], [0, 4]]))
-    >>> border_positions(found).round(6).tolist(), found.before.tolist(), found.after.tolist()
-    ([1.414214, 3.0], [1.0, 1.0], [2.0, 2.0])
+        True if the quantity takes whole numbers only.
     """
     return _find_along(CaseLines(root, name, others), np.asarray(edges, dtype=float), whole)
 
@@ -224,14 +218,9 @@ def _find_along(lines: CaseLines, edges: Floats, whole: bool) -> Crossings:
 def first_crossing(
     lines: CaseLines, path: Floats, *, whole: bool = False
 ) -> tuple[float, float] | None:
-    """Where a condition first comes to hold on the way: the last number before, and the number.
+    """Return the last number before a condition first holds on a path, and the first number after.
 
-    ``way`` rises or falls; the condition is not asked of its first place.
-
-    >>> from symbolic.ops import reference
-    >>> x = reference("x")
-    >>> first_crossing(CaseLines(x * x >= 2, "x", {}), np.array([1.0, 1.5, 2.0]))[1]
-    1.4142135623730951
+    ``path`` rises or falls; its first place is not tested.
     """
     if path.size < 2:
         return None
@@ -240,20 +229,23 @@ def first_crossing(
     before, after = (0.0, 1.0) if rising else (1.0, 0.0)
     hits = np.flatnonzero((result.before == before) & (result.after == after))
     if not hits.size:
-        held = not result.line.size and lines.evaluate(_FIRST_LINE, path[1:2])[0]
-        return (float(path[0]), float(path[1])) if held else None
+        holds = not result.line.size and lines.evaluate(_FIRST_LINE, path[1:2])[0]
+        return (float(path[0]), float(path[1])) if holds else None
     place = hits[0] if rising else hits[-1]
     low, high = float(result.low[place]), float(result.high[place])
     return (low, high) if rising else (high, low)
 
 
 def _merge_ties(borders: Crossings, whole: bool) -> Crossings:
-    """Borders that lie next to each other as one, from the case before to the case after both."""
+    """Return the borders with those next to each other joined into one."""
     if whole or not borders.line.size:
         return borders
     far = np.diff(borders.low) > _TIE_TOLERANCE * np.abs(borders.low[1:])
-    apart = np.concatenate([[True], far | (np.diff(borders.line) > 0)])
-    first, last = np.flatnonzero(apart), np.append(np.flatnonzero(apart)[1:], apart.size) - 1
+    separate = np.concatenate([[True], far | (np.diff(borders.line) > 0)])
+    first, last = (
+        np.flatnonzero(separate),
+        np.append(np.flatnonzero(separate)[1:], separate.size) - 1,
+    )
     real = borders.before[first] != borders.after[last]
     first, last = first[real], last[real]
     return Crossings(
@@ -267,7 +259,7 @@ def _merge_ties(borders: Crossings, whole: bool) -> Crossings:
 
 
 def border_positions(borders: Crossings) -> Floats:
-    """Each border as one number: the short one that lies in its bracket, or as good as there."""
+    """Return one number for each border: a short decimal in its bracket, or the lower end."""
     low, high = borders.low, borders.high
     middle = low / 2 + high / 2
     with np.errstate(all="ignore"):
@@ -281,7 +273,7 @@ def border_positions(borders: Crossings) -> Floats:
 def _subdivide(
     low: Floats, high: Floats, parts: int, whole: bool, *, to_zero: bool = False
 ) -> Floats:
-    """Places from the lower to the upper ends, by factors where those lie far apart."""
+    """Return places from the lower to the upper ends, by equal ratios if they lie far apart."""
     share = np.arange(parts + 1) / parts
     a, b = low[:, None], high[:, None]
     least = np.where(a == 0, _SMALLEST_FLOAT, a) if to_zero else a
@@ -295,25 +287,25 @@ def _subdivide(
 
 
 def _refine_gaps(lines: CaseLines, edges: Floats, whole: bool) -> tuple[Indices, Floats, int]:
-    """Places inside of gaps, dense where a border may be; gaps given up."""
+    """Return extra places inside the gaps, dense near borders, and the number of undecided gaps."""
     count, gaps = len(edges), edges.shape[1] - 1
     if gaps == 0:
         return np.zeros(0, dtype=np.int64), np.zeros(0), 0
     line = np.arange(count)
     first, last = np.zeros(count, dtype=np.int64), np.full(count, gaps)
-    held: list[tuple[Indices, Indices]] = []
+    open_gaps: list[tuple[Indices, Indices]] = []
     while line.size:  # between edges
         open_ = lines.is_undecided(line, edges[line, first], edges[line, last])
         line, first, last = line[open_], first[open_], last[open_]
         single = last - first <= 1
-        held.append((line[single], first[single]))
+        open_gaps.append((line[single], first[single]))
         line, first, last = line[~single], first[~single], last[~single]
         parts = _FINE_PARTS if line.size < _FEW_PIECES else 2
         ends = first[:, None] + (last - first)[:, None] * np.arange(parts + 1) // parts
         some = ends[:, 1:] > ends[:, :-1]
         line = np.repeat(line, some.sum(axis=1))
         first, last = ends[:, :-1][some], ends[:, 1:][some]
-    line, gap = (np.concatenate([part[k] for part in held]) for k in (0, 1))
+    line, gap = (np.concatenate([part[k] for part in open_gaps]) for k in (0, 1))
     low, high = edges[line, gap], edges[line, gap + 1]
     owner = np.arange(line.size)
     extra: list[tuple[Indices, Floats]] = []
@@ -341,7 +333,7 @@ def _refine_gaps(lines: CaseLines, edges: Floats, whole: bool) -> tuple[Indices,
 
 
 def _narrow_brackets(lines: CaseLines, brackets: tuple[Any, ...], whole: bool) -> list[Any]:
-    """Brackets made as narrow as numbers allow; one that holds a third case becomes two."""
+    """Return brackets as narrow as numbers allow; one that contains a third case becomes two."""
     done: list[tuple[Any, ...]] = []
     while brackets[0].size:
         line, low, high, before, after = brackets
@@ -351,18 +343,12 @@ def _narrow_brackets(lines: CaseLines, brackets: tuple[Any, ...], whole: bool) -
         done.append(tuple(part[ends] for part in brackets))
         line, places = line[~ends], places[~ends]
         inner = places[:, 1:-1]
-        case = lines.evaluate(np.repeat(line, inner.shape[1]), inner.reshape(-1)).reshape(
-            inner.shape
-        )
+        case = lines.evaluate(np.repeat(line, inner.shape[1]), inner.reshape(-1))
+        case = case.reshape(inner.shape)
         case = np.concatenate([before[~ends][:, None], case, after[~ends][:, None]], axis=1)
         row, place = np.nonzero(case[:, 1:] != case[:, :-1])
-        brackets = (
-            line[row],
-            places[row, place],
-            places[row, place + 1],
-            case[row, place],
-            case[row, place + 1],
-        )
+        low, high = places[row, place], places[row, place + 1]
+        brackets = line[row], low, high, case[row, place], case[row, place + 1]
     if not done:
         return list(brackets)
     return [np.concatenate([part[k] for part in done]) for k in range(5)]

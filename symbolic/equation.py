@@ -1,4 +1,4 @@
-"""Equations, sets of them, and what a set says of its use."""
+"""Equations, sets of equations, and their families of regimes, guides and validity."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ from symbolic.ops import Node, constant, reference
 from symbolic.quantity import Quantity
 from symbolic.statistics import StatisticName
 
-# --- families of regimes, advice, where a set holds
+# --- families of regimes, advice, validity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Regimes that exclude one another, told apart by which of several terms is the extreme one.
+    """Regimes that exclude one another: the one whose term is the smallest (or largest) holds.
 
-    ``terms`` maps the regime's name to the quantity whose value decides; ``of`` is the quantity
-    that equals the smallest term, or the largest where ``largest`` says so (throughputs are the
-    smallest of several, times the largest). A *border* between two regimes is where their terms
-    are equal.
+    ``terms`` maps a regime's name to the quantity whose value decides; ``of`` is the quantity that
+    equals the smallest term, or the largest with ``largest`` (throughputs are the smallest of
+    several, times the largest). A *border* between two regimes is where their terms are equal.
 
-    A model file declares its families as ``FAMILIES``. Others its equations tell: each main output
-    that is the ``minimum`` or ``maximum`` of names alone, at least one of which it yields, is a
-    family by these names.
+    A model file declares its families as ``FAMILIES``. Further families follow from its equations:
+    each main output that is the ``minimum`` or ``maximum`` of quantities only, at least one of
+    which the model yields.
     """
 
     of: str
@@ -39,43 +38,43 @@ class Family:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guide:
-    """What helps in each bound or case of a model; a model file declares it as ``ADVICE``.
+    """The changes that help in each bound or case of a model.
 
-    Several make a tuple. Of a model that declares none, each family is advised on: its terms name
-    the bound, every input behind them may help, and what is the smallest of several should rise,
-    the largest fall.
+    A model file declares one, or a tuple of several, as ``ADVICE``. If a model declares none, each
+    family becomes a guide: its terms name the bound, every input behind them may help, and the
+    smallest of several should rise, the largest fall.
 
     Parameters
     ----------
     state : str
         The quantity with flags that names the bound or case, or ``limits``: its terms name it.
     goal : str
-        What should improve; ``maximize`` says whether it should rise.
+        The quantity to improve; ``maximize`` says whether it should rise.
     limits : str
         The quantity that equals the smallest (or largest) of several terms; a border is where
-        another term becomes the smallest (or largest). The ``goal`` where nothing competes.
+        another term becomes the smallest (or largest). The ``goal`` if nothing competes.
     helps : str or mapping of str to str
         The moves, for all states or by the label of each, with commas between: quantities moved
         one at a time, or several joined by ``+`` that move together by one factor.
     tied : mapping of str to tuple of str
-        The terms, by their labels in the model's families, that bind in a state; the one of the
-        state's own label where it is not named.
+        The terms, by their labels in the model's families, that bind in a state; by default the
+        term with the state's own label.
     follow : bool
-        Whether moves that reach a border are told even where they do not help.
+        Whether moves that reach a border are listed even if they do not help.
     show : tuple of str
-        Quantities told with the state.
+        Quantities shown with the state.
     along : tuple of str
-        Quantities of which each move tells the factor by which they change.
+        Quantities whose factor of change is shown for each move.
     fixed : frozenset of str
         Quantities never advised, though a quantity that helps may depend on them.
     notes : mapping of str to str
-        What to say under a switch, by ``"name=label"``.
+        Notes to show under a switch, by ``"name=label"``.
     suggests : mapping of str to str
-        Quantities that say in closed form what an input should be, and that input; those that the
-        model, or a model it is joined with, yields are told.
+        Quantities that give the best value of an input in closed form, and that input; those that
+        the model, or a model it is joined with, yields are shown.
     remedies : mapping of str to str
-        Quantities that say what the goal would be if something else were done, and the number or
-        label that says what.
+        Quantities that give the goal after another change, and the number or label that describes
+        the change.
     """
 
     state: str
@@ -93,7 +92,7 @@ class Guide:
     remedies: Mapping[str, str] = field(default_factory=dict)
 
     def moves(self, label: str) -> tuple[tuple[str, ...], ...]:
-        """The moves of a state, each as the quantities that move together.
+        """Return the moves of a state, each as the quantities that move together.
 
         >>> guide = Guide(state="b", goal="t", limits="r", helps={"memory": "z, m + r"})
         >>> guide.moves("memory")
@@ -104,18 +103,28 @@ class Guide:
         return tuple(move for move in moves if move != ("",))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validity:
-    """Where a model holds; a model file declares it, or a tuple of several, as ``VALIDITY``.
+#: Former names of the fields of :class:`Validity`, which users' model files may still have.
+_FORMER_FIELDS = {"says": "statement", "of": "quantity", "least": "minimum", "most": "maximum"}
+
+
+class _FormerFields(type):
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        fields = {_FORMER_FIELDS.get(name, name): value for name, value in fields.items()}
+        return super().__call__(*args, **fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Validity(metaclass=_FormerFields):
+    """The range in which a model is valid; a model file declares one, or a tuple, as ``VALIDITY``.
 
     Parameters
     ----------
-    says : str
-        What a study is told whose machine is beyond it; without ``of``, why none is.
-    of : str
-        A quantity that a machine's file tells, such as its levels of cache or its year.
-    least, most : float
-        Between which values the model is meant.
+    statement : str
+        The warning for a machine outside the range; without ``quantity``, why there is no range.
+    quantity : str
+        A quantity of machine files, such as the levels of cache or the release year.
+    minimum, maximum : float
+        The range of valid values.
     """
 
     statement: str
@@ -124,7 +133,7 @@ class Validity:
     maximum: float = math.inf
 
     def is_valid_for(self, value: float) -> bool:
-        """Whether the model is meant for such a machine."""
+        """True if the model is valid for such a machine."""
         return self.minimum <= value <= self.maximum
 
 
@@ -133,10 +142,10 @@ class Validity:
 
 @dataclass(frozen=True, kw_only=True)
 class Equation:
-    """One published formula. Calling it calls the function it was made from.
+    """One published formula. Calling it calls the function from which it was made.
 
-    Its fields are the parameters of :func:`equation`. ``formula`` says what the function computes
-    besides its own text, where it was made of a formula.
+    Its fields are the parameters of :func:`equation`. If it was made from a formula, ``formula``
+    adds to the text of its function.
     """
 
     name: str
@@ -153,15 +162,15 @@ class Equation:
     formula: str = ""
 
     def copy_as(self, name: str, *inputs: str, **changes: Any) -> Equation:
-        """The same formula of other quantities: another name, inputs, source, symbol or switch."""
+        """Return the same formula of other quantities, with other names, sources or switches."""
         if "when" in changes:
             changes["when"] = _label_texts(changes["when"])
         return replace(self, name=name, inputs=inputs, **changes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function, at the given values, by place or by the names of its inputs."""
+        """Return the value of the function, given by position or by the names of its inputs."""
         rest = self.inputs[len(args) :]
-        if kwargs and kwargs.keys() == set(rest):  # the formula may be that of other quantities
+        if kwargs and kwargs.keys() == set(rest):  # copies have inputs of other names
             return self.function(*args, *(kwargs[name] for name in rest))
         return self.function(*args, **kwargs)
 
@@ -172,7 +181,7 @@ class Equation:
 
     @cached_property
     def node(self) -> Node:
-        """The equation as a tree over the names of its inputs."""
+        """Return the equation as a tree over the names of its inputs."""
         try:
             return constant(self.function(*map(reference, self.inputs)))
         except (TypeError, ArithmeticError, AttributeError, LookupError, NameError) as error:
@@ -182,23 +191,23 @@ class Equation:
 
     @property
     def switch_text(self) -> str:
-        """The switches under which it holds, as text."""
+        """Return the switches under which it holds, as text."""
         return ", ".join(f"{name}={label}" for name, label in self.when.items())
 
     def describe(self) -> str:
-        """Name, switches, source and module, for messages."""
+        """Return name, switches, source and module, for messages."""
         switches = f" [{self.switch_text}]" if self.when else ""
         source = f" ({self.source})" if self.source else ""
         return f"{self.name}{switches}{source} of {self.function.__module__}"
 
     @property
     def doc(self) -> str:
-        """The docstring."""
+        """Return the docstring."""
         return inspect.getdoc(self.function) or ""
 
 
 def label_text(value: object) -> str:
-    """The label of a switch as text; truth values are ``true`` and ``false``."""
+    """Return the label of a switch as text; truth values are ``true`` and ``false``."""
     if isinstance(value, str):
         return value
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -235,13 +244,13 @@ def equation(
     symbol : str
         LaTeX of the paper's symbol.
     table : bool
-        Evaluate once per distinct input before the grid.
+        Evaluate once for each distinct input before the grid.
     unit, meaning, domain : str
-        Of the yielded quantity, where it is not in the table of quantities.
+        Of the yielded quantity, if it is not in the table of quantities.
     name : str
-        The quantity, where the function must be called otherwise (variants in one file).
+        The quantity, if the function needs another name (variants in one file).
     inputs : sequence of str
-        The quantities, where the function takes any number of values (``*values``).
+        The quantities, if the function takes any number of values (``*values``).
 
     >>> @equation(source="textbook", unit="J")
     ... def kinetic_energy(mass, speed):
@@ -287,11 +296,11 @@ def equations_of(module: ModuleType) -> tuple[Equation, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EquationSet:
-    """What a model is made of: graphs are joined of it, and :class:`symbolic.model.Model` asks.
+    """The content of a model, from which graphs are made.
 
-    ``symbols`` are the papers' own of inputs, by quantity; a model file declares them, as LaTeX, as
-    ``SYMBOLS``. ``files`` are those of the user of which it is made, each with its name and the
-    SHA-256 of its bytes.
+    ``symbols`` are the papers' LaTeX symbols of inputs, which a model file declares as ``SYMBOLS``.
+    ``files`` are the user's files of which it is made, each with its name and the SHA-256 of its
+    bytes.
     """
 
     name: str
@@ -308,7 +317,7 @@ class EquationSet:
 
     @property
     def regime_families(self) -> tuple[Family, ...]:
-        """The families that are declared, and those that its equations tell."""
+        """Return the declared families, and those that follow from its equations."""
         result = {family.of: family for family in self.families}
         yielded = {eq.name for eq in self.equations}
         for eq in self.equations:
@@ -322,39 +331,38 @@ class EquationSet:
         return tuple(result.values())
 
     def quantity(self, name: str) -> Quantity:
-        """The row of a quantity or statistic, or an error that names the nearest."""
+        """Return the row of a quantity or statistic, or raise an error that names the nearest."""
         if isinstance(name, StatisticName):
             return name.quantity
         result = self.quantities.get(name)
         if result is None:
-            raise UnknownNameError(
-                f"{name!r} is no quantity of the model {self.name}{nearest_hint(name, self.quantities)}"
-            )
+            hint = nearest_hint(name, self.quantities)
+            raise UnknownNameError(f"{name!r} is no quantity of the model {self.name}{hint}")
         return result
 
     def resolve_symbol(self, name: str) -> str:
-        """The quantity of which a name is the papers' symbol; the name itself where it is none.
+        """Return the quantity that a paper's symbol stands for; any other name stays itself.
 
         >>> from symbolic.library import load_model
-        >>> load_model("transit").meant("n"), load_model("transit").meant("threads")
-        ('threads', 'threads')
+        >>> [load_model("transit").resolve_symbol(name) for name in ("n", "threads")]
+        ['threads', 'threads']
         """
         if name in self.quantities:
             return name
-        known = {**{eq.name: eq.symbol for eq in self.equations}, **self.symbols}
-        result = [quantity for quantity, symbol in known.items() if symbol == name]
-        return result[0] if len(result) == 1 else name
+        symbols = {**{eq.name: eq.symbol for eq in self.equations}, **self.symbols}
+        meanings = [quantity for quantity, symbol in symbols.items() if symbol == name]
+        return meanings[0] if len(meanings) == 1 else name
 
     def variants(self, name: str) -> tuple[Equation, ...]:
-        """The equations that can yield a quantity, whatever the switches."""
+        """Return the equations that can yield a quantity, whatever the switches."""
         return tuple(eq for eq in self.equations if eq.name == name)
 
     @property
     def yields(self) -> tuple[str, ...]:
-        """The quantities it has an equation for, in the order of the paper."""
+        """Return the quantities it has an equation for, in the order of the paper."""
         return tuple(dict.fromkeys(eq.name for eq in self.equations))
 
     @property
     def citations(self) -> tuple[str, ...]:
-        """The distinct sources of its equations, in the order of the paper."""
+        """Return the distinct sources of its equations, in the order of the paper."""
         return tuple(dict.fromkeys(eq.source for eq in self.equations if eq.source))

@@ -1,4 +1,4 @@
-"""The errors a user can cause. Each says what was given, what was expected, and a way out."""
+"""Errors that a user can cause: each names what was given, what was expected, and a way out."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from symbolic.safe_text import escape_controls, one_line
 
-#: Letters of a name up to which names like it are looked for, and of a list of names.
+#: Longest name (characters) for which similar names are searched, and longest list of names.
 _LONG_NAME, _LONG_LIST = 100, 4000
 
 
 class DseError(ValueError):
-    """Something given by the user does not fit; the message says what, and what would.
+    """An input that does not fit; the message says what was given and what would fit.
 
-    Names of files stand in messages: characters that steer a terminal are shown by their codes.
+    Messages contain names of files, so control characters are shown by their codes.
     """
 
     def __init__(self, *args: object) -> None:
@@ -23,11 +23,11 @@ class DseError(ValueError):
 
 
 class UnknownNameError(DseError):
-    """A name that is not known where it stands."""
+    """A name that is not known."""
 
 
 class UnknownEntryError(UnknownNameError, KeyError):
-    """A key that a mapping of models, machines or workloads does not hold."""
+    """A key that a mapping of models, machines or workloads does not have."""
 
     __str__ = Exception.__str__
 
@@ -64,9 +64,9 @@ class InfeasibleError(DseError):
 
 
 class InternalError(RuntimeError):
-    """A fault of this program: an answer that breaks an invariant is not given.
+    """A fault of this program: a result that breaks an invariant is not returned.
 
-    ``asked`` and ``got`` tell of the question and of what is wrong, ``study`` of the study.
+    ``query`` and ``result`` describe the query and the fault, ``study`` the study.
     """
 
     def __init__(self, what: str, *, query: str, result: str, study: str = "") -> None:
@@ -92,36 +92,36 @@ class InternalError(RuntimeError):
 
 
 class OutOfTimeError(InfeasibleError):
-    """No point that satisfies them was found in the time given."""
+    """No point that satisfies them was reached in the given time."""
 
 
 class OtherProcessError(DseError):
-    """Another process writes to a store, or has put another store into its place."""
+    """Another process writes to the store or has replaced it."""
 
 
 class DamagedError(DseError):
-    """A store that is not as it was written."""
+    """A store whose content differs from what was written."""
 
 
 class TooLargeError(DseError, MemoryError):
-    """What would take more memory than there is."""
+    """A computation that needs more memory than there is."""
 
 
 class UnfinishedError(DseError):
-    """A store whose run was stopped before its end, so that values are missing."""
+    """A store with missing values, because its run was stopped early."""
 
 
 class UnreachableError(DseError):
-    """A URL that does not answer, or may not be used."""
+    """A URL that does not answer or may not be used."""
 
 
 def nearest_hint(name: object, names: Iterable[str]) -> str:
-    """The hint "; did you mean 'x'?" for the nearest known name, or nothing where none is near."""
+    """Return "; did you mean 'x'?" for the nearest known name, or nothing if none is near."""
     import difflib
 
     if len(str(name)) > _LONG_NAME:
         return ""
-    near = [one for one in names if len(one) <= _LONG_NAME]
+    near = [known for known in names if len(known) <= _LONG_NAME]
     close = difflib.get_close_matches(str(name), near, n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""
 
@@ -129,13 +129,13 @@ def nearest_hint(name: object, names: Iterable[str]) -> str:
 def check_name(
     name: object, names: Collection[Any], message: str, listing: str = "there are"
 ) -> None:
-    """Raise where a name is none of the known: what is ``said`` of it, and what there is instead.
+    """Raise an error that lists the known names if a name is not among them.
 
     >>> check_name("tme", ["time"], "'tme' is no output")
     Traceback (most recent call last):
     symbolic.errors.UnknownNameError: 'tme' is no output; did you mean 'time'?; there are: time
     """
     if name not in names:
-        listed = ", ".join(one_line(str(one)) for one in names) or "none"
+        listed = ", ".join(one_line(str(known)) for known in names) or "none"
         listed = listed if len(listed) <= _LONG_LIST else f"{listed[:_LONG_LIST]} ..."
         raise UnknownNameError(f"{message}{nearest_hint(name, names)}; {listing}: {listed}")

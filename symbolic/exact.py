@@ -1,4 +1,4 @@
-"""Numbers and choices in SymPy: literals are exact rationals, choices stay as they are written."""
+"""Exact SymPy numbers for literals, and choices that stay as they are written."""
 
 from __future__ import annotations
 
@@ -11,18 +11,14 @@ import sympy
 from sympy.functions.elementary.piecewise import ExprCondPair, Piecewise
 from sympy.logic.boolalg import Boolean
 
-#: What is nearer to 1 than this allows for rounding.
+#: Factors closer to 1 than this allow for rounding.
 _ROUNDING = 1e-9
 
 
 def to_exact(value: Any) -> Any:
-    """A Python number as an exact SymPy number; an expression stays itself.
+    """Return a Python number as an exact SymPy number; an expression stays itself.
 
-    A float becomes the rational of its shortest decimal: the text of an equation says 0.1, and
-    means a tenth.
-
-    >>> to_exact(0.1), to_exact(3), to_exact(float("inf"))
-    (1/10, 3, oo)
+    A float becomes the rational of its shortest decimal, so that 0.1 means a tenth.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -36,7 +32,7 @@ def to_exact(value: Any) -> Any:
 
 
 def replace_rounding(expression: Any) -> Any:
-    """An expression in which a factor that allows for rounding alone is 1 + epsilon.
+    """Return an expression with 1 + epsilon for factors just above 1 that allow for rounding.
 
     >>> replace_rounding(to_exact(1 + 1e-12) * sympy.Symbol("r") + to_exact(1.5))
     r*(epsilon + 1) + 3/2
@@ -44,8 +40,8 @@ def replace_rounding(expression: Any) -> Any:
     near = 1 + sympy.Symbol("epsilon", positive=True)
     if not hasattr(expression, "atoms"):  # a label
         return expression
-    result = expression.atoms(sympy.Rational)
-    return expression.xreplace({one: near for one in result if 0 < one - 1 < _ROUNDING})
+    numbers = expression.atoms(sympy.Rational)
+    return expression.xreplace({n: near for n in numbers if 0 < n - 1 < _ROUNDING})
 
 
 def _is_condition(value: Any) -> bool:
@@ -53,7 +49,7 @@ def _is_condition(value: Any) -> bool:
 
 
 def where(condition: Any, if_true: Any, if_false: Any) -> Any:
-    """One of two expressions or conditions; a choice in the second is continued."""
+    """Return a choice of two expressions or conditions; a choice in the second is continued."""
     if condition in (sympy.true, sympy.false):
         return if_true if condition else if_false
     if _is_condition(if_true) and _is_condition(if_false):
@@ -70,10 +66,10 @@ class _Pair(ExprCondPair):  # type: ignore[misc]
 
 
 class _NestedPiecewise(Piecewise):  # type: ignore[misc]
-    """A ``Piecewise`` with a ``Piecewise`` in a condition, left there whatever is done to it.
+    """A ``Piecewise`` with a ``Piecewise`` in a condition, which SymPy leaves in place.
 
-    SymPy folds those outwards, branch by branch; on the larger models that takes minutes or fails,
-    as branches meet that exclude one another.
+    SymPy would fold it outwards, branch by branch. On the larger models that takes minutes or
+    fails, because branches meet that exclude one another.
     """
 
     def __new__(cls, *pieces: Any, **_: Any) -> Any:
@@ -84,7 +80,7 @@ _NestedPiecewise.__name__ = "Piecewise"  # printed so
 
 
 def piecewise(*pieces: Any) -> Any:
-    """``sympy.Piecewise`` of pairs of value and condition, which may hold decisions themselves."""
+    """Return ``sympy.Piecewise`` of values and conditions, which may contain choices."""
     pairs = [_Pair(*piece) for piece in pieces]
     if not any(pair.cond.has(Piecewise) for pair in pairs):
         return Piecewise(*((pair.expr, pair.cond) for pair in pairs))

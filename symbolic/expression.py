@@ -1,6 +1,6 @@
-"""Formulas as people write them: ``"power <= 150 W"``, ``"2 * time"``, ``"141.7 GB/s"``.
+"""Parser of formulas such as ``"power <= 150 W"``, ``"2 * time"`` and ``"141.7 GB/s"``.
 
-A Pratt parser of our own reads them into :class:`symbolic.node.Node`; nothing is ever evaluated as
+A Pratt parser of our own makes :class:`symbolic.node.Node` of them; nothing is ever evaluated as
 Python. A number may be followed by a unit, a name is a quantity, operators and functions are those
 of :mod:`symbolic.ops`. Units are checked as far as they can be inferred: a bare number fits
 anything, and counts are plain numbers.
@@ -20,14 +20,7 @@ from symbolic import ops
 from symbolic.errors import DseError, UnitError, nearest_hint
 from symbolic.ops import Node, reference
 from symbolic.quantity import Quantity
-from symbolic.statistics import (
-    DESIGN,
-    DRAW,
-    STATISTICS,
-    Statistic,
-    StatisticName,
-    exclude_axes,
-)
+from symbolic.statistics import DESIGN, DRAW, STATISTICS, Statistic, StatisticName, exclude_axes
 from symbolic.terms import (
     FUNCTIONS,
     ExpressionNameError,
@@ -52,9 +45,6 @@ from symbolic.units import (
     spellings,
     to_si_exact,
 )
-
-# --- the grammar: from words to terms
-
 
 KEYWORDS = frozenset({"and", "or", "not"})
 _PLAIN = Dimension()
@@ -85,7 +75,7 @@ _HINTS = {
 
 
 class _Parser:
-    """Reads one formula, once; ``labels`` says that it may compare labels."""
+    """The parser of one formula; with ``allow_labels`` it may compare labels."""
 
     def __init__(
         self, text: str, quantities: Mapping[str, Quantity], *, allow_labels: bool = False
@@ -99,7 +89,7 @@ class _Parser:
         self.statistics: list[tuple[Term, Statistic]] = []
 
     def parse(self) -> Term:
-        """The whole formula."""
+        """Return the whole formula."""
         term = self._parse_expression(0)
         if self._current.kind != "end":
             self._fail_stray(self._current)
@@ -121,9 +111,9 @@ class _Parser:
         return self.tokens[self.index - 1].end
 
     def _fail_stray(self, token: Token) -> NoReturn:
-        """What follows a complete part without an operator."""
+        """Raise the error of a token that follows a complete part without an operator."""
         if token.text == ",":
-            self.formula.fail("',' stands outside the parentheses of a function", token.position)
+            self.formula.fail("',' is outside the parentheses of a function", token.position)
         operand = token.kind in ("number", "name", "text") and token.text != "not"
         if token.text == "(" or operand:
             self.formula.fail(
@@ -170,7 +160,7 @@ class _Parser:
         return apply(self.formula, text, (left, right), position, self._end_position())
 
     def _parse_comparisons(self, left: Term, operator: str) -> Term:
-        """A comparison, or several in a row that must all hold."""
+        """Return a comparison, or the conjunction of several in a row."""
         start, bound = left.start, _PRECEDENCE[operator]
         right = self._parse_expression(bound)
         whole = compare(self.formula, operator, left, right)
@@ -200,9 +190,9 @@ class _Parser:
         return self._unit_term(number, start, token.position)
 
     def _is_unit_ahead(self, steps: int) -> bool:
-        """Whether the word so many steps ahead, after a number or its unit, is a unit.
+        """True if the token ``steps`` ahead, after a number or its unit, is a unit.
 
-        Refused where it could be a quantity too, and where it is neither.
+        It is an error if the token could be a quantity too, or is neither.
         """
         token = self._peek(steps)
         name = token.text
@@ -228,7 +218,7 @@ class _Parser:
         return is_unit(name)
 
     def _take_unit(self) -> None:
-        """Take one unit name with its exponent."""
+        """Consume one unit name with its exponent."""
         self._advance()
         if self._current.text not in ("**", "^"):
             return
@@ -246,7 +236,7 @@ class _Parser:
             self.formula.fail("a unit has one exponent: use parentheses", self._current.position)
 
     def _unit_term(self, number: int | Fraction, start: int, position: int) -> Term:
-        """The term of a number and the unit from word ``start`` to here."""
+        """Return the term of a number with the unit from token ``start`` to here."""
         self.unit_end = self.index
         place = self.tokens[start].position
         try:
@@ -260,7 +250,7 @@ class _Parser:
         return Term(value, kind, position, self._end_position())
 
     def _parse_divisor_unit(self) -> Term | None:
-        """The unit of ``5/s``: after a number and ``/``, one unit; None where no unit follows."""
+        """Return the unit of ``5/s``, after a number and ``/``; None if no unit follows."""
         follows = self.tokens[self.index - 2].kind == "number" or self.unit_end == self.index - 1
         if not follows or not is_unit(self._current.text) or not self._is_unit_ahead(0):
             return None
@@ -323,10 +313,10 @@ class _Parser:
                 token.position,
                 ExpressionUnitError,
             )
-        held = [row.name for row in self.quantities.values() if name in self._labels_of(row)]
-        if held:
+        owners = [row.name for row in self.quantities.values() if name in self._labels_of(row)]
+        if owners:
             self.formula.fail(
-                f"{quote(name)} is a label, which stands in quotes, as in {held[0]} == '{name}'",
+                f"{quote(name)} is a label, which stands in quotes, as in {owners[0]} == '{name}'",
                 token.position,
                 ExpressionNameError,
             )
@@ -393,7 +383,7 @@ class _Parser:
 
     # --- statistics
     def _parse_statistic(self, word: Token) -> Term:
-        """A formula, the level where there is one, and the axes."""
+        """Return a statistic: a formula, a level if it takes one, and the axes."""
         kind, source = word.text, self.formula
         opening = self._advance()
         terms, axes = [self._parse_expression(0)], list[Token]()
@@ -405,9 +395,8 @@ class _Parser:
                 terms.append(self._parse_expression(0))
         self._expect_close(opening)
         first = terms[0]
-        test = (
-            require_condition(source, first) if kind == "chance" else require_number(source, first)
-        )
+        require = require_condition if kind == "chance" else require_number
+        test = require(source, first)
         leveled = STATISTICS[kind].has_level
         if len(terms) != 1 + leveled:
             what = "a formula and a level between 0 and 1" if leveled else "one formula"
@@ -440,15 +429,14 @@ class _Parser:
             level_text=source.text[terms[1].start : terms[1].end].strip() if leveled else "",
             unit="" if kind == "chance" else self._statistic_unit(test),
         )
-        measures = _PLAIN if kind == "chance" else test.dimension
-        result = Term(
-            reference(StatisticName(about)), measures, word.position, self._end_position()
-        )
+        kind_dimension = _PLAIN if kind == "chance" else test.dimension
+        node = reference(StatisticName(about))
+        result = Term(node, kind_dimension, word.position, self._end_position())
         self.statistics.append((result, about))
         return result
 
     def _statistic_unit(self, term: Term) -> str:
-        """The unit of its values: that of a quantity alone, else what is known of a formula."""
+        """Return the unit of a quantity alone, else the base unit of a formula."""
         if term.dimension is None:
             return ""
         name = term.node.args[0] if term.node.op == "reference" else ""
@@ -473,9 +461,9 @@ class _Parser:
         return Fraction(value)
 
     def _formula_text(self, term: Term) -> str:
-        """The formula as it was written, the statistics in it by their names."""
+        """Return a formula as it was written, with the names of the statistics in it."""
         inside = {
-            part.start: (part.end, about.formula_text)  # of those that begin together the outermost
+            part.start: (part.end, about.formula_text)  # the outermost of those with one start
             for part, about in self.statistics
             if term.start <= part.start and part.end <= term.end
         }
@@ -486,51 +474,43 @@ class _Parser:
         return re.sub(r"\s+", " ", text + self.formula.text[place : term.end]).strip()
 
 
-# --- what is read
-
-
 def parse(text: str, quantities: Mapping[str, Quantity]) -> Node:
-    """Read a formula that is a number.
+    """Return the node of a formula that is a number; :func:`symbolic.ops.interpret` evaluates it.
 
     Parameters
     ----------
     text : str
-        The formula; numbers with units are taken in SI.
+        The formula; numbers with units are converted to SI.
     quantities : mapping of str to Quantity
         The quantities it may name.
-
-    Returns
-    -------
-    Node
-        The formula, to be evaluated by :func:`symbolic.ops.interpret`.
 
     Raises
     ------
     ExpressionError
-        Where it cannot be read; the error points at the place. It is a ``UnitError`` too where
-        units do not fit, and an ``UnknownNameError`` where a name is not known.
+        It cannot be parsed; the error points at the place. It is a ``UnitError`` too if units do
+        not fit, and an ``UnknownNameError`` if a name is not known.
 
     >>> from symbolic.quantities import TABLE
     >>> parse("core_clock * 2 ms + 1", TABLE)
     add(mul(core_clock, 0.002), 1)
     """
     if isinstance(text, str) and text.strip() in quantities and not text.strip().isidentifier():
-        return ops.reference(text.strip())  # a statistic that is held under its text
+        return ops.reference(text.strip())  # a statistic that is stored under its text
     parser = _Parser(text, quantities)
     return require_number(parser.formula, parser.parse()).node
 
 
 def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:
-    """Read a formula that holds or does not, as ``where`` takes it.
+    """Return the node of a formula that is true or false.
 
-    Parameters and errors as for :func:`parse`. Besides it may compare labels, by ``==`` and
-    ``!=``, with those in the ``places`` of their quantity: the node speaks of the place
+    Parameters and errors are those of :func:`parse`. It may also compare labels by ``==`` and
+    ``!=`` with the ``axis_labels`` of their quantity; the node then compares the index of the label
     (:func:`symbolic.quantity.label_index_name`).
 
     >>> from symbolic.quantities import TABLE
     >>> parse_condition("time <= 10 ms and 1 < active_sms < n_sms", TABLE)
     both(less_equal(time, 0.01), both(less(1, active_sms), less(active_sms, n_sms)))
-    >>> machine = Quantity(name="machine", labels=(), places=("gtx280", "c2050"))
+    >>> machine = Quantity(name="machine", labels=(), axis_labels=("gtx280", "c2050"))
     >>> parse_condition("machine == 'c2050'", {"machine": machine})
     equal(PLACE_OF_machine, 1)
     """
@@ -539,7 +519,7 @@ def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:
 
 
 def parse_output(text: str, quantities: Mapping[str, Quantity]) -> str:
-    """The name under which a quantity, or one statistic, is an output.
+    """Return the name under which a quantity, or one statistic, is an output.
 
     >>> from symbolic.quantities import TABLE
     >>> parse_output("mean( time )", TABLE), parse_output("time", TABLE)
@@ -560,25 +540,22 @@ def parse_output(text: str, quantities: Mapping[str, Quantity]) -> str:
 def _check_unit(formula: FormulaText, term: Term, row: Quantity, expected: Dimension) -> None:
     if term.dimension is not None and term.dimension != expected:
         unit = unit_suffix(formula.text) if term.is_literal else ""
-        given = quote(formula.text.strip())
+        text = quote(formula.text.strip())
         stored = f" [{row.unit}]" if row.unit else ""
-        why = mismatch_message(given, term.dimension, expected, unit)
+        why = mismatch_message(text, term.dimension, expected, unit)
         if row.unit == "cycle" and term.dimension == dimension("s"):
             clocked = formula.text.strip() + " * core_clock"
             why += f", in cycles, or as a time at the clock, {quote(clocked)}"
-        formula.fail(
-            f"{row.name}{stored}: {why}",
-            term.start,
-            ExpressionUnitError,
-        )
+        formula.fail(f"{row.name}{stored}: {why}", term.start, ExpressionUnitError)
 
 
-#: Values of numbers with units, by text and unit of the quantity; and the names in each text.
+_MAX_LITERALS = sizes.LITERALS_MOST
+#: Values of numbers with units, by text and unit of the quantity, and the names in each text.
 _LITERALS: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
 
 
 def parse_value(text: str, quantity: Quantity, quantities: Mapping[str, Quantity]) -> float | Node:
-    """Read what a quantity is set to: a number with or without a unit, or a formula.
+    """Return the value of a quantity: a number with or without a unit, or a formula.
 
     Parameters
     ----------
@@ -592,12 +569,12 @@ def parse_value(text: str, quantity: Quantity, quantities: Mapping[str, Quantity
     Returns
     -------
     float or Node
-        A float in the stored unit where the text names no quantity, else the formula.
+        A float in the stored unit if the text names no quantity, else the formula.
 
     Raises
     ------
     ExpressionError
-        As for :func:`parse`; it is a ``UnitError`` too where the unit does not fit the quantity.
+        See :func:`parse`; it is a ``UnitError`` too if the unit does not fit the quantity.
 
     >>> from symbolic.quantities import TABLE
     >>> parse_value("120 GB/s", TABLE["mem_bandwidth"], TABLE)
@@ -626,7 +603,7 @@ def parse_value(text: str, quantity: Quantity, quantities: Mapping[str, Quantity
     _check_unit(source, term, quantity, expected)
     if not isinstance(term.value, Node):
         value = float(term.value)
-        if len(_LITERALS) < sizes.LITERALS_MOST:
+        if len(_LITERALS) < _MAX_LITERALS:
             names = tuple(token.text for token in parser.tokens if token.kind == "name")
             _LITERALS[key] = value, names
         return value

@@ -1,13 +1,13 @@
-"""Which files may be opened because a study names them.
+"""Rules for the files that may be opened because a study names them.
 
 A person may name any file: as an argument, as an option, in Python. A study file or a Dataset may
-be somebody else's. The files that a study file names (machines, workloads, fits, tables of draws,
-laws) are opened where they lie below its folder, and those that a Dataset names are not; both may
-name files in the folders of ``DSE_PATH``, which the user lists. Links are followed before it is
-decided. Nothing but a regular file is opened, and of a file that is not in ``DSE_PATH`` no more
-than :data:`TEXT_LIMIT` or :data:`TABLE_LIMIT` bytes.
+come from somebody else. Files that a study file names (machines, workloads, fits, tables of draws,
+laws) are opened if they lie below its folder; those that a Dataset names are not. Both may name
+files in the folders of ``DSE_PATH``, which the user lists. Links are resolved before the check.
+Only regular files are opened, and outside of ``DSE_PATH`` only up to :data:`TEXT_LIMIT` or
+:data:`TABLE_LIMIT` bytes.
 
-:func:`allowed_path` is asked before any such file is opened.
+:func:`allowed_path` is called before any such file is opened.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from typing import TypeAlias
 
 from symbolic.errors import DseError
 
-#: Bytes of a study file, and of a machine, workload or fit that one names. TOML is read at
+#: Most bytes of a study file, and of a machine, workload or fit that it names. TOML is parsed at
 #: 0.6 to 4 MB a second.
 TEXT_LIMIT = 1 << 20
-#: Bytes of a table (draws, a law) that a study file names, unpacked.
+#: Most bytes of a table (draws, a law) that a study file names, unpacked.
 TABLE_LIMIT = 16 << 20
 
 
@@ -38,16 +38,16 @@ def search_folders() -> list[Path]:
     return [Path(part).expanduser() for part in parts if part.strip()]
 
 
-#: Files that Python calls of this process named, by these names: a Dataset may name them, too.
+#: Files that Python calls of this process named, which a Dataset may name too.
 _NAMED_FILES: dict[str, Path] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class FileScope:
-    """The folder from which a study names files, and the folder below which these must lie.
+    """The folder from which a study names files, and the folder below which they must lie.
 
-    ``root`` is None for the study that a Dataset tells, which opens nothing. ``given`` are names
-    that the user gave instead of what the study file says; they may lie anywhere.
+    ``root`` is None for the study of a Dataset, which opens nothing. ``user_files`` are names that
+    the user gave in the place of those in the study file; they may lie anywhere.
     """
 
     base: Path | None
@@ -55,7 +55,7 @@ class FileScope:
     user_files: frozenset[str] = frozenset()
 
     def with_user_files(self, names: Iterable[str]) -> FileScope:
-        """Return the reach with further names that the user gave."""
+        """Return the scope with further names that the user gave."""
         return replace(self, user_files=self.user_files | frozenset(names))
 
     def locate(self, name: str, what: str) -> Path:
@@ -64,7 +64,7 @@ class FileScope:
         Raises
         ------
         DseError
-            It may not; the file was not opened.
+            It may not be opened.
         """
         path = Path(os.path.expanduser(name) if name.startswith("~/") else name)
         if self.root is not None:
@@ -76,10 +76,9 @@ class FileScope:
                     f"folder, or allow its own: DSE_PATH={shlex.quote(str(place.parent))}"
                 )
             return place
-        places = [_absolute_path(folder / path) for folder in search_folders()]
-        places = [
-            place for place in places if is_within(place, search_folders()) and place.exists()
-        ]
+        folders = search_folders()
+        places = [_absolute_path(folder / path) for folder in folders]
+        places = [place for place in places if is_within(place, folders) and place.exists()]
         if not places and name in _NAMED_FILES:
             places = [_NAMED_FILES[name]]
         if not places:
@@ -91,27 +90,26 @@ class FileScope:
         return places[0]
 
 
-#: What the names of files are read against: a folder, the working directory (None), or a reach.
+#: The base of relative file names: a folder, the working directory (None), or a scope.
 PathBase: TypeAlias = "Path | FileScope | None"
 
 
 def allowed_path(name: str | Path, base: PathBase, what: str, limit: int = TEXT_LIMIT) -> Path:
     """Return the path of a file that a study or a person names, if it may be opened.
 
-    Whether it exists is left to whoever opens it.
-
     Raises
     ------
     DseError
-        It lies where the study may not look, is a device or the like, or is too large.
+        It lies outside the study's scope, is a device or the like, or is too large. A missing file
+        is left to the caller.
     """
     text = str(name)
     if "\0" in text:
         raise DseError(f"the {what} {text!r} cannot be the name of a file: it holds a NUL")
     if isinstance(base, FileScope) and text not in base.user_files:
         path = base.locate(text, what)
-        own = is_within(path, search_folders()) or base.root is None
-        check_file(path, what, None if own else limit)
+        is_listed = is_within(path, search_folders()) or base.root is None
+        check_file(path, what, None if is_listed else limit)
         return path
     path = Path(base_folder(base) or "", os.path.expanduser(text))
     if not isinstance(base, FileScope):
@@ -121,27 +119,27 @@ def allowed_path(name: str | Path, base: PathBase, what: str, limit: int = TEXT_
 
 
 def base_folder(base: PathBase) -> Path | None:
-    """Return the folder against which names of files are read."""
+    """Return the folder of relative file names."""
     return base.base if isinstance(base, FileScope) else base
 
 
 def nested_scope(base: PathBase, folder: Path) -> FileScope:
-    """Return the reach of a file in a folder: of a study as the study's, else below the folder."""
+    """Return the scope of a file in a folder: the study's own if it has one, else that folder."""
     if isinstance(base, FileScope):
         return replace(base, base=folder, user_files=frozenset())
     return FileScope(folder, folder)
 
 
 def is_within(path: Path, places: Iterable[Path]) -> bool:
-    """True if a path lies below one of some folders, after links are followed."""
+    """True if a path lies below one of some folders, after links are resolved."""
     real = os.path.realpath(path)
     return any(Path(real).is_relative_to(os.path.realpath(place)) for place in places)
 
 
 def check_file(path: Path, what: str, limit: int | None) -> None:
-    """Raise where something is no regular file, or has more than ``limit`` bytes (unpacked).
+    """Raise an error for a special file, or one of more than ``limit`` bytes (unpacked).
 
-    What does not exist, and a folder, are left to whoever opens it.
+    A missing file, and a folder, are left to the caller.
     """
     try:
         status = path.stat()
@@ -172,17 +170,17 @@ def check_file(path: Path, what: str, limit: int | None) -> None:
 
 
 def _unpacked_size(path: Path, limit: int) -> int:
-    """Return the bytes of a packed file, or a number beyond the limit; 0 where it is damaged."""
+    """Return the bytes of a packed file, or a number beyond the limit; 0 if it is damaged."""
     size = 0
     try:
         with gzip.open(path) as file:
             while size <= limit and (data := file.read(1 << 20)):
                 size += len(data)
     except (OSError, EOFError, zlib.error):
-        return 0  # whoever reads it says so
+        return 0  # the reader reports it
     return size
 
 
 def _absolute_path(path: Path) -> Path:
-    """Return a path without ``..``; links keep their names."""
+    """Return a path without ``..``, with links not resolved."""
     return Path(os.path.abspath(path))

@@ -1,4 +1,4 @@
-"""The graph: equations joined by name into one definition for each quantity that is needed."""
+"""The graph of a model: one definition for each quantity that is needed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from symbolic.ops import Node, reference, references, substitute
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Definition:
-    """How one quantity gets its value.
+    """The definition of one quantity.
 
     ``kind`` is ``"given"`` (a leaf), ``"default"`` (a leaf with the table's default), ``"formula"``
     (a given expression, or a default that is another quantity), ``"equation"``, ``"table"`` (a leaf
-    computed before the grid by a table equation), or ``"statistic"`` (a leaf made of the values of
-    a formula along some axes).
+    computed before the grid by a table equation), or ``"statistic"`` (a leaf computed from the
+    values of a formula along some axes).
     """
 
     name: str
@@ -27,13 +27,13 @@ class Definition:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether its value is an input of the loop nest."""
+        """True if its value is an input of the loop nest."""
         return self.kind in ("given", "default", "table", "statistic")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Condition:
-    """A relation that marks points as feasible: a rule of the model or a constraint of the user."""
+    """A condition for a point to be feasible: a rule of the model or a constraint of the user."""
 
     text: str
     node: Node
@@ -52,33 +52,30 @@ class Graph:
     _flat_nodes: dict[str, Node] = field(default_factory=dict, repr=False, compare=False)
 
     def flat(self, name: str) -> Node:
-        """The definition of a quantity with everything but the leaves substituted."""
+        """Return the definition of a quantity with everything but the leaves substituted."""
         if not self._flat_nodes:
             for key, definition in self.definitions.items():
-                self._flat_nodes[key] = (
-                    reference(key)
-                    if definition.is_leaf
-                    else substitute(
-                        definition.node, {need: self._flat_nodes[need] for need in definition.needs}
-                    )
-                )
+                needs = {need: self._flat_nodes[need] for need in definition.needs}
+                node = definition.node
+                flat = reference(key) if definition.is_leaf else substitute(node, needs)
+                self._flat_nodes[key] = flat
         return self._flat_nodes[name]
 
     @property
     def statistics(self) -> list[str]:
-        """The statistics among its quantities."""
+        """Return the statistics among its quantities."""
         return [name for name, result in self.definitions.items() if result.kind == "statistic"]
 
     def flatten(self, node: Node) -> Node:
-        """A formula in terms of the leaves."""
+        """Return a formula in terms of the leaves."""
         return substitute(node, {name: self.flat(name) for name in references(node)})
 
     def flat_condition(self, condition: Condition) -> Node:
-        """A condition in terms of the leaves."""
+        """Return a condition in terms of the leaves."""
         return self.flatten(condition.node)
 
     def ancestors(self, names: Iterable[str]) -> set[str]:
-        """The quantities on which the given ones depend, themselves included."""
+        """Return the quantities on which the given ones depend, themselves included."""
         seen: set[str] = set()
         stack = list(names)
         while stack:
@@ -89,7 +86,7 @@ class Graph:
         return seen
 
     def switches_of(self, names: Iterable[str]) -> set[str]:
-        """The switches that choose among the equations behind the given quantities."""
+        """Return the switches that choose among the equations behind the given quantities."""
         return {
             switch
             for name in self.ancestors(names)
@@ -100,7 +97,7 @@ class Graph:
 
     @property
     def equations(self) -> tuple[Equation, ...]:
-        """The equations in use."""
+        """Return the equations in use."""
         return tuple(d.equation for d in self.definitions.values() if d.equation is not None)
 
 
@@ -111,15 +108,11 @@ def extreme_terms(
     stop: Collection[str] = (),
     look_through: Collection[str] = ("ceil",),
 ) -> tuple[str, ...]:
-    """Return the quantities whose smallest, or largest, is the named one.
+    """Return the quantities of which the named one is the minimum or maximum.
 
-    Terms that are such an extreme themselves are replaced by their own terms, but for those in
-    ``stop``; roundings in ``through`` are looked through. It is the quantity itself where it is the
-    smallest or largest of nothing.
-
-    >>> from symbolic.library import load_model
-    >>> extreme_terms(load_model("transit").graph(), "ms_throughput")
-    ('thread_limit', 'ms_peak', 'computation_limit')
+    Terms that are such extremes themselves are replaced by their own terms, except those in
+    ``stop``; the operations ``look_through`` are ignored. A quantity that is no extreme is its only
+    term.
     """
     result: dict[str, None] = {}
     stack = [graph.definitions[name].node]

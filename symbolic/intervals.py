@@ -1,33 +1,31 @@
-"""Enclosures: between which two numbers an equation lies over a whole box of the design space.
+"""Interval enclosures of equations over boxes of the design space.
 
-The fifth world of the equations. An :class:`Interval` holds arrays of lower and upper ends, one
-pair a box, so that thousands of boxes are enclosed at once; a comparison gives a
-:class:`Decision`, which is certain, impossible or open in each box. ``undefined`` tells where the
-result may be NaN, which lies between no two numbers.
+An :class:`Interval` holds arrays of lower and upper ends, one pair for each box, so that thousands
+of boxes are enclosed together. A comparison gives a :class:`Decision`, which is certain, impossible
+or open in each box. ``may_be_nan`` is true where the result may be NaN, which no interval contains.
 
-Two roundings. *Outward*: the enclosure holds the value in real numbers, and every value that floats
-compute; each end is the nearest float that does, so that what is exact stays exact. *To nearest*:
-the enclosure holds what floats compute, with no ulp to spare, because rounding to nearest never
-turns an order round; so a box in which nothing varies has one value, and it is the one that a scan
-of its points would find. The library's functions (``exp``, ``log``, ``pow`` ...) promise no
-order and are widened by a few ulp, but for the value at a point when rounding to nearest.
+There are two roundings. *Outward*, an enclosure contains the real value and every value that floats
+compute; each end is the nearest float that ensures this, so that exact operations stay exact. *To
+nearest*, an enclosure contains what floats compute, without an ulp to spare, because rounding to
+nearest is monotone; a box in which nothing varies then has exactly the value of a scan. Library
+functions (``exp``, ``log``, ``pow`` ...) do not promise monotonicity and are widened by a few ulp,
+except the value at a point when rounding to nearest.
 
-The convention for NaN, which every rule follows, here and in the compiled search:
+Every rule, here and in the compiled search, treats NaN as follows:
 
-* The ends bound those values that are numbers; ``undefined`` is true where some value may be NaN.
-* An operand that is NaN at every point is *empty*: its ends are (inf, -inf), and it is undefined.
+* The ends bound the values that are numbers; ``may_be_nan`` is true where some value may be NaN.
+* An operand that is NaN at every point is *empty*: its ends are (inf, -inf) and it may be NaN.
   Nothing else has a lower end above its upper end.
-* An empty operand makes a strict primitive empty. The rules of those that are not strict see it:
-  of a minimum or maximum it leaves the second argument, or nothing where it is the second; of a
-  choice the other arm; of a power one (NaN to 0 and 1 to NaN are 1); of a quotient with a value at
-  zero that value.
-* A comparison with an empty operand is impossible; one with an operand that may be NaN is never
-  certain. So NaN decides nothing but that the comparison fails, as it does for floats.
-* An empty value varies along no axis. Of one that may be NaN at some points nothing is known along
-  the axes along which an operand varies.
+* An empty operand makes a primitive empty if that propagates NaN. Other rules handle it: a minimum
+  or maximum is then its second argument, or empty if that one is; a choice is the other arm; a
+  power is 1 (NaN to 0 and 1 to NaN are 1); a quotient with a value at zero is that value.
+* A comparison with an empty operand is impossible; with an operand that may be NaN it is never
+  certain. So NaN makes a comparison fail, as for floats.
+* An empty value varies along no axis. The direction of a value that may be NaN at some points is
+  unknown along the axes on which an operand varies.
 
-The two zeros are one value to enclosures and directions: a step that is 0 and -0 "does not vary".
-So the rules for what tells them apart, quotients and powers, claim no direction at a zero.
+Both zeros are one value to enclosures and directions: a step that is 0 and -0 "does not vary".
+Rules that distinguish them (quotients and powers) therefore claim no direction at a zero.
 """
 
 from __future__ import annotations
@@ -49,17 +47,14 @@ from symbolic.primitives.rule_operations import (
     either_flag,
     flag_or_false,
     is_empty,
+    outward_operations,
     rebind_rule,
 )
-from symbolic.primitives.rule_operations import outward_operations as outwards
 from symbolic.primitives.spec import Primitive
 
 
 class Interval(NamedTuple):
-    """The ends of what a number may be, and where it may be NaN (False: nowhere).
-
-    The ends are (inf, -inf) where it is NaN throughout.
-    """
+    """The bounds of a number, (inf, -inf) if it is always NaN, and where it may be NaN."""
 
     lo: Any
     hi: Any
@@ -67,14 +62,14 @@ class Interval(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Where a condition may hold, and where it is certain to."""
+    """Masks of the boxes in which a condition may hold and certainly holds."""
 
     possible: Any
     certain: Any
 
 
 class Trend(NamedTuple):
-    """An enclosure of a number or condition (false before true), and how it goes along the axes."""
+    """An enclosure of a number or condition (false before true), and its directions."""
 
     enclosure: Any
     up: Any
@@ -88,7 +83,7 @@ def _ends(range_: Any) -> tuple[Any, Any]:
 
 
 def enclosure_function(row: Primitive, rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A primitive over enclosures, by its rule."""
+    """Return a primitive over enclosures, by its rule."""
 
     def apply(*args: Any) -> Any:
         parts: list[Any] = []
@@ -109,7 +104,7 @@ def enclosure_function(row: Primitive, rule: Callable[..., Any]) -> Callable[...
 
 
 def _partly_nan(row: Primitive, result: Any, args: Iterable[Any]) -> Any:
-    """True where a value, or an argument that counts, may be NaN at some points but not at all."""
+    """Return a mask of values, or arguments that count, that may be NaN at some points only."""
     unknown: Any = False
     for range_ in (result,) if row.is_choice else (result, *args):
         if isinstance(range_, Interval) and range_.may_be_nan is not False:
@@ -118,9 +113,10 @@ def _partly_nan(row: Primitive, result: Any, args: Iterable[Any]) -> Any:
 
 
 def trend_function(row: Primitive, enclose: Callable[..., Any]) -> Callable[..., Trend]:
-    """A primitive over trends: nothing varies where the enclosure is one value, or empty.
+    """Return a primitive over trends.
 
-    Nothing is known where it, or an argument that counts, may be NaN at some points.
+    A single value, or an empty one, does not vary; where the value or an argument that counts may
+    be NaN at some points, the direction is unknown.
     """
 
     def apply(*args: Trend) -> Trend:
@@ -146,7 +142,7 @@ def trend_function(row: Primitive, enclose: Callable[..., Any]) -> Callable[...,
 
 
 def literal_enclosure(value: Any) -> Interval | Decision:
-    """A literal as an enclosure."""
+    """Return a literal as an enclosure."""
     if isinstance(value, (bool, np.bool_)):
         return Decision(bool(value), bool(value))
     ends = np.float64(value)
@@ -154,10 +150,7 @@ def literal_enclosure(value: Any) -> Interval | Decision:
 
 
 def interval_of(low: Any, high: Any | None = None) -> Interval:
-    """Return the enclosures of known values, or of what lies between known ends.
-
-    They are empty where an end is NaN.
-    """
+    """Return enclosures of known values, or between known ends; empty where an end is NaN."""
     high = low if high is None else high
     missing = np.isnan(low) | np.isnan(high)
     if not np.any(missing):
@@ -168,62 +161,47 @@ def interval_of(low: Any, high: Any | None = None) -> Interval:
 def enclose(
     roots: Iterable[Node], boxes: Mapping[str, Interval], *, outward: bool = True
 ) -> list[Interval | Decision]:
-    """The enclosures of traced equations over boxes, given as the ends of each quantity.
-
-    >>> from symbolic.ops import minimum, reference
-    >>> x, y = reference("x"), reference("y")
-    >>> boxes = {"x": Interval(np.array([1.0]), np.array([2.0])), "y": Interval(-1.0, 4.0)}
-    >>> (found, less) = enclose([minimum(x * y, 3), x < y], boxes)
-    >>> found.lo.tolist(), found.hi.tolist(), found.may_be_nan
-    ([-2.0], [3.0], False)
-    >>> less.possible.tolist(), less.certain.tolist()
-    ([True], [False])
-    """
+    """Return the enclosures of traced equations over boxes, intervals of the quantities."""
     with np.errstate(all="ignore"):
         return interpret_all(roots, boxes, interval_algebra(outward), literal_enclosure)
 
 
 @lru_cache(maxsize=2)
 def interval_algebra(outward: bool = True) -> Mapping[str, Callable[..., Any]]:
-    """The primitives over enclosures, for :func:`symbolic.ops.interpret_all`."""
-    words = outwards() if outward else {}
-    return MappingProxyType(
-        {
-            name: enclosure_function(
-                row, rebind_rule(row.interval, words) if outward else row.interval
-            )
-            for name, row in PRIMITIVES.items()
-        }
-    )
+    """Return the primitives over enclosures, for :func:`symbolic.ops.interpret_all`."""
+    operations = outward_operations() if outward else {}
+    algebra = {}
+    for name, row in PRIMITIVES.items():
+        rule = rebind_rule(row.interval, operations) if outward else row.interval
+        algebra[name] = enclosure_function(row, rule)
+    return MappingProxyType(algebra)
 
 
-# --- Along which axes an equation rises or falls within a box: enclosures that know the direction
-# A :class:`Trend` joins an enclosure with two sets of axes, as bits: along which the value never
-# falls (``up``) and never rises (``down``), whatever stands on the other axes. An axis in both does
-# not change the value. Floors, ceilings and cases are followed as well as smooth terms, and,
-# rounding to nearest turning no order round, what is said holds of floats to the last bit. (The
-# library's ``exp``, ``log`` and ``pow`` are taken to be as monotone as the functions they compute,
-# which they are up to their last bits.)
+# --- Directions of equations within a box
+# A :class:`Trend` joins an enclosure with two sets of axes, as bits: those along which the value
+# never falls (``up``) and never rises (``down``), whatever the other axes are. An axis in both does
+# not change the value. Floors, ceilings and cases count as well as smooth terms. Rounding to
+# nearest is monotone, so the directions hold for floats to the last bit. (The library's ``exp``,
+# ``log`` and ``pow`` count as monotone, which they are up to their last bits.)
 
 
 def literal_trend(value: Any) -> Trend:
-    """A literal, the same along every axis."""
+    """Return a literal as a trend, constant along every axis."""
     return Trend(literal_enclosure(value), ALL_AXES, ALL_AXES)
 
 
 @cache
 def trend_algebra() -> Mapping[str, Callable[..., Trend]]:
-    """The primitives over trends, for :func:`symbolic.ops.interpret_all`; as floats compute."""
+    """Return the primitives over trends, as floats compute them."""
     enclose = interval_algebra(outward=False)
     return MappingProxyType(
         {name: trend_function(row, enclose[name]) for name, row in PRIMITIVES.items()}
     )
 
 
-# --- Trees of which some quantities vary: what does not depend on them is computed once
+# --- Trees in which only some quantities vary: everything else is computed once
 
-
-#: What is computed (a node of the tree), the primitive, and of what.
+#: A node of the tree, its primitive, and its arguments.
 EvaluationStep = tuple[Node, str, tuple[Node, ...]]
 #: The primitives over arrays.
 ARRAY_ALGEBRA: dict[str, Callable[..., Any]] = {op: row.array for op, row in PRIMITIVES.items()}
@@ -234,20 +212,14 @@ def run_steps(
     values: dict[Node, Any],
     algebra: Mapping[str, Callable[..., Any]],
 ) -> None:
-    """Add to what is done what some steps make of it, without a warning."""
+    """Add the values of some steps to ``values``, without warnings."""
     with np.errstate(all="ignore"):
         for node, op, args in steps:
             values[node] = algebra[op](*[values[arg] for arg in args])
 
 
 class PartialEvaluation:
-    """Trees over arrays in two parts: ``fixed`` are values, ``steps`` wait for those that vary.
-
-    >>> x, y = reference("x"), reference("y")
-    >>> parted = PartialEvaluation([x * (y + 1)], ["x"], {"y": np.array([2.0])})
-    >>> [op for _, op, _ in parted.steps], parted.at({"x": np.array([1.0, 2.0])})
-    (['mul'], [array([3., 6.])])
-    """
+    """Trees over arrays, split into fixed values and the steps of varying quantities."""
 
     def __init__(
         self, roots: Iterable[Node], names: Collection[str], values: Mapping[str, Any]
@@ -263,11 +235,11 @@ class PartialEvaluation:
                 varies.add(node)
                 used |= dict.fromkeys(node.args)
                 self.steps.append((node, node.op, node.args))
-        held = [node for node in used if node not in varies]
-        self.fixed_values = dict(zip(held, interpret_arrays(held, values), strict=True))
+        fixed = [node for node in used if node not in varies]
+        self.fixed_values = dict(zip(fixed, interpret_arrays(fixed, values), strict=True))
 
     def evaluate(self, values: Mapping[str, Any]) -> list[Any]:
-        """The values of the trees at arrays of those quantities."""
-        done = {**self.fixed_values, **{reference(name): array for name, array in values.items()}}
+        """Return the values of the trees at arrays of the varying quantities."""
+        done = self.fixed_values | {reference(name): array for name, array in values.items()}
         run_steps(self.steps, done, ARRAY_ALGEBRA)
         return [done[root] for root in self.roots]

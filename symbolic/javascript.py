@@ -1,9 +1,8 @@
-"""Equations as JavaScript: the sixth world, in which a page in a browser computes.
+"""Equations as JavaScript, the backend of a page in a browser.
 
-The text is plain: a line a step, a constant a quantity, named ``$`` and its name (statistics, which
-are no words, by their place). Numbers are the
-same doubles as everywhere; only ``Math.exp``, ``Math.log`` and ``Math.pow`` may differ by an ulp or
-two from those of another library.
+The text is plain: one line for each step, and a constant for each quantity, named ``$`` and its
+name (statistics, which are no identifiers, are numbered). Numbers are doubles as everywhere; only
+``Math.exp``, ``Math.log`` and ``Math.pow`` may differ by an ulp or two from another library.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from symbolic.primitives import PRIMITIVES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A function of JavaScript that computes the quantities of some graphs.
+    """A JavaScript function that computes the quantities of some graphs.
 
-    ``source`` is the text of an arrow function ``(x, c, y) => {...}``: ``x`` holds a value of each
-    of ``inputs``, ``y`` takes one of each of ``outputs`` (a condition as 0 or 1), and ``c`` holds,
-    for each of ``choices``, which of its definitions is meant. What these are under the labels of
-    the switches ``choices`` tells: a digit for each graph, in the order of ``keys``.
+    ``source`` is an arrow function ``(x, c, y) => {...}``: ``x`` contains the values of ``inputs``,
+    ``y`` receives those of ``outputs`` (a condition as 0 or 1), and ``c`` selects a definition for
+    each of ``choices``. ``choices`` lists the selection of each graph, in the order of ``keys``,
+    the labels of the switches.
     """
 
     source: str
@@ -38,11 +37,7 @@ class Program:
 
 
 def literal(value: Any) -> str:
-    """A number or truth value, as an operand.
-
-    >>> literal(2), literal(-0.5), literal(float("inf")), literal(True)
-    ('2.0', '(-0.5)', 'Infinity', 'true')
-    """
+    """Return a number or truth value as an operand."""
     if isinstance(value, bool):
         return "true" if value else "false"
     number = float(value)
@@ -55,16 +50,16 @@ def literal(value: Any) -> str:
 def program(
     graphs: Mapping[tuple[str, ...], Graph], outputs: Sequence[str], conditions: Sequence[str] = ()
 ) -> Program:
-    """The function that computes some quantities of graphs that differ by their switches.
+    """Return the function that computes some quantities of graphs that differ by their switches.
 
     Parameters
     ----------
     graphs : mapping of tuple of str to Graph
-        By the labels of the switches under which each holds.
+        The graphs, by the labels of their switches.
     outputs : sequence of str
-        The quantities wanted; one that a graph does not hold is NaN under its labels.
+        The quantities wanted; one that a graph does not have is NaN under its labels.
     conditions : sequence of str
-        The texts of conditions, each an output of its own; one that a graph does not hold is true.
+        The texts of conditions, each an output too; one that a graph does not have is true.
 
     Raises
     ------
@@ -72,8 +67,8 @@ def program(
         The graphs cannot be computed in one order.
 
     >>> from symbolic.library import load_model
-    >>> made = program({(): load_model("transit").graph()}, ["computation_limit"])
-    >>> print(made.source)
+    >>> graphs = {(): load_model("transit").graph()}
+    >>> print(program(graphs, ["computation_limit"]).source)
     (x, c, y) => {
       const $lanes_width = x[0];
       const $intensity = x[1];
@@ -83,9 +78,9 @@ def program(
     """
     keys = tuple(graphs)
     known = {condition.text for graph in graphs.values() for condition in graph.conditions}
-    held = {text: f"held{k}" for k, text in enumerate(conditions) if text in known}
-    variants = _variants(graphs, held)
-    order = _order(variants, [*outputs, *held.values()])
+    names = {text: f"condition{k}" for k, text in enumerate(conditions) if text in known}
+    variants = _variants(graphs, names)
+    order = _order(variants, [*outputs, *names.values()])
     body = _FunctionBody()
     choices: dict[str, Sequence[int]] = {}
     for name in order:
@@ -108,7 +103,7 @@ def program(
             body.define(name, tests + texts[-1])
     wanted = (*outputs, *conditions)
     for place, name in enumerate(wanted):
-        inside = held.get(name) if place >= len(outputs) else name
+        inside = names.get(name) if place >= len(outputs) else name
         missing = "NaN" if place < len(outputs) else "true"
         text = body.name(inside) if inside in variants else missing
         body.lines.append(f"y[{place}] = {text};")
@@ -132,24 +127,24 @@ class _FunctionBody:
         self._other_names: dict[str, str] = {}
 
     def name(self, name: str) -> str:
-        """The constant of a quantity."""
+        """Return the constant of a quantity."""
         if name.isidentifier():
             return f"${name}"
         return self._other_names.setdefault(name, f"other{len(self._other_names)}")
 
     def add_input(self, name: str, constant: str = "") -> str:
-        """An input."""
+        """Add an input and return its constant."""
         constant = constant or self.name(name)
         self.lines.append(f"const {constant} = x[{len(self.inputs)}];")
         self.inputs.append(name)
         return constant
 
     def define(self, name: str, text: str) -> None:
-        """A quantity."""
+        """Add the statement that defines a quantity."""
         self.lines.append(f"const {self.name(name)} = {text};")
 
     def expression_text(self, root: Node) -> str:
-        """The expression of a node; what it is made of is computed before."""
+        """Return the expression of a node, and add the statements of its arguments."""
         for node in walk((root,)):
             if id(node) not in self.operand_texts and node is not root:
                 self.operand_texts[id(node)] = self._operand(node)
@@ -174,20 +169,20 @@ class _FunctionBody:
 def _variants(
     graphs: Mapping[tuple[str, ...], Graph], condition_names: Mapping[str, str]
 ) -> dict[str, tuple[list[Node], list[int]]]:
-    """The different definitions of each quantity and condition, and which each graph takes."""
+    """Return the distinct definitions of each quantity and condition, and the one of each graph."""
     result: dict[str, tuple[list[Node], list[int]]] = {}
     for place, graph in enumerate(graphs.values()):
         nodes = {name: definition.node for name, definition in graph.definitions.items()}
-        nodes |= {
-            condition_names[c.text]: c.node for c in graph.conditions if c.text in condition_names
-        }
+        for c in graph.conditions:
+            if c.text in condition_names:
+                nodes[condition_names[c.text]] = c.node
         for name, node in nodes.items():
             listed, which = result.setdefault(name, ([], []))
-            if not any(node is one for one in listed):
+            if not any(node is known for known in listed):
                 listed.append(node)
-            # graphs that do not hold it may take any
+            # graphs without it may take any
             which += [0] * (place - len(which))
-            which.append(next(k for k, one in enumerate(listed) if one is node))
+            which.append(next(k for k, known in enumerate(listed) if known is node))
     for _, which in result.values():
         which += [0] * (len(graphs) - len(which))
     return result
@@ -196,7 +191,7 @@ def _variants(
 def _order(
     variants: Mapping[str, tuple[list[Node], list[int]]], outputs: Sequence[str]
 ) -> list[str]:
-    """What the outputs need, each after what it needs under any switches."""
+    """Return the quantities behind the outputs, each after its needs under any switches."""
     needs = {
         name: [need for need in references(*nodes) if need != name]
         for name, (nodes, _) in variants.items()
@@ -213,6 +208,6 @@ def _order(
     except CycleError as error:
         cycle = " -> ".join(error.args[1])
         raise GraphError(
-            f"under some labels of the switches these need each other the one way, under others "
-            f"the other: {cycle}; fix one of the switches"
+            f"these need each other in different orders under different labels of the switches: "
+            f"{cycle}; fix one of the switches"
         ) from None

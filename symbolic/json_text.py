@@ -1,4 +1,4 @@
-"""JSON that a file holds, with limits: of its length, and of how deep its values are nested."""
+"""JSON read from files, with limits on its length and nesting."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 from symbolic.errors import DseError
 
-#: Bytes or letters of a text; at most 0.8 s to read.
+#: Most bytes or characters of a text, which take at most 0.8 s to read.
 MAX_LENGTH = 8 << 20
 
 
 def read_json(text: str | bytes, max_length: int = MAX_LENGTH) -> Any:
-    """Return the tree of a JSON text.
+    """Return the values of a JSON text.
 
     Raises
     ------
     ValueError
-        It is no JSON, too long, or nested too deep.
+        It is not JSON, too long, or nested too deeply.
 
     >>> read_json("[" * 100_000)
     Traceback (most recent call last):
@@ -36,16 +36,10 @@ def read_json(text: str | bytes, max_length: int = MAX_LENGTH) -> Any:
 
 
 def check_json_length(text: str | bytes, what: str) -> None:
-    """Raise where a text that is to be written is longer than :func:`read_json` reads.
-
-    Raises
-    ------
-    DseError
-        It is too long.
-    """
+    """Raise an error if a text to be written is longer than :func:`read_json` accepts."""
     if len(text) > MAX_LENGTH:
         raise DseError(
             f"{what} cannot be written: its axes, weights and attributes take {len(text):,} "
-            f"letters as JSON, and at most {MAX_LENGTH:,} are read: give fewer values with weights, "
+            f"letters as JSON, and at most {MAX_LENGTH:,} are read: give fewer values with weights "
             "or shorter attributes"
         )

@@ -1,4 +1,4 @@
-"""Finding models: the shipped, those of ``DSE_PATH``, files by path, and unions of several."""
+"""Model lookup: shipped models, those of ``DSE_PATH``, files by path, and unions of several."""
 
 from __future__ import annotations
 
@@ -23,21 +23,20 @@ from symbolic.models import _energy
 from symbolic.quantities import RULES, TABLE
 from symbolic.quantity import Domain, Quantity
 
-# --- Model files of one's own: where they lie, how one is run, how one that was run is found again
-# A model file is Python, and to load it is to run it. Only a person names the file that is run: in
-# a study, as an argument, by a folder of ``DSE_PATH``. What a dataset names is found among these by
-# the hash of its bytes (:func:`locate_models`), and never run from where the dataset says it lies.
+# --- Users' model files
+# A model file is Python, and loading it runs it. Only a person names the file that is run: in a
+# study, as an argument, or by a folder of ``DSE_PATH``. A model that a dataset names is looked up
+# among these by the hash of its bytes (:func:`locate_models`), never at the path in the dataset.
 
 
-#: Where the shipped models lie.
 SHIPPED_FOLDER = Path(__file__).parent / "models"
 
-#: The files that this process was told to run, by the hash of what was run.
+#: The files that this process has run, by their hashes.
 _LOADED_FILES: dict[str, Path] = {}
 
 
 class _BytesLoader(SourceFileLoader):
-    """Runs the bytes that were hashed: no bytecode kept beside the file takes their place."""
+    """A loader that runs the bytes that were hashed, never cached bytecode beside the file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path.stem, str(path))
@@ -48,12 +47,12 @@ class _BytesLoader(SourceFileLoader):
 
 
 def run_file(path: Path) -> tuple[ModuleType, str]:
-    """Run a model file; its module, and the hash of its bytes.
+    """Run a model file and return its module and the hash of its bytes.
 
     Raises
     ------
     DseError
-        It cannot be read, or fails: with the line where it does.
+        The file cannot be read, or fails (the error names the line).
     """
     try:
         loader = _BytesLoader(path)
@@ -80,7 +79,7 @@ def run_file(path: Path) -> tuple[ModuleType, str]:
 
 
 def read_text_or_empty(path: Path) -> str:
-    """The text of a file; empty where it cannot be read."""
+    """Return the text of a file, or nothing if it cannot be read."""
     try:
         return path.read_text("utf-8", "replace")
     except OSError:  # a folder, or not ours to read
@@ -88,12 +87,11 @@ def read_text_or_empty(path: Path) -> str:
 
 
 def _model_paths() -> dict[str, list[Path]]:
-    """The files that bear each name of a model: the shipped, and those of ``DSE_PATH``."""
+    """Return the files of each model name: the shipped ones, and those of ``DSE_PATH``."""
     result = {path.stem: [path] for path in _shipped_files()}
     for folder in dict.fromkeys(search_folders()):
-        for path in (
-            sorted(folder.glob("*.py")) if folder.is_dir() and folder != SHIPPED_FOLDER else []
-        ):
+        is_user_folder = folder.is_dir() and folder != SHIPPED_FOLDER
+        for path in sorted(folder.glob("*.py")) if is_user_folder else []:
             if "equation" in read_text_or_empty(path) and not path.stem.startswith("_"):
                 result.setdefault(path.stem, []).append(path)
     return result
@@ -101,14 +99,12 @@ def _model_paths() -> dict[str, list[Path]]:
 
 @cache
 def _shipped_files() -> tuple[Path, ...]:
-    """The files of the shipped models, which stay as they are while a process runs."""
-    return tuple(
-        each for each in sorted(SHIPPED_FOLDER.glob("*.py")) if not each.stem.startswith("_")
-    )
+    """Return the files of the shipped models, which do not change while a process runs."""
+    return tuple(p for p in sorted(SHIPPED_FOLDER.glob("*.py")) if not p.stem.startswith("_"))
 
 
 def _model_path(name: str, base: Path | None) -> Path:
-    """The file of a model by its name, or by its path (``.py``); nothing is run."""
+    """Return the file of a model by its name or path (``.py``), without running it."""
     if name.endswith(".py"):
         path = Path(os.path.realpath(base / name if base else name))
         if not path.is_file():
@@ -117,38 +113,40 @@ def _model_path(name: str, base: Path | None) -> Path:
     result = _model_paths()
     if name not in result:
         raise UnknownNameError(
-            f"{name!r} is no model{nearest_hint(name, result)}; there are: {', '.join(sorted(result))} "
-            "(give a model of your own as a path ending in .py, or put it in a folder of DSE_PATH)"
+            f"{name!r} is no model{nearest_hint(name, result)}; there are: "
+            f"{', '.join(sorted(result))} (give a model of your own as a path ending in .py, or "
+            "put it in a folder of DSE_PATH)"
         )
     if len(result[name]) > 1:
+        paths = ", ".join(map(str, result[name]))
         raise DseError(
-            f"{name!r} names {len(result[name])} models: {', '.join(map(str, result[name]))}; rename "
-            "one, or give the path of the one you mean"
+            f"{name!r} names {len(result[name])} models: {paths}; rename one, or give the path of "
+            "the one you mean"
         )
     path = result[name][0]
     return path if path.parent == SHIPPED_FOLDER else path.resolve()
 
 
 def user_files(spec: str, base: Path | None = None) -> list[Path]:
-    """The files that loading a model, or a union of several, would run besides shipped ones."""
+    """Return the files, other than shipped ones, that loading a model or union would run."""
     paths = (_model_path(part.strip(), base) for part in spec.split("+"))
     return [path for path in paths if path.parent != SHIPPED_FOLDER]
 
 
 def locate_models(model: str, files: Iterable[Sequence[str]]) -> str:
-    """The model that a dataset names, with the user's own files in the place of what it names.
+    """Return the model that a dataset names, with the paths of the user's own model files in it.
 
     Parameters
     ----------
     model : str
         Names of models, joined by ``+``.
     files : iterable of (name, sha256)
-        Those of them that are no shipped ones, in order, and the hashes of their files.
+        Its models that are not shipped, in order, and the hashes of their files.
 
     Raises
     ------
     DseError
-        A file with that hash was not run by this process before, nor lies in a folder of
+        A file with that hash was not run by this process before and lies in no folder of
         ``DSE_PATH``. None is run.
     """
     hashes = {str(name): str(digest) for name, digest in files}
@@ -162,13 +160,13 @@ def locate_models(model: str, files: Iterable[Sequence[str]]) -> str:
         else:
             raise DseError(
                 f"it names the model {name!r} and no hash of its file, and what a dataset names is "
-                "not run: build its study anew"
+                "not run: rebuild its study"
             )
     return " + ".join(parts)
 
 
 def _find_file(name: str, digest: str) -> Path:
-    # by what lies in the folders: a name with a slash in it would lead out of them
+    # list the folders: a name with a slash in it would lead out of them
     named = [
         path for f in search_folders() if f.is_dir() for path in f.glob("*.py") if path.stem == name
     ]
@@ -193,7 +191,7 @@ _D = TypeVar("_D")
 
 
 def _add_energy(equations: Iterable[Equation]) -> list[Equation]:
-    """The equations, and those of energy where they yield time and power."""
+    """Return the equations, with those of energy added if they yield time and power."""
     result = list(dict.fromkeys(equations))
     names = {eq.name for eq in result}
     if {"time", "power"} <= names:
@@ -212,7 +210,7 @@ def _model_from_module(module: ModuleType, name: str) -> Model:
                 raise GraphError(
                     f"{name} declares {value.name} again, which all models share: "
                     f"{_describe_quantity(TABLE[value.name])}; use it as it is, or another name "
-                    f"(dse quantities {value.name} tells which models have it)"
+                    f"(dse quantities {value.name} shows which models have it)"
                 )
             quantities[value.name] = value
         elif isinstance(value, (list, tuple)) and value and isinstance(value[0], Equation):
@@ -239,13 +237,13 @@ def _model_from_module(module: ModuleType, name: str) -> Model:
                     f"dse.quantity({needed!r}, unit=..., meaning=...))"
                 )
     if not equations:
-        raise GraphError(f"{name} holds no equation: decorate a function with @dse.equation")
+        raise GraphError(f"{name} contains no equation: decorate a function with @dse.equation")
     yielded = tuple(dict.fromkeys(eq.name for eq in equations))
     doc = (module.__doc__ or "").strip().splitlines()
     outputs = tuple(getattr(module, "OUTPUTS", ())) or yielded
     for output in outputs:
-        said = f"{name} lists {output!r} in OUTPUTS, which no equation yields"
-        check_name(output, yielded, said, "they yield")
+        message = f"{name} lists {output!r} in OUTPUTS, which no equation yields"
+        check_name(output, yielded, message, "they yield")
     return Model(
         name=name,
         equations=tuple(equations),
@@ -263,7 +261,7 @@ def _model_from_module(module: ModuleType, name: str) -> Model:
 def _add_flags(
     quantities: Mapping[str, Quantity], equations: Iterable[Equation]
 ) -> dict[str, Quantity]:
-    """The quantities, with the labels of cases and bounds where all their equations agree."""
+    """Return the quantities with the labels of cases and bounds on which their equations agree."""
     result: dict[str, set[tuple[int, str]]] = {}
     for eq in equations:
         result.setdefault(eq.name, set()).update(eq.flags.items())
@@ -275,14 +273,14 @@ def _add_flags(
 
 
 def _declarations(module: ModuleType, name: str, kind: type[_D]) -> tuple[_D, ...]:
-    """What a model file declares under a name: one, or a tuple of several."""
-    told = getattr(module, name, ())
-    several = told if isinstance(told, tuple) else (told,)
-    return tuple(each for each in several if isinstance(each, kind))
+    """Return the declarations of a model file under a name: one, or a tuple of several."""
+    value = getattr(module, name, ())
+    values = value if isinstance(value, tuple) else (value,)
+    return tuple(each for each in values if isinstance(each, kind))
 
 
 def _describe_quantity(row: Quantity) -> str:
-    """A quantity in words, for one who gave another the same name."""
+    """Return a short description of a quantity, for errors about conflicting declarations."""
     labels = f", one of {', '.join(row.labels)}" if row.labels else ""
     unit = f" [{row.unit}]" if row.unit else f" in {row.domain}" * (row.labels is None)
     return f"{row.meaning or row.name}{unit}{labels}"
@@ -311,18 +309,18 @@ def _join_models(models: list[Model], prefer: str | None) -> Model:
     declared: dict[str, str] = {}
     for model in models:
         for name, row in model.quantities.items():
-            held = quantities.setdefault(name, row)
+            first_row = quantities.setdefault(name, row)
             origin = declared.setdefault(name, model.name)
-            if (held.unit, held.labels) != (row.unit, row.labels):
+            if (first_row.unit, first_row.labels) != (row.unit, row.labels):
                 raise GraphError(
-                    f"{name} is declared by {origin} as {_describe_quantity(held)} and by {model.name} "
-                    f"as {_describe_quantity(row)}: rename one"
+                    f"{name} is declared by {origin} as {_describe_quantity(first_row)} and by "
+                    f"{model.name} as {_describe_quantity(row)}: rename one"
                 )
     families: list[Family] = []
     for model in models:
         families += [family for family in model.families if family not in families]
-    own = (eq for model in models for eq in model.equations if owner[eq.name] is model)
-    equations = tuple(_add_energy(own))
+    chosen = (eq for model in models for eq in model.equations if owner[eq.name] is model)
+    equations = tuple(_add_energy(chosen))
     return Model(
         name=" + ".join(names),
         equations=equations,
@@ -339,7 +337,7 @@ def _join_models(models: list[Model], prefer: str | None) -> Model:
 
 
 def available_models() -> dict[str, Path]:
-    """Names of the shipped models and of those in the folders of ``DSE_PATH``, with their files."""
+    """Return the names of the shipped models and of those in ``DSE_PATH``, with their files."""
     return {name: paths[0] for name, paths in _model_paths().items()}
 
 
@@ -351,7 +349,7 @@ def _load_file(path: Path, stamp: int) -> Model:
 
 @lru_cache(maxsize=64)
 def _load_shipped(name: str) -> Model:
-    """A shipped model; a file with ``UNION`` is a name for several, with outputs of its own."""
+    """Return a shipped model; a file with ``UNION`` names several and has outputs of its own."""
     module = importlib.import_module(f"symbolic.models.{name}")
     if not hasattr(module, "UNION"):
         return _model_from_module(module, name)
@@ -367,16 +365,16 @@ def _load_single(name: str, base: Path | None) -> Model:
 
 
 def load_model(spec: str | Model, *, prefer: str | None = None, base: Path | None = None) -> Model:
-    """The model of that name or file, or the union of several: ``"occupancy + mwp_cwp"``.
+    """Return the model of a name or file, or the union of several: ``"occupancy + mwp_cwp"``.
 
     Parameters
     ----------
     spec : str or Model
         Name of a shipped model, path of a file ending in ``.py``, or several joined by ``+``.
     prefer : str, optional
-        The model whose equation is used where two define the same quantity.
+        The model whose equation is used if two define the same quantity.
     base : Path, optional
-        The folder against which relative paths are read.
+        The folder of relative paths.
     """
     if isinstance(spec, Model):
         return spec
@@ -388,7 +386,7 @@ def load_model(spec: str | Model, *, prefer: str | None = None, base: Path | Non
 
 
 def iterate_models() -> Iterator[Model]:
-    """Every shipped model."""
+    """Yield every shipped model."""
     for name, path in available_models().items():
         if path.parent == SHIPPED_FOLDER:
             yield _load_shipped(name)

@@ -1,4 +1,4 @@
-"""A model: a set of equations, and what it is asked."""
+"""Models: named sets of equations, with methods for their closed forms and regimes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["Family", "Guide", "Model", "Validity"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Model(DisplayMixin, EquationSet):
-    """A named set of equations; made by :func:`symbolic.library.load_model`.
+    """A named set of equations; :func:`symbolic.library.load_model` makes one.
 
-    Switches are keyword arguments of its methods, with their labels or truth values:
-    ``model.closed_form("mwp", printed=True)``. Those not named keep their default.
+    Its methods take switches as keyword arguments, as labels or truth values:
+    ``model.closed_form("mwp", printed=True)``. The others keep their defaults.
     """
 
     def _answer(self) -> Answer:
@@ -82,11 +82,11 @@ class Model(DisplayMixin, EquationSet):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The quantities its equations need and none yields, under the default switches."""
+        """Return the quantities that its equations need and none yields, under default switches."""
         return self.needs()
 
     def graph(self, **switches: object) -> Graph:
-        """Its equations joined under the given switches, with every input left open."""
+        """Return its equations joined under the given switches, with every input left open."""
         from symbolic.resolve import resolve
 
         for name in switches:
@@ -99,18 +99,22 @@ class Model(DisplayMixin, EquationSet):
         bare = replace(self, rules=())
         labels = {name: label_text(value) for name, value in switches.items()}
         chosen = resolve(bare, values={}, switches=labels, outputs=()).switches
-        held = [
+        chosen_equations = [
             eq
             for eq in self.equations
             if all(chosen[switch] == label for switch, label in eq.when.items())
         ]
-        yielded = dict.fromkeys(eq.name for eq in held)
-        needed = [need for eq in held for need in (eq.inputs if eq.table else references(eq.node))]
-        inputs: dict[str, None] = {need: None for need in needed if need not in yielded}
+        yielded = dict.fromkeys(eq.name for eq in chosen_equations)
+        inputs: dict[str, None] = {
+            need: None
+            for eq in chosen_equations
+            for need in (eq.inputs if eq.table else references(eq.node))
+            if need not in yielded
+        }
         return resolve(bare, values=inputs, switches=chosen, outputs=[*inputs, *yielded])
 
     def needs(self, *outputs: str, **switches: object) -> tuple[str, ...]:
-        """The inputs behind the given outputs, or behind all equations where none is named.
+        """Return the inputs behind the given outputs (default: behind all equations).
 
         >>> from symbolic.library import load_model
         >>> load_model("transit").needs("ms_transition")
@@ -121,7 +125,7 @@ class Model(DisplayMixin, EquationSet):
             if name not in graph.definitions:
                 self.quantity(name)
                 raise DseError(
-                    f"the model {self.name} does not hold {name}: it yields "
+                    f"the model {self.name} does not contain {name}: it yields "
                     f"{', '.join(self.yields)}"
                 )
         behind = graph.ancestors(outputs or graph.definitions)
@@ -132,7 +136,7 @@ class Model(DisplayMixin, EquationSet):
         )
 
     def symbol(self, name: str) -> Any:
-        """The SymPy symbol of a quantity, as it stands in closed forms.
+        """Return the SymPy symbol of a quantity as closed forms have it.
 
         >>> from symbolic.library import load_model
         >>> load_model("transit").symbol("threads").is_positive
@@ -145,7 +149,7 @@ class Model(DisplayMixin, EquationSet):
     def closed_form(
         self, name: str, *, expand: bool | str | Iterable[str] = False, **switches: object
     ) -> Any:
-        """The equation of a quantity as a SymPy expression, stopping at named intermediates.
+        """Return the equation of a quantity as a SymPy expression.
 
         Parameters
         ----------
@@ -167,16 +171,16 @@ class Model(DisplayMixin, EquationSet):
     def regimes(
         self, family: str | None = None, *, expand: bool = False, **switches: object
     ) -> tuple[Regime, ...]:
-        """The regimes of the model, each with its condition and the main outputs within it.
+        """Return the regimes of the model, each with its condition and the main outputs within it.
 
         Parameters
         ----------
         family : str, optional
-            The quantity whose regimes are meant, where the model has several families: one that
-            equals the smallest or largest of several terms, or a case or bound.
+            The quantity whose regimes are meant: one that equals the smallest or largest of several
+            terms, or a case or bound. Default: all such quantities.
         expand : bool
-            Whether to substitute down to the inputs; intermediates untouched by the regime keep
-            their names otherwise.
+            Substitute down to the inputs; otherwise intermediates that the regime does not touch
+            keep their names.
         **switches
             Labels of switches.
 
@@ -189,22 +193,22 @@ class Model(DisplayMixin, EquationSet):
         return regimes(self.graph(**switches), family, expand)
 
     def border(self, a: str, b: str, *, solve_for: str, **switches: object) -> Any:
-        """Where the terms of two regimes are equal, solved for a quantity.
+        """Return the value of a quantity at which the terms of two regimes are equal.
 
         Parameters
         ----------
         a, b : str
             Labels of two regimes of one family.
         solve_for : str
-            The quantity that is moved until the two terms are equal.
+            The quantity that is solved for.
         **switches
             Labels of switches.
 
         Returns
         -------
         sympy.Expr or list of sympy.Expr
-            One expression, or a list where there are branches. An expression that holds only on
-            a condition is a ``Piecewise`` of that one piece.
+            One expression, or a list if there are several branches. An expression that holds only
+            under a condition is a ``Piecewise`` with one piece.
 
         >>> from symbolic.library import load_model
         >>> load_model("transit").border("memory", "thread", solve_for="threads")
@@ -215,9 +219,9 @@ class Model(DisplayMixin, EquationSet):
         return border(self.graph(**switches), a, b, solve_for)
 
     def latex(self, name: str | None = None, **switches: object) -> str:
-        r"""Equations as LaTeX with the paper's symbols, each with its source, one a line.
+        r"""Return equations as LaTeX with the paper's symbols, one a line, each with its source.
 
-        All variants where neither a name nor a switch is given; otherwise those that hold.
+        Without a name and switches, all variants; otherwise those that hold.
 
         >>> from symbolic.library import load_model
         >>> print(load_model("transit").latex("computation_limit"))

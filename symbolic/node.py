@@ -1,4 +1,4 @@
-"""The tree into which an equation is traced.
+"""Nodes: the tree into which an equation is traced.
 
 Python's ``if``, ``and``, ``==`` and ``int()`` cannot be recorded; on a :class:`Node` they raise an
 error that names the primitive to use.
@@ -35,7 +35,7 @@ def _operator_method(op: str, *, swapped: bool = False) -> Callable[[Any, Any], 
 
 
 class Node:
-    """One step of a traced equation: an operation, its arguments. Equal nodes are identical.
+    """One step of a traced equation: an operation and its arguments. Equal nodes are identical.
 
     ``op`` is ``"constant"`` (``args = (value,)``), ``"reference"`` (``args = (quantity name,)``),
     or a primitive, whose ``args`` are nodes.
@@ -48,7 +48,7 @@ class Node:
     args: tuple[Any, ...]
 
     def __new__(cls, op: str, args: tuple[Any, ...]) -> Node:
-        """The one node of that operation on those arguments."""
+        """Return the unique node of an operation and its arguments."""
         leaf = op in ("constant", "reference")
         key = (op, *((type(args[0]), repr(args[0])) if leaf else map(id, args)))
         node = cls._pool.get(key)
@@ -67,17 +67,19 @@ class Node:
 
     @property
     def is_boolean(self) -> bool:
-        """Whether the node is a condition."""
+        """True if the node is a condition."""
         return self.op in _CONDITION_OPS
 
     def __repr__(self) -> str:
-        told: dict[int, str] = {}
+        texts: dict[int, str] = {}
         for node in walk((self,)):
-            if node.op in ("constant", "reference"):
-                told[id(node)] = str(node.args[0]) if node.op == "reference" else repr(node.args[0])
+            if node.op == "reference":
+                texts[id(node)] = str(node.args[0])
+            elif node.op == "constant":
+                texts[id(node)] = repr(node.args[0])
             else:
-                told[id(node)] = f"{node.op}({', '.join(told[id(arg)] for arg in node.args)})"
-        return told[id(self)]
+                texts[id(node)] = f"{node.op}({', '.join(texts[id(arg)] for arg in node.args)})"
+        return texts[id(self)]
 
     # --- arithmetic and comparisons record themselves
     __add__, __radd__ = _operator_method("add"), _operator_method("add", swapped=True)
@@ -121,7 +123,7 @@ class Node:
 
 
 def constant(value: Any) -> Node:
-    """The node of a number or truth value; a node stays itself."""
+    """Return the node of a number or truth value; a node stays itself."""
     if isinstance(value, Node):
         return value
     if isinstance(value, np.generic):
@@ -136,12 +138,12 @@ def constant(value: Any) -> Node:
 
 
 def reference(name: str) -> Node:
-    """The node that stands for the quantity of that name."""
+    """Return the node that stands for a quantity."""
     return Node("reference", (name,))
 
 
 def walk(roots: Iterable[Node]) -> list[Node]:
-    """Every node below the roots, each once, arguments before their users."""
+    """Return every node below the roots once, arguments before their users."""
     first, *others = [_subtree(root) for root in roots] or [()]
     if not others:
         return list(first)
@@ -153,7 +155,7 @@ def walk(roots: Iterable[Node]) -> list[Node]:
 
 @lru_cache(maxsize=1 << 8)
 def _subtree(root: Node) -> tuple[Node, ...]:
-    """The nodes below a root, and it; the same roots are asked for over and over."""
+    """Return the nodes below a root, and the root."""
     done: dict[int, Node] = {}
     stack: list[tuple[Node, bool]] = [(root, False)]
     while stack:
@@ -169,12 +171,7 @@ def _subtree(root: Node) -> tuple[Node, ...]:
 
 
 def conjuncts(conditions: Iterable[Node]) -> list[Node]:
-    """The conditions, in order, each of those joined by "and" for itself.
-
-    >>> a, b, c = (reference(name) > 0 for name in "abc")
-    >>> conjuncts([Node("both", (a, Node("both", (b, c))))]) == [a, b, c]
-    True
-    """
+    """Return the conditions in order, with those joined by "and" separated."""
     result: list[Node] = []
     stack = list(reversed(list(conditions)))
     while stack:
@@ -187,19 +184,19 @@ def conjuncts(conditions: Iterable[Node]) -> list[Node]:
 
 
 def references(*roots: Node) -> tuple[str, ...]:
-    """The quantities named below the roots, each once, in order of appearance."""
+    """Return the quantities named below the roots, each once, in order of appearance."""
     first, *others = [_referenced_names(root) for root in roots] or [()]
     return tuple(dict.fromkeys(chain(first, *others))) if others else first
 
 
 @lru_cache(maxsize=1 << 10)
 def _referenced_names(root: Node) -> tuple[str, ...]:
-    """The quantities named below a root; asked for even more often."""
+    """Return the quantities named below a root."""
     return tuple(node.args[0] for node in _subtree(root) if node.op == "reference")
 
 
 def substitute(root: Node, replacements: Mapping[str, Node]) -> Node:
-    """The same tree with quantities replaced by the given nodes."""
+    """Return the tree with quantities replaced by the given nodes."""
     done: dict[int, Node] = {}
     for node in walk((root,)):
         if node.op == "reference":

@@ -1,11 +1,10 @@
-"""The primitives in which equations are written.
+"""The primitives in which equations are written, as functions.
 
-The text of an equation is written once. Called with floats, ``Fraction`` or NumPy arrays it
-computes; called with SymPy expressions it gives a closed form; called with
-:class:`symbolic.node.Node` it records itself as a tree, from which loop nests, closed forms,
-interval bounds and documentation are made by :func:`interpret` with an *algebra* (a table from
-primitive to function). What each primitive is in every world is one row of
-:mod:`symbolic.primitives`.
+An equation is one Python function. Called with floats, ``Fraction`` or NumPy arrays it computes;
+called with SymPy expressions it gives a closed form; called with :class:`symbolic.node.Node` it
+records itself as a tree, from which :func:`interpret` makes loop nests, closed forms, interval
+bounds and documentation by an *algebra* (a mapping from primitive to function). Each primitive is
+one row of :mod:`symbolic.primitives`, with a field for every backend.
 """
 
 from __future__ import annotations
@@ -57,33 +56,33 @@ MAX_POWER = 64
 
 
 def _backend(args: Iterable[Any]) -> str:
-    """Which world the arguments live in: 'scalar', 'array', 'sympy' or 'node'."""
-    world = "scalar"
+    """Return the backend of the arguments: 'scalar', 'array', 'sympy' or 'node'."""
+    backend = "scalar"
     for arg in args:
         if type(arg) is float or type(arg) is int:
             continue
         if isinstance(arg, Node):
             return "node"
-        if isinstance(arg, (np.ndarray, np.generic)):  # of which none may become a Python float
-            world = "array" if world == "scalar" else world
+        if isinstance(arg, (np.ndarray, np.generic)):  # none may become a Python float
+            backend = "array" if backend == "scalar" else backend
         elif hasattr(arg, "free_symbols"):
-            world = "sympy"
-    return world
+            backend = "sympy"
+    return backend
 
 
 def _primitive_function(op: str) -> Callable[..., Any]:
     row = PRIMITIVES[op]
     scalar, array = row.scalar, row.array
-    if scalar is array:  # an operator, which finds the world by itself
+    if scalar is array:  # an operator, which dispatches by itself
         return scalar
 
     def apply(*args: Any) -> Any:
-        world = _backend(args)
-        if world == "scalar":
+        backend = _backend(args)
+        if backend == "scalar":
             return scalar(*args)
-        if world == "node":
+        if backend == "node":
             return Node(op, tuple(map(constant, args)))
-        if world == "array":
+        if backend == "array":
             return array(*args)
         return SYMPY[op](*args)
 
@@ -128,14 +127,10 @@ def interpret_all(
 
 
 def interpret_arrays(roots: Iterable[Node], values: Mapping[str, Any]) -> list[Any]:
-    """Evaluate several traced equations over NumPy arrays, without a warning.
+    """Evaluate several traced equations over NumPy arrays, without warnings.
 
-    A literal is a double as they are: Python's own numbers raise where they divide by zero, and
-    whole ones multiply without end.
-
-    >>> from symbolic.node import constant
-    >>> interpret_arrays([constant(1) / 0, constant(3) * 2], {})
-    [np.float64(inf), np.float64(6.0)]
+    Literals become doubles, because Python's own numbers raise on division by zero, and integers
+    grow without end.
     """
     with np.errstate(all="ignore"):
         return interpret_all(roots, values, number=_double)
@@ -153,11 +148,7 @@ def interpret(
 ) -> Any:
     """Evaluate a traced equation in an algebra, at the values of the quantities it names.
 
-    ``number`` turns a literal into the algebra's own kind of number.
-
-    >>> from symbolic.ops import minimum, reference
-    >>> interpret(minimum(reference("a"), 2) + 1, {"a": 5})
-    3
+    ``number`` converts literals to the algebra's own kind of number.
     """
     return interpret_all((root,), values, algebra, number)[0]
 
@@ -168,8 +159,8 @@ def interpret(
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """A primitive that has no function of its own below: it takes its arguments as they are."""
-        if name in NUMERIC and PRIMITIVES[name].reads.names[0] == name:
+        """Return a primitive without a function below, which takes its arguments unchanged."""
+        if name in NUMERIC and PRIMITIVES[name].syntax.names[0] == name:
             return NUMERIC[name]
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -181,7 +172,7 @@ def _fold(function: Callable[[Any, Any], Any], first: Any, rest: tuple[Any, ...]
 
 
 def minimum(first: Any, *rest: Any) -> Any:
-    """The smallest argument: ``a if a < b else b``, from left to right.
+    """Return the smallest argument: ``a if a < b else b``, from left to right.
 
     >>> minimum(3, 1.5, 2)
     1.5
@@ -190,7 +181,7 @@ def minimum(first: Any, *rest: Any) -> Any:
 
 
 def maximum(first: Any, *rest: Any) -> Any:
-    """The largest argument: ``a if b < a else b``, from left to right.
+    """Return the largest argument: ``a if b < a else b``, from left to right.
 
     >>> maximum(3, 1.5, 2)
     3
@@ -199,7 +190,7 @@ def maximum(first: Any, *rest: Any) -> Any:
 
 
 def where(condition: Any, if_true: Any, if_false: Any) -> Any:
-    """``if_true`` where the condition holds, else ``if_false``; both arms are evaluated.
+    """Return ``if_true`` where the condition holds, else ``if_false``; both arms are evaluated.
 
     >>> where(2 < 3, "yes", "no")
     'yes'
@@ -208,7 +199,7 @@ def where(condition: Any, if_true: Any, if_false: Any) -> Any:
 
 
 def both(first: Any, *rest: Any) -> Any:
-    """Whether all conditions hold.
+    """Return True where all conditions hold.
 
     >>> both(True, 1 < 2, 3 < 2)
     False
@@ -217,7 +208,7 @@ def both(first: Any, *rest: Any) -> Any:
 
 
 def either(first: Any, *rest: Any) -> Any:
-    """Whether at least one condition holds.
+    """Return True where at least one condition holds.
 
     >>> either(False, 1 < 2)
     True
@@ -226,7 +217,7 @@ def either(first: Any, *rest: Any) -> Any:
 
 
 def negate(condition: Any) -> Any:
-    """Whether the condition does not hold.
+    """Return True where the condition does not hold.
 
     >>> negate(1 < 2)
     False
@@ -235,7 +226,7 @@ def negate(condition: Any) -> Any:
 
 
 def equal(a: Any, b: Any) -> Any:
-    """Whether two quantities are equal.
+    """Return True where two quantities are equal.
 
     >>> equal(2, 2.0)
     True
@@ -244,7 +235,7 @@ def equal(a: Any, b: Any) -> Any:
 
 
 def divide(a: Any, b: Any, *, at_zero: Any) -> Any:
-    """``a / b``, and ``at_zero`` where ``b`` is zero.
+    """Return ``a / b``, and ``at_zero`` where ``b`` is zero.
 
     >>> divide(1, 4, at_zero=0), divide(1, 0, at_zero=float("inf"))
     (0.25, inf)
@@ -253,7 +244,7 @@ def divide(a: Any, b: Any, *, at_zero: Any) -> Any:
 
 
 def floor(a: Any) -> Any:
-    """The largest whole number not above ``a``; an infinity stays itself.
+    """Return the largest whole number not above ``a``; an infinity stays itself.
 
     >>> floor(2.5), floor(float("inf"))
     (2.0, inf)
@@ -262,7 +253,7 @@ def floor(a: Any) -> Any:
 
 
 def ceil(a: Any) -> Any:
-    """The smallest whole number not below ``a``; an infinity stays itself.
+    """Return the smallest whole number not below ``a``; an infinity stays itself.
 
     >>> ceil(2.5), ceil(3)
     (3.0, 3)
@@ -271,7 +262,7 @@ def ceil(a: Any) -> Any:
 
 
 def absolute(a: Any) -> Any:
-    """The magnitude of ``a``.
+    """Return the magnitude of ``a``.
 
     >>> absolute(-2)
     2
@@ -280,7 +271,7 @@ def absolute(a: Any) -> Any:
 
 
 def exp(a: Any) -> Any:
-    """The exponential; the same bits in floats, arrays and loop nests.
+    """Return the exponential, the same bits in all numeric backends (floats, arrays, loop nests).
 
     >>> exp(0)
     1.0
@@ -289,7 +280,7 @@ def exp(a: Any) -> Any:
 
 
 def log(a: Any) -> Any:
-    """The natural logarithm, -inf at 0 and nan below; the same bits in floats, arrays and nests.
+    """Return the natural logarithm, -inf at 0 and NaN below, the same bits in all numeric backends.
 
     >>> log(1), log(0)
     (0.0, -inf)
@@ -298,7 +289,7 @@ def log(a: Any) -> Any:
 
 
 def log2(a: Any) -> Any:
-    """The binary logarithm, -inf at 0 and nan below; the same bits in floats, arrays and nests.
+    """Return the binary logarithm, -inf at 0 and NaN below, the same bits in all numeric backends.
 
     >>> log2(8)
     3.0
@@ -307,7 +298,7 @@ def log2(a: Any) -> Any:
 
 
 def log10(a: Any) -> Any:
-    """The decimal logarithm, -inf at 0 and nan below; the same bits in floats, arrays and nests.
+    """Return the decimal logarithm, -inf at 0 and NaN below, the same bits in all numeric backends.
 
     >>> log10(100)
     2.0
@@ -316,7 +307,7 @@ def log10(a: Any) -> Any:
 
 
 def sqrt(a: Any) -> Any:
-    """The square root, nan below 0.
+    """Return the square root, nan below 0.
 
     >>> sqrt(9)
     3.0
@@ -325,11 +316,10 @@ def sqrt(a: Any) -> Any:
 
 
 def power(base: Any, exponent: Any) -> Any:
-    """``base`` to the ``exponent``. A whole literal exponent becomes products, exact everywhere.
+    """Return ``base`` to the ``exponent``. A whole literal exponent becomes exact products.
 
-    An exponent that is a quantity, or no whole number, uses the library's power function, which has
-    the same bits in floats, arrays and loop nests. A literal exponent beyond 64 is refused with
-    ``ValueError``.
+    Any other exponent uses the library's power function, with the same bits in floats, arrays and
+    loop nests. A literal exponent beyond 64 is a ``ValueError``.
 
     >>> power(3, 2), power(2.0, -1), power(2.0, 0.5) == 2.0**0.5
     (9, 0.5, True)

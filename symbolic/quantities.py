@@ -1,4 +1,4 @@
-"""The one table of quantities. Its rows stand in :mod:`symbolic.quantity_rows`.
+"""The table of quantities, with the rows of :mod:`symbolic.quantity_rows`.
 
 A name has one unit and one domain everywhere. Values are stored in SI units or plain counts; counts
 (cycles, threads, warps, blocks, instructions, requests) are dimensionless. All are known before any
@@ -48,8 +48,7 @@ TABLE: Mapping[str, Quantity] = {
     )
 }
 
-#: Relations between quantities. A rule applies where all its quantities are known; a point that
-#: breaks one is infeasible.
+#: Rules that apply if all their quantities are known; a point that breaks one is infeasible.
 RULES: tuple[str, ...] = (
     "active_sms <= n_sms",
     "threads_per_block <= max_threads_per_block",

@@ -1,4 +1,4 @@
-"""A quantity: name, unit, domain, default, typical range, meaning."""
+"""Quantities: name, unit, domain, default, typical range and meaning."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import numpy as np
 
 from symbolic.errors import DomainError
 
-# --- The domain of a quantity: between which ends, whole or not
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
-    """The values a quantity may take: an interval of the reals or of the whole numbers."""
+    """The values that a quantity may take: an interval of the reals or of the whole numbers."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -27,11 +25,7 @@ class Domain:
     @classmethod
     @cache
     def parse(cls, text: str) -> Domain:
-        """Read ``"[0, inf)"``, ``"(0, 1]"``, ``"whole [1, inf)"``.
-
-        >>> Domain.parse("whole [1, inf)").contains(3)
-        True
-        """
+        """Return the domain of a text such as ``"[0, inf)"`` or ``"whole [1, inf)"``."""
         body = text.removeprefix("whole").strip()
         try:
             low, high = (float(part) for part in body[1:-1].split(","))
@@ -51,7 +45,7 @@ class Domain:
         )
 
     def is_inside(self, values: Any) -> Any:
-        """Elementwise: whether each value lies inside (NaN never does)."""
+        """Return a mask of the values inside; NaN never is."""
         array = values if isinstance(values, float) else np.asarray(values, dtype=float)
         above = array > self.low if self.low_open else array >= self.low
         below = array < self.high if self.high_open else array <= self.high
@@ -61,7 +55,7 @@ class Domain:
         return inside
 
     def contains(self, value: float) -> bool:
-        """Whether one value lies inside."""
+        """True if a value lies inside."""
         return bool(self.is_inside(value))
 
     def __str__(self) -> str:
@@ -72,27 +66,27 @@ class Domain:
 #: Domains of many quantities.
 COUNT0, COUNT1 = "whole [0, inf)", "whole [1, inf)"
 POS, NONNEG, RATIO = "(0, inf)", "[0, inf)", "[1, inf)"
-RESULT, SHARE = "[0, inf]", "[0, 1]"
+RESULT, SHARE, CELSIUS = "[0, inf]", "[0, 1]", "(-273.15, inf)"
 
-#: Who moves a quantity.
+#: Who can change a quantity.
 LEVERS = ("programmer", "designer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """One row of the table.
+    """One row of the table of quantities.
 
-    ``labels`` is None for a number; a tuple of labels makes the quantity a *switch*, which chooses
-    among equations while the graph is built; an empty tuple admits any label (such quantities feed
-    table equations only). ``default`` is a number, a label, or the name of another quantity.
-    ``places`` are the labels that it takes where a condition is asked, in order; ``flags`` the
-    meanings of the numbers of a case or bound, as they are compared in formulas. ``lever`` says who
-    can move it, the ``programmer`` or the ``designer`` of the machine. Labels of which ``law`` says
-    so are laws of a number: what formulas make of them has statistics, but no value.
+    ``labels`` is None for a number. A tuple of labels makes the quantity a *switch*, which chooses
+    among equations while the graph is built; an empty tuple admits any label (such quantities are
+    inputs of table equations only). ``default`` is a number, a label, or the name of another
+    quantity. ``axis_labels`` are the labels of an axis, in order, for conditions; ``flags`` are the
+    meanings of the numbers of a case or bound. ``lever`` says who can change it, the ``programmer``
+    or the ``designer`` of the machine. With ``is_law`` its values are laws of a number: formulas of
+    it have statistics, but no value.
 
-    A switch may have ``auto`` as its first label: it stands for the last one where the quantities
-    ``settled_by`` are given, and for the one before where they are not, along a categorical axis
-    for each label by itself.
+    A switch may have ``auto`` as its first label: it stands for the last label if the quantities
+    ``settled_by`` are given, else for the one before, separately for each label of a categorical
+    axis.
     """
 
     name: str
@@ -110,16 +104,16 @@ class Quantity:
 
     @property
     def is_switch(self) -> bool:
-        """Whether it chooses among equations."""
+        """True if it chooses among equations."""
         return bool(self.labels)
 
     @property
     def is_label(self) -> bool:
-        """Whether its values are labels rather than numbers."""
+        """True if its values are labels, not numbers."""
         return self.labels is not None
 
     def check(self, values: Any, origin: str) -> None:
-        """Raise :class:`DomainError` naming the first value outside the domain and its place."""
+        """Raise a :class:`DomainError` that names the first value outside the domain."""
         inside = self.domain.is_inside(values)
         if inside is True or np.all(inside):
             return
@@ -138,16 +132,12 @@ _LABEL_INDEX = "PLACE_OF_"
 
 
 def label_index_name(name: str) -> str:
-    """Under which name formulas speak of the place of a label; quantities are in lower case."""
+    """Return the name, not a quantity's, by which formulas refer to the index of a label."""
     return _LABEL_INDEX + name
 
 
 def indexed_quantity(name: str) -> str:
-    """The quantity whose place a name speaks of; any other name stays.
-
-    >>> indexed_quantity(label_index_name("machine")), indexed_quantity("time")
-    ('machine', 'time')
-    """
+    """Return the quantity whose label index a name refers to; any other name stays."""
     return name.removeprefix(_LABEL_INDEX)
 
 
@@ -173,16 +163,15 @@ def quantity(
     domain : str
         An interval such as ``"(0, inf)"``, with ``whole`` in front for whole numbers.
     default : float or str, optional
-        The value where none is given: a number, a label, or another quantity's name.
+        The value if none is given: a number, a label, or another quantity's name.
     typical : (float, float), optional
-        A usual range, used to draw test inputs.
+        A usual range, from which test inputs are drawn.
     meaning : str
-        One line of prose.
+        A short description.
     labels : tuple of str, optional
         Makes it a switch with these labels.
     lever : str
-        Who can move it: ``"programmer"``, or ``"designer"`` of the machine; advice tells them
-        apart.
+        Who can change it, for advice: ``"programmer"``, or ``"designer"`` of the machine.
 
     >>> quantity("base_power", unit="W", domain="[0, inf)").domain.contains(-1)
     False
@@ -212,20 +201,19 @@ def row(
     default: float | str | None = None,
     lever: str = "programmer",
 ) -> Quantity:
-    """A number of the shipped models; see :func:`quantity`."""
-    about: dict[str, Any] = {"unit": unit, "domain": domain, "meaning": meaning, "lever": lever}
-    return quantity(name, default=default, typical=typical, **about)
+    """Declare a number of the shipped models; see :func:`quantity`."""
+    fields: dict[str, Any] = {"unit": unit, "domain": domain, "meaning": meaning, "lever": lever}
+    return quantity(name, default=default, typical=typical, **fields)
 
 
-#: A number of the shipped models that the designer of a machine sets: what a machine is, and what
-#: its programmer finds by measuring (Hong 2012, Table 1: from machine resources and Tables 2 and
-#: 5); all else is the programmer's. How many SMs are active is, too: an SM stands idle where the
-#: grid leaves it so (section 3.1).
+#: Declares a number that the designer of a machine sets: its resources and measured properties
+#: (Hong 2012, Tables 1, 2 and 5). The programmer sets all others, also the number of active SMs,
+#: because the grid may leave SMs idle (section 3.1).
 spec = partial(row, lever="designer")
 
 
 def switch(name: str, labels: str, meaning: str, settled_by: str = "") -> Quantity:
-    """A switch of the shipped models; the first of its labels is the default."""
+    """Declare a switch of the shipped models; the first of its labels is the default."""
     names = tuple(labels.split())
     row = quantity(name, labels=names, default=names[0], meaning=meaning)
     return replace(row, settled_by=tuple(settled_by.split()))

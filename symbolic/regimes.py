@@ -1,8 +1,8 @@
-"""Regimes in closed form: the condition of each, the main outputs within it, the borders between.
+"""Regimes in closed form: conditions, main outputs within each, and the borders between them.
 
 SymPy cannot solve for an unknown inside ``Min``, and its simplifier fails on the larger models. So
-the branches of both terms are told apart first, on the traced tree, and only what is left, free of
-decisions on the unknown, goes to the solver.
+the branches of both terms are separated first, on the traced tree, and the solver only gets
+expressions without decisions on the unknown.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _PLAIN_OPS = frozenset({"constant", "reference", "add", "sub", "mul", "div"})
 class Regime:
     """One regime: its label, the condition on which it holds, and the main outputs within it.
 
-    ``of`` is the quantity that tells the regimes apart. ``outputs`` maps a quantity to its SymPy
-    expression in the regime, or to a label where the regime decides a case or bound. On a border
-    the conditions of both regimes hold, and their expressions agree.
+    ``of`` is the quantity that distinguishes the regimes. ``outputs`` maps a quantity to its SymPy
+    expression in the regime, or to a label if the regime decides a case or bound. On a border the
+    conditions of both regimes hold, and their expressions agree.
     """
 
     of: str
@@ -42,12 +42,12 @@ class Regime:
 
     def __str__(self) -> str:
         lines = [f"{self.label} ({self.of}): where {replace_rounding(self.condition)}"]
-        lines += [f"  {name} = {replace_rounding(told)}" for name, told in self.outputs.items()]
+        lines += [f"  {name} = {replace_rounding(text)}" for name, text in self.outputs.items()]
         return "\n".join(lines)
 
 
 def _flag_equations(graph: Graph) -> dict[str, Equation]:
-    """The cases and bounds: quantities whose values have meanings."""
+    """Return the cases and bounds: quantities whose values have meanings."""
     return {eq.name: eq for eq in graph.equations if eq.flags}
 
 
@@ -56,7 +56,7 @@ def _is_case_of(family: Family, eq: Equation) -> bool:
 
 
 def active_families(graph: Graph) -> dict[str, Family]:
-    """The families that hold under the switches: ``of`` is the extreme of just those terms."""
+    """Return the families that hold under the switches, each with exactly the terms of ``of``."""
     result = {}
     for family in graph.model.regime_families:
         terms = set(family.terms.values())
@@ -69,7 +69,7 @@ def active_families(graph: Graph) -> dict[str, Family]:
 
 
 def regimes(graph: Graph, family: str | None, expand: bool) -> tuple[Regime, ...]:
-    """The regimes of a model; see :meth:`symbolic.model.Model.regimes`."""
+    """Return the regimes of a model; see :meth:`symbolic.model.Model.regimes`."""
     families = active_families(graph)
     flagged = _flag_equations(graph)
     known = [*families]
@@ -79,14 +79,14 @@ def regimes(graph: Graph, family: str | None, expand: bool) -> tuple[Regime, ...
         if not any(_is_case_of(entry, eq) for entry in families.values())
     ]
     if family is not None and family not in flagged:
-        said = f"{family!r} has no regimes in the model {graph.model.name}"
-        check_name(family, known, said, "there are regimes of")
+        message = f"{family!r} has no regimes in the model {graph.model.name}"
+        check_name(family, known, message, "there are regimes of")
     result: list[Regime] = []
-    for of in known if family is None else (family,):
-        if of in families:
-            result += _family_regimes(graph, families[of], expand)
+    for quantity in known if family is None else (family,):
+        if quantity in families:
+            result += _family_regimes(graph, families[quantity], expand)
         else:
-            result += _case_regimes(graph, flagged[of], expand)
+            result += _case_regimes(graph, flagged[quantity], expand)
     return tuple(result)
 
 
@@ -101,7 +101,7 @@ def _regime_outputs(
 
 
 def _plain_terms(graph: Graph, family: Family) -> list[str]:
-    """The terms that decide nothing, so that they are written out rather than named."""
+    """Return the terms without decisions, which are written out instead of named."""
     return [
         term
         for term in family.terms.values()
@@ -116,7 +116,7 @@ def _names_to_inline(
     terms: Iterable[str] = (),
     excluded: Iterable[str] = (),
 ) -> set[str]:
-    """The quantities to substitute: those that depend on ``of``, and the terms, or all."""
+    """Return the quantities to substitute: those that depend on one, and the terms, or all."""
     every = set(graph.definitions)
     if expand:
         return every
@@ -133,10 +133,11 @@ def _family_regimes(graph: Graph, family: Family, expand: bool) -> Iterator[Regi
     beyond = sympy.Ge if family.largest else sympy.Le
     for label, term in family.terms.items():
         others = [beyond(terms[label], terms[rest]) for rest in terms if rest != label]
-        instead: dict[str, str | Node] = {family.of: term}
+        replacements: dict[str, str | Node] = {family.of: term}
         for name, eq in decided.items():
-            instead[name] = constant(next(k for k, text in eq.flags.items() if text == label))
-        outputs = _regime_outputs(graph, family.of, instead, names)
+            flag = next(value for value, text in eq.flags.items() if text == label)
+            replacements[name] = constant(flag)
+        outputs = _regime_outputs(graph, family.of, replacements, names)
         outputs |= {name: label for name in decided if name in model.outputs}
         yield Regime(of=family.of, label=label, condition=sympy.And(*others), outputs=outputs)
 
@@ -154,7 +155,7 @@ def _case_regimes(graph: Graph, eq: Equation, expand: bool) -> Iterator[Regime]:
 
 
 def _equality_condition(quantities: Mapping[str, Quantity], node: Node, value: int) -> Any:
-    """The condition on which a case has the given value."""
+    """Return the condition on which a case has the given value."""
     if node.op == "where":
         condition = to_sympy(node.args[0], quantities)
         first, second = (_equality_condition(quantities, arm, value) for arm in node.args[1:])
@@ -170,7 +171,7 @@ _INFINITE = (sympy.oo, sympy.nan, sympy.zoo)
 
 
 def border(graph: Graph, a: str, b: str, solve_for: str) -> Any:
-    """Where two regimes meet; see :meth:`symbolic.model.Model.border`."""
+    """Return the value at which two regimes meet; see :meth:`symbolic.model.Model.border`."""
     row = graph.model.quantity(solve_for)
     family = _shared_family(graph, a, b)
     below = _names_to_inline(graph, solve_for, False, _plain_terms(graph, family)) - {solve_for}
@@ -179,7 +180,7 @@ def border(graph: Graph, a: str, b: str, solve_for: str) -> Any:
     for node in walk((left, right)):
         if node.op in ("floor", "ceil") and solve_for in references(node):
             raise DseError(
-                f"{solve_for} stands behind a {node.op} in the border between {a} and {b}: it has "
+                f"{solve_for} is inside a {node.op} in the border between {a} and {b}: it has "
                 "no closed form there; solve for a quantity that is not rounded, or sweep it"
             )
     if solve_for not in references(left, right):
@@ -195,9 +196,8 @@ def border(graph: Graph, a: str, b: str, solve_for: str) -> Any:
         raise _too_many_branches(solve_for)
     for (first, when_first), (second, when_second) in product(*sides):
         for solution in _solve(first - second, unknown, (a, b, solve_for)):
-            condition = _settle_comparisons(
-                sympy.And(when_first, when_second).subs(unknown, solution)
-            )
+            both = sympy.And(when_first, when_second)
+            condition = _settle_comparisons(both.subs(unknown, solution))
             if condition != sympy.false:
                 result[solution] = sympy.Or(result.get(solution, sympy.false), condition)
     if not result:
@@ -223,8 +223,8 @@ def _shared_family(graph: Graph, a: str, b: str) -> Family:
                     f"{', '.join(entry.terms.values())}"
                     f"{switches_clause(graph)}: its regimes have no border in closed form"
                 )
-        said = f"{label!r} is no regime of the model {model.name}"
-        check_name(label, labels, said, "those with borders are")
+        message = f"{label!r} is no regime of the model {model.name}"
+        check_name(label, labels, message, "those with borders are")
     if a == b:
         raise DseError(f"{a!r} has no border with itself: name two regimes")
     for entry in families:
@@ -237,7 +237,7 @@ def _shared_family(graph: Graph, a: str, b: str) -> Family:
 
 
 def _sign_assumption(expression: Any) -> dict[str, bool]:
-    """What is known of the sign of a quantity; a border lies between whole numbers too."""
+    """Return the known sign of an expression as SymPy assumptions, without "integer"."""
     if expression.is_extended_positive:
         return {"positive": True}
     return {"nonnegative": True} if expression.is_extended_nonnegative else {"real": True}
@@ -246,7 +246,7 @@ def _sign_assumption(expression: Any) -> dict[str, bool]:
 def _branches(
     quantities: Mapping[str, Quantity], root: Node, name: str, unknown: Any
 ) -> list[tuple[Any, Any]]:
-    """The tree as expressions free of decisions on the unknown, each with its condition."""
+    """Return the tree as expressions without decisions on the unknown, each with its condition."""
     done: dict[int, list[tuple[Any, Any]]] = {}
     for node in walk((root,)):
         if node.op == "reference" and node.args[0] == name:
@@ -256,9 +256,9 @@ def _branches(
         else:
             result: dict[Any, Any] = {}
             for parts in product(*(done[id(arg)] for arg in node.args)):
-                given = sympy.And(*(condition for _, condition in parts))
+                shared = sympy.And(*(condition for _, condition in parts))
                 for value, condition in _primitive_branches(node.op, [value for value, _ in parts]):
-                    both = sympy.And(given, condition)
+                    both = sympy.And(shared, condition)
                     if both != sympy.false:
                         result[value] = sympy.Or(result.get(value, sympy.false), both)
             if len(result) > _MAX_BRANCHES:
@@ -275,7 +275,7 @@ def _too_many_branches(name: str) -> DseError:
 
 
 def _primitive_branches(op: str, values: list[Any]) -> list[tuple[Any, Any]]:
-    """The possible values of one primitive, each with its condition."""
+    """Return the possible values of one primitive, each with its condition."""
     if op in ("minimum", "maximum"):
         a, b = values
         low = sympy.Le(a, b), sympy.Le(b, a)
@@ -293,7 +293,7 @@ def _primitive_branches(op: str, values: list[Any]) -> list[tuple[Any, Any]]:
 
 
 def _solve(difference: Any, unknown: Any, what: tuple[str, str, str]) -> list[Any]:
-    """The admissible zeros of a difference; what it decides without the unknown stays closed."""
+    """Return the admissible zeros of a difference; decisions without the unknown stay opaque."""
     decided = difference.atoms(sympy.Piecewise, sympy.Min, sympy.Max)
     closed = {part: sympy.Dummy(**_sign_assumption(part)) for part in decided}
     bare = difference.xreplace(closed)
@@ -313,7 +313,7 @@ def _solve(difference: Any, unknown: Any, what: tuple[str, str, str]) -> list[An
 
 
 def _settle_comparisons(condition: Any) -> Any:
-    """A condition in which comparisons that signs alone decide are settled."""
+    """Return a condition in which comparisons that follow from signs alone are decided."""
     settled = {}
     for relation in condition.atoms(sympy.core.relational.Relational):
         if not relation.has(sympy.Piecewise, *_INFINITE):

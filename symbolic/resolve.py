@@ -1,4 +1,4 @@
-"""Joining equations by name: one definition for each quantity that is needed."""
+"""Resolution of a model: one definition for each quantity that is needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from symbolic.ops import Node, both, constant, reference, references, substitute
 from symbolic.statistic_laws import check_labels, law_definition
 from symbolic.statistics import StatisticName, check_direction
 
-#: How many equations that need a missing quantity are named before the rest is counted.
+#: Most equations that are named for a missing quantity; the rest is counted.
 _MAX_NAMED = 4
 
 
@@ -36,31 +36,31 @@ class _Resolver:
             self.variants.setdefault(eq.name, []).append(eq)
 
     def fork(self) -> _Resolver:
-        """Another that knows what this one does, and adds to that by itself."""
+        """Return a copy whose later definitions do not change this one."""
         other = copy(self)
         other.definitions, other.missing = dict(self.definitions), {}
         return other
 
     def equation(self, name: str) -> Equation | None:
-        """The one equation that yields a quantity under the switches, or None."""
+        """Return the one equation that yields a quantity under the switches, or None."""
         for switch, settled in self.varying_switches.items():
             if any(switch in eq.when for eq in self.variants.get(name, ())):
                 return self.switched_equation(name, switch, settled)
         return self.select_equation(name, self.switches)
 
     def switched_equation(self, name: str, switch: str, condition: Node) -> Equation | None:
-        """The equations of a quantity under the two labels between which a switch varies."""
+        """Return a choice between the equations under the two labels of a switch that varies."""
         *_, without, within = self.model.quantity(switch).labels or ()
         units = self.select_equation(name, {**self.switches, switch: within})
         plain = self.select_equation(name, {**self.switches, switch: without})
         if units is None or plain is None:
             return None
-        held = {  # where they are not held, the other equation is taken: any number will do
+        given = {  # where they are not given, the other equation is used: any number will do
             need: substitute(formula, {need: constant(1)})
             for need in self.model.quantity(switch).settled_by
             if (formula := self.values.get(need)) is not None
         }
-        node = where(condition, substitute(units.node, held), plain.node)
+        node = where(condition, substitute(units.node, given), plain.node)
         return Equation(
             name=name,
             function=lambda *_: node,
@@ -72,7 +72,7 @@ class _Resolver:
         )
 
     def select_equation(self, name: str, switches: Mapping[str, str]) -> Equation | None:
-        """The one equation that yields a quantity under some switches, or None."""
+        """Return the one equation that yields a quantity under some switches, or None."""
         result = [
             eq
             for eq in self.variants.get(name, ())
@@ -81,12 +81,12 @@ class _Resolver:
         if len(result) > 1:
             raise GraphError(
                 f"{name} has two definitions: {result[0].describe()} and {result[1].describe()}; "
-                "keep one, tell them apart by a switch (when=), or give the quantity a value"
+                "keep one, choose between them by a switch (when=), or give the quantity a value"
             )
         return result[0] if result else None
 
     def model_definition(self, name: str) -> Definition | None:
-        """The definition by equation or default, as if no value were given."""
+        """Return the definition by equation or default, as if no value were given."""
         result = self.equation(name)
         if result is not None:
             kind = "table" if result.table else "equation"
@@ -101,7 +101,7 @@ class _Resolver:
         return None
 
     def definition(self, name: str) -> Definition | None:
-        """How a quantity gets its value, or None where nothing says."""
+        """Return the definition of a quantity, or None if there is none."""
         if isinstance(name, StatisticName):
             result = law_definition(name, self.model, self.definition)
             if result is None:
@@ -154,7 +154,7 @@ class _Resolver:
             stack.extend((need, None) for need in reversed(definition.needs))
 
     def cite(self, name: str) -> str:
-        """A quantity with the source of its equation."""
+        """Return a quantity with the source of its equation."""
         eq = self.equation(name)
         return f"{name} ({eq.source})" if eq is not None and eq.source else name
 
@@ -170,7 +170,7 @@ class _Resolver:
                 needed[_MAX_NAMED:] = [f"and {len(needed) - _MAX_NAMED} more"]
             unit = f" [{row.unit}]" if row.unit else ""
             meaning = f", {row.meaning}{unit}," if row.meaning else f"{unit}"
-            reason = f" is needed by {'; '.join(needed)}" if needed else " was asked for"
+            reason = f" is needed by {'; '.join(needed)}" if needed else " is wanted"
             hint = ""
             if name in self.values:
                 hint = " (it is given for some labels of an axis and not for the others)"
@@ -187,7 +187,7 @@ class _Resolver:
 def _switch_condition(
     model: EquationSet, values: Mapping[str, Node | None], switch: str
 ) -> bool | Node:
-    """Whether the quantities that settle a switch are given; along an axis, for which labels."""
+    """Return whether the quantities that settle a switch are given; a node if that varies."""
 
     def value_indicator(node: Node, name: str) -> Node:
         if node.op == "where":
@@ -217,20 +217,20 @@ def resolve(
 
     Parameters
     ----------
-    model : Model
+    model : EquationSet
         The equations.
-    given : mapping of str to Node or None
+    values : mapping of str to Node or None
         Quantities that have a value: None for a leaf of the grid, a node for a formula in other
         quantities. A formula that names its own quantity means the model's own definition there.
     switches : mapping of str to str, optional
-        Labels of switches; those not named take their default. What ``auto`` stands for is settled
-        here (see :class:`symbolic.quantities.Quantity`) and told in the graph's ``switches``; where
-        it differs along an axis it stays there, and one equation is made of the two.
+        Labels of switches; the others take their defaults. ``auto`` is replaced in the graph's
+        ``switches`` (see :class:`symbolic.quantity.Quantity`). If it differs along an axis it
+        stays, and one equation is made of the two.
     outputs : iterable of str, optional
-        The quantities wanted; the model's main outputs where None.
+        The quantities wanted; the model's main outputs by default.
     where : iterable of str
-        Constraints of the user, which must be answerable; the model's rules apply where all
-        quantities of a rule are known.
+        Constraints of the user, all of whose quantities are required; the model's rules apply if
+        all their quantities are known.
 
     Raises
     ------
@@ -279,7 +279,7 @@ def resolve(
         try:
             for name in references(node):
                 attempt.define(name)
-        except GraphError:  # of quantities that nobody asked for
+        except GraphError:  # the rule is about quantities that are not needed
             continue
         if not attempt.missing:
             resolver.definitions.update(attempt.definitions)

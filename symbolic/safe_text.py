@@ -1,8 +1,8 @@
-"""Text of files, made safe to print.
+r"""Text of files, made safe to print.
 
-A label, title or unit of a file may hold characters that steer a terminal (escape sequences), turn
-the direction of writing around, or end a line and so forge another one. They are shown by their
-codes, in the form that JSON has too: ``\\u001b``.
+A label, title or unit of a file may contain characters that control a terminal (escape sequences),
+reverse the direction of writing, or end a line and so forge another one. They are shown by their
+codes, as in JSON: ``\\u001b``.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import re
 
-#: Controls (but for tab and line feed), marks of direction, separators of lines, invisible
-#: characters and tags, halves of pairs.
+#: Controls (except tab and line feed), direction marks, line separators, invisible characters and
+#: tags, surrogates.
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
@@ -19,20 +19,12 @@ _CONTROLS = re.compile(
 
 
 def escape_controls(text: str) -> str:
-    r"""Return the text with characters that steer a terminal shown by their codes; lines stay.
-
-    >>> print(escape_controls("red: \x1b[31m"))
-    red: \u001b[31m
-    """
+    """Return the text with control characters shown by their codes; line feeds and tabs stay."""
     return _CONTROLS.sub(_escape_code, text) if _CONTROLS.search(text) else text
 
 
 def one_line(text: str) -> str:
-    r"""Return the text as one line: as :func:`escape_controls`, and ends of lines as ``\n``.
-
-    >>> print(one_line("a\nb"))
-    a\nb
-    """
+    """Return the text with controls, line feeds and tabs shown by their codes."""
     text = escape_controls(text)
     return text.replace("\n", "\\n").replace("\t", "\\t") if "\n" in text or "\t" in text else text
 

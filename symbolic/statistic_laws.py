@@ -1,12 +1,12 @@
-"""Statistics of what has a law of its own: answered by that law, without draws.
+"""Statistics of quantities that have a law, computed from the law without draws.
 
-Some table equations yield laws (:attr:`symbolic.quantity.Quantity.is_law`): ``launch_steps`` is one. A
-formula of such a quantity, as ``launch_time`` is, has no value, but its statistics do. Each becomes
-a table equation over the law and whatever else stands in the formula, so that it is computed once
-for each distinct combination of these.
+Some table equations yield laws (:attr:`symbolic.quantity.Quantity.is_law`), such as
+``launch_steps``. A formula of such a quantity has no single value, but it has statistics. Each
+becomes a table equation over the law and the other quantities of the formula, computed once for
+each distinct combination.
 
-A law is text with ``values``, ascending, and ``below``, the probability that none is exceeded;
-``simulated`` tells of how many launches it is, 0 where it is exact.
+A law is text with ``values``, ascending, and ``below``, their cumulative probabilities;
+``simulated`` is the number of simulated launches behind it, 0 if it is exact.
 """
 
 from __future__ import annotations
@@ -46,12 +46,7 @@ if TYPE_CHECKING:
 def law_definition(
     name: StatisticName, model: EquationSet, definition_of: Callable[[str], Definition | None]
 ) -> Definition | None:
-    """The definition of a statistic of what has a law; None where nothing in it has.
-
-    Parameters
-    ----------
-    known : callable
-        The definition of a quantity, None where nothing says.
+    """Return the definition of a statistic of a law; None if no quantity in it has a law.
 
     Raises
     ------
@@ -80,9 +75,10 @@ def law_definition(
             "statistics of one of them at a time"
         )
     if about.axes != (DRAW,):
+        text = about.argument_text
         raise DseError(
-            f"{name}: {about.argument_text} has a law, not one value, and a statistic of it goes along no "
-            f"axis: take one of its statistics first, as in {about.kind}(mean({about.argument_text}), "
+            f"{name}: {text} has a law, not one value, and a statistic of it goes along no axis: "
+            f"take one of its statistics first, as in {about.kind}(mean({text}), "
             f"{', '.join(about.axes)})"
         )
     if about.kind == "cvar" and about.argument.op != "reference":
@@ -115,18 +111,18 @@ def _table_definition(
 def _expand_laws(
     node: Node, model: EquationSet, definition_of: Callable[[str], Definition | None]
 ) -> Node:
-    """A formula in which whatever has a law is in terms of that law."""
-    held: dict[str, Node | None] = {}  # None where a quantity has no law, or is just looked at
+    """Return a formula with each quantity that depends on a law substituted down to the law."""
+    expanded: dict[str, Node | None] = {}  # None if a quantity has no law, or is being expanded
 
     def law_formula(name: str) -> Node | None:
-        if name not in held:
-            held[name] = None
+        if name not in expanded:
+            expanded[name] = None
             about = None if isinstance(name, StatisticName) else definition_of(name)
             if about is not None and about.kind in ("equation", "formula"):
                 flat = expand(about.node)
-                lawful = any(model.quantity(need).is_law for need in references(flat))
-                held[name] = flat if lawful else None
-        return held[name]
+                has_law = any(model.quantity(need).is_law for need in references(flat))
+                expanded[name] = flat if has_law else None
+        return expanded[name]
 
     def expand(node: Node) -> Node:
         done = {name: flat for name in references(node) if (flat := law_formula(name)) is not None}
@@ -136,7 +132,7 @@ def _expand_laws(
 
 
 def check_labels(graph: Graph) -> None:
-    """Raise where a formula uses labels as numbers."""
+    """Raise an error if a formula uses labels as numbers."""
     for definition in graph.definitions.values():
         for need in definition.needs:
             row = graph.model.quantity(need)
@@ -148,12 +144,12 @@ def check_labels(graph: Graph) -> None:
 
 
 def refuse_laws(graph: Graph) -> None:
-    """Raise where what is wanted as a value has a law."""
+    """Raise an error if a quantity that has a law is used as a single value."""
     if not any(graph.model.quantity(name).is_law for name in graph.definitions):
         return
-    asked = [(name, reference(name)) for name in graph.outputs]
-    asked += [(condition.text, condition.node) for condition in graph.conditions]
-    for text, node in asked:
+    wanted = [(name, reference(name)) for name in graph.outputs]
+    wanted += [(condition.text, condition.node) for condition in graph.conditions]
+    for text, node in wanted:
         leaves = references(*(graph.flat(name) for name in references(node)))
         if any(graph.model.quantity(name).is_law for name in leaves):
             way = f"chance({text}) >= 0.99" if node.op != "reference" else f"mean({text})"
@@ -165,15 +161,14 @@ def refuse_laws(graph: Graph) -> None:
 
 # --- statistics of a law
 
-#: Samples drawn anew from a simulated law, by which the error of a statistic is told; the width of
-#: an interval in their standard deviations.
+#: Bootstrap samples of a simulated law, and the half width of an interval in standard deviations.
 _RESAMPLES, _BOOTSTRAP_FACTOR = 200, 2.4
 
 
 def _statistic_function(
     statistic: Statistic, formula: Node, needs: Sequence[str]
 ) -> Callable[..., float]:
-    """A statistic of a formula, given a law and the values of what else stands in it."""
+    """Return the statistic as a function of a law and the other quantities of the formula."""
 
     def answer(law: Any, *others: float) -> float:
         return statistic_of_law(
@@ -184,22 +179,22 @@ def _statistic_function(
 
 
 def _formula_values(law: Any, others: Sequence[float], formula: Node, needs: Sequence[str]) -> Any:
-    """A formula at each value of a law."""
+    """Return the formula at each value of a law."""
     values = np.asarray(law.values, dtype=np.float64)
-    given = {name: np.array([value]) for name, value in zip(needs[1:], others, strict=True)}
-    result = interpret_arrays([formula], {needs[0]: values, **given})[0]
+    constants = {name: np.array([value]) for name, value in zip(needs[1:], others, strict=True)}
+    result = interpret_arrays([formula], {needs[0]: values, **constants})[0]
     return np.broadcast_to(result, values.shape)
 
 
 def _error_function(
     statistic: Statistic, formula: Node, needs: Sequence[str]
 ) -> Callable[..., float]:
-    """Return half the width of the interval in which a statistic lies in 95 of 100 cases.
+    """Return half the width of the 95 % interval of a statistic, as a function of the law.
 
-    0 of an exact law. Of a simulated one, a chance has the interval of Clopper and Pearson, a
-    quantile lies between order statistics, and all else is off by 2.4 standard deviations over
-    samples drawn anew (bootstrap, Efron 1979), which 3.7 draws beyond the largest gap widen. It is
-    infinite for a tail in which there are too few launches to bound its quantile.
+    It is 0 for an exact law. For a simulated one a chance has the interval of Clopper and Pearson,
+    a quantile lies between order statistics, and any other statistic is off by 2.4 bootstrap
+    standard deviations (Efron 1979), widened by 3.7 draws beyond the largest gap. It is infinite
+    for a tail with too few launches to bound its quantile.
     """
 
     def half_width(law: Any, *others: float) -> float:

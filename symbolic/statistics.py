@@ -1,13 +1,13 @@
 """Statistics over axes in formulas: ``mean(time)``, ``quantile(time, 0.99)``, ``worst(power)``.
 
-:data:`STATISTICS` is the one table of them: how each is written, what it is of a law, and the
-formula that it is of few values. How rows of a grid are summarized stands in a second table, beside
-the compiled loops (:data:`sweeps.nest.statistics.ROW_STATISTICS`). To add a statistic, add a row to both.
+:data:`STATISTICS` lists them, with the value of each for a law and its formula for a few values.
+The compiled loops have a second table (:data:`sweeps.nest.statistics.ROW_STATISTICS`) for rows of a
+grid. To add a statistic, add a row to both.
 
-A statistic is a number made of all values of a formula along some axes, so it is no primitive: it
-stands in formulas as a quantity does, by a name that tells what it is made of
-(:class:`StatisticName`), and is computed before whatever uses it. What is *worst*, *best* or the
-tail of *cvar* depends on whether a formula should be small or large; :func:`resolve_direction` settles it.
+A statistic is a number computed from all values of a formula along some axes, so it is no
+primitive. It appears in formulas like a quantity, under a :class:`StatisticName`, and is computed
+before its users. The meaning of *worst*, *best* and the tail of *cvar* depends on whether a formula
+should be small or large; :func:`resolve_direction` replaces them accordingly.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from symbolic.node import Node, constant, reference, substitute, walk
 from symbolic.ops import absolute, both, either, exp, log, maximum, minimum, sqrt, where
 from symbolic.quantity import Domain, Quantity
 
-#: The axis of what is random, that of repeated runs, and all axes but these and those around.
+#: The axes of random draws and of repeated runs; and all axes except these and the outer ones.
 DRAW, RUN, DESIGN = "draw", "run", "design"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Statistic:
-    """What a statistic is made of.
+    """A statistic of a formula.
 
     Attributes
     ----------
     kind : str
-        Which one, of :data:`STATISTICS`.
+        A name of :data:`STATISTICS`.
     argument : Node
         The formula; a condition for a chance, the statistic itself for its error.
-    text : str
+    argument_text : str
         The formula as it was written.
     axes : tuple of str
-        Along which axes; ``draw`` where none was written.
+        The axes along which it is taken; ``draw`` if none was written.
     level : Fraction, optional
-        Of a quantile and of a tail; ``said`` is how it was written.
-    around : tuple of str
-        Axes of the statistics around it, which ``design`` leaves out.
+        The level of a quantile or tail; ``level_text`` is how it was written.
+    outer_axes : tuple of str
+        Axes of the enclosing statistics, which ``design`` leaves out.
     unit : str
         The unit of its values.
     """
@@ -63,7 +63,7 @@ class Statistic:
 
     @property
     def formula_text(self) -> str:
-        """As it stands in formulas."""
+        """Return its text in formulas."""
         parts = [self.argument_text, *([self.level_text] if self.level_text else [])]
         if self.axes != (DRAW,) and self.kind != "error":
             parts += self.axes
@@ -71,7 +71,7 @@ class Statistic:
 
 
 class StatisticName(str):
-    """The name by which a statistic stands in formulas and is told from all others."""
+    """The unique name of a statistic in formulas."""
 
     __slots__ = ("statistic",)
 
@@ -89,7 +89,7 @@ class StatisticName(str):
 
     @property
     def quantity(self) -> Quantity:
-        """It as a quantity."""
+        """Return the statistic as a quantity."""
         about = self.statistic
         return Quantity(name=self, unit=about.unit, domain=_ANY, meaning=about.formula_text)
 
@@ -98,16 +98,16 @@ _ANY = Domain.parse("[-inf, inf]")
 
 
 def statistics_of(roots: Iterable[Node]) -> list[StatisticName]:
-    """The statistics that stand in some formulas; not those within others."""
+    """Return the statistics in some formulas, without those nested in others."""
     names = (node.args[0] for node in walk(roots) if node.op == "reference")
     return list(dict.fromkeys(name for name in names if isinstance(name, StatisticName)))
 
 
 def resolve_direction(root: Node, low: bool) -> Node:
-    """A formula that should be ``low``, or high: its worst, best and tails are settled by that."""
+    """Return a formula with worst, best and tails resolved for a small (``low``) or large value."""
 
     def settle(about: Statistic) -> Statistic:
-        if about.kind == "chance":  # its comparison has settled what stands there
+        if about.kind == "chance":  # its comparison has resolved the direction
             return about
         known = with_argument(about, resolve_direction(about.argument, low))
         directed = STATISTICS[about.kind].direction_names
@@ -117,7 +117,7 @@ def resolve_direction(root: Node, low: bool) -> Node:
 
 
 def _map_statistics(root: Node, change: Callable[[Statistic], Statistic]) -> Node:
-    """Return a formula with other statistics in it."""
+    """Return a formula with each of its statistics replaced by ``change``."""
     done: dict[str, Node] = {}
     for name in statistics_of([root]):
         if (known := change(name.statistic)) is not name.statistic:
@@ -126,7 +126,7 @@ def _map_statistics(root: Node, change: Callable[[Statistic], Statistic]) -> Nod
 
 
 def undirected_statistics(root: Node) -> list[StatisticName]:
-    """The statistics of a formula, within others too, that do not tell what is worst or best."""
+    """Return the statistics of a formula, nested ones included, whose direction is not resolved."""
     result = []
     for name in statistics_of([root]):
         result += [name] if STATISTICS[name.statistic.kind].direction_names else []
@@ -135,19 +135,19 @@ def undirected_statistics(root: Node) -> list[StatisticName]:
 
 
 def check_direction(name: StatisticName) -> None:
-    """Raise where a statistic does not tell what is worst or best."""
-    for one in undirected_statistics(reference(name)):
-        kind = one.statistic.kind
+    """Raise an error if the direction of a statistic is not resolved."""
+    for other in undirected_statistics(reference(name)):
+        kind = other.statistic.kind
         row = STATISTICS[kind]
-        high, low = (one.replace(f"{kind}(", f"{word}(", 1) for word in row.direction_names)
+        high, low = (other.replace(f"{kind}(", f"{word}(", 1) for word in row.direction_names)
         raise DseError(
-            f"{one}: it is neither to be small nor large, so that what is {row.undirected_text} is open: "
-            f"write {low} or {high}"
+            f"{other}: it is neither to be small nor large, so that what is {row.undirected_text} "
+            f"is open: write {low} or {high}"
         )
 
 
 def with_argument(statistic: Statistic, argument: Node) -> Statistic:
-    """A statistic of the same formula, in which other statistics stand for those that did."""
+    """Return the statistic with an argument in which other statistics replace its own."""
     if argument is statistic.argument:
         return statistic
     text = statistic.argument_text
@@ -158,7 +158,7 @@ def with_argument(statistic: Statistic, argument: Node) -> Statistic:
 
 
 def exclude_axes(root: Node, axes: tuple[str, ...]) -> Node:
-    """A formula within a statistic over some axes, which ``design`` in it leaves out."""
+    """Return a formula in which ``design`` leaves out the axes of an enclosing statistic."""
 
     def exclude(about: Statistic) -> Statistic:
         known = with_argument(about, exclude_axes(about.argument, axes))
@@ -174,7 +174,7 @@ def exclude_axes(root: Node, axes: tuple[str, ...]) -> Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LawValues:
-    """Values of a formula over a law; ``below`` is the probability up to each of them."""
+    """Values of a formula over a law; ``cumulative`` is the probability up to each of them."""
 
     values: Any
     cumulative: Any
@@ -198,23 +198,23 @@ class LawValues:
         return min(math.fsum(self.chances[self.values]), 1.0)
 
     def tail(self, sign: float, mean: bool = True) -> float:
-        """Return the mean beyond the quantile, above for ``sign`` 1, below for -1; or that one."""
+        """Return the mean beyond the quantile (``sign`` 1: above, -1: below), or that quantile."""
         values, chances, below = sign * self.values, self.chances, self.cumulative
         if np.any(np.diff(values) < 0):
             order = np.argsort(values, kind="stable")
             values, chances = values[order], chances[order]
             below = np.cumsum(chances)
-        at = int(np.searchsorted(below, self.level, side="left"))
-        at = min(at, len(values) - 1)
+        place = int(np.searchsorted(below, self.level, side="left"))
+        place = min(place, len(values) - 1)
         if not mean:
-            return sign * float(values[at])
-        beyond = values[at] * max(below[at] - self.level, 0.0)
-        rest = math.fsum(chances[at + 1 :] * values[at + 1 :])
+            return sign * float(values[place])
+        beyond = values[place] * max(below[place] - self.level, 0.0)
+        rest = math.fsum(chances[place + 1 :] * values[place + 1 :])
         return sign * float((beyond + rest) / (1 - self.level))
 
 
 def statistic_of_law(statistic: Statistic, values: Any, cumulative: Any) -> float:
-    """Return a statistic of values, where ``below`` is the probability up to each."""
+    """Return a statistic of values whose cumulative probabilities are given."""
     if np.isnan(values).any():
         return math.nan
     cell = STATISTICS[statistic.kind].law
@@ -224,20 +224,20 @@ def statistic_of_law(statistic: Statistic, values: Any, cumulative: Any) -> floa
     return cell(LawValues(values=values, cumulative=cumulative, chances=chances, level=level))
 
 
-# --- A statistic of few values as a formula, step by step as :mod:`sweeps.nest.statistics` has it
+# --- A statistic of few values as a formula, with the same steps as :mod:`sweeps.nest.statistics`
 
-#: From so many terms on a sum runs in so many parts.
+#: Sums of at least _LONG terms run in _PARTS parts.
 _LONG, _PARTS = 32, 8
-#: How far off a level the sum of weights may be.
+#: Largest difference between a level and the sum of weights that reaches it.
 _WEIGHT_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeValues:
-    """Few values as nodes; ``shares``, in sum 1, where they do not count alike.
+    """A few values as nodes, with ``weights`` that sum to 1, or None for equal weights.
 
-    ``sure`` says that none of the values is ever NaN. Each method returns a formula that is NaN
-    where the statistic has no value.
+    ``never_nan`` says that no value is ever NaN. Each method returns a formula that is NaN if the
+    statistic has no value.
     """
 
     values: Sequence[Node]
@@ -257,10 +257,10 @@ class NodeValues:
         """Return the standard deviation."""
         mean = self.mean()
         off = [constant(absolute(value - mean)) for value in self.values]
-        return constant(sqrt(_mean([one * one for one in off], self.weights)))
+        return constant(sqrt(_mean([distance * distance for distance in off], self.weights)))
 
     def worst(self, high: bool) -> Node:
-        """Return the largest value, or the least; NaN where one is."""
+        """Return the largest value, or the least; NaN if any value is."""
         return self._nan_if_any(_extreme(self.values, high))
 
     def best(self, high: bool) -> Node:
@@ -279,16 +279,16 @@ class NodeValues:
         return self._nan_if_any(self._tail(1.0, mean=False))
 
     def tail(self, sign: float) -> Node:
-        """Return the mean of what lies beyond the quantile: above for ``sign`` 1, below for -1."""
+        """Return the mean beyond the quantile: above for ``sign`` 1, below for -1."""
         return self._nan_if_any(self._tail(sign, mean=True))
 
     def _not_nan(self) -> list[Node]:
         return [constant(value >= -math.inf) for value in self.values]
 
     def _nan_if_any(self, result: Node) -> Node:
-        return (
-            result if self.never_nan else constant(where(both(*self._not_nan()), result, math.nan))
-        )
+        if self.never_nan:
+            return result
+        return constant(where(both(*self._not_nan()), result, math.nan))
 
     def _tail(self, sign: float, mean: bool) -> Node:
         assert self.level is not None
@@ -312,14 +312,9 @@ class NodeValues:
 def statistic_as_formula(
     statistic: Statistic, values: Sequence[Node], weights: Any, never_nan: bool = False
 ) -> Node:
-    """Return a statistic of some values as a formula, NaN where it has no value.
+    """Return a statistic of some values as a formula, NaN if it has no value.
 
-    Parameters
-    ----------
-    weights : array, optional
-        How much each counts, in sum 1; all alike where None.
-    sure : bool
-        True if none of the values is ever NaN.
+    ``weights`` sum to 1; None means equal weights. ``never_nan`` says that no value is ever NaN.
     """
     cell = STATISTICS[statistic.kind].formula
     assert cell is not None, f"{statistic.kind} as a formula"
@@ -331,11 +326,11 @@ def statistic_as_formula(
 
 def _extreme(values: Sequence[Node], high: bool) -> Node:
     pick = maximum if high else minimum
-    return reduce(lambda found, value: constant(pick(value, found)), values)
+    return reduce(lambda best, value: constant(pick(value, best)), values)
 
 
 def _ordered_sum(terms: Sequence[Node]) -> Node:
-    """The sum, in the order of the compiled one."""
+    """Return the sum, in the order of the compiled one."""
 
     def inorder(first: Node, rest: Sequence[Node]) -> Node:
         return reduce(lambda a, b: a + b, rest, first)
@@ -357,7 +352,7 @@ def _mean(values: Sequence[Node], shares: Sequence[float] | None) -> Node:
 
 
 def _weighted_quantile(values: Sequence[Node], shares: Sequence[float], level: float) -> Node:
-    """The least value up to which the weights reach a level."""
+    """Return the least value at which the cumulative weight reaches a level."""
     reached = []
     for value in values:
         below = [
@@ -370,7 +365,7 @@ def _weighted_quantile(values: Sequence[Node], shares: Sequence[float], level: f
 
 
 def _sort(values: Sequence[Node]) -> list[Node]:
-    """The values in order, by Batcher's exchanges (Knuth, TAOCP 3, algorithm 5.2.2M)."""
+    """Return the values in order, by Batcher's exchanges (Knuth, TAOCP 3, algorithm 5.2.2M)."""
     result = list(values)
     count = len(result)
     top = 1 << max(count - 1, 0).bit_length() >> 1
@@ -399,19 +394,18 @@ class StatisticRow:
     Attributes
     ----------
     meaning : str
-        What it is, for lists.
-    leveled, level_ends : bool
+        Its description in lists.
+    has_level, includes_ends : bool
         True if a level between 0 and 1 follows the formula, and if it may be 0 or 1.
-    directed : tuple of str
-        Its name where a formula should be small, and where it should be large; empty where it is
-        the same in both cases.
-    open : str
-        What stays open where neither is known.
+    direction_names : tuple of str
+        Its names if a formula should be small and if it should be large; empty if it has one.
+    undirected_text : str
+        The part of its meaning that depends on the direction.
     law : callable, optional
-        The statistic of a law; a law is refused where None.
+        The statistic of a law; None if laws are refused.
     formula : callable, optional
-        The statistic of few values as a formula, by which bounds over boxes know it. Where None,
-        its values are computed before anything is proven of it.
+        The statistic of a few values as a formula, for bounds over boxes. If None, its values are
+        computed before anything is proven of it.
     """
 
     meaning: str
@@ -451,12 +445,10 @@ STATISTICS: dict[str, StatisticRow] = {
         direction_names=("best_low", "best_high"),
     ),
     "best_high": StatisticRow(
-        meaning="the largest value of those that there are",
-        formula=lambda few: few.best(high=True),
+        meaning="the largest value of those that there are", formula=lambda few: few.best(high=True)
     ),
     "best_low": StatisticRow(
-        meaning="the least value of those that there are",
-        formula=lambda few: few.best(high=False),
+        meaning="the least value of those that there are", formula=lambda few: few.best(high=False)
     ),
     "quantile": StatisticRow(
         meaning="the least value that is not exceeded with the probability of the level",

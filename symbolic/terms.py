@@ -1,4 +1,4 @@
-"""The words and parts of a formula while it is read, and the errors that point at them."""
+"""Tokens and terms of a formula while it is parsed, and errors that point at them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from symbolic.quantity import Quantity, label_index_name
 from symbolic.statistics import resolve_direction
 from symbolic.units import Dimension, dimension, mismatch_message
 
-# --- words
+# --- tokens
 
 
 MAX_LENGTH = 10_000
@@ -31,7 +31,7 @@ class ExpressionUnitError(ExpressionError, UnitError):
 
 
 class ExpressionNameError(ExpressionError, UnknownNameError):
-    """A name in a formula that is not known."""
+    """An unknown name in a formula."""
 
 
 _NUMBER = r"(?:\d+(?:_\d+)*\.?(?:\d+(?:_\d+)*)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+)?"
@@ -59,14 +59,14 @@ _BAD_TOKENS = {
     "&": "'&' is no operator here: write and",
     "|": "'|' is no operator here: write or",
     **dict.fromkeys("'\"", "the text in quotes is never closed: put the same quote behind it"),
-    "`": "'`' is no quote: a label stands in ' or \"",
+    "`": "'`' is no quote: write a label in ' or \"",
     **dict.fromkeys("[]{}", "a formula knows only round parentheses"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One word: ``kind`` is number, name, text, operator, bad or end; ``position`` is 0-based.
+    """One token: ``kind`` is number, name, text, operator, bad or end; ``position`` is 0-based.
 
     A text keeps its quotes.
     """
@@ -77,42 +77,32 @@ class Token:
 
     @property
     def end(self) -> int:
-        """The position after its last character."""
+        """Return the position after its last character."""
         return self.position + len(self.text)
 
 
 def quote(text: str) -> str:
-    """The text in quotes, shortened where it is long."""
+    """Return the text in quotes, shortened if it is long."""
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
 def unit_suffix(text: str) -> str:
-    """What follows the number with which a text begins; nothing where it begins otherwise.
-
-    >>> unit_suffix("-120 GB/s")
-    'GB/s'
-    """
+    """Return the text after a leading number: 'GB/s' of '-120 GB/s'; nothing without a number."""
     match = re.match(rf"\s*[-+]?\s*{_NUMBER}", text, re.ASCII)
     return text[match.end() :].strip() if match else ""
 
 
 class FormulaText:
-    """The text of a formula, checked and cut into :class:`Token`.
+    """The text of a formula, checked and cut into tokens.
 
-    Parameters
-    ----------
-    text : str
-        The formula; ASCII but for what stands in quotes, at most 10 000 characters.
+    It is ASCII (except in quotes) and has at most 10 000 characters.
 
     Raises
     ------
     DseError
-        Where it is no text.
+        It is no text.
     ExpressionError
-        Where it is empty, too long, or not ASCII.
-
-    >>> [token.text for token in FormulaText("2*(a+1)").tokens]
-    ['2', '*', '(', 'a', '+', '1', ')', '']
+        It is empty, too long, or not ASCII.
     """
 
     __slots__ = ("text", "tokens")
@@ -159,12 +149,11 @@ class FormulaText:
         raise error(message, self.text, position)
 
     def fail_token(self, token: Token) -> NoReturn:
-        """Raise the error of a word that cannot stand where it does."""
+        """Raise the error of a token that cannot be at its place."""
         where = token.position
         if token.kind == "bad":
             self.fail(
-                _BAD_TOKENS.get(token.text, f"{token.text!r} has no place in a formula"),
-                where,
+                _BAD_TOKENS.get(token.text, f"{token.text!r} has no place in a formula"), where
             )
         if token.kind == "end":
             self.fail("the formula ends where a number, a quantity or '(' is expected", where)
@@ -177,11 +166,11 @@ class FormulaText:
                 where,
             )
         self.fail(
-            f"{quote(token.text)} stands where a number, a quantity or '(' is expected", where
+            f"{quote(token.text)} cannot be here: a number, a quantity or '(' is expected", where
         )
 
     def parse_number(self, token: Token) -> int | Fraction:
-        """The exact value of a number: an int as written without point and exponent."""
+        """Return the exact value of a number, an int if it has no point and no exponent."""
         text = token.text
         if len(text) > MAX_DIGITS:
             self.fail(f"a number of more than {MAX_DIGITS} characters: round it", token.position)
@@ -198,14 +187,14 @@ class FormulaText:
 
 
 def formula_text(text: str) -> FormulaText:
-    """A formula cut into words; the same texts are read over and over."""
+    """Return a formula cut into tokens, cached because the same texts are parsed often."""
     return _cached_formula(text) if isinstance(text, str) else FormulaText(text)
 
 
 _cached_formula = lru_cache(maxsize=1 << 10)(FormulaText)
 
 
-# --- One part of a formula while it is read: an exact literal or a node
+# --- terms
 
 
 _LARGEST_EXACT = 2**53
@@ -218,14 +207,14 @@ class Term:
     Attributes
     ----------
     value : Node, int or Fraction
-        A number where the part is literal, else a node.
-    kind : Dimension or None
-        What it measures; None is a bare number, which fits anything.
+        A number if the part is literal, else a node.
+    dimension : Dimension or None
+        Its dimension; None for a bare number, which fits anything.
     start, end : int
         Its place in the text.
-    word : str or Quantity, optional
+    label : str or Quantity, optional
         A label, or the quantity that takes labels; such a part has no value.
-    flagged : Quantity, optional
+    flag_quantity : Quantity, optional
         The case or bound that it is: a number that is compared with labels too.
     """
 
@@ -238,39 +227,35 @@ class Term:
 
     @property
     def is_literal(self) -> bool:
-        """Whether it is a number."""
+        """True if it is a number."""
         return not isinstance(self.value, Node)
 
     @property
     def is_condition(self) -> bool:
-        """Whether it is a condition."""
+        """True if it is a condition."""
         return isinstance(self.value, Node) and self.value.is_boolean
 
     @property
     def node(self) -> Node:
-        """As a node."""
+        """Return it as a node."""
         return self.value if isinstance(self.value, Node) else _number_node(self.value)
 
 
 def _number_node(value: int | Fraction) -> Node:
-    """The node of a literal: an int where it was written as one and floats hold it, else a float.
-
-    >>> _number_node(3), _number_node(Fraction(3))
-    (3, 3.0)
-    """
+    """Return the node of a literal: an int if it was written as one and is exact as a float."""
     exact = isinstance(value, int) and abs(value) <= _LARGEST_EXACT
     return constant(value if exact else float(value))
 
 
-# --- Labels in a condition: what compares a quantity with one of its labels, and what refuses
+# --- labels in conditions
 
 
 def refuse_label(formula: FormulaText, term: Term) -> None:
-    """Raise where a term is a label, or a quantity that takes labels."""
+    """Raise an error if a term is a label, or a quantity that takes labels."""
     if term.label is not None:
         formula.fail(
-            f"{_label_clause(term.label)}, no number and no condition: compare labels by == or !=, as in "
-            f"{_label_example(term.label)}",
+            f"{_label_clause(term.label)}, no number and no condition: compare labels by == or !=, "
+            f"as in {_label_example(term.label)}",
             term.start,
         )
 
@@ -282,7 +267,7 @@ def _label_clause(label: str | Quantity) -> str:
 
 
 def _label_numbers(row: Quantity) -> dict[str, list[int]]:
-    """The labels of a quantity, each with the numbers that stand for it."""
+    """Return the labels of a quantity, each with the numbers that it stands for."""
     result: dict[str, list[int]] = {}
     for number, label in row.flags or enumerate(row.axis_labels):
         result.setdefault(label, []).append(number)
@@ -301,7 +286,7 @@ def _label_example(label: str | Quantity | None) -> str:
 
 
 def label_condition(formula: FormulaText, operator: str, left: Term, right: Term) -> Node:
-    """The condition that a quantity has, or has not, a label."""
+    """Return the condition that a quantity has, or does not have, a label."""
     term, label = (left, right.label) if isinstance(right.label, str) else (right, left.label)
     row = term.flag_quantity or term.label
     if not isinstance(row, Quantity) or not isinstance(label, str):
@@ -312,27 +297,29 @@ def label_condition(formula: FormulaText, operator: str, left: Term, right: Term
             message = f"{text} is {'a condition' if other.is_condition else 'a number'}"
         else:
             message = _label_clause(other.label)
+        example = _label_example(row if isinstance(row, Quantity) else odd.label)
         formula.fail(
-            f"{_label_clause(odd.label)}, and {message}: compare a quantity that takes labels with one "
-            f"of them in quotes, as in {_label_example(row if isinstance(row, Quantity) else odd.label)}",
+            f"{_label_clause(odd.label)}, and {message}: compare a quantity that takes labels with "
+            f"one of them in quotes, as in {example}",
             other.start,
         )
     if operator not in ("==", "!="):
         formula.fail(
             f"the labels of {row.name} have no order: compare them by == or !=", left.start
         )
-    held = _label_numbers(row)
-    if row.flags and label not in held:  # as files of data write them, without blanks
-        written = label.replace("_", " ")
-        label = next((one for one in held if one.replace("_", " ") == written), label)
-    if label not in held:
+    numbers = _label_numbers(row)
+    if row.flags and label not in numbers:  # data files write underscores for blanks
+        spaced = label.replace("_", " ")
+        label = next((known for known in numbers if known.replace("_", " ") == spaced), label)
+    if label not in numbers:
         formula.fail(
-            f"{row.name} has no label {quote(label)}{nearest_hint(label, held)}; it takes {_label_list(row)}",
+            f"{row.name} has no label {quote(label)}{nearest_hint(label, numbers)}; "
+            f"it takes {_label_list(row)}",
             right.start if isinstance(right.label, str) else left.start,
             ExpressionNameError,
         )
-    of = reference(row.name if row.flags else label_index_name(row.name))
-    node: Node = either(*(equal(of, number) for number in held[label]))
+    index = reference(row.name if row.flags else label_index_name(row.name))
+    node: Node = either(*(equal(index, number) for number in numbers[label]))
     return node if operator == "==" else negate(node)
 
 
@@ -361,39 +348,39 @@ def _expect(formula: FormulaText, term: Term, message: str, *, is_condition: boo
 
 
 def _common_dimension(formula: FormulaText, left: Term, right: Term) -> Dimension | None:
-    """The common kind of two terms that are added, compared or chosen between."""
-    if (
-        left.dimension is not None
-        and right.dimension is not None
-        and left.dimension != right.dimension
-    ):
-        first, second = (formula.text[term.start : term.end] for term in (left, right))
-        if right.is_literal:
-            message = mismatch_message(
-                quote(second), right.dimension, left.dimension, unit_suffix(second)
-            )
-        elif left.is_literal:
-            message = mismatch_message(
-                quote(first), left.dimension, right.dimension, unit_suffix(first)
-            )
-        else:
-            message = (
-                f"{quote(first)} is {left.dimension}, and {quote(second)} is {right.dimension}: "
-                "only like can be added, compared or chosen between"
-            )
-        literal = second if right.is_literal else first if left.is_literal else ""
-        if literal and {left.dimension, right.dimension} == {_PLAIN, _TIME}:
-            message += f"; cycles are compared with {quote(f'{literal} * core_clock')}"
-        formula.fail(message, right.start, ExpressionUnitError)
-    return right.dimension if left.dimension is None else left.dimension
+    """Return the common dimension of two terms that are added, compared or chosen between."""
+    a, b = left.dimension, right.dimension
+    if a is not None and b is not None and a != b:
+        _fail_dimensions(formula, left, right)
+    return b if a is None else a
+
+
+def _fail_dimensions(formula: FormulaText, left: Term, right: Term) -> NoReturn:
+    a, b = left.dimension, right.dimension
+    assert a is not None
+    assert b is not None
+    first, second = (formula.text[term.start : term.end] for term in (left, right))
+    literal = second if right.is_literal else first if left.is_literal else ""
+    if right.is_literal:
+        message = mismatch_message(quote(second), b, a, unit_suffix(second))
+    elif left.is_literal:
+        message = mismatch_message(quote(first), a, b, unit_suffix(first))
+    else:
+        message = (
+            f"{quote(first)} is {a}, and {quote(second)} is {b}: only quantities of the same "
+            "dimension can be added, compared or chosen between"
+        )
+    if literal and {a, b} == {_PLAIN, _TIME}:
+        message += f"; cycles are compared with {quote(f'{literal} * core_clock')}"
+    formula.fail(message, right.start, ExpressionUnitError)
 
 
 def _product_dimension(
     left: Dimension | None, right: Dimension | None, sign: int
 ) -> Dimension | None:
-    """The kind of a product (sign 1) or quotient (-1).
+    """Return the dimension of a product (sign 1) or quotient (-1).
 
-    A bare number scales what it meets; a bare number times a count may be anything.
+    A bare number scales the other term; a bare number times a count may be anything.
     """
     if left is None or right is None:
         known = (left or _PLAIN) * (right or _PLAIN) ** sign
@@ -403,9 +390,9 @@ def _product_dimension(
 
 def _require_plain(formula: FormulaText, term: Term, what: str) -> None:
     if term.dimension is not None and not term.dimension.is_plain:
+        text = quote(formula.text[term.start : term.end])
         formula.fail(
-            f"{what} must be a plain number, and "
-            f"{quote(formula.text[term.start : term.end])} is {term.dimension}: divide it by a unit",
+            f"{what} must be a plain number, and {text} is {term.dimension}: divide it by a unit",
             term.start,
             ExpressionUnitError,
         )
@@ -416,9 +403,9 @@ def _power_dimension(formula: FormulaText, base: Term, exponent: Term) -> Dimens
     if base.dimension is None or base.dimension.is_plain:
         return base.dimension
     if isinstance(exponent.value, Node):
+        text = quote(formula.text[base.start : base.end])
         formula.fail(
-            f"{quote(formula.text[base.start : base.end])} is {base.dimension}, whose exponent must be "
-            "a literal number",
+            f"{text} is {base.dimension}, whose exponent must be a literal number",
             exponent.start,
             ExpressionUnitError,
         )
@@ -428,7 +415,7 @@ def _power_dimension(formula: FormulaText, base: Term, exponent: Term) -> Dimens
 def fold_literals(
     formula: FormulaText, function: Callable[..., Any], terms: tuple[Term, ...], position: int
 ) -> int | Fraction:
-    """The exact value of a function of literals; refused where it is no finite number."""
+    """Return the exact value of a function of literals; an error if it is not finite."""
     try:
         value = function(*(term.value for term in terms))
         rough = float(value)
@@ -446,7 +433,7 @@ def fold_literals(
 
 
 def _exact_power(base: Any, exponent: Any) -> Any:
-    """``ops.power``, exact for literals."""
+    """Return ``ops.power``, exact for literals."""
     if isinstance(exponent, Fraction):
         exponent = float(exponent)
         exponent = int(exponent) if exponent.is_integer() else exponent
@@ -459,16 +446,16 @@ def _exact_divide(a: Any, b: Any, at_zero: Any) -> Any:
     return ops.divide(Fraction(a) if isinstance(a, int) else a, b, at_zero=at_zero)
 
 
-#: How formulas name the primitives: each by its first name, and what that takes.
+#: The syntax of each primitive, by its names in formulas.
 _SYNTAX = {name: row.syntax for row in PRIMITIVES.values() for name in row.syntax.names}
-#: Functions by name: fewest and most arguments.
+#: Fewest and most arguments of each function.
 FUNCTIONS: dict[str, tuple[int, float]] = {
-    name: (reads.min_terms, reads.max_terms)
-    for name, reads in _SYNTAX.items()
+    name: (syntax.min_terms, syntax.max_terms)
+    for name, syntax in _SYNTAX.items()
     if name.isidentifier()
 }
 _LOGICAL = frozenset({"both", "either", "negate"})
-#: What is no function of `ops`, or is exact here.
+#: Operations that are no function of `ops`, or are exact here.
 _EXACT: dict[str, Callable[..., Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -510,15 +497,15 @@ def _result_dimension(formula: FormulaText, name: str, terms: tuple[Term, ...]) 
 
 
 def compare(formula: FormulaText, operator: str, left: Term, right: Term) -> Term:
-    """The condition of ``<``, ``<=``, ``>``, ``>=``, ``==`` or ``!=`` between two numbers.
+    """Return the condition of a comparison between two numbers.
 
-    ``==`` and ``!=`` also stand between a label and a quantity that takes labels or a case.
+    ``==`` and ``!=`` also compare a quantity that takes labels, or a case, with a label.
     """
     if left.label is not None or right.label is not None:
         return Term(label_condition(formula, operator, left, right), _PLAIN, left.start, right.end)
     _common_dimension(formula, require_number(formula, left), require_number(formula, right))
     a, b = left.node, right.node
-    if operator in _ORDER_OPERATORS:  # what is bounded above is worst where it is largest
+    if operator in _ORDER_OPERATORS:  # the worst of a quantity with an upper bound is its largest
         a, b = resolve_direction(a, operator[0] == "<"), resolve_direction(b, operator[0] == ">")
     return Term(_COMPARISONS[operator](a, b), _PLAIN, left.start, right.end)
 
@@ -526,14 +513,9 @@ def compare(formula: FormulaText, operator: str, left: Term, right: Term) -> Ter
 def apply(
     formula: FormulaText, name: str, terms: tuple[Term, ...], position: int, end: int
 ) -> Term:
-    """An operator or function of terms: folded where all are literal, else recorded.
+    """Return an operator or function of terms: a number if all are literal, else a node.
 
-    Parameters
-    ----------
-    name : str
-        One of ``+ - * / negative`` or of the functions.
-    position, end : int
-        Where errors point, and where the term ends.
+    ``name`` is one of ``+ - * / negative`` or a function; errors point at ``position``.
     """
     start = min(position, terms[0].start)
     if name in _LOGICAL:

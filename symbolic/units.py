@@ -1,9 +1,9 @@
-"""Units at the boundary: what people write becomes SI or a plain count, exactly.
+"""Units of inputs: written units become SI or plain counts, exactly.
 
-The definitions are our own: the byte is a base dimension, so 80 GB/s is no frequency, and cycles,
+The definitions are our own. The byte is a base dimension, so 80 GB/s is no frequency; cycles,
 threads, warps, blocks, instructions, requests, lanes and flops (operations) are dimensionless
-counts of one. Only the units listed here exist; there are no free prefixes or plurals. A test holds
-them against pint, which takes longer to import than all else that a study of numbers needs.
+counts. Only the units listed here exist, without free prefixes or plurals. A test compares them
+with pint, which takes longer to import than everything else that a study of numbers needs.
 """
 
 from __future__ import annotations
@@ -17,10 +17,7 @@ from typing import NoReturn
 
 from symbolic.errors import UnitError, nearest_hint
 
-# --- What a unit measures, as exponents of the base units
-
-
-#: Dimensions in words, by the base unit in which they are stored.
+#: Names of dimensions, by the base unit in which values are stored.
 _DIMENSION_NAMES = {
     "": "a plain number or count",
     "s": "a time",
@@ -45,7 +42,7 @@ _DIMENSION_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """What a unit measures: exponents of base units. Hashable; ``str`` says it in words.
+    """The dimension of a unit as exponents of base units. Hashable; ``str`` describes it.
 
     Attributes
     ----------
@@ -63,7 +60,7 @@ class Dimension:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it belongs to plain numbers and counts."""
+        """True for plain numbers and counts."""
         return not self.exponents
 
     def __mul__(self, other: Dimension) -> Dimension:
@@ -82,7 +79,7 @@ class Dimension:
 
     @property
     def unit(self) -> str:
-        """The base unit in which such values are stored, as ``"B/s"``."""
+        """Return the base unit in which such values are stored, such as ``"B/s"``."""
 
         def factor(base: str, exponent: Fraction) -> str:
             return base if exponent == 1 else f"{base}^{exponent}"
@@ -98,7 +95,7 @@ class Dimension:
         return f"{words} [{shown}]" if unit else words
 
 
-#: Both characters for micro, and the letter that stands for it in the names of units.
+#: Both Unicode characters for micro, each replaced by the letter u.
 _MICRO = {0xB5: "u", 0x3BC: "u"}
 MAX_EXPONENT = 12
 MAX_LENGTH = 200
@@ -111,7 +108,7 @@ _BASES = {
     "K kelvin": "[temperature]",
     "V volt volts": "[electric_potential]",
     "A ampere amperes": "[electric_current]",
-    "degC celsius": "[celsius]",  # a temperature, apart from K, which measures differences
+    "degC celsius": "[celsius]",  # a temperature, while K measures differences
 }
 _COUNTS = "cycle thread warp block instruction request lane flop"
 #: Derived units: names, then the definition in the units above.
@@ -124,7 +121,7 @@ _DERIVED = {
 }
 _SCALES = {"p": -12, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40}
-#: The prefixes a unit takes; no other does.
+#: The prefixes of each unit that takes any.
 _PREFIXES = {
     "s": "m u n p",
     "Hz": "k M G T",
@@ -153,10 +150,10 @@ _DEFINITIONS = {name: text for names, text in _DERIVED.items() for name in names
 _NAMES = frozenset(" ".join([*_BASES, *_DERIVED]).split()) | {
     count + plural for count in _COUNTS.split() for plural in ("", "s")
 }
-#: The names of all units; a page in a browser reads them, too.
+#: The names of all units, which the page of ``dse explore`` reads too.
 UNITS = _NAMES
 
-#: Units to propose where another does not fit.
+#: Units to propose in place of one that does not fit.
 _COMMON = (
     *("ms", "s", "us", "ns", "min", "h", "GHz", "MHz", "kHz", "Hz", "GB/s", "MB/s", "kB/s", "B/s"),
     *("KiB", "MiB", "GiB", "B", "kB", "MB", "GB", "W", "mW", "kW", "J", "mJ", "kJ", "K", "V", "mV"),
@@ -167,7 +164,7 @@ _COMMON = (
 
 @lru_cache(maxsize=256)
 def _parse_name(name: str) -> tuple[Fraction, Dimension]:
-    """The exact factor to SI and the dimension of one known unit name."""
+    """Return the exact factor to SI and the dimension of one known unit name."""
     if name in _BASE_OF:
         return Fraction(1), Dimension(((_BASE_OF[name], Fraction(1)),))
     factor, total = Fraction(1), Dimension()  # of a count
@@ -206,7 +203,7 @@ def _parse_product(unit: str) -> tuple[Fraction, Dimension]:
         name, operator = part["name"], part["operator"]
         name = "percent" if name == "%" else name
         if operator and not started:
-            _refuse(unit, f"nothing stands before {operator!r}")
+            _refuse(unit, f"a factor is missing before {operator!r}")
         if name not in _NAMES:
             _refuse(unit, f"{name[:40]!r} is unknown{nearest_unit_hint(name)}")
         exponent = int(part["exponent"] or 1)
@@ -228,32 +225,18 @@ def _parse_unit(unit: str) -> tuple[Fraction, Dimension]:
 
 
 def is_unit(name: str) -> bool:
-    """Whether one name (or ``%``) is a unit; products such as ``GB/s`` are not names.
-
-    >>> is_unit("GHz"), is_unit("threads"), is_unit("GB/s"), is_unit("ghz")
-    (True, True, False, False)
-    """
+    """True if a single name (or ``%``) is a unit; products such as ``GB/s`` are not names."""
     return name.translate(_MICRO) in _NAMES or name == "%"
 
 
 def spellings(name: str) -> tuple[str, ...]:
-    """All names of the unit of that name.
-
-    >>> spellings("s")
-    ('s', 'second', 'seconds')
-    """
+    """Return all names of the unit of that name, as ``("s", "second", "seconds")``."""
     groups = [*_BASES, *_DERIVED, *(f"{count} {count}s" for count in _COUNTS.split())]
     return next(tuple(group.split()) for group in groups if name in group.split())
 
 
 def nearest_unit_hint(name: str) -> str:
-    """The hint "; did you mean 'GHz'?" for the nearest unit name, or nothing where none is near.
-
-    >>> nearest_unit_hint("ghz")
-    "; did you mean 'GHz'?"
-    >>> nearest_unit_hint("KB"), nearest_unit_hint("GBps")
-    ("; did you mean 'KiB' (1024 B) or 'kB' (1000 B)?", "; did you mean 'GB/s'?")
-    """
+    """Return "; did you mean 'GHz'?" for the nearest unit name, or nothing if none is near."""
     if name.casefold() in ("kb", "kbs", "kbytes"):
         return "; did you mean 'KiB' (1024 B) or 'kB' (1000 B)?"
     folded = {known.casefold(): known for known in sorted(_NAMES)}
@@ -266,26 +249,18 @@ def nearest_unit_hint(name: str) -> str:
 
 
 def dimension(unit: str) -> Dimension:
-    """The dimension of a unit of the table of quantities.
-
-    Parameters
-    ----------
-    unit : str
-        Names with products, quotients, whole powers: ``"B/s"``, ``"J s^2"``, ``"cycle"``, ``""``.
+    """Return the dimension of a unit such as ``"B/s"``, ``"J s^2"``, ``"cycle"`` or ``""``.
 
     Raises
     ------
     UnitError
-        Where the unit is unknown or cannot be read.
-
-    >>> dimension("cycle") == dimension("") == dimension("%")
-    True
+        The unit is unknown or cannot be parsed.
     """
     return _parse_unit(unit)[1]
 
 
 def to_si_exact(number: float | Fraction, unit: str) -> tuple[Fraction, Dimension]:
-    """As :func:`to_si` for a finite number, unrounded; a float means its shortest decimal."""
+    """Return :func:`to_si` of a finite number, unrounded; a float means its shortest decimal."""
     factor, kind = _parse_unit(unit)
     if not isinstance(number, (int, Fraction)):
         number = Fraction(repr(float(number)))
@@ -293,24 +268,15 @@ def to_si_exact(number: float | Fraction, unit: str) -> tuple[Fraction, Dimensio
 
 
 def to_si(number: float | Fraction, unit: str) -> tuple[float, Dimension]:
-    """A number with a unit as stored: in SI, or as a plain count; with its dimension.
+    """Return a number with a unit in SI, or as a plain count, and its dimension.
 
-    The decimal product is exact, rounded once: 1.3 GHz is 1.3e9, 10 ms is 0.01.
-
-    Parameters
-    ----------
-    number : float
-        The number as written; infinities and NaN stay themselves.
-    unit : str
-        As for :func:`dimension`.
+    The decimal product is exact and rounded once: 1.3 GHz is 1.3e9, 10 ms is 0.01. Infinities and
+    NaN stay themselves.
 
     Raises
     ------
     UnitError
-        Where the unit is unknown, or the value is beyond the range of floats.
-
-    >>> to_si(141.7, "GB/s")[0], to_si(48, "KiB")[0], to_si(420, "cycles")[0]
-    (141700000000.0, 49152.0, 420.0)
+        The unit is unknown, or the value is beyond the range of floats.
     """
     if isinstance(number, float) and not math.isfinite(number):
         return float(number), _parse_unit(unit)[1]
@@ -324,16 +290,7 @@ def to_si(number: float | Fraction, unit: str) -> tuple[float, Dimension]:
 
 
 def mismatch_message(text: str, actual: Dimension, expected: Dimension, unit: str = "") -> str:
-    """Say that a value does not fit what is expected, with the nearest unit that would.
-
-    Parameters
-    ----------
-    given : str
-        The value as written.
-    kind, expected : Dimension
-        Its dimension, and the one that was expected.
-    unit : str
-        The unit as written, to which the nearest fitting one is sought.
+    """Return the message that a value has the wrong dimension, with the nearest fitting unit.
 
     >>> mismatch_message("'120 GB'", dimension("GB"), dimension("B/s"), "GB")
     "'120 GB' is an amount of data [B], expected a bandwidth [B/s]; give a unit such as 'GB/s'"

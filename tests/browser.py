@@ -31,7 +31,7 @@ PATIENCE = 120.0
 
 @functools.cache
 def chromium() -> str | None:
-    """Where a Chromium stands."""
+    """Return the path of a Chromium, if there is one."""
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
 
@@ -67,11 +67,11 @@ class Browser:
             data = data[os.write(self._write, data) :]
         end = time.monotonic() + PATIENCE
         while True:
-            told = self._next(end)
-            if told.get("id") == self._count:
-                if "error" in told:
-                    raise RuntimeError(f"{method}: {told['error']['message']}")
-                return told["result"]
+            answer = self._next(end)
+            if answer.get("id") == self._count:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']['message']}")
+                return answer["result"]
 
     def _next(self, end: float) -> dict[str, Any]:
         while b"\0" not in self._buffer:
@@ -82,28 +82,28 @@ class Browser:
                 raise RuntimeError("the browser has ended")
             self._buffer += piece
         text, _, self._buffer = self._buffer.partition(b"\0")
-        told: dict[str, Any] = json.loads(text)
-        self._note(told)
-        return told
+        message: dict[str, Any] = json.loads(text)
+        self._note(message)
+        return message
 
-    def _note(self, told: Mapping[str, Any]) -> None:
-        method, said = told.get("method"), told.get("params", {})
+    def _note(self, message: Mapping[str, Any]) -> None:
+        method, params = message.get("method"), message.get("params", {})
         if method == "Runtime.exceptionThrown":
-            detail = said["exceptionDetails"]
+            detail = params["exceptionDetails"]
             self.errors.append(detail.get("exception", {}).get("description") or detail["text"])
-        elif method == "Log.entryAdded" and said["entry"]["level"] in ("error", "warning"):
-            self.errors.append(said["entry"]["text"])
-        elif method == "Runtime.consoleAPICalled" and said["type"] in ("error", "warning"):
-            self.errors.append(str([part.get("value") for part in said["args"]]))
+        elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+            self.errors.append(params["entry"]["text"])
+        elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning"):
+            self.errors.append(str([part.get("value") for part in params["args"]]))
         elif method == "Network.requestWillBeSent":
-            url = said["request"]["url"]
+            url = params["request"]["url"]
             if not url.startswith(("data:", "blob:")):
                 self.requests.append(url)
         elif method is not None:
-            self.events.append(dict(told))
+            self.events.append(dict(message))
 
     def open(self, url: str) -> None:
-        """Load a page, forgetting what those before it said."""
+        """Load a page, forgetting what those before it params."""
         self.errors, self.requests, self.events = [], [], []
         self.call("Page.navigate", url=url)
         end = time.monotonic() + PATIENCE
@@ -111,7 +111,7 @@ class Browser:
             self._next(end)
 
     def run(self, script: str) -> Any:
-        """What an expression of JavaScript gives, once its promise is kept."""
+        """Return the value of a JavaScript expression, once its promise is fulfilled."""
         done = self.call(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
         )
@@ -149,7 +149,7 @@ class Browser:
         return np.frombuffer(base64.b64decode(result), dtype=np.float64).reshape(count, outputs)
 
     def size(self, width: int, height: int, *, dark: bool = False) -> None:
-        """How large the window is, and which colours are preferred."""
+        """Set the size of the window and the preferred colours."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -178,11 +178,11 @@ class Browser:
                 )
 
 
-def _pipes(given: int, told: int) -> None:
+def _pipes(commands: int, answers: int) -> None:
     """The two ends stand where Chromium looks for them; first out of each other's way."""
-    given, told = os.dup2(given, 100), os.dup2(told, 101)
-    os.dup2(given, 3)
-    os.dup2(told, 4)
+    commands, answers = os.dup2(commands, 100), os.dup2(answers, 101)
+    os.dup2(commands, 3)
+    os.dup2(answers, 4)
 
 
 @contextmanager
@@ -191,8 +191,8 @@ def browser() -> Iterator[Browser]:
     result = chromium()
     if result is None:
         pytest.skip("no chromium on this machine")
-    given, write = os.pipe()
-    read, told = os.pipe()
+    commands, write = os.pipe()
+    read, answers = os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
             [result, f"--user-data-dir={profile}", *FLAGS],
@@ -200,10 +200,10 @@ def browser() -> Iterator[Browser]:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             close_fds=False,
-            preexec_fn=functools.partial(_pipes, given, told),
+            preexec_fn=functools.partial(_pipes, commands, answers),
         )
-        os.close(given)
-        os.close(told)
+        os.close(commands)
+        os.close(answers)
         try:
             page = Browser(process, write, read)
             yield page

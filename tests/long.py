@@ -1,4 +1,4 @@
-"""What takes long: more cases of what quick tests try, more draws of them, whole pages of the docs.
+"""Long tests: more cases and draws of quick tests, and whole pages of the docs.
 
     python -m pytest -m "long or hypothesis" --hypothesis-profile=many -n 2 --dist worksteal
 
@@ -21,7 +21,7 @@ MANY, QUICK = 100, 20
 
 
 def draws(many: int) -> int:
-    """How many cases a test draws, of which ``many`` are drawn with the profile ``many``."""
+    """Return the number of cases that a test draws, ``many`` with the profile ``many``."""
     return max(1, round(many * settings().max_examples / MANY))
 
 

@@ -37,10 +37,10 @@ class Mutant:
         """The file of a tree that holds the text."""
         files = sorted((folder / self.package).rglob("*.py"))
         counts = {path: path.read_text().count(self.text) for path in files}
-        held = [path for path, count in counts.items() if count]
-        if [counts[path] for path in held] != [1]:
-            raise SystemExit(f"{self.package} does not hold once: {self.text}")
-        return held[0]
+        places = [path for path, count in counts.items() if count]
+        if [counts[path] for path in places] != [1]:
+            raise SystemExit(f"{self.package} does not contain once: {self.text}")
+        return places[0]
 
 
 MUTANTS = (
@@ -65,8 +65,8 @@ MUTANTS = (
     ),
     Mutant(
         "dse",
-        "(there, start) if self.guide.maximize else (start, there)",
-        "(start, there) if self.guide.maximize else (there, start)",
+        "(new, start) if self.guide.maximize else (start, new)",
+        "(start, new) if self.guide.maximize else (new, start)",
         "tests/dse/test_advice.py::test_thread_bound",
     ),
     Mutant(
@@ -122,7 +122,7 @@ MUTANTS = (
     ),
     Mutant(
         "sweeps",
-        "above(limit) if place < places[last] else limit",
+        "next_up(limit) if place < places[last] else limit",
         "limit",
         "tests/sweeps/test_questions.py::test_a_tie_goes_to_the_lowest_place_though_the_row_is_cut",
     ),
@@ -181,12 +181,7 @@ MUTANTS = (
         "exponent = abs(exponent)",
         "tests/symbolic/test_units.py",
     ),
-    Mutant(
-        "symbolic",
-        '"Gi": 30',
-        '"Gi": 29',
-        "tests/symbolic/test_units.py",
-    ),
+    Mutant("symbolic", '"Gi": 30', '"Gi": 29', "tests/symbolic/test_units.py"),
     Mutant(
         "symbolic",
         "low, high = np.nextafter(low, -math.inf), np.nextafter(high, math.inf)",
@@ -227,7 +222,7 @@ MUTANTS = (
 )
 
 
-def tested(folder: Path, tests: str) -> int:
+def run_tests(folder: Path, tests: str) -> int:
     """The exit status of some test files in a tree: 0 where all pass, 1 where one fails."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests.split()],
@@ -249,19 +244,19 @@ def main(count: int, *, whole: bool) -> int:
         shutil.copytree(ROOT, folder, ignore=left)
         chosen = {mutant: mutant.place(folder) for mutant in MUTANTS[:count]}
         for tests in sorted({t for m in chosen for t in m.tests.split()}) if whole else ():
-            if tested(folder, tests):
+            if run_tests(folder, tests):
                 raise SystemExit(f"{tests} fails without any fault")
         for mutant, path in chosen.items():
             began = time.monotonic()
             text = path.read_text()
             path.write_text(text.replace(mutant.text, mutant.fault))
-            status = tested(folder, mutant.tests)
+            status = run_tests(folder, mutant.tests)
             path.write_text(text)
             missed += status != 1
-            said = {0: "MISSED", 1: "found"}.get(status, f"pytest ended with {status}")
+            outcome = {0: "MISSED", 1: "found"}.get(status, f"pytest ended with {status}")
             seconds = f"{time.monotonic() - began:.0f} s"
             where = path.relative_to(folder)
-            print(f"{said}  {where}: {mutant.fault.strip()}  ({seconds})", flush=True)
+            print(f"{outcome}  {where}: {mutant.fault.strip()}  ({seconds})", flush=True)
     print(f"{len(chosen) - missed} of {len(chosen)} faults found")
     return missed
 

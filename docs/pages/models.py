@@ -29,7 +29,7 @@ def module_of(model):
 
 def label_of(model, eq):
     """Return the label of an equation, or of the first equation of a quantity."""
-    return f"{model.name}-{eq}" if isinstance(eq, str) else f"{model.name}-{eq.name}-{eq.switches}"
+    return f"{model.name}-{eq}" if isinstance(eq, str) else f"{model.name}-{eq.name}-{eq.switch_text}"
 
 
 def link(model, name):
@@ -224,7 +224,7 @@ def equations(model):
         row = model.quantity(eq.name)
         first = eq is model.variants(eq.name)[0]
         extra = f"\n\n.. _{label_of(model, eq.name)}:" if first else ""
-        title = f"{eq.name} ({eq.switches})" if eq.when else eq.name
+        title = f"{eq.name} ({eq.switch_text})" if eq.when else eq.name
         yield f".. _{label_of(model, eq)}:{extra}\n\n" + heading(title, "~")
         unit = f" [{plain(row.unit)}]" if row.unit else ""
         meaning = f": {plain(row.meaning)}" if row.meaning else ""

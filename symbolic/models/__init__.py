@@ -1,1 +1,1 @@
-"""One published model a file, in the order of its paper."""
+"""One published model per file, in the order of its paper."""

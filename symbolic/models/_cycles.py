@@ -1,11 +1,11 @@
-"""Cycles of an instruction mix, memory apart: at its peak, and as it runs (Hong 2012, Eqs. 65-70).
+"""Cycles of an instruction mix without memory: at its peak, and as it runs (Hong 2012, Eqs. 65-70).
 
 Two kinds of floating-point instructions count: those at the scalar peak, and those at a higher one,
 which is fused multiply-add on a GPU and SIMD on a CPU. A GPU runs vectorisable instructions like
 any other; a CPU makes two instructions of a fused one. ILP divides perfect and total cycles alike,
-while the peak is that of all units. ``flops`` times the run time is thus the number of operations
-where ILP is as many units as a thread can fill: 1 on a GPU, ``fp_units`` on a CPU. With a smaller
-one ``flops`` is too high, as printed; times are right.
+while the peak is that of all units. So ``flops`` times the run time is the number of operations if
+ILP is the number of units that a thread can fill: 1 on a GPU, ``fp_units`` on a CPU. With a smaller
+ILP ``flops`` is too high, as printed; times are right.
 """
 
 from __future__ import annotations
@@ -58,37 +58,25 @@ def wide_fraction(narrow_fp_insts, wide_fp_insts):
 
 @equation(source="Hong 2012, Eq. 65 and Table 14", symbol="DevPeakFP")
 def peak_narrow(active_sms, fp_units, core_clock):
-    """Operations a second of the scalar units of the cores in use. [1/s]
-
-    >>> peak_narrow(16.0, 32.0, 1.544e9) / 1e9, peak_narrow(12.0, 2.0, 2.4e9) / 1e9
-    (790.528, 57.6)
-    """
+    """Operations a second of the scalar units of the cores in use. [1/s]"""
     return active_sms * fp_units * core_clock
 
 
 @equation(source="Hong 2012, §5.3.4", symbol="DevPeakFusedFP", when=GPU)
 def peak_wide(peak_narrow):
-    """Operations a second where every instruction is a fused one. [1/s]
-
-    >>> peak_wide(790.528e9) / 1e9
-    1581.056
-    """
+    """Operations a second if every instruction is a fused one. [1/s]"""
     return 2 * peak_narrow
 
 
 @equation(name="peak_wide", source="Hong 2012, Eq. 66, Table 14", symbol="DevPeakFusedFP", when=CPU)
 def peak_wide_cpu(active_sms, simd_units, simd_lanes, core_clock):
-    """Operations a second of the SIMD units of the cores in use. [1/s]
-
-    >>> peak_wide_cpu(12.0, 2.0, 4.0, 2.4e9) / 1e9
-    230.4
-    """
+    """Operations a second of the SIMD units of the cores in use. [1/s]"""
     return active_sms * simd_units * simd_lanes * core_clock
 
 
 @equation(source="Hong 2012, Eqs. 65-67", symbol="PeakAchi")
 def peak_achievable(peak_narrow, narrow_fraction, peak_wide, wide_fraction):
-    """Operations a second if nothing but floating point were executed, without waiting. [1/s]
+    """Operations a second if only floating-point instructions ran, without waiting. [1/s]
 
     The mean is that of the print, by instructions. It is exact on a GPU; on a CPU that mixes scalar
     and SIMD instructions it is too high, since an instruction at the lower rate takes longer.
@@ -96,7 +84,7 @@ def peak_achievable(peak_narrow, narrow_fraction, peak_wide, wide_fraction):
     return peak_narrow * narrow_fraction + peak_wide * wide_fraction
 
 
-# --- cycles of the mix, memory apart
+# --- cycles of the mix, without memory
 
 
 @equation(source="Hong 2012, Table 15")
@@ -119,13 +107,13 @@ def simd_ilp(ilp, simd_lanes):
 
 @equation(source="Hong 2012, Eq. 69", symbol="PerfCycles", when=GPU)
 def perfect_cycles(narrow_fp_insts, wide_fp_insts, ilp, lane_passes):
-    """Cycles of the floating-point instructions of one warp, if none waits. [cycles]"""
+    """Cycles of the floating-point instructions of one warp without waiting. [cycles]"""
     return (narrow_fp_insts + wide_fp_insts) / ilp * lane_passes
 
 
 @equation(name="perfect_cycles", source="Hong 2012, Eq. 69", symbol="PerfCycles", when=CPU)
 def perfect_cycles_cpu(narrow_fp_insts, wide_fp_insts, ilp, simd_ilp):
-    """Cycles of the floating-point instructions of one thread, if none waits. [cycles]"""
+    """Cycles of the floating-point instructions of one thread without waiting. [cycles]"""
     return narrow_fp_insts / ilp + wide_fp_insts / simd_ilp
 
 
@@ -135,11 +123,6 @@ def dependency_factor(inst_latency, dependency_distance, warps_per_sm):
 
     Correction: as printed the other warps hide nothing of it, so that 20 cycles of latency would
     slow any GPU down by 20 / DEP, whatever N is. The two agree on a CPU, where N is 1.
-
-    >>> dependency_factor(4.0, 1.0, 1.0), dependency_factor(4.0, 2.0, 1.0)
-    (4.0, 2.0)
-    >>> dependency_factor(20.0, 1.0, 8.0), dependency_factor(20.0, 1.0, 24.0)
-    (2.5, 1)
     """
     return maximum(divide(inst_latency, dependency_distance * warps_per_sm, at_zero=1.0), 1)
 
@@ -152,7 +135,7 @@ def dependency_factor_printed(inst_latency, dependency_distance):
 
 @equation(source="Hong 2012, Eq. 70", symbol="TotalCycles", when=GPU)
 def comp_cycles(total_insts, dependency_factor, ilp, lane_passes, imbalance_loss):
-    """Cycles of all instructions of one warp, memory access apart. [cycles]
+    """Cycles of all instructions of one warp, without memory access. [cycles]
 
     Imbalance of its lanes, if known, scales them.
     """
@@ -170,7 +153,7 @@ def comp_cycles_cpu(
     simd_ilp,
     imbalance_loss,
 ):
-    """Cycles of all instructions of a thread, memory access apart; a fused one is two. [cycles]"""
+    """Cycles of all instructions of a thread without memory access; a fused one is two. [cycles]"""
     wide = wide_fp_insts_cpu(fp_vec_insts, fp_vec_fused_insts)
     scalar = maximum(total_insts + fp_fused_insts - fp_vec_insts - fp_vec_fused_insts, 0)
     return (scalar / ilp + wide / simd_ilp) * dependency_factor * imbalance_loss
@@ -178,7 +161,7 @@ def comp_cycles_cpu(
 
 @equation(source="Hong 2012, §5.3.3", symbol="EffComp")
 def effective_comp(comp_cycles, mem_insts):
-    """Cycles of a warp to one memory instruction; all of them where there are none. [cycles]"""
+    """Cycles of a warp per memory instruction; all of them if there is none. [cycles]"""
     return comp_cycles / where(mem_insts > 0, mem_insts, 1.0)
 
 

@@ -1,8 +1,8 @@
 """Work per energy, and the SMs that are best for it (Hong 2012, §3.5.4 and Eqs. 62-63).
 
-``optimal_sms`` takes MWP and CWP with every SM in use, whatever ``active_sms`` is, so that it
-stands beside the answer of an exact search:
-``Study(model="ipp", axes={"active_sms": ...}).optimum(maximize="perf_per_watt")``.
+``optimal_sms`` takes MWP and CWP with every SM in use, whatever ``active_sms`` is, so that it can
+be compared with an exact search: ``Study(model="ipp", axes={"active_sms":
+...}).optimum(maximize="perf_per_watt")``.
 """
 
 from __future__ import annotations
@@ -34,10 +34,7 @@ def bandwidth_used(load_bytes_per_warp, mem_insts, warps_run_per_sm, busy_sms, t
 
 @equation(source="Hong 2012, Eq. 62", symbol="Perf/W")
 def perf_per_watt(work_insts, energy):
-    r"""Instructions a second for each watt, which is instructions for each joule. [1/J]
-
-    .. math:: \frac{work / execution\ time}{power} = \frac{work}{energy}
-    """
+    """Instructions a second for each watt, which is instructions for each joule. [1/J]"""
     return divide(work_insts, energy, at_zero=0.0)
 
 
@@ -46,14 +43,14 @@ def perf_per_watt(work_insts, energy):
 
 @equation(source="Hong 2012, section 2.3.5, every SM in use", symbol="N")
 def warps_on_all_sms(warps_per_sm, blocks, n_sms, warps_per_block):
-    """Warps resident on a busy SM when every SM may be used. [warps]"""
+    """Warps resident on a busy SM if every SM may be used. [warps]"""
     most = ceil(blocks / minimum(blocks, n_sms)) * warps_per_block
     return maximum(minimum(warps_per_sm, most), 1)
 
 
 @equation(source="Hong 2012, Eq. 6, every SM in use")
 def mwp_peak_bw_on_all_sms(mem_bandwidth, bw_per_warp, blocks, n_sms):
-    """Warps of one SM that reach the peak bandwidth when every SM may be used. [warps]
+    """Warps of one SM that reach the peak bandwidth if every SM may be used. [warps]
 
     >>> round(mwp_peak_bw_on_all_sms(120e9, 1.3e9 * 128 / 450, 300.0, 30.0), 4)
     10.8173
@@ -74,7 +71,7 @@ mwp_on_all_sms = _memory.mwp.copy_as(
 
 @equation(source="Hong 2012, Eq. 9, every SM in use", symbol="CWP")
 def cwp_on_all_sms(cwp_full, warps_on_all_sms):
-    """Computation warp parallelism when every SM may be used. [warps]"""
+    """Computation warp parallelism if every SM may be used. [warps]"""
     return minimum(cwp_full, warps_on_all_sms)
 
 
@@ -90,14 +87,9 @@ def sms_at_peak_bw(mem_bandwidth, bw_per_warp, warps_on_all_sms, n_sms):
 
 @equation(source="Hong 2012, Eq. 63", when=CORRECTED)
 def optimal_sms(
-    n_sms,
-    sms_at_peak_bw,
-    mwp_on_all_sms,
-    cwp_on_all_sms,
-    warps_on_all_sms,
-    mwp_peak_bw_on_all_sms,
+    n_sms, sms_at_peak_bw, mwp_on_all_sms, cwp_on_all_sms, warps_on_all_sms, mwp_peak_bw_on_all_sms
 ):
-    """SMs for the most work per energy, by the bandwidth alone: those that reach its peak. [SMs]
+    """SMs with the most work per energy: those that reach the peak bandwidth together. [SMs]
 
     All, however, (1) in case 1, (2) where MWP > CWP, (3) where MWP < MWP_peak_BW. Condition (1) is
     read as case 1 is, MWP = N *and* CWP = N: with the printed "or", bandwidth-bound benchmarks,

@@ -1,4 +1,4 @@
-"""Energy of a run and its products with time: of every model that yields time and power."""
+"""Energy of a run and its products with time, for every model that yields time and power."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Memory latency, and the memory warp parallelism that it allows (Hong 2012, §2.3.3 and §2.6.3).
 
 Latency and departure delay depend on how accesses coalesce (Eqs. 10-15). Without memory
-instructions both, and the bandwidth of a warp, are 0, so that nothing but the resident warps limits
-MWP.
+instructions both, and the bandwidth of a warp, are 0, so that only the resident warps limit MWP.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from symbolic.ops import both, ceil, divide, maximum, minimum, where
 
 @equation(source="Hong 2012, Eq. 10", symbol=r"Weight_{uncoal}")
 def weight_uncoalesced(uncoalesced_insts, mem_insts):
-    """Share of the memory instructions that are of one kind; 0 where there are none. [ratio]"""
+    """Share of one kind of memory instructions; 0 without memory instructions. [ratio]"""
     return divide(uncoalesced_insts, mem_insts, at_zero=0.0)
 
 
@@ -49,7 +48,7 @@ def mem_latency_coalesced(mem_latency_dram, departure_delay_coalesced):
 def mem_latency(
     mem_latency_uncoalesced, weight_uncoalesced, mem_latency_coalesced, weight_coalesced
 ):
-    """Mean latency of a request of a warp; 0 where there are none. [cycles]"""
+    """Mean latency of a request of a warp; 0 without requests. [cycles]"""
     return mem_latency_uncoalesced * weight_uncoalesced + mem_latency_coalesced * weight_coalesced
 
 
@@ -61,7 +60,7 @@ def departure_delay(
     departure_delay_coalesced,
     weight_coalesced,
 ):
-    """Least distance between the requests of two warps; 0 where there are none. [cycles]"""
+    """Least distance between the requests of two warps; 0 without requests. [cycles]"""
     return (
         departure_delay_uncoalesced * transactions_per_uncoalesced * weight_uncoalesced
         + departure_delay_coalesced * weight_coalesced
@@ -70,7 +69,7 @@ def departure_delay(
 
 @equation(source="Hong 2012, Eq. 16", symbol=r"MWP\_Without\_BW\_full")
 def mwp_without_bw_full(mem_latency, departure_delay):
-    """Requests in flight at once, as latency and departures allow. [warps]
+    """Requests in flight at once that latency and departures allow. [warps]
 
     >>> mwp_without_bw_full(730, 320)
     2.28125
@@ -80,12 +79,10 @@ def mwp_without_bw_full(mem_latency, departure_delay):
 
 @equation(source="Hong 2012, Eq. 28", symbol="N_{pw}", when=CORRECTED)
 def parallel_warps(resident_warps, mem_insts, independent_insts):
-    r"""Warps that count for memory parallelism. [warps]
+    """Warps that count for memory parallelism. [warps]
 
-    Correction (b): as printed the term cannot raise MWP, yet §2.6.3 and Figs. 26 and 28 need 2 N
-    when half of the requests are independent. Infinite when all are.
-
-    .. math:: N_{pw} = N \times \frac{\#Mem\_req}{\#Mem\_req - \#Ind\_mem\_req}
+    Correction (b): as printed the term cannot raise MWP, yet §2.6.3 and Figs. 26 and 28 need 2 N if
+    half of the requests are independent. It is infinite if all are.
 
     >>> parallel_warps(4.0, 6.0, 3.0), parallel_warps(4.0, 6.0, 0.0)
     (8.0, 4.0)
@@ -98,10 +95,7 @@ def parallel_warps(resident_warps, mem_insts, independent_insts):
 
 @equation(name="parallel_warps", source="Hong 2012, Eq. 28", symbol="N_{pw}", when=PRINTED)
 def parallel_warps_printed(resident_warps, mem_insts, independent_insts):
-    r"""Warps that count for memory parallelism, as printed; N where none is independent. [warps]
-
-    .. math:: N_{pw} = N \times \frac{\#Ind\_mem\_req}{\#Mem\_req - \#Ind\_mem\_req}
-    """
+    """Warps that count for memory parallelism, as printed; N without independent ones. [warps]"""
     dependent = maximum(mem_insts - independent_insts, 0)
     share = divide(independent_insts, dependent, at_zero=math.inf)
     some = both(independent_insts > 0, mem_insts > 0)
@@ -110,7 +104,7 @@ def parallel_warps_printed(resident_warps, mem_insts, independent_insts):
 
 @equation(source="Hong 2012, Eq. 17", when=CORRECTED)
 def mwp_without_bw(mwp_without_bw_full, parallel_warps):
-    """The same, within the warps that count; as printed, within the warps there are. [warps]
+    """Requests in flight within the warps that count; as printed, within all warps. [warps]
 
     Correction (b): N_pw in place of N, without which Eq. 29 could never exceed N.
     """
@@ -124,7 +118,7 @@ mwp_without_bw_printed = mwp_without_bw.copy_as(
 
 @equation(source="Hong 2012, Eq. 7", symbol=r"BW\_per\_warp")
 def bw_per_warp(core_clock, load_bytes_per_warp, mem_latency):
-    """Bandwidth that one warp takes; 0 without memory instructions. [B/s]"""
+    """Bandwidth of one warp; 0 without memory instructions. [B/s]"""
     return divide(core_clock * load_bytes_per_warp, mem_latency, at_zero=0.0)
 
 

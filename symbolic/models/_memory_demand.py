@@ -1,4 +1,4 @@
-"""Requests in flight: asked for and allowed (Hong 2012, §5.3.5-5.3.9, Eqs. 71-76).
+"""Requests in flight that a workload needs and a machine allows (Hong 2012, §5.3.5-5.3.9).
 
 Without memory instructions the latency is 0, so that one warp is enough and nothing is short.
 """
@@ -22,13 +22,9 @@ def dram_share(l1_share, l2_share):
 def transactions_per_request(warp_size, thread_distance_bytes, bytes_per_thread, transaction_bytes):
     """Transactions of one request of a warp, aligned at its first thread. [transactions]
 
-    The thesis names the distance of the threads as an input and gives no equation: those of the
-    bytes that the warp spans, or those of each thread alone where its threads lie further apart.
-
-    >>> transactions_per_request(32.0, 4.0, 4.0, 128.0)
-    1.0
-    >>> transactions_per_request(32.0, 256.0, 4.0, 128.0)
-    32.0
+    The thesis names the distance of the threads as an input and gives no equation. These are the
+    transactions of the bytes that the warp spans, or of each thread alone if its threads lie
+    further apart.
     """
     span = (warp_size - 1) * thread_distance_bytes + bytes_per_thread
     alone = warp_size * ceil(bytes_per_thread / transaction_bytes)
@@ -46,11 +42,9 @@ def mem_latency(
     transactions_per_request,
     mem_insts,
 ):
-    r"""Mean latency of one request of a warp: the sum of its transactions. [cycles]
+    """Mean latency of one request of a warp: the sum of its transactions. [cycles]
 
-    Load_bytes_per_warp grows with them, too, so that their ratio in Eq. 76 stays as it is.
-
-    .. math:: Mem\_L = \#Transactions \times \sum_{level} Share \times Latency
+    Load_bytes_per_warp grows with them, too, so that their ratio in Eq. 76 does not change.
     """
     hits = l1_share * l1_latency + l2_share * l2_latency
     latency = (hits + dram_share * mem_latency_dram) * transactions_per_request
@@ -68,19 +62,19 @@ bw_per_warp = _memory.bw_per_warp
 
 @equation(source="Hong 2012, Eq. 72", symbol=r"MWP\_App\_InfiN")
 def mwp_app_infinite(mem_latency, effective_comp):
-    """Warps of a core that hide all latency, if there were as many. [warps]"""
+    """Warps of a core that hide all latency, if there were enough. [warps]"""
     return maximum(divide(mem_latency, effective_comp, at_zero=math.inf), 1)
 
 
 @equation(source="Hong 2012, Eq. 73", symbol=r"MWP\_App\_OneMemWarp")
 def mwp_app_one_warp(mwp_app_infinite, warps_per_sm):
-    """The same, within the warps there are. [warps]"""
+    """Warps that hide latency, limited to the resident warps. [warps]"""
     return minimum(mwp_app_infinite, warps_per_sm)
 
 
 @equation(source="Hong 2012, Eq. 74", symbol=r"MWP\_App")
 def mwp_app(mwp_app_one_warp, mem_strength):
-    """Requests in flight that the workload asks for. [requests]
+    """Requests in flight that the workload needs. [requests]
 
     >>> mwp_app(2.0, 2.0)  # Fig. 101
     4.0
@@ -92,18 +86,14 @@ def mwp_app(mwp_app_one_warp, mem_strength):
 def mwp_bw(mem_bandwidth, bw_per_warp, dram_share, active_sms):
     """Requests in flight that the bandwidth allows each core. [requests]
 
-    Hits in a cache take none of it; the thesis has every request reach DRAM.
+    Hits in a cache use none of it; in the thesis every request reaches DRAM.
     """
     return divide(mem_bandwidth, bw_per_warp * dram_share * active_sms, at_zero=math.inf)
 
 
 @equation(source="Hong 2012, Eq. 16 and §5.3.8", symbol=r"MWP\_Proc")
 def mwp_proc(mem_latency, departure_delay):
-    """Requests in flight that the distance of two departures allows; ∞ without one. [requests]
-
-    >>> mwp_proc(450.0, 10.0), mwp_proc(450.0, 0.0)
-    (45.0, inf)
-    """
+    """Requests in flight that the departure delay allows; infinite without one. [requests]"""
     return where(mem_latency > 0, divide(mem_latency, departure_delay, at_zero=math.inf), math.inf)
 
 
@@ -117,8 +107,8 @@ def sharing_requests_warps():
 def sharing_requests_all(mem_strength):
     """Requests of a warp that share the bandwidth: all that it has in flight. [requests]
 
-    Eq. 71 holds requests, MWP_App and MWP_BW, against the warps N. A second request of a warp then
-    asks for bandwidth and takes no time, where Fig. 119 measures that it does.
+    Eq. 71 compares requests, MWP_App and MWP_BW, with the warps N. A second request of a warp then
+    uses bandwidth but takes no time, while Fig. 119 measures that it does.
     """
     return mem_strength
 

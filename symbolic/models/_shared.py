@@ -17,7 +17,7 @@ def blocks(elements, threads_per_block):
 
 @equation(source="Hong 2012, Table 1", symbol=r"\#Active\_warps\_per\_block")
 def warps_per_block(threads_per_block, warp_size):
-    """Warps of one block; a block that does not fill its last warp still pays for it. [warps]"""
+    """Warps of one block; a partly filled last warp counts in full. [warps]"""
     return ceil(threads_per_block / warp_size)
 
 
@@ -29,7 +29,7 @@ def warps_per_sm(active_blocks_per_sm, warps_per_block):
 
 @equation(source="Hong 2012, Table 5, at its clock", symbol=r"Mem\_LD")
 def mem_latency_dram(mem_latency_nominal, core_clock, nominal_clock):
-    """DRAM round trip of one transaction, in cycles of the cores as they are clocked. [cycles]
+    """DRAM round trip of one transaction, in cycles at the core clock. [cycles]
 
     The thesis never changes a clock. DRAM has its own, so that a round trip takes the same time
     whatever the cores do, and fewer of their cycles where they are slower.

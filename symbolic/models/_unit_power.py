@@ -1,16 +1,17 @@
-"""The units of a GPU: how often each is accessed, what it draws, its share (Hong 2012, §3.2).
+"""Power of the units of a GPU from their access rates (Hong 2012, §3.2).
 
-Counts are of instructions of one thread. All rates are a count times ``issue_rate``, so that one
-logarithm serves all units. Where rates are measured, give ``issue_rate = 1`` and the rates in place
-of the counts.
+Counts are instructions of one thread. All rates are a count times ``issue_rate``, so that one
+logarithm serves all units. If rates are measured, give ``issue_rate = 1`` and the rates in place of
+the counts.
 
-A unit draws its access rate × its most. Units that Table 8 marks *Spec.Linear* jump when first
-accessed and rise slowly from there; their function of the rate is 0 below a rate of 6.516e-4, and
-at none. Its logarithm is that of the count plus that of ``issue_rate``. Rates above 1 count as 1.
+A unit draws its access rate × its maximum. Units that Table 8 marks *Spec.Linear* jump when first
+accessed and rise slowly from there; their function is 0 below a rate of 6.516e-4 and without
+accesses. Its logarithm is that of the count plus that of ``issue_rate``. Rates above 1 count as 1.
 
-Table 11 has neither this column nor an ALU for GTX580, and Fig. 58 no formulas: the column of Table
-8 is used there too, the L1 cache as the shared memory that it is one with (linear), the L2 cache as
-the DRAM behind it (Spec.Linear). Memory and L2 are one for the chip, the others one for each SM.
+Table 11 has neither this column nor an ALU for GTX580, and Fig. 58 no formulas. So the column of
+Table 8 is used there too, the L1 cache like the shared memory that it is one with (linear), the L2
+cache like the DRAM behind it (Spec.Linear). Memory and L2 exist once for the chip, the others once
+for each SM.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from __future__ import annotations
 from symbolic.equation import Equation, equation
 from symbolic.ops import divide, log, maximum, minimum, where
 
-#: §3.2.4, the function of the units that jump.
+#: §3.2.4, the function of the Spec.Linear units.
 SLOPE, AT_ONE = 0.1365, 1.001375
 
 
 @equation(source="Hong 2012, Eq. 42", symbol=r"Warps\_per\_SM")
 def warps_run_per_sm(warps_per_block, blocks, busy_sms):
-    """Warps that one SM executes in all, not only those resident at once. [warps]"""
+    """Warps that one SM executes in all, not only the resident ones. [warps]"""
     return warps_per_block * (blocks / busy_sms)
 
 
@@ -40,9 +41,9 @@ def issue_rate(warps_run_per_sm, issue_cycles, exec_cycles):
 
 @equation(source="Hong 2012, Eqs. 40-41, Table 7")
 def access_rate(insts, issue_rate):
-    """How often the unit is accessed. [ratio]
+    """Access rate of the unit. [ratio]
 
-    That of fetch, decode and schedule, which all instructions access, is 1 where the workload
+    The rate of fetch, decode and schedule, which all instructions access, is 1 if the workload
     reaches the peak of the machine (§3.5.1).
     """
     return insts * issue_rate
@@ -64,11 +65,11 @@ def special_power(most, insts, issue_rate):
 
 @equation(source="Hong 2012, Fig. 36")
 def scaled_power(unit_power, scale, clock_power_factor):
-    """Its share of the power of the machine, as the SMs in use and the clock scale it. [W]"""
+    """Share of the unit in the power of the machine, scaled by the SMs in use and the clock. [W]"""
     return unit_power * scale * clock_power_factor
 
 
-#: Unit, the paper's name of it, how it draws, what scales it.
+#: Each unit with the paper's name, its power equation and its scale.
 UNITS = (
     ("int", "Int", special_power, "sm_scale"),
     ("fp", "Fp", special_power, "sm_scale"),
@@ -89,7 +90,7 @@ UNITS = (
 def _unit_equations(
     unit: str, symbol: str, power_equation: Equation, scale: str
 ) -> tuple[Equation, ...]:
-    """Access rate, power before scaling and share of one unit."""
+    """Return the access rate, power before scaling and share of one unit."""
     counts = ("total_insts" if unit == "fds" else f"{unit}_insts", "issue_rate")
     fermi = unit in ("l1", "l2")
     sources = ("Eqs. 40-41, section 3.6", "Eq. 39, Table 11", "Fig. 72")
@@ -114,9 +115,9 @@ RATE_EQUATIONS, UNSCALED_POWERS, SCALED_POWERS = (
     inputs=[rate.name for rate in RATE_EQUATIONS],
 )
 def rate_clamped(*rates):
-    """Whether an access rate is above 1, which no unit can be: it counts as 1.
+    """1 if an access rate is above 1, which no unit can reach: it then counts as 1.
 
-    Cycles below what the issue takes, or counts beyond all instructions, make it so.
+    The reason is fewer cycles than the issue takes, or more instructions of a class than there are.
     """
     return where(maximum(*rates) > 1, 1.0, 0.0)
 
@@ -135,7 +136,7 @@ def sm_component_power(
     l1_unit_power,
     max_power_const_sm,
 ):
-    """Power of one SM: of its units, and what it draws constantly while in use. [W]
+    """Power of one SM: its units, and its constant power while in use. [W]
 
     The column of Table 8 sums to 5.063 W.
 
@@ -149,7 +150,7 @@ def sm_component_power(
 
 @equation(source="Hong 2012, Eq. 43", symbol=r"RP\_Memory")
 def memory_component_power(global_unit_power, local_unit_power, l2_unit_power):
-    """Power of the memory system, and of the L2 cache where there is one. [W]"""
+    """Power of the memory system, with the L2 cache if there is one. [W]"""
     return global_unit_power + local_unit_power + l2_unit_power
 
 
@@ -163,7 +164,7 @@ const_sm_power = scaled_power.copy_as(
     inputs=[*(share.name for share in SCALED_POWERS), "const_sm_power", "activation_power"],
 )
 def largest_power(*shares):
-    """The share of the unit that draws most while the machine runs. [W]"""
+    """Share of the unit that draws most while the machine runs. [W]"""
     return maximum(*shares)
 
 

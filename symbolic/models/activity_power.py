@@ -1,8 +1,8 @@
-"""Power from the activity that counters tell: units are linear, and the memory has its own clock.
+"""Power from measured activity: linear in the access rates, with a memory clock of its own.
 
-Each access costs an energy, so that its power is linear in the rate; what a multiprocessor with
-work draws besides, and pipelines that are busy, go with the core clock; the memory's clock draws
-power whatever the cores do. Energies and powers are fitted (``dse.calibrate``) to measured watts.
+Each access costs an energy, so its power is linear in the rate. The power of multiprocessors with
+work, and of busy pipelines, scales with the core clock; the memory's clock draws power
+independently of the cores. Energies and powers are fitted (``dse.calibrate``) to measured watts.
 """
 
 from __future__ import annotations

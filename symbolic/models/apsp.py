@@ -1,12 +1,11 @@
 """All-pairs shortest paths by repeated squaring, under the TMM model (Ma 2014, §III).
 
-A matrix of distances is squared lg n times, lg being log₂, in sub-blocks of which each thread block
-takes one. Work and transactions follow from the vertices, the edge of a sub-block and the accesses
-grouped in one transaction; everything else is the TMM model. Computation bounds where
-𝒯 S_D C > L (after Eq. 12).
+A matrix of distances is squared lg n times (lg is log₂), in sub-blocks, one for each thread block.
+Work and transactions follow from the vertices, the edge of a sub-block and the accesses grouped in
+one transaction; everything else is the TMM model. Computation bounds if 𝒯 S_D C > L (after Eq. 12).
 
-Eqs. 12-14 put n/√B_r in the place of S_D; ``relative_time_by_blocks`` is that form. Correction:
-Eq. 12 prints n³ in its memory term, where the substitution leaves the n² of Eq. 14; ``printed``
+Eqs. 12-14 put n/√B_r in the place of S_D; ``relative_time_by_blocks`` is that form. Correction: Eq.
+12 prints n³ in its memory term, where the substitution leaves the n² of Eq. 14; ``printed``
 restores it.
 """
 
@@ -24,20 +23,17 @@ OUTPUTS = ("relative_time", "time_steps", "bound", "sched_factor", "hiding_threa
 VALIDITY = Validity(
     quantity="release_year",
     maximum=2012,
-    statement="apsp counts what goes to DRAM by the algorithm, and was held against a GPU of "
-    "2010 (GTX 480): caches of later ones keep more",
+    statement="apsp counts the DRAM accesses of the algorithm, and was compared with a GPU of "
+    "2010 (GTX 480): caches of later GPUs keep more",
 )
 
 FAMILIES = tmm.FAMILIES
 
-#: §III: the graph is given; larger sub-blocks, or more threads, hide the latency.
+#: §III: the graph is fixed; larger sub-blocks, or more threads, hide the latency.
 ADVICE = tuple(
     replace(
         guide,
-        helps={
-            "computation": "n_cores",
-            "memory": "threads_per_core, tile_dim, mem_latency",
-        },
+        helps={"computation": "n_cores", "memory": "threads_per_core, tile_dim, mem_latency"},
         fixed=frozenset({"vertices", "chunk"}),
     )
     for guide in tmm.ADVICE[:1]
@@ -53,24 +49,19 @@ def squarings(vertices):
 
 @equation(source="Ma 2014, §III", symbol="T_1")
 def work(vertices, squarings):
-    """Operations in all: n³ a squaring. [operations]"""
+    """Operations in all: n³ per squaring. [operations]"""
     return power(vertices, 3) * squarings
 
 
 @equation(source="Ma 2014, Eq. 10", symbol="M")
 def transactions(vertices, squarings, tile_dim, chunk):
-    r"""Global memory transactions: each element is read for n/S_D sub-blocks, C at once. [requests]
-
-    .. math:: M = \frac{n^3 \lg n}{S_D C}
-    """
+    """Global memory transactions: each element is read for n/S_D sub-blocks, C at once."""
     return power(vertices, 3) * squarings / (tile_dim * chunk)
 
 
 @equation(source="Ma 2014, §III, between Eqs. 11 and 12", symbol="B_r")
 def blocks(vertices, tile_dim):
-    """Thread blocks requested: one for each sub-block. [blocks]
-
-    The paper divides n by S_D evenly. Where it cannot, sub-blocks at the border are still blocks.
+    """Thread blocks requested: one per sub-block, partial ones at the border included. [blocks]
 
     >>> blocks(8192, 32)
     65536.0
@@ -85,7 +76,7 @@ TMM = equations_of(tmm)
 def latency_steps_by_blocks(
     vertices, squarings, mem_latency, blocks, chunk, threads_per_core, n_cores
 ):
-    """Steps of latency left to a core, from the blocks in place of their edge. [steps]
+    """Steps of latency that a core waits, by the number of blocks. [steps]
 
     Correction: Eq. 12 prints n³ for the n² that S_D = n/√B_r leaves of Eq. 11.
     """
@@ -97,16 +88,12 @@ def latency_steps_by_blocks(
 def latency_steps_by_blocks_printed(
     vertices, squarings, mem_latency, blocks, chunk, threads_per_core, n_cores
 ):
-    """Steps of latency left to a core, from the blocks in place of their edge. [steps]"""
+    """Steps of latency that a core waits, by the number of blocks. [steps]"""
     latency = power(vertices, 3) * squarings * mem_latency * sqrt(blocks)
     return divide(latency, chunk * threads_per_core * n_cores, at_zero=math.inf)
 
 
 @equation(source="Ma 2014, Eqs. 12-14")
 def relative_time_by_blocks(work_steps, latency_steps_by_blocks, sched_factor):
-    r"""Run time in steps, from the blocks in place of their edge. [steps]
-
-    .. math:: Time \propto \max\left(\frac{n^3 \lg n}{P},
-        \frac{n^2 \lg n \cdot L \sqrt{B_r}}{C \mathcal{T} P}\right) \times f_{sched}
-    """
+    """Run time in steps, by the number of blocks. [steps]"""
     return maximum(work_steps, latency_steps_by_blocks) * sched_factor

@@ -1,20 +1,19 @@
-"""Time by the shape of a block: which lines of memory the lanes of a warp touch together.
+"""Time by the shape of a block: the memory lines that the lanes of a warp touch together.
 
-Lanes of a warp that lie side by side (``block_x``) read one line; lanes of another row of the block
-may read another. MWP-CWP has one number of transactions for all shapes. Here requests are of three
-kinds, which the source tells (``row = block_y, column = block_x``):
+Lanes of a warp that are neighbours along x (``block_x``) read one line; lanes of another row of the
+block may read another. MWP-CWP has one number of transactions for all shapes. Here requests are of
+three kinds, which the source shows (``row = block_y, column = block_x``):
 
 * ``a[k * n + column]``, ``x[k]``: a line, whatever the shape;
 * ``a[row * n + k]``, ``c[row * n + column]``: a line for each row of the warp (``row_loads``,
   ``row_stores``);
-* ``a[column * n + k]``: a line for each lane beside another (``column_loads``).
+* ``a[column * n + k]``: a line for each further lane (``column_loads``).
 
-Loaded lines occupy the SM that asks, which looks them up one after the other, and the cache that
-all SMs share, which brings them; stores are written through to that. Both take their time beside
-that of waiting, joined as in ``latency_roofline``. Four numbers of the machine and the start-up
-time are calibrated; ``docs/validation.md`` says what this is worth. Lines are of 128 bytes and
-numbers of 4: rows of a block of 32 such fill a line. Join with ``occupancy``, or give the blocks of
-an SM.
+Loaded lines occupy the requesting SM, which looks them up one after another, and the cache that all
+SMs share; stores are written through to that cache. Both take time besides waiting, joined as in
+``latency_roofline``. Four numbers of the machine and the start-up time are calibrated;
+``docs/validation.md`` has the errors. Lines have 128 bytes and numbers 4, so 32 numbers fill a
+line. Join with ``occupancy``, or give the blocks of an SM.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ OUTPUTS = ("time", "sm_cycles", "shared_cache_cycles", "wait_cycles")
 VALIDITY = Validity(
     quantity="cache_levels",
     minimum=1,
-    statement="block_shape takes a first cache that keeps what lanes beside one another read",
+    statement="block_shape assumes an L1 cache that keeps the lines which neighbouring lanes read",
 )
 RULES = ("store_insts <= mem_insts",)
 
@@ -37,19 +36,15 @@ SHARED = (*BLOCK_EQUATIONS, warps_per_block)
 
 @equation(source="CUDA programming guide: threads of a block are numbered along x first")
 def warp_rows(threads_per_block, block_x, warp_size):
-    """Rows of a block that a warp holds, of threads side by side. [rows]
-
-    >>> warp_rows(256.0, 8.0, 32.0), warp_rows(256.0, 64.0, 32.0), warp_rows(16.0, 4.0, 32.0)
-    (4.0, 1.0, 4.0)
-    """
+    """Rows of a block that a warp spans. [rows]"""
     return ceil(minimum(threads_per_block, warp_size) / minimum(block_x, warp_size))
 
 
 @equation(source="CUDA programming guide: a request is as many transactions as lines are touched")
 def load_lines(mem_insts, store_insts, row_loads, column_loads, warp_rows, block_x, warp_size):
     """Lines that the loads of a warp touch. [lines]"""
-    beside = minimum(block_x, warp_size)
-    further = row_loads * (warp_rows - 1) + column_loads * (beside - 1)
+    row_lanes = minimum(block_x, warp_size)
+    further = row_loads * (warp_rows - 1) + column_loads * (row_lanes - 1)
     return mem_insts - store_insts + further
 
 
@@ -63,7 +58,7 @@ def store_lines(store_insts, row_stores, warp_rows):
 def sm_cycles(
     blocks_per_busy_sm, warps_per_block, total_insts, issue_cycles, load_lines, load_line_cycles
 ):
-    """Cycles of the SM that has most blocks, for their instructions and lines. [cycles]"""
+    """Cycles of the SM with most blocks, for their instructions and lines. [cycles]"""
     of_warp = total_insts * issue_cycles + load_lines * load_line_cycles
     return blocks_per_busy_sm * warps_per_block * of_warp
 

@@ -1,16 +1,16 @@
 """Time and power of one workload against the core clock (DVFS).
 
-Of the run time, the cycles of the cores shrink with the clock, and what waits for memory at a clock
-of its own does not. Power grows with the clock and with the square of the voltage that the clock
-asks for. ``voltage_curve`` says how that goes: proportional to the clock, so that dynamic power is
-cubic (as in ``power``, whose exponent holds here too), or flat up to a knee, as where the lowest
-voltage of a chip serves all lower clocks, and a straight line from there.
+Core cycles take less time at a higher clock; waiting for memory, which has its own clock, does not.
+Power grows with the clock and with the square of the voltage that the clock needs.
+``voltage_curve`` is proportional to the clock, so that dynamic power is cubic (as in ``power``,
+whose exponent applies here too), or flat up to a knee, below which the lowest voltage of the chip
+serves all clocks, and linear from there.
 
-Whether what waits for memory adds to the cycles, or goes on beside them, differs by GPU:
-``clock_overlap`` is chosen by the error of rows left out (``dse.calibrate``, ``choose=``).
+Whether waiting for memory adds to the cycles or overlaps with them differs by GPU:
+``clock_overlap`` is chosen by the error on rows left out (``dse.calibrate``, ``choose=``).
 
 The numbers of a workload are fitted (``dse.fit``) to its time and power at a few clocks; knee and
-slope are the machine's, the same for all workloads. The clock of least energy is then a question.
+slope belong to the machine. The clock of least energy is then a query.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ def time_apart(stall_time, core_cycles, core_clock):
 
 @equation(
     name="time",
-    source="cycles of the cores, and memory beside them: the slower of both",
+    source="cycles of the cores, and memory in parallel: the slower of both",
     when={"clock_overlap": "full"},
 )
 def time_together(stall_time, core_cycles, core_clock):
-    """Run time where cores and memory work at once. [s]"""
+    """Run time if cores and memory work at once. [s]"""
     return maximum(stall_time, core_cycles / core_clock)
 
 
 @equation(source="a lowest voltage, and a straight line from the clock it serves", when=KNEE)
 def relative_voltage(voltage_slope, core_clock, voltage_knee_clock):
-    """Voltage over that of low clocks. [ratio]"""
+    """Voltage relative to that of low clocks. [ratio]"""
     return 1 + voltage_slope * maximum(core_clock - voltage_knee_clock, 0)
 
 
 @equation(name="power", source="Hong 2012, Eq. 107", when=PROPORTIONAL)
 def power_proportional(constant_power, dynamic_power, clock_power_factor):
-    """Power of the run where the voltage is proportional to the clock. [W]"""
+    """Power of the run if the voltage is proportional to the clock. [W]"""
     return constant_power + dynamic_power * clock_power_factor
 
 

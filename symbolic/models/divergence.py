@@ -1,8 +1,8 @@
-"""Divergent branches: a warp pays for every path that any of its lanes takes (Hong 2012, §2.6.5).
+"""Divergent branches: a warp executes every path that any of its lanes takes (Hong 2012, §2.6.5).
 
-``paths`` lists the paths of a branch that exclude one another, as ``probability: cycles``
-separated by commas: ``"0.5: 100, 0.3: 20, 1/5: 7"``. Each lane takes one, independently of the
-others. The thesis sums all paths (within 6 % of its hardware); that is the bound for many lanes.
+``paths`` lists the mutually exclusive paths of a branch as ``probability: cycles`` separated by
+commas: ``"0.5: 100, 0.3: 20, 1/5: 7"``. Each lane takes one, independently of the others. The
+thesis sums all paths (within 6 % of its hardware); that is the bound for many lanes.
 """
 
 from __future__ import annotations
@@ -16,14 +16,9 @@ from symbolic.errors import DseError
 from symbolic.model import Validity
 from symbolic.ops import divide, power
 
-OUTPUTS = (
-    "divergent_cycles",
-    "divergent_cycles_std",
-    "divergent_cycles_bound",
-    "divergence_loss",
-)
+OUTPUTS = ("divergent_cycles", "divergent_cycles_std", "divergent_cycles_bound", "divergence_loss")
 VALIDITY = Validity(
-    statement="any machine whose lanes run in lockstep: chances of paths alone are counted"
+    statement="any machine whose lanes run in lockstep: only the probabilities of paths count"
 )
 
 TOLERANCE = Fraction(1, 10**9)
@@ -32,7 +27,7 @@ EXACT_LANES = 1024
 
 @lru_cache(maxsize=256)
 def _parse_paths(paths):
-    """The probabilities and cycles of the paths, checked."""
+    """Return the probabilities and cycles of the paths, checked."""
     pairs: list[tuple[Fraction, Fraction]] = []
     for part in paths.split(","):
         try:
@@ -58,7 +53,7 @@ def _parse_paths(paths):
 
 
 def _untaken_probability(chance, lanes):
-    """Probability that no lane takes any of the paths with this joint probability, exact."""
+    """Return the exact probability that no lane takes any path of this joint probability."""
     if chance >= 1:
         return Fraction(0)
     if lanes <= EXACT_LANES:
@@ -68,7 +63,7 @@ def _untaken_probability(chance, lanes):
 
 @equation(source="Hong 2012, §2.6.5")
 def path_taken(path_probability, lanes):
-    """Probability that a warp pays for a path which each lane takes with the given one. [ratio]"""
+    """Probability that a warp executes a path which each lane takes with the given one. [ratio]"""
     return 1 - power(1 - path_probability, lanes)
 
 
@@ -77,9 +72,6 @@ def divergent_cycles(paths, lanes):
     r"""Expected cycles of a warp over all paths that one of its lanes takes. [cycles]
 
     .. math:: E = \sum_i c_i (1 - (1-p_i)^{lanes})
-
-    >>> divergent_cycles("1/2: 100, 1/2: 20", 2)
-    90.0
     """
     return float(
         sum(
@@ -93,13 +85,10 @@ def divergent_cycles(paths, lanes):
 def divergent_cycles_std(paths, lanes):
     r"""Standard deviation of those cycles from warp to warp, exact. [cycles]
 
-    From the joint probabilities that neither of two paths is taken,
+    With the joint probabilities that neither of two paths is taken,
 
     .. math:: \sigma^2 = \sum_{i,j} c_i c_j \left[(1-p_i-p_j)^{lanes}
-        - (1-p_i)^{lanes}(1-p_j)^{lanes}\right],\quad (1-p_i)^{lanes} \text{ where } i = j.
-
-    >>> divergent_cycles_std("1/2: 100, 1/2: 20", 1)
-    40.0
+        - (1-p_i)^{lanes}(1-p_j)^{lanes}\right],\quad (1-p_i)^{lanes} \text{ for } i = j.
     """
     read = _parse_paths(paths)
     unseen = [_untaken_probability(chance, lanes) for chance, _ in read]
@@ -114,20 +103,17 @@ def divergent_cycles_std(paths, lanes):
 
 @equation(source="Hong 2012, §2.6.5 and Fig. 30", table=True)
 def divergent_cycles_bound(paths):
-    """Cycles of a warp that takes every path, as the thesis counts. [cycles]"""
+    """Cycles of a warp that takes every path, as in the thesis. [cycles]"""
     return float(sum(cycles for _, cycles in _parse_paths(paths)))
 
 
 @equation(source="Hong 2012, §2.6.5, of one lane", table=True)
 def convergent_cycles(paths):
-    r"""Expected cycles of a lane that would run alone. [cycles]
-
-    .. math:: \sum_i p_i c_i
-    """
+    """Expected cycles of a lane that runs alone. [cycles]"""
     return float(sum(chance * cycles for chance, cycles in _parse_paths(paths)))
 
 
 @equation(source="Hong 2012, §2.6.5")
 def divergence_loss(divergent_cycles, convergent_cycles):
-    """What lockstep costs at the branch: cycles of a warp over those of a lane alone. [ratio]"""
+    """Slowdown by lockstep at the branch: cycles of a warp over those of a lane alone. [ratio]"""
     return divide(divergent_cycles, convergent_cycles, at_zero=1.0)

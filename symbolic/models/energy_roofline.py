@@ -1,8 +1,8 @@
-"""The roofline of power: what bytes and operations cost, beside what is always drawn (Choi 2013).
+"""The roofline of power: energy of bytes and operations, and constant power (Choi 2013).
 
-A run that moves data and computes at once attains what the slower of the two allows (the roofline
-of Williams 2009). Its energy is that of its operations, of its bytes, and of constant power while
-it lasts; over its time that is power. Where rates are measured, give them in place of the roofline.
+A run that moves data and computes at once attains the slower of the two limits (the roofline of
+Williams 2009). Its energy is that of its operations, of its bytes, and of constant power while it
+lasts; divided by its time that is power. Measured rates can replace the roofline.
 """
 
 from __future__ import annotations
@@ -16,10 +16,7 @@ OUTPUTS = ("power", "attained_flops", "attained_bandwidth", "flops_per_watt")
 VALIDITY = Validity(statement="its energies are fitted to the machine at hand")
 
 FAMILIES = (
-    Family(
-        of="attained_flops",
-        terms={"memory": "bandwidth_flops", "computation": "peak_flops"},
-    ),
+    Family(of="attained_flops", terms={"memory": "bandwidth_flops", "computation": "peak_flops"}),
 )
 
 

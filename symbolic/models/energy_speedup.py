@@ -1,15 +1,15 @@
-"""Energy efficiency against speed-up where a CPU and a GPU share the work (Hong 2012, app. A).
+"""Energy efficiency against speed-up if a CPU and a GPU share the work (Hong 2012, app. A).
 
 ``gpu_share`` of the work goes to the GPU, the rest to the CPU; both run at once. The baseline is
 all work on the CPU at its nominal clock. Table 16's ``benchmark_series`` 1-16 say which device is
 slow or fast and which draws low or high power; ``node_configuration`` 1-4 are Figs. 152-155. The
-thesis prints no numbers for these words: a machine file names them, as assumed. Series count
-through four words, slow before fast and low before high: the performance of the CPU turns slowest,
-then that of the GPU, the power of the CPU, and that of the GPU fastest.
+thesis prints no numbers for these words: a machine file gives them, as assumed. Series count
+through four words, slow before fast and low before high: the performance of the CPU changes
+slowest, then that of the GPU, the power of the CPU, and that of the GPU fastest.
 
 Corrections: Table 16 prints a slow CPU in every series (``printed``); series 9-16 are of a fast
-one, as Fig. 156 has it. A device without a share of the work draws no dynamic power; as printed it
-does, and the energy efficiency of the baseline is not 1. The best shares are those as corrected.
+one, as in Fig. 156. A device without a share of the work draws no dynamic power; as printed it
+does, and the energy efficiency of the baseline is not 1. The best shares are as corrected.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ OUTPUTS = (
     "best_speed_share",
     "best_energy_share",
 )
-VALIDITY = Validity(statement="any two devices: shares of work, time and power alone are told")
+VALIDITY = Validity(statement="any two devices: only shares of work, time and power are modelled")
 
-#: The device that is done last, and §A.5-A.7: share of the work, cores, clocks.
+#: The device that finishes last, and §A.5-A.7: share of the work, cores, clocks.
 FAMILIES = (Family(of="shared_time", terms={"cpu": "cpu_time", "gpu": "gpu_time"}, largest=True),)
 _SPEED_GUIDE = Guide(
     state="shared_time",
@@ -59,54 +59,38 @@ ADVICE = (
 
 
 def _place_in_four(benchmark_series):
-    """Place 1-4 within the four series of one pair of performances."""
+    """Return the place 1-4 within the four series of one pair of performances."""
     return benchmark_series - 4 * floor((benchmark_series - 1) / 4)
 
 
 @equation(source="Hong 2012, Table 16, Fig. 156", when=CORRECTED, symbol=r"\phi_C")
 def cpu_work(benchmark_series, slow_work, fast_work):
-    """Cycles for a unit of work on the CPU: slow in series 1-8. [cycles]
-
-    >>> [cpu_work(series, 100.0, 1.0) for series in (1, 8, 9, 16)]
-    [100.0, 100.0, 1.0, 1.0]
-    """
+    """Cycles per unit of work on the CPU: slow in series 1-8. [cycles]"""
     return where(benchmark_series <= 8, slow_work, fast_work)
 
 
 @equation(name="cpu_work", source="Hong 2012, Table 16", when=PRINTED, symbol=r"\phi_C")
 def cpu_work_printed(slow_work):
-    """Cycles for a unit of work on the CPU: slow in every series, as printed. [cycles]"""
+    """Cycles per unit of work on the CPU: slow in every series, as printed. [cycles]"""
     return slow_work
 
 
 @equation(source="Hong 2012, Table 16", symbol=r"\phi_G")
 def gpu_work(benchmark_series, slow_work, fast_work):
-    """Cycles for a unit of work on the GPU: slow in series 1-4 and 9-12. [cycles]
-
-    >>> [gpu_work(series, 100.0, 1.0) for series in (4, 5, 12, 13)]
-    [100.0, 1.0, 100.0, 1.0]
-    """
+    """Cycles per unit of work on the GPU: slow in series 1-4 and 9-12. [cycles]"""
     slow = either(benchmark_series <= 4, both(benchmark_series > 8, benchmark_series <= 12))
     return where(slow, slow_work, fast_work)
 
 
 @equation(source="Hong 2012, Table 16", symbol=r"\lambda_C")
 def cpu_core_power(benchmark_series, low_core_power, high_core_power):
-    """Dynamic power of a core of the CPU: low in the first two of each four series. [W]
-
-    >>> [cpu_core_power(series, 1.0, 2.0) for series in (1, 2, 3, 4, 9)]
-    [1.0, 1.0, 2.0, 2.0, 1.0]
-    """
+    """Dynamic power of a core of the CPU: low in the first two of each four series. [W]"""
     return where(_place_in_four(benchmark_series) <= 2, low_core_power, high_core_power)
 
 
 @equation(source="Hong 2012, Table 16", symbol=r"\lambda_G")
 def gpu_core_power(benchmark_series, low_core_power, high_core_power):
-    """Dynamic power of a core of the GPU: low in series of odd number. [W]
-
-    >>> [gpu_core_power(series, 1.0, 2.0) for series in (1, 2, 3, 4, 9)]
-    [1.0, 2.0, 1.0, 2.0, 1.0]
-    """
+    """Dynamic power of a core of the GPU: low in series of odd number. [W]"""
     place = _place_in_four(benchmark_series)
     low = either(equal(place, 1), equal(place, 3))
     return where(low, low_core_power, high_core_power)
@@ -114,22 +98,14 @@ def gpu_core_power(benchmark_series, low_core_power, high_core_power):
 
 @equation(source="Hong 2012, Figs. 152-155")
 def cpu_scale(node_configuration, reduced_share):
-    """Performance and power of the CPU over the default one: less in configurations 2, 4. [ratio]
-
-    >>> [cpu_scale(configuration, 0.5) for configuration in (1, 2, 3, 4)]
-    [1.0, 0.5, 1.0, 0.5]
-    """
+    """Performance and power of the CPU over the default: less in configurations 2 and 4. [ratio]"""
     less = either(equal(node_configuration, 2), equal(node_configuration, 4))
     return where(less, reduced_share, 1.0)
 
 
 @equation(source="Hong 2012, Figs. 152-155")
 def gpu_scale(node_configuration, reduced_share):
-    """Performance and power of the GPU over the default one: less in configurations 3, 4. [ratio]
-
-    >>> [gpu_scale(configuration, 0.5) for configuration in (1, 2, 3, 4)]
-    [1.0, 1.0, 0.5, 0.5]
-    """
+    """Performance and power of the GPU over the default: less in configurations 3 and 4. [ratio]"""
     return where(node_configuration >= 3, reduced_share, 1.0)
 
 
@@ -202,7 +178,7 @@ def shared_time(cpu_time, gpu_time):
 
 @equation(source="Hong 2012, Eq. 114", when=CORRECTED)
 def cpu_dynamic_power(cpu_full_power, gpu_share):
-    """Dynamic power of the CPU, none where it has no share. [W]
+    """Dynamic power of the CPU, none without a share of the work. [W]
 
     Correction: with what Eq. 114 adds for a device without work, E is not 1 at the baseline.
     """
@@ -217,10 +193,7 @@ def cpu_dynamic_power_printed(cpu_full_power):
 
 @equation(source="Hong 2012, Eq. 114", when=CORRECTED)
 def gpu_dynamic_power(gpu_full_power, gpu_share):
-    """Dynamic power of the GPU, none where it has no share. [W]
-
-    Correction: with what Eq. 114 adds for a device without work, E is not 1 at the baseline.
-    """
+    """Dynamic power of the GPU, none without a share of the work; see the CPU's. [W]"""
     return where(gpu_share > 0, gpu_full_power, 0.0)
 
 
@@ -255,15 +228,10 @@ def best_speed_share(cpu_full_time, gpu_full_time):
 def best_energy_share(
     best_speed_share, cpu_full_time, gpu_full_time, cpu_full_power, gpu_full_power, system_power
 ):
-    """Share of the GPU for the least energy: none, all, or the one of the shortest time. [ratio]
+    """Share of the GPU for the least energy: none, all, or that of the shortest time. [ratio]
 
-    Power is the same at every share between none and all, so that nothing but the shortest time
-    can be best there. The smallest share on ties.
-
-    >>> best_energy_share(0.75, 3.0, 1.0, 40.0, 60.0, 100.0)
-    0.75
-    >>> best_energy_share(0.1, 1.0, 9.0, 40.0, 60.0, 100.0)
-    0.0
+    Power is the same at every share between none and all, so that only the shortest time can be
+    best there. The smallest share on ties.
     """
     none = (cpu_full_power + system_power) * cpu_full_time
     every = (gpu_full_power + system_power) * gpu_full_time
@@ -277,20 +245,15 @@ def best_energy_share(
 def efficiency_curvature(
     speedup, baseline_power, baseline_dynamic_power, system_power, power_growth
 ):
-    r"""Second derivative of energy efficiency by speed-up, 0 where their relation is linear.
+    r"""Second derivative of energy efficiency by speed-up, 0 if their relation is linear.
 
-    Of :math:`P_N = d S^k + B`. It is 0 for k = 0, more work on a device that is on anyway (the
-    share of work within either bound), and where d is 0; for k = 1, more cores, only where B is 0
-    too, and E is constant then; for k = 3, a higher clock, at one speed-up only. What §A.8 says,
-    that it is mostly linear unless power grows by the square, is thus true of the first alone.
+    It is that of :math:`P_N = d S^k + B`: 0 for k = 0, more work on a device that is on anyway (the
+    share of work within either bound), and for d = 0; for k = 1, more cores, only if B is 0 too,
+    and E is constant then; for k = 3, a higher clock, at one speed-up only. The statement of §A.8,
+    that it is mostly linear unless power grows by the square, is thus true of the first only.
 
     .. math:: \frac{\partial^2 E}{\partial S^2} = P_o \frac{k d S^{k-1} \left((k-1) d S^k
         - (k+1) B\right)}{(d S^k + B)^3}
-
-    >>> efficiency_curvature(2.0, 140.0, 40.0, 100.0, 0.0) == 0
-    True
-    >>> round(efficiency_curvature(2.0, 140.0, 40.0, 100.0, 1.0), 6)
-    -0.192044
     """
     dynamic = baseline_dynamic_power * raised(speedup, power_growth)
     power = dynamic + system_power

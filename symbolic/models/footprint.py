@@ -1,12 +1,11 @@
 """Bytes that caches and DRAM move, from what a kernel touches; join with ``latency_roofline``.
 
-``dse kernel`` counts the bytes that a warp's requests ask for, those that a block loads, and those
-that all blocks touch. The first cache of a multiprocessor keeps what a block has loaded, the second
-cache what any block has: so each moves the least that it can. That is exact where a kernel streams,
-and where what it comes back to fits; what a cache evicts and loads again is not in it. Above all
-arrays in local memory are not, beyond the bytes that are stored once through the first cache: of a
-Coulomb sum with 128 bytes of them a thread, DRAM of an RTX 2080 Ti moved 18 to 32 times
-``launch_bytes``.
+``dse kernel`` counts the bytes that a warp requests, those that a block loads, and those that all
+blocks touch. The L1 cache keeps what a block has loaded, the L2 cache what any block has, so each
+moves the least that it can. That is exact if a kernel streams, or if the data it reuses fit;
+evicted data that are loaded again are not counted. Neither are arrays in local memory, beyond the
+bytes that are stored once through the L1 cache: for a Coulomb sum with 128 bytes of them per
+thread, DRAM of an RTX 2080 Ti moved 18 to 32 times ``launch_bytes``.
 """
 
 from __future__ import annotations
@@ -17,24 +16,20 @@ from symbolic.models.latency_roofline import launch_warps
 from symbolic.ops import maximum, minimum, where
 
 OUTPUTS = ("l1_bytes", "l2_bytes", "dram_bytes")
-VALIDITY = Validity(statement="addresses are counted; a machine tells its levels of cache")
+VALIDITY = Validity(statement="addresses are counted; the machine gives its levels of cache")
 
 SHARED = (launch_warps, mem_insts, total_insts)
 
 
 @equation(source="by definition: the sectors of all requests")
 def l1_bytes(launch_warps, warp_bytes):
-    """Bytes asked of the first cache, or of memory where there is none. [B]"""
+    """Bytes requested from the L1 cache, or from memory without one. [B]"""
     return launch_warps * warp_bytes
 
 
 @equation(source="compulsory misses of the first cache (Hill 1989)")
 def l2_bytes(l1_bytes, blocks, block_bytes, cache_levels):
-    """Bytes that the second cache moves: each block's own, once. [B]
-
-    >>> l2_bytes(307200.0, 100.0, 1024.0, 2), l2_bytes(307200.0, 100.0, 1024.0, 0)
-    (102400.0, 307200.0)
-    """
+    """Bytes that the L2 cache moves: each block's own, once. [B]"""
     return where(cache_levels >= 1, minimum(l1_bytes, blocks * block_bytes), l1_bytes)
 
 
@@ -46,5 +41,5 @@ def dram_bytes(l2_bytes, launch_bytes, cache_levels):
 
 @equation(source="Volkov 2016: requests that a warp sends before it waits")
 def memory_parallelism(mem_strength):
-    """Requests of a warp under way at once. [requests]"""
+    """Requests of a warp in flight at once. [requests]"""
     return maximum(mem_strength, 1)

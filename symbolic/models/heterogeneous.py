@@ -2,8 +2,8 @@
 
 ``cpu_flops`` and ``gpu_flops`` are the ``flops`` of the model ``throughput`` on either machine. The
 thesis leaves the transfer of data out; ``transfer_time`` is that of all the work, and the GPU's
-part of it is in proportion. Give ``gpu_share`` to see what another share would take, and the power
-of either device at work for the energy.
+part of it is in proportion. Give ``gpu_share`` to evaluate another share, and the power of either
+device at work for the energy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def cpu_full_time(work_flops, cpu_flops):
 
 @equation(source="Hong 2012, §5.9, with the transfer")
 def gpu_full_time(work_flops, gpu_flops, transfer_time):
-    """Time of all work on the GPU, its data moved there first. [s]"""
+    """Time of all work on the GPU, with the transfer of its data before. [s]"""
     return work_flops / gpu_flops + transfer_time
 
 
@@ -51,12 +51,12 @@ def time(cpu_time, gpu_time):
 
 @equation(source="Hong 2012, Eqs. 107 and 112, over the time of both")
 def power(cpu_full_power, cpu_time, gpu_full_power, gpu_time, time, system_power):
-    """Mean power until both are done; a device draws its own while it works. [W]"""
+    """Mean power until both are done; a device draws its power while it works. [W]"""
     work = cpu_full_power * cpu_time + gpu_full_power * gpu_time
     return divide(work, time, at_zero=0.0) + system_power
 
 
 @equation(source="Hong 2012, Fig. 148")
 def sharing_gain(cpu_full_time, gpu_full_time, time):
-    """Speed-up over the faster device alone; below 1 where a bad share is given. [ratio]"""
+    """Speed-up over the faster device alone; below 1 for a bad share. [ratio]"""
     return divide(minimum(cpu_full_time, gpu_full_time), time, at_zero=1.0)

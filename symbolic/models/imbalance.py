@@ -1,11 +1,11 @@
-"""Imbalance: what lockstep costs where the work of the lanes is random (Swatman 2022).
+"""Imbalance: the cost of lockstep if the work of the lanes is random (Swatman 2022).
 
 ``distribution`` is the law of the work W of one item, an integer of 0 or more. One group of
 ``lanes`` items costs lanes · max(W) for ΣW of useful work: its loss is X = lanes · max / sum, 1
-where there is no work. The switch ``work_law`` takes the law from a family and its parameters.
+without work. The switch ``work_law`` takes the law from a family and its parameters.
 
-The laws themselves are computed outside: ``distribution`` is text that knows its law (its ``pmf``,
-``imbalance(lanes)``, ``order_statistics(lanes)``, ``bounds(lanes)``), read by whoever evaluates.
+The laws are computed elsewhere: ``distribution`` is text that carries its law (``pmf``,
+``imbalance(lanes)``, ``order_statistics(lanes)``, ``bounds(lanes)``), parsed by the evaluation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OUTPUTS = (
     "imbalance_delta",
     "imbalance_limit",
 )
-VALIDITY = Validity(statement="a law of counts, of any machine whose lanes run in lockstep")
+VALIDITY = Validity(statement="a law of counts, for any machine whose lanes run in lockstep")
 
 ADVICE = Guide(
     state="imbalance_slowdown",
@@ -45,7 +45,7 @@ FAMILY_SOURCE = f"{PAPER}, §IV-A"
 
 
 def require_law(distribution):
-    """The law behind the text."""
+    """Return the law behind the text."""
     if not hasattr(distribution, "imbalance"):
         raise DseError(
             f"distribution = {distribution!r} is bare text: laws are read where a study or "
@@ -102,7 +102,7 @@ def work_min(distribution):
 
 @equation(source=f"{PAPER}, §III", symbol="S", table=True)
 def work_max(distribution):
-    """Work of the longest item; infinite where the law has no end. [iterations]"""
+    """Work of the longest item; infinite if the law has no end. [iterations]"""
     return float(require_law(distribution).pmf.high)
 
 
@@ -145,10 +145,10 @@ def imbalance_loss_std(distribution, lanes):
 
 @equation(source=f"{PAPER}, Eqs. 2 and 3, of many groups", symbol=r"\rho")
 def imbalance_slowdown(expected_max, work_mean):
-    """What a workload of many groups pays for lockstep: a ratio of means. [ratio]
+    """Slowdown of a workload of many groups by lockstep: a ratio of means. [ratio]
 
-    The paper takes the mean loss of a group for it. A workload weighs each group by its work, so
-    that the two differ by the covariance of loss and work.
+    The paper takes the mean loss of a group in its place. A workload weighs each group by its work,
+    so the two differ by the covariance of loss and work.
     """
     return divide(expected_max, work_mean, at_zero=1.0)
 
@@ -170,10 +170,7 @@ def imbalance_upper(distribution, lanes):
 
 @equation(source=f"{PAPER}, Eq. 4, its largest value")
 def imbalance_largest(lanes, work_min, work_max):
-    r"""Largest loss a group can have: one item as long as any, the others as short. [ratio]
-
-    .. math:: \frac{n S}{S + (n - 1) \min W}
-    """
+    """Largest loss of a group: one item as long as possible, the others as short. [ratio]"""
     return lanes / (1 + (lanes - 1) * divide(work_min, work_max, at_zero=1.0))
 
 
@@ -193,19 +190,13 @@ def imbalance_delta(
 
 @equation(source=f"{PAPER}, Eq. 4, for many lanes")
 def imbalance_limit(work_max, work_mean):
-    """What loss and slowdown tend to for ever more lanes; infinite for endless laws. [ratio]"""
+    """Limit of loss and slowdown for many lanes; infinite for endless laws. [ratio]"""
     return divide(work_max, work_mean, at_zero=1.0)
 
 
 @equation(source="max/sum and sum of exponential work are independent", symbol="H_n", table=True)
 def exponential_loss(lanes):
-    r"""Mean loss and slowdown where work is exponential, as geometric work of long items nearly is.
-
-    .. math:: H_n = \sum_{k=1}^n 1/k
-
-    >>> exponential_loss(4)
-    2.0833333333333335
-    """
+    """Mean loss and slowdown for exponential work, a limit of long geometric work: H_n. [ratio]"""
     if lanes < EXACT_LANES:
         return math.fsum(1 / k for k in range(1, int(lanes) + 1))
     correction = 1 / (2 * lanes) - 1 / (12 * lanes**2)
@@ -214,9 +205,9 @@ def exponential_loss(lanes):
 
 EXACT_LANES, EULER = 10_000, 0.57721566490153286
 
-# --- what would help: bins, pieces, shared items (Swatman 2022, §II and §III)
-# Bins cost nothing here. Pieces and sharing are told where what they cost is given:
-# ``cut_overhead``, ``share_overhead``.
+# --- remedies: bins, pieces, shared items (Swatman 2022, §II and §III)
+# Bins cost nothing here. Pieces and sharing need their costs, ``cut_overhead`` and
+# ``share_overhead``.
 
 BINS_SOURCE = "Swatman 2022, §III-B, by exact partition"
 SHARING_SOURCE = "Swatman 2022, §II-B and §III-B"
@@ -225,35 +216,35 @@ CUTTING_SOURCE = "E[pieces] E[longest piece] / E[W] of every length"
 
 @equation(source=BINS_SOURCE, table=True)
 def suggested_bins(distribution, lanes, most_bins):
-    """Bins of similar work into which items are sorted: one more divides by less than 1.01."""
+    """Bins of similar work into which items are sorted: one more gains less than 1 %."""
     return distribution.binning(lanes, most_bins)[0]
 
 
 @equation(source=BINS_SOURCE, table=True)
 def binned_slowdown(distribution, lanes, most_bins):
-    """What a workload pays for lockstep with its items in these bins. [ratio]"""
+    """Slowdown of a workload by lockstep with its items in these bins. [ratio]"""
     return distribution.binning(lanes, most_bins)[1]
 
 
 @equation(source=CUTTING_SOURCE, table=True)
 def suggested_piece(distribution, lanes, cut_overhead):
-    """Length into which longer items are cut for the least work in all. [iterations]"""
+    """Length into which longer items are cut for the least total work. [iterations]"""
     return distribution.best_piece_length(lanes, cut_overhead)[0]
 
 
 @equation(source=CUTTING_SOURCE, table=True)
 def cut_slowdown(distribution, lanes, cut_overhead):
-    """What a workload pays for lockstep and cuts with its items in these pieces. [ratio]"""
+    """Slowdown of a workload by lockstep and cuts with its items in these pieces. [ratio]"""
     return distribution.best_piece_length(lanes, cut_overhead)[1]
 
 
 @equation(source=SHARING_SOURCE, table=True)
 def suggested_lanes(distribution, lanes, share_overhead):
-    """Items in lockstep at the least cost, where the lanes left over share an item. [lanes]"""
+    """Items in lockstep at the least cost, if the remaining lanes share an item. [lanes]"""
     return distribution.best_granularity(lanes, share_overhead)[0]
 
 
 @equation(source=SHARING_SOURCE, table=True)
 def shared_slowdown(distribution, lanes, share_overhead):
-    """What a workload pays for lockstep and sharing with so many items in it. [ratio]"""
+    """Slowdown of a workload by lockstep and sharing with so many items in it. [ratio]"""
     return distribution.best_granularity(lanes, share_overhead)[1]

@@ -1,9 +1,9 @@
 """Slowdown of a mix of instructions by their classes (Hong 2012, §2.6.4); join with ``mwp_cwp``.
 
-Table 6: a multiprocessor finishes eight simple operations a cycle, which is M_Factor 1, and fewer
-of the classes below. The factors are those of the experiment; the manual has 4 for divisions of
-floating point and products of integers, and calls divisions of integers costly. The text after the
-table interchanges 4.3 and 35. The counts are parts of ``comp_insts``.
+Table 6: a multiprocessor completes eight simple operations a cycle, which is M_Factor 1, and fewer
+of the classes below. The factors are the measured ones; the manual has 4 for divisions of floating
+point and products of integers, and calls divisions of integers costly. The text after the table
+interchanges 4.3 and 35. The counts are parts of ``comp_insts``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ OUTPUTS = ("comp_factor",)
 VALIDITY = Validity(
     quantity="release_year",
     maximum=2009,
-    statement="factors of instruction_classes are of GPUs of 2008 (Hong 2012, Table 6): give "
-    "those of the machine",
+    statement="factors of instruction_classes were measured on GPUs of 2008 (Hong 2012, Table 6): "
+    "give those of the machine",
 )
 
 RULES = ("fp_div_insts + int_mul_insts + int_div_insts + int_mod_insts <= comp_insts",)
@@ -34,10 +34,7 @@ def comp_factor(
     int_mod_insts,
     int_mod_factor,
 ):
-    r"""Mean factor of all instructions; 1 where all are simple. [ratio]
-
-    .. math:: \frac{\sum n_i M_i}{\sum n_i}
-    """
+    """Mean factor of all instructions; 1 if all are simple. [ratio]"""
     divisions = fp_div_insts * (fp_div_factor - 1) + int_div_insts * (int_div_factor - 1)
     others = int_mul_insts * (int_mul_factor - 1) + int_mod_insts * (int_mod_factor - 1)
     return 1 + divide(divisions + others, total_insts, at_zero=0.0)

@@ -1,7 +1,7 @@
-"""IPP: performance and power together (Hong 2012, §3.3), the union of three models and no more.
+"""IPP: performance and power together (Hong 2012, §3.3), the union of three models.
 
-Power takes its access rates from the predicted cycles (Eq. 61), energy the predicted time, that
-with synchronisation. Join ``temperature`` for what heating adds: ``"ipp + temperature"``.
+Power takes its access rates from the predicted cycles (Eq. 61), energy from the predicted time with
+synchronisation. Join ``temperature`` for the power that heating adds: ``"ipp + temperature"``.
 """
 
 from __future__ import annotations

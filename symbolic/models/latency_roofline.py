@@ -1,17 +1,17 @@
-"""Run time on a GPU with caches: a roofline of units and memory levels, and latency not hidden.
+"""Run time on a GPU with caches: a roofline of units and memory levels, and exposed latency.
 
-Each unit takes the time of what a launch asks of it: schedulers, floating-point units and those
-of double precision, integer and special-function units, the first cache with shared memory, the
-second, DRAM. The slowest of them bounds the time from below (the hierarchical roofline). So does
-latency: a warp alone takes the cycles between its instructions, and those of its requests, whose
-latency is mixed by the level that serves them; a multiprocessor goes through its warps in waves.
-Where both bounds are close, neither hides the other wholly: they are joined as the two sides of a
-right angle. Their sum was tried, and predicts a kernel that is left out worse.
+Each unit takes the time of its work in a launch: schedulers, floating-point units and those of
+double precision, integer and special-function units, the L1 cache with shared memory, the L2 cache,
+DRAM. The slowest of them is a lower bound of the time (the hierarchical roofline). Latency is
+another: a single warp takes the cycles between its instructions, and those of its requests, whose
+latency is mixed by the level that serves them; a multiprocessor executes its warps in waves. If
+both bounds are close, neither hides the other completely: they are joined as the root of the sum of
+squares. Their sum was tried, and predicts a kernel that is left out worse.
 
-Bytes and instructions are of a profile or of ``dse.kernel``. What a profile does not tell defaults
-so that it costs nothing more: bytes of a cache are those of the level below it. Not modelled:
-tensor units, atomics at one address, uneven work, the rest of a last wave.
-Join with ``occupancy``.
+Bytes and instructions come from a profile or from ``dse.kernel``. Values that a profile does not
+have default so that they cost nothing more: bytes of a cache are those of the level below it.
+Tensor units, atomics at one address, uneven work, and the partial last wave are not modelled. Join
+with ``occupancy``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OUTPUTS = ("time", "throughput_time", "latency_bound_time", "bound_by")
 VALIDITY = Validity(
     quantity="cache_levels",
     minimum=1,
-    statement="latency_roofline mixes latencies of caches that the machine does not have: take mwp_cwp",
+    statement="latency_roofline assumes caches, which the machine does not have: take mwp_cwp",
 )
 
 UNITS = {
@@ -52,13 +52,13 @@ def launch_warps(blocks, warps_per_block):
 
 @equation(source="Hong 2012, Table 1; each scheduler issues one instruction a cycle (Jia 2018)")
 def issue_time(launch_warps, total_insts, issue_cycles, busy_sms, core_clock):
-    """Time of issuing all instructions. [s]"""
+    """Time of the schedulers that issue all instructions. [s]"""
     return launch_warps * total_insts * issue_cycles / (busy_sms * core_clock)
 
 
 @equation(source="CUDA programming guide, arithmetic throughput")
 def fp_time(launch_warps, warp_size, fp_insts, cores_per_sm, busy_sms, core_clock):
-    """Time of the units that carry out one kind of instructions. [s]"""
+    """Time of the units that execute one kind of instructions. [s]"""
     return launch_warps * warp_size * fp_insts / (cores_per_sm * busy_sms * core_clock)
 
 
@@ -78,7 +78,7 @@ def l1_time(
     busy_sms,
     core_clock,
 ):
-    """Time of the first cache and shared memory; a wavefront is of 128 bytes. [s]"""
+    """Time of the L1 cache and shared memory; a wavefront has 128 bytes. [s]"""
     shared = 128 * launch_warps * shared_wavefronts
     moved = shared + maximum(128 * launch_warps * l1_wavefronts, l1_bytes)
     return moved / (l1_bytes_per_cycle * busy_sms * core_clock)
@@ -86,7 +86,7 @@ def l1_time(
 
 @equation(source="Williams 2009, of the second cache")
 def l2_time(l2_bytes, l2_bandwidth):
-    """Time of the second cache. [s]"""
+    """Time of the L2 cache. [s]"""
     return l2_bytes / l2_bandwidth
 
 
@@ -98,24 +98,17 @@ def dram_time(dram_bytes, bandwidth_share, mem_bandwidth):
 
 @equation(source="Williams 2009, over all units")
 def throughput_time(
-    issue_time,
-    fp_time,
-    fp64_time,
-    int_time,
-    special_time,
-    l1_time,
-    l2_time,
-    dram_time,
+    issue_time, fp_time, fp64_time, int_time, special_time, l1_time, l2_time, dram_time
 ):
-    """Time of the unit that takes longest. [s]"""
+    """Time if only the busiest unit limited the kernel. [s]"""
     floating = maximum(fp_time, fp64_time)
     cores = maximum(maximum(issue_time, floating), maximum(int_time, special_time))
     return maximum(cores, maximum(l1_time, maximum(l2_time, dram_time)))
 
 
-@equation(source="bytes below over bytes asked")
+@equation(source="bytes of the level below over bytes requested")
 def l1_miss_share(l2_bytes, l1_bytes):
-    """Share of bytes that a cache does not have. [ratio]"""
+    """Share of bytes that miss a cache. [ratio]"""
     return minimum(1, divide(l2_bytes, l1_bytes, at_zero=1.0))
 
 
@@ -124,26 +117,26 @@ l2_miss_share = l1_miss_share.copy_as("l2_miss_share", "dram_bytes", "l2_bytes")
 
 @equation(source="mean access time of a hierarchy (Hennessy and Patterson)")
 def mixed_latency(l1_latency, l2_latency, mem_latency_dram, l1_miss_share, l2_miss_share):
-    """Mean latency of a request, by where it is served. [cycles]"""
+    """Mean latency of a request over caches and DRAM. [cycles]"""
     missing = (1 - l2_miss_share) * l2_latency + l2_miss_share * mem_latency_dram
     return (1 - l1_miss_share) * l1_latency + l1_miss_share * missing
 
 
 @equation(source="Volkov 2016: a warp waits for the results that its next instruction uses")
 def issue_interval(issue_wait, dependent_latency):
-    """Cycles between two instructions of a warp that is alone. [cycles]"""
+    """Cycles between two instructions of a single warp. [cycles]"""
     return issue_wait * dependent_latency
 
 
 @equation(source="Volkov 2016, latency of a warp; issue_interval holds dependent instructions")
 def warp_cycles(issue_interval, total_insts, load_requests, mixed_latency, memory_parallelism):
-    """Cycles of a warp that is alone. [cycles]"""
+    """Cycles of a single warp. [cycles]"""
     return issue_interval * total_insts + load_requests * mixed_latency / memory_parallelism
 
 
 @equation(source="Volkov 2016, Little's law: warps resident over the cycles of one")
 def latency_bound_time(repetitions, warp_cycles, core_clock):
-    """Time were warps bound by their own latencies. [s]"""
+    """Time if only the latency of warps limited the kernel. [s]"""
     return repetitions * warp_cycles / core_clock
 
 
@@ -160,11 +153,7 @@ def time(start_up_time, throughput_time, latency_bound_time):
     inputs=("throughput_time", "latency_bound_time", *tuple(UNITS.values())[:-1]),
 )
 def bound_by(throughput_time, latency_bound_time, *times):
-    """What bounds the time most: a unit or level of memory, or latency; on ties the first.
-
-    >>> bound_by(4.0, 3.0, 1.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    1.0
-    """
+    """Bottleneck: the unit or level of memory that takes longest, or latency; the first on ties."""
     unit = 7.0
     for number in range(len(times) - 1, -1, -1):
         unit = where(equal(throughput_time, times[number]), float(number), unit)

@@ -1,15 +1,15 @@
-"""A launch: the law of its time, where the work of a block is random and slots take it in turn.
+"""The law of a launch's time: blocks with random work run on slots.
 
-Blocks go to whichever slot is free first; a block takes as long as its longest warp, a warp as long
-as its longest lane. ``launch_time`` has a law: ask ``mean``, ``std``, ``quantile``, ``cvar`` or
-``chance`` of it, which are answered exactly, without draws. ``distribution`` is the law of the work
-of one item, in steps. One step takes ``step_cycles``, of a model of the kernel where one is joined.
+Blocks go to the first free slot; a block takes as long as its longest warp, a warp as long as its
+longest lane. ``launch_time`` has a law: ask for ``mean``, ``std``, ``quantile``, ``cvar`` or
+``chance`` of it, which are computed exactly, without draws. ``distribution`` is the law of the work
+of one item, in steps. One step takes ``step_cycles``, from a model of the kernel if one is joined.
 
-With ``sharing = "none"`` slots do not slow each other down: the time of a step is that of a full
-machine to the end, and the law is exact. With ``sharing = "rate"`` the case decides: where more
-warps are resident than run at full rate, ``warp_parallelism`` of them, each of n running warps goes
-at the rate min(1, warp_parallelism / n), and the launch is simulated; ``error(...)`` of a statistic
-tells within what. The laws themselves are computed outside, as those of ``imbalance`` are.
+With ``sharing = "none"`` slots do not slow each other down: a step takes the time of a full machine
+until the end, and the law is exact. With ``sharing = "rate"``, if more warps are resident than run
+at full rate, ``warp_parallelism`` of them, each of n running warps has the rate min(1,
+warp_parallelism / n), and the launch is simulated; ``error(...)`` of a statistic gives its error.
+The laws are computed elsewhere, as those of ``imbalance``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OUTPUTS = (
     "waves_time",
 )
 VALIDITY = Validity(
-    statement="a law of blocks on slots, of any machine that starts a block where one ends"
+    statement="a law of blocks on slots, for any machine that starts a block when one ends"
 )
 
 ADVICE = Guide(
@@ -39,8 +39,8 @@ ADVICE = Guide(
     helps="",
     show=("tail_idle_share", "lane_idle_share", "warp_idle_share"),
     notes={
-        "dispatch=hardware": "dse launch tells what sorting, splitting, granularity, smaller "
-        "blocks and persistence would gain",
+        "dispatch=hardware": "dse launch shows the gain of sorting, splitting, granularity, "
+        "smaller blocks and persistence"
     },
 )
 
@@ -53,31 +53,31 @@ SHARED = (_shared.blocks, _shared.warps_per_block, work_mean)
 
 @equation(source="items cut into equal pieces and a rest", table=True)
 def piece_law(distribution, piece_length, piece_overhead):
-    """The law of the work of a piece of an item; of the item itself where it is not cut."""
+    """The law of the work of a piece of an item, or of the uncut item."""
     return require_law(distribution).pieces(piece_length, piece_overhead)[0]
 
 
 @equation(source="items cut into equal pieces and a rest", table=True)
 def pieces_per_item(distribution, piece_length, piece_overhead):
-    """Pieces that an item is cut into, on average. [ratio]"""
+    """Mean number of pieces of an item. [ratio]"""
     return require_law(distribution).pieces(piece_length, piece_overhead)[1]
 
 
-@equation(source="pieces are dealt out far from one another")
-def alike_pieces(alike, piece_length):
-    """Probability that an item repeats its neighbour as it is launched; pieces never do. [ratio]"""
-    return where(piece_length > 0, 0.0, alike)
+@equation(source="pieces are distributed far apart", inputs=("alike", "piece_length"))
+def alike_pieces(correlation, piece_length):
+    """Probability that an item repeats its neighbour in the launch; pieces never do. [ratio]"""
+    return where(piece_length > 0, 0.0, correlation)
 
 
 @equation(source="Swatman 2022, §II-B")
 def lockstep_items(lanes, lanes_per_item):
-    """Items that a warp works on side by side. [items]"""
+    """Items that a warp works on together. [items]"""
     return floor(lanes / lanes_per_item)
 
 
 @equation(source="as many items in each block as it has lanes for")
 def launch_blocks(blocks, pieces_per_item, lanes, lockstep_items):
-    """Blocks of the launch; ``blocks`` would do for items uncut, a lane for each. [blocks]"""
+    """Blocks of the launch; ``blocks`` is their number with one lane per uncut item. [blocks]"""
     return ceil(divide(blocks * pieces_per_item * lanes, lockstep_items, at_zero=1.0) - 1e-9)
 
 
@@ -92,27 +92,27 @@ def slots(active_blocks_per_sm, active_sms):
 
 @equation(source="Hong 2012, Eqs. 21-27: a repetition is one block on each slot")
 def step_cycles(total_cycles, repetitions, work_mean, imbalance_loss):
-    """Cycles that a step of an item takes while the slots are full. [cycles]
+    """Cycles of a step of an item while the slots are full. [cycles]
 
-    The model's cycles are those of blocks alike in work, of ``work_mean`` steps; the lanes' waiting
-    is counted by the law, so that a loss that the cycles count already is taken out.
+    The model's cycles are those of blocks with equal work, of ``work_mean`` steps. The law counts
+    the lanes' waiting, so a loss that the cycles already contain is divided out.
     """
     return divide(total_cycles, repetitions * work_mean * imbalance_loss, at_zero=0.0)
 
 
 @equation(source="cycles at the clock")
 def item_step_time(step_cycles, core_clock):
-    """Time that a step of an item takes one lane. [s]"""
+    """Time of a step of an item on one lane. [s]"""
     return step_cycles / core_clock
 
 
 @equation(source="Swatman 2022, §II-B")
 def step_time(item_step_time, lanes_per_item, lane_overhead):
-    """Time that a step takes where lanes share an item and each further one adds work. [s]"""
+    """Time of a step if lanes share an item and each further one adds work. [s]"""
     return item_step_time * (1 + (lanes_per_item - 1) * lane_overhead) / lanes_per_item
 
 
-# --- the law of the steps, by who deals out the work and whether warps share a rate
+# --- the law of the steps, by the distribution of work and by sharing of a rate
 
 EXACT_SOURCE = "the law of the B-th start of independent renewal processes"
 HARDWARE, LOOP, QUEUE = (
@@ -146,18 +146,18 @@ def by_hardware(piece_law, *shape):
     inputs=SHAPE_INPUTS,
 )
 def by_loop(piece_law, *shape):
-    """The law of the steps where each slot has one block, which loops over its share."""
+    """The law of the steps if each slot has one block, which loops over its share."""
     return require_law(piece_law).launch_law("loop", *shape)
 
 
 @equation(name="launch_steps", source=EXACT_SOURCE, table=True, when=QUEUE, inputs=SHAPE_INPUTS)
 def by_queue(piece_law, *shape):
-    """The law of the steps where warps persist and take the work of one warp at a time."""
+    """The law of the steps if persistent warps take the work of one warp at a time."""
     return require_law(piece_law).launch_law("queue", *shape)
 
 
 def _rate_equation(dispatch):
-    """The same where resident warps share the rate of their multiprocessor."""
+    """Return the equation for warps that share the rate of their multiprocessor."""
 
     @equation(
         name="launch_steps",
@@ -190,19 +190,19 @@ def launch_steps_std(launch_steps):
 
 @equation(source=WALD_SOURCE, table=True)
 def tail_idle_share(launch_steps):
-    """Share of all slot time that slots wait for the end of the launch. [ratio]"""
+    """Share of all slot time spent waiting for the end of the launch. [ratio]"""
     return launch_steps.idle.slot_share
 
 
 @equation(source=WALD_SOURCE, table=True)
 def lane_idle_share(launch_steps):
-    """Share of all slot time that lanes wait for the longest of their warp. [ratio]"""
+    """Share of all slot time that lanes wait for the longest lane of their warp. [ratio]"""
     return launch_steps.idle.lane_share
 
 
 @equation(source=WALD_SOURCE, table=True)
 def warp_idle_share(launch_steps):
-    """Share of all slot time that warps wait for the longest of their block. [ratio]"""
+    """Share of all slot time that warps wait for the longest warp of their block. [ratio]"""
     return launch_steps.idle.warp_share
 
 
@@ -223,7 +223,7 @@ def block_steps_mean(piece_law, lockstep_items, warps_per_block, alike_pieces):
 
 @equation(source="steps, each of the same time")
 def launch_time(launch_steps, step_time):
-    """Time of a launch, which has a law: statistics of it are exact; its mean and spread. [s]
+    """Time of a launch, a law with exact statistics, and its mean and standard deviation. [s]
 
     >>> launch_time_mean(1000.0, 0.5), launch_time_std(50.0, 0.5)
     (500.0, 25.0)
@@ -239,34 +239,34 @@ launch_time_mean, launch_time_std = (
 
 @equation(source="wave quantisation")
 def launch_waves(launch_blocks, slots):
-    """Times that the slots are filled, the last time in part. [waves]"""
+    """Times that the slots are filled, the last time partly. [waves]"""
     return ceil(divide(launch_blocks, slots, at_zero=0.0))
 
 
 @equation(source="wave quantisation")
 def waves_time(launch_waves, block_steps_mean, step_time):
-    """Waves times the mean time of a block: exact where work is constant, else no law. [s]"""
+    """Waves times the mean time of a block: exact for constant work, but not a law. [s]"""
     return launch_waves * block_steps_mean * step_time
 
 
 @equation(source="no slot ever waits")
 def work_bound_time(launch_time_mean, tail_idle_share):
-    """Time in which slots that never wait do all blocks; no mean is shorter. [s]"""
+    """Time of all blocks if no slot ever waits, a lower bound of the mean. [s]"""
     return launch_time_mean * (1 - tail_idle_share)
 
 
-# --- what it costs: the time that slots wait, and energy
+# --- waiting time of slots, and energy
 
 
 @equation(source="Wald: mean steps of all slots")
 def idle_slot_time(slots, launch_time_mean, tail_idle_share):
-    """Time that all slots wait for the end of the launch, in sum. [s]"""
+    """Total time that all slots wait for the end of the launch. [s]"""
     return slots * launch_time_mean * tail_idle_share
 
 
 @equation(source="power times time")
 def idle_energy(idle_slot_time, idle_power, slots, idle_slot_power):
-    """Energy drawn for slots that wait: their share of the idle power, and what they draw. [J]"""
+    """Energy of waiting slots: their share of the idle power, and their own. [J]"""
     return idle_slot_time * (divide(idle_power, slots, at_zero=0.0) + idle_slot_power)
 
 

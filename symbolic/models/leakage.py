@@ -1,8 +1,8 @@
-r"""Static power of a chip over temperature, and the line that stands for it (Hong 2012, §3.1.2).
+"""Static power of a chip over temperature, and its linear model (Hong 2012, §3.1.2).
 
-The thesis cites both equations (Butts and Sohi; HotLeakage) and goes on with a line, because a
-chip's range of temperature is narrow. Here the line touches the curve at a reference; its slope is
-the derivative of Eq. 34 by the temperature, the threshold held, which a test derives. Multiplied by
+The thesis cites both equations (Butts and Sohi; HotLeakage) and continues with a line, because a
+chip's range of temperature is narrow. Here the line is the tangent at a reference; its slope is the
+derivative of Eq. 34 by the temperature at a fixed threshold, which a test derives. Multiplied by
 the static power it is the σ of Eq. 56.
 
 The sign of V_off is as in the text, :math:`-(|V_{th}| - V_{off})/(n v_t)`.
@@ -38,13 +38,7 @@ def leakage_current(
     offset_voltage,
     subthreshold_swing,
 ):
-    r"""Leakage current of one transistor that is off. [A]
-
-    ``leakage_scale`` stands for :math:`\mu_0 C_{OX} W/L`.
-
-    .. math:: \mu_0 C_{OX} \frac{W}{L} e^{b(V_{dd}-V_{dd0})} v_t^2 (1 - e^{-V_{dd}/v_t})
-        e^{-\frac{|V_{th}| - V_{off}}{n v_t}}
-    """
+    """Leakage current of one transistor that is off; ``leakage_scale`` is μ₀ C_OX W/L. [A]"""
     raised = exp(voltage_leakage_slope * (supply_voltage - nominal_supply_voltage))
     drained = 1 - exp(-(supply_voltage / thermal_voltage))
     barrier = (threshold_voltage - offset_voltage) / (subthreshold_swing * thermal_voltage)
@@ -76,12 +70,9 @@ def reference_static_power(supply, transistors, design, scale, slope, nominal, r
 def leakage_slope(
     reference_temperature, threshold_voltage, offset_voltage, subthreshold_swing, supply_voltage
 ):
-    r"""Growth of static power for a degree, as a share of it, at the reference. [1/K]
+    """Relative growth of static power per degree at the reference. [1/K]
 
     The square of :math:`v_t` gives 2/T, the text's "quadratic"; the barrier gives more.
-
-    .. math:: \frac{1}{T} \left(2 + \frac{|V_{th}| - V_{off}}{n v_t}
-        - \frac{V_{dd}}{v_t} \frac{e^{-V_{dd}/v_t}}{1 - e^{-V_{dd}/v_t}}\right)
     """
     volts = thermal_voltage(reference_temperature)
     barrier = (threshold_voltage - offset_voltage) / (subthreshold_swing * volts)
@@ -92,6 +83,6 @@ def leakage_slope(
 
 @equation(source="Hong 2012, section 3.1.2, the linear model")
 def linear_static_power(reference_static_power, leakage_slope, temperature, reference_temperature):
-    """Static power on the line that touches the curve at the reference. [W]"""
+    """Static power on the tangent at the reference. [W]"""
     rise = temperature - reference_temperature
     return reference_static_power * (1 + leakage_slope * rise)

@@ -1,8 +1,8 @@
-r"""Bytes in flight, and how many a bandwidth needs (Little 1961; Volkov 2016).
+"""Bytes in flight, and how many a bandwidth needs (Little 1961; Volkov 2016).
 
-What is on its way is what arrives in a time multiplied by how long it takes. A memory runs at its
-bandwidth only while bandwidth times latency bytes are asked for and have not come; what a kernel
-has in flight is its resident warps times the requests that each sends before it waits.
+Bytes in flight are throughput times latency. A memory runs at its bandwidth only while bandwidth
+times latency bytes are in flight; a kernel has its resident warps times the requests that each
+sends before it waits.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from __future__ import annotations
 from symbolic.equation import Validity, equation
 
 OUTPUTS = ("bytes_in_flight_per_sm", "bytes_in_flight", "bytes_in_flight_needed")
-VALIDITY = Validity(statement="a law of queues, of any machine")
+VALIDITY = Validity(statement="a law of queues, for any machine")
 
 
 @equation(source="Volkov 2016: warps times the requests of each")
 def bytes_in_flight_per_sm(warps_per_sm, mem_strength, warp_size, bytes_per_thread):
-    """Bytes that the warps of one SM can have asked for at once. [B]"""
+    """Most bytes that the warps of one SM have requested at once. [B]"""
     return warps_per_sm * mem_strength * warp_size * bytes_per_thread
 
 
 @equation(source="Volkov 2016: over the SMs in use")
 def bytes_in_flight(bytes_in_flight_per_sm, active_sms):
-    """Bytes that the machine can have asked for at once. [B]"""
+    """Most bytes that the machine has requested at once. [B]"""
     return bytes_in_flight_per_sm * active_sms
 
 

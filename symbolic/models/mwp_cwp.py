@@ -2,9 +2,9 @@
 
 The switch ``printed`` restores the equations as printed. Corrected by default: (a) computation
 longer than memory is case 3; (b) independent requests raise MWP above N (Eq. 28). ``rounding``
-rounds MWP and CWP up, ``waves`` the repetitions. Case 2 is Eq. 22, MWP − 1 where Eq. 1 has MWP.
-Without memory instructions latency, departure delay and bandwidth of a warp are 0: nothing but N
-limits MWP, and case 3 holds. MWP − 1 is 0 where MWP falls below 1.
+rounds MWP and CWP up, ``waves`` the repetitions. Case 2 is Eq. 22, which has MWP − 1 in the place
+of Eq. 1's MWP. Without memory instructions latency, departure delay and bandwidth of a warp are 0:
+only N limits MWP, and case 3 holds. MWP − 1 is 0 if MWP is below 1.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ OUTPUTS = ("time", "total_cycles", "cpi", "mwp", "cwp", "case")
 VALIDITY = Validity(
     quantity="cache_levels",
     maximum=0,
-    statement="mwp_cwp has no caches: every access goes to DRAM, so that only kernels which read their "
-    "data once are meant; hold its times against measured ones first",
+    statement="mwp_cwp has no caches: every access goes to DRAM, so it suits only kernels that "
+    "read their data once; compare its times with measured ones first",
 )
 
 FAMILIES = (
@@ -39,7 +39,7 @@ SHARED, RESIDENCY, MEMORY_WARPS = map(equations_of, (_shared, _residency, _memor
 
 CASES = {1: "not enough warps", 2: "memory bound", 3: "computation bound"}
 
-#: What a programmer or a designer can move; the threads of a block change the work, too.
+#: Inputs that a programmer or a designer can change; the threads of a block change the work, too.
 ADVICE = Guide(
     state="case",
     goal="time",
@@ -56,13 +56,13 @@ ADVICE = Guide(
 
 @equation(source="Hong 2012, Eqs. 18 and 30", symbol=r"Comp\_cycles")
 def comp_cycles(issue_cycles, comp_factor, total_insts, imbalance_loss):
-    """Computation cycles of one warp; imbalance of its lanes, if known, scales them. [cycles]"""
+    """Computation cycles of one warp, scaled by the imbalance of its lanes if known. [cycles]"""
     return issue_cycles * comp_factor * total_insts * imbalance_loss
 
 
 @equation(source="Hong 2012, Eq. 2", symbol=r"Comp\_p")
 def comp_period(comp_cycles, mem_insts):
-    """Computation of a warp between two of its requests; 0 where there are none. [cycles]"""
+    """Computation of a warp between two of its requests; 0 without requests. [cycles]"""
     return divide(comp_cycles, mem_insts, at_zero=0.0)
 
 
@@ -74,13 +74,13 @@ def mem_cycles(mem_latency_uncoalesced, uncoalesced_insts, mem_latency_coalesced
 
 @equation(source="Hong 2012, Eq. 8", symbol=r"CWP\_full")
 def cwp_full(mem_cycles, comp_cycles):
-    """Warps whose computation fits into the memory period of one, and that one. [warps]"""
+    """Warps whose computation fits into the memory period of one, plus that one. [warps]"""
     return divide(mem_cycles + comp_cycles, comp_cycles, at_zero=1.0)
 
 
 @equation(source="Hong 2012, Eq. 9", symbol="CWP", when={"rounding": "continuous"})
 def cwp(cwp_full, resident_warps):
-    """Computation warp parallelism, within the warps there are. [warps]"""
+    """Computation warp parallelism, at most the resident warps. [warps]"""
     return minimum(cwp_full, resident_warps)
 
 
@@ -92,22 +92,17 @@ def cwp_whole(cwp_full, resident_warps):
 
 @equation(source="Hong 2012, §2.3.1")
 def warp_parallelism(mwp, cwp):
-    """The smaller of MWP and CWP, which tells what dominates the run time. [warps]"""
+    """The smaller of MWP and CWP, which dominates the run time. [warps]"""
     return minimum(mwp, cwp)
 
 
 @equation(source="Hong 2012, §2.3.6 and Fig. 8", flags=CASES, when=CORRECTED)
 def case(mwp, cwp, resident_warps, comp_cycles, mem_cycles, mem_insts):
-    """Which of the three cases holds, tried in their order.
+    """The first of the three cases that holds.
 
-    Correction (a): computation longer than memory is case 3, as Fig. 8 and its text have it. Case 1
-    comes first all the same: a single warp hides nothing (Fig. 9a). Correction (b): MWP may exceed
-    N in case 1. Without memory instructions case 3.
-
-    >>> case(2.28125, 20.0, 20.0, 132.0, 4380.0, 6.0)
-    2.0
-    >>> case(8.0, 1.5, 8.0, 1000.0, 500.0, 10.0)
-    3.0
+    Correction (a): computation longer than memory is case 3, as in Fig. 8 and its text. Case 1
+    still comes first: a single warp hides nothing (Fig. 9a). Correction (b): MWP may exceed N in
+    case 1. Without memory instructions it is case 3.
     """
     few = both(mwp >= resident_warps, equal(cwp, resident_warps))
     memory = both(cwp >= mwp, comp_cycles <= mem_cycles)
@@ -116,11 +111,7 @@ def case(mwp, cwp, resident_warps, comp_cycles, mem_cycles, mem_insts):
 
 @equation(name="case", source="Hong 2012, §2.3.6", flags=CASES, when=PRINTED)
 def case_printed(mwp, cwp, resident_warps, comp_cycles, mem_cycles, mem_insts):
-    """Which of the three cases holds, tried in their order, as printed.
-
-    >>> case_printed(8.0, 1.5, 8.0, 1000.0, 500.0, 10.0)
-    2.0
-    """
+    """The first of the three cases that holds, as printed."""
     few = both(equal(mwp, resident_warps), equal(cwp, resident_warps))
     memory = either(cwp >= mwp, comp_cycles > mem_cycles)
     return where(mem_insts > 0, where(few, 1.0, where(memory, 2.0, 3.0)), 3.0)
@@ -128,13 +119,10 @@ def case_printed(mwp, cwp, resident_warps, comp_cycles, mem_cycles, mem_insts):
 
 @equation(source="Hong 2012, Eq. 21", when=CORRECTED)
 def few_warps_cycles(mem_cycles, comp_cycles, comp_period, mwp, resident_warps, mem_latency):
-    r"""Cycles of one repetition in case 1: too few warps to hide anything. [cycles]
+    """Cycles of one repetition in case 1: too few warps to hide anything. [cycles]
 
-    Correction (b): where independent requests raise MWP above N, the requests of one warp overlap
-    too: its memory cycles shrink by N/MWP, not below one latency, and N − 1 periods remain.
-
-    .. math:: Mem\_cycles \frac{N}{MWP} + Comp\_cycles
-        + \frac{Comp\_cycles}{\#Mem\_insts} (\min(MWP, N) - 1)
+    Correction (b): if independent requests raise MWP above N, the requests of one warp overlap too:
+    its memory cycles shrink by N/MWP, not below one latency, and N − 1 periods remain.
 
     >>> few_warps_cycles(6.0, 2.0, 1.0, 2.0, 2.0, 3.0)  # Fig. 9b
     9.0
@@ -163,11 +151,7 @@ def memory_bound_cycles(mem_cycles, comp_period, mwp, resident_warps):
 
 @equation(source="Hong 2012, Eqs. 3 and 23")
 def computation_bound_cycles(mem_latency, comp_cycles, resident_warps):
-    """Cycles of one repetition in case 3: computation hides all but one memory period. [cycles]
-
-    >>> computation_bound_cycles(50.0, 1000.0, 8.0)
-    8050.0
-    """
+    """Cycles of one repetition in case 3: computation hides all but one memory period. [cycles]"""
     return mem_latency + comp_cycles * resident_warps
 
 

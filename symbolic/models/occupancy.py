@@ -1,10 +1,10 @@
-"""Occupancy: how many blocks one multiprocessor holds, and what limits them (Ma 2014, Eq. 4).
+"""Occupancy: the blocks that one multiprocessor can hold, and their limit (Ma 2014, Eq. 4).
 
-The switch ``granularity`` chooses Eq. 4 as printed (``none``) or the same limits with the units in
-which hardware allocates (``cuda``), by the rules of NVIDIA's ``cuda_occupancy.h`` with partitioned
-global caching off, which is what it takes by itself. By default (``auto``) it is ``cuda`` for every
-machine that holds its units, and ``none`` for the others. A block that does not fit gives 0 blocks;
-the rule ``active_blocks_per_sm >= 1`` then marks the point.
+The switch ``granularity`` chooses Eq. 4 as printed (``none``) or the same limits with the
+allocation units of the hardware (``cuda``), by the rules of NVIDIA's ``cuda_occupancy.h`` with
+partitioned global caching off, its default. By default (``auto``) it is ``cuda`` for every machine
+file with these units, and ``none`` for the others. A block that does not fit gives 0 blocks; the
+rule ``active_blocks_per_sm >= 1`` then marks the point.
 
 Correction: the paper divides the block limit by P/Q, its name for the number of multiprocessors;
 ``max_blocks_per_sm`` is that quotient.
@@ -20,7 +20,7 @@ from symbolic.ops import both, ceil, divide, equal, floor, minimum, where
 
 OUTPUTS = ("active_blocks_per_sm", "warps_per_sm", "occupancy", "limiter")
 VALIDITY = Validity(
-    statement="limits and units of allocation are those of the machine, from compute capability 1.0 on"
+    statement="limits and allocation units come from the machine, from compute capability 1.0 on"
 )
 
 FAMILIES = (
@@ -41,12 +41,12 @@ PRINTED, CUDA = {"granularity": "none"}, {"granularity": "cuda"}
 
 
 def _round_up(amount, unit):
-    """Round up to whole units of allocation."""
+    """Return the amount rounded up to whole units of allocation."""
     return ceil(amount / unit) * unit
 
 
 def _round_down(amount, unit):
-    """Round down to whole units of allocation."""
+    """Return the amount rounded down to whole units of allocation."""
     return floor(amount / unit) * unit
 
 
@@ -57,7 +57,7 @@ def _round_down(amount, unit):
     when=PRINTED,
 )
 def blocks_by_shared_mem_printed(shared_mem_per_sm, shared_mem_per_block):
-    """Blocks the shared memory allows, infinitely many where none is used. [blocks]"""
+    """Blocks that shared memory allows, infinitely many if none is used. [blocks]"""
     return floor(divide(shared_mem_per_sm, shared_mem_per_block, at_zero=math.inf))
 
 
@@ -69,7 +69,7 @@ def blocks_by_shared_mem_cuda(
     shared_mem_allocation_unit,
     reserved_shared_mem_per_block,
 ):
-    """Blocks the shared memory allows, in units of allocation; 0 above a block's limit. [blocks]"""
+    """Blocks that shared memory allows, in allocation units; 0 above a block's limit. [blocks]"""
     used = _round_up(
         shared_mem_per_block + reserved_shared_mem_per_block, shared_mem_allocation_unit
     )
@@ -84,7 +84,7 @@ def blocks_by_shared_mem_cuda(
     when=PRINTED,
 )
 def blocks_by_registers_printed(registers_per_sm, registers_per_thread, threads_per_block):
-    """Blocks the registers allow, infinitely many where none is used. [blocks]"""
+    """Blocks that registers allow, infinitely many if none is used. [blocks]"""
     return floor(
         divide(registers_per_sm, registers_per_thread * threads_per_block, at_zero=math.inf)
     )
@@ -103,7 +103,7 @@ def blocks_by_registers_cuda(
     warps_per_block,
     warp_size,
 ):
-    r"""Blocks the registers allow, as hardware allocates them. [blocks]
+    r"""Blocks that registers allow, in the allocation units of the hardware. [blocks]
 
     With w warps per block, units u of registers and v of warps: up to compute capability 1.3 a
     block at a time,
@@ -114,8 +114,8 @@ def blocks_by_registers_cuda(
 
     .. math:: \left\lfloor \lfloor R / \lceil 32 R_T\rceil_u \rfloor_v / w \right\rfloor .
 
-    A block gives 0 above the limit :math:`R_b` of a block, against which its warps are rounded up
-    to v (on 6.0 to 4, though it has two parts), or above the limit of a thread.
+    It is 0 above the limit :math:`R_b` of a block, for which its warps are rounded up to v (on 6.0
+    to 4, though it has two parts), or above the limit of a thread.
 
     >>> blocks_by_registers_cuda(65536.0, 65536.0, 255.0, 85.0, 256.0, 1.0, 4.0, 4.0, 4.0, 32.0)
     5.0
@@ -147,7 +147,7 @@ def blocks_by_registers_cuda(
     when=PRINTED,
 )
 def blocks_by_threads_printed(max_threads_per_sm, threads_per_block):
-    """Blocks the thread limit allows. [blocks]"""
+    """Blocks that the thread limit allows. [blocks]"""
     return floor(max_threads_per_sm / threads_per_block)
 
 
@@ -155,11 +155,7 @@ def blocks_by_threads_printed(max_threads_per_sm, threads_per_block):
 def blocks_by_threads_cuda(
     max_threads_per_sm, threads_per_block, max_warps_per_sm, warps_per_block
 ):
-    """Blocks the thread limit and the warp limit allow. [blocks]
-
-    >>> blocks_by_threads_cuda(768.0, 100.0, 24.0, 4.0)  # the threads alone would allow 7
-    6.0
-    """
+    """Blocks that the thread limit and the warp limit allow. [blocks]"""
     return minimum(
         floor(max_threads_per_sm / threads_per_block), floor(max_warps_per_sm / warps_per_block)
     )
@@ -169,11 +165,7 @@ def blocks_by_threads_cuda(
 def active_blocks_per_sm(
     blocks_by_shared_mem, blocks_by_registers, max_blocks_per_sm, blocks_by_threads
 ):
-    r"""Blocks that one multiprocessor holds at once. [blocks]
-
-    .. math:: B_a = \min\left(\lfloor Z/S_B \rfloor, \lfloor R/(R_T T_r) \rfloor, B_{max},
-        \lfloor T_{maxMP}/T_r \rfloor\right)
-    """
+    """Blocks that one multiprocessor holds at once. [blocks]"""
     return minimum(blocks_by_shared_mem, blocks_by_registers, max_blocks_per_sm, blocks_by_threads)
 
 
@@ -181,7 +173,7 @@ def active_blocks_per_sm(
     source="Ma 2014, Eq. 4", flags={0: "shared_memory", 1: "registers", 2: "blocks", 3: "threads"}
 )
 def limiter(active_blocks_per_sm, blocks_by_shared_mem, blocks_by_registers, max_blocks_per_sm):
-    """Which limit binds; on ties the first of the flags."""
+    """The limit that binds; the first of the flags on ties."""
     others = where(equal(active_blocks_per_sm, max_blocks_per_sm), 2.0, 3.0)
     others = where(equal(active_blocks_per_sm, blocks_by_registers), 1.0, others)
     return where(equal(active_blocks_per_sm, blocks_by_shared_mem), 0.0, others)
@@ -189,7 +181,7 @@ def limiter(active_blocks_per_sm, blocks_by_shared_mem, blocks_by_registers, max
 
 @equation(name="occupancy", source="Hong 2012, §2.3.5 and Fig. 20", when=PRINTED)
 def occupancy_printed(active_blocks_per_sm, threads_per_block, max_threads_per_sm):
-    """Resident threads over the most there can be; Eq. 4 knows no warps. [ratio]"""
+    """Resident threads over the most there can be, as Eq. 4 has no warps. [ratio]"""
     return active_blocks_per_sm * threads_per_block / max_threads_per_sm
 
 

@@ -1,13 +1,13 @@
-"""Which multiprocessors to light: as few TPCs as possible, and those far apart (Hong 2012, ch. 4).
+"""Placement of active multiprocessors: few and distant TPCs (Hong 2012, ch. 4).
 
-A texture processing cluster (TPC) holds several SMs and what they share, which draws power as soon
-as one of them is lit. ``lit_sms`` names the lit SMs as Table 12 does, ``"0-7-1-8"``; where it is
-not given, ``placement_policy`` chooses as many as ``active_sms``: ``compact`` lights the fewest
-TPCs, ``scatter`` the most, ``apart`` the fewest and of these the farthest apart.
+A texture processing cluster (TPC) holds several SMs and shared units, which draw power as soon as
+one of them is lit. ``lit_sms`` names the lit SMs as in Table 12, ``"0-7-1-8"``; if it is not given,
+``placement_policy`` chooses as many as ``active_sms``: ``compact`` lights the fewest TPCs,
+``scatter`` the most, ``apart`` the fewest and of these the farthest apart.
 
-The thesis found which SMs share a TPC on the 8800GT alone (§4.5.2): SM i is on TPC i mod 7. For
-other machines ``tpc_map`` assumes the same order, unless given. Its floor plan is but a figure:
-``tpc_distances`` is a matrix of one's own, and only ``apart`` uses it.
+The thesis found which SMs share a TPC on the 8800GT only (§4.5.2): SM i is on TPC i mod 7. For
+other machines ``tpc_map`` assumes the same order, unless given. Its floor plan is only a figure:
+``tpc_distances`` is a matrix given by the user, and only ``apart`` uses it.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ OUTPUTS = (
 VALIDITY = Validity(
     quantity="release_year",
     maximum=2008,
-    statement="placement knows which SMs share a cluster of a GPU of 2007 (8800 GT) alone",
+    statement="placement knows only which SMs of a GPU of 2007 (8800 GT) share a cluster",
 )
 
 #: Both may be given.
 RULES = ("lit_count == active_sms",)
 
-#: Power is a line on the TPCs: nothing competes. Where the line was not fitted, that is told.
+#: Power is linear in the TPCs: nothing competes. The state says whether the line was fitted.
 ADVICE = Guide(
     state="placement_fit",
     goal="placement_power",
@@ -57,20 +57,16 @@ TABLE_12 = "Hong 2012, Table 12 and §4.6.2"
 COMPACT, SCATTER, APART = ({"placement_policy": way} for way in ("compact", "scatter", "apart"))
 
 
-# --- sets of multiprocessors on their TPCs: read from text, chosen, counted exactly
+# --- sets of multiprocessors on their TPCs
 
 
-#: Most choices of TPCs that are tried one by one for the farthest apart.
+#: Most choices of TPCs that are tried one by one for the largest distance.
 MAX_CHOICES = 1_000_000
 
 
 @lru_cache(maxsize=4096)
 def _parse_numbers(name, text):
-    """Whole numbers joined by hyphens, as in Table 12.
-
-    >>> _parse_numbers("lit_sms", "0-7-1-8")
-    (0, 7, 1, 8)
-    """
+    """Return the whole numbers of a text joined by hyphens, as in Table 12."""
     parts = [part.strip() for part in re.split("[-,]", text)]
     if not all(part.isdecimal() for part in parts):
         raise DseError(
@@ -81,7 +77,7 @@ def _parse_numbers(name, text):
 
 @lru_cache(maxsize=4096)
 def _parse_lit_sms(text):
-    """The SMs of a set, each once."""
+    """Return the SMs of a set, which must be distinct."""
     sms = _parse_numbers("lit_sms", text)
     twice = [sm for sm, count in Counter(sms).items() if count > 1]
     if twice:
@@ -90,7 +86,7 @@ def _parse_lit_sms(text):
 
 
 def _lit_tpcs(text, tpc_map):
-    """The TPCs that a set of SMs lights, in rising order."""
+    """Return the TPCs that a set of SMs lights, in rising order."""
     tpc_of = _parse_numbers("tpc_map", tpc_map)
     for sm in _parse_lit_sms(text):
         if sm >= len(tpc_of):
@@ -101,7 +97,7 @@ def _lit_tpcs(text, tpc_map):
 
 
 def _sms_by_tpc(tpc_map):
-    """The SMs of each TPC, by the TPC."""
+    """Return the SMs of each TPC."""
     result: dict[int, list[int]] = {}
     for sm, tpc in enumerate(_parse_numbers("tpc_map", tpc_map)):
         result.setdefault(tpc, []).append(sm)
@@ -109,7 +105,7 @@ def _sms_by_tpc(tpc_map):
 
 
 def _check_count(count, tpc_map):
-    """How many SMs are to be lit, as a whole number that the machine has."""
+    """Return a number of SMs as a whole number that the machine has."""
     there = len(_parse_numbers("tpc_map", tpc_map))
     if not 1 <= count <= there or count != int(count):
         raise DseError(f"{count:g} SMs are to be lit: expected a whole number from 1 to {there}")
@@ -117,7 +113,7 @@ def _check_count(count, tpc_map):
 
 
 def _fewest_tpcs(count, tpc_map):
-    """The fewest TPCs that hold so many SMs: those with the most SMs first."""
+    """Return the fewest TPCs that hold so many SMs: those with the most SMs first."""
     left, needed = _check_count(count, tpc_map), 0
     for size in sorted(map(len, _sms_by_tpc(tpc_map).values()), reverse=True):
         if left > 0:
@@ -126,40 +122,40 @@ def _fewest_tpcs(count, tpc_map):
 
 
 def _count_sets(count, tpc_map, lit_tpcs):
-    """How many sets of so many SMs light exactly so many TPCs: exact, a whole number.
+    """Return the exact number of sets of so many SMs that light exactly so many TPCs.
 
-    With T_c TPCs of c SMs it is the coefficient of x^k y^t in the product over c of
-    (1 + y ((1 + x)^c - 1))^T_c. Expanded in powers of 1 + x it has as many terms as there are
-    numbers of TPCs and of SMs in them, whatever the number of sets.
+    With T_c TPCs of c SMs it is the coefficient of x^k y^t in the product over c of (1 + y ((1 +
+    x)^c - 1))^T_c. Expanded in powers of 1 + x it has as many terms as there are numbers of TPCs
+    and of SMs in them, whatever the number of sets.
     """
     terms = {(0, 0): 1}
     for size, there in Counter(map(len, _sms_by_tpc(tpc_map).values())).items():
         grown: Counter[tuple[int, int]] = Counter()
         for (tpcs, sms), factor in terms.items():
             for more in range(min(there, lit_tpcs - tpcs) + 1):
-                for kept in range(more + 1):
-                    sign = -1 if (more - kept) % 2 else 1
-                    step = sign * math.comb(there, more) * math.comb(more, kept)
-                    grown[tpcs + more, sms + size * kept] += factor * step
+                for full in range(more + 1):
+                    sign = -1 if (more - full) % 2 else 1
+                    step = sign * math.comb(there, more) * math.comb(more, full)
+                    grown[tpcs + more, sms + size * full] += factor * step
         terms = grown
     k = _check_count(count, tpc_map)
     return sum(f * math.comb(sms, k) for (tpcs, sms), f in terms.items() if tpcs == lit_tpcs)
 
 
 def _join_sms(sms):
-    """SMs as text, in rising order."""
+    """Return SMs as text, in rising order."""
     return "-".join(map(str, sorted(sms)))
 
 
 def _fill_tpcs(count, tpc_map, tpcs):
-    """So many SMs of some TPCs, one TPC after the other, as text."""
+    """Return so many SMs of some TPCs, one TPC after another, as text."""
     of = _sms_by_tpc(tpc_map)
     return _join_sms([sm for tpc in tpcs for sm in of[tpc]][: _check_count(count, tpc_map)])
 
 
 @lru_cache(maxsize=64)
 def _parse_distances(text, tpcs):
-    """Distances between TPCs, numbered in rising order, from a list of rows as JSON."""
+    """Return distances between TPCs, numbered in rising order, from rows as JSON."""
     try:
         rows = json.loads(text)
         square = len(rows) == tpcs and all(len(row) == tpcs for row in rows)
@@ -180,7 +176,7 @@ def _parse_distances(text, tpcs):
 
 
 def _separation(places, distances):
-    """How far apart some TPCs are: the least distance of two, then the sum of all."""
+    """Return the least distance of two TPCs, then the sum of all."""
     pairs = [distances[i][j] for i, j in combinations(places, 2)]
     return min(pairs, default=math.inf), math.fsum(pairs)
 
@@ -190,9 +186,7 @@ def _separation(places, distances):
 
 @equation(source="Hong 2012, §4.5.2", table=True)
 def tpc_map(n_sms, n_tpcs):
-    r"""The TPC of each SM, joined by hyphens, from SM 0 on.
-
-    .. math:: i \bmod n_{TPC}
+    """The TPC of each SM, i mod n_TPC, joined by hyphens.
 
     >>> tpc_map(14, 7)  # 8800GT
     '0-1-2-3-4-5-6-0-1-2-3-4-5-6'
@@ -229,18 +223,16 @@ def lit_sms_scatter(sms_to_light, tpc_map):
 def lit_sms_apart(sms_to_light, tpc_map, tpc_distances):
     """A set that lights the fewest TPCs, and of these the farthest apart; exact.
 
-    Far apart is decided by the least distance of two lit TPCs, then by the sum of all distances;
-    the thesis does not say.
-
-    >>> lit_sms_apart(4, "0-1-2-0-1-2", "[[0, 1, 2], [1, 0, 1], [2, 1, 0]]")
-    '0-2-3-5'
+    Far apart means the largest least distance of two lit TPCs, then the largest sum of all
+    distances; the thesis does not say.
     """
     of = _sms_by_tpc(tpc_map)
     needed = _fewest_tpcs(sms_to_light, tpc_map)
     if math.comb(len(of), needed) > MAX_CHOICES:
         raise DseError(
             f"{needed} of {len(of)} TPCs can be chosen in {math.comb(len(of), needed):.3g} ways, "
-            f"more than the {MAX_CHOICES:,} that are tried: give lit_sms, or placement_policy 'compact'"
+            f"more than the {MAX_CHOICES:,} that are tried: give lit_sms, or placement_policy "
+            "'compact'"
         )
     table, tpcs = _parse_distances(tpc_distances, len(of)), list(of)
     best: tuple[float, float] = (-1.0, 0.0)
@@ -255,7 +247,7 @@ def lit_sms_apart(sms_to_light, tpc_map, tpc_distances):
 
 @equation(source="Hong 2012, Table 12", table=True)
 def lit_count(lit_sms):
-    """How many SMs are lit. [SMs]"""
+    """Number of lit SMs. [SMs]"""
     return float(len(_parse_lit_sms(lit_sms)))
 
 
@@ -278,21 +270,19 @@ def active_tpcs(lit_sms, tpc_map):
 
 @equation(source="Hong 2012, §4.7", table=True)
 def fewest_tpcs(active_sms, tpc_map):
-    """The fewest TPCs that as many SMs can light. [TPCs]"""
+    """Fewest TPCs with as many lit SMs. [TPCs]"""
     return float(_fewest_tpcs(active_sms, tpc_map))
 
 
 @equation(source="Hong 2012, §4.6.2", table=True)
 def most_tpcs(active_sms, tpc_map):
-    """The most TPCs that as many SMs can light. [TPCs]"""
+    """Most TPCs with as many lit SMs. [TPCs]"""
     return float(min(_check_count(active_sms, tpc_map), len(_sms_by_tpc(tpc_map))))
 
 
 @equation(source="Hong 2012, §4.6.2, all sets of Table 12's kind", table=True)
 def placements(active_sms, tpc_map):
-    r"""Sets of as many SMs. [sets]
-
-    .. math:: \binom{n}{k}
+    """Number of sets of as many SMs. [sets]
 
     >>> placements(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")
     1001.0
@@ -303,7 +293,7 @@ def placements(active_sms, tpc_map):
 
 @equation(source="counted exactly, by the TPCs of Hong 2012, §4.5.2", table=True)
 def equal_placements(active_sms, tpc_map, active_tpcs):
-    r"""Sets of as many SMs that light as many TPCs. [sets]
+    r"""Number of sets of as many SMs that light as many TPCs. [sets]
 
     For T TPCs of c SMs each, t of them lit by k SMs,
 
@@ -318,7 +308,7 @@ def equal_placements(active_sms, tpc_map, active_tpcs):
 
 @equation(source="Hong 2012, §4.7, by a matrix of one's own", table=True)
 def tpc_separation(lit_sms, tpc_map, tpc_distances):
-    """The least distance of two lit TPCs, infinite where one is lit."""
+    """Least distance of two lit TPCs, infinite for one."""
     tpcs = list(_sms_by_tpc(tpc_map))
     places = [tpcs.index(tpc) for tpc in _lit_tpcs(lit_sms, tpc_map)]
     return _separation(places, _parse_distances(tpc_distances, len(tpcs)))[0]
@@ -328,9 +318,8 @@ def tpc_separation(lit_sms, tpc_map, tpc_distances):
 def placement_power(placement_base_power, power_per_tpc, active_tpcs):
     """Power of the system with these SMs lit, by a line through measurements. [W]
 
-    The measurements of the thesis are of four SMs, and so are the coefficients of the 8800GT: it
-    holds for these alone, see :func:`placement_fit`. Without a base power it is the power of the
-    TPCs alone.
+    The measurements of the thesis, and so the coefficients of the 8800GT, are of four SMs: it holds
+    for these only, see :func:`placement_fit`. Without a base power it is the power of the TPCs.
 
     >>> [round(placement_power(245.834, 3.9276, tpcs), 2) for tpcs in (2, 3, 4)]
     [253.69, 257.62, 261.54]
@@ -340,7 +329,7 @@ def placement_power(placement_base_power, power_per_tpc, active_tpcs):
 
 @equation(source=f"{TABLE_12}, least squares")
 def placement_loss(power_per_tpc, active_tpcs, fewest_tpcs):
-    """Power that fewer TPCs would save with as many SMs lit, see :func:`placement_fit`. [W]"""
+    """Power that the fewest TPCs for as many SMs would save, see :func:`placement_fit`. [W]"""
     return power_per_tpc * (active_tpcs - fewest_tpcs)
 
 
@@ -352,30 +341,27 @@ def placement_loss(power_per_tpc, active_tpcs, fewest_tpcs):
     },
 )
 def placement_fit(active_sms, fitted_sms):
-    """Whether the line of power on TPCs was fitted to as many lit SMs.
+    """0 if the line of power on TPCs was fitted to as many lit SMs, else 1.
 
-    The thesis lit one, two, four and seven SMs of the 8800GT and found a difference with four
-    alone: fewer make no hot spots, and seven heat the whole chip.
-
-    >>> placement_fit(4.0, 4.0), placement_fit(7.0, 4.0)
-    (0.0, 1.0)
+    The thesis lit one, two, four and seven SMs of the 8800GT and measured a difference only with
+    four: fewer make no hot spots, and seven heat the whole chip.
     """
     return where(equal(active_sms, fitted_sms), 0.0, 1.0)
 
 
 @equation(source="Hong 2012, §4.7: as few TPCs as possible", table=True)
 def suggested_placement(active_sms, tpc_map):
-    """As many SMs as are lit, on the fewest TPCs."""
+    """A set of as many SMs on the fewest TPCs."""
     return lit_sms_compact(active_sms, tpc_map)
 
 
 @equation(source="Hong 2012, Table 12", table=True)
 def suggested_tpcs(suggested_placement, tpc_map):
-    """TPCs that these light. [TPCs]"""
+    """TPCs that the suggested placement lights. [TPCs]"""
     return float(len(_lit_tpcs(suggested_placement, tpc_map)))
 
 
 @equation(source=f"{TABLE_12}, least squares")
 def suggested_placement_power(placement_power, power_per_tpc, active_tpcs, suggested_tpcs):
-    """Power of the system with these lit instead. [W]"""
+    """Power of the system with the suggested placement. [W]"""
     return placement_power - power_per_tpc * (active_tpcs - suggested_tpcs)

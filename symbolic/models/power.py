@@ -1,12 +1,12 @@
 """Power of a GPU from the access rates of its units (Hong 2012, chapter 3).
 
-Of the general form, Eq. 32, power = Σ rate × ArchitecturalScaling × MaxPower + NonGatedClockPower
-+ idle, the thesis takes the scaling as part of MaxPower and the clock power as 0 (§3.2.1).
+In the general form, Eq. 32, power = Σ rate × ArchitecturalScaling × MaxPower + NonGatedClockPower +
+idle, the thesis takes the scaling as part of MaxPower and the clock power as 0 (§3.2.1).
 
 ``sm_scaling``: power grows with the logarithm of the SMs in use (GTX280, Eqs. 44-48), or linearly
-(GTX580, Fig. 73, with a jump when the chip is activated). ``power_gating``: what unused SMs would
-draw is saved, idle power too (§3.5.6). An SM in use is one that has a block (footnote 1 of the
-thesis). Dynamic power, which is all beyond idle, grows with the clock to ``clock_power_exponent``.
+(GTX580, Fig. 73, with a jump when the chip is activated). ``power_gating``: unused SMs draw no
+power, not even idle power (§3.5.6). An SM in use is one that has a block (footnote 1 of the
+thesis). Dynamic power, all beyond idle, grows with the clock to ``clock_power_exponent``.
 
 Work per energy and the SMs that are best for it (Eqs. 62-63) need MWP-CWP, as in ``ipp``.
 """
@@ -22,8 +22,8 @@ OUTPUTS = ("power", "runtime_power", "sm_power", "memory_power")
 VALIDITY = Validity(
     quantity="release_year",
     maximum=2012,
-    statement="power has one clock for cores and memory and parameters of GPUs of 2008 to 2010: fit "
-    "them to measured watts and hold others against it first, or take activity_power",
+    statement="power has one clock for cores and memory and parameters of GPUs of 2008 to 2010: "
+    "fit them to measured watts and compare with others first, or take activity_power",
 )
 
 SHARED = (
@@ -33,7 +33,7 @@ SHARED = (
     _shared.total_insts,
     _residency.busy_sms,
 )
-#: Which unit draws most, and what takes from it: fewer accesses, fewer SMs, a slower clock.
+#: The unit that draws most is relieved by fewer accesses, fewer SMs, or a slower clock.
 _UNITS = tuple(unit[0] for unit in _unit_power.UNITS)
 _SHARES = {name: f"{name}_power" for name in (*_UNITS, "const_sm", "activation")}
 FAMILIES = (Family(of="largest_power", terms=_SHARES, largest=True),)
@@ -64,7 +64,7 @@ def scaling_slope(n_sms, scaling_offset):
 
 @equation(source="Hong 2012, Eqs. 44 and 48")
 def scaling_factor(scaling_slope, busy_sms, scaling_offset):
-    """Share of the dynamic power of all SMs that those in use draw. [ratio]
+    """Dynamic power of the SMs in use, as a share of that of all SMs. [ratio]
 
     >>> [round(scaling_factor(8.9 / 30, sms, 1.1), 5) for sms in (1.0, 20.0, 30.0)]
     [0.14509, 0.84716, 1.0]
@@ -74,13 +74,13 @@ def scaling_factor(scaling_slope, busy_sms, scaling_offset):
 
 @equation(name="sm_scale", source="Hong 2012, Eqs. 44 and 45", when=LOG)
 def sm_scale_log(n_sms, scaling_factor):
-    """SMs' worth of power that those in use draw. [SMs]"""
+    """Power of the SMs in use, in SMs. [SMs]"""
     return n_sms * scaling_factor
 
 
 @equation(name="sm_scale", source="Hong 2012, section 3.11.1, Fig. 73", when=LINEAR)
 def sm_scale_linear(busy_sms):
-    """SMs' worth of power that those in use draw. [SMs]"""
+    """Power of the SMs in use, in SMs. [SMs]"""
     return busy_sms
 
 
@@ -99,9 +99,9 @@ def memory_scale_log(scaling_factor):
 def memory_scale_linear(busy_sms, n_sms):
     """Share of the memory system's power that is drawn; it follows the SMs. [ratio]
 
-    The thesis has no equation of it for GTX580. Eq. 48 has memory follow the trend of the SMs, and
-    the line of Fig. 73 begins 2 W above idle and activation. At one share whatever the SMs, one of
-    them would draw all of the DRAM's power, and more of them less, as each waits longer.
+    The thesis has no equation for GTX580. In Eq. 48 memory follows the SMs, and the line of Fig. 73
+    begins 2 W above idle and activation. With a constant share one SM would draw all of the DRAM's
+    power, and more of them less, as each waits longer.
     """
     return busy_sms / n_sms
 
@@ -115,8 +115,8 @@ memory_scale_gated = memory_scale_linear.copy_as(
 def clock_power_factor(core_clock, nominal_clock, clock_power_exponent):
     """Dynamic power over that at the nominal clock. [ratio]
 
-    Cubic unless said otherwise: chapter 3 keeps the clock, appendix A has F³ for a voltage that
-    follows it. An exponent of 1 keeps the voltage.
+    Cubic by default: chapter 3 keeps the clock, appendix A has F³ for a voltage that follows it. An
+    exponent of 1 keeps the voltage.
     """
     return raised(core_clock / nominal_clock, clock_power_exponent)
 
@@ -134,7 +134,7 @@ memory_power = _unit_power.scaled_power.copy_as(
 
 @equation(source="Hong 2012, Table 11, section 3.8.1", when=UNGATED)
 def activation_power(max_power_activation, clock_power_factor):
-    """Power that the chip draws once anything runs on it; of the SMs' constant one before. [W]"""
+    """Power that the chip draws once anything runs on it. [W]"""
     return max_power_activation * clock_power_factor
 
 
@@ -158,7 +158,7 @@ def standing_power(idle_power):
 
 @equation(name="standing_power", source="Hong 2012, section 3.5.6", when=GATED)
 def standing_power_gated(idle_power, busy_sms, n_sms):
-    """Idle power of what is not gated. [W]"""
+    """Idle power of the parts that are not gated. [W]"""
     return idle_power * (busy_sms / n_sms)
 
 

@@ -1,11 +1,10 @@
-"""Shared memory asked for and not used, so that fewer blocks are active (Ma 2014, §V).
+"""Unused shared memory that blocks request, so that fewer blocks are active (Ma 2014, §V).
 
-The scheduler fills a multiprocessor with as many blocks as fit; the paper found runs that were
-faster with fewer, and got them by requesting more shared memory. Sweep ``most_blocks_per_sm``: the
-padding is the least that leaves no more blocks than that. Join ``occupancy``, which turns it into
-the blocks that there are, and a model that says what they cost. Fewer blocks are fewer threads for
-each core, unless ``threads_per_core`` is given: the paper's Fig. 5 compares at the same number.
-``shared_mem_padding`` may be given or swept itself.
+The scheduler fills a multiprocessor with as many blocks as fit; the paper measured faster runs with
+fewer, by requesting more shared memory. Sweep ``most_blocks_per_sm``: the padding is the least that
+leaves at most that many blocks. Join ``occupancy``, which computes the blocks, and a model of their
+cost. Fewer blocks are fewer threads for each core, unless ``threads_per_core`` is given: the
+paper's Fig. 5 compares at the same number. ``shared_mem_padding`` may be given or swept itself.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ OUTPUTS = ("shared_mem_padding", "automatic_blocks_per_sm", "shared_mem_per_bloc
 VALIDITY = Validity(
     quantity="release_year",
     maximum=2012,
-    statement="shared_mem_padding was held against a GPU of 2010 (GTX 480), of which shared "
-    "memory is set apart",
+    statement="shared_mem_padding was compared with a GPU of 2010 (GTX 480), which has separate "
+    "shared memory",
 )
 
 PRINTED, CUDA = occupancy.PRINTED, occupancy.CUDA
@@ -29,7 +28,7 @@ PRINTED, CUDA = occupancy.PRINTED, occupancy.CUDA
 def automatic_blocks_per_sm(
     shared_mem_per_sm, shared_mem_needed, blocks_by_registers, max_blocks_per_sm, blocks_by_threads
 ):
-    """Blocks that the scheduler makes active where nothing is padded. [blocks]
+    """Blocks that the scheduler makes active without padding. [blocks]
 
     >>> automatic_blocks_per_sm(49152, 12288, 32.0, 8, 48.0)  # §V
     4.0
@@ -49,7 +48,7 @@ def automatic_blocks_per_sm(
     ),
 )
 def automatic_blocks_per_sm_cuda(*limits):
-    """Blocks that the scheduler makes active where nothing is padded. [blocks]"""
+    """Blocks that the scheduler makes active without padding. [blocks]"""
     return minimum(occupancy.blocks_by_shared_mem_cuda(*limits[:5]), *limits[5:])
 
 
@@ -57,13 +56,10 @@ def automatic_blocks_per_sm_cuda(*limits):
 def shared_mem_padding(
     shared_mem_per_sm, shared_mem_needed, most_blocks_per_sm, automatic_blocks_per_sm
 ):
-    """Least shared memory to ask for besides, so that no more blocks are active. [B]
+    """Least extra shared memory to request so that no more blocks are active. [B]
 
     The paper gives no amount. One block more than b no longer fits from the first byte above
-    :math:`Z/(b+1)` on; nothing is needed where other limits leave b or fewer.
-
-    >>> shared_mem_padding(49152, 12288, 1, 4), shared_mem_padding(49152, 12288, 4, 4)
-    (12289.0, 0.0)
+    :math:`Z/(b+1)` on; nothing is needed if other limits leave b or fewer.
     """
     least = floor(shared_mem_per_sm / (most_blocks_per_sm + 1)) + 1
     more = maximum(least - shared_mem_needed, 0.0)
@@ -81,9 +77,9 @@ def shared_mem_padding_cuda(
     most_blocks_per_sm,
     automatic_blocks_per_sm,
 ):
-    """Least shared memory to ask for besides, allocated in units u. [B]
+    """Least extra shared memory to request, with allocation unit u. [B]
 
-    The first byte of the first unit with which b + 1 blocks no longer fit.
+    It is the first byte of the first unit with which b + 1 blocks no longer fit.
     """
     unit = shared_mem_allocation_unit
     full = floor(shared_mem_per_sm / (unit * (most_blocks_per_sm + 1))) * unit

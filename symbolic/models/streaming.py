@@ -1,11 +1,11 @@
-"""Time of a kernel that streams: a start-up time, and bytes at the bandwidth that is attained.
+"""Time of a streaming kernel: a start-up time, and bytes at the attained bandwidth.
 
-No kernel attains the printed bandwidth, and a short one does not attain what a long one does. The
-share is a property of the memory and of the mix of reads and writes, so that it is best measured:
-where a streaming benchmark of the machine is known (``measured_bandwidth``), bytes move at a share
-of that; where none is, at a share of the printed bandwidth. Both shares and the start-up time are
-fitted (``dse.calibrate``). There are no caches here: a kernel whose data stay in the second cache
-is faster than this says.
+No kernel attains the printed bandwidth, and a short one attains less than a long one. The attained
+share depends on the memory and on the mix of reads and writes, so it is best measured: if a
+streaming benchmark of the machine is known (``measured_bandwidth``), bytes move at a share of that,
+otherwise at a share of the printed bandwidth. Both shares and the start-up time are fitted
+(``dse.calibrate``). There are no caches here: a kernel whose data stay in the L2 cache is faster
+than predicted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from symbolic.ops import divide, where
 
 OUTPUTS = ("time", "sustained_bandwidth", "attained_bandwidth")
 VALIDITY = Validity(
-    statement="shares are fitted to the machine at hand; held against GPUs from 2016 to 2020"
+    statement="shares are fitted to the machine at hand; compared with GPUs from 2016 to 2020"
 )
 
 

@@ -1,10 +1,10 @@
-"""The memory supply curve with a corner as sharp as the machine's: bandwidth against threads.
+"""The memory supply curve with the corner of the machine: bandwidth against threads.
 
 Transit draws f(k) sharp (min) or smooth (half of the peak at δ); hardware lies between. A norm of
-the two limits, whose order is the sharpness, goes over from one to the other: 1 is Transit's smooth
-curve, infinity its sharp one. With few threads bandwidth grows somewhat slower than they do where
-latency rises with load already (``supply_rise`` below 1). Stores do not wait for an answer, so that
-a kernel that stores has a δ of its own: fit each mix of loads and stores by itself.
+the two limits, whose order is the sharpness, interpolates: 1 is Transit's smooth curve, infinity
+its sharp one. With few threads bandwidth grows somewhat slower than they do if latency rises with
+load already (``supply_rise`` below 1). Stores do not wait for an answer, so that a kernel that
+stores has a δ of its own: fit each mix of loads and stores separately.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VALIDITY = Validity(statement="its numbers are fitted to the machine at hand")
 def attained_bandwidth(
     ms_peak_bandwidth, threads_in_ms, ms_transition, supply_sharpness, supply_rise
 ):
-    r"""Bandwidth that k threads attain which do nothing but wait for memory. [B/s]
+    r"""Bandwidth of k threads that only wait for memory. [B/s]
 
     .. math:: R \left(1 + (\delta / k)^{p q}\right)^{-1/p}
     """

@@ -1,11 +1,11 @@
 """Chip temperature and the power that heat adds (Hong 2012, §3.2.6-3.2.7); join with ``power``.
 
-A chip heats and cools as an RC circuit does. ``elapsed`` is the time since the workload began, and
-for ``cooling_temperature`` since it ended. Static power grows with the temperature; the steady
-state depends on the power at the beginning alone, so that there is no feedback to solve.
+A chip heats and cools like an RC circuit. ``elapsed`` is the time since the workload began, and for
+``cooling_temperature`` since it ended. Static power grows with the temperature; the steady state
+depends only on the power at the beginning, so there is no feedback to solve.
 
-``printed``: Eq. 53 as printed is an absolute temperature, and falls below idle (about 20 °C with
-the parameters of Table 9); it is the rise above idle.
+``printed``: Eq. 53 as printed is an absolute temperature, and below idle (about 20 °C with the
+parameters of Table 9); it is the rise above idle.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OUTPUTS = ("temperature", "power_at", "max_temperature", "steady_power", "settli
 VALIDITY = Validity(
     quantity="release_year",
     maximum=2009,
-    statement="numbers of temperature are of one GPU of 2008 (GTX 280): fit those of the machine",
+    statement="temperature has the numbers of one GPU of 2008 (GTX 280): fit those of the machine",
 )
 
 #: Eq. 54 divides by the instructions that do not access memory.
@@ -32,7 +32,7 @@ SHARED = (_shared.mem_insts,)
 
 @equation(source="Hong 2012, Eq. 54", symbol=r"MemAccess\_intensity")
 def access_intensity(mem_insts, comp_insts):
-    """Memory instructions for each other one. [ratio]"""
+    """Memory instructions per other instruction. [ratio]"""
     return divide(mem_insts, comp_insts, at_zero=math.inf)
 
 
@@ -45,11 +45,9 @@ def max_temperature(
     temperature_per_intensity,
     access_intensity,
 ):
-    r"""Temperature that a long run reaches. [°C]
+    """Temperature that a long run reaches. [°C]
 
     Correction: the sum of Eq. 53 is the rise above idle. Runtime power is that at the beginning.
-
-    .. math:: Idle\_temp + \mu \times Runtime\_power_0 + \lambda + \rho \times MemAccess\_intensity
     """
     rise = temperature_per_watt * runtime_power + temperature_offset
     return idle_temperature + (rise + temperature_per_intensity * access_intensity)
@@ -77,18 +75,16 @@ def temperature(idle_temperature, max_temperature, elapsed, heating_time_constan
 
 @equation(source="Hong 2012, Eqs. 50 and 52", symbol=r"Temperature_{decay}(t)")
 def cooling_temperature(idle_temperature, cooling_start, elapsed, cooling_time_constant):
-    """Temperature after the workload has ended, at ``cooling_start`` or steady when it did. [°C]"""
+    """Temperature after the workload has ended at ``cooling_start`` (default: steady). [°C]"""
     left = exp(-(elapsed / cooling_time_constant))
     return idle_temperature + (cooling_start - idle_temperature) * left
 
 
 @equation(source="Hong 2012, Eqs. 55-57", symbol=r"GPU\_power(t)")
 def power_at(power, leakage_per_degree, temperature, idle_temperature):
-    r"""Power once the chip has this temperature: static power grows with the rise. [W]
+    """Power at a temperature of the chip: static power grows with the rise. [W]
 
     INT heats to 68 °C and draws 5 W more, SVM to 78 °C and 9.5 W, printed as 10 (§3.5.2).
-
-    .. math:: Runtime\_power_0 + \sigma \times (Temperature(t) - Idle\_temp) + IdlePower
 
     >>> [round(power_at(150.0, 10 / 22, hot, 57.0), 2) for hot in (68.0, 78.0)]
     [155.0, 159.55]

@@ -1,15 +1,15 @@
-"""Throughput of a GPU or CPU: floating point a second, and what it waits for (Hong 2012, ch. 5).
+"""Throughput of a GPU or CPU: floating point a second, and its bottlenecks (Hong 2012, ch. 5).
 
 The switch ``processor`` chooses the form: warps on multiprocessors, or on a CPU one thread on each
 core (``warps_per_sm`` and ``warp_size`` 1), where SMs are cores. ``printed`` restores the equations
-as printed: results waited for that other warps do not hide, and a scaled number of warps.
-``saturation = "requests"`` has every request of a warp share the bandwidth (Fig. 119), where Eq. 71
+as printed: other warps do not hide waits for results, and a scaled number of warps. With
+``saturation = "requests"`` every request of a warp shares the bandwidth (Fig. 119), while Eq. 71
 counts one of each.
 
-Where requests hit caches, ``l1_share`` and ``l2_share`` say how many. The levels ``flops_l1`` and
-``flops_dram`` are what comes out if all or none do.
+If requests hit caches, ``l1_share`` and ``l2_share`` say how many. ``flops_l1`` and ``flops_dram``
+are the results if all or none do.
 
-Join ``power`` for energy. Its ``fp_insts`` are the unfused ones alone; where there are others, give
+Join ``power`` for energy. Its ``fp_insts`` are the unfused ones only; if there are others, give
 ``access_rate_fp = "(narrow_fp_insts + wide_fp_insts) * issue_rate"``. ``dse kernel`` counts all of
 them in ``fp_insts``, as profilers do, and gives ``narrow_fp_insts`` for the unfused ones.
 """
@@ -35,8 +35,8 @@ OUTPUTS = (
 VALIDITY = Validity(
     quantity="release_year",
     maximum=2012,
-    statement="throughput was held against devices of 2010 (GTX 580, E5645): units beside the "
-    "cores and larger caches are not in it",
+    statement="throughput was compared with devices of 2010 (GTX 580, E5645): further units and "
+    "larger caches are not modelled",
 )
 
 RULES = (
@@ -59,8 +59,8 @@ FAMILIES = (
     ),
 )
 
-#: Figs. 114 and 115. Too few warps are those that leave latency unhidden. Fig. 115's text of
-#: category 7 blames the bandwidth, too, which its condition excludes.
+#: Figs. 114 and 115. Too few warps leave latency unhidden. Fig. 115's text of category 7 names the
+#: bandwidth, too, which its condition excludes.
 CATEGORIES = {
     1: "too few warps and bandwidth and departures saturated",
     2: "too few warps and departures saturated",
@@ -74,8 +74,8 @@ CATEGORIES = {
     10: "nothing short",
 }
 
-#: §5.5: warps, cores, bandwidth; and what a compiler can change. More ILP is not told as a help:
-#: ``flops`` shows it only as far as there are units for it.
+#: §5.5: warps, cores, bandwidth; and changes by a compiler. More ILP is not listed: ``flops`` shows
+#: it only as far as there are units for it.
 MOVES = (
     "warps_per_sm, active_sms, mem_bandwidth, core_clock, int_insts, misc_insts, mem_insts, "
     "dependency_distance, thread_distance_bytes, l1_share, l2_share"
@@ -102,23 +102,23 @@ SHARED = (*equations_of(_shared), _residency.busy_sms, _unit_power.warps_run_per
 CYCLES, MEMORY_DEMAND = equations_of(_cycles), equations_of(_memory_demand)
 
 
-# --- cycles that wait for memory, and the share of useful ones (§5.3.10, Eqs. 77-82)
-# Where a warp has several requests in flight, MWP counts them all, and idle cycles may grow with
-# it: Eq. 80 pays a computation period for each. They never do where MSTR is 1.
+# --- cycles waiting for memory, and the share of useful ones (§5.3.10, Eqs. 77-82)
+# If a warp has several requests in flight, MWP counts them all, and idle cycles may grow with it:
+# Eq. 80 adds a computation period for each. They never do if MSTR is 1.
 #
-# Eq. 82 takes all computation as hidden, that before the first request, too: a single warp takes
-# the longer of its two periods, where chapter 2 (Eq. 21) has it take both.
+# Eq. 82 counts all computation as hidden, also that before the first request: a single warp takes
+# the longer of its two periods, while it takes both in chapter 2 (Eq. 21).
 
 
 @equation(source="Hong 2012, Eq. 78", symbol=r"Mem\_SerialN")
 def serial_mem_cycles(mem_latency, warps_per_sm):
-    """Periods of all warps of a core, one after the other. [cycles]"""
+    """Periods of all warps of a core, one after another. [cycles]"""
     return mem_latency * warps_per_sm
 
 
 @equation(source="Hong 2012, Eq. 79", symbol=r"Mem\_DividedN")
 def divided_mem_cycles(serial_mem_cycles, mwp):
-    """The same, MWP at a time. [cycles]"""
+    """Periods of all warps of a core, MWP at a time. [cycles]"""
     return divide(serial_mem_cycles, mwp, at_zero=0.0)
 
 
@@ -140,7 +140,7 @@ serial_comp_cycles = serial_mem_cycles.copy_as(
 
 @equation(source="Hong 2012, Eq. 82", symbol="IdleMemCycles")
 def idle_mem_cycles(overlapped_mem_cycles, serial_comp_cycles):
-    """Memory cycles that no computation hides. [cycles]
+    """Memory cycles that computation does not hide. [cycles]
 
     >>> idle_mem_cycles(220.0, 60.0)  # Fig. 102
     160.0
@@ -156,7 +156,7 @@ def period_cycles(serial_comp_cycles, idle_mem_cycles):
 
 @equation(source="Hong 2012, Eq. 77", symbol="EffRatio")
 def effective_ratio(effective_perfect, warps_per_sm, period_cycles):
-    """Share of the cycles that perfect floating point would take. [ratio]"""
+    """Share of the cycles that ideal floating point would take. [ratio]"""
     return divide(effective_perfect * warps_per_sm, period_cycles, at_zero=0.0)
 
 
@@ -168,7 +168,7 @@ def idle_fraction(idle_mem_cycles, period_cycles):
 
 @equation(source="Hong 2012, Fig. 107, other instructions and results waited for")
 def overhead_fraction(effective_ratio, idle_fraction):
-    """Share of the cycles that compute and yield no floating point: the rest. [ratio]"""
+    """Share of the cycles of other computation: the rest. [ratio]"""
     return 1 - effective_ratio - idle_fraction
 
 
@@ -178,15 +178,15 @@ exposed_mem_ratio = idle_fraction.copy_as(
 
 
 # --- if one level of memory served every request (§5.6, Figs. 131-135)
-# All hits in the first cache bound performance from above and no hits from below, as the thesis
-# reads them: for requests one at a time (MSTR 1) that is so of every mix of hits.
+# All hits in the first cache bound performance from above and no hits from below, as in the thesis:
+# for requests one at a time (MSTR 1) that holds for every mix of hits.
 
 
 def _flops_at_latency(latency, mwp_bw, delay, peak, perfect, comp, warps, strength):
-    """Eqs. 64 and 71-82, of requests of this latency, so many of which may be in flight."""
+    """Return Eqs. 64 and 71-82 for requests of this latency, so many of which may be in flight."""
     needed = _memory_demand.mwp_app_infinite(latency, comp)
-    asked = _memory_demand.mwp_app(_memory_demand.mwp_app_one_warp(needed, warps), strength)
-    mwp = _memory_demand.mwp(asked, mwp_bw, _memory_demand.mwp_proc(latency, delay), warps)
+    demand = _memory_demand.mwp_app(_memory_demand.mwp_app_one_warp(needed, warps), strength)
+    mwp = _memory_demand.mwp(demand, mwp_bw, _memory_demand.mwp_proc(latency, delay), warps)
     serial = serial_mem_cycles(latency, warps)
     divided = divided_mem_cycles(serial, mwp)
     computed = serial_comp_cycles(comp, warps)
@@ -248,12 +248,9 @@ def flops_dram(
 
 @equation(source="Hong 2012, Figs. 114 and 115", flags=CATEGORIES)
 def category(warps_per_sm, mwp_app_infinite, mwp_proc, mwp_bw, mwp_app):
-    """Which of ten categories a workload falls in on a machine; 10 is the best.
+    """The category of ten of a workload on a machine; 10 is the best.
 
-    From the best: 10, 9, 5, 4. A bandwidth that is short by no more than 15 % is just enough.
-
-    >>> category(32.0, 40.0, math.inf, 37.0, 64.0), category(16.0, 10.0, math.inf, 37.0, 20.0)
-    (3.0, 10.0)
+    From the best: 10, 9, 5, 4. A bandwidth that is short by at most 15 % is just enough.
     """
     saturated = where(mwp_bw < mwp_app, 1.0, 2.0)
     short = where(mwp_bw < 0.85 * mwp_app, 3.0, where(mwp_bw < mwp_app, 4.0, 5.0))
@@ -263,18 +260,15 @@ def category(warps_per_sm, mwp_app_infinite, mwp_proc, mwp_bw, mwp_app):
 
 @equation(source="Hong 2012, Eqs. 83-85", symbol=r"\alpha")
 def bandwidth_excess(mwp_app, mwp_bw):
-    """Times the bandwidth would have to grow to carry what the workload asks for. [ratio]"""
+    """Factor by which the bandwidth would have to grow for the workload's requests. [ratio]"""
     return maximum(divide(mwp_app, mwp_bw, at_zero=math.inf), 1)
 
 
 @equation(source="Hong 2012, Eqs. 83-88", symbol=r"\#ActiveSM / \alpha")
 def suggested_sms(active_sms, mwp_bw, mwp_app):
-    r"""Cores to which the bandwidth just reaches, rounded up as published. [SMs]
+    """Most cores that the bandwidth supplies, rounded up as published. [SMs]
 
-    One fewer asks for no more than the bandwidth allows, so that this is the last step before.
-
-    .. math:: \left\lceil \frac{\#ActiveSM}{\alpha} \right\rceil, \quad
-        \alpha = \max\left(\frac{MWP\_App}{MWP\_BW}, 1\right)
+    One fewer needs no more than the bandwidth, so this is the last step before saturation.
 
     >>> [suggested_sms(16.0, 592 / 16, 2.0 * warps) for warps in (16.0, 24.0, 32.0)]
     [16.0, 13.0, 10.0]
@@ -287,8 +281,8 @@ def suggested_sms(active_sms, mwp_bw, mwp_app):
 def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
     r"""Most warps of a core, rounded down, whose requests the bandwidth allows. [warps]
 
-    Correction of "decreasing N by :math:`1 - \alpha`", which misses Eq. 90 where N is above
-    MWP_App_InfiN: such warps do not ask for more. 1 where even one warp asks for too much.
+    Correction of "decreasing N by :math:`1 - \alpha`", which misses Eq. 90 if N is above
+    MWP_App_InfiN: such warps do not need more. 1 if even one warp needs too much.
 
     >>> suggested_warps(32.0, 64.0, 592 / 16, 2.0)
     18.0
@@ -300,17 +294,17 @@ def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
 
 @equation(name="suggested_warps", source="Hong 2012, Eqs. 89-92", symbol="N", when=PRINTED)
 def suggested_warps_printed(warps_per_sm, mwp_app, mwp_bw):
-    """Warps of a core, scaled by as much as their requests are too many. [warps]"""
+    """Warps of a core, scaled by the excess of their requests. [warps]"""
     scaled = floor(warps_per_sm * divide(mwp_bw, mwp_app, at_zero=1.0))
     return where(mwp_bw < mwp_app, maximum(scaled, 1), warps_per_sm)
 
 
 @equation(source="Hong 2012, Eq. 93", symbol="CoreReduction")
 def clock_reduction(mwp_app_infinite, warps_per_sm):
-    """Factor by which the core clock may go down, since memory is waited for. [ratio]
+    """Factor by which the core clock may fall, since memory is waited for. [ratio]
 
-    Below 1 where there are warps enough: the clock could go up before memory is waited for. NaN for
-    a single warp, which hides nothing.
+    It is below 1 if there are enough warps: the clock could rise before memory is waited for. NaN
+    for a single warp, which hides nothing.
 
     >>> clock_reduction(4.0, 2.0)  # Fig. 130
     3.0
@@ -335,7 +329,7 @@ def flops_without_memory(peak_achievable, perfect_cycles, comp_cycles):
 
 @equation(source="Hong 2012, Fig. 108, no ILP")
 def flops_without_ilp(flops_without_memory, ilp):
-    """The same if instructions issued one at a time: ILP 1 in TotalCycles alone. [1/s]"""
+    """Floating-point operations a second if, besides, instructions issued one at a time. [1/s]"""
     return flops_without_memory / ilp
 
 

@@ -1,11 +1,11 @@
-"""Time of a product of matrices: tiles, the waves in which SMs work through them, and the rate.
+"""Time of a matrix product: tiles, waves of tiles on the SMs, and the rate.
 
-A block works on a tile of the product, also where the matrix does not fill it (tile quantisation);
-an SM works on one tile at a time, and the last wave takes as long as the others (wave
-quantisation). ``product_rate`` is that of the units and the type: ``tensor_fp16_flops``,
-``fp16_flops`` or ``fp32_flops`` of a machine's file. Matrices are moved once, beside the work.
-Not modelled: sums cut among blocks (split-K), tiles read again where the caches do not hold them.
-Held against no measured times.
+A block computes a tile of the product, also if the matrix does not fill it (tile quantisation); an
+SM computes one tile at a time, and the last wave takes as long as the others (wave quantisation).
+``product_rate`` is that of the units and the type: ``tensor_fp16_flops``, ``fp16_flops`` or
+``fp32_flops`` of a machine's file. Matrices are moved once, in parallel with the work. Sums split
+among blocks (split-K), and tiles that caches do not keep, are not modelled. Not compared with
+measured times.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from symbolic.models.latency_roofline import dram_time
 from symbolic.ops import ceil, maximum
 
 OUTPUTS = ("time", "product_efficiency", "product_tiles", "product_waves")
-VALIDITY = Validity(statement="rates and tiles are given; held against no measured times yet")
+VALIDITY = Validity(statement="rates and tiles are given; not compared with measured times yet")
 
 GUIDE = "NVIDIA DU-09799, Matrix Multiplication Background"
 
@@ -26,7 +26,7 @@ SHARED = (dram_time,)
 def product_tiles(product_rows, product_columns, product_batch, tile_rows, tile_columns):
     """Tiles of all products. [tiles]
 
-    A column beyond the tiles adds 0.39 % to what is asked, and half to what is done:
+    A column beyond the tiles adds 0.39 % to the request, and half to the work:
 
     >>> [product_tiles(256.0, columns, 1.0, 128.0, 128.0) for columns in (256.0, 257.0)]
     [4.0, 6.0]
@@ -75,14 +75,8 @@ def time(start_up_time, product_waves, tile_time, dram_time):
 
 @equation(source=f"{GUIDE}, 3")
 def product_efficiency(
-    product_rows,
-    product_columns,
-    product_batch,
-    product_waves,
-    active_sms,
-    tile_rows,
-    tile_columns,
+    product_rows, product_columns, product_batch, product_waves, active_sms, tile_rows, tile_columns
 ):
-    """Operations asked over those of all waves, were they full. [ratio]"""
-    asked = product_batch * product_rows * product_columns
-    return asked / (product_waves * active_sms * tile_rows * tile_columns)
+    """Requested operations over those of full waves. [ratio]"""
+    requested = product_batch * product_rows * product_columns
+    return requested / (product_waves * active_sms * tile_rows * tile_columns)

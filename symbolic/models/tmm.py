@@ -1,12 +1,12 @@
 """TMM: threads that hide memory latency, and blocks that fill the machine in passes (Ma 2014, §II).
 
 The asymptotic model counts steps (Eq. 1): the work shared by all cores, the critical path, and
-memory latency shared by all threads. The calibrated model multiplies them by what uneven passes
-cost (Eq. 3). Run time is proportional to the product (Eq. 6); ``relative_time`` is the product
+memory latency shared by all threads. The calibrated model multiplies them by the cost of uneven
+passes (Eq. 3). Run time is proportional to the product (Eq. 6); ``relative_time`` is the product
 itself. Eq. 7 leaves the span out, as T_∞ is far below T₁/P: ``span`` is 0 unless given.
 
-The switch ``latency_hiding`` chooses Eq. 6 (``modelled``), which finds out whether threads suffice,
-or Eq. 5 (``assumed``), which takes them for sufficient and counts cache misses instead.
+The switch ``latency_hiding`` chooses Eq. 6 (``modelled``), which computes whether threads suffice,
+or Eq. 5 (``assumed``), which assumes that and counts cache misses instead.
 
 Correction: P and Q are all cores and the core groups in Table I, but Eqs. 3, 4, 7 and 8 call P/Q
 the number of multiprocessors. Here P is ``n_cores`` and P/Q is ``n_sms``; the Q left over in Eq. 8
@@ -24,8 +24,8 @@ OUTPUTS = ("relative_time", "time_steps", "bound", "sched_factor")
 VALIDITY = Validity(
     quantity="release_year",
     maximum=2012,
-    statement="tmm counts every access to global memory, and was held against a GPU of 2010 "
-    "(GTX 480): caches of later ones keep more",
+    statement="tmm counts every access to global memory, and was compared with a GPU of 2010 "
+    "(GTX 480): caches of later GPUs keep more",
 )
 
 FAMILIES = (
@@ -36,7 +36,7 @@ FAMILIES = (
     ),
 )
 
-#: Eq. 1 and §III: what hides the latency or shares the work, and the blocks that fill the passes.
+#: Eq. 1 and §III: more threads or cores, and the blocks that fill the passes.
 ADVICE = (
     Guide(
         state="bound",
@@ -90,27 +90,21 @@ def work_steps(work, n_cores):
 
 @equation(source="Ma 2014, Eq. 1")
 def latency_steps(transactions, mem_latency, threads_per_core, n_cores):
-    """Steps of latency left to a core whose threads overlap their transactions. [steps]"""
+    """Steps of latency that a core waits whose threads overlap their transactions. [steps]"""
     return divide(transactions * mem_latency, threads_per_core * n_cores, at_zero=math.inf)
 
 
 @equation(source="Ma 2014, Eq. 1", symbol="T_P")
 def time_steps(work_steps, span, latency_steps):
-    r"""Steps of the algorithm on all cores, scheduled perfectly: the largest lower bound. [steps]
-
-    .. math:: T_P = \max\left(\frac{T_1}{P}, T_\infty, \frac{M L}{\mathcal{T} P}\right)
-    """
+    """Steps of the algorithm on all cores, scheduled perfectly: the largest lower bound. [steps]"""
     return maximum(work_steps, span, latency_steps)
 
 
 @equation(source="Ma 2014, Eq. 1", flags={0: "computation", 1: "span", 2: "memory"})
 def bound(time_steps, work_steps, span):
-    """Which of the three bounds binds; on ties (within 1e-12) the first of the flags.
+    """The bound that binds; the first of the flags on ties (within 1e-12).
 
     At a tie of computation and memory the latency is hidden: more threads no longer help.
-
-    >>> bound(200.0, 2.0, 0.0), bound(200.0, 200.0, 0.0)
-    (2.0, 0.0)
     """
     near = time_steps - time_steps / TIE
     return where(near <= work_steps, 0.0, where(near <= span, 1.0, 2.0))
@@ -118,21 +112,13 @@ def bound(time_steps, work_steps, span):
 
 @equation(source="Ma 2014, Eq. 1 where its first and third term are equal")
 def hiding_threads_per_core(transactions, mem_latency, work):
-    r"""Threads of a core from which on the latency is hidden and run time is flat. [threads]
-
-    .. math:: \frac{M L}{\mathcal{T} P} = \frac{T_1}{P}
-        \;\Rightarrow\; \mathcal{T} = \frac{M L}{T_1}
-    """
+    """Threads of a core, M L/T_1, above which latency is hidden and run time is flat. [threads]"""
     return divide(transactions * mem_latency, work, at_zero=math.inf)
 
 
 @equation(source="Ma 2014, Eq. 2", symbol=r"f_\mathrm{cache}")
 def cache_factor(fits_on_chip, cache_hit_rate, cache_miss_slowdown):
-    """What cache misses cost, where memory latency is not modelled. [ratio]
-
-    >>> cache_factor(0, 0.75, 5.0), cache_factor(1, 0.75, 5.0)
-    (2.0, 1.0)
-    """
+    """Slowdown by cache misses if memory latency is not modelled. [ratio]"""
     blended = cache_hit_rate + (1 - cache_hit_rate) * cache_miss_slowdown
     return where(equal(fits_on_chip, 1), 1.0, blended)
 
@@ -149,19 +135,19 @@ def block_slots(active_blocks_per_sm, n_sms):
 
 @equation(source="Ma 2014, Eq. 3")
 def passes(blocks, block_slots):
-    """Times the machine is filled until all requested blocks are done. [passes]"""
+    """Times that the machine is filled until all requested blocks are done. [passes]"""
     return ceil(blocks / block_slots)
 
 
 @equation(source="Ma 2014, §III (3)")
 def full_pass_blocks(passes, block_slots):
-    """The blocks, no fewer than those requested, of which the last pass is full. [blocks]"""
+    """Blocks, at least those requested, for which the last pass is full. [blocks]"""
     return passes * block_slots
 
 
 @equation(source="Ma 2014, Eq. 3", symbol=r"f_\mathrm{sched}")
 def sched_factor(passes, block_slots, blocks):
-    """What a last pass that is not full costs: slots paid for over blocks requested. [ratio]
+    """Slowdown by a partial last pass: slots paid for over blocks requested. [ratio]
 
     >>> sched_factor(2, 15, 30), sched_factor(2, 15, 16)  # Fig. 1
     (1.0, 1.875)
@@ -179,9 +165,9 @@ def relative_time(time_steps, sched_factor):
     name="relative_time", source="Ma 2014, Eq. 5", symbol="Time", when={"latency_hiding": "assumed"}
 )
 def relative_time_hidden(work_steps, cache_factor, sched_factor):
-    """Run time in steps if threads suffice to hide the latency (A_T). [steps]
+    """Run time in steps if enough threads hide the latency (A_T). [steps]
 
-    The paper leaves the application's factor open; it is the work over all cores here, so that both
-    forms agree where latency is hidden and the working set fits.
+    The paper leaves the application's factor open; here it is the work over all cores, so that both
+    forms agree if latency is hidden and the working set fits.
     """
     return work_steps * cache_factor * sched_factor

@@ -1,7 +1,7 @@
-"""The TMM model calibrated to seconds (Ma 2014, §IV): a line where latency shows, flat where not.
+"""The TMM model calibrated to seconds (Ma 2014, §IV): linear while latency shows, then flat.
 
-On one machine and for one problem, L, C and n only scale Eq. 14: run time is linear in √B_r/𝒯
-(Eq. 15) until computation bounds, and then flat (Eq. 13). The coefficients are quantities like any
+On one machine and for one problem, L, C and n only scale Eq. 14: run time is linear in √B_r/𝒯 (Eq.
+15) until computation bounds, and then flat (Eq. 13). The coefficients are quantities like any
 other, given or fitted: ``memory_time_slope`` and ``memory_time_offset`` of the first regime,
 ``compute_bound_time`` of the second. Join ``apsp`` for the blocks, ``occupancy`` for the threads.
 
@@ -32,8 +32,8 @@ FAMILIES = (
     ),
 )
 
-#: Of a graph and a machine that are given; ``latency_time`` and ``memory_time_offset`` tell
-#: which term of Eq. 15 dominates.
+#: The graph and the machine are fixed; ``latency_time`` and ``memory_time_offset`` show which term
+#: of Eq. 15 dominates.
 ADVICE = Guide(
     state="time",
     goal="time",
@@ -50,7 +50,7 @@ TMM = (tmm.threads_per_core,)
 
 @equation(source="Ma 2014, Fig. 2", symbol=r"\sqrt{B_r}/\mathcal{T}")
 def root_blocks_per_thread(blocks, threads_per_core):
-    """What run time is linear in where latency shows. [ratio]"""
+    """The variable in which run time is linear while latency shows. [ratio]"""
     return divide(sqrt(blocks), threads_per_core, at_zero=math.inf)
 
 
@@ -62,7 +62,7 @@ def latency_time(memory_time_slope, root_blocks_per_thread):
 
 @equation(source="Ma 2014, Eq. 15", symbol="Time")
 def memory_bound_time(latency_time, memory_time_offset):
-    """Run time where memory latency shows. [s]
+    """Run time while memory latency shows. [s]
 
     The paper prints :math:`a_1 = 0.957`, :math:`a_0 = 53.9`, :math:`r^2 = 0.9916`. At its example
     of §V that is 115.15 s, where it prints 105 s.
@@ -75,5 +75,5 @@ def memory_bound_time(latency_time, memory_time_offset):
 
 @equation(source="Ma 2014, Eqs. 12-15 and Fig. 2")
 def time(memory_bound_time, compute_bound_time):
-    """Run time: the line of Eq. 15, or the level at which computation bounds. [s]"""
+    """Run time: the line of Eq. 15, or the constant time that computation takes. [s]"""
     return maximum(memory_bound_time, compute_bound_time)

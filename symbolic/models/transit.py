@@ -4,9 +4,9 @@ Of n threads, k wait for memory and x = n − k compute. Memory supplies f(k) re
 lanes demand g(x) (Eqs. 1-2); in a steady state f(k) = g(n − k) (Eq. 3), and a test derives the
 throughput at which they cross in each regime.
 
-In the paper's abstract machine as many threads as lanes fill it, π = M. The π that it measures
-(576 threads on 32 lanes) is another: an operation keeps its thread for l cycles,
-``arithmetic_latency``, 1 unless given; so π = l M and g(x) = min(x/(l Z), M/Z).
+In the paper's abstract machine as many threads as lanes fill it, π = M. Its measured π (576 threads
+on 32 lanes) is another: an operation occupies its thread for l cycles, ``arithmetic_latency``, 1
+unless given; so π = l M and g(x) = min(x/(l Z), M/Z).
 
 The switch ``supply`` chooses the memory curve: the roofline of the paper, f(k) = min(R, k/L), or
 the smooth f(k) = k/(L + k/R), which has the same slope at 0 and the same limit.
@@ -31,7 +31,7 @@ SYMBOLS |= {"mem_latency": "L", "arithmetic_latency": "l"}
 
 FLAGS = {0: "thread", 1: "memory", 2: "computation", 3: "capacity"}
 
-#: §2.4, Figs. 11-17. The latency is held: it is "generally very difficult to change".
+#: §2.4, Figs. 11-17. The latency is fixed: it is "generally very difficult to change".
 ADVICE = Guide(
     state="bound",
     goal="cs_throughput",
@@ -56,7 +56,7 @@ TIE = 10**12
 
 @equation(source="Li 2015, Eqs. 1-3 where both curves rise", symbol=r"\frac{n}{L+lZ}")
 def thread_limit(threads, mem_latency, intensity, arithmetic_latency):
-    r"""Requests a cycle if neither system is full: each thread makes one a turnaround. [1/cycle]
+    r"""Requests a cycle if neither system is full: each thread makes one per turnaround. [1/cycle]
 
     .. math:: k/L = (n-k)/(lZ) \;\Rightarrow\; r = n/(L+lZ)
     """
@@ -97,34 +97,28 @@ def supply_limit_smooth(threads, mem_latency, intensity, arithmetic_latency, ms_
 
 @equation(name="ms_throughput", source="Li 2015, Eqs. 1-3", symbol="r", when={"supply": "sharp"})
 def ms_throughput_sharp(thread_limit, ms_peak, computation_limit):
-    r"""Requests the memory system serves. [1/cycle]
-
-    .. math:: r = \min\left(\frac{n}{L+lZ}, R, \frac{M}{Z}\right)
-    """
+    """Requests that the memory system serves. [1/cycle]"""
     return minimum(thread_limit, ms_peak, computation_limit)
 
 
 @equation(name="ms_throughput", source="Li 2015, Eqs. 2-3", symbol="r", when={"supply": "smooth"})
 def ms_throughput_smooth(supply_limit, computation_limit):
-    """Requests the memory system serves. [1/cycle]"""
+    """Requests that the memory system serves. [1/cycle]"""
     return minimum(supply_limit, computation_limit)
 
 
 @equation(source="Li 2015, §2.2", symbol="Zr")
 def cs_throughput(intensity, ms_throughput):
-    """Operations the lanes complete. [1/cycle]"""
+    """Operations that the lanes complete. [1/cycle]"""
     return intensity * ms_throughput
 
 
 @equation(name="bound", source="Li 2015, §2.4", when={"supply": "sharp"}, flags=FLAGS)
 def bound_sharp(ms_throughput, ms_peak, computation_limit):
-    """What bounds the machine.
+    """The bottleneck of the machine.
 
     Memory and computation both (within 1e-12): capacity. At a tie with the threads the full system
     is the bound, because more threads no longer help.
-
-    >>> bound_sharp(1.5, 1.5, 4.0), bound_sharp(1.5, 1.5, 1.5), bound_sharp(1.0, 1.5, 4.0)
-    (1.0, 3.0, 0.0)
     """
     near = ms_throughput + ms_throughput / TIE
     memory = ms_peak <= near
@@ -134,13 +128,10 @@ def bound_sharp(ms_throughput, ms_peak, computation_limit):
 
 @equation(name="bound", source="Li 2015, §2.4", when={"supply": "smooth"}, flags=FLAGS)
 def bound_smooth(ms_throughput, thread_limit, ms_peak, computation_limit):
-    """What bounds the machine.
+    """The bottleneck of the machine.
 
-    A smooth supply never fills the memory system: short of full lanes the bound is whichever of
-    its two asymptotes is nearer, the threads or the peak. There is no capacity bound.
-
-    >>> bound_smooth(1.2, 2.0, 1.5, 4.0), bound_smooth(1.2, 2.0, 1.5, 1.2)
-    (1.0, 2.0)
+    A smooth supply never fills the memory system: without full lanes the bound is the nearer of its
+    two asymptotes, the threads or the peak. There is no capacity bound.
     """
     computation = computation_limit <= ms_throughput + ms_throughput / TIE
     return where(computation, 2.0, where(ms_peak <= thread_limit, 1.0, 0.0))
@@ -161,7 +152,7 @@ def threads_in_ms_high_sharp(
 ):
     """Most threads in the memory system at this throughput. [threads]
 
-    Above the least only where both systems are full: threads to spare may wait in either.
+    They exceed the least only if both systems are full: spare threads may wait in either.
     """
     computing = ms_throughput * (arithmetic_latency * intensity)
     most = maximum(threads_in_ms_low, threads - computing)
@@ -187,10 +178,10 @@ def threads_in_ms_high_smooth(threads_in_ms_low):
 
 @equation(source="Li 2015, Fig. 6", symbol="k")
 def threads_in_ms(threads_in_ms_low, threads_in_ms_high):
-    """Threads in the memory system; of a range, the middle. [threads]
+    """Threads in the memory system; the middle of a range. [threads]
 
-    The model does not say where threads to spare wait. The middle favours neither system, and is
-    the exact value where there is no range.
+    The model does not say where spare threads wait. The middle favours neither system, and is exact
+    without a range.
     """
     return (threads_in_ms_low + threads_in_ms_high) / 2
 
@@ -211,7 +202,7 @@ threads_in_cs_high = threads_in_cs.copy_as(
 
 @equation(source="Li 2015, Eq. 1", symbol=r"\pi")
 def cs_transition(lanes_width, arithmetic_latency):
-    """Threads that fill the lanes: each lane as many as an operation takes cycles. [threads]
+    """Threads that fill the lanes: each lane as many as the cycles of an operation. [threads]
 
     >>> cs_transition(32.0, 18.0)  # C2075
     576.0
@@ -221,5 +212,5 @@ def cs_transition(lanes_width, arithmetic_latency):
 
 @equation(source="Li 2015, §2.2", symbol=r"\delta")
 def ms_transition(ms_peak, mem_latency):
-    """Threads that fill the memory system, δ = R L. A machine may give it as measured. [threads]"""
+    """Threads that fill the memory system, δ = R L, unless the machine gives them. [threads]"""
     return ms_peak * mem_latency

@@ -1,8 +1,8 @@
-"""Transit from a profiler's counters, beside what it measured (Li 2015, §3); join with ``transit``.
+"""Transit from a profiler's counters, compared with its measurements (Li 2015, §3).
 
-Counters are of one multiprocessor, and all of one kind: instructions of threads and their requests
-of ``request_bytes``. With ``kernel_time`` the prediction is compared: PCT, RCT and the star of
-Figs. 18 and 19.
+Join with ``transit``. Counters are of one multiprocessor, and all of one kind: instructions of
+threads and their requests of ``request_bytes``. With ``kernel_time`` the prediction is compared:
+PCT, RCT and the star of Figs. 18 and 19.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def threads(occupancy, max_threads_per_sm):
 
 @equation(source="Li 2015, §3", symbol="Z")
 def intensity(issued_insts, dram_reads, dram_writes):
-    """Instructions issued for each DRAM access. [cycles]"""
+    """Instructions issued per DRAM access. [cycles]"""
     return divide(issued_insts, dram_reads + dram_writes, at_zero=math.inf)
 
 
@@ -51,10 +51,10 @@ def measured_flops(issued_insts, kernel_time):
 
 @equation(source="Li 2015, §3")
 def prediction_accuracy(predicted_flops, measured_flops):
-    """One less the relative error of the predicted computation throughput. [ratio]
+    """One minus the relative error of the predicted computation throughput. [ratio]
 
     The paper gives means of 90.4 % (C2075) and 82.6 % (GTX 690) over Rodinia without three
-    outliers, and says no more about how they are made.
+    outliers, and does not say how they are computed.
     """
     error = absolute(predicted_flops - measured_flops)
     return 1 - divide(error, measured_flops, at_zero=math.inf)

@@ -1,6 +1,6 @@
 """Run time by Transit of a workload of MWP-CWP: join ``occupancy + transit + transit_time``.
 
-The two models then stand side by side, over the same axes and with the same inputs. Threads and
+The two models can then be compared over the same axes and with the same inputs. Threads and
 requests are those of warps on one multiprocessor, as in ``transit_warps``: one warp computes at a
 time, and a request leaves the multiprocessor after the departure delay of the one before, or as the
 bandwidth allows. Transit has no barriers: ``sync_insts`` cost nothing here.
@@ -11,13 +11,7 @@ from __future__ import annotations
 import math
 
 from symbolic.equation import Validity, equation, equations_of
-from symbolic.models import (
-    _memory,
-    _residency,
-    _shared,
-    mwp_cwp,
-    transit_warps,
-)
+from symbolic.models import _memory, _residency, _shared, mwp_cwp, transit_warps
 from symbolic.ops import divide, minimum
 
 OUTPUTS = ("time", "case")
@@ -54,11 +48,7 @@ def lanes_width(warp_size):
 
 @equation(source="Li 2015, Table 1; Hong 2012, Eqs. 6 and 16", symbol="R")
 def ms_peak(mwp_without_bw_full, mwp_peak_bw, mem_latency):
-    """Most requests of warps that a multiprocessor has served a cycle. [1/cycle]
-
-    >>> ms_peak(2.28125, 28.515625, 730.0)  # 1 / 320, the departure delay
-    0.003125
-    """
+    """Most requests of warps that a multiprocessor has served per cycle. [1/cycle]"""
     return divide(minimum(mwp_without_bw_full, mwp_peak_bw), mem_latency, at_zero=math.inf)
 
 

@@ -1,8 +1,8 @@
 """Inputs of the transit model from MWP-CWP: join ``transit + transit_warps + mwp_cwp``.
 
-Threads and requests are then those of warps on one multiprocessor, and so must be the machine's:
-``lanes_width`` counts warps that issue at once (1 where ``issue_cycles`` is the cost of a warp),
-``ms_peak`` requests of warps a cycle.
+Threads and requests are then those of warps on one multiprocessor, and so must be those of the
+machine: ``lanes_width`` counts warps that issue at once (1 if ``issue_cycles`` is the cost of a
+warp), ``ms_peak`` requests of warps a cycle.
 """
 
 from __future__ import annotations

@@ -33,10 +33,10 @@ from symbolic.primitives.spec import FormulaSyntax, Primitive
 
 # --- enclosures
 def _add_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    """The sum.
+    """Return the enclosure of the sum.
 
-    An end is NaN where one operand has nothing but an infinity and the other reaches the opposite
-    one: then that infinity is the only sum that is a number.
+    An end is NaN if one operand is a single infinity and the other reaches the opposite one: then
+    that infinity is the only sum that is a number.
     """
     lo, hi = add_low(al, bl), add_high(ah, bh)
     undefined = either_flag(ua, ub)
@@ -48,14 +48,13 @@ def _add_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
 
 
 def _sub_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    """The difference."""
     return _add_interval(al, ah, ua, -bh, -bl, ub)
 
 
 def _zero_if_nan(value: Any) -> Any:
-    """A corner that is no number, of zero times infinity and the like, as zero.
+    """Return a corner, or zero if it is NaN (zero times infinity and the like).
 
-    Where one end makes a corner NaN, the values near it reach what the other corners reach.
+    If an end makes a corner NaN, the values near it reach those of the other corners.
     """
     return choose(value != value, 0.0, value)
 
@@ -73,12 +72,12 @@ def _largest_corner(w: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 def _can_be_infinite(low: Any, high: Any) -> Any:
-    """True where a value may be infinite."""
+    """Return a mask of values that may be infinite."""
     return (abs(low) == INF) | (abs(high) == INF)
 
 
 def _is_infinite(low: Any, high: Any) -> Any:
-    """True where a value is certain to be infinite, of one sign."""
+    """Return a mask of values that are certainly infinite, with one sign."""
     return (low == INF) | (high == -INF)
 
 
@@ -87,7 +86,6 @@ def _is_zero(low: Any, high: Any) -> Any:
 
 
 def _mul_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    """The product."""
     undefined = either_flag(ua, ub)
     if all_true(al >= 0) and all_true(bl >= 0):
         lo, hi = mul_low(al, bl), mul_high(ah, bh)
@@ -99,19 +97,16 @@ def _mul_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
         p, q, r, s = mul_high(al, bl), mul_high(al, bh), mul_high(ah, bl), mul_high(ah, bh)
     if all_finite(w, x) and all_finite(y, z) and all_finite(p, q) and all_finite(r, s):
         return min_of(min_of(w, x), min_of(y, z)), max_of(max_of(p, q), max_of(r, s)), undefined
-    clash = (al <= 0) & (ah >= 0) & _can_be_infinite(bl, bh) | (bl <= 0) & (
-        bh >= 0
-    ) & _can_be_infinite(al, ah)
+    clash = (al <= 0) & (ah >= 0) & _can_be_infinite(bl, bh)
+    clash = clash | (bl <= 0) & (bh >= 0) & _can_be_infinite(al, ah)
     never = _is_zero(al, ah) & _is_infinite(bl, bh) | _is_zero(bl, bh) & _is_infinite(al, ah)
-    lo, hi = (
-        choose(never, INF, _smallest_corner(w, x, y, z)),
-        choose(never, -INF, _largest_corner(p, q, r, s)),
-    )
+    lo = choose(never, INF, _smallest_corner(w, x, y, z))
+    hi = choose(never, -INF, _largest_corner(p, q, r, s))
     return lo, hi, either_flag(undefined, flag_or_false(clash))
 
 
 def _quotient_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    """a / b where b does not hold zero; anything where it does."""
+    """Return the enclosure of a / b where b does not contain zero; arbitrary elsewhere."""
     undefined = either_flag(ua, ub)
     if all_true(al >= 0) and all_true(bl > 0):
         lo, hi = div_low(al, bh), div_high(ah, bl)
@@ -125,15 +120,13 @@ def _quotient_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> 
         return min_of(min_of(w, x), min_of(y, z)), max_of(max_of(p, q), max_of(r, s)), undefined
     far = _can_be_infinite(al, ah) & _can_be_infinite(bl, bh)
     never = _is_infinite(al, ah) & _is_infinite(bl, bh)
-    lo, hi = (
-        choose(never, INF, _smallest_corner(w, x, y, z)),
-        choose(never, -INF, _largest_corner(p, q, r, s)),
-    )
+    lo = choose(never, INF, _smallest_corner(w, x, y, z))
+    hi = choose(never, -INF, _largest_corner(p, q, r, s))
     return lo, hi, either_flag(undefined, flag_or_false(far))
 
 
 def _div_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    """The quotient; anything where the divisor holds zero."""
+    """Return the enclosure of the quotient, all numbers where the divisor contains zero."""
     lo, hi, undefined = _quotient_interval(al, ah, ua, bl, bh, ub)
     zero = (bl <= 0) & (bh >= 0)
     if not any_true(zero):
@@ -145,7 +138,7 @@ def _div_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
 
 
 def _one_sided_quotient(side: Any, al: Any, ah: Any, divisor: Any, lo: Any, hi: Any) -> Any:
-    """The ends, but those of a / b for b next to zero on one side, where it is so."""
+    """Return the ends, replaced by those of a / b where b reaches zero from one side."""
     if not any_true(side):
         return lo, hi
     low = choose(al >= 0, _zero_if_nan(div_low(al, divisor)), -INF)
@@ -156,7 +149,7 @@ def _one_sided_quotient(side: Any, al: Any, ah: Any, divisor: Any, lo: Any, hi: 
 def _divide_interval(
     al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any, zl: Any, zh: Any, uz: Any
 ) -> Any:
-    """The hull of a / b where b is not zero, and of what stands for it where b may be."""
+    """Return the hull of a / b for b other than zero, and of ``at_zero`` where b may be zero."""
     lo, hi, undefined = _quotient_interval(al, ah, ua, bl, bh, ub)
     zero = (bl <= 0) & (bh >= 0)
     never = either_flag(is_empty(ua, al, ah), is_empty(ub, bl, bh))
@@ -175,9 +168,9 @@ def _divide_interval(
     return lo, hi, either_flag(undefined, flag_or_false(zero & uz))
 
 
-# --- along which axes they rise and fall
+# --- directions
 def scale_trend(up: Any, down: Any, low: Any, high: Any) -> Any:
-    """How something goes once multiplied by what lies between two ends."""
+    """Return the directions of a value multiplied by a number between two ends."""
     if all_true(low >= 0):
         return up, down
     idle = up & down
@@ -186,26 +179,25 @@ def scale_trend(up: Any, down: Any, low: Any, high: Any) -> Any:
 
 
 def common_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
-    """Along the axes along which both go."""
+    """Return the directions that both arguments have."""
     return aup & bup, adn & bdn
 
 
 def difference_trend(
     al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any
 ) -> Any:
-    """As the first, and as the second turned round."""
+    """Return the directions of the first argument that the second has reversed."""
     return aup & bdn, adn & bup
 
 
 def _mul_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
-    """Of a product."""
     au, ad = scale_trend(aup, adn, bl, bh)
     bu, bd = scale_trend(bup, bdn, al, ah)
     return au & bu, ad & bd
 
 
 def _div_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
-    """Of a quotient: none where the divisor may be zero, whose sign may vary."""
+    """Return the directions of a quotient; none where the divisor, or its sign, may be zero."""
     au, ad = scale_trend(aup, adn, bl, bh)
     bu, bd = scale_trend(bup, bdn, al, ah)
     clear = (bl > 0) | (bh < 0)
@@ -226,7 +218,7 @@ def _divide_trend(
     zup: Any,
     zdn: Any,
 ) -> Any:
-    """Of a quotient with a value where the divisor is zero."""
+    """Return the directions of a quotient with a value where the divisor is zero."""
     au, ad = scale_trend(aup, adn, bl, bh)
     bu, bd = scale_trend(bup, bdn, al, ah)
     up, down = au & bd, ad & bu
@@ -258,7 +250,7 @@ def _sympy_divide(s: Any, a: Any, b: Any, at_zero: Any) -> Any:
 def _operator(
     function: Callable[[Any, Any], Any], sign: str, interval: Any, trend: Any, units: str = "like"
 ) -> Primitive:
-    """Return the row of an operator that each world has by itself."""
+    """Return the row of an operator that each backend has."""
     text = f"{{0}} {sign} {{1}}"
     return Primitive(
         arity=2,

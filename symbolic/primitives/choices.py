@@ -1,4 +1,4 @@
-"""Comparisons, what joins conditions, and choices between values."""
+"""Comparisons, logical operations, and choices between values."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _where_interval(
 
 
 def _minimum_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    """NaN for a gives b; NaN for b gives NaN."""
+    """Return the enclosure of the minimum: NaN for a gives b; NaN for b gives NaN."""
     lo = choose(is_empty(ub, bl, bh), INF, min_of(al, bl))
     return lo, choose(ua, bh, min_of(ah, bh)), ub
 
@@ -110,9 +110,9 @@ def _negate_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
 
 
 def _selected_trend(first: Any, second: Any, aup: Any, adn: Any, bup: Any, bdn: Any) -> Any:
-    """As b where the second holds, as a where the first does, as both where neither.
+    """Return the directions of b where ``second`` holds, of a where ``first`` does, else of both.
 
-    The second comes first: it holds where a is empty, which leaves b.
+    ``second`` is tested first: it holds where a is empty, which leaves b.
     """
     up = choose(second, bup, choose(first, aup, aup & bup))
     return up, choose(second, bdn, choose(first, adn, adn & bdn))
@@ -161,7 +161,7 @@ def _sympy_where(s: Any, condition: Any, if_true: Any, if_false: Any) -> Any:
 
 
 def _extremum(kind: Any, drop: Any, a: Any, b: Any) -> Any:
-    """Min or Max without SymPy's search for comparable arguments, which is slow on long ones."""
+    """Return Min or Max without SymPy's slow search for comparable arguments."""
     parts = [p for arg in (a, b) for p in (arg.args if isinstance(arg, kind) else (arg,))]
     numbers = [part for part in parts if part.is_number]
     rest = list(dict.fromkeys(part for part in parts if not part.is_number))

@@ -1,10 +1,10 @@
-"""Exponentials, logarithms and powers that have the same bits in every backend that computes.
+"""Exponentials, logarithms and powers with the same bits in every backend that computes.
 
-NumPy has vectorized versions of these functions that differ by an ulp from the C library, which
-Python's floats and the loop nests call. A point then meets a condition in one backend and breaks it
-in another. Here arrays take the values of the C library too. The natural logarithm is a series of
-our own, because the loop nests vectorize it (:func:`sweeps.nest.intrinsics.log`): floats and
-arrays take the same steps in the same order.
+NumPy's vectorized functions differ by an ulp from the C library, which Python's floats and the loop
+nests call, so that a point could meet a condition in one backend and break it in another. Here
+arrays have the values of the C library too. The natural logarithm is our own series, because the
+loop nests vectorize it (:func:`sweeps.nest.intrinsics.log`): floats and arrays take the same steps
+in the same order.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Function = Callable[..., Any]
 
 #: ln 2 in two parts; a whole number times the first is exact.
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
-#: The bits of 1.0 and of the root of 1/2, and those of a fraction.
+#: The bits of 1.0 and of the root of 1/2, and the mask of a fraction.
 ONE, ROOT, FRACTION = 0x3FF0000000000000, 0x3FE6A09E667F3BCD, 0x000FFFFFFFFFFFFF
-#: The least normal float, and the factor that makes a normal one of any smaller.
+#: The least normal float, and a factor that makes smaller ones normal.
 SMALLEST_NORMAL, SUBNORMAL_SCALE = 2.0**-1022, 2.0**54
 _ROOT_OF_HALF = float(np.int64(ROOT).view(np.float64))
 
-#: Values worked on together, so that the steps of a series stay in the cache.
+#: Values computed together, so that the steps of a series stay in the cache.
 _BLOCK = sizes.ELEMENTARY_BLOCK
-#: Values on which the route to the C library is tried: NumPy's own functions differ at some 5 %.
+#: Values on which the route to the C library is tested: NumPy's own functions differ at some 5 %.
 _TRIAL_SIZE = 512
 
 
@@ -47,7 +47,7 @@ def _call_each(function: Function) -> Function:
 
 
 def _call_reversed(function: Function) -> Function:
-    """Return a NumPy function that reads its arrays from the end, which the C library serves."""
+    """Return a NumPy function that reads its arrays from the end, which uses the C library."""
 
     def array(*args: Floats) -> Floats:
         return np.asarray(function(*(arg[::-1] for arg in args))[::-1])
@@ -60,7 +60,7 @@ def _c_library_function(name: str) -> Function:
     """Return a function of flat arrays with the values of the C library.
 
     NumPy calls the C library for an array that is read backwards, ten times as fast as one call for
-    each value. That is its own affair, so it is tried first.
+    each value. That is not documented, so it is tried first.
     """
     scalar, fast = _SCALAR[name], _call_reversed(getattr(np, name))
     slow = _call_each(scalar)
@@ -84,7 +84,7 @@ def _elementwise(name: str) -> Function:
 
 
 def scalar_exp(a: Any) -> float:
-    """Return the exponential of a number; infinity where it is too large."""
+    """Return the exponential of a number; infinity if it is too large."""
     try:
         return math.exp(a)
     except OverflowError:
@@ -101,7 +101,7 @@ def _scalar_logarithm(function: Function) -> Function:
 
 
 def scalar_power(a: Any, b: Any) -> float:
-    """Return a power of numbers as IEEE 754 has it, where Python raises an error too."""
+    """Return a power of numbers as in IEEE 754, also where Python raises an error."""
     try:
         return math.pow(a, b)
     except (ValueError, OverflowError):

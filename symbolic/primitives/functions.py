@@ -31,7 +31,7 @@ from symbolic.primitives.rule_operations import (
 )
 from symbolic.primitives.spec import FormulaSyntax, Function, Primitive
 
-#: JavaScript has no number where 1 or -1 is raised to what IEEE 754 has 1 for.
+#: JavaScript gives NaN for some powers of 1 and -1 that are 1 in IEEE 754.
 _JS_POWER = "{0} === 1 || ({0} === -1 && Math.abs({1}) === Infinity) ? 1 : Math.pow({0}, {1})"
 
 
@@ -80,7 +80,7 @@ def _sqrt_interval(al: Any, ah: Any, ua: Any) -> Any:
 
 
 def _nan_below_zero(al: Any, ah: Any, ua: Any, lo: Any, hi: Any) -> Any:
-    """The ends of a function that is NaN below zero."""
+    """Return the enclosure of a function that is NaN below zero."""
     negative = al < 0
     if not any_true(negative):
         return lo, hi, ua
@@ -109,7 +109,7 @@ def _log10_interval(al: Any, ah: Any, ua: Any) -> Any:
 
 
 def _pow_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    """The corners, for bases above zero; for others anything, or nothing.
+    """Return the enclosure of a power: its corners for bases above zero, otherwise all or nothing.
 
     NaN to the power 0, and 1 to the power NaN, are 1.
     """
@@ -128,11 +128,11 @@ def _pow_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     no_base, no_exponent = is_empty(ua, al, ah), is_empty(ub, bl, bh)
     never = either_flag(no_base, no_exponent)
     if any_true(never):
-        one = choose(
+        is_one = choose(
             no_base, clear_where(no_exponent, (bl <= 0) & (bh >= 0)), (al <= 1) & (ah >= 1)
         )
-        lo = choose(never, choose(one, 1.0, INF), lo)
-        hi = choose(never, choose(one, 1.0, -INF), hi)
+        lo = choose(never, choose(is_one, 1.0, INF), lo)
+        hi = choose(never, choose(is_one, 1.0, -INF), hi)
     return lo, hi, undefined
 
 
@@ -148,7 +148,7 @@ def _absolute_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
 def _pow_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
     au, ad = scale_trend(aup, adn, bl, bh)
     bu, bd = scale_trend(bup, bdn, al - 1, ah - 1)
-    # a base of zero may be -0, of which the power may be -inf; below zero powers go to and fro
+    # a base of zero may be -0, whose power may be -inf; below zero powers are not monotone
     clear = (al > 0) | ((al == 0) & (bl >= 0))
     return choose(clear, au & bu, NO_AXES), choose(clear, ad & bd, NO_AXES)
 
@@ -163,7 +163,7 @@ def _increasing_function(
     *,
     call: bool = False,
 ) -> Primitive:
-    """Return the row of a function that rises and has the same name in all worlds."""
+    """Return the row of an increasing function with the same name in all backends."""
     return Primitive(
         arity=1,
         scalar=scalar,
@@ -179,7 +179,7 @@ def _increasing_function(
 
 
 def _transcendental(name: str, closed: Function, box: Function) -> Primitive:
-    """Return the row of a function of plain numbers that is a library's."""
+    """Return the row of a library function of plain numbers."""
     scalar, array = getattr(elementary, f"scalar_{name}"), getattr(elementary, name)
     return _increasing_function(name, scalar, array, closed, box, "plain", call=True)
 

@@ -1,4 +1,4 @@
-"""What a primitive is: one row, a cell for each world."""
+"""The record of a primitive: one field for each backend."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class FormulaSyntax:
-    """How formulas name a primitive, how many terms it takes there, and what these measure.
+    """The names of a primitive in formulas, its number of terms, and their units.
 
     ``units``: ``"like"`` (all the same, as is the result), ``"plain"`` (numbers without a unit),
     ``"root"``, ``"product"``, ``"quotient"`` (and then like the third), ``"power"``; conditions
@@ -26,52 +26,50 @@ class FormulaSyntax:
 
     @classmethod
     def fixed_count(cls, count: int, *names: str, units: str = "like") -> FormulaSyntax:
-        """With so many terms."""
+        """Return the syntax with a fixed number of terms."""
         return cls(names, count, count, units)
 
     @classmethod
     def any_number(cls, *names: str) -> FormulaSyntax:
-        """With one or more."""
+        """Return the syntax with one or more terms."""
         return cls(names, 1, math.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Primitive:
-    """A primitive in every world.
+    """A primitive in every backend.
 
     Parameters
     ----------
     arity : int
-        How many arguments a step has.
+        Number of arguments of a step.
     scalar, array : callable
         On Python's numbers, which may be fractions, and on NumPy arrays.
     sympy : callable
         On SymPy expressions, after the module itself, which is loaded when first needed.
-    nest : str
-        In a loop nest, with ``{0}`` for the first operand.
-    js : str
-        In JavaScript, an expression in the same way; each operand is a name or a literal.
-    call : bool
-        Whether that calls a library, which works on one point at a time. Floats, arrays and loop
-        nests give the same bits, JavaScript a few ulp more or less.
+    nest, js : str
+        Expression in a loop nest and in JavaScript, with ``{0}`` for the first operand (a name or a
+        literal).
     interval : callable
-        The rule for its enclosure: of each argument the lower and upper end and whether it may be
-        NaN, to these of the result. Of a condition the ends are whether it is certain and whether
-        it is possible. Written in :mod:`symbolic.primitives.rule_operations`, for arrays and machine code.
+        Rule of its enclosure: from the lower end, upper end and ``may_be_nan`` of each argument to
+        those of the result. The ends of a condition are "certain" and "possible". Written in
+        :mod:`symbolic.primitives.rule_operations`, for arrays and machine code.
     trend : callable
-        The rule for its direction, in the same words: of each argument the ends, and the axes along
-        which it never falls and never rises; to these axes of the result.
-    reads : Reading
-        How formulas name it.
-    condition : bool
-        Whether it is true or false.
-    chooses : bool
-        Whether an argument that it leaves out may be NaN and do no harm.
-    strict : bool
-        Whether a number is NaN wherever an argument is. The rule for the enclosure of a strict
-        primitive need not know of operands that are NaN throughout: see
-        :mod:`symbolic.intervals`. Conditions are never NaN, so that it says nothing
-        of them.
+        Rule of its direction, in the same operations: from the ends of each argument, and the axes
+        along which it never falls and never rises, to these axes of the result.
+    syntax : FormulaSyntax
+        Its syntax in formulas.
+    calls_library : bool
+        True if it calls a library, which works on one point at a time. Floats, arrays and loop
+        nests give the same bits, JavaScript a few ulp more or less.
+    is_condition : bool
+        True if its value is true or false.
+    is_choice : bool
+        True if an argument that is not chosen may be NaN without effect.
+    propagates_nan : bool
+        True if a number is NaN wherever an argument is. Then the rule of its enclosure need not
+        handle operands that are always NaN: see :mod:`symbolic.intervals`. Conditions are never
+        NaN, so that it is irrelevant for them.
     """
 
     arity: int

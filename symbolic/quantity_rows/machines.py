@@ -1,10 +1,8 @@
-"""What machines are: their parts, clocks, rates, caches."""
+"""Rows of the quantities of machines: parts, clocks, rates, caches."""
 
 from __future__ import annotations
 
 from symbolic.quantity import COUNT0, COUNT1, NONNEG, POS, Quantity, row, spec
-
-# --- Quantities of machines
 
 MACHINE = (
     spec("n_sms", "", COUNT1, "streaming multiprocessors of the machine", (1, 128)),
@@ -16,28 +14,12 @@ MACHINE = (
     spec("max_core_clock", "Hz", POS, "fastest clock of the cores", (1e9, 3e9)),
     spec("nominal_clock", "Hz", POS, "clock at which latencies were measured", (5e8, 2e9)),
     spec("mem_bandwidth", "B/s", POS, "DRAM bandwidth of the machine", (5e10, 2e12)),
-    spec(
-        "mem_latency_nominal",
-        "cycle",
-        POS,
-        "DRAM round trip at the nominal clock, in core cycles",
-        (200, 800),
-    ),
+    spec("mem_latency_nominal", "cycle", POS, "DRAM round trip at the nominal clock", (200, 800)),
     spec("mem_latency_dram", "cycle", POS, "DRAM round trip of one transaction", (200, 800)),
     spec(
-        "departure_delay_coalesced",
-        "cycle",
-        NONNEG,
-        "least distance between two coalesced transactions",
-        (1, 10),
+        "departure_delay_coalesced", "cycle", NONNEG, "least distance, coalesced requests", (1, 10)
     ),
-    spec(
-        "departure_delay_uncoalesced",
-        "cycle",
-        NONNEG,
-        "least distance between two uncoalesced transactions",
-        (4, 40),
-    ),
+    spec("departure_delay_uncoalesced", "cycle", NONNEG, "least distance, uncoalesced", (4, 40)),
     spec("issue_cycles", "cycle", POS, "cycles to issue one instruction of a warp", (1, 8)),
     spec("max_threads_per_sm", "", COUNT1, "resident threads of one SM", (768, 2048)),
     spec("max_warps_per_sm", "", COUNT1, "resident warps of one SM", (24, 64)),
@@ -62,47 +44,20 @@ MACHINE = (
         (16384, 167936),
         "shared_mem_per_sm",
     ),
-    spec("register_allocation_unit", "", COUNT1, "registers are allocated in these", (256, 512)),
+    spec("register_allocation_unit", "", COUNT1, "allocation unit of registers", (256, 512)),
+    spec("warp_allocation_unit", "", COUNT1, "allocation unit of the warps of a block", (1, 4)),
+    spec("warp_check_unit", "", COUNT1, "allocation unit of warps in the block's limit", (1, 4), 4),
+    spec("shared_mem_allocation_unit", "B", COUNT1, "allocation unit of shared memory", (128, 512)),
     spec(
-        "warp_allocation_unit",
-        "",
-        COUNT1,
-        "parts into which registers are divided among warps; where a block is allocated at a time, "
-        "its warps are rounded up to these",
-        (1, 4),
+        "reserved_shared_mem_per_block", "B", COUNT0, "taken by the system, per block", (0, 1024), 0
     ),
-    spec(
-        "warp_check_unit",
-        "",
-        COUNT1,
-        "warps of a block are rounded up to these against the registers one block may use",
-        (1, 4),
-        4,
-    ),
-    spec(
-        "shared_mem_allocation_unit", "B", COUNT1, "shared memory is allocated in these", (128, 512)
-    ),
-    spec(
-        "reserved_shared_mem_per_block",
-        "B",
-        COUNT0,
-        "shared memory the system takes from each block",
-        (0, 1024),
-        0,
-    ),
-    spec(
-        "registers_allocated_per_warp",
-        "",
-        "whole [0, 1]",
-        "1 where registers are allocated a warp at a time, 0 where a block at a time",
-        (0, 1),
-    ),
+    spec("registers_allocated_per_warp", "", "whole [0, 1]", "1: per warp, 0: per block", (0, 1)),
 )
 
-# --- Quantities of today's GPUs: caches, rates, clocks and bandwidths that are attained
-#  What is printed (``l2_bytes_per_cycle``, ``fp32_flops``, ``boost_clock``) and what was measured
-# (``read_bandwidth``, ``l2_bandwidth``, the latencies) have names of their own. Rates of the
-# machine are at its boost clock; latencies at its nominal clock, in core cycles.
+# --- today's GPUs: caches, rates, clocks and attained bandwidths
+# Printed values (``l2_bytes_per_cycle``, ``fp32_flops``, ``boost_clock``) and measured ones
+# (``read_bandwidth``, ``l2_bandwidth``, the latencies) have names of their own. Rates are at the
+# boost clock of the machine; latencies at its nominal clock, in core cycles.
 
 
 def _rate(name: str, what: str, least: float, most: float) -> Quantity:
@@ -111,43 +66,36 @@ def _rate(name: str, what: str, least: float, most: float) -> Quantity:
 
 
 DEVICE = (
-    spec("release_year", "", "whole [1999, 2100]", "year in which the machine came out"),
-    spec("cache_levels", "", "whole [0, 4]", "caches that loads of global memory pass", (0, 3)),
+    spec("release_year", "", "whole [1999, 2100]", "release year of the machine"),
+    spec("cache_levels", "", "whole [0, 4]", "number of caches that global loads pass", (0, 3)),
     # --- clocks and power
     spec("base_clock", "Hz", POS, "base clock of the cores, as printed", (7e8, 2e9)),
     spec("boost_clock", "Hz", POS, "boost clock of the cores, as printed", (1e9, 3e9)),
-    spec("nominal_memory_clock", "Hz", POS, "clock of the memory, as it is by default", (4e8, 2e9)),
+    spec("nominal_memory_clock", "Hz", POS, "default clock of the memory", (4e8, 2e9)),
     spec("memory_clock", "Hz", POS, "clock of the memory", (4e8, 2e9), "nominal_memory_clock"),
-    spec("board_power", "W", POS, "most power that the board is allowed (TDP)", (60, 800)),
+    spec("board_power", "W", POS, "power limit of the board (TDP)", (60, 800)),
     # --- rates
     spec("schedulers_per_sm", "", COUNT1, "warp schedulers of one multiprocessor", (1, 4)),
-    _rate("fp64_flops", "double-precision operations a second", 1e11, 1e14),
-    _rate("fp32_flops", "single-precision operations a second", 1e12, 1e14),
-    _rate("fp16_flops", "half-precision operations a second, no tensor units", 1e12, 2e14),
-    _rate("tensor_fp64_flops", "double-precision operations a second, tensor units", 1e13, 2e14),
-    _rate("tensor_tf32_flops", "TF32 operations a second, tensor units", 5e13, 1e15),
-    _rate(
-        "tensor_fp16_flops",
-        "half-precision products summed in single precision, tensor units",
-        5e13,
-        2e15,
-    ),
-    _rate("tensor_fp8_flops", "FP8 operations a second, tensor units", 2e14, 4e15),
-    _rate("tensor_int8_ops", "8-bit integer operations a second, tensor units", 1e14, 4e15),
+    _rate("fp64_flops", "double-precision operations per second", 1e11, 1e14),
+    _rate("fp32_flops", "single-precision operations per second", 1e12, 1e14),
+    _rate("fp16_flops", "half-precision operations per second, no tensor units", 1e12, 2e14),
+    _rate("tensor_fp64_flops", "double-precision operations per second, tensor units", 1e13, 2e14),
+    _rate("tensor_tf32_flops", "TF32 operations per second, tensor units", 5e13, 1e15),
+    _rate("tensor_fp16_flops", "half-precision products per second, tensor units", 5e13, 2e15),
+    _rate("tensor_fp8_flops", "FP8 operations per second, tensor units", 2e14, 4e15),
+    _rate("tensor_int8_ops", "8-bit integer operations per second, tensor units", 1e14, 4e15),
     # --- caches
-    spec("l1_size", "B", POS, "first cache of one SM, with shared memory where they are one"),
-    spec("l2_size", "B", POS, "second cache, all of it", (2**21, 2**27)),
-    spec("l3_size", "B", POS, "third cache, all of it", (2**27, 2**28)),
-    spec("l1_bytes_per_cycle", "B", POS, "bytes a cycle of one SM's first cache", (64, 128)),
-    spec(
-        "l2_bytes_per_cycle", "B", POS, "bytes a core cycle of the whole second cache", (1e3, 1e4)
-    ),
-    spec("l2_bandwidth", "B/s", POS, "bandwidth attained from the second cache", (1e12, 2e13)),
-    spec("l3_bandwidth", "B/s", POS, "bandwidth attained from the third cache", (1e12, 2e13)),
-    spec("far_l2_latency", "cycle", NONNEG, "latency of a hit in the far part of the second cache"),
-    spec("l3_latency", "cycle", NONNEG, "latency of a hit in the third cache", (300, 800)),
+    spec("l1_size", "B", POS, "L1 cache of one SM, including unified shared memory"),
+    spec("l2_size", "B", POS, "L2 cache of the machine", (2**21, 2**27)),
+    spec("l3_size", "B", POS, "L3 cache of the machine", (2**27, 2**28)),
+    spec("l1_bytes_per_cycle", "B", POS, "bytes per cycle of one SM's L1 cache", (64, 128)),
+    spec("l2_bytes_per_cycle", "B", POS, "bytes per core cycle of the whole L2 cache", (1e3, 1e4)),
+    spec("l2_bandwidth", "B/s", POS, "attained bandwidth of the L2 cache", (1e12, 2e13)),
+    spec("l3_bandwidth", "B/s", POS, "attained bandwidth of the L3 cache", (1e12, 2e13)),
+    spec("far_l2_latency", "cycle", NONNEG, "latency of a hit in the far part of the L2 cache"),
+    spec("l3_latency", "cycle", NONNEG, "latency of a hit in the L3 cache", (300, 800)),
     # --- DRAM
     spec("mem_size", "B", POS, "DRAM of the machine", (2**32, 2**38)),
-    spec("read_bandwidth", "B/s", POS, "DRAM bandwidth attained by reading alone", (2e11, 4e12)),
+    spec("read_bandwidth", "B/s", POS, "DRAM bandwidth attained by reads", (2e11, 4e12)),
     spec("triad_bandwidth", "B/s", POS, "DRAM bandwidth attained by a triad", (2e11, 4e12)),
 )

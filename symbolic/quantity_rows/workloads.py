@@ -1,4 +1,4 @@
-"""What workloads are: instructions, shapes, work of lanes, transfers."""
+"""Rows of the quantities of workloads: instructions, shapes, work of lanes, transfers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,9 @@ from symbolic.quantity import (
 
 _PARAMETERS = {p.quantity: p for family in FAMILIES.values() for p in family.parameters}
 
-# --- Quantities of workloads
-
 
 def _class(name: str, kind: str, factor: float) -> tuple[Quantity, ...]:
-    """A class of Table 6 of Hong 2012: its instructions, and the factor of the experiment."""
+    """Return a class of Table 6 of Hong 2012: its instructions and measured factor."""
     return (
         row(f"{name}_insts", "", NONNEG, f"instructions of one thread: {kind}", (0, 100), 0),
         row(f"{name}_factor", "", POS, f"slowdown of an instruction: {kind}", (1, 40), factor),
@@ -37,65 +35,50 @@ WORKLOAD = (
     row("threads_per_block", "", COUNT1, "threads of one block", (32, 512)),
     row("blocks", "", COUNT1, "blocks of the grid", (1, 1e6)),
     row("registers_per_thread", "", COUNT0, "registers of one thread", (4, 64)),
-    row("warp_bytes", "B", NONNEG, "bytes of the sectors that a warp asks for", (0, 1e4)),
-    row("block_bytes", "B", NONNEG, "bytes that one block asks the second cache for", (0, 1e6)),
-    row("launch_bytes", "B", NONNEG, "bytes that all blocks touch, each once", (1e6, 1e10)),
+    row("warp_bytes", "B", NONNEG, "bytes of the sectors that a warp requests", (0, 1e4)),
+    row("block_bytes", "B", NONNEG, "bytes that one block requests from the L2 cache", (0, 1e6)),
+    row("launch_bytes", "B", NONNEG, "bytes that all blocks touch, each counted once", (1e6, 1e10)),
     row("shared_mem_per_block", "B", COUNT0, "shared memory of one block", (0, 16384)),
     row("comp_insts", "", NONNEG, "computation instructions of one thread", (1, 1e4)),
     row("coalesced_insts", "", NONNEG, "coalesced memory instructions of one thread", (0, 500)),
     row("uncoalesced_insts", "", NONNEG, "uncoalesced memory instructions of one thread", (0, 500)),
     row("sync_insts", "", NONNEG, "barriers executed by one thread", (0, 100)),
-    row(
-        "independent_insts",
-        "",
-        NONNEG,
-        "memory instructions of one thread that need no earlier one",
-        (0, 100),
-        0,
-    ),
+    row("independent_insts", "", NONNEG, "memory instructions without dependences", (0, 100), 0),
     row("mem_insts", "", NONNEG, "memory instructions of one thread", (0, 1000)),
     row("total_insts", "", NONNEG, "instructions of one thread", (1, 1e4)),
-    row(
-        "transactions_per_uncoalesced",
-        "",
-        RATIO,
-        "memory transactions of one uncoalesced instruction of a warp",
-        (1, 32),
-    ),
+    row("transactions_per_uncoalesced", "", RATIO, "transactions of such an instruction", (1, 32)),
     row("load_bytes_per_warp", "B", POS, "bytes of one memory request", (32, 512), 128),
     row("comp_factor", "", POS, "slowdown of the instruction mix (M_Factor)", (1, 8), 1),
     *_class("fp_div", "floating-point division", 4.2),
     *_class("int_mul", "integer multiplication", 4.3),
     *_class("int_div", "integer division", 30),
     *_class("int_mod", "integer modulo", 35),
-    row("tile", "", POS, "edge of the square tile a block works on", (4, 32)),
-    row("imbalance_loss", "", RATIO, "what lockstep costs where work is uneven", (1, 4), 1),
+    row("tile", "", POS, "edge of the square tile of a block", (4, 32)),
+    row("imbalance_loss", "", RATIO, "slowdown by lockstep with uneven work", (1, 4), 1),
 )
 
-# --- Quantities of what lockstep costs: divergence and imbalance
+# --- lockstep: divergence and imbalance
 
 LOCKSTEP = (
     row("path_probability", "", SHARE, "probability that a lane takes a path", (0, 1)),
     row("lanes", "", COUNT1, "threads in lockstep", (1, 64), "warp_size"),
-    row("path_taken", "", SHARE, "probability that a warp pays for a path"),
-    quantity(
-        "paths", labels=(), meaning="the paths of a divergent branch, 'probability: cycles, ...'"
-    ),
+    row("path_taken", "", SHARE, "probability that a warp executes a path"),
+    quantity("paths", labels=(), meaning="paths of a divergent branch, 'probability: cycles, ...'"),
     row("divergent_cycles", "cycle", RESULT, "expected cycles of a divergent branch"),
-    row("divergent_cycles_std", "cycle", RESULT, "their standard deviation over warps"),
-    row("divergent_cycles_bound", "cycle", RESULT, "the sum of all paths"),
-    row("convergent_cycles", "cycle", RESULT, "expected cycles if lanes ran alone"),
-    row("divergence_loss", "", RESULT, "what lockstep costs at a divergent branch"),
+    row("divergent_cycles_std", "cycle", RESULT, "standard deviation of divergent cycles per warp"),
+    row("divergent_cycles_bound", "cycle", RESULT, "cycles of all paths together"),
+    row("convergent_cycles", "cycle", RESULT, "expected cycles of a lane that runs alone"),
+    row("divergence_loss", "", RESULT, "slowdown by lockstep at a divergent branch"),
     # --- imbalance
     quantity(
         "distribution",
         labels=(),
-        meaning="the law of the work of one item, such as 'geometric:0.05' or a file of lengths",
+        meaning="law of the work of one item, such as 'geometric:0.05' or a file of lengths",
     ),
     switch(
         "work_law",
         " ".join(("distribution", *FAMILIES)),
-        "the family of the law of work, or distribution where the law itself is given",
+        "family of the law of work; distribution: given as a law",
     ),
     *(row(p.quantity, "", p.domain, p.meaning, p.typical) for p in _PARAMETERS.values()),
     row("work_mean", "", NONNEG, "mean work of an item", (1, 100)),
@@ -104,111 +87,92 @@ LOCKSTEP = (
     row("work_max", "", RESULT, "work of the longest item", (100, 1000)),
     row("expected_max", "", NONNEG, "expected work of the longest of all lanes", (10, 1000)),
     row("max_sum_covariance", "", NONNEG, "covariance of the longest and the sum", (1, 1000)),
-    row("imbalance_slowdown", "", RATIO, "what a whole workload pays for lockstep"),
+    row("imbalance_slowdown", "", RATIO, "slowdown of a whole workload by lockstep"),
     row("imbalance_loss_std", "", NONNEG, "standard deviation of the loss over groups"),
     row("imbalance_lower", "", RATIO, "rigorous lower bound on the mean loss"),
     row("imbalance_upper", "", RATIO, "rigorous upper bound on the mean loss"),
     row("imbalance_largest", "", RATIO, "largest loss that a group can have"),
     row("imbalance_delta", "", NONNEG, "second-order approximation of the mean loss"),
-    row("imbalance_limit", "", RESULT, "what the loss tends to for ever more lanes"),
-    row("most_bins", "", COUNT1, "bins that items are sorted into at most", (1, 8), 8),
-    row("suggested_bins", "", COUNT1, "bins into which to sort items by their work"),
-    row("binned_slowdown", "", RATIO, "what lockstep costs with items in these bins"),
-    row("cut_overhead", "", COUNT0, "iterations that each further piece of an item adds", (0, 9)),
+    row("imbalance_limit", "", RESULT, "limit of the loss for many lanes"),
+    row("most_bins", "", COUNT1, "most bins into which items are sorted", (1, 8), 8),
+    row("suggested_bins", "", COUNT1, "bins into which items are sorted by their work"),
+    row("binned_slowdown", "", RATIO, "slowdown by lockstep with items in suggested_bins"),
+    row("cut_overhead", "", COUNT0, "extra iterations of an item per further piece", (0, 9)),
     row("suggested_piece", "", COUNT1, "length into which longer items are cut"),
-    row("cut_slowdown", "", RATIO, "what lockstep and cuts cost with these pieces"),
+    row("cut_slowdown", "", RATIO, "slowdown by lockstep and cuts with suggested_piece"),
     row("share_overhead", "", NONNEG, "cost of each further lane on an item", (0, 1)),
-    row("suggested_lanes", "", COUNT1, "items in lockstep, the lanes left over sharing them"),
-    row("shared_slowdown", "", RATIO, "what lockstep and sharing cost with so many items"),
-    row("exponential_loss", "", RATIO, "mean loss where work is exponential"),
+    row("suggested_lanes", "", COUNT1, "items in lockstep, with the remaining lanes shared"),
+    row("shared_slowdown", "", RATIO, "slowdown by lockstep and sharing with suggested_lanes"),
+    row("exponential_loss", "", RATIO, "mean loss if work is exponential"),
 )
 
-# --- Quantities of streaming kernels, of rounded supply curves and of power by activity
+# --- streaming kernels, rounded supply curves and power by activity
 
 STREAMING = (
     # --- time of a streaming kernel
-    row("startup_time", "s", NONNEG, "time of a kernel that moves nothing", (1e-6, 1e-4)),
-    row(
-        "measured_bandwidth",
-        "B/s",
-        NONNEG,
-        "bandwidth that a streaming benchmark attained; 0 where none is known",
-        (1e11, 4e12),
-        0,
-    ),
+    row("startup_time", "s", NONNEG, "time of a kernel that moves no bytes", (1e-6, 1e-4)),
+    row("measured_bandwidth", "B/s", NONNEG, "streaming benchmark; 0 if unknown", (1e11, 4e12), 0),
     row("measured_share", "", POS, "bandwidth over that of the benchmark", (0.5, 1.5), 1),
     row("sustained_bandwidth", "B/s", RESULT, "bandwidth of a long streaming kernel", (1e11, 4e12)),
     # --- supply curve with a rounded corner
-    row("supply_sharpness", "", POS, "how sharp the corner of the supply curve is", (1, 20), 1),
-    row(
-        "supply_rise", "", POS, "exponent by which bandwidth rises with few threads", (0.7, 1.1), 1
-    ),
+    row("supply_sharpness", "", POS, "sharpness of the corner of the supply curve", (1, 20), 1),
+    row("supply_rise", "", POS, "exponent of the bandwidth at few threads", (0.7, 1.1), 1),
     # --- power by activity
-    row("idle_sm_power", "W", NONNEG, "power of one SM that has work, without activity", (0.1, 3)),
-    row("mean_busy_sms", "", NONNEG, "multiprocessors with work, over the run's mean", (1, 132)),
-    row("pipeline_power", "W", NONNEG, "power of all pipelines, always busy", (10, 200)),
+    row("idle_sm_power", "W", NONNEG, "power of an SM with work but without activity", (0.1, 3)),
+    row("mean_busy_sms", "", NONNEG, "mean multiprocessors with work over the run", (1, 132)),
+    row("pipeline_power", "W", NONNEG, "power of all pipelines when always busy", (10, 200)),
     row("pipeline_duty", "", "[0, 1]", "share of cycles in which pipelines are busy"),
-    row("memory_clock_power", "W", NONNEG, "power of the memory's clock, nominal", (1, 50), 0),
-    row("l1_rate", "1/s", NONNEG, "accesses a second of the first caches", (1e8, 1e12)),
-    row("shared_rate", "1/s", NONNEG, "accesses a second of shared memories", (1e8, 1e12)),
-    row("l2_rate", "1/s", NONNEG, "accesses a second of the second cache", (1e8, 1e12)),
-    row("dram_rate", "1/s", NONNEG, "accesses a second of DRAM", (1e8, 1e12)),
-    row("energy_per_l1_access", "J", NONNEG, "energy of an access", (1e-11, 1e-8)),
-    row("energy_per_shared_access", "J", NONNEG, "energy of an access", (1e-11, 1e-8)),
-    row("energy_per_l2_access", "J", NONNEG, "energy of an access", (1e-11, 1e-8)),
-    row("energy_per_dram_access", "J", NONNEG, "energy of an access", (1e-11, 1e-8)),
+    row("memory_clock_power", "W", NONNEG, "power of the nominal memory clock", (1, 50), 0),
+    row("l1_rate", "1/s", NONNEG, "accesses per second of the L1 caches", (1e8, 1e12)),
+    row("shared_rate", "1/s", NONNEG, "accesses per second of shared memories", (1e8, 1e12)),
+    row("l2_rate", "1/s", NONNEG, "accesses per second of the L2 cache", (1e8, 1e12)),
+    row("dram_rate", "1/s", NONNEG, "accesses per second of DRAM", (1e8, 1e12)),
+    row("energy_per_l1_access", "J", NONNEG, "energy of an L1 access", (1e-11, 1e-8)),
+    row("energy_per_shared_access", "J", NONNEG, "energy of a shared-memory access", (1e-11, 1e-8)),
+    row("energy_per_l2_access", "J", NONNEG, "energy of an L2 access", (1e-11, 1e-8)),
+    row("energy_per_dram_access", "J", NONNEG, "energy of a DRAM access", (1e-11, 1e-8)),
     row("access_power", "W", RESULT, "power of all accesses to memories", (0, 200)),
 )
 
-# --- Quantities of the time by the shape of a block
+# --- time by the shape of a block
 
 BLOCK_SHAPE = (
     # --- a launch
-    row("block_x", "", COUNT1, "threads of a block that lie side by side", (1, 512)),
-    row("row_loads", "", NONNEG, "loads of a thread, each row of a block elsewhere", (0, 500), 0),
-    row("column_loads", "", NONNEG, "loads of a thread, each lane elsewhere", (0, 500), 0),
+    row("block_x", "", COUNT1, "threads of a block along x", (1, 512)),
+    row("row_loads", "", NONNEG, "loads at a place of their own for each block row", (0, 500), 0),
+    row("column_loads", "", NONNEG, "loads at a place of their own for each lane", (0, 500), 0),
     row("store_insts", "", NONNEG, "stores of a thread", (0, 500), 0),
-    row("row_stores", "", NONNEG, "stores of a thread, each row of a block elsewhere", (0, 500), 0),
+    row("row_stores", "", NONNEG, "stores at a place of their own for each block row", (0, 500), 0),
     row("warp_rows", "", COUNT1, "rows of a block that a warp holds"),
     row("load_lines", "", NONNEG, "lines that the loads of a warp touch"),
     row("store_lines", "", NONNEG, "lines that the stores of a warp touch"),
     # --- a machine, calibrated
-    spec(
-        "request_wait", "cycle", POS, "wait of a warp for a request, over those under way", (9, 600)
-    ),
-    spec(
-        "load_line_cycles", "cycle", NONNEG, "cycles of an SM for a line that is loaded", (0.2, 8)
-    ),
-    spec(
-        "request_cycles",
-        "cycle",
-        NONNEG,
-        "an SM's share of the second cache, a line that is asked of it",
-        (0.2, 8),
-    ),
-    spec("store_line_cycles", "cycle", NONNEG, "the same, a line that is stored", (0.2, 8)),
+    spec("request_wait", "cycle", POS, "wait of a warp per request in flight", (9, 600)),
+    spec("load_line_cycles", "cycle", NONNEG, "cycles of an SM per loaded line", (0.2, 8)),
+    spec("request_cycles", "cycle", NONNEG, "L2 cycles per line requested by an SM", (0.2, 8)),
+    spec("store_line_cycles", "cycle", NONNEG, "L2 cycles per line stored by an SM", (0.2, 8)),
     # --- results
     row("sm_cycles", "cycle", RESULT, "cycles of an SM for instructions and lines"),
-    row("shared_cache_cycles", "cycle", RESULT, "cycles of the cache that all SMs share"),
+    row("shared_cache_cycles", "cycle", RESULT, "cycles of the L2 cache that all SMs share"),
     row("wait_cycles", "cycle", RESULT, "cycles that warps wait for their requests"),
 )
 
-# --- Quantities of products of matrices in tiles
+# --- matrix products in tiles
 
 TILED_PRODUCT = (
     row("product_rows", "", COUNT1, "rows of the product of two matrices (M)", (128, 16384)),
     row("product_columns", "", COUNT1, "columns of the product of two matrices (N)", (128, 16384)),
-    row("product_depth", "", COUNT1, "terms of each of its sums (K)", (64, 16384)),
+    row("product_depth", "", COUNT1, "terms of each sum of the product (K)", (64, 16384)),
     row("product_batch", "", COUNT1, "products of one launch", (1, 64), 1),
     row("tile_rows", "", COUNT1, "rows of the tile of a block", (64, 256), 256),
     row("tile_columns", "", COUNT1, "columns of the tile of a block", (64, 256), 128),
     row("element_bytes", "B", POS, "bytes of an element", (1, 8), 2),
-    spec("product_rate", "1/s", POS, "operations a second, of units and type", (1e12, 2e15)),
-    spec("product_share", "", "(0, 1]", "share of it that full tiles attain", (0.6, 1), 1),
+    spec("product_rate", "1/s", POS, "operations per second of the units and type", (1e12, 2e15)),
+    spec("product_share", "", "(0, 1]", "attained share of product_rate, full tiles", (0.6, 1), 1),
     # --- results
     row("product_tiles", "", COUNT1, "tiles of all products"),
     row("product_waves", "", COUNT1, "times that the SMs are filled with tiles"),
     row("tile_time", "s", RESULT, "time of a tile on its SM"),
-    row("product_bytes", "B", RESULT, "bytes of all matrices, each once"),
-    row("product_efficiency", "", SHARE, "operations asked over those of all waves, full"),
+    row("product_bytes", "B", RESULT, "bytes of all matrices, each counted once"),
+    row("product_efficiency", "", SHARE, "requested operations over those of full waves"),
 )

@@ -26,85 +26,19 @@ OPENINGS = frozenset(
 _NOT_PARTICIPLES = frozenset(
     {"bleed", "breed", "embed", "exceed", "feed", "heed", "indeed", "need", "proceed", "seed"}
 ) | {"shed", "speed", "succeed", "weed", "bed", "red", "hundred", "kindred", "shared"}
-_IRREGULAR = frozenset(
-    [
-        "begun",
-        "bought",
-        "brought",
-        "built",
-        "caught",
-        "chosen",
-        "done",
-        "drawn",
-        "found",
-        "given",
-        "gone",
-        "got",
-        "grown",
-        "held",
-        "hidden",
-        "kept",
-        "known",
-        "laid",
-        "left",
-        "lost",
-        "made",
-        "meant",
-        "met",
-        "paid",
-        "said",
-        "seen",
-        "sent",
-        "shown",
-        "sought",
-        "spent",
-        "spoken",
-        "sunk",
-        "taken",
-        "taught",
-        "thought",
-        "told",
-        "understood",
-        "won",
-        "worn",
-        "written",
-    ]
-)
-_PREPOSITIONS = frozenset(
-    [
-        "above",
-        "along",
-        "among",
-        "apart",
-        "around",
-        "at",
-        "before",
-        "behind",
-        "below",
-        "beneath",
-        "beside",
-        "between",
-        "beyond",
-        "in",
-        "into",
-        "near",
-        "of",
-        "off",
-        "on",
-        "onto",
-        "over",
-        "past",
-        "since",
-        "through",
-        "together",
-        "toward",
-        "towards",
-        "under",
-        "upon",
-        "upto",
-        "within",
-    ]
-)
+_IRREGULAR = {
+    *("begun", "bought", "brought", "built", "caught", "chosen", "done", "drawn", "found"),
+    *("given", "gone", "got", "grown", "held", "hidden", "kept", "known", "laid", "left"),
+    *("lost", "made", "meant", "met", "paid", "said", "seen", "sent", "shown", "sought"),
+    *("spent", "spoken", "sunk", "taken", "taught", "thought", "told", "understood", "won"),
+    *("worn", "written"),
+}
+_PREPOSITIONS = {
+    *("above", "along", "among", "apart", "around", "at", "before", "behind", "below"),
+    *("beneath", "beside", "between", "beyond", "in", "into", "near", "of", "off", "on"),
+    *("onto", "over", "past", "since", "through", "together", "toward", "towards", "under"),
+    *("upon", "upto", "within"),
+}
 #: Names that follow a protocol of Python or of a library, by their last part.
 PROTOCOLS = frozenset({"filtered"})
 

@@ -22,7 +22,7 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported(path: Path, known: Iterable[str]) -> set[str]:
+def imported_modules(path: Path, known: Iterable[str]) -> set[str]:
     """The modules of those that are known that a file imports, wherever it does."""
     result: set[str] = set()
     for node in imports(path):
@@ -36,9 +36,9 @@ def imported(path: Path, known: Iterable[str]) -> set[str]:
 
 @cache
 def graph() -> dict[str, set[str]]:
-    """What each module of the four packages imports of them."""
+    """Return the imports among the modules of the four packages."""
     files = {module_of(f): f for p in PACKAGES for f in sorted((ROOT / p).rglob("*.py"))}
-    return {name: imported(file, files) - {name} for name, file in files.items()}
+    return {name: imported_modules(file, files) - {name} for name, file in files.items()}
 
 
 def circle(edges: Mapping[str, Iterable[str]]) -> str:
@@ -96,7 +96,7 @@ def test_a_circle_is_found_wherever_an_import_stands(back: str, tmp_path: Path) 
     files = {"p.a": tmp_path / "a.py", "p.b": tmp_path / "b.py"}
     files["p.a"].write_text(LAZY)
     files["p.b"].write_text(back)
-    edges = {name: imported(file, files) for name, file in files.items()}
+    edges = {name: imported_modules(file, files) for name, file in files.items()}
     assert edges == {"p.a": {"p.b"}, "p.b": {"p.a"}}
     assert circle(edges).count("p.a") in (1, 2)
     assert circle({"p.a": {"p.b"}, "p.b": set()}) == ""

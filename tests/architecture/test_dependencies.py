@@ -1,4 +1,4 @@
-"""What is imported is declared, and the first command needs no optional library."""
+"""Imported libraries are declared, and the first command needs no optional one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def name_of(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", match[0]).lower()
 
 
-def declared() -> tuple[set[str], dict[str, set[str]]]:
+def declared_libraries() -> tuple[set[str], dict[str, set[str]]]:
     """Return the core dependencies, and the extras that bring each other one."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras: dict[str, set[str]] = {}
@@ -43,7 +43,7 @@ def declared() -> tuple[set[str], dict[str, set[str]]]:
 
 
 @cache
-def imported() -> dict[str, set[str]]:
+def imported_libraries() -> dict[str, set[str]]:
     """Return the libraries that the product imports, and the files that do."""
     result: dict[str, set[str]] = {}
     for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
@@ -61,23 +61,27 @@ def imported() -> dict[str, set[str]]:
     return result
 
 
-def test_every_library_that_is_imported_is_declared() -> None:
-    core, extras = declared()
-    wrong = {name: files for name, files in imported().items() if name not in core | extras.keys()}
+def test_every_library_that_is_imported_is_declared_libraries() -> None:
+    core, extras = declared_libraries()
+    wrong = {
+        name: files
+        for name, files in imported_libraries().items()
+        if name not in core | extras.keys()
+    }
     assert wrong.keys() <= NOTEBOOK, wrong
 
 
 def test_an_error_says_how_to_install_each_optional_library() -> None:
-    core, extras = declared()
+    core, extras = declared_libraries()
     text = "".join(
         path.read_text() for package in PACKAGES for path in (ROOT / package).rglob("*.py")
     )
     ways = {
         name: [f"simt-dse[{extra}]" for extra in extras[name]] + [f"pip install {name}"]
-        for name in imported().keys() - core - NOTEBOOK
+        for name in imported_libraries().keys() - core - NOTEBOOK
     }
     assert {"matplotlib", "pyarrow", "h5netcdf"} <= ways.keys()
-    assert [name for name, said in ways.items() if not any(way in text for way in said)] == []
+    assert [name for name, hints in ways.items() if not any(hint in text for hint in hints)] == []
 
 
 BLOCKED = """

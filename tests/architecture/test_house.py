@@ -1,4 +1,4 @@
-"""What the tree looks like: names, sizes, files that say the same."""
+"""The tree: its names, its size, and files that must agree."""
 
 from __future__ import annotations
 
@@ -39,8 +39,6 @@ TOP = {
     ".gitignore",
 }
 
-#: Lines beyond which a module is a smell; a table of one line a row may have more.
-
 PAPERS = {
     "Transit: A Visual Analytical Model for Multithreaded Machines": "10.1145/2749246.2749265",
     "Performance Modeling for Highly-threaded Many-core GPUs": "",
@@ -51,7 +49,7 @@ PAPERS = {
 
 
 @cache
-def tracked() -> tuple[Path, ...]:
+def git_files() -> tuple[Path, ...]:
     """The files that git knows, those about to be added included."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
@@ -82,7 +80,7 @@ def project() -> dict[str, Any]:
 
 # --- the tree
 def test_top_level_is_fixed() -> None:
-    assert {path.relative_to(ROOT).parts[0] for path in tracked()} == TOP
+    assert {path.relative_to(ROOT).parts[0] for path in git_files()} == TOP
 
 
 def test_every_package_is_typed() -> None:
@@ -92,7 +90,7 @@ def test_every_package_is_typed() -> None:
 def test_no_path_of_one_machine() -> None:
     pattern = re.compile(r"(?<![\w.$}])/(?:home|root|work|Users|mnt|tmp)/[A-Za-z]")
     result = []
-    for path in tracked():
+    for path in git_files():
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except UnicodeDecodeError:
@@ -126,8 +124,8 @@ def modules_with_names() -> list[Path]:
     ]
 
 
-def misnamed(path: Path) -> str:
-    """What is wrong with the public names of a module; empty where nothing is."""
+def name_fault(path: Path) -> str:
+    """Return what is wrong with the public names of a module, or nothing."""
     module = module_of(path)
     names = getattr(module, "__all__", None)
     if names is None:  # only a module that passes on names of others needs the list
@@ -139,13 +137,13 @@ def misnamed(path: Path) -> str:
 
 
 def test_all_is_sorted() -> None:
-    result = {name_of(path): misnamed(path) for path in modules_with_names()}
+    result = {name_of(path): name_fault(path) for path in modules_with_names()}
     assert len(result) > 200
     assert {name: why for name, why in result.items() if why} == {}
 
 
 def is_submodule(module: ModuleType, name: str) -> bool:
-    """Whether a module lies in a package, be it loaded yet or not."""
+    """True if a module lies in a package, loaded or not."""
     if not hasattr(module, "__path__"):
         return False
     return importlib.util.find_spec(f"{module.__name__}.{name}") is not None
@@ -196,8 +194,8 @@ def test_no_submodule_hides_a_public_name(package: str) -> None:
 ASSERTING = {"raises", "warns", "fail"}
 
 
-def said(node: ast.AST) -> tuple[bool, set[str]]:
-    """Whether a piece of code asserts by itself, and the names it uses."""
+def assertions(node: ast.AST) -> tuple[bool, set[str]]:
+    """Return whether a piece of code asserts by itself, and the names it uses."""
     result, names = False, set()
     for part in ast.walk(node):
         name = getattr(part, "attr", None) or getattr(part, "id", None)
@@ -210,8 +208,8 @@ def said(node: ast.AST) -> tuple[bool, set[str]]:
 
 
 def asserts(node: ast.AST, others: dict[str, tuple[bool, set[str]]]) -> bool:
-    """Whether a test asserts: itself, or by something it names of its file or of shared ones."""
-    result, names = said(node)
+    """True if a test asserts, itself or by something it names of its file or of shared ones."""
+    result, names = assertions(node)
     seen: set[str] = set()
     while names and not result:
         seen |= names
@@ -221,8 +219,8 @@ def asserts(node: ast.AST, others: dict[str, tuple[bool, set[str]]]) -> bool:
     return result
 
 
-def named(tree: ast.Module) -> dict[str, tuple[bool, set[str]]]:
-    """What functions and constants of a file say, by name."""
+def named_code(tree: ast.Module) -> dict[str, tuple[bool, set[str]]]:
+    """Return the assertions and names of functions and constants of a file, by name."""
     result: dict[str, ast.AST] = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -231,13 +229,13 @@ def named(tree: ast.Module) -> dict[str, tuple[bool, set[str]]]:
             result |= {to.id: node.value for to in node.targets if isinstance(to, ast.Name)}
         elif isinstance(node, ast.AnnAssign) and node.value and isinstance(node.target, ast.Name):
             result[node.target.id] = node.value
-    return {name: said(node) for name, node in result.items()}
+    return {name: assertions(node) for name, node in result.items()}
 
 
 def silent(text: str, shared: dict[str, tuple[bool, set[str]]]) -> list[tuple[int, str]]:
     """Line and name of each test of a file that asserts nothing."""
     tree = ast.parse(text)
-    others = shared | named(tree)
+    others = shared | named_code(tree)
     return [
         (node.lineno, node.name)
         for node in ast.walk(tree)
@@ -251,7 +249,7 @@ def test_every_test_asserts() -> None:
     shared: dict[str, tuple[bool, set[str]]] = {}
     for path in sorted((ROOT / "tests").rglob("*.py")):
         if not path.name.startswith("test_"):
-            shared |= named(ast.parse(path.read_text()))
+            shared |= named_code(ast.parse(path.read_text()))
     result = [
         f"{name_of(path)}:{line} {name}"
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
@@ -270,7 +268,7 @@ def test_what_takes_long_stands_beside_quick_tests() -> None:
 
 
 def test_drawn_tests_say_how_many_cases_they_are_worth() -> None:
-    """By ``draws``, so that the quick run draws a fifth of them, and CI all."""
+    """They use ``draws``, so that the quick run draws a fifth of them, and CI all."""
     wrong = [
         name_of(path)
         for path in (ROOT / "tests").rglob("*.py")
@@ -305,11 +303,11 @@ def test_commands_that_draw_deeply_are_told() -> None:
     """Each module of tests that is run with a count; and what is told is there to be run."""
     page = (ROOT / "docs" / "architecture.md").read_text().partition("## How it is tested")[2]
     rows = [line.split(" | ")[0] for line in page.splitlines() if line.startswith("| `python")]
-    told = set()
+    listed = set()
     for row in rows:
         first, *more = re.findall(r"`([^`]+)`", row)
         module = first.split()[2]
-        told |= {module, *(f"{module.rpartition('.')[0]}.{one.split()[0]}" for one in more)}
+        listed |= {module, *(f"{module.rpartition('.')[0]}.{one.split()[0]}" for one in more)}
     drawn = set()
     for path in (ROOT / "tests").rglob("*.py"):
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -317,7 +315,7 @@ def test_commands_that_draw_deeply_are_told() -> None:
             rf"^ +python -m {re.escape(name)}( \S*)? \[?(\d|studies)", path.read_text(), re.M
         ):
             drawn.add(name)
-    assert told == drawn
+    assert listed == drawn
 
 
 # --- files that say the same
@@ -383,8 +381,8 @@ def test_the_deposit_says_what_the_citation_does() -> None:
     )
     assert (deposit["version"], deposit["license"]) == (table["version"], table["license"])
     assert set(deposit["keywords"]) <= set(table["keywords"])
-    told = {one["identifier"] for one in deposit["related_identifiers"]}
-    assert told == {doi for doi in PAPERS.values() if doi}
+    identifiers = {one["identifier"] for one in deposit["related_identifiers"]}
+    assert identifiers == {doi for doi in PAPERS.values() if doi}
     assert len(deposit["references"]) == len(PAPERS)
     for title, reference in zip(PAPERS, deposit["references"], strict=True):
         assert title in reference

@@ -99,8 +99,8 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def told(command: str, page: Path, folder: Path) -> tuple[int, str, str]:
-    """Status, output and errors of a command: of the tour by a shell, else in this process.
+def run_command(command: str, page: Path, folder: Path) -> tuple[int, str, str]:
+    """Return status, output and errors of a command: in a shell for the tour, else in this process.
 
     A process each would take most of the time to load what is loaded here.
     """
@@ -113,7 +113,7 @@ def told(command: str, page: Path, folder: Path) -> tuple[int, str, str]:
 
 
 def prints(want: str, got: str) -> bool:
-    """Whether something was printed as shown, up to white space and what ``...`` leaves out."""
+    """True if a text was printed as shown, up to white space and what ``...`` leaves out."""
     pieces = re.split(r"\s*\.\.\.\s*", " ".join(want.split()))
     return bool(re.fullmatch(".*".join(map(re.escape, pieces)), " ".join(got.split())))
 
@@ -129,7 +129,7 @@ def test_what_is_left_out_may_be_nothing_and_the_rest_may_not() -> None:
 def test_every_block_is_of_a_kind_that_is_checked(page: Path) -> None:
     shown = {"cuda"} if page == TOUR else set()  # the kernel that the tour is about
     assert {block.language for block in BLOCKS[page]} - shown <= {
-        *("sh", "console", "python", "toml", "text"),
+        *("sh", "console", "python", "toml", "text")
     }
     for block in BLOCKS[page]:
         if block.language in ("toml", "text"):  # used by a command
@@ -156,14 +156,14 @@ def test_files_stand_as_shown(block: Block) -> None:
 def test_snippets_print_what_is_shown(page: Path, room: Path) -> None:
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=FLAGS)
     names: dict[str, object] = {}
-    said: list[str] = []
+    failures: list[str] = []
     commands = 0
     for block in BLOCKS[page]:
         if block.language == "python" and not block.file:
             test = parser.get_doctest(block.text, names, page.name, str(page), block.line - 1)
-            runner.run(test, out=said.append, clear_globs=False)
+            runner.run(test, out=failures.append, clear_globs=False)
             names = test.globs
-            assert not said, "".join(said)
+            assert not failures, "".join(failures)
         elif block.language == "console":
             commands += run_commands(block, page, room)
     ran = runner.summarize(verbose=False).attempted
@@ -178,7 +178,7 @@ def run_commands(block: Block, page: Path, room: Path) -> int:
     parts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]
     for part in parts:
         command, _, want = part.partition("\n")
-        status, output, errors = told(command, page, room)
+        status, output, errors = run_command(command, page, room)
         assert status == 0, f"{command}\n{output}{errors}"
         assert prints(want, output), (
             f"$ {command}\nprinted\n{output}\n{page.name} line {block.line} shows\n{want}"
@@ -205,22 +205,22 @@ def test_the_two_commands_are_single_lines_with_pip_alone() -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
-    told = any(target.endswith(".png") for target in targets)
-    assert page in (SPACES, BUILT, UNSURE, LAUNCH, *GUIDE, *SHORT) or told
-    kept = [target for target in targets if "generated/" not in target]  # Sphinx looks
-    assert [target for target in kept if not (page.parent / target).is_file()] == []
+    has_image = any(target.endswith(".png") for target in targets)
+    assert page in (SPACES, BUILT, UNSURE, LAUNCH, *GUIDE, *SHORT) or has_image
+    files = [target for target in targets if "generated/" not in target]  # Sphinx looks
+    assert [target for target in files if not (page.parent / target).is_file()] == []
 
 
 def test_the_house_is_the_one_that_stands() -> None:
-    told = set(re.findall(r"`((?:dse|sweeps|symbolic|stochastic)(?:/\w+)?)`", BUILT.read_text()))
+    named = set(re.findall(r"`((?:dse|sweeps|symbolic|stochastic)(?:/\w+)?)`", BUILT.read_text()))
     folders = {
         str(path.relative_to(ROOT))
         for package in ("dse", "sweeps", "symbolic", "stochastic")
         for path in [ROOT / package, *(ROOT / package).iterdir()]
         if path.is_dir() and path.name != "__pycache__"
     }
-    assert folders <= told
-    assert [place for place in sorted(told) if not (ROOT / place).exists()] == []
+    assert folders <= named
+    assert [place for place in sorted(named) if not (ROOT / place).exists()] == []
 
 
 def test_unrelated_projects_of_the_same_name_are_mentioned() -> None:

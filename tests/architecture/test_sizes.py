@@ -24,7 +24,7 @@ PACKAGES = ("dse", "sweeps", "symbolic", "stochastic")
 #: Whole module-level constants that are no sizes: a kind, then files, each with names or with all.
 #: What decides how much is done together, by which method, or at most, belongs in the table.
 NO_SIZES = """
-what is shown to people, drawn or held by a page
+what is shown to people, drawn or part of a page
     dse/cli/*
     dse/cuda/compile.py _SHOWN
     dse/verbs/study.py
@@ -32,13 +32,13 @@ what is shown to people, drawn or held by a page
     dse/importers/records.py _REASONS
     dse/page/*
     dse/plots/*
-    dse/validation/__init__.py FEW
+    dse/validation/__init__.py MAX_LABEL_SCORES
     stochastic/work/pmf.py _LONG
     stochastic/work/arguments.py _SHORT
-    symbolic/resolve.py _SHOWN
+    symbolic/resolve.py _MAX_NAMED
     symbolic/answer.py
 formats, flags and codes
-    dse/inverse/borders.py BROKEN
+    dse/inverse/borders.py INFEASIBLE
     dse/cuda/instruction_counts.py FLOPS
     dse/cuda/cubin.py
     dse/cuda/instructions.py WORD _BYTES
@@ -46,19 +46,19 @@ formats, flags and codes
     dse/cuda/register_values.py _SIGNED_SHIFT
     dse/importers/profilers/profiler_csv.py _PREFIXES
     sweeps/nest/statistics.py MEAN STD
-    sweeps/certify/borders.py NONE
+    sweeps/certify/borders.py NO_BORDER
     sweeps/store/untrusted.py _SLACK
-    symbolic/expression.py _NOT _SIGN
+    symbolic/expression.py _NOT_PRECEDENCE _SIGN_PRECEDENCE
     symbolic/units.py _BINARY _SCALES
 numbers that doubles and integers have
     dse/importers/*.py _EXACT _LARGEST
-    dse/uncertain/draws.py _DIGITS
+    dse/uncertain/draws.py _BINARY_DIGITS
     stochastic/kernels/recurrence.py _SPLIT
-    stochastic/loss/*.py _WHOLE _TOLD_APART
-    stochastic/work/distribution.py _FARTHEST
-    sweeps/grid/axes.py _LARGEST
-    symbolic/primitives/*.py _SPLIT ULPS FRACTION ONE ROOT _TRIED
-    symbolic/terms.py _WHOLE
+    stochastic/loss/*.py _MAX_EXACT_INTEGER _MAX_EXACT_PRODUCT
+    stochastic/work/distribution.py _MAX_VALUE
+    sweeps/grid/axes.py _MAX_VALUES
+    symbolic/primitives/*.py _SPLIT ULPS FRACTION ONE ROOT _TRIAL_SIZE
+    symbolic/terms.py _LARGEST_EXACT
 hardware, the C library and the operating system
     dse/gpu/*
     dse/cuda/memory_accesses.py SECTOR WORD BANKS QUARTERS
@@ -70,43 +70,43 @@ loops that are written out, and sums of which two places have the same order
     symbolic/statistics.py _LONG _PARTS
 draws, samples and other statistics
     dse/importers/runs.py RESAMPLES _PARTS
-    dse/uncertain/draws.py DRAWS REPLICATES SEED _FRESH
-    dse/validation/__init__.py ENOUGH
-    sweeps/scan/winners_per_draw.py _PARTS
-    symbolic/statistic_laws.py _ANEW
+    dse/uncertain/draws.py DRAWS REPLICATES SEED _FRESH_SEED_OFFSET
+    dse/validation/__init__.py MIN_INTERVAL_ROWS
+    sweeps/scan/winners_per_draw.py _REPLICATES
+    symbolic/statistic_laws.py _RESAMPLES
 steps of a search or a series, of which more are more precise
     dse/advice/advise.py
-    dse/sensitivity_analysis.py _FINER
+    dse/sensitivity_analysis.py _STEP_RATIO
     dse/fitting/*.py
     dse/cuda/compile.py _ROUNDS
     stochastic/loss/timing_model.py
     stochastic/launch_time/block_counts.py _ROUNDS
     stochastic/work/*.py _TERMS _ROUNDS _FAR
     sweeps/certify/tolerances.py ROUNDS
-    sweeps/certify/tolerances.py _FINE _PARTS
-    symbolic/crossings.py DIGITS
+    sweeps/certify/tolerances.py _CELLS_PER_INPUT _FINE_CELLS_PER_INPUT
+    symbolic/crossings.py _DIGITS
 how far a quantity is followed, or is asked about
-    dse/study/plan.py _FAR
+    dse/study/plan.py _UNUSUAL_FACTOR
     sweeps/certify/borders.py OCTAVES
-    symbolic/advice.py FINE OCTAVES
+    symbolic/advice.py STEPS_PER_OCTAVE OCTAVES
 bounds of rounding
     stochastic/launch_time/block_counts.py _LAW _SUM _CIRCLE
 retries, threads, seconds, bytes that are always there, speeds
     stochastic/compile_cache/cache.py
     stochastic/remedies/binning.py _MOST
-    sweeps/cluster/*.py _PATIENCE _AHEAD _LEAST
+    sweeps/cluster/*.py _CONNECT_TIMEOUT _TASKS_PER_THREAD _MIN_TASKS
     stochastic/launch_time/block_counts.py _TAILS _FEW
-    sweeps/runtime/resources.py _LITTLE
-    sweeps/sources/grid_proof.py SCANNED_A_SECOND
-    sweeps/store/*.py RETRIES _READERS _IN_A_ROW _TRIES
+    sweeps/runtime/resources.py _MIN_CHECKED_BYTES
+    sweeps/sources/grid_proof.py SCAN_POINTS_PER_SECOND
+    sweeps/store/*.py RETRIES _READERS _MAX_CONSECUTIVE_FAILURES _TRIES
 limits of what a text may hold
     stochastic/work/parse.py _LONGEST
     dse/cuda/formulas.py
     dse/importers/formats.py _COLUMNS
     dse/toml_text.py _DEPTH
     sweeps/files/export.py
-    sweeps/files/tabular.py _VALUE
-    sweeps/store/*.py _LONGEST
+    sweeps/files/tabular.py _MAX_VALUE_BYTES
+    sweeps/store/*.py _MAX_BYTES
     symbolic/errors.py
     symbolic/json_text.py
     symbolic/file_access.py
@@ -168,7 +168,7 @@ def kinds() -> list[tuple[str, set[str]]]:
     return [(pattern, set(names)) for pattern, *names in rows]
 
 
-def unlisted() -> set[str]:
+def unlisted_sizes() -> set[str]:
     return {
         f"{file}: {name}"
         for file, tree in trees().items()
@@ -180,7 +180,7 @@ def unlisted() -> set[str]:
 
 
 def test_every_size_stands_in_the_table() -> None:
-    assert unlisted() == set(), (
+    assert unlisted_sizes() == set(), (
         "name them in the table of stochastic/sizes.py, or say in NO_SIZES what they are"
     )
 
@@ -236,19 +236,18 @@ def test_the_table_is_readable() -> None:
     assert sum(tiny is not None for _, tiny, _ in sizes.TABLE.values()) > 100
 
 
-def asked(setting: str, code: str) -> subprocess.CompletedProcess[str]:
+def run_with_sizes(setting: str, code: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "DSE_SIZES": setting, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", code]
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
 
 
 def test_a_process_has_the_sizes_of_its_setting() -> None:
-    code = (
-        "from sweeps.scan import fused; from sweeps.nest import emit; print(fused.BLOCK, emit.ROW)"
-    )
-    assert asked("", code).stdout == "2097152 1024\n"
-    assert asked("tiny", code).stdout == "29 7\n"
-    assert asked("tiny,SCAN_BLOCK=11", code).stdout == "11 7\n"
+    code = "from sweeps.scan.optimum import BLOCK; from sweeps.nest.emit import ROW_PIECE; "
+    code += "print(BLOCK, ROW_PIECE)"
+    assert run_with_sizes("", code).stdout == "2097152 1024\n"
+    assert run_with_sizes("tiny", code).stdout == "29 7\n"
+    assert run_with_sizes("tiny,SCAN_BLOCK=11", code).stdout == "11 7\n"
 
 
 def test_tiny_sizes_can_leave_out_compilation() -> None:
@@ -284,14 +283,14 @@ def test_a_compiled_body_cannot_read_the_table() -> None:
     def body(x: int) -> int:
         return x + sizes.SCAN_BLOCK
 
-    with pytest.raises(TypeError, match="a body cannot use"):
+    with pytest.raises(TypeError, match="cannot use"):
         CompiledFunction(body, {}).key(())  # type: ignore[arg-type]
 
 
 def test_what_only_numba_knows_reads_no_size() -> None:
     """It is known by the text of its module, in which the value of a size does not stand."""
     texts = {file: (ROOT / file).read_text() for file in trees()}
-    later = {m for text in texts.values() for m in re.findall(r'Later\("([\w.]+)"', text)}
+    later = {m for text in texts.values() for m in re.findall(r'LazyImport\("([\w.]+)"', text)}
     assert later
     for module in later:
         assert "sizes." not in texts[module.replace(".", "/") + ".py"], module

@@ -40,7 +40,7 @@ NEAR = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What is enclosed: trees over quantities."""
+    """Trees over quantities, whose values are enclosed."""
 
     name: str
     roots: Mapping[str, Node]
@@ -73,7 +73,7 @@ def graphs() -> tuple[Subject, ...]:
             roots = {
                 name: graph.flat(name)
                 for name, definition in graph.definitions.items()
-                if not definition.is_leaf and not _labelled(graph.flat(name), model.quantities)
+                if not definition.is_leaf and not _label_axes(graph.flat(name), model.quantities)
             }
             if roots:
                 text = "".join(f" {name}={label}" for name, label in switches.items())
@@ -84,7 +84,7 @@ def graphs() -> tuple[Subject, ...]:
     return tuple(result)
 
 
-def _labelled(root: Node, quantities: Mapping[str, Quantity]) -> bool:
+def _label_axes(root: Node, quantities: Mapping[str, Quantity]) -> bool:
     return any(quantities[name].is_label for name in references(root))
 
 
@@ -129,13 +129,13 @@ def inside(row: Quantity, ends: Ends, rng: np.random.Generator) -> Floats:
 
 
 # --- what must hold
-def outside(found: Interval | Decision, value: Any) -> Any:
-    """Where a value is not in its enclosure."""
+def outside(enclosure: Interval | Decision, value: Any) -> Any:
+    """Return a mask of values outside their enclosure."""
     value = np.asarray(value)
-    if isinstance(found, Decision):
-        return (value & ~np.asarray(found.possible)) | (~value & np.asarray(found.certain))
-    unknown = np.isnan(value) & ~np.asarray(found.may_be_nan)
-    return unknown | (~np.isnan(value) & ~((found.lo <= value) & (value <= found.hi)))
+    if isinstance(enclosure, Decision):
+        return (value & ~np.asarray(enclosure.possible)) | (~value & np.asarray(enclosure.certain))
+    unknown = np.isnan(value) & ~np.asarray(enclosure.may_be_nan)
+    return unknown | (~np.isnan(value) & ~((enclosure.lo <= value) & (value <= enclosure.hi)))
 
 
 def check(subject: Subject, seed: int, size: int) -> int:
@@ -147,7 +147,7 @@ def check(subject: Subject, seed: int, size: int) -> int:
         boxes = {name: box(rows[name], rng, size) for name in names}
         points = {name: inside(rows[name], boxes[name], rng) for name in names}
         values = interpret_arrays(roots, points)
-        _along(subject, boxes, points, rng)
+        check_trends(subject, boxes, points, rng)
     ends = {name: Interval(*pair) for name, pair in boxes.items()}
     for outward in (True, False):
         for key, value, result in zip(
@@ -161,7 +161,7 @@ def check(subject: Subject, seed: int, size: int) -> int:
     return size
 
 
-def _along(
+def check_trends(
     subject: Subject, boxes: Mapping[str, Ends], points: Mapping[str, Floats], rng: Any
 ) -> None:
     """From each point to another, further along one quantity, values go as their trends say."""
@@ -170,21 +170,21 @@ def _along(
         return
     roots = list(subject.roots.values())
     size = next(iter(points.values())).size
-    held = {}
+    trends = {}
     for place, name in enumerate(boxes):
         bit = np.uint64(1) << np.uint64(place) if place < 64 else np.uint64(0)
         lo, hi = boxes[name]
         down = np.where(lo == hi, ALL_AXES, ALL_AXES & ~bit)
-        held[name] = Trend(Interval(lo, hi), ALL_AXES, down)
+        trends[name] = Trend(Interval(lo, hi), ALL_AXES, down)
     moving = rng.integers(0, len(names), size)
     further = dict(points)
     for place, name in enumerate(names):
         other = inside(subject.quantities[name], boxes[name], rng)
         further[name] = np.where(moving == place, np.maximum(other, points[name]), points[name])
     bit = np.uint64(1) << moving.astype(np.uint64)
-    said = interpret_all(roots, held, trend_algebra(), literal_trend)
+    results = interpret_all(roots, trends, trend_algebra(), literal_trend)
     first, second = interpret_arrays(roots, points), interpret_arrays(roots, further)
-    for key, trend, a, b in zip(subject.roots, said, first, second, strict=True):
+    for key, trend, a, b in zip(subject.roots, results, first, second, strict=True):
         a, b = (np.asarray(value, dtype=float) for value in (a, b))
         rise, fall = (b < a), (a < b)  # what must not be where it is said to rise, or to fall
         if LIBRARY & {step.op for step in walk((subject.roots[key],))}:

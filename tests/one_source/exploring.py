@@ -1,4 +1,4 @@
-"""What the page of `dse explore` computes of every shipped model, beside what NumPy does.
+"""Compare the page of `dse explore` with NumPy, for every shipped model.
 
 A study of each model under each label of its switches, random values given on the page:
 
@@ -19,7 +19,7 @@ import numpy as np
 import dse
 from symbolic.ops import interpret_arrays, references
 from tests.browser import Browser, browser
-from tests.one_source.javascript import LIBRARY, Subject, apart, calls, points, subjects
+from tests.one_source.javascript import LIBRARY, Subject, calls, distance, points, subjects
 
 #: How far Python and the page may differ where no library is called.
 PLAIN = 1e-12
@@ -55,12 +55,7 @@ def check(subject: Subject, page: Browser, folder: Path, count: int, seed: int =
 
 
 def _check(
-    subject: Subject,
-    labels: Mapping[str, str],
-    page: Browser,
-    folder: Path,
-    count: int,
-    seed: int,
+    subject: Subject, labels: Mapping[str, str], page: Browser, folder: Path, count: int, seed: int
 ) -> int:
     graph = subject.graphs[tuple(labels.values())]
     outputs = [name for name in subject.program.outputs if name in graph.definitions]
@@ -80,13 +75,13 @@ def _check(
         wanted = interpret_arrays([root], columns)[0]
         got = result[:, place]
         expected = np.broadcast_to(np.asarray(wanted, dtype=float), got.shape)
-        off = apart(root, columns, got, expected)
+        off = distance(root, columns, got, expected)
         assert off.max() <= (LIBRARY if calls(root) else PLAIN), (subject.model.name, labels, name)
     return result.size
 
 
 def main(arguments: Sequence[str]) -> None:
-    """As many points a model as asked for."""
+    """Compare the given number of points for each model."""
     count = int(arguments[0]) if arguments else 1_000
     seed = int(arguments[1]) if len(arguments) > 1 else 0
     began, total = time.monotonic(), 0

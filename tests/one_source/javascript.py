@@ -1,4 +1,4 @@
-"""What a browser computes of every shipped model, beside what NumPy does.
+"""Compare every shipped model in a browser with NumPy.
 
 Each model as a whole, under random labels of its switches, at random points of its inputs:
 
@@ -82,8 +82,8 @@ def points(subject: Subject, count: int, seed: int) -> dict[str, Floats]:
     return columns
 
 
-def apart(root: Node, known: Mapping[str, Floats], got: Floats, wanted: Floats) -> Floats:
-    """How far two worlds are apart at each point, and 0 where libraries may differ so far."""
+def distance(root: Node, known: Mapping[str, Floats], got: Floats, wanted: Floats) -> Floats:
+    """Return the relative difference of two backends, 0 where libraries may differ so far."""
     with np.errstate(all="ignore"):
         off = np.abs(got - wanted) / np.maximum(np.abs(wanted), np.finfo(float).tiny)
     same = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
@@ -97,7 +97,7 @@ def apart(root: Node, known: Mapping[str, Floats], got: Floats, wanted: Floats) 
 
 
 def calls(root: Node) -> bool:
-    """Whether a function of a library is called."""
+    """True if a function of a library is called."""
     return any(
         step.op in PRIMITIVES and PRIMITIVES[step.op].calls_library for step in walk((root,))
     )
@@ -121,12 +121,14 @@ def check(subject: Subject, page: Browser, count: int, seed: int = 0) -> tuple[i
         choice = str([which[number] for which in made.choices.values()])
         columns = [known[name] for name in order] or [np.zeros(int(here.sum()))]
         result = page.compute(made.source, columns, len(made.outputs), choice)
-        held = [name for name in made.outputs if name in graph.definitions]
-        roots = [graph.flat(name) for name in held]
-        for name, root, expected in zip(held, roots, interpret_arrays(roots, known), strict=True):
+        computed = [name for name in made.outputs if name in graph.definitions]
+        roots = [graph.flat(name) for name in computed]
+        for name, root, expected in zip(
+            computed, roots, interpret_arrays(roots, known), strict=True
+        ):
             got = result[:, made.outputs.index(name)]
             wanted = np.broadcast_to(np.asarray(expected, dtype=float), got.shape)
-            off = apart(root, known, got, wanted)
+            off = distance(root, known, got, wanted)
             wrong = off > (LIBRARY if calls(root) else PLAIN)
             compared += got.size
             if wrong.any():
@@ -141,7 +143,7 @@ def check(subject: Subject, page: Browser, count: int, seed: int = 0) -> tuple[i
 
 
 def main(arguments: Sequence[str]) -> None:
-    """As many points a model as asked for."""
+    """Compare the given number of points for each model."""
     count = int(arguments[0]) if arguments else 1_000
     seed = int(arguments[1]) if len(arguments) > 1 else 0
     began, total, furthest = time.monotonic(), 0, 0.0

@@ -76,7 +76,7 @@ def cost(root, x):
 
 
 def main(folder: Path, methods: Sequence[str]) -> dict[str, Any]:
-    """What the new primitives make, world by world."""
+    """Return the results of the new primitives, backend by backend."""
     import dse
     import sweeps.nest.run
     from symbolic import ops
@@ -96,8 +96,8 @@ def main(folder: Path, methods: Sequence[str]) -> dict[str, Any]:
     x_ = reference("x")
     roots = [ops.cbrt(x_), ops.sign(x_)]
     ends = Interval(np.array([-8.0, 1.0]), np.array([27.0, 8.0]))
-    held = {"x": Trend(ends, ALL_AXES, ALL_AXES - np.uint64(1))}
-    said = interpret_all(roots, held, trend_algebra(), literal_trend)
+    known = {"x": Trend(ends, ALL_AXES, ALL_AXES - np.uint64(1))}
+    trends = interpret_all(roots, known, trend_algebra(), literal_trend)
     question: dict[str, Any] = {"where": ["cbrt(x) <= 2", "sign(x) * y >= -3"]}
     result: dict[str, Any] = {}
     allowed = (np.cbrt(x) <= 2) & (np.sign(x) * y >= -3)
@@ -117,7 +117,7 @@ def main(folder: Path, methods: Sequence[str]) -> dict[str, Any]:
         "closed form": str(dse.model(str(folder / "model.py")).closed_form("root")),
         "nest": float(np.abs(ds["root"].transpose("x", "y").values - by_hand).max()),
         "enclosure": [[e.lo.tolist(), e.hi.tolist()] for e in enclose(roots, {"x": ends})],
-        "trend": [bool(np.all(t.up == ALL_AXES)) for t in said],
+        "trend": [bool(np.all(t.up == ALL_AXES)) for t in trends],
         "optimum": result,
         "refused": _message(dse, study),
     }

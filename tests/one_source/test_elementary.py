@@ -39,12 +39,7 @@ def by_nest(name: str, args: tuple[Any, ...], known: dict[str, float] | None = N
     leaves = {f"x{k}": ("a",) if arg.ndim else () for k, arg in enumerate(args)}
     root = Node(name, tuple(map(reference, leaves)))
     nest = emit(
-        outer=(),
-        row=("a",),
-        leaves=leaves,
-        outputs=[(root, "float")],
-        names={},
-        constants=known,
+        outer=(), row=("a",), leaves=leaves, outputs=[(root, "float")], names={}, constants=known
     )
     (size,) = {arg.size for arg in args if arg.ndim}
     result = np.empty(size)

@@ -49,10 +49,10 @@ from tests.one_source.worlds import IRRATIONAL, cases, exact_value
 EQUATIONS, GRAPHS = 10_000, 1000
 
 
-def assert_holds(found: Interval | Decision, value: Any, told: Any) -> None:
-    wrong = np.broadcast_to(enclosing.outside(found, value), np.shape(value))
+def assert_holds(enclosure: Interval | Decision, value: Any, describe: Any) -> None:
+    wrong = np.broadcast_to(enclosing.outside(enclosure, value), np.shape(value))
     if wrong.any():
-        pytest.fail(f"{told(int(np.argmax(wrong)))}")
+        pytest.fail(f"{describe(int(np.argmax(wrong)))}")
 
 
 @settings(max_examples=draws(4), deadline=None)
@@ -83,7 +83,7 @@ def test_a_wrong_enclosure_is_noticed(broken: str, monkeypatch: pytest.MonkeyPat
         result = right[broken](*args)
         if isinstance(result, Decision):
             return Decision(result.certain, result.certain)
-        return Interval(result.lo, result.lo, result.undefined)
+        return Interval(result.lo, result.lo, result.may_be_nan)
 
     monkeypatch.setattr(
         "symbolic.intervals.interval_algebra", lambda outward: {**right, broken: wrong}
@@ -105,7 +105,7 @@ def test_a_wrong_trend_is_noticed(broken: str, monkeypatch: pytest.MonkeyPatch) 
         result = right[broken](*args)
         return result._replace(up=result.down, down=result.up)
 
-    monkeypatch.setattr(enclosing, "trends", lambda: {**right, broken: wrong})
+    monkeypatch.setattr(enclosing, "trend_algebra", lambda: {**right, broken: wrong})
     using = [one for one in enclosing.equations() if broken in steps_of(one)][:5]
     with pytest.raises(AssertionError, match="against its trend"):
         list(enclosing.sweep(using, 500, 1))
@@ -197,9 +197,7 @@ FORMULAS = {
 
 
 @settings(max_examples=draws(60), deadline=None)
-@given(
-    ends=st.lists(st.tuples(*[NUMBERS] * 6, *[st.floats(0, 1)] * 3), min_size=25, max_size=25),
-)
+@given(ends=st.lists(st.tuples(*[NUMBERS] * 6, *[st.floats(0, 1)] * 3), min_size=25, max_size=25))
 def test_primitives_hold_any_numbers(ends: list[tuple[float, ...]]) -> None:
     table = np.array(ends)
     boxes, points = {}, {}
@@ -287,19 +285,19 @@ def test_pieces_of_a_division() -> None:
 
 
 def test_decisions() -> None:
-    def decided(root: Node, **boxes: tuple[float, float]) -> tuple[bool, bool]:
+    def decide(root: Node, **boxes: tuple[float, float]) -> tuple[bool, bool]:
         named = {name: Interval(*map(np.float64, ends)) for name, ends in boxes.items()}
         (result,) = enclose((root,), named)
         return bool(result.possible), bool(result.certain)
 
-    assert decided(X < Y, x=(0, 1), y=(2, 3)) == (True, True)
-    assert decided(X < Y, x=(0, 2), y=(2, 3)) == (True, False)
-    assert decided(X <= Y, x=(0, 2), y=(2, 3)) == (True, True)
-    assert decided(X < Y, x=(3, 4), y=(2, 3)) == (False, False)
-    assert decided(negate(X < Y), x=(3, 4), y=(2, 3)) == (True, True)
-    assert decided(sqrt(X) < Y, x=(-1, 1), y=(2, 3)) == (True, False)  # of NaN nothing is certain
-    assert decided(negate(sqrt(X) < Y), x=(-1, 1), y=(2, 3)) == (True, False)
-    assert decided(constant(equal(X, 2)), x=(2, 2)) == (True, True)
+    assert decide(X < Y, x=(0, 1), y=(2, 3)) == (True, True)
+    assert decide(X < Y, x=(0, 2), y=(2, 3)) == (True, False)
+    assert decide(X <= Y, x=(0, 2), y=(2, 3)) == (True, True)
+    assert decide(X < Y, x=(3, 4), y=(2, 3)) == (False, False)
+    assert decide(negate(X < Y), x=(3, 4), y=(2, 3)) == (True, True)
+    assert decide(sqrt(X) < Y, x=(-1, 1), y=(2, 3)) == (True, False)  # of NaN nothing is certain
+    assert decide(negate(sqrt(X) < Y), x=(-1, 1), y=(2, 3)) == (True, False)
+    assert decide(constant(equal(X, 2)), x=(2, 2)) == (True, True)
 
 
 def test_arms_that_cannot_be_taken_do_not_count() -> None:

@@ -94,23 +94,23 @@ def test_runs_explanations_and_configurations_agree(study: Any) -> None:
     ds = study.run()
     grid = study.grid()
     places = np.arange(4)
-    told = grid.outputs_at_points({"x": places, "y": places * 0}, list(TRUE))
+    values_at = grid.outputs_at_points({"x": places, "y": places * 0}, list(TRUE))
     for name, values in TRUE.items():
-        alike = ds[name].broadcast_like(ds.x).values
-        np.testing.assert_array_equal(alike, values)
-        np.testing.assert_array_equal(told[name], values)
+        result = ds[name].broadcast_like(ds.x).values
+        np.testing.assert_array_equal(result, values)
+        np.testing.assert_array_equal(values_at[name], values)
         (array,) = grid.evaluate([grid.graph.flat(name)], (), ("x",))
         np.testing.assert_array_equal(array, values)
     for place, x in enumerate(ds.x.values.tolist()):
-        said = {step.name: step.value for step in study.explain(x=x, y=1.0).steps}
+        explained = {step.name: step.value for step in study.explain(x=x, y=1.0).steps}
         np.testing.assert_array_equal(
-            [said[name] for name in TRUE], [values[place] for values in TRUE.values()]
+            [explained[name] for name in TRUE], [values[place] for values in TRUE.values()]
         )
 
 
 @pytest.mark.parametrize("method", ["scan", "certified"])
 @pytest.mark.parametrize(
-    ("asked", "place", "value"),
+    ("query", "place", "value"),
     [
         ({"maximize": "wide"}, 0, 2.0**64),
         ({"minimize": "wide", "where": ["endless > wide"]}, 2, 12.0),
@@ -120,10 +120,10 @@ def test_runs_explanations_and_configurations_agree(study: Any) -> None:
     ],
 )
 def test_scans_and_proofs_agree(
-    study: Any, asked: dict[str, Any], place: int, value: float, method: str
+    study: Any, query: dict[str, Any], place: int, value: float, method: str
 ) -> None:
-    for result in (study.optimum(**asked, method=method), dse.optimum(study.run(), **asked)):
-        text = asked.get("minimize", asked.get("maximize"))
+    for result in (study.optimum(**query, method=method), dse.optimum(study.run(), **query)):
+        text = query.get("minimize", query.get("maximize"))
         assert float(result.x) == place
         assert float(result[text if text in result else "objective"]) == value
 
@@ -144,8 +144,8 @@ def test_borders_ranges_and_slopes(study: Any) -> None:
     ends = dse.ranges(study, {"y": "10 %"})
     for name in ("endless", "odd", "wide"):
         for end in ends.end.values:
-            told = ends[name].sel(end=end).broadcast_like(ends.x).values
-            np.testing.assert_array_equal(told, TRUE[name])
+            column = ends[name].sel(end=end).broadcast_like(ends.x).values
+            np.testing.assert_array_equal(column, TRUE[name])
     slopes = dse.sensitivity(study, output="rest - x", at={"x": 1.0, "y": 1.0})
     assert slopes.elasticity.sel(input="x").item() == pytest.approx(1.0)
 

@@ -45,10 +45,10 @@ def problem(root: Node, drawn: Callable[[str], NDArray[Any]], rng: Any) -> BoxPr
     return BoxProblem(root, leaves, dict.fromkeys(leaves, VALUES))
 
 
-def machine(asked: BoxProblem, boxes: Boxes) -> Any:
-    """What the machine makes of each step (rows) over each box, and its tape."""
-    tape = encode_tape(asked)
-    room = make_buffers(tape, len(asked.dims))
+def machine(query: BoxProblem, boxes: Boxes) -> Any:
+    """Return the tape, and the results of the machine for each step (rows) over each box."""
+    tape = encode_tape(query)
+    room = make_buffers(tape, len(query.dims))
     state, forced = room[0], room[3]
     result = []
     for k in range(boxes.lo.shape[1]):
@@ -59,7 +59,7 @@ def machine(asked: BoxProblem, boxes: Boxes) -> Any:
 
 
 def arrays(trend: Any) -> list[Any]:
-    result, size = trend.range, (BOXES,)
+    result, size = trend.enclosure, (BOXES,)
     if isinstance(result, Decision):
         low, high, hole = np.float64(result.certain), np.float64(result.possible), False
     else:
@@ -68,42 +68,42 @@ def arrays(trend: Any) -> list[Any]:
     return [np.broadcast_to(part, size) for part in parts]
 
 
-def compare(asked: BoxProblem, rng: Any) -> set[str]:
+def compare(query: BoxProblem, rng: Any) -> set[str]:
     """Hold every step against the other world; the primitives that were."""
-    ends = rng.integers(0, VALUES, (2, len(asked.dims), BOXES))
+    ends = rng.integers(0, VALUES, (2, len(query.dims), BOXES))
     boxes = Boxes(ends.min(axis=0), ends.max(axis=0))
     with np.errstate(all="ignore"):
-        expected = asked.step_trends(boxes)
-    tape, result = machine(asked, boxes)
-    number = {id(node): k for k, node in enumerate(walk((asked.root,)))}
-    held, loose = set(), set()
-    for node in asked.steps:
+        expected = query.step_trends(boxes)
+    tape, result = machine(query, boxes)
+    number = {id(node): k for k, node in enumerate(walk((query.root,)))}
+    compared, loose = set(), set()
+    for node in query.steps:
         k = number[id(node)]
-        told, own = arrays(expected[id(node)]), [part[k] for part in result]
+        expected_parts, own = arrays(expected[id(node)]), [part[k] for part in result]
         library = node.op in PRIMITIVES and PRIMITIVES[node.op].calls_library
         if library or tape.ops[k] != OPCODES[node.op] or any(id(arg) in loose for arg in node.args):
             loose.add(id(node))
         if id(node) not in loose:
-            for part, mine in zip(told, own, strict=True):
+            for part, mine in zip(expected_parts, own, strict=True):
                 assert np.array_equal(part, mine), node
-            held.add(node.op)
+            compared.add(node.op)
         elif library and not any(id(arg) in loose for arg in node.args):
-            for part, mine in zip(told[:2], own[:2], strict=True):
+            for part, mine in zip(expected_parts[:2], own[:2], strict=True):
                 assert np.allclose(*np.clip((mine, part), -LARGEST, LARGEST), NEAR, 1e-320), node
-            assert np.array_equal(own[2], told[2]), node
-            held.add(node.op)
-    return held
+            assert np.array_equal(own[2], expected_parts[2]), node
+            compared.add(node.op)
+    return compared
 
 
 @long
 def test_every_equation_is_enclosed_alike() -> None:
-    held: set[str] = set()
+    compared: set[str] = set()
     for subject in enclosing.equations():
         rng = np.random.default_rng(zlib.crc32(subject.name.encode()))
         (root,) = subject.roots.values()
         if references(root):
-            held |= compare(problem(root, partial(_typical, subject, rng), rng), rng)
-    assert len(held) > 15
+            compared |= compare(problem(root, partial(_typical, subject, rng), rng), rng)
+    assert len(compared) > 15
 
 
 def _typical(subject: enclosing.Subject, rng: Any, name: str) -> NDArray[Any]:
@@ -126,5 +126,5 @@ def test_every_primitive_is_enclosed_alike(name: str) -> None:
     joins = name in ("both", "either", "negate")
     root = Node(name, tuple(some(joins or (name == "where" and k == 0)) for k in range(row.arity)))
     for _ in range(60):
-        asked = problem(root, lambda _: rng.choice(SPECIAL, VALUES), rng)
-        assert name in compare(asked, rng)
+        query = problem(root, lambda _: rng.choice(SPECIAL, VALUES), rng)
+        assert name in compare(query, rng)

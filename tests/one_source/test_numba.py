@@ -27,7 +27,7 @@ MODELS = {model.name: model for model in iterate_models()}
 SIZES = {"a": 3, "b": 2, "c": 7}
 
 
-def traced(model: Model) -> list[Equation]:
+def recorded_equations(model: Model) -> list[Equation]:
     return [eq for eq in model.equations if not eq.table]
 
 
@@ -36,7 +36,7 @@ def of_their_own() -> dict[str, list[Equation]]:
     result: dict[str, list[Equation]] = {}
     for model in sorted(MODELS.values(), key=lambda model: len(model.equations)):
         seen = {id(eq) for equations in result.values() for eq in equations}
-        result[model.name] = [eq for eq in traced(model) if id(eq) not in seen]
+        result[model.name] = [eq for eq in recorded_equations(model) if id(eq) not in seen]
     return {name: equations for name, equations in result.items() if equations}
 
 
@@ -48,7 +48,7 @@ LARGE = ("power", "throughput")
 def inputs(model: Model, size: int) -> dict[str, list[float]]:
     """Random values of every input: typical ones, ends of the domain, infinity where it may be."""
     columns = {}
-    for name in sorted({name for eq in traced(model) for name in eq.inputs}):
+    for name in sorted({name for eq in recorded_equations(model) for name in eq.inputs}):
         # each by itself: another input of the model leaves it as it is
         rng = random.Random(zlib.crc32(f"{model.name} {name}".encode()))
         row = model.quantities[name]
@@ -62,7 +62,7 @@ def inputs(model: Model, size: int) -> dict[str, list[float]]:
 def spread(model: Model) -> dict[str, tuple[str, ...]]:
     """For each input some axes, so that steps stand at every depth of the nest."""
     rng = random.Random(zlib.crc32(model.name.encode()) + 1)
-    names = sorted({name for eq in traced(model) for name in eq.inputs})
+    names = sorted({name for eq in recorded_equations(model) for name in eq.inputs})
     choices = [c for k in range(4) for c in itertools.combinations(SIZES, k)]
     return {name: rng.choice(choices) for name in names}
 
@@ -125,7 +125,7 @@ def test_every_equation(name: str, outer: tuple[str, ...]) -> None:
 
 
 def test_the_equations_are_all_there() -> None:
-    every = {id(eq) for model in MODELS.values() for eq in traced(model)}
+    every = {id(eq) for model in MODELS.values() for eq in recorded_equations(model)}
     assert {id(eq) for equations in OWN.values() for eq in equations} == every
     assert len(every) > 80
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
     "methods", mostly_long([["scan"], ["scan", "certified"]], lambda k, _: k == 0), ids=str
 )
 def test_a_row_is_all_that_a_primitive_takes(methods: list[str], tmp_path: Path) -> None:
-    """By proof where it takes long: the compiled search is another, with the new rows in it."""
+    """The certified method takes long: it compiles another search, with the new rows in it."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.one_source.one_row", str(tmp_path), *methods],
         cwd=ROOT,

@@ -90,13 +90,13 @@ def test_every_rule_holds_the_scalar_value_of_every_kind_of_operand(
     for number, combination in enumerate(combinations):
         values = [scalar(name, point) for point in itertools.product(*combination)]
         array = np.array(values, dtype=bool if condition else float)
-        told = [end[number] for end in ends]
-        wrong = undefined.outside(*told, array, near)
-        assert not wrong.any(), (name, combination, told, values)
+        bounds = [end[number] for end in ends]
+        wrong = undefined.outside(*bounds, array, near)
+        assert not wrong.any(), (name, combination, bounds, values)
         if not condition and PRIMITIVES[name].propagates_nan and (NAN,) in combination:
-            assert told == [INF, -INF, True], (name, combination, told)
+            assert bounds == [INF, -INF, True], (name, combination, bounds)
         if condition and (NAN,) in combination:
-            assert told == [False, False, False], (name, combination, told)
+            assert bounds == [False, False, False], (name, combination, bounds)
 
 
 @pytest.mark.parametrize("name", PRIMITIVES)
@@ -132,9 +132,9 @@ def test_an_operand_that_is_nan_throughout_leaves_the_other_one() -> None:
 def test_random_formulas_over_tables_with_nan_are_enclosed_and_searched() -> None:
     first = 10_000
     for seed in range(first, first + draws(60)):
-        one = undefined.drawn(seed)
+        one = undefined.draw(seed)
         undefined.check(one, seed, most=20)
-        undefined.searched(one, seed)
+        undefined.check_search(one, seed)
 
 
 def test_an_enclosure_that_takes_nan_for_a_number_is_noticed(
@@ -146,13 +146,13 @@ def test_an_enclosure_that_takes_nan_for_a_number_is_noticed(
 
     def wrong(self: Any, lo: Any, hi: Any) -> Any:
         result = right(self, lo, hi)
-        return result._replace(range=result.enclosure._replace(undefined=False))
+        return result._replace(enclosure=result.enclosure._replace(may_be_nan=False))
 
     monkeypatch.setattr(RangeExtremes, "__call__", wrong)
 
     def attack() -> None:
         for seed in range(200):
-            undefined.check(undefined.drawn(seed), seed, most=10)
+            undefined.check(undefined.draw(seed), seed, most=10)
 
     with pytest.raises(AssertionError, match="NumPy"):
         attack()

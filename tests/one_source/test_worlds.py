@@ -36,7 +36,7 @@ def steps() -> dict[str, list[dict[Node, Any]]]:
 def test_few_draws_lie_near_the_border_of_a_decision(
     steps: dict[str, list[dict[Node, Any]]],
 ) -> None:
-    shares = {key: sum(map(near_border, told)) / DRAWS for key, told in steps.items()}
+    shares = {key: sum(map(near_border, draws)) / DRAWS for key, draws in steps.items()}
     assert len(shares) > 50
     assert sum(shares.values()) < 0.05 * len(shares), shares
     assert max(shares.values()) < 0.9, max(shares, key=lambda key: shares[key])
@@ -47,11 +47,11 @@ def test_draws_reach_both_outcomes_of_nearly_every_decision(
 ) -> None:
     one_sided = 0
     decisions = 0
-    for told in steps.values():
-        for step in told[0]:
+    for draws in steps.values():
+        for step in draws[0]:
             if step.is_boolean:
                 decisions += 1
-                one_sided += len({bool(values[step]) for values in told}) < 2
+                one_sided += len({bool(values[step]) for values in draws}) < 2
     assert decisions > 10
     assert one_sided <= 0.25 * decisions
 

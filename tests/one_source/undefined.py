@@ -57,7 +57,7 @@ class Drawn(NamedTuple):
     sizes: dict[str, int]
 
     def text(self) -> str:
-        """As a report names it."""
+        """Return the formula and its tables as text."""
         tables = {n: (leaf.axes, leaf.array.tolist()) for n, leaf in self.leaves.items()}
         return f"{self.root!r}\ntables {tables}\nsizes {self.sizes}"
 
@@ -110,7 +110,7 @@ def condition(rng: random.Random, names: str, depth: int) -> Node:
     return Node(name, tuple(formula(rng, names, depth - 1) for _ in range(2)))
 
 
-def drawn(seed: int) -> Drawn:
+def draw(seed: int) -> Drawn:
     """Return a formula over tables: a single primitive, or one of many steps."""
     rng = random.Random(seed)
     leaves, sizes = tables(rng)
@@ -132,7 +132,7 @@ def drawn(seed: int) -> Drawn:
 
 # --- what must hold
 def outside(low: Any, high: Any, undefined: Any, value: Any, near: float = 0.0) -> Any:
-    """Where a value is not in its enclosure; of a condition the ends are certain and possible."""
+    """Return a mask of values outside their enclosure (certain and possible for a condition)."""
     value = np.asarray(value)
     if value.dtype == bool:
         return (value & ~np.asarray(high, dtype=bool)) | (~value & np.asarray(low, dtype=bool))
@@ -141,8 +141,8 @@ def outside(low: Any, high: Any, undefined: Any, value: Any, near: float = 0.0) 
     return unknown | (~np.isnan(value) & ~((low <= value + off) & (value - off <= high)))
 
 
-def held(ways: tuple[Any, Any], value: Any, near: float = 0.0) -> str:
-    """Say along which axis values do not go as told; empty where they do."""
+def trend_fault(ways: tuple[Any, Any], value: Any, near: float = 0.0) -> str:
+    """Say along which axis values do not follow their trend; empty where they do."""
     value = np.asarray(value, dtype=float)
     up, down = (int(way) for way in ways)
     for axis in range(value.ndim):
@@ -159,7 +159,7 @@ def held(ways: tuple[Any, Any], value: Any, near: float = 0.0) -> str:
 def _ends(range_: Any) -> tuple[Any, Any, Any]:
     if isinstance(range_, Decision):
         return range_.certain, range_.possible, False
-    return range_.lo, range_.hi, range_.undefined
+    return range_.lo, range_.hi, range_.may_be_nan
 
 
 def boxes_of(sizes: Mapping[str, int], rng: random.Random, most: int) -> Boxes:
@@ -198,7 +198,7 @@ def check(one: Drawn, seed: int, most: int = 60) -> int:
         part = tuple(slice(a, b + 1) for a, b in ends_of)
         first, last = (np.ascontiguousarray(end[:, box]) for end in boxes)
         assert compiled_enclose(tape, first, last, room[3], *room[0]), f"box {part} is called void"
-        here = {name: value[tuple(_within(value, part))] for name, value in at.items()}
+        here = {name: value[tuple(_cut(value, part))] for name, value in at.items()}
         ends = {name: _hull(value) for name, value in here.items()}
         outward = dict(zip(map(id, nodes), enclose(nodes, ends), strict=True))
         for node in nodes:
@@ -216,13 +216,13 @@ def check(one: Drawn, seed: int, most: int = 60) -> int:
                 wrong = outside(*range_, value, near)
                 assert not np.any(wrong), f"{who}: {node!r} in {part} is {range_}, not {value}"
                 if ways is not None:
-                    why = held(ways, value, near)
+                    why = trend_fault(ways, value, near)
                     assert not why, f"{who}: {node!r} in {part} {why}"
                 done += 1
     return done
 
 
-def _within(value: Floats, part: tuple[slice, ...]) -> list[slice]:
+def _cut(value: Floats, part: tuple[slice, ...]) -> list[slice]:
     return [slice(None) if n == 1 else cut for n, cut in zip(value.shape, part, strict=True)]
 
 
@@ -239,7 +239,7 @@ def _one(part: Any, box: int) -> Any:
     return part if not part.ndim else part[box if part.size > 1 else 0]
 
 
-def searched(one: Drawn, seed: int) -> int:
+def check_search(one: Drawn, seed: int) -> int:
     """Compare the least value and its first place with those of all points."""
     root, leaves, sizes = one
     if root.is_boolean or any(node.op in LIBRARY for node in walk((root,))):
@@ -257,7 +257,7 @@ def searched(one: Drawn, seed: int) -> int:
     at = {name: np.atleast_1d(leaf.align_to(axes)) for name, leaf in leaves.items()}
     true = np.broadcast_to(interpret_arrays((objective,), at)[0], shape)
     least = float(true.min())
-    sweeps.bounds.merge_axes._MIN_POINTS, kept = (
+    sweeps.bounds.merge_axes._MIN_POINTS, least_points = (
         rng.choice((0, 1 << 28)),
         sweeps.bounds.merge_axes._MIN_POINTS,
     )
@@ -272,14 +272,17 @@ def searched(one: Drawn, seed: int) -> int:
             space = sweeps.bounds.merge_axes.merge_axes(objective, leaves, sizes, {})
             place, proven = first_configuration(space, axes, None, least, SearchStats())
     finally:
-        sweeps.bounds.merge_axes._MIN_POINTS, sweeps.bounds.problem._MAX_SPARSE_TABLE = kept, table
+        sweeps.bounds.merge_axes._MIN_POINTS, sweeps.bounds.problem._MAX_SPARSE_TABLE = (
+            least_points,
+            table,
+        )
     assert goal.value == least, f"{objective!r}: the search has {goal.value}, not {least}"
     if least < INF:
         assert proven
         assert place is not None
-        told = tuple(place[axis] for axis in axes)
+        first = tuple(place[axis] for axis in axes)
         expected = np.unravel_index(int(np.argmin(true)), shape)
-        assert told == tuple(map(int, expected)), f"{objective!r}: first {told}, not {expected}"
+        assert first == tuple(map(int, expected)), f"{objective!r}: first {first}, not {expected}"
     return 1
 
 
@@ -287,10 +290,10 @@ def main(count: int, first: int = 1) -> int:
     """Check so many formulas; the exit status."""
     began, done, result, wrong = time.monotonic(), 0, 0, 0
     for seed in range(first, first + count):
-        one = drawn(seed)
+        one = draw(seed)
         try:
             done += check(one, seed)
-            result += searched(one, seed)
+            result += check_search(one, seed)
         except Exception as error:
             wrong += 1
             what = str(error) if isinstance(error, AssertionError) else traceback.format_exc()

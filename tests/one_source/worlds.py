@@ -119,7 +119,7 @@ def arrays(case: Case) -> None:
         assert_same(case, value, case.says(row), row)
 
 
-def recorded(case: Case) -> None:
+def recorded_tree(case: Case) -> None:
     """The recorded tree against the function."""
     for row in case.floats:
         assert_same(case, interpret(case.node, row), case.says(row), row)
@@ -166,7 +166,7 @@ def fractions(case: Case) -> None:
 
 WORLDS: list[Callable[[Case], None]] = [
     arrays,
-    recorded,
+    recorded_tree,
     sympy_rationals,
     sympy_closed_form,
     fractions,
@@ -191,7 +191,7 @@ def exact_steps(root: Node, values: Mapping[str, Fraction]) -> dict[Node, Any]:
 
 
 def near_border(steps: Mapping[Node, Any]) -> bool:
-    """Whether a decision on a computed value hangs on less than 1e-9 of it.
+    """True if a decision on a computed value depends on less than 1e-9 of it.
 
     Inputs and literals are exact: a decision between them has no rounding to tip it.
     """

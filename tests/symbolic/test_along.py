@@ -66,8 +66,8 @@ def test_what_is_decided_leaves_the_tree_and_nothing_changes(seed: int) -> None:
     pick = random.Random(seed)
     left = 0
     for _ in range(40):
-        told = condition(pick, 3)
-        root = pick.choice([where(told, 1.0, 0.0), constant(number(pick, 4))])
+        test = condition(pick, 3)
+        root = pick.choice([where(test, 1.0, 0.0), constant(number(pick, 4))])
         ends = np.array([[0.25, 6.0], [1.0, 3.0], [2.0, 2.0]])
         lines = CaseLines(root, "x", OTHERS)
         within = lines.restrict(ends[:, 0], ends[:, 1])
@@ -90,8 +90,10 @@ def test_what_is_decided_leaves_the_tree_and_nothing_changes(seed: int) -> None:
         y = OTHERS["y"][line]
         box: Any = Interval(np.where(missing, np.inf, y), np.where(missing, -np.inf, y), missing)
         boxes = {"x": Interval(low, high), "y": box, "z": Interval(2.0, 2.0)}
-        held: Any = enclose([root], boxes, outward=False)[0]
-        plain_open = np.broadcast_to((held.lo != held.hi) | held.undefined, low.shape)
+        box_value: Any = enclose([root], boxes, outward=False)[0]
+        plain_open = np.broadcast_to(
+            (box_value.lo != box_value.hi) | box_value.may_be_nan, low.shape
+        )
         open_ = lines.is_undecided(line, low, high)
         assert not (open_ & ~plain_open).any()  # what is fixed is a value, not an enclosure
         assert within.is_undecided(line, low, high).tolist() == open_.tolist()

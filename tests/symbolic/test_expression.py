@@ -217,7 +217,7 @@ REFUSED = [
     ("a['b']", 1, PLAIN, "only round parentheses"),
     ("'a", 0, PLAIN, "never closed: put the same quote behind it"),
     ('a + "b', 4, PLAIN, "never closed"),
-    ("`a`", 0, PLAIN, "no quote: a label stands in"),
+    ("`a`", 0, PLAIN, "no quote: write a label in"),
     ("a 'b'", 2, PLAIN, "an operator is missing before \"'b'\""),
     ("{a}", 0, PLAIN, "only round parentheses"),
     ("lambda: 1", 0, NAME, "defines no functions"),
@@ -231,7 +231,7 @@ REFUSED = [
     ("~a", 0, PLAIN, "write not"),
     ("a @ b", 2, PLAIN, "'@' has no place"),
     ("a; b", 1, PLAIN, "';' has no place"),
-    ("a <> b", 3, PLAIN, "'>' stands where a number"),
+    ("a <> b", 3, PLAIN, "'>' cannot be here: a number"),
     ("a + é", 4, PLAIN, "no ASCII character"),
     ("a \u2264 b", 2, PLAIN, r"'\\u2264' is no ASCII character"),
     ("a \x00 b", 2, PLAIN, "has no place"),
@@ -247,8 +247,8 @@ REFUSED = [
     ("a, b", 1, PLAIN, "outside the parentheses of a function"),
     ("(a, b)", 2, PLAIN, "outside the parentheses of a function"),
     ("a +", 3, PLAIN, "the formula ends where"),
-    ("* a", 0, PLAIN, r"'\*' stands where"),
-    ("a + and b", 4, PLAIN, "'and' stands where"),
+    ("* a", 0, PLAIN, r"'\*' cannot be here"),
+    ("a + and b", 4, PLAIN, "'and' cannot be here"),
     ("a 2", 2, PLAIN, "an operator is missing before '2'"),
     ("2 a", 2, PLAIN, "an operator is missing before 'a': for a product write *"),
     ("2 (a)", 2, PLAIN, r"an operator is missing before '\('"),
@@ -256,7 +256,7 @@ REFUSED = [
     ("5 min(a, b)", 2, PLAIN, "an operator is missing before 'min'"),
     ("1.2.3", 3, PLAIN, "an operator is missing before '.3'"),
     ("a % b", 2, PLAIN, "'%' is a unit.*for a remainder write"),
-    ("a not b", 2, PLAIN, "'not' stands where"),
+    ("a not b", 2, PLAIN, "'not' cannot be here"),
     ("(" * 200 + "a" + ")" * 200, 100, PLAIN, "deeper than 100 levels"),
     ("-" * 500 + "a", 100, PLAIN, "deeper than 100 levels"),
     ("not " * 500 + "a", 400, PLAIN, "deeper than 100 levels"),
@@ -269,7 +269,7 @@ REFUSED = [
     ("divide(a, b)", 0, PLAIN, "divide takes 3 arguments .*divisor is 0"),
     ("sqrt(a, b)", 0, PLAIN, "sqrt takes 1 argument, and 2 are given"),
     ("min(a,)", 6, PLAIN, "closes nothing"),
-    ("min(,a)", 4, PLAIN, "',' stands where"),
+    ("min(,a)", 4, PLAIN, "',' cannot be here"),
     # numbers
     ("2**10**10", 3, PLAIN, "the exponent 10000000000 is beyond 64"),
     ("9**9**9", 3, PLAIN, "beyond 64"),
@@ -517,7 +517,7 @@ ORDER = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE
 ORDER |= {ast.Eq: operator.eq, ast.NotEq: operator.ne}
 
 
-def compared(numbers):
+def comparison_trees(numbers):
     link = st.tuples(st.sampled_from([kind() for kind in ORDER]), numbers)
     return st.builds(
         lambda left, links: ast.Compare(left, [op for op, _ in links], [x for _, x in links]),
@@ -526,7 +526,7 @@ def compared(numbers):
     )
 
 
-def joined(conditions):
+def logical_trees(conditions):
     pair = st.lists(conditions, min_size=2, max_size=3)
     return st.builds(ast.BoolOp, st.sampled_from([ast.And(), ast.Or()]), pair) | conditions.map(
         lambda inner: ast.UnaryOp(ast.Not(), inner)
@@ -537,7 +537,7 @@ def larger(numbers):
     exponent = st.integers(-3, 3).map(
         lambda n: ast.Constant(n) if n >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-n))
     )
-    conditions = compared(numbers)
+    conditions = comparison_trees(numbers)
     return st.one_of(
         st.builds(ast.BinOp, numbers, st.sampled_from(OPERATORS), numbers),
         st.builds(lambda a, n: ast.BinOp(a, ast.Pow(), n), numbers, exponent),
@@ -553,7 +553,7 @@ def larger(numbers):
 
 
 FORMULAS = st.recursive(literals() | names(), larger, max_leaves=12)
-FORMULA_CONDITIONS = st.recursive(compared(FORMULAS), joined, max_leaves=4)
+FORMULA_CONDITIONS = st.recursive(comparison_trees(FORMULAS), logical_trees, max_leaves=4)
 ARITHMETIC = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

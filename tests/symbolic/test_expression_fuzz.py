@@ -83,7 +83,7 @@ def test_any_words(words, blank):
 
 
 @st.composite
-def mutated(draw):
+def mutants(draw):
     text = draw(st.sampled_from(VALID))
     for _ in range(draw(st.integers(0, 4))):
         start = draw(st.integers(0, len(text)))
@@ -94,7 +94,7 @@ def mutated(draw):
 
 
 @settings(deadline=None, max_examples=draws(150))
-@given(mutated())
+@given(mutants())
 def test_valid_formulas_with_faults(text):
     check(text)
 

@@ -98,12 +98,12 @@ def test_a_formula_that_names_itself_means_the_models_own_definition(write: Writ
 def test_a_formula_for_some_labels_falls_back_on_the_equation(write: Write) -> None:
     partial = where(reference("label") < 1, constant(7.0), reference("first"))
     given = {"threads": None, "blocks": None, "label": None, "first": partial}
-    flat = resolve(_labelled(write(CHAIN)), values=given).flat("first")
+    flat = resolve(_label_axis(write(CHAIN)), values=given).flat("first")
     assert interpret(flat, {"label": 0, "threads": 2}) == 7
     assert interpret(flat, {"label": 1, "threads": 2}) == 3
 
 
-def _labelled(model: Model) -> Model:
+def _label_axis(model: Model) -> Model:
     return replace(model, quantities={**model.quantities, "label": quantity("label")})
 
 
@@ -111,8 +111,7 @@ def test_a_partial_formula_without_a_definition_to_fall_back_on_is_missing(write
     partial = where(reference("label") < 1, 7.0, THREADS)
     with pytest.raises(GraphError, match=r"threads.*given for some labels of an axis and not"):
         resolve(
-            _labelled(write(CHAIN)),
-            values={"threads": partial, "blocks": None, "label": None},
+            _label_axis(write(CHAIN)), values={"threads": partial, "blocks": None, "label": None}
         )
 
 
@@ -200,7 +199,7 @@ def test_all_missing_inputs_are_named_with_the_equations_that_need_them() -> Non
 
 
 def test_one_missing_output_says_it_was_asked_for() -> None:
-    with pytest.raises(GraphError, match=r"lacks a value:\n  elements, work items.* was asked for"):
+    with pytest.raises(GraphError, match=r"lacks a value:\n  elements, work items.* is wanted"):
         resolve(load_model("transit"), values={}, outputs=["elements"])
 
 
@@ -247,10 +246,10 @@ def test_a_formula_can_close_a_cycle(write: Write) -> None:
 @pytest.mark.parametrize(
     "kwargs",
     [
-        {"given": {"treads": None}},
-        {"given": {}, "outputs": ["treads"]},
-        {"given": {}, "switches": {"treads": "x"}},
-        {"given": {"blocks": reference("treads")}, "outputs": ["blocks"]},
+        {"values": {"treads": None}},
+        {"values": {}, "outputs": ["treads"]},
+        {"values": {}, "switches": {"treads": "x"}},
+        {"values": {"blocks": reference("treads")}, "outputs": ["blocks"]},
     ],
 )
 def test_an_unknown_name_is_met_with_the_nearest(kwargs: dict[str, object]) -> None:

@@ -121,7 +121,7 @@ COMPARISONS = st.builds(
     lambda row, operator, label, quote, turned: (
         row,
         operator,
-        label % len(row.places),
+        label % len(row.axis_labels),
         quote,
         turned,
     ),
@@ -140,17 +140,17 @@ def test_comparisons_combine_as_in_python(compared, joins, data) -> None:
         label_index_name(name): data.draw(st.integers(0, len(ROWS[name].axis_labels) - 1))
         for name in ("machine", "mode")
     }
-    text, held = "", False
+    text, expected = "", False
     for number, (row, operator, place, quote, turned) in enumerate(compared):
-        label = row.places[place]
+        label = row.axis_labels[place]
         quote = {True: quote, False: "'\""["'" in label]}[not set("'\"") & set(label)]
         sides = [row.name, f"{quote}{label}{quote}"]
         one = f" {operator} ".join(sides[::-1] if turned else sides)
         truth = (at[label_index_name(row.name)] == place) is (operator == "==")
         if number and (joins + [True] * 5)[number]:
-            text, held = f"({text}) and {one}", held and truth
+            text, expected = f"({text}) and {one}", expected and truth
         elif number:
-            text, held = f"{text} or not ({one})", held or not truth
+            text, expected = f"{text} or not ({one})", expected or not truth
         else:
-            text, held = one, truth
-    assert ops.interpret(parse_condition(text, ROWS), at) == held
+            text, expected = one, truth
+    assert ops.interpret(parse_condition(text, ROWS), at) == expected

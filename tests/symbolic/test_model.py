@@ -80,7 +80,7 @@ def test_inputs_follow_the_switches_and_the_outputs_asked_for() -> None:
     assert "warp_allocation_unit" not in model.inputs
     assert "warp_allocation_unit" in model.needs(granularity="cuda")
     assert model.needs("warps_per_block") == ("threads_per_block", "warp_size")
-    with pytest.raises(DseError, match="does not hold time"):
+    with pytest.raises(DseError, match="does not contain time"):
         model.needs("time")
     with pytest.raises(UnknownNameError, match="did you mean 'occupancy'"):
         model.needs("ocupancy")
@@ -153,7 +153,7 @@ def test_an_equation_of_another_model_can_be_imported(write: Write) -> None:
     [
         ("x = (", r"mine\.py, line \d+ cannot be loaded: SyntaxError"),
         ("\nx = 1 / 0", r"mine\.py, line \d+ cannot be loaded: ZeroDivisionError"),
-        ("x = 1", "mine holds no equation: decorate a function"),
+        ("x = 1", "mine contains no equation: decorate a function"),
         ("@equation\ndef pull(threds):\n    return threds", "did you mean 'threads'"),
         ("@equation\ndef pull(fluxes):\n    return fluxes", r"declared with\s+dse\.quantity"),
         (
@@ -306,7 +306,7 @@ parts = [quantity(f"part_{k}", domain="[0, inf)") for k in range(3)]
 part_0, part_1, part_2 = parts
 
 @equation(inputs=[part.name for part in parts])
-def check_integer(*values):
+def whole(*values):
     return sum(values, start=0)
 """
     model = load_model(write("sums", text))

@@ -26,11 +26,11 @@ from tests.long import draws
 from tests.oracles import order_statistics as theory
 
 
-def named(name: str) -> Any:
+def symbol_of(name: str) -> Any:
     return symbol(TABLE[name])
 
 
-N, P = named("lanes"), named("success_probability")
+N, P = symbol_of("lanes"), symbol_of("success_probability")
 
 
 def largest(below: Sequence[Fraction], lanes: int) -> Fraction:
@@ -52,7 +52,7 @@ def test_bernoulli_and_uniform_are_their_sums(lanes: int) -> None:
     assert as_fraction(result) == largest([Fraction(5, 7)], lanes)
     for low, high in ((0, 1), (1, 6), (20, 40), (3, 3)):
         below = [Fraction(max(a - low + 1, 0), high - low + 1) for a in range(high)]
-        values = {N: lanes, named("lowest_work"): low, named("highest_work"): high}
+        values = {N: lanes, symbol_of("lowest_work"): low, symbol_of("highest_work"): high}
         assert as_fraction(theory.expected_max("uniform").subs(values).doit()) == largest(
             below, lanes
         )
@@ -60,7 +60,7 @@ def test_bernoulli_and_uniform_are_their_sums(lanes: int) -> None:
 
 def test_faulhaber_for_any_ends() -> None:
     """For a given number of lanes the closed form is the sum of powers, whatever the ends."""
-    low, high = named("lowest_work"), named("highest_work")
+    low, high = symbol_of("lowest_work"), symbol_of("highest_work")
     step = sympy.Symbol("j", integer=True, positive=True)
     for lanes in (1, 2, 3, 6):
         closed = theory.expected_max("uniform").subs(N, lanes).doit()
@@ -88,7 +88,7 @@ def test_binomial_by_the_regularised_beta() -> None:
         p = Fraction(2, 5)
         weights = [comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)]
         below = [sum(weights[: k + 1], Fraction(0)) for k in range(trials)]
-        values = {named("trial_count"): trials, P: Rational(2, 5)}
+        values = {symbol_of("trial_count"): trials, P: Rational(2, 5)}
         closed = theory.expected_max("binomial").subs(values).doit()
         exact = closed.rewrite(sympy.Integral).doit().subs(N, lanes)
         assert as_fraction(exact) == largest(below, lanes)
@@ -113,7 +113,7 @@ def test_binomial_by_the_regularised_beta() -> None:
 )
 def test_families_against_their_weights(family: str, values: dict[str, Any], law: Pmf) -> None:
     lanes, work = 32, law.cut(1e-20)
-    closed = theory.expected_max(family).subs({named(name): v for name, v in values.items()})
+    closed = theory.expected_max(family).subs({symbol_of(name): v for name, v in values.items()})
     if closed.limits[0][2] == sympy.oo:
         index, first, _ = closed.limits[0]
         closed = sympy.Sum(closed.function, (index, first, int(work.high)))
@@ -138,7 +138,7 @@ def test_exponential_from_its_spacings() -> None:
         spacings = sum(Rational(1, k) for k in range(1, lanes + 1))
         assert theory.mean_loss("exponential").subs(N, lanes) == spacings
         closed = theory.expected_max("exponential").subs(N, lanes)
-        assert closed == spacings * named("work_mean")
+        assert closed == spacings * symbol_of("work_mean")
 
 
 @pytest.mark.parametrize(("shape", "lanes", "expected"), [(1, 3, "11/6"), (2, 2, "11/8")])
@@ -167,12 +167,12 @@ def test_interval_from_its_integral() -> None:
 
 
 def test_limits() -> None:
-    low, high = named("lowest_work"), named("highest_work")
-    assert theory.limit_loss() == named("work_max") / named("work_mean")
+    low, high = symbol_of("lowest_work"), symbol_of("highest_work")
+    assert theory.limit_loss() == symbol_of("work_max") / symbol_of("work_mean")
     for family, values, mean in (
         ("bernoulli", {P: Rational(1, 3)}, Rational(1, 3)),
         ("uniform", {low: 1, high: 4}, Rational(5, 2)),
-        ("binomial", {named("trial_count"): 3, P: Rational(1, 4)}, Rational(3, 4)),
+        ("binomial", {symbol_of("trial_count"): 3, P: Rational(1, 4)}, Rational(3, 4)),
     ):
         longest = theory.expected_max(family).subs(values).doit()
         if family == "uniform":  # the sum of powers (j/count)**n, each of which vanishes
@@ -263,8 +263,8 @@ def test_delta_is_the_expansion_to_second_order() -> None:
     """Σ over the second derivatives of n·m/s at the means, with variances and covariance."""
     m, s = sympy.symbols("m s", positive=True)
     var_max = sympy.Symbol("v", positive=True)
-    mean_max, cov = named("expected_max"), named("max_sum_covariance")
-    mean, std = named("work_mean"), named("work_std")
+    mean_max, cov = symbol_of("expected_max"), symbol_of("max_sum_covariance")
+    mean, std = symbol_of("work_mean"), symbol_of("work_std")
     value = N * m / s
     matrix = sympy.hessian(value, (m, s)).subs({m: mean_max, s: N * mean})
     scatter = sympy.Matrix([[var_max, cov], [cov, N * std**2]])

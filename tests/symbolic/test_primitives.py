@@ -20,7 +20,7 @@ TAKES |= {"trend": (4, 0)}
 
 
 def misses(name: str, row: Primitive, cell: str) -> str:
-    """What is wrong with a cell; empty where nothing is."""
+    """Return what is wrong with a cell, or nothing."""
     value = getattr(row, cell)
     if cell in TAKES:
         if value is None:
@@ -39,7 +39,7 @@ def misses(name: str, row: Primitive, cell: str) -> str:
         used = [k for k in range(5) if f"{{{k}}}" in (value or "")]
         where = "a nest" if cell == "nest" else "JavaScript"
         return "" if used == [*range(row.arity)] else f"{name} has no text in {where}"
-    if cell == "reads":
+    if cell == "syntax":
         ok = isinstance(value, FormulaSyntax) and value.names and value.min_terms <= value.max_terms
         return "" if ok else f"formulas cannot name {name}"
     return "" if isinstance(value, int) else f"{name} has no {cell}"
@@ -48,7 +48,7 @@ def misses(name: str, row: Primitive, cell: str) -> str:
 def test_every_cell_is_there() -> None:
     assert PRIMITIVES
     for name, row in PRIMITIVES.items():
-        assert [said for cell in CELLS if (said := misses(name, row, cell))] == []
+        assert [why for cell in CELLS if (why := misses(name, row, cell))] == []
 
 
 @pytest.mark.parametrize("cell", CELLS)

@@ -29,14 +29,7 @@ from tests.oracles.closed import evaluator as at
 from tests.oracles.closed import put
 
 TRANSIT = load_model("transit")
-QUANTITIES = (
-    "threads",
-    "intensity",
-    "lanes_width",
-    "ms_peak",
-    "mem_latency",
-    "arithmetic_latency",
-)
+QUANTITIES = ("threads", "intensity", "lanes_width", "ms_peak", "mem_latency", "arithmetic_latency")
 N, Z, M, R, L, KEEP = map(TRANSIT.symbol, QUANTITIES)
 TURN = L + KEEP * Z  # of a thread: waiting, and computing at l cycles an operation
 LABELS = ("thread", "memory", "computation")
@@ -293,13 +286,13 @@ def test_on_a_border_of_mwp_cwp_the_terms_are_equal(a: str, b: str, name: str) -
                 cut = {key: values[key] for key in inputs} | {
                     name: Fraction(int(place.p), int(place.q))
                 }
-                there = moved(graph, cut, name)
+                there = moved_point(graph, cut, name)
                 assert there[family.terms[a]] == there[family.terms[b]]
                 tried += 1
     assert tried > 5
 
 
-def moved(graph: Graph, values: Mapping[str, Any], name: str) -> dict[str, Any]:
+def moved_point(graph: Graph, values: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Every quantity where one, input or not, has been given a value."""
     result = dict(values)
     for key, definition in graph.definitions.items():
@@ -327,7 +320,7 @@ def test_extrema_and_magnitudes_are_told_apart(write: Callable[[str], Model]) ->
 
 def test_what_stands_behind_a_rounding_has_no_border(write: Callable[[str], Model]) -> None:
     model = write("return floor(comp_insts / 3) - sync_insts")
-    with pytest.raises(DseError, match="comp_insts stands behind a floor"):
+    with pytest.raises(DseError, match="comp_insts is inside a floor"):
         model.border("low", "high", solve_for="comp_insts")
     assert model.border("low", "high", solve_for="sync_insts") is not None
 

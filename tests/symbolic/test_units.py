@@ -80,7 +80,7 @@ VALUES = [
 @pytest.mark.parametrize(("number", "unit", "value", "kind"), VALUES)
 def test_values_are_the_exact_decimal_product(number, unit, value, kind):
     if value is None:
-        with pytest.raises(UnitError, match="nothing stands before '/'"):
+        with pytest.raises(UnitError, match="a factor is missing before '/'"):
             to_si(float(number), unit)
         return
     assert to_si(float(number), unit) == (value, dimension(kind))
@@ -121,7 +121,7 @@ REFUSED = [
     ("meter", "'meter' is unknown"),
     ("GB/", "'/' cannot be read"),
     ("GB//s", "'//s' cannot be read"),
-    ("*s", r"nothing stands before '\*'"),
+    ("*s", r"a factor is missing before '\*'"),
     ("1", "'1' cannot be read"),
     ("1/", "'/' cannot be read"),
     ("80 GB/s", "'80 GB/s' cannot be read"),
