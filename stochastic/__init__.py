@@ -1,4 +1,4 @@
-"""Probability laws of the work that threads in lockstep do, and what lockstep costs them.
+"""Probability laws of the work of threads in lockstep, and of the cost of lockstep.
 
 >>> from stochastic import Pmf, imbalance
 >>> law = imbalance(Pmf.geometric(0.05), lanes=32)

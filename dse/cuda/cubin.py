@@ -371,7 +371,7 @@ def _replace(
     return Instruction(index, opcode, text, guard, source_index=original.source_index)
 
 
-_MAX_WORDS = sizes.WORDS_KEPT  # words of an architecture that are remembered
+_MAX_WORDS = sizes.WORDS_CACHED  # words of an architecture that are remembered
 
 #: What is told of a word, and where it stood then, from which its branch counts.
 WordText = tuple[Mapping[str, str], int]

@@ -20,7 +20,7 @@ from symbolic.ops import Node
 
 
 #: Numbers held at once while many candidates are looked at.
-MAX_NUMBERS = sizes.FIT_HELD
+MAX_NUMBERS = sizes.FIT_NUMBERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

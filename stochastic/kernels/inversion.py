@@ -1,9 +1,8 @@
-"""Characteristic functions of sums in which no item is above a value, and what they add up to.
+"""Characteristic functions of sums bounded by a largest item, and what they add up to.
 
 See stochastic.loss.inversion for the mathematics. Sums are counted on their lattice, from the
-smallest. Complex numbers are pairs of rows.
-
-A few lanes are convolved instead: halves of the group, while the largest value grows.
+smallest. Complex numbers are pairs of rows. A few lanes are convolved instead: halves of the
+group, while the largest value grows.
 """
 
 from __future__ import annotations
@@ -45,15 +44,13 @@ def spectrum_coefficients(
     used: Ints,
     out: Floats,
 ) -> int:
-    """What each frequency tells of P(max = value, sum >= s), of the values that are ``kept``.
+    """Write the terms of each frequency in P(max = value, sum >= s); return how many count.
 
-    Values are ``columns[column] + rows[row]``, from a centre; those kept are the last, of which the
-    first ``idle`` have no work and get no coefficients. Frequencies at which no transform is above
-    ``drop`` are left out: the number of the others is returned. Room: ``edges`` of 2, columns and
-    rows; ``turned`` of 2, values; ``lacking`` and ``power`` of 2, kept; ``used`` of frequencies,
-    and ``found`` of 2, frequencies, kept - idle, for the coefficients.
+    Values are ``columns[column] + rows[row]``, from a centre. Only the last ones count, as many as
+    ``power`` has columns; the first ``idle`` of these have no work and get no coefficients.
+    Frequencies at which no transform exceeds ``drop`` are left out, the others listed in ``used``.
     """
-    count, kept, width = len(weights), lacking.shape[1], len(columns)
+    count, size_used, width = len(weights), lacking.shape[1], len(columns)
     near = far = 0  # values less than two columns from the centre, if there are rows
     for i in range(count):
         place = columns[column[i]] + rows[row[i]]
@@ -91,7 +88,7 @@ def spectrum_coefficients(
             whole_imag = total
         # E[exp(i·angle·W); W <= value] - 1 of the values kept, and the largest modulus of it + 1
         most = tail_real = tail_imag = 0.0
-        stop, shift = kept, count - kept
+        stop, shift = size_used, count - size_used
         while stop > 0:
             begin = max(stop - BLOCK, 0)
             real = imag = 0.0
@@ -115,7 +112,7 @@ def spectrum_coefficients(
         bit //= 2
         while bit > 0:  # (1 + z)**lanes - 1 for each z, by doubling and adding one
             odd = 1.0 if lanes & bit else 0.0
-            for i in range(kept):
+            for i in range(size_used):
                 x, y = power[0, i], power[1, i]
                 a, b = odd * lacking[0, i], odd * lacking[1, i]
                 x, y = 2.0 * x + (x * x - y * y), 2.0 * y + 2.0 * x * y
@@ -127,7 +124,7 @@ def spectrum_coefficients(
         scale = 1.0 / (period * math.sin(0.5 * angle))
         real, imag = scale * math.sin(0.5 * angle), -scale * math.cos(0.5 * angle)
         x, y = -1.0, 0.0
-        for i in range(kept):
+        for i in range(size_used):
             a, b = power[0, i] - x, power[1, i] - y
             if i >= idle:
                 out[0, size, i - idle] = real * a - imag * b
@@ -152,16 +149,15 @@ def spectrum_probabilities(
     scratch: Floats,
     out: Floats,
 ) -> None:
-    """P(sum >= the least sum of its largest value), summed over values, of each row of ``sums``.
+    """Add P(sum >= the least sum of its largest value), summed over values, a row of ``sums`` each.
 
     Sums from ``end - period`` to ``end`` are told apart; ``origin + fraction`` is their centre.
-    ``at_end`` is what the coefficients of each value add up to at ``end``. Probabilities are added
-    to ``found``; ``room`` is of 10, :data:`BLOCK`.
+    ``at_end`` is what the coefficients of each value add up to at ``end``.
     """
-    kept, count = sums.shape[1], len(frequencies)
-    for begin in range(0, kept, BLOCK):
+    values, count = sums.shape[1], len(frequencies)
+    for begin in range(0, values, BLOCK):
         for t in range(len(sums)):
-            first, last = begin, min(begin + BLOCK, kept)
+            first, last = begin, min(begin + BLOCK, values)
             while first < last and sums[t, first] <= end - period:
                 out[t] += chances[first]
                 first += 1
@@ -216,9 +212,10 @@ def spectrum_probabilities(
 # --- a few lanes
 @compiled
 def _add_value(sums: Floats, orders: int, place: int, weight: float, last: int) -> None:
-    """One more value, of that weight, to sums of 1 ... ``orders`` items; ``last`` is its place.
+    """Add a value of that weight to the laws of sums of 1 ... ``orders`` items, in place.
 
-    Of an order, j items have the new value and the others do not. Nothing is subtracted.
+    ``last`` is the place of the value before. Of an order, j items have the new value and the
+    others do not. Nothing is subtracted.
     """
     for order in range(orders, 0, -1):
         factor = 1.0
@@ -237,7 +234,7 @@ def _add_value(sums: Floats, orders: int, place: int, weight: float, last: int) 
 def _overlap(
     sums: Floats, cumulative: Floats, begin: int, stop: int, first: int, last: int
 ) -> float:
-    """Sum over s of sums[s] · (below[last - s] - below[first - s])."""
+    """Return the sum over s of sums[s] · (cumulative[last - s] - cumulative[first - s])."""
     total = 0.0
     for s in range(begin, stop):
         total += sums[s] * (cumulative[last - s] - cumulative[first - s])
@@ -248,10 +245,10 @@ def _overlap(
 def convolution_probabilities(
     places: Ints, weights: Floats, lanes: int, idle: int, least: Ints
 ) -> Floats:
-    """P(sum >= the least sum of its largest value), of each row of ``least``.
+    """Return P(sum >= the least sum of its largest value) for each row of ``least``.
 
-    As P(max <= value, sum from its least sum up to that of the next value), summed over values;
-    the first ``idle`` have no work and no column in ``least``.
+    As P(max <= value, sum from its least sum up to that of the next value), summed over values; the
+    first ``idle`` have no work and no column in ``least``.
     """
     half = lanes // 2
     rest = lanes - half
@@ -299,7 +296,7 @@ def convolution_probabilities(
 
 @compiled
 def pair_probabilities(places: Ints, weights: Floats, idle: int, least: Ints) -> Floats:
-    """The same of two items, one of which has the largest value, in one pass for each row."""
+    """Return the same of two items, one of which has the largest value, in one pass a row."""
     before = np.zeros(len(weights) + 1)
     for a in range(len(weights)):
         before[a + 1] = before[a] + weights[a]

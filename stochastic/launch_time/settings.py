@@ -1,4 +1,4 @@
-"""What a launch is in plain numbers: blocks, the slots that run them, how long a block takes."""
+"""The setting of a launch: its blocks, the slots that run them, the law of a block's duration."""
 
 from __future__ import annotations
 
@@ -21,36 +21,28 @@ if TYPE_CHECKING:
     from stochastic.work.pmf import Pmf
 
 
-_MOST = sizes.STEPS_MOST  # steps of a block that are counted apart
-_AT_ONCE = sizes.DURATIONS_AT_ONCE  # durations that are drawn together
-_ROUNDS = sizes.SCHEDULE_ROUNDS  # times at which slots are free in a scheduled launch
+_MOST = sizes.STEPS_MOST  # steps of a block
+_AT_ONCE = sizes.DURATIONS_AT_ONCE  # durations drawn together
+_ROUNDS = sizes.SCHEDULE_ROUNDS  # times at which slots become free in a scheduled launch
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SlotKind:
-    """Slots that are alike, and how long a block with work takes on them.
-
-    Attributes
-    ----------
-    slots : int
-        How many there are.
-    law : array, shape (K + 1,)
-        P(D = k), k = 0..K; none is 0.
-    """
+    """Slots of one kind, and the law P(D = k), k = 0..K, of a block with work on them."""
 
     slots: int
     law: Floats
 
     @cached_property
     def cdf(self) -> Floats:
-        """P(D <= k), k = 0..K, each rounded once where numbers longer than doubles exist."""
+        """Return P(D <= k), k = 0..K, rounded once where long doubles exist."""
         result = np.minimum(np.cumsum(self.law, dtype=np.longdouble), 1.0).astype(np.float64)
         result[-1] = 1.0
         return result
 
     @cached_property
     def sf(self) -> Floats:
-        """P(D > k), k = 0..K, as precise relative to itself."""
+        """Return P(D > k), k = 0..K, accurate relative to itself."""
         result = np.cumsum(self.law[:0:-1], dtype=np.longdouble)[::-1]
         return np.append(result, 0.0).astype(np.float64)
 
@@ -66,29 +58,21 @@ class SlotKind:
 
     @cached_property
     def mean(self) -> float:
-        """E[D]."""
+        """Return E[D]."""
         return float(np.arange(len(self.law)) @ self.law)
 
     @cached_property
     def var(self) -> float:
-        """Variance of D."""
+        """Return the variance of D."""
         return float((np.arange(len(self.law)) - self.mean) ** 2 @ self.law)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LaunchSetting:
-    """Blocks go to the first slot that is free; of kinds free at once, to the first named.
+    """Blocks that go to the first free slot; of kinds free at once, to the first named.
 
-    Attributes
-    ----------
-    kinds : tuple of Kind
-        The slots; all laws are of one length.
-    blocks : int
-        How many blocks there are.
-    idle : float
-        Probability that a block has no work.
-    span : int
-        How much time a step of the laws is.
+    All laws of ``kinds`` are of one length; ``span`` is the time of a step of these.
+    ``idle_probability`` is that of a block without work.
     """
 
     kinds: tuple[SlotKind, ...]
@@ -98,20 +82,17 @@ class LaunchSetting:
 
     @property
     def slots(self) -> int:
-        """All of them."""
+        """Return the number of slots."""
         return sum(kind.slots for kind in self.kinds)
 
     @property
     def longest(self) -> int:
-        """The most steps that a block takes."""
+        """Return the most steps that a block takes."""
         return len(self.kinds[0].law) - 1
 
     @property
     def is_certain(self) -> bool:
-        """True if nothing is random, and it does not take long to schedule all blocks.
-
-        All blocks have work then, of one length on each kind of slots.
-        """
+        """True if nothing is random (all blocks have work) and scheduling them is fast."""
         rounds = self.blocks / max(kind.slots for kind in self.kinds)
         quick = len(self.kinds) == 1 or rounds < _ROUNDS
         return (
@@ -121,9 +102,9 @@ class LaunchSetting:
         )
 
     def end_range(self) -> tuple[int, int] | None:
-        """Return the least and most steps of a launch; None if slots are unlike.
+        """Return the least and most steps of a launch; None for several kinds of slots.
 
-        Where they are alike a launch never ends earlier because a block takes longer.
+        On one kind a launch never ends earlier because a block takes longer.
         """
         if len(self.kinds) > 1:
             return None
@@ -152,7 +133,7 @@ class LaunchSetting:
         return end, start, work
 
     def tilt_durations(self, tilt: float) -> LaunchSetting:
-        """Return the launch whose blocks of k steps are exp(tilt·k) times as likely, to scale."""
+        """Return the launch whose blocks of k steps are exp(tilt·k) times as likely, normalised."""
         [kind] = self.kinds
         law = kind.law * np.exp(tilt * (np.arange(len(kind.law)) - kind.mean))
         size = math.fsum(law)
@@ -165,12 +146,12 @@ class LaunchSetting:
 
     @property
     def busy_blocks(self) -> float:
-        """Blocks with work, on average."""
+        """Return the mean number of blocks with work."""
         return self.blocks * (1.0 - self.idle_probability)
 
     @property
     def start_spread(self) -> float:
-        """About the standard deviation of how many blocks have begun when the last one does."""
+        """Return about the standard deviation of the blocks begun when the last one begins."""
         rate = sum(kind.slots / kind.mean for kind in self.kinds)
         result = self.blocks * self.idle_probability * (1.0 - self.idle_probability)
         for kind in self.kinds:
@@ -179,7 +160,7 @@ class LaunchSetting:
         return math.sqrt(result)
 
     def log_weight(self, tilt: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """log E[exp(-tilt · blocks with work)]."""
+        """Return log E[exp(-tilt · blocks with work)]."""
         if self.idle_probability == 0.0:
             return -tilt * self.blocks
         return np.asarray(
@@ -188,7 +169,7 @@ class LaunchSetting:
         )
 
     def simulate(self, size: int, seed: int) -> Ints:
-        """Time, start of the last block, total work of each of ``size`` launches, (3, size)."""
+        """Return time, start of the last block and total work of ``size`` launches, (3, size)."""
         from stochastic.kernels.schedule import simulate_schedules
 
         rng = np.random.default_rng(seed)
@@ -241,8 +222,8 @@ def make_setting(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> Laun
     idle = {float(one[0]) for one in weights}
     if max(idle) - min(idle) > 1e-15:
         raise LawError(
-            f"a block has no work with probability {min(idle):.6g} or {max(idle):.6g}, by the slot "
-            "it runs on: expected laws of work that have none with the same probability"
+            f"a block has no work with probability {min(idle):.6g} or {max(idle):.6g}, depending "
+            "on its slot: expected laws of work with the same P(0)"
         )
     values = np.unique(np.concatenate([np.flatnonzero(one) for one in weights]))
     values = values[values > 0]

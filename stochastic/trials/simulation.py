@@ -1,6 +1,6 @@
 """Monte Carlo: the loss of groups drawn from a law, with standard errors.
 
-The independent check of what is computed exactly, and the way out where exactness is too dear.
+It checks the exact results independently, and replaces them where they take too long.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 
 _CUT = 1e-18
-#: Items whose sums are added up as one: fixed, so that sums are the same anywhere.
+#: Items summed as one block: fixed, so that sums do not depend on threads.
 _BLOCK = sizes.TRIAL_BLOCK
-_TASK = sizes.TRIAL_TASK  # items after which a thread looks for other work
-_PILOT = sizes.TRIAL_PILOT  # items that tell how finely losses are tallied
+_TASK = sizes.TRIAL_TASK  # items of a task of a thread
+_PILOT = sizes.TRIAL_PILOT  # items that determine the width of fine bins
 _CONFIDENCE = 0.95
-#: The expected number of groups that may be like none that was drawn, in standard errors; and the
-#: share of a number that is mere rounding.
+#: Upper limit of the number of groups unlike any drawn, in standard errors; share of a number that
+#: is rounding.
 _UNSEEN_GROUPS, _ROUNDING_SHARE = -math.log(0.025) / 1.96, 1e-12
 _IDLE = {"one": 1.0, "zero": 0.0, "drop": math.nan}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _GroupSampler:
-    """Where groups are drawn from: the cut law, its alias table, the place in the stream."""
+    """Source of random groups: the cut law, its alias table, and the key of the stream."""
 
     work: Pmf
     lanes: int
@@ -75,11 +75,7 @@ class _GroupSampler:
 
 
 def losses(pmf: Pmf, lanes: int, size: int, *, seed: int = 0, zero_work: str = "one") -> Floats:
-    """The losses of ``size`` independent groups of ``lanes`` items, the first of the simulation's.
-
-    >>> sample_losses(Pmf.uniform(1, 6), lanes=2, size=3, seed=1).shape
-    (3,)
-    """
+    """Return the losses of ``size`` independent groups, the first of the simulation's."""
     size = check_integer("size", size, least=0)
     source = _GroupSampler.from_law(pmf, lanes, seed, zero_work)
     result = source.losses(0, size)
@@ -104,7 +100,7 @@ def simulate(
     bins: int = 60,
     threads: int | None = None,
 ) -> xr.Dataset:
-    """Draw ``groups`` independent groups of ``lanes`` items and tell what they lose, with errors.
+    """Draw ``groups`` independent groups of ``lanes`` items and estimate their losses.
 
     Parameters
     ----------
@@ -117,13 +113,13 @@ def simulate(
     seed : int
         The same seed gives the same groups, whatever the number of threads.
     zero_work : {"one", "drop", "zero"}
-        What a group without any work loses: nothing (X = 1), 0, or it is not counted.
+        Loss of a group without any work: 1, not counted, or 0.
     quantiles : sequence of float
-        Probabilities whose quantiles are told.
+        Probabilities of the quantiles to compute.
     bins : int
         Bars of the histogram.
     threads : int, optional
-        Threads to draw with; all that the process may use.
+        Threads to draw with; by default all processors that the process may use.
 
     Returns
     -------
@@ -137,23 +133,23 @@ def simulate(
     Raises
     ------
     LawError
-        For lanes, groups or bins that are no whole numbers of 1 or more, or no group with work
-        where those without are dropped.
+        Lanes, groups or bins are no whole numbers of 1 or more, or no group has work and those
+        without are dropped.
 
     Notes
     -----
-    Memory does not grow with ``groups``: losses are tallied in bins finer than a thousandth of the
-    spread, each with its extremes, so that a quantile is exact wherever atoms are farther apart.
+    Memory does not grow with ``groups``: losses are counted in bins finer than a thousandth of the
+    spread, each with its extremes, so that a quantile is exact if atoms are farther apart.
 
-    >>> found = simulate(Pmf.uniform(1, 6), lanes=2, groups=100_000)
-    >>> abs(float(found["loss"]) - 64877 / 49896) < 5 * float(found["loss_error"])
+    >>> result = simulate(Pmf.uniform(1, 6), lanes=2, groups=100_000)
+    >>> abs(float(result["loss"]) - 64877 / 49896) < 5 * float(result["loss_error"])
     True
     """
     groups = check_integer("groups", groups, least=1, example=1_000_000)
     bins = check_integer("bins", bins, least=1, example=60)
     at_once = cpu_count() if threads is None else check_integer("threads", threads, least=1)
-    asked = np.array(quantiles, dtype=np.float64, ndmin=1)
-    if not np.all((asked >= 0) & (asked <= 1)):
+    levels = np.array(quantiles, dtype=np.float64, ndmin=1)
+    if not np.all((levels >= 0) & (levels <= 1)):
         raise LawError(f"quantiles = {quantiles!r}: expected probabilities from 0 to 1")
     source = _GroupSampler.from_law(pmf, lanes, seed, zero_work)
     pilot = source.losses(0, min(groups, max(_PILOT // source.lanes, 16)))
@@ -174,13 +170,13 @@ def simulate(
     variables = {
         **_moments(total[:5], centre, reach),
         **_ratio(total[5:], centres[1:], groups, source.lanes, 0.0 if level else reach),
-        **_sample_quantiles(seen, asked, 0.0 if source.idle == 0.0 else 1.0, float(source.lanes)),
+        **_sample_quantiles(seen, levels, 0.0 if source.idle == 0.0 else 1.0, float(source.lanes)),
         "frequency": bars["frequency"],
         "density": bars["density"],
     }
     coords = {
         "probability": ratio_variable(
-            "probability", asked, "probability of a loss up to the quantile"
+            "probability", levels, "probability of a loss up to the quantile"
         ),
         "left": bars["left"],
         "right": bars["right"],
@@ -202,7 +198,7 @@ def simulate(
 def _tally_groups(
     source: _GroupSampler, groups: int, centres: Floats, scale: float, at_once: int
 ) -> tuple[Floats, Floats]:
-    """Rows (count, smallest, largest) of the fine bins, and the sums over all groups."""
+    """Return rows (count, smallest, largest) of the fine bins, and the sums over all groups."""
     from stochastic.kernels.simulate import tally_losses
 
     block = max(1, _BLOCK // source.lanes)
@@ -247,11 +243,11 @@ def _tally_groups(
     return seen[seen[:, 0] > 0], np.array([math.fsum(column) for column in sums.T])
 
 
-# --- what the tallies tell
+# --- statistics of the tallies
 def _moments(total: Floats, centre: float, reach: float) -> dict[str, tuple[Any, ...]]:
-    """Mean and standard deviation with their errors; sums of powers 0 to 4 about the centre.
+    """Return mean and standard deviation with their errors, from powers 0 to 4 about the centre.
 
-    Where all groups lose the same, others have a chance of at most 3.7 / groups, and lose up to
+    If all groups lose the same, others have a chance of at most 3.7 / groups, and lose up to
     ``reach`` more or less.
     """
     count = total[0]
@@ -277,7 +273,7 @@ def _moments(total: Floats, centre: float, reach: float) -> dict[str, tuple[Any,
 def _ratio(
     total: Floats, centres: Floats, groups: int, lanes: int, reach: float
 ) -> dict[str, tuple[Any, ...]]:
-    """n·Σmax / Σsum and its standard error by the delta method, from sums about the centres."""
+    """Return n·Σmax / Σsum and its standard error by the delta method."""
     m, s, mm, ms, ss = total / groups
     work = centres[1] + s
     value = lanes * (centres[0] + m) / work if work > 0 else 1.0
@@ -296,11 +292,7 @@ def _ratio(
 def _sample_quantiles(
     fine_bins: Floats, levels: Floats, least: float, most: float
 ) -> dict[str, tuple[Any, ...]]:
-    """Sample quantiles, and the order statistics that enclose the true ones.
-
-    ``seen`` has a row (count, smallest, largest) for each bin, ascending; all losses lie between
-    ``least`` and ``most``.
-    """
+    """Return sample quantiles, and the order statistics that enclose the true ones."""
     from scipy.special import bdtrik
 
     upto = np.cumsum(fine_bins[:, 0])
@@ -333,7 +325,7 @@ def _sample_quantiles(
 
 
 def _histogram(fine_bins: Floats, bins: int) -> dict[str, tuple[Any, ...]]:
-    """Bars of equal width, [left, right), their edges moved to where no fine bin is divided."""
+    """Return bars of equal width, [left, right), their edges moved so as to divide no fine bin."""
     low, high = fine_bins[0, 1], fine_bins[-1, 2]
     if high == low:
         bins = 1

@@ -1,4 +1,4 @@
-"""Laws as text: a family, a colon and its numbers, ``uniform:20,40``; and laws in CSV files."""
+"""Parse laws from text, a family, a colon and its numbers (``uniform:20,40``), or a CSV file."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from stochastic.work.families import FAMILIES
 
 @dataclass(frozen=True, slots=True)
 class LawSyntax:
-    """How a family is written: names of its numbers, of which the last may be left out.
+    """Syntax of a family: names of its numbers, of which the last may be optional.
 
-    Without names it takes any number of values, for which ``several`` stands.
+    A family without names takes any number of values, for which ``placeholder`` stands.
     """
 
     numbers: tuple[str, ...]
@@ -31,12 +31,12 @@ class LawSyntax:
     placeholder: str = "P0,P1,..."
 
     def __str__(self) -> str:
-        """As people write it, with what is to be noted: ``geometric:P (trials, from 1)``."""
+        """Return the usage with its note: ``geometric:P (trials, from 1)``."""
         return self.usage + (f" ({self.note})" if self.note else "")
 
     @property
     def usage(self) -> str:
-        """As people write it: ``binomial:TRIALS,P``."""
+        """Return the usage: ``binomial:TRIALS,P``."""
         family = self.example.partition(":")[0]
         return f"{family}:{','.join(map(str.upper, self.numbers)) or self.placeholder}"
 
@@ -60,20 +60,7 @@ def split_law(text: Any, forms: Mapping[str, LawSyntax], others: str) -> tuple[s
     """Return the family of a law as text, and its numbers as words.
 
     Names are read in any case, and may be shortened as long as one family alone begins so.
-
-    Parameters
-    ----------
-    text : str
-        The law.
-    forms : mapping of str to Form
-        The families that it may be of.
-    others : str
-        What else may be given instead, for messages.
-
-    Raises
-    ------
-    LawError
-        For a text that is no law, an unknown family, or another number of numbers.
+    ``others`` is what else may be given, for messages.
 
     >>> split_law("NB: 5, 0.3", LAW_SYNTAX, "")
     ('negative_binomial', ['5', '0.3'])
@@ -133,7 +120,7 @@ def parse_law(text: Any) -> tuple[str, tuple[Any, ...]]:
 
 
 def _parse_number(word: str, text: str) -> Any:
-    """A whole number, a fraction a/b, or a float."""
+    """Return a whole number, a fraction a/b, or a float."""
     try:
         if re.fullmatch(r"[+-]?\d+", word):
             return int(word)
@@ -145,7 +132,7 @@ def _parse_number(word: str, text: str) -> Any:
 
 
 def _read_law(path: Path) -> tuple[str, tuple[Any, ...]]:
-    """Samples from one column; values with probabilities or counts from two."""
+    """Read samples from one column; values with probabilities or counts from two."""
     table = delimited.read_table(path, header=False)
     columns = table.parse_numbers().columns
     if len(columns) > 2:

@@ -102,7 +102,7 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], NDArray[np.fl
 
 
 #: Rows up to which halves of halves are ordered, to which size of pieces.
-_MAX_ORDERED_ROWS, _MIN_PIECE = sizes.ALIKE_ORDERED, sizes.ALIKE_PIECE
+_MAX_ORDERED_ROWS, _MIN_PIECE = sizes.ORDERED_ROWS, sizes.ORDERED_PIECE
 
 
 def order_by_similarity(rows: NDArray[np.float64], stats: SearchStats | None = None) -> Indices:
