@@ -298,7 +298,7 @@ def test_nothing_to_do_takes_no_time() -> None:
         ({"blocks": 0, "slots": 2}, "blocks = 0"),
         ({"blocks": 3, "slots": 1.5}, "slots = 1.5"),
         ({"blocks": 3, "slots": [1, 2]}, "as many laws as numbers"),
-        ({"blocks": 3, "slots": 2, "alike": 1.3}, "alike = 1.3"),
+        ({"blocks": 3, "slots": 2, "correlation": 1.3}, "correlation = 1.3"),
         ({"blocks": 3, "slots": 2, "sharing": 4}, "sharing = 4"),
         ({"blocks": 3, "slots": 3, "sharing": Sharing(full=1, resident=2)}, "no multiple"),
         (

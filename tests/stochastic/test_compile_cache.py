@@ -108,7 +108,7 @@ def test_what_is_compiled_apart_is_compiled_once_for_all_that_call_it(folder: Pa
 
 def test_what_is_compiled_apart_may_be_compiled_before(folder: Path) -> None:
     pair = Pair(np.array([1.0, 7.0, 2.0]), 2.0)
-    most.apart(pair.values, 0.0)
+    most.compile_separately(pair.values, 0.0)
     assert told(fresh(highest), pair) == (14.0, ["highest"])
     strided = Pair(np.arange(6.0)[::2], 2.0)  # of another type: not what was compiled
     assert told(fresh(highest), strided) == (8.0, ["highest", "most"])
@@ -125,7 +125,7 @@ def test_what_is_compiled_apart_while_it_is_told_of_is_used(folder: Path) -> Non
     def tell(name: str) -> None:
         names.append(name)
         if name == "most" and names.count("most") == 1:
-            most.apart(pair.values, 0.0)
+            most.compile_separately(pair.values, 0.0)
 
     names: list[str] = []
     pair = Pair(np.array([1.0, 7.0, 2.0]), 2.0)
@@ -217,10 +217,10 @@ def test_what_a_body_depends_on_names_it() -> None:
 
 def test_a_body_is_known_by_the_same_in_every_process() -> None:
     code = """
-        from stochastic.compile_cache.keys import Marked
+        from stochastic.compile_cache.keys import Compilable
         def nothing(): pass
         ways = {"contract", "reassoc"}
-        print(ways, Marked(nothing, {"fastmath": ways}).identity())
+        print(ways, Compilable(nothing, {"fastmath": ways}).identity())
     """
     command = [sys.executable, "-c", textwrap.dedent(code)]
     env = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -241,7 +241,7 @@ def test_a_body_that_uses_what_no_text_tells() -> None:
     def body(x: float) -> float:
         return x if thing else 0.0
 
-    with pytest.raises(TypeError, match="name it as Later"):
+    with pytest.raises(TypeError, match="name it by LazyImport"):
         body.identity()
 
 
@@ -249,7 +249,7 @@ def test_kept_code_is_called_without_numba(tmp_path: Path) -> None:
     text = """
         import sys
         import numpy as np
-        from tests.stochastic.test_kept import Pair, made
+        from tests.stochastic.test_compile_cache import Pair, made
         print(made(Pair(np.ones(2), 3.0), 2, True)[0].tolist(), "numba" in sys.modules)
     """
     said = []

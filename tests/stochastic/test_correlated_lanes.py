@@ -1,4 +1,4 @@
-"""Lanes that are alike: enumeration, the values of the issue, traces that are generated."""
+"""Correlated lanes: enumeration, the values of the issue, traces that are generated."""
 
 from __future__ import annotations
 
@@ -64,18 +64,18 @@ TRACE = [2, 2, 1, 0, 0, 0, 2]
 )
 def test_every_way_lanes_can_be(how: str, lanes: int) -> None:
     if how == "sticky":
-        table, alike, work = enumerated(fractions_of(WORK), sticky, lanes), RHO, WORK
+        table, correlation, work = enumerated(fractions_of(WORK), sticky, lanes), RHO, WORK
     elif how == "matrix":
         table = enumerated(fractions_of(WORK), lambda i, j: MATRIX[i][j], lanes)
-        alike, work = MATRIX, WORK
+        correlation, work = MATRIX, WORK
     elif how == "windows":
-        table, alike, work = {}, TRACE, Pmf.from_samples(TRACE)
+        table, correlation, work = {}, TRACE, Pmf.from_samples(TRACE)
         for k in range(len(TRACE)):
             seen = tuple((TRACE * 3)[k : k + lanes])
             table[seen] = table.get(seen, Fraction(0)) + Fraction(1, len(TRACE))
     else:
-        table, alike, work = shocked(lanes), SHOCK, Pmf.mixture(SHOCK)
-    law = imbalance(work, lanes, alike=alike)
+        table, correlation, work = shocked(lanes), SHOCK, Pmf.mixture(SHOCK)
+    law = imbalance(work, lanes, correlation=correlation)
     for a in range(3):
         below = sum(p for v, p in table.items() if max(v) <= a)
         assert law.longest.cdf(a) == pytest.approx(float(below), abs=1e-15)
@@ -91,14 +91,14 @@ def test_every_way_lanes_can_be(how: str, lanes: int) -> None:
         assert law.quantile(truth) == float(t)
     mean = sum(p * losses[v] for v, p in table.items() if p)
     assert law.mean() == pytest.approx(float(mean), rel=1e-11)
-    block = launch(work, lanes=lanes, blocks=1, slots=1, alike=alike)
+    block = launch(work, lanes=lanes, blocks=1, slots=1, correlation=correlation)
     assert block.cdf(1) == pytest.approx(law.longest.cdf(1), abs=1e-14)
 
 
 def test_a_shock_of_infinite_laws_has_a_table() -> None:
     """Half of the groups draw from a geometric law, the others have one iteration in each lane."""
     laws = [(0.5, Pmf.geometric(0.9)), (0.5, Pmf.uniform(1, 1))]
-    law = imbalance(Pmf.mixture(laws), 2, alike=laws)
+    law = imbalance(Pmf.mixture(laws), 2, correlation=laws)
     assert sum(law.table.values()) == pytest.approx(1, abs=1e-14)
     mean = sum(p * float(x) for x, p in law.table.items())
     assert law.mean() == pytest.approx(mean, rel=1e-11)
@@ -107,7 +107,7 @@ def test_a_shock_of_infinite_laws_has_a_table() -> None:
 
 @pytest.mark.parametrize(("rho", "paid"), [(0, 3.981), (0.3, 3.647), (0.7, 2.879), (0.9, 2.009)])
 def test_what_alike_lanes_pay(rho: float, paid: float) -> None:
-    law = imbalance(Pmf.geometric(0.05), 32, alike=rho)
+    law = imbalance(Pmf.geometric(0.05), 32, correlation=rho)
     assert law.slowdown() == pytest.approx(paid, abs=5e-4)
 
 
@@ -137,15 +137,15 @@ def test_remedies_know_of_neighbours() -> None:
     assert abs(float(result["alike"]) - 0.7) < 4 * float(result["alike_error"])
     assert float(result["alike_slowdown"]) == pytest.approx(float(result["slowdown"]), rel=0.03)
     law = Pmf.geometric(0.2)
-    one = granularity(law, 8, 0.1, alike=0.7, objective="slowdown")
-    assert float(one["slowdown"][-1]) == pytest.approx(imbalance(law, 8, alike=0.7).slowdown())
-    cut = split(law, overhead=1, lanes=8, alike=0.7)
+    one = granularity(law, 8, 0.1, correlation=0.7, objective="slowdown")
+    assert float(one["slowdown"][-1]) == pytest.approx(imbalance(law, 8, correlation=0.7).slowdown())
+    cut = split(law, overhead=1, lanes=8, correlation=0.7)
     assert float(cut["whole_slowdown"]) == pytest.approx(float(one["slowdown"][-1]))
-    bins = partition(law, 3, 8, alike=0.7)
+    bins = partition(law, 3, 8, correlation=0.7)
     assert float(bins["slowdown"][0]) == pytest.approx(float(one["slowdown"][-1]))
     plain = partition(law, 3, 8)
     assert float(bins["gain"][2]) < float(plain["gain"][2])
-    nearly = partition(law, 3, 8, alike=1e-14)
+    nearly = partition(law, 3, 8, correlation=1e-14)
     assert nearly["gain"].values == pytest.approx(plain["gain"].values, rel=1e-12)
 
 
@@ -153,7 +153,7 @@ def test_sorting_gains_what_it_is_told_to_gain() -> None:
     rng = np.random.default_rng(8)
     trace = generated(rng, 0.6, 200_000)
     law, lanes = Pmf.from_samples(trace), 16
-    result = partition(law, 2, lanes, alike=0.6)
+    result = partition(law, 2, lanes, correlation=0.6)
     paid = 0
     for low, high in result.edges(2):
         items = trace[(trace >= low) & (trace <= high)]
@@ -163,15 +163,15 @@ def test_sorting_gains_what_it_is_told_to_gain() -> None:
 
 
 @pytest.mark.parametrize(
-    "alike", [-0.1, 1.5, True, "0.3", [[1, 0], [0, 1]], [(1, WORK.shift(1))], [1, 2, 2]]
+    "correlation", [-0.1, 1.5, True, "0.3", [[1, 0], [0, 1]], [(1, WORK.shift(1))], [1, 2, 2]]
 )
-def test_what_does_not_fit(alike: Any) -> None:
-    with pytest.raises(LawError, match="alike"):
-        imbalance(WORK, 4, alike=alike)
+def test_what_does_not_fit(correlation: Any) -> None:
+    with pytest.raises(LawError, match="correlation"):
+        imbalance(WORK, 4, correlation=correlation)
 
 
 def test_lanes_that_all_repeat_wait_for_none() -> None:
-    law = imbalance(WORK, 4, alike=1)
+    law = imbalance(WORK, 4, correlation=1)
     assert (law.slowdown(), law.quantile(1)) == (1, 1)
     assert math.isclose(law.mean(), 1.0)
 
