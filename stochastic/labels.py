@@ -60,7 +60,7 @@ def make_dataset(
     return xr.Dataset(dict(variables), coords=dict(coords), attrs=dict(attrs))
 
 
-def ratio_variable(dims: Any, values: Any, long_name: str) -> tuple[Any, ...]:
+def variable(dims: Any, values: Any, long_name: str) -> tuple[Any, ...]:
     """Return a variable without a unit for :func:`make_dataset`."""
     return dims, values, {"long_name": long_name, "units": "1"}
 

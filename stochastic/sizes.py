@@ -274,11 +274,7 @@ NESTS = ("BEAT_COMPILED", "EFFECTS_COMPILED", "LOOKED_UP", "PASS_SMALL", "ROWS_S
 
 
 def resolve_sizes(setting: str) -> dict[str, int]:
-    """Return the value of every size under a setting such as ``tiny:7,SCAN_BLOCK=7``.
-
-    >>> [resolve_sizes(text)["SCAN_BLOCK"] for text in ("", "tiny", "SCAN_BLOCK=5")]
-    [2097152, 29, 5]
-    """
+    """Return the value of every size under a setting such as ``tiny:7,SCAN_BLOCK=7``."""
     values = {name: shipped for name, (shipped, _, _) in TABLE.items()}
     for item in filter(None, setting.split(",")):
         name, equals, number = item.partition("=")

@@ -31,17 +31,11 @@ _TOLERANCE = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Timing:
-    """Clocks and results of one launch of the kernel.
+    """Clocks and results of one launch of the kernel, from group ``first`` on.
 
-    Attributes
-    ----------
-    first : int
-        First group of the launch.
-    clocks : array of int64, shape (3, groups, lanes)
-        The clock at the start, after the lane's own last iteration, after the loop. [cycle]
-    powers : callable
-        Copies the results of so many first groups from the device, float32 (groups, lanes, size,
-        size); valid until the next launch.
+    ``clocks``, int64 (3, groups, lanes): at the start, after the lane's own last iteration, after
+    the loop. [cycle] ``powers(n)`` copies the results of n groups, float32 (groups, lanes, size,
+    size), and is valid until the next launch.
     """
 
     first: int
@@ -59,20 +53,12 @@ def time_powers(
 ) -> Iterator[Timing]:
     """Run groups on the GPU, each lane multiplying a random matrix as often as its exponent says.
 
-    Parameters
-    ----------
-    exponents : array of int, shape (groups, lanes)
-        Iterations that are timed, 1 to 32 lanes. An untimed one loads the matrix first: the result
-        is the matrix to the power of exponent + 1.
-    synchronised : bool
-        The lanes of a group wait for each other after every iteration.
-    size : int
-        Rows of the matrices; the paper sees much noise with 3, and takes 16.
-    threads : int
-        Threads of a block. A block runs one group, on its first lanes; the other threads exit at
-        once, and only set how many groups share a multiprocessor.
-    seed : int
-        Seed of the matrices, whose entries are uniform, of variance 2 / (3·size).
+    ``exponents`` (groups, lanes) are the timed iterations. An untimed one loads the matrix first:
+    the result is the matrix to the power of exponent + 1. With ``synchronised`` the lanes of a
+    group wait for each other after every iteration. Matrices have ``size`` rows (the paper sees
+    much noise with 3, and takes 16), their entries are uniform, of variance 2 / (3·size). A block
+    of ``threads`` runs one group, on its first lanes; its other threads only set how many groups
+    share a multiprocessor.
     """
     exponents = _check_exponents(exponents)
     groups, lanes = exponents.shape
@@ -176,9 +162,6 @@ def drawn_loss(exponents: npt.NDArray[np.int32]) -> Floats:
     """Return the loss of each group by its iterations, lanes · max / sum; 1 without work.
 
     Eq. 4 of the paper; its Algorithm 1 omits the factor ``lanes``.
-
-    >>> drawn_loss(np.array([[4, 2, 7, 1, 6, 4, 3, 6], [0] * 8])).tolist() == [56 / 33, 1.0]
-    True
     """
     whole_group = exponents.max(axis=1).astype(np.float64) * exponents.shape[1]
     return _ratio(whole_group, exponents.sum(axis=1, dtype=np.float64))
@@ -188,9 +171,6 @@ def timed_loss(clocks: Ints) -> Floats:
     """Return the loss of each group by its clocks, C_SIMT / C_MIMD; 1 without work.
 
     In lockstep, every lane pays for the time until all lanes of its group are done.
-
-    >>> timed_loss(np.array([[[0, 0]], [[30, 10]], [[31, 31]]])).tolist()
-    [1.55]
     """
     start, done, left = clocks
     if np.any(done < start) or np.any(left < done):
@@ -211,21 +191,8 @@ def losses(
 ) -> tuple[Floats, Floats, Floats]:
     """Return the loss of each group: as drawn, timed with synchronisation, and timed without.
 
-    :func:`stochastic.fit_timing` takes the first and one of the others.
-
-    Parameters
-    ----------
-    law : Pmf
-        The law of the iterations of one lane.
-    lanes, groups : int
-        Lanes of a group, 1 to 32; groups to draw.
-    size, threads, seed : int
-        See :func:`time_powers`; the seed is that of the exponents too.
-
-    Raises
-    ------
-    LawError
-        numba-cuda or a GPU is missing, or the lanes exceed a warp.
+    ``law`` is of the iterations of a lane. :func:`stochastic.fit_timing` takes the first and one of
+    the others. See :func:`time_powers`.
     """
     groups = check_integer("groups", groups, least=1, example=2**18)
     seed = check_integer("seed", seed, least=0)

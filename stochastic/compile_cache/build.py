@@ -98,14 +98,14 @@ _separate_functions: dict[str, tuple[Compilable, tuple[Any, ...]]] = {}
 _lock = threading.RLock()
 
 
-def dispatcher(body: Compilable, *, from_python: bool = False, self_contained: bool = False) -> Any:
+def dispatcher(body: Compilable, *, from_python: bool = False, standalone: bool = False) -> Any:
     """Return Numba's dispatcher of a function and all it calls.
 
-    ``from_python`` lets Python call it; ``self_contained`` includes functions compiled separately.
+    ``from_python`` lets Python call it; ``standalone`` includes functions compiled separately.
     """
     with _lock:
         made = _dispatchers.setdefault(body, {})
-        if (from_python, self_contained) not in made:
+        if (from_python, standalone) not in made:
             function = body.function
             options = {"no_cfunc_wrapper": True, **body.options}
             for name in ("flat", "gives", "noalias"):
@@ -115,33 +115,27 @@ def dispatcher(body: Compilable, *, from_python: bool = False, self_contained: b
             if body.options.get("_nrt") is False:
                 options["pipeline_class"] = _ShortCompiler
             known = {"__builtins__": builtins, "__name__": function.__module__}
-            known |= {
-                name: _resolve(value, self_contained) for name, value in used_globals(function)
-            }
-            cells = (
-                tuple(_resolve_cell(cell, self_contained) for cell in function.__closure__ or ())
-                or None
-            )
-            twin = FunctionType(
-                function.__code__, known, function.__name__, function.__defaults__, cells
-            )
+            known |= {name: _resolve(value, standalone) for name, value in used_globals(function)}
+            cells = tuple(_resolve_cell(cell, standalone) for cell in function.__closure__ or ())
+            defaults, name = function.__defaults__, function.__name__
+            twin = FunctionType(function.__code__, known, name, defaults, cells or None)
             twin.__qualname__ = function.__qualname__
-            made[from_python, self_contained] = numba.njit(**options)(twin)
-        return made[from_python, self_contained]
+            made[from_python, standalone] = numba.njit(**options)(twin)
+        return made[from_python, standalone]
 
 
-def _resolve(value: Any, self_contained: bool) -> Any:
+def _resolve(value: Any, standalone: bool) -> Any:
     if isinstance(value, LazyImport):
         return value.resolve()
     if not isinstance(value, Compilable):
         return value
-    if "gives" in value.options and not self_contained:
+    if "gives" in value.options and not standalone:
         return _separate_call(value)
-    return dispatcher(value, self_contained=self_contained)
+    return dispatcher(value, standalone=standalone)
 
 
-def _resolve_cell(cell: Any, self_contained: bool) -> Any:
-    resolved = _resolve(cell.cell_contents, self_contained)
+def _resolve_cell(cell: Any, standalone: bool) -> Any:
+    resolved = _resolve(cell.cell_contents, standalone)
     return (lambda: resolved).__closure__[0]  # type: ignore[index]
 
 
@@ -194,13 +188,7 @@ def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
 
 
 def build_code(body: Compilable, args: tuple[Any, ...]) -> bytes:
-    """Return the machine code of a function for such arguments, with what is needed to call it.
-
-    Raises
-    ------
-    NativeCodeError
-        It returns something other than numbers, arrays and tuples of these, or calls Python.
-    """
+    """Return the machine code of a function with its header; NativeCodeError if it needs Numba."""
     forms, flat = argument_types(body, args), body.options.get("flat")
     made, module = _compile(body, forms)
     returned, symbol = _result_kind(made.signature.return_type), f"kept_{body.__name__}"
@@ -370,10 +358,7 @@ _find_call_type: Any = types.Function.get_call_type
 
 
 def _cached_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
-    """Return the call signature of a function, cached: Numba tries all overloads on every call.
-
-    Functions written in Python are not cached: how they are compiled depends on the caller.
-    """
+    """Return a call's signature, cached but for Python functions, which depend on the caller."""
     key = function, context, tuple(args)
     if kws or key not in _call_types:
         result = _find_call_type(function, context, args, kws)

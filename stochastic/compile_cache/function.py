@@ -88,7 +88,7 @@ class CompiledFunction(Compilable):
             ready = load_function(data, kinds)
         except (NativeCodeError, AttributeError, ImportError, RuntimeError, TypeError, OSError):
             # not callable without Numba, or an unknown version of Numba
-            return dispatcher(self, from_python=True, self_contained=True)  # type: ignore[no-any-return]
+            return dispatcher(self, from_python=True, standalone=True)  # type: ignore[no-any-return]
         save(key, data)
         return ready
 

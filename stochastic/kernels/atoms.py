@@ -204,12 +204,8 @@ def spectra(
     """
     size, half = len(roots), len(before)
     real, imaginary = np.zeros(_SPECTRA_TILE), np.zeros(_SPECTRA_TILE)
-    a, b, c, d = (
-        np.empty(_SPECTRA_TILE),
-        np.empty(_SPECTRA_TILE),
-        np.empty(_SPECTRA_TILE),
-        np.empty(_SPECTRA_TILE),
-    )
+    scratch = np.empty((4, _SPECTRA_TILE))
+    a, b, c, d = scratch[0], scratch[1], scratch[2], scratch[3]
     past, past_i = np.empty(_SPECTRA_TILE), np.empty(_SPECTRA_TILE)
     for k in range(0, half, _SPECTRA_TILE):
         count = min(_SPECTRA_TILE, half - k)

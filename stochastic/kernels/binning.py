@@ -52,13 +52,8 @@ def best_for_loss(  # type: ignore[no-untyped-def]
     """
     ends = len(places)
     below = nodes[0] / math.expm1(step)  # the sum of the nodes that would come before
-    transform, base, power, before, inside = (
-        scratch[0],
-        scratch[1],
-        scratch[2],
-        scratch[3],
-        scratch[4],
-    )
+    transform, base, power = scratch[0], scratch[1], scratch[2]
+    before, inside = scratch[3], scratch[4]
     for first in range(ends - 1):
         mass = longest = 0.0
         n = used[first]

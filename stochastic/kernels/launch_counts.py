@@ -93,7 +93,7 @@ def launch_probabilities(
     tails: Floats,
     node_powers: Floats,
     starts: Floats,
-    unbounded_deficits: Floats,
+    deficits: Floats,
     ratio: Floats,
     weights: Floats,
     scratch: Floats,
@@ -106,7 +106,7 @@ def launch_probabilities(
     ``earlier_starts`` are rows for places u = first - K..first - 1 (kinds, rows, K), which
     ``node_powers`` (2, kinds, nodes, rows) adds up to z**-c times z·H: P(S_{n-1} = u) and z**(n -
     c) of each count n, or parts of z·H itself. ``tails`` are P(D > k), k = K..0 (2, kinds, K + 1);
-    ``starts`` is the same sum, u = first..last; ``unbounded_deficits`` D without an end, s = first
+    ``starts`` is the same sum, u = first..last; ``deficits`` D without an end, s = first
     - 1..last, of s = -1 E itself; ``ratio`` x / (x - 1) of durations 0..K (2, kinds, nodes, K + 1).
     """
     kinds, nodes, most = node_powers.shape[1], node_powers.shape[2], tails.shape[2] - 1
@@ -149,18 +149,12 @@ def launch_probabilities(
                         b += node_powers[0, g, n, m] * ends[1, g, m]
                 for k in range(TILE):
                     scratch[0, k] = scratch[1, k] = 0.0
-                scratch[0, 0], scratch[1, 0] = (
-                    unbounded_deficits[0, g, n, 0] + a,
-                    unbounded_deficits[1, g, n, 0] + b,
-                )
-                scratch[0, 1] = unbounded_deficits[0, g, n, begin - first]
-                scratch[1, 1] = unbounded_deficits[1, g, n, begin - first]
+                scratch[0, 0], scratch[1, 0] = (deficits[0, g, n, 0] + a, deficits[1, g, n, 0] + b)
+                scratch[0, 1] = deficits[0, g, n, begin - first]
+                scratch[1, 1] = deficits[1, g, n, begin - first]
                 _power(scratch[0], scratch[1], scratch[2], scratch[3], slots[g])
                 if first == 0:
-                    scratch[2, 0], scratch[3, 0] = (
-                        unbounded_deficits[0, g, n, 0],
-                        unbounded_deficits[1, g, n, 0],
-                    )
+                    scratch[2, 0], scratch[3, 0] = (deficits[0, g, n, 0], deficits[1, g, n, 0])
                 at = 0 if begin == first else 1
                 early, late = scratch[6 + 4 * g], scratch[7 + 4 * g]
                 early[0], early[1], early[2], early[3] = a, b, scratch[2, at], scratch[3, at]
@@ -190,12 +184,8 @@ def launch_probabilities(
                             x -= q * b
                             y += p * b
                             y += q * a
-                            scratch[0, k] = unbounded_deficits[0, g, n, s + k - first + 1] + (
-                                edge[0] + x
-                            )
-                            scratch[1, k] = unbounded_deficits[1, g, n, s + k - first + 1] + (
-                                edge[1] + y
-                            )
+                            scratch[0, k] = deficits[0, g, n, s + k - first + 1] + (edge[0] + x)
+                            scratch[1, k] = deficits[1, g, n, s + k - first + 1] + (edge[1] + y)
                         else:
                             scratch[0, k] = scratch[1, k] = 0.0
                     edge[0] += x

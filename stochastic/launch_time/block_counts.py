@@ -108,9 +108,8 @@ def _window_within(
     early, late = up.min(axis=0), down.min(axis=0)  # of s = low - 1, ..., high
     if (low > 0 and early[0] > LOG_LEFT_OUT) or late[-1] > LOG_LEFT_OUT:
         return None
-    first = (
-        low + int(np.argmax(early[1:] > LOG_LEFT_OUT)) if np.any(early[1:] > LOG_LEFT_OUT) else high
-    )
+    is_early = early[1:] > LOG_LEFT_OUT
+    first = low + int(np.argmax(is_early)) if is_early.any() else high
     last = max(low - 1 + int(np.argmax(late <= LOG_LEFT_OUT)), first)
     above = float(((up[:, last - low + 1] - LOG_LEFT_OUT) / far).min())
     below = float(((down[:, first - low] - LOG_LEFT_OUT) / far).min())
@@ -169,18 +168,9 @@ def _estimated_window(setting: LaunchSetting, sigmas: float) -> tuple[int, int]:
 class StartCounts:
     """Counts n = first_count, ... of the blocks that one kind of slot has begun, a row each.
 
-    Attributes
-    ----------
-    low, high : int
-        The places s that are told apart, and low - 1 besides. K is the longest duration.
-    starts : array, shape (counts, high - low + K + 1)
-        P(S_{n-1} = u) for u = low - K..high; none for n = 0.
-    probabilities : array, shape (counts, high - low + 2)
-        P(N(s) = n) for s = low - 1..high.
-    left_out : float
-        Bound on the probability of any count above these, by high.
-    noise : float
-        Probabilities of a count up to this may be rounding alone.
+    ``starts`` are P(S_{n-1} = u) for u = low - K..high, K the longest duration, ``probabilities``
+    P(N(s) = n) for s = low - 1..high. ``left_out`` bounds the probability of any count above these,
+    by high. Probabilities up to ``noise`` may be rounding alone.
     """
 
     first_count: int
@@ -485,7 +475,7 @@ class BlockCounts:
         return np.asarray(most > _RARE)
 
     @cached_property
-    def unbounded_deficits(self) -> Floats:
+    def deficits(self) -> Floats:
         """Return D without an end, s = first - 1..last, (2, kinds, nodes, starts + 1)."""
         probabilities, often = (
             np.array([one.probabilities for one in self.counts]),
@@ -514,13 +504,8 @@ def _rounding_bound(law: BlockCounts) -> float:
     varies = _variation(ratio)
     off = np.zeros(len(law.nodes))
     for g in range(len(law.counts)):
-        lack = np.hypot(*law.unbounded_deficits[:, g])
-        most = (
-            1.0
-            + np.minimum(
-                np.hypot(1.0 - law.unbounded_deficits[0, g], law.unbounded_deficits[1, g]), 1.0
-            )
-        ) / 2.0
+        lack = np.hypot(*law.deficits[:, g])
+        most = (1.0 + np.minimum(np.hypot(1.0 - law.deficits[0, g], law.deficits[1, g]), 1.0)) / 2.0
         if law.window.first == 0:  # what was before is a point of the circle
             off += varies * _PLAIN * _CIRCLE
             lack[:, 0] = 0.0
@@ -592,7 +577,7 @@ def _sum_rounding(law: BlockCounts, g: int, most: Floats) -> Floats:
     near = np.maximum(most[:, 1:], most[:, :-1]) ** (slots - 1)
     each = slots * (np.hypot(*law.starts[:, g]) * near).sum(axis=1)
     lack = 2.0 * np.sin((law.nodes + 0.5) * (math.pi / law.window.period))
-    idle = law.setting.blocks * law.setting.idle_probability * lack * (4.0 + 8.0 * _LONG / _UNIT)
+    idle = law.setting.blocks * law.setting.idle_chance * lack * (4.0 + 8.0 * _LONG / _UNIT)
     width = law.window.last - law.window.first
     return np.asarray(each * (3 * _CIRCLE + 3 * _LAW + 24.0 + width / TILE + idle))
 

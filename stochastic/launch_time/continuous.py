@@ -169,11 +169,6 @@ def coarse_unit(
     """Return how many steps to count as one, so that the law of a launch takes seconds.
 
     The time grows with the square of the number of steps at which the last block may begin.
-
-    >>> coarse_unit(Pmf.uniform(1, 1000), blocks=4096, slots=864)
-    1
-    >>> coarse_unit(Pmf.uniform(10**6, 2 * 10**6), blocks=4096, slots=864) > 50
-    True
     """
     lanes = check_integer("lanes", lanes, least=1, example=32)
     warps = check_integer("warps", warps, least=1, example=8)

@@ -71,9 +71,9 @@ class LaunchInversion:
         return self.counts.window
 
     @property
-    def _idle_probability(self) -> float:
+    def _idle_chance(self) -> float:
         """Return P(no block has any work)."""
-        return float(self.setting.idle_probability**self.setting.blocks)
+        return float(self.setting.idle_chance**self.setting.blocks)
 
     @cached_property
     def _weights(self) -> Floats:
@@ -83,9 +83,9 @@ class LaunchInversion:
         power = sum(kind.slots * centre for kind, centre in kinds) - setting.blocks
         real, imag = window.powers(nodes, [power])[..., 0]
         result = real + 1j * imag
-        if setting.idle_probability:
+        if setting.idle_chance:
             real, imag = window.one_minus_powers(nodes, [1])[..., 0]
-            share = np.log1p(-setting.idle_probability * (real + 1j * imag).astype(np.clongdouble))
+            share = np.log1p(-setting.idle_chance * (real + 1j * imag).astype(np.clongdouble))
             result = result * np.exp(setting.blocks * share).astype(np.complex128)
         return 2.0 / window.period * np.array([result.real, result.imag])
 
@@ -97,7 +97,7 @@ class LaunchInversion:
         tails = np.array([tails, np.zeros_like(tails)])
         ratio = self.window.ratios(kinds, seen.nodes)
         before, factors = seen.rows
-        arrays = factors, seen.starts, seen.unbounded_deficits, ratio, self._weights
+        arrays = factors, seen.starts, seen.deficits, ratio, self._weights
         slots = np.array([kind.slots for kind in kinds])
         return slots, before, tails, *map(np.ascontiguousarray, arrays)
 
@@ -105,7 +105,7 @@ class LaunchInversion:
         """Return P(C <= t)."""
         result = self._sum_over_nodes(times, self._tables).real
         result[times >= self.window.last + self.setting.longest] = 1.0
-        return np.clip(result + np.where(times >= 0, self._idle_probability, 0.0), 0.0, 1.0)
+        return np.clip(result + np.where(times >= 0, self._idle_chance, 0.0), 0.0, 1.0)
 
     def _sum_over_nodes(self, times: Ints, tables: tuple[Any, ...]) -> npt.NDArray[np.complex128]:
         """Return the sum over nodes at each time; each thread takes some of the times."""
@@ -133,7 +133,7 @@ class LaunchInversion:
     def cdf_table(self) -> tuple[int, Floats]:
         """Return the first time with a probability, and P(C <= t) from there on."""
         low, high = self.window.first - 1, self.window.last + self.setting.longest
-        nothing = self._idle_probability
+        nothing = self._idle_chance
         first = self._first_time(nothing + _CLEAR, low, high) if nothing < _CLEAR else 0
         last = self._first_time(1.0 - _CLEAR, max(first, low), high)
         result = self.cdf(np.arange(first, last + 1))
@@ -147,15 +147,13 @@ class LaunchInversion:
             ask = ask[(ask > low) & (ask < high)]
             seen = self.cdf(ask) >= q
             at = int(np.argmax(seen)) if seen.any() else len(ask)
-            low, high = (
-                int(ask[at - 1]) if at > 0 else low,
-                int(ask[at]) if at < len(ask) else high,
-            )
+            low = int(ask[at - 1]) if at > 0 else low
+            high = int(ask[at]) if at < len(ask) else high
         return high
 
     def last_start(self) -> TimeLaw:
         """Return the law of the start of the last block."""
-        window, nodes, endless = self.window, self.counts.nodes, self.counts.unbounded_deficits
+        window, nodes, endless = self.window, self.counts.nodes, self.counts.deficits
         gone = np.zeros(endless.shape[2:], dtype=np.complex128)
         for kind, one in zip(self.setting.kinds, endless[0] + 1j * endless[1], strict=True):
             lost = _one_minus_power(one, kind.slots)
@@ -164,7 +162,7 @@ class LaunchInversion:
             gone = gone + lost - gone * lost
         z, lack = window.powers(nodes, [1])[..., 0], window.one_minus_powers(nodes, [1])[..., 0]
         factor, z, lack = (a + 1j * b for a, b in (self._weights, z, lack))
-        result = (factor * z / lack @ (gone[:, 1:] - gone[:, :1])).real + self._idle_probability
+        result = (factor * z / lack @ (gone[:, 1:] - gone[:, :1])).real + self._idle_chance
         result = np.maximum.accumulate(np.clip(result, 0.0, 1.0))
         result[-1] = 1.0
         return TimeLaw(first=window.first, cdf_values=result, span=self.setting.span)
@@ -218,17 +216,14 @@ class LaunchInversion:
                 *(np.array([table.real, table.imag]) for table in tables),
             ),
         )
-        return result + np.where(times >= 0, self._idle_probability, 0.0)
+        return result + np.where(times >= 0, self._idle_chance, 0.0)
 
     def joint(self) -> tuple[int, npt.NDArray[Any], Ints]:
         """Return the first time, P(C = t, T = w) and the steps of work w."""
         setting = self.setting
         first, below = self.cdf_table
-        least = (
-            setting.blocks * min(k.shortest for k in setting.kinds)
-            if setting.idle_probability == 0
-            else 0
-        )
+        shortest = 0 if setting.idle_chance else min(kind.shortest for kind in setting.kinds)
+        least = setting.blocks * shortest
         count = setting.blocks * setting.longest - least + 1
         if float(count) ** 2 * len(below) * self.window.period > _JOINT:
             raise LawError(
@@ -271,7 +266,7 @@ class LaunchInversion:
         if len(setting.kinds) > 1:
             wide = self._total_var_at(_WIDE)
             return wide + (self._total_var_at(_WIDE / 2.0) - wide) * 4.0 / 3.0
-        kind, p = setting.kinds[0], setting.idle_probability
+        kind, p = setting.kinds[0], setting.idle_chance
         return setting.blocks * (1 - p) * (kind.var + p * kind.mean**2)
 
     def _total_var_at(self, phase: float) -> float:
@@ -294,10 +289,8 @@ class LaunchInversion:
         if not self.total_var:
             return 0.0
         tilt = min(_TILT / math.sqrt(self.total_var), _STEEP / self.setting.longest)
-        more, less = (
-            LaunchInversion.from_setting(self.setting.tilt_durations(one)).mean_time
-            for one in (tilt, -tilt)
-        )
+        tilted = (self.setting.tilt_durations(one) for one in (tilt, -tilt))
+        more, less = (LaunchInversion.from_setting(one).mean_time for one in tilted)
         return (more - less) / (2.0 * tilt)
 
     @property

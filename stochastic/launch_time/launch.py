@@ -178,10 +178,7 @@ class Launch:
         0.211
         """
         return TimeBreakdown.from_means(
-            slots=sum(self.slots),
-            time=self.mean(),
-            total=self.total(),
-            parts=self._parts(),
+            slots=sum(self.slots), time=self.mean(), total=self.total(), parts=self._parts()
         )
 
     def _parts(self) -> list[tuple[float, float, float]]:
@@ -190,7 +187,7 @@ class Launch:
             return [(self.blocks, *self.means[0])]
         setting = self._engine.setting
         busy = [
-            total / kind.mean / (1.0 - setting.idle_probability)
+            total / kind.mean / (1.0 - setting.idle_chance)
             for total, kind in zip(self._engine.mean_totals, setting.kinds, strict=True)
         ]
         return [(count, *means) for count, means in zip(busy, self.means, strict=True)]

@@ -72,12 +72,12 @@ class LaunchSetting:
     """Blocks that go to the first free slot; of kinds free at once, to the first named.
 
     All laws of ``kinds`` are of one length; ``span`` is the time of a step of these.
-    ``idle_probability`` is that of a block without work.
+    ``idle_chance`` is that of a block without work.
     """
 
     kinds: tuple[SlotKind, ...]
     blocks: int
-    idle_probability: float
+    idle_chance: float
     span: int = 1
 
     @property
@@ -95,11 +95,7 @@ class LaunchSetting:
         """True if nothing is random (all blocks have work) and scheduling them is fast."""
         rounds = self.blocks / max(kind.slots for kind in self.kinds)
         quick = len(self.kinds) == 1 or rounds < _ROUNDS
-        return (
-            quick
-            and self.idle_probability == 0
-            and all(k.shortest == k.longest for k in self.kinds)
-        )
+        return quick and self.idle_chance == 0 and all(k.shortest == k.longest for k in self.kinds)
 
     def end_range(self) -> tuple[int, int] | None:
         """Return the least and most steps of a launch; None for several kinds of slots.
@@ -110,7 +106,7 @@ class LaunchSetting:
             return None
         kind = self.kinds[0]
         rounds = -(-self.blocks // kind.slots)
-        return (0 if self.idle_probability else rounds * kind.shortest), rounds * kind.longest
+        return (0 if self.idle_chance else rounds * kind.shortest), rounds * kind.longest
 
     def schedule(self, lengths: Sequence[int]) -> tuple[int, int, tuple[int, ...]]:
         """Return the end, the start of the last block, and the work on each kind of slots.
@@ -137,23 +133,23 @@ class LaunchSetting:
         [kind] = self.kinds
         law = kind.law * np.exp(tilt * (np.arange(len(kind.law)) - kind.mean))
         size = math.fsum(law)
-        work = (1.0 - self.idle_probability) * size * math.exp(tilt * kind.mean)
+        work = (1.0 - self.idle_chance) * size * math.exp(tilt * kind.mean)
         return replace(
             self,
             kinds=(SlotKind(slots=kind.slots, law=law / size),),
-            idle_probability=self.idle_probability / (self.idle_probability + work),
+            idle_chance=self.idle_chance / (self.idle_chance + work),
         )
 
     @property
     def busy_blocks(self) -> float:
         """Return the mean number of blocks with work."""
-        return self.blocks * (1.0 - self.idle_probability)
+        return self.blocks * (1.0 - self.idle_chance)
 
     @property
     def start_spread(self) -> float:
         """Return about the standard deviation of the blocks begun when the last one begins."""
         rate = sum(kind.slots / kind.mean for kind in self.kinds)
-        result = self.blocks * self.idle_probability * (1.0 - self.idle_probability)
+        result = self.blocks * self.idle_chance * (1.0 - self.idle_chance)
         for kind in self.kinds:
             each = self.busy_blocks / rate / kind.mean
             result += kind.slots * (each * kind.var / kind.mean**2 + 0.1)
@@ -161,11 +157,10 @@ class LaunchSetting:
 
     def log_weight(self, tilt: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return log E[exp(-tilt · blocks with work)]."""
-        if self.idle_probability == 0.0:
+        if self.idle_chance == 0.0:
             return -tilt * self.blocks
         return np.asarray(
-            self.blocks
-            * np.log(self.idle_probability + (1.0 - self.idle_probability) * np.exp(-tilt))
+            self.blocks * np.log(self.idle_chance + (1.0 - self.idle_chance) * np.exp(-tilt))
         )
 
     def simulate(self, size: int, seed: int) -> Ints:
@@ -179,11 +174,7 @@ class LaunchSetting:
         for first in range(0, size, step):
             count = min(step, size - first)
             drawn = rng.random((count, self.blocks))
-            busy = (
-                rng.random((count, self.blocks)) >= self.idle_probability
-                if self.idle_probability
-                else 1
-            )
+            busy = rng.random((count, self.blocks)) >= self.idle_chance if self.idle_chance else 1
             durations = np.array(
                 [np.searchsorted(one.cdf, drawn, side="right") * busy for one in self.kinds]
             )
@@ -204,13 +195,7 @@ def longest_item_law(work: Pmf, items: int, tail: float, correlation: Any) -> tu
 
 
 def make_setting(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> LaunchSetting | None:
-    """Return the launch in the largest steps that fit; None if no block has any work.
-
-    Raises
-    ------
-    LawError
-        For blocks of too many steps, and where the probability of no work depends on the slot.
-    """
+    """Return the launch in the largest steps that fit; None if no block has any work."""
     for law in laws:
         if law.high > _MOST:
             raise LawError(
@@ -237,4 +222,4 @@ def make_setting(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> Laun
         chances = np.zeros(longest + 1)
         chances[1 : len(steps) + 1] = steps / math.fsum(steps)
         kinds.append(SlotKind(slots=count, law=chances))
-    return LaunchSetting(kinds=tuple(kinds), blocks=blocks, idle_probability=idle.pop(), span=span)
+    return LaunchSetting(kinds=tuple(kinds), blocks=blocks, idle_chance=idle.pop(), span=span)

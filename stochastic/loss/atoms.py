@@ -103,7 +103,7 @@ class _AtomProblem:
         return math.fsum([*self.weights.tolist(), -1.0])
 
     @cached_property
-    def maximum_probabilities(self) -> Floats:
+    def max_law(self) -> Floats:
         """Return P(max = value), accurate relative to itself."""
         below = np.cumsum(self.weights.astype(np.longdouble))
         share = self.weights[1:] / below[1:]
@@ -331,8 +331,8 @@ def _run_sweep(law: _AtomProblem, base: Ints, out: Floats) -> float:
         out,
         masses,
     )
-    sure = law.maximum_probabilities > 1e-280
-    off = np.abs(masses[sure] / law.maximum_probabilities[sure] - 1.0)
+    sure = law.max_law > 1e-280
+    off = np.abs(masses[sure] / law.max_law[sure] - 1.0)
     return float(4.0 * off.max(initial=0.0)) + 8.0 * _EPS
 
 
@@ -361,9 +361,7 @@ def _transform_atoms(law: _AtomProblem) -> tuple[Floats, float]:
         spectra(values, weights[at : at + rows], law.lanes, roots, rfft(below), spectrum)
         result = irfft(spectrum, size, axis=1, overwrite_x=True)[:, sums % size]
         into = table[at - first_row :, : len(sums)]
-        for row, a, mass, to in zip(
-            result, values, law.maximum_probabilities[at:], into, strict=False
-        ):
+        for row, a, mass, to in zip(result, values, law.max_law[at:], into, strict=False):
             noise = max(-float(row.min()), 0.0)
             row[(row < 2 * noise) | (sums < a) | (sums > law.lanes * a)] = 0.0
             total = float(row.sum())

@@ -105,9 +105,8 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
     tol = check_fraction("tol", tol, "1e-9")
     work = pmf.cut(max(tol / lanes / max(lanes - 1.0, 1.0), 1e-280))
     low, high, weights = work.low, int(work.high), work.weights
-    slack = float(np.finfo(float).eps) * _ROUNDINGS + float(np.finfo(LONG_DOUBLE).eps) * len(
-        weights
-    )
+    slack = float(np.finfo(float).eps) * _ROUNDINGS
+    slack += float(np.finfo(LONG_DOUBLE).eps) * len(weights)
     high_is_known = pmf.is_finite and not work.missing
     moved, largest = 0.0, 1.0
     if work.missing:
@@ -173,9 +172,8 @@ def _finite_bounds(low: int, weights: Floats, lanes: int) -> dict[str, float]:
     with np.errstate(divide="ignore", invalid="ignore"):
         from_most = np.where(above > 0, -var / above, 0.0)
         from_least = np.where(below > 0, var / below, 0.0)
-        chords = np.where(
-            (below > 0) & (above > 0), 1.0 / (mean * least) - 1.0 / (mean * most), 0.0
-        )
+        chords = 1.0 / (mean * least) - 1.0 / (mean * most)
+        chords = np.where((below > 0) & (above > 0), chords, 0.0)
     sharp = parabola(from_least, least)
     # Bernstein: P(sum < base - t) <= exp(-exponent), for each of these exponents
     step = _TAIL_EXPONENTS * rest / 3.0

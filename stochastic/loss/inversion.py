@@ -223,7 +223,7 @@ class SpectralMethod:
     lanes: int
     end: int
     period: int
-    log_maximum_cdf: Floats
+    log_max_cdf: Floats
     value_count: int
     idle: int
     runs: list[tuple[int, int]]
@@ -246,7 +246,7 @@ class SpectralMethod:
             lanes=lanes,
             end=begin + period,
             period=period,
-            log_maximum_cdf=log_upto,
+            log_max_cdf=log_upto,
             value_count=value_count,
             idle=items.idle if value_count == len(log_upto) else 0,
             runs=runs,
@@ -254,7 +254,7 @@ class SpectralMethod:
         )
 
     @property
-    def maximum_count(self) -> int:
+    def max_count(self) -> int:
         """Return how many values the largest item can have."""
         return self.value_count - self.idle
 
@@ -282,7 +282,7 @@ class SpectralMethod:
             rows, column = np.arange(float(count)), places // count
             columns = count * np.arange(column[-1] + 1) - centre
         row = places % len(rows)
-        used, parts = [np.empty(0, dtype=np.int64)], [np.empty((2, 0, self.maximum_count))]
+        used, parts = [np.empty(0, dtype=np.int64)], [np.empty((2, 0, self.max_count))]
         step = max(_CHUNK // value_count, 1)
         edges, turned = np.empty((2, len(columns) + len(rows))), np.empty((2, len(places)))
         lacking, power = np.empty((2, 2, value_count))
@@ -291,7 +291,7 @@ class SpectralMethod:
                 frequencies = np.arange(begin, min(begin + step, stop))
                 chosen, result = (
                     np.empty_like(frequencies),
-                    np.empty((2, len(frequencies), self.maximum_count)),
+                    np.empty((2, len(frequencies), self.max_count)),
                 )
                 size = spectrum_coefficients(
                     *(frequencies, self.period, columns, rows, column, row, self.items.weights),
@@ -310,9 +310,7 @@ class SpectralMethod:
         turns = used * ((self.end - origin) - fraction / 2**20) / self.period
         angles = -2.0 * math.pi * (turns - np.floor(turns))
         at_end = np.einsum("pf,pfa->a", np.array([np.cos(angles), -np.sin(angles)]), result)
-        chances = np.diff(np.exp(self.log_maximum_cdf[-self.value_count :]), prepend=0.0)[
-            self.idle :
-        ]
+        chances = np.diff(np.exp(self.log_max_cdf[-self.value_count :]), prepend=0.0)[self.idle :]
         return origin, fraction / 2**20, at_end, chances
 
     @property
@@ -358,7 +356,7 @@ class ConvolutionMethod:
     method = "convolution"
 
     @property
-    def maximum_count(self) -> int:
+    def max_count(self) -> int:
         """Return how many values the largest item can have."""
         return len(self.items.places) - self.items.idle
 
@@ -415,10 +413,9 @@ class LossInversion:
     """The CDF of the loss X = factor·max/sum of groups with work, prepared once.
 
     Groups without any work are left out, and the rest is not rescaled (Swatman 2022, Eqs. 4-11).
-    Several threads may call it at once. ``factor`` is ``lanes`` by default. ``error`` is an
-    absolute bound on what is left out plus an estimate of rounding, ``mass`` P(sum > 0). LawError
-    if neither method is feasible: in few lanes, over some 10,000 values and more (two lanes: any);
-    in up to about 30 of a law that is uneven as well; or where sums are above 2**53.
+    ``factor`` is ``lanes`` by default. ``error`` is an absolute bound on what is left out plus an
+    estimate of rounding, ``mass`` P(sum > 0). LawError if neither method is feasible: in few lanes,
+    over some 10,000 values; in up to 30 also of an uneven law; or where sums are above 2**53.
     """
 
     __slots__ = (
@@ -444,9 +441,7 @@ class LossInversion:
             return
         way = _choose_method(items, lanes)
         self._evaluate, self.method, self.error = way, way.method, way.error
-        self._values = (
-            items.first + items.step * items.places[len(items.places) - way.maximum_count :]
-        )
+        self._values = items.first + items.step * items.places[len(items.places) - way.max_count :]
 
     def cdf(self, t: Any) -> Any:
         """Return P(X <= t; sum > 0), for a number or an array; t includes all that rounds to it."""

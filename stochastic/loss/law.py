@@ -166,13 +166,9 @@ class Law:
         """Return the method of each answer: ``moments``, ``cdf`` (and quantiles), ``atoms``."""
         from stochastic.loss.atoms import atom_method
 
-        known = self._cache.get("joint") or self._cache.get("merged")
-        work = self.work
-        atoms = (
-            known.method
-            if known
-            else atom_method(work.low, work.weights, self.lanes, self._atom_method)
-        )
+        known, work = self._cache.get("joint") or self._cache.get("merged"), self.work
+        atoms = known.method if known else ""
+        atoms = atoms or atom_method(work.low, work.weights, self.lanes, self._atom_method)
         moments, cdf = ("closed form",) * 2 if self._is_constant else ("quadrature", "inversion")
         return MappingProxyType({"moments": moments, "cdf": cdf, "atoms": atoms})
 
@@ -263,11 +259,8 @@ class Law:
 
     def _new_var(self, work: Pmf, mean: float) -> tuple[float, float]:
         if self._is_constant:
-            return (
-                self._work_probability(work) * self._idle_probability(work)
-                if self.zero_work == "zero"
-                else 0.0
-            ), 0.0
+            work_or_not = self._work_probability(work) * self._idle_probability(work)
+            return work_or_not if self.zero_work == "zero" else 0.0, 0.0
         from stochastic.loss.moments import variance
 
         part, error = variance(work.low, work.weights, self.lanes, mean)
@@ -302,9 +295,8 @@ class Law:
 
         if self.source.is_finite or self._eps is not None:
             return order_statistics(self.work.low, self.work.weights, self.lanes), 0.0
-        return uncut_order_statistics(
-            self.source, _allowed_tail(self.tol, self.lanes, 2, self.source), self.lanes
-        )
+        tail = _allowed_tail(self.tol, self.lanes, 2, self.source)
+        return uncut_order_statistics(self.source, tail, self.lanes)
 
     # --- probabilities
     def cdf(self, t: Any) -> Any:
@@ -336,9 +328,8 @@ class Law:
         if self._idle_loss is None:
             part, error = part / whole_part, error / whole_part
         else:
-            part = part + self._idle_probability(self.work) * _point_mass(
-                flat, self._idle_loss, tail
-            )
+            idle = _point_mass(flat, self._idle_loss, tail)
+            part = part + self._idle_probability(self.work) * idle
         self._check(error + self._cut_error, "CDF")
         chances = np.clip(part, 0.0, 1.0)
         return chances.reshape(limits.shape) if limits.shape else chances.item()
@@ -502,9 +493,8 @@ def _counted_probability(law: Pmf, lanes: int, zero_work: str) -> float:
 
 def _cut_error_of(work: Pmf, lanes: int, zero_work: str) -> float:
     """Return a bound on how far the cut of a law moves a probability of the loss."""
-    return min(
-        any_probability(work.missing, lanes) / _counted_probability(work, lanes, zero_work), 1.0
-    )
+    counted = _counted_probability(work, lanes, zero_work)
+    return min(any_probability(work.missing, lanes) / counted, 1.0)
 
 
 def _allowed_tail(tol: float, lanes: int, k: int, law: Pmf, zero_work: str = "one") -> float:
@@ -593,9 +583,8 @@ def imbalance(
     if correlation is not None:
         if zero_work != "one" or method != "auto":
             raise LawError("correlated lanes: expected zero_work='one' and method='auto'")
-        return CorrelatedLoss(
-            work=work, lanes=lanes, correlation=parse_correlation(correlation, pmf) or Sticky(0)
-        )
+        chain = parse_correlation(correlation, pmf) or Sticky(0)
+        return CorrelatedLoss(work=work, lanes=lanes, correlation=chain)
     if zero_work == "drop" and work.high == 0:
         raise LawError(f"{pmf!r} never has any work, and zero_work='drop' drops every group")
     return Law(

@@ -280,9 +280,7 @@ def order_statistics(low: int, weights: Floats, lanes: int) -> OrderStatistics:
     Covariances are sums of P(A <= a, B <= b) - P(A <= a)·P(B <= b) over all a and b (Hoeffding),
     here of positive terms.
     """
-    logs, tails = (
-        part[:-1] for part in _log_cdf_and_tail(weights)
-    )  # at the longest item both are 0
+    logs, tails = (part[:-1] for part in _log_cdf_and_tail(weights))  # both 0 at the longest item
     upto = np.exp(logs)
     highest, beyond = np.exp(lanes * logs), -np.expm1(lanes * logs)
     others = np.exp((lanes - 1) * logs)
@@ -356,24 +354,20 @@ def finite_law(pmf: Any, lanes: int, tol: float) -> Pmf:
     return check_law(pmf).cut(tol / (2.0 * lanes * lanes))
 
 
-def mean_loss(low: int, weights: Floats, lanes: int, repeat_probability: float = 0.0) -> float:
+def mean_loss(low: int, weights: Floats, lanes: int, rho: float = 0.0) -> float:
     """Return E[lanes · max / sum], 1 for a group without work; of values low, low + 1, ..."""
-    if repeat_probability:
+    if rho:
         work = Pmf.from_weights(weights, low=low, normalise=True)
-        return Sticky(repeat_probability).mean_loss(work, lanes)
+        return Sticky(rho).mean_loss(work, lanes)
     if lanes == 1 or len(weights) == 1:
         return 1.0
     return raw_moment(low, weights, lanes)[0] + idle_probability(low, weights, lanes)
 
 
-def slowdown(low: int, weights: Floats, lanes: int, repeat_probability: float = 0.0) -> float:
+def slowdown(low: int, weights: Floats, lanes: int, rho: float = 0.0) -> float:
     """Return E[max] / E[W], 1 without any work; of values low, low + 1, ..."""
-    if repeat_probability:
+    if rho:
         work = Pmf.from_weights(weights, low=low, normalise=True)
-        return (
-            Sticky(repeat_probability).longest(work, lanes).mean() / work.mean()
-            if work.high
-            else 1.0
-        )
+        return Sticky(rho).longest(work, lanes).mean() / work.mean() if work.high else 1.0
     result = order_statistics(low, weights, lanes)
     return result.mean_max / result.mean if result.mean else 1.0

@@ -12,7 +12,7 @@ from stochastic.aliases import old_names
 from stochastic.arrays import Floats, Ints
 from stochastic.checks import check_choice, check_integer, check_real
 from stochastic.errors import LawError
-from stochastic.labels import TableResult, ratio_variable
+from stochastic.labels import TableResult, variable
 from stochastic.loss.moments import finite_law, mean_loss, order_statistics, slowdown
 from stochastic.work.correlated_lanes import (
     QUADRATURE_REACH,
@@ -139,9 +139,8 @@ def partition(
     weights = work.weights[values - work.low]
     ends = _candidate_ends(values, weights, places, objective)
     bins = min(bins, len(ends) - 1)
-    cost, begin = _best_partition(
-        values, weights, ends, lanes, min(bins + 1, len(ends) - 1), objective, rho
-    )
+    most = min(bins + 1, len(ends) - 1)
+    cost, begin = _best_partition(values, weights, ends, lanes, most, objective, rho)
     mean = order_statistics(work.low, work.weights, 1).mean
 
     @cache
@@ -152,10 +151,10 @@ def partition(
         part = part / weight
         result = order_statistics(low, part, lanes)
         if rho:
-            own = slowdown(low, part, lanes, rho)
-            return low, high, weight, weight * own * result.mean, own, math.nan
-        own = result.mean_max / result.mean if high else 1.0
-        return low, high, weight, weight * result.mean_max, own, mean_loss(low, part, lanes)
+            ratio = slowdown(low, part, lanes, rho)
+            return low, high, weight, weight * ratio * result.mean, ratio, math.nan
+        ratio = result.mean_max / result.mean if high else 1.0
+        return low, high, weight, weight * result.mean_max, ratio, mean_loss(low, part, lanes)
 
     rows = np.full((6, bins, bins), math.nan)
     for b in range(1, bins + 1):
@@ -164,29 +163,25 @@ def partition(
             first = int(begin[last, place + 1])
             rows[:, b - 1, place] = bin_statistics(int(ends[first]), int(ends[last]))
             last = first
-    lower, upper, weight, longest, own, loss = rows
+    lower, upper, weight, longest, ratios, loss = rows
     total = np.nansum(longest, axis=1) / mean if mean else np.ones(1)
     each = np.nansum(weight * loss, axis=1) if not rho else np.full(bins, math.nan)
     gain = cost[-1, 1] / cost[-1, 1:] if mean else np.ones(1)
     going = np.flatnonzero(gain[1:] <= (1.0 + worth) * gain[:-1])
     variables = {
-        "slowdown": ratio_variable("bins", total, "slowdown of the whole workload after binning"),
-        "loss": ratio_variable("bins", each, "mean loss of a group after binning"),
-        "gain": ratio_variable(
-            "bins", gain[:bins], f"{objective} with one bin over that with several"
-        ),
-        "lower": ratio_variable(("bins", "bin"), lower, "smallest value of the bin"),
-        "upper": ratio_variable(("bins", "bin"), upper, "largest value of the bin"),
-        "weight": ratio_variable(("bins", "bin"), weight, "share of the items in the bin"),
-        "bin_slowdown": ratio_variable(("bins", "bin"), own, "slowdown of the groups of the bin"),
-        "bin_loss": ratio_variable(("bins", "bin"), loss, "mean loss of a group of the bin"),
-        "enough": ratio_variable(
-            (), int(going[0]) + 1 if len(going) else bins, "bins that are enough"
-        ),
+        "slowdown": variable("bins", total, "slowdown of the whole workload after binning"),
+        "loss": variable("bins", each, "mean loss of a group after binning"),
+        "gain": variable("bins", gain[:bins], f"{objective} with one bin over that with several"),
+        "lower": variable(("bins", "bin"), lower, "smallest value of the bin"),
+        "upper": variable(("bins", "bin"), upper, "largest value of the bin"),
+        "weight": variable(("bins", "bin"), weight, "share of the items in the bin"),
+        "bin_slowdown": variable(("bins", "bin"), ratios, "slowdown of the groups of the bin"),
+        "bin_loss": variable(("bins", "bin"), loss, "mean loss of a group of the bin"),
+        "enough": variable((), int(going[0]) + 1 if len(going) else bins, "bins that are enough"),
     }
     coords = {
-        "bins": ratio_variable("bins", np.arange(1, bins + 1), "number of bins"),
-        "bin": ratio_variable("bin", np.arange(1, bins + 1), "which bin, ascending"),
+        "bins": variable("bins", np.arange(1, bins + 1), "number of bins"),
+        "bin": variable("bin", np.arange(1, bins + 1), "which bin, ascending"),
     }
     attrs = {
         "work": repr(pmf),

@@ -12,7 +12,7 @@ from stochastic.aliases import old_names
 from stochastic.arrays import Floats, Ints
 from stochastic.checks import check_choice, check_integer
 from stochastic.errors import LawError
-from stochastic.labels import DatasetParts, make_dataset, ratio_variable
+from stochastic.labels import DatasetParts, make_dataset, variable
 from stochastic.loss.moments import finite_law, mean_loss, slowdown
 from stochastic.work.correlated_lanes import check_repeat_probability
 
@@ -111,18 +111,16 @@ def granularity_parts(
     cost = (loss if objective == "loss" else ratio) * factors
     best = len(cost) - 1 - int(np.argmin(cost[::-1]))
     variables = {
-        "loss": ratio_variable("lanes", loss, "mean loss of a group"),
-        "slowdown": ratio_variable("lanes", ratio, "slowdown of the whole workload, E[max] / E[W]"),
-        "overhead": ratio_variable(
-            "lanes", factors, "cost of an item shared by its lanes, to one lane"
-        ),
-        "cost": ratio_variable("lanes", cost, f"{objective} times overhead"),
-        "best_lanes": ratio_variable((), lanes[best], "items in lockstep at the lowest cost"),
-        "best_cost": ratio_variable((), cost[best], "lowest cost"),
+        "loss": variable("lanes", loss, "mean loss of a group"),
+        "slowdown": variable("lanes", ratio, "slowdown of the whole workload, E[max] / E[W]"),
+        "overhead": variable("lanes", factors, "cost of an item shared by its lanes, to one lane"),
+        "cost": variable("lanes", cost, f"{objective} times overhead"),
+        "best_lanes": variable((), lanes[best], "items in lockstep at the lowest cost"),
+        "best_cost": variable((), cost[best], "lowest cost"),
     }
     coords = {
-        "lanes": ratio_variable("lanes", lanes, "items in lockstep"),
-        "lanes_per_item": ratio_variable("lanes", each, "lanes that work on one item"),
+        "lanes": variable("lanes", lanes, "items in lockstep"),
+        "lanes_per_item": variable("lanes", each, "lanes that work on one item"),
     }
     attrs = {
         "work": repr(pmf),

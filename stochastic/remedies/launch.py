@@ -63,10 +63,10 @@ def remedies(
 ) -> list[Remedy]:
     """Return remedies of a launch at their best setting, the shortest mean first.
 
-    A remedy whose law is too large to be computed is left out. Sorted items go to blocks of similar
-    items, which are launched in random order. Smaller blocks fill the slots with as many warps.
-    ``cut_overhead`` is steps a piece adds to an item, ``share_overhead`` the share of its work that
-    a lane adds. Pieces of items do not repeat their neighbours, whatever ``correlation``.
+    A remedy whose law is too large is left out. Sorted items go to blocks of similar items,
+    launched in random order. Smaller blocks fill the slots with as many warps. ``cut_overhead`` is
+    steps a piece adds to an item, ``share_overhead`` the share of its work that a lane adds. Pieces
+    are independent.
     """
     items = lanes * warps
 

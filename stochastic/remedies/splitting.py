@@ -13,7 +13,7 @@ from stochastic.aliases import old_names
 from stochastic.arrays import Floats, Ints
 from stochastic.checks import check_integer
 from stochastic.errors import LawError
-from stochastic.labels import TableResult, ratio_variable
+from stochastic.labels import TableResult, variable
 from stochastic.loss.moments import finite_law, mean_loss, order_statistics, slowdown
 from stochastic.work.correlated_lanes import check_repeat_probability
 from stochastic.work.pmf import Pmf
@@ -127,28 +127,21 @@ def split(
     cut = _piece_weights(work, int(thresholds[best]), overhead)
     ratio = slowdown(work.low, work.weights, lanes, rho)
     variables = {
-        "pieces": ratio_variable("threshold", count, "pieces of an item, on average"),
-        "slowdown": ratio_variable("threshold", ratios, "slowdown of a workload of the pieces"),
-        "total": ratio_variable(
-            "threshold", total, "lane-iterations for an iteration of the items"
-        ),
-        "best_threshold": ratio_variable((), thresholds[best], "threshold of the lowest total"),
-        "best_total": ratio_variable((), total[best], "lowest total"),
-        "best_loss": ratio_variable(
+        "pieces": variable("threshold", count, "pieces of an item, on average"),
+        "slowdown": variable("threshold", ratios, "slowdown of a workload of the pieces"),
+        "total": variable("threshold", total, "lane-iterations for an iteration of the items"),
+        "best_threshold": variable((), thresholds[best], "threshold of the lowest total"),
+        "best_total": variable((), total[best], "lowest total"),
+        "best_loss": variable(
             (), _mean_piece_loss(cut, lanes), "mean loss of a group of its pieces"
         ),
-        "whole_slowdown": ratio_variable((), ratio, "slowdown of the items uncut"),
-        "whole_loss": ratio_variable(
+        "whole_slowdown": variable((), ratio, "slowdown of the items uncut"),
+        "whole_loss": variable(
             (), mean_loss(work.low, work.weights, lanes, rho), "mean loss of a group of items uncut"
         ),
     }
-    coords = {"threshold": ratio_variable("threshold", thresholds, "longest piece, in iterations")}
-    attrs = {
-        "work": repr(pmf),
-        "lanes": lanes,
-        "overhead": overhead,
-        "missing": work.missing,
-    }
+    coords = {"threshold": variable("threshold", thresholds, "longest piece, in iterations")}
+    attrs = {"work": repr(pmf), "lanes": lanes, "overhead": overhead, "missing": work.missing}
     return Split(parts=(variables, coords, attrs), work=work, overhead=overhead)
 
 

@@ -13,7 +13,7 @@ from stochastic import delimited, sizes
 from stochastic.arrays import Ints
 from stochastic.checks import check_choice, check_integer
 from stochastic.errors import LawError
-from stochastic.labels import make_dataset, ratio_variable
+from stochastic.labels import make_dataset, variable
 from stochastic.loss.moments import mean_loss, slowdown
 from stochastic.work.correlated_lanes import QUADRATURE_STEP, log_nodes, stickiness
 from stochastic.work.pmf import Pmf
@@ -118,24 +118,22 @@ def measured(
     paid = slowdown(law.low, law.weights, lanes, rho) if sticky else math.nan
     groups = len(items) // lanes if partial == "drop" else -(-len(items) // lanes)
     variables = {
-        "loss": ratio_variable((), loss, "mean loss of a group"),
-        "loss_error": ratio_variable((), error, "standard error of the mean loss"),
-        "loss_std": ratio_variable((), std, "standard deviation of the loss from group to group"),
-        "slowdown": ratio_variable((), ratio, "slowdown of the trace, n·Σmax / Σsum"),
-        "iid_loss": ratio_variable((), iid_loss, "mean loss of a group of independent items"),
-        "iid_slowdown": ratio_variable((), iid_ratio, "slowdown with independent items"),
-        "loss_over_iid": ratio_variable(
-            (), loss / iid_loss, "mean loss to that of independent items"
-        ),
-        "slowdown_over_iid": ratio_variable(
+        "loss": variable((), loss, "mean loss of a group"),
+        "loss_error": variable((), error, "standard error of the mean loss"),
+        "loss_std": variable((), std, "standard deviation of the loss from group to group"),
+        "slowdown": variable((), ratio, "slowdown of the trace, n·Σmax / Σsum"),
+        "iid_loss": variable((), iid_loss, "mean loss of a group of independent items"),
+        "iid_slowdown": variable((), iid_ratio, "slowdown with independent items"),
+        "loss_over_iid": variable((), loss / iid_loss, "mean loss to that of independent items"),
+        "slowdown_over_iid": variable(
             (), ratio / iid_ratio, "slowdown to that of independent items"
         ),
-        "alike": ratio_variable((), rho, "how often a neighbour repeats"),
-        "alike_error": ratio_variable((), rho_error, "standard error of it"),
-        "alike_slowdown": ratio_variable((), paid, "slowdown of lanes with that correlation"),
-        "autocorrelation": ratio_variable((), neighbours, "correlation of neighbours"),
-        "groups": ratio_variable((), groups, "groups"),
-        "items": ratio_variable((), len(items), "items"),
+        "alike": variable((), rho, "how often a neighbour repeats"),
+        "alike_error": variable((), rho_error, "standard error of it"),
+        "alike_slowdown": variable((), paid, "slowdown of lanes with that correlation"),
+        "autocorrelation": variable((), neighbours, "correlation of neighbours"),
+        "groups": variable((), groups, "groups"),
+        "items": variable((), len(items), "items"),
     }
     attrs = {
         "work": repr(law),

@@ -18,7 +18,7 @@ from stochastic import sizes
 from stochastic.arrays import Floats
 from stochastic.checks import ZERO_WORK, check_choice, check_integer
 from stochastic.errors import LawError
-from stochastic.labels import make_dataset, ratio_variable
+from stochastic.labels import make_dataset, variable
 from stochastic.threads import cpu_count
 from stochastic.work.pmf import Pmf, check_law
 
@@ -175,9 +175,7 @@ def simulate(
         "density": bars["density"],
     }
     coords = {
-        "probability": ratio_variable(
-            "probability", levels, "probability of a loss up to the quantile"
-        ),
+        "probability": variable("probability", levels, "probability of a loss up to the quantile"),
         "left": bars["left"],
         "right": bars["right"],
     }
@@ -261,10 +259,10 @@ def _moments(total: Floats, centre: float, reach: float) -> dict[str, tuple[Any,
     elif count > 1:
         std, error = 0.0, min(_UNSEEN_GROUPS / count, 1.0) * reach
     return {
-        "loss": ratio_variable((), centre + a, "mean loss of a group"),
-        "loss_error": ratio_variable((), error, "standard error of the mean loss"),
-        "loss_std": ratio_variable((), std, "standard deviation of the loss"),
-        "loss_std_error": ratio_variable(
+        "loss": variable((), centre + a, "mean loss of a group"),
+        "loss_error": variable((), error, "standard error of the mean loss"),
+        "loss_std": variable((), std, "standard deviation of the loss"),
+        "loss_std_error": variable(
             (), std_error if count > 1 else math.nan, "standard error of loss_std"
         ),
     }
@@ -282,8 +280,8 @@ def _ratio(
     if error <= _ROUNDING_SHARE * value:
         error = min(_UNSEEN_GROUPS / groups, 1.0) * reach
     return {
-        "slowdown": ratio_variable((), value, "slowdown of the whole workload, n·Σmax / Σsum"),
-        "slowdown_error": ratio_variable(
+        "slowdown": variable((), value, "slowdown of the whole workload, n·Σmax / Σsum"),
+        "slowdown_error": variable(
             (), error if groups > 1 else math.nan, "standard error of the slowdown"
         ),
     }
@@ -310,17 +308,17 @@ def _sample_quantiles(
     low = np.where(below < 1, least, extremes_at(below)[:, 0])
     high = np.where(above > count, most, extremes_at(above)[:, 1])
     return {
-        "loss_quantile": ratio_variable(
+        "loss_quantile": variable(
             "probability", middle[:, 0] + (middle[:, 1] - middle[:, 0]) / 2, "quantile of the loss"
         ),
-        "loss_quantile_low": ratio_variable(
+        "loss_quantile_low": variable(
             "probability", low, "lower limit of the quantile, 95 % confidence"
         ),
-        "loss_quantile_high": ratio_variable(
+        "loss_quantile_high": variable(
             "probability", high, "upper limit of the quantile, 95 % confidence"
         ),
-        "loss_smallest": ratio_variable((), fine_bins[0, 1], "smallest loss drawn"),
-        "loss_largest": ratio_variable((), fine_bins[-1, 2], "largest loss drawn"),
+        "loss_smallest": variable((), fine_bins[0, 1], "smallest loss drawn"),
+        "loss_largest": variable((), fine_bins[-1, 2], "largest loss drawn"),
     }
 
 
@@ -339,8 +337,8 @@ def _histogram(fine_bins: Floats, bins: int) -> dict[str, tuple[Any, ...]]:
     with np.errstate(divide="ignore", invalid="ignore"):
         density = np.where(width > 0, share / width, math.inf)
     return {
-        "left": ratio_variable("bin", edges[:-1], "left edge of the bar"),
-        "right": ratio_variable("bin", edges[1:], "right edge of the bar"),
-        "frequency": ratio_variable("bin", count.astype(np.int64), "groups with such a loss"),
-        "density": ratio_variable("bin", density, "share of groups over the width of the bar"),
+        "left": variable("bin", edges[:-1], "left edge of the bar"),
+        "right": variable("bin", edges[1:], "right edge of the bar"),
+        "frequency": variable("bin", count.astype(np.int64), "groups with such a loss"),
+        "density": variable("bin", density, "share of groups over the width of the bar"),
     }

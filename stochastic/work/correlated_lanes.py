@@ -118,9 +118,9 @@ class Sticky(_NeighbourChain):
             first = np.where(below > 0, np.minimum(weights / below, 1.0), 0.0)
             mixed = rho + (1.0 - rho) * below
             other = np.where(mixed > 0, np.minimum((1.0 - rho) * weights / mixed, 1.0), 0.0)
-            fall = (
-                np.log1p(-first) + (lanes - 1) * np.log1p(-other) if lanes > 1 else np.log1p(-first)
-            )
+            fall = np.log1p(-first)
+            if lanes > 1:
+                fall += (lanes - 1) * np.log1p(-other)
             result = below * mixed ** (lanes - 1) * -np.expm1(fall)
         return Pmf.from_weights(result, low=work.low, normalise=True)
 

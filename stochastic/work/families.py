@@ -47,43 +47,26 @@ class Parameter:
 class LawFamily:
     """A row of the table. Functions take the parameters last; values ``k`` are arrays of floats.
 
-    Attributes
-    ----------
-    name, summary, example : str
-        The constructor, its documentation line, and a law of the family as text.
-    note : str
-        Text that the command line adds to the parameters.
-    aliases : tuple of str
-        Other names of it in text.
-    parameters : tuple of Parameter
-        In the order in which they are written.
-    check : callable, optional
-        Returns what is wrong with parameters that are valid one by one, or "".
-    constant : callable, optional
-        Returns the only value of a law that has no other, else None.
-    weights : callable, optional
-        Returns the probabilities of 0, 1, ... of a family that is a table.
-    pmf, sf, cdf, mean, var, draw : callables, optional
-        P(W = k), P(W > k) relative to itself, P(W <= k), the moments, and ``draw(rng, size)``.
-        Without the last four they follow from the first two.
-    support_ends : callable
-        Returns the smallest and the largest value whose probability a double can represent.
-    mode, term_ratio : callables, optional
-        A most probable value, and (ratio, rest, shape, slope) with
-        f(k+1)/f(k) = (ratio + rest)·(shape + slope·k)/(k + 1), for the recurrence near the mode.
-    additive_parameter : str
-        The parameter that adds up in a sum of independent items whose other parameters are equal.
-    additive_form : callable, optional
-        Returns the law as (shift, family, parameters) of an additive family.
-    is_memoryless : bool
-        True if W on condition that W >= k is W + k less its smallest value.
-    estimate, errors, log_likelihood : callables, optional
-        Given a `Histogram`: the likeliest parameters, or why there are none; their standard errors;
-        the log-likelihood. Families without them are not fitted.
-    limit_family : str
-        The family that is the likeliest if ``estimate`` gives none.
-    scipy : tuple
-        Name and parameters of the same law in ``scipy.stats``, if there is one.
+    ``name``, ``summary`` and ``example`` are the constructor, its documentation line, and a law as
+    text; ``note`` is text that the command line adds; ``aliases`` are other names in text.
+
+    Optional functions: ``check`` returns what is wrong with parameters that are valid one by one,
+    or ""; ``constant`` the only value of a law that has no other, else None; ``weights`` the
+    probabilities of 0, 1, ... of a family that is a table; ``pmf``, ``sf``, ``cdf``, ``mean``,
+    ``var`` P(W = k), P(W > k) relative to itself, P(W <= k) and the moments, ``draw(rng, size)``
+    (without the last four they follow from the first two); ``support_ends`` the smallest and the
+    largest value whose probability a double can represent; ``mode`` a most probable value;
+    ``term_ratio`` (ratio, rest, shape, slope) with f(k+1)/f(k) = (ratio + rest)·(shape +
+    slope·k)/(k + 1), for the recurrence near the mode.
+
+    ``additive_parameter`` adds up in a sum of independent items whose other parameters are equal;
+    ``additive_form`` returns a law as (shift, family, parameters) of an additive family.
+    ``is_memoryless``: W on condition that W >= k is W + k less its smallest value.
+
+    ``estimate`` returns the likeliest parameters given a `Histogram`, or why there are none,
+    ``errors`` their standard errors, ``log_likelihood`` the log-likelihood; families without them
+    are not fitted. ``limit_family`` is the likeliest if ``estimate`` gives none. ``scipy`` is the
+    name and the parameters of the same law in ``scipy.stats``.
     """
 
     name: str
@@ -123,11 +106,7 @@ class LawFamily:
         return f"Pmf.{self.name}({', '.join(map(_number_text, values))})"
 
     def as_text(self, *values: float) -> str:
-        """Return the law of given parameters as text; whole numbers are written as such.
-
-        >>> FAMILIES["binomial"].as_text(40.0, 0.5)
-        'binomial:40,0.5'
-        """
+        """Return the law of given parameters as text; whole numbers are written as such."""
         pairs = zip(self.parameters, values, strict=True)
         words = (f"{v:.0f}" if p.domain.startswith("whole") else repr(v) for p, v in pairs)
         return f"{self.name}:{','.join(words)}"
@@ -255,9 +234,8 @@ class FamilyLaw(Distribution):
 
     def with_parameter(self, place: int, value: Any) -> FamilyLaw:
         """Return the law with another value of one parameter."""
-        return FamilyLaw(
-            self.name, (*self.parameters[:place], value, *self.parameters[place + 1 :])
-        )
+        parameters = (*self.parameters[:place], value, *self.parameters[place + 1 :])
+        return FamilyLaw(self.name, parameters)
 
 
 def add_laws(laws: Sequence[FamilyLaw]) -> FamilyLaw | None:
@@ -374,11 +352,12 @@ def _fit_binomial(h: Histogram) -> tuple[float, ...] | str:
         return h.high, 1.0
     if h.excess >= 0:
         return "the variance of a binomial law is below its mean, that of the samples is not"
-    best = first_true(
-        lambda n: _dispersion_likelihood(h, -1 / (n + 1)) <= _dispersion_likelihood(h, -1 / n),
-        h.high,
-    )
-    if best is None or _dispersion_likelihood(h, -1 / best) <= _dispersion_likelihood(h, 0.0):
+
+    def likelihood(trials: int) -> float:
+        return _dispersion_likelihood(h, -1 / trials)
+
+    best = first_true(lambda n: likelihood(n + 1) <= likelihood(n), h.high)
+    if best is None or likelihood(best) <= _dispersion_likelihood(h, 0.0):
         return "more trials are always likelier: the limit is the Poisson law"
     return best, h.mean / best
 

@@ -57,14 +57,7 @@ _COUNTS = {"count", "counts", "items", "frequency", "n"}
 
 
 def split_law(text: Any, forms: Mapping[str, LawSyntax], others: str) -> tuple[str, list[str]]:
-    """Return the family of a law as text, and its numbers as words.
-
-    Names are read in any case, and may be shortened as long as one family alone begins so.
-    ``others`` is what else may be given, for messages.
-
-    >>> split_law("NB: 5, 0.3", LAW_SYNTAX, "")
-    ('negative_binomial', ['5', '0.3'])
-    """
+    """Return the family of a law as text, in any case or shortened, and its numbers as words."""
     if not isinstance(text, str) or not text.strip():
         examples = ", ".join(form.example for form in forms.values())
         raise LawError(f"{text!r} is no law: expected one such as {examples}, or {others}")

@@ -305,9 +305,8 @@ class Pmf:
 
     def sample(self, size: Any = None, seed: Any = 0) -> Any:
         """Return independent draws, one or an array of a shape; seed: a number or a Generator."""
-        return _scalar_or_array(
-            np.asarray(self.distribution.sample(np.random.default_rng(seed), size))
-        )
+        draws = self.distribution.sample(np.random.default_rng(seed), size)
+        return _scalar_or_array(np.asarray(draws))
 
     # --- derived laws
     def cut(self, eps: float) -> Pmf:
@@ -389,9 +388,9 @@ class Pmf:
         infinite law without a tail of 1e-20.
         """
         copies = check_integer("copies", copies, least=1, example=32)
-        return (
-            self if copies == 1 else self._sum_parts([(copies, self)], f"{self!r}.sum_of({copies})")
-        )
+        if copies == 1:
+            return self
+        return self._sum_parts([(copies, self)], f"{self!r}.sum_of({copies})")
 
     def __add__(self, other: object) -> Pmf:
         """Return the law of the sum of two independent items, one of each law."""

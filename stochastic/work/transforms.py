@@ -193,10 +193,8 @@ class Maximum(_DerivedLaw):
 
     def table(self, first: int, last: int) -> Floats:
         """Return P(W = k) for k = first..last."""
-        weights = self.base.table(self.low, last)
-        return maximum_weights(weights, float(self.base.sf(float(last))), self.copies)[
-            first - self.low :
-        ]
+        weights, tail = self.base.table(self.low, last), float(self.base.sf(float(last)))
+        return maximum_weights(weights, tail, self.copies)[first - self.low :]
 
 
 @dataclass(frozen=True, slots=True)

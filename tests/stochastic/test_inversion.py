@@ -193,7 +193,7 @@ def test_convolution_equals_counting(span, lanes):
     result = ConvolutionMethod(items=items, lanes=lanes)
     np.testing.assert_allclose(result(least), truth, rtol=1e-14, atol=0)
     spectrum = SpectralMethod.from_items(items, lanes)
-    least = least[:, least.shape[1] - spectrum.maximum_count :]
+    least = least[:, least.shape[1] - spectrum.max_count :]
     np.testing.assert_allclose(spectrum(least), truth, rtol=0, atol=spectrum.error)
 
 
@@ -208,7 +208,7 @@ def test_ways_agree(lanes, low):
     least = _least_sums(losses, values, lanes, lanes * items.first, items.step)
     few = ConvolutionMethod(items=items, lanes=lanes)
     spectrum = SpectralMethod.from_items(items, lanes)
-    some = spectrum(least[:, len(values) - spectrum.maximum_count :])
+    some = spectrum(least[:, len(values) - spectrum.max_count :])
     assert some == pytest.approx(few(least), rel=0, abs=spectrum.error + few.error)
 
 
