@@ -25,6 +25,8 @@ from typing import NamedTuple
 from stochastic import sizes
 from stochastic.errors import LawError
 
+Columns = Sequence[Sequence[str]]
+
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 #: Characters and records by which the separator is detected.
 _SAMPLE, _RECORDS = sizes.DELIMITED_SAMPLE, sizes.DELIMITED_RECORDS
@@ -174,9 +176,7 @@ def number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | fl
     return lambda cell: parse_number(cell.text, decimal)
 
 
-def parse_columns(
-    columns: Sequence[Sequence[str]], lines: Sequence[int], name: str
-) -> NumericColumns:
+def parse_columns(columns: Columns, lines: Sequence[int], name: str) -> NumericColumns:
     """Return the columns of a table with numbers parsed, and its decimal mark.
 
     A column with any number, or with nothing but words for no value, has None for such a word; a
@@ -184,18 +184,17 @@ def parse_columns(
     """
     simple = [_parse_plain_column(column) for column in columns]
     decimal = "."
-    if any(
-        column is None and _has_marks(texts) for column, texts in zip(simple, columns, strict=True)
-    ):
+    pairs = list(zip(simple, columns, strict=True))
+    if any(column is None and _has_marks(texts) for column, texts in pairs):
         decimal = decimal_mark((map(Cell, lines, texts) for texts in columns), name)
     read = [
         column if column is not None and decimal == "." else _parse_column(texts, decimal)
-        for column, texts in zip(simple, columns, strict=True)
+        for column, texts in pairs
     ]
     return NumericColumns(read, decimal, _ambiguous_example(columns) if decimal == "." else "")
 
 
-def _ambiguous_example(columns: Sequence[Sequence[str]]) -> str:
+def _ambiguous_example(columns: Columns) -> str:
     """Return a number such as 1.234 if no other shows that the point is a decimal point."""
     example = ""
     for text in itertools.chain.from_iterable(columns):
@@ -252,7 +251,7 @@ class DelimitedTable:
 
     name: str
     names: tuple[str, ...]
-    columns: tuple[Sequence[str], ...]
+    columns: Columns
     lines: Sequence[int]
     separator: str
     skipped_lines: tuple[tuple[int, str], ...] = ()
@@ -320,7 +319,7 @@ def parse_table(text: str, name: str, *, header: bool = True) -> DelimitedTable:
     again = [row for row in rows if head is not None and row.fields == head.fields]
     skipped += [(row.line, "the header again") for row in again]
     kept_rows = [row for row in rows if head is None or row.fields != head.fields]
-    columns: tuple[Sequence[str], ...] = tuple(zip(*(row.fields for row in kept_rows), strict=True))
+    columns: Columns = tuple(zip(*(row.fields for row in kept_rows), strict=True))
     columns = columns or ((),) * width
     _refuse_second_table(columns, kept_rows, name)
     names: tuple[str, ...] = ()
@@ -337,9 +336,7 @@ def parse_table(text: str, name: str, *, header: bool = True) -> DelimitedTable:
     )
 
 
-def _columns_by_name(
-    head: Record, columns: tuple[Sequence[str], ...], name: str
-) -> dict[str, Sequence[str]]:
+def _columns_by_name(head: Record, columns: Columns, name: str) -> dict[str, Sequence[str]]:
     """Return the columns by their names; refuse missing and duplicate names."""
     names = [text.strip() for text in head.fields]
     if len(names) > 1 and not names[0] and all(names[1:]):
@@ -509,9 +506,7 @@ def _sample_records(
 def _refuse_other_header(previous: Record, head: Record, rows: list[Record], name: str) -> None:
     """Refuse a header that may be a row because the line before it may be the header."""
     one_short = len(previous.fields) == len(head.fields) - 1 and len(previous.fields) > 1
-    numbers_below = any(
-        is_numeric(cell) for record in rows[:_NEARBY_ROWS] for cell in record.fields
-    )
+    numbers_below = any(is_numeric(cell) for row in rows[:_NEARBY_ROWS] for cell in row.fields)
     unlike = not numbers_below or any(map(is_numeric, head.fields))
     if unlike or (one_short and not head.after_blank):
         raise TableError(
@@ -525,18 +520,16 @@ def _refuse_first_table(preceding: list[Record], head: Record, name: str) -> Non
     for _, group in itertools.groupby(preceding, key=lambda record: len(record.fields)):
         first, *rows = (record.fields for record in group)
         columns = list(zip(*rows, strict=True))
+        pairs = zip(first, columns, strict=False)
         has_header = any(
-            not is_numeric(text) and any(map(is_numeric, cells))
-            for text, cells in zip(first, columns, strict=False)
+            not is_numeric(text) and any(map(is_numeric, cells)) for text, cells in pairs
         )
         numbers = (sum(map(is_numeric, row)) for row in (first, *rows))
         if (len(first) > 1 and has_header) or any(k > 1 or k == len(first) for k in numbers):
             raise _second_table_error(name, head)
 
 
-def _refuse_second_table(
-    columns: tuple[Sequence[str], ...], records: list[Record], name: str
-) -> None:
+def _refuse_second_table(columns: Columns, records: list[Record], name: str) -> None:
     """Refuse a row of only texts below numbers: the header of another table."""
     if any(set("".join(column)) <= _NUMBER_CHARACTERS for column in columns):
         return
@@ -547,11 +540,8 @@ def _refuse_second_table(
         numeric += bool(numbers)
     for place in sorted(texts):
         alone = records[place].after_blank or numeric == len(columns) > 1
-        above = (
-            cell
-            for record in records[max(0, place - _NEARBY_ROWS) : place]
-            for cell in record.fields
-        )
+        near = records[max(0, place - _NEARBY_ROWS) : place]
+        above = (cell for record in near for cell in record.fields)
         if alone and (not numeric or any(map(is_numeric, above))):
             raise _second_table_error(name, records[place])
 

@@ -256,11 +256,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "TRIAL_TASK": (1 << 22, 101, "items after which a thread takes other work"),
     "TRIAL_PILOT": (1 << 15, None, "items that decide how finely losses are counted"),
     "LAW_LARGEST": (50_000_000, None, "values of a tabulated law"),
-    "EXTREME_EXACT": (
-        1_000_000,
-        None,
-        "values beyond which an extreme is that of a continuous law",
-    ),
+    "EXTREME_EXACT": (1_000_000, None, "values beyond which an extreme is continuous"),
     "CONVOLVE_MOST": (10**10, None, "products of a convolution"),
     "SAMPLE_LARGEST": (1_000_000, None, "values of a sample that is fitted"),
     "TAIL_TERMS": (2**18, None, "terms of a tail"),

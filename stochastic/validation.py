@@ -73,9 +73,8 @@ def time_powers(
     matrices = generator.random((chunk, lanes, size, size), dtype=np.float32)
     matrices -= np.float32(0.5)
     matrices *= np.float32(math.sqrt(8 / size))
-    for first, clocks, powers in device.run_launches(
-        matrices, exponents, synchronised=bool(synchronised), threads=threads
-    ):
+    options = {"synchronised": bool(synchronised), "threads": threads}
+    for first, clocks, powers in device.run_launches(matrices, exponents, **options):
         timing = Timing(first=first, clocks=clocks, powers=partial(_copy_to_host, powers))
         _verify_powers(matrices, exponents[first : first + chunk], timing)
         yield timing
@@ -199,9 +198,8 @@ def losses(
     exponents = _check_exponents(law.sample((groups, lanes), seed))
 
     def measure(synchronised: bool) -> Floats:
-        runs = time_powers(
-            exponents, synchronised=synchronised, size=size, threads=threads, seed=seed
-        )
+        options = {"size": size, "threads": threads, "seed": seed}
+        runs = time_powers(exponents, synchronised=synchronised, **options)
         return np.concatenate([timed_loss(run.clocks) for run in runs])
 
     return drawn_loss(exponents), measure(True), measure(False)

@@ -8,7 +8,7 @@ import gc
 import inspect
 import threading
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from types import FunctionType
@@ -239,20 +239,16 @@ def _declared_functions(module: Any) -> set[str]:
     return {function.name for function in module.functions if function.is_declaration}
 
 
-def _entry_point(
-    symbol: str, function: Any, arg_types: tuple[Any, ...], options: Mapping[str, Any]
-) -> str:
+def _entry_point(symbol: str, function: Any, arg_types: tuple[Any, ...], options: Any) -> str:
     """Return the IR of the entry point, which unpacks words into Numba's arguments."""
     apart = "noalias " if options.get("noalias") else ""
     forms = [str(argument.type) for argument in function.arguments]
     lines = [f'declare i32 @"{function.name}"({", ".join(forms)})']
     lines += [f"define i32 @{symbol}(ptr %result, ptr %words) {{", "%error = alloca ptr"]
     passed = ["ptr %result", "ptr %error"]
-    places = (
-        _word_places(arg_types)
-        if options.get("flat")
-        else [(k, False) for k in range(len(forms) - 2)]
-    )
+    places = [(k, False) for k in range(len(forms) - 2)]
+    if options.get("flat"):
+        places = _word_places(arg_types)
     for k, (form, (place, itself)) in enumerate(zip(forms[2:], places, strict=True)):
         lines += [f"%{'a' if itself else 'p'}{k} = getelementptr i64, ptr %words, i64 {place}"]
         lines += [] if itself else [f"%a{k} = load {form}, ptr %p{k}"]

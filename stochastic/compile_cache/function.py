@@ -39,7 +39,6 @@ class CompiledFunction(Compilable):
         self._functions: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     def __call__(self, *args: Any) -> Any:
-        """Call the function, compiling it first for such arguments if needed."""
         kinds = tuple(map(kind_of, args))
         ready = self._functions.get(kinds)
         return (ready or self._get_or_compile(kinds, args))(*args)
@@ -63,7 +62,7 @@ class CompiledFunction(Compilable):
                 ready = self._functions[kinds] = self._load_or_compile(kinds, args)
             return ready
 
-    def _load_or_compile(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Callable[..., Any]:
+    def _load_or_compile(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
         if is_jit_disabled():
             return self.function
         key = self.key(kinds)
@@ -78,9 +77,7 @@ class CompiledFunction(Compilable):
         finally:
             _compile_times[0] += time.monotonic() - began
 
-    def _compile(
-        self, key: str, kinds: tuple[Any, ...], args: tuple[Any, ...]
-    ) -> Callable[..., Any]:
+    def _compile(self, key: str, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
         from stochastic.compile_cache.build import build_code, dispatcher
 
         try:
@@ -88,7 +85,7 @@ class CompiledFunction(Compilable):
             ready = load_function(data, kinds)
         except (NativeCodeError, AttributeError, ImportError, RuntimeError, TypeError, OSError):
             # not callable without Numba, or an unknown version of Numba
-            return dispatcher(self, from_python=True, standalone=True)  # type: ignore[no-any-return]
+            return dispatcher(self, from_python=True, standalone=True)
         save(key, data)
         return ready
 

@@ -134,16 +134,8 @@ def tally_losses(  # type: ignore[no-untyped-def]
             fine_bins[row, 0] += 1.0
             fine_bins[row, 1] = min(fine_bins[row, 1], loss)
             fine_bins[row, 2] = max(fine_bins[row, 2], loss)
-        sums[which, 0] = c
-        sums[which, 1] = x1
-        sums[which, 2] = x2
-        sums[which, 3] = x3
-        sums[which, 4] = x4
-        sums[which, 5] = m1
-        sums[which, 6] = s1
-        sums[which, 7] = mm
-        sums[which, 8] = ms
-        sums[which, 9] = ss
+        for k, value in enumerate((c, x1, x2, x3, x4, m1, s1, mm, ms, ss)):
+            sums[which, k] = value
 
 
 # --- a finite workload

@@ -368,9 +368,8 @@ class BlockCounts:
         count = count_by_products if self.products else count_by_transforms
         for _ in range(_ROUNDS):
             low, high = _estimated_window(setting, wide)
-            seen = [
-                count(kind, low, high, _COUNT_LEFT_OUT / setting.slots) for kind in setting.kinds
-            ]
+            left_out = _COUNT_LEFT_OUT / setting.slots
+            seen = [count(kind, low, high, left_out) for kind in setting.kinds]
             window = _window_within(setting, low, high, [one.moments for one in seen])
             if window is not None:
                 rows = max(len(one.probabilities) for one in seen)
@@ -477,10 +476,8 @@ class BlockCounts:
     @cached_property
     def deficits(self) -> Floats:
         """Return D without an end, s = first - 1..last, (2, kinds, nodes, starts + 1)."""
-        probabilities, often = (
-            np.array([one.probabilities for one in self.counts]),
-            self.frequent_counts,
-        )
+        probabilities = np.array([one.probabilities for one in self.counts])
+        often = self.frequent_counts
         result = np.asarray(self.one_minus_powers[..., often] @ probabilities[:, often])
         result += self.one_minus_powers[..., ~often] @ probabilities[:, ~often]
         if self.window.first == 0:  # (1 - D)**slots is known to the last digit, and 1 less it kept
@@ -492,9 +489,8 @@ class BlockCounts:
     def starts(self) -> Floats:
         """Return Σ_n z**(n - c) P(S_{n-1} = s), s = first..last, (2, kinds, nodes, starts)."""
         longest = self.setting.longest
-        return np.asarray(
-            self.node_powers @ np.array([one.starts[:, longest:] for one in self.counts])
-        )
+        starts = np.array([one.starts[:, longest:] for one in self.counts])
+        return np.asarray(self.node_powers @ starts)
 
 
 def _rounding_bound(law: BlockCounts) -> float:

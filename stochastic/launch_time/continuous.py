@@ -131,10 +131,9 @@ def launch_between(
     chances[0] += begun[0]
     missing = float(blocks) * items * max(float(left[-1]), 0.0)
     up = Pmf.from_weights(chances, low=1, normalise=True)
-    given: dict[str, Any] = {"blocks": blocks, "slots": slots, "lanes": lanes, "warps": warps}
-    return Between(
-        early=launch(up.shift(-1), **given), late=launch(up, **given), step=step, missing=missing
-    )
+    shape: dict[str, Any] = {"blocks": blocks, "slots": slots, "lanes": lanes, "warps": warps}
+    early, late = launch(up.shift(-1), **shape), launch(up, **shape)
+    return Between(early=early, late=late, step=step, missing=missing)
 
 
 def _sf_and_cdf(work: Any) -> tuple[Callable[[float], float], Callable[[float], float]]:

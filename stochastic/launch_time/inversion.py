@@ -51,14 +51,12 @@ class LaunchInversion:
     """The law of a launch, by inversion in doubles; times are in steps."""
 
     setting: LaunchSetting
-    counts: BlockCounts
     method = "inversion"
 
-    @classmethod
-    def from_setting(cls, setting: LaunchSetting) -> LaunchInversion:
-        """Return the law from counts by products, or by transforms if products take long."""
-        counts = BlockCounts(setting=setting, products=is_affordable(setting))
-        return cls(setting=setting, counts=counts)
+    @cached_property
+    def counts(self) -> BlockCounts:
+        """Return the counts of blocks, by products or, if these take long, by transforms."""
+        return BlockCounts(setting=self.setting, products=is_affordable(self.setting))
 
     @cached_property
     def error(self) -> float:
@@ -72,7 +70,6 @@ class LaunchInversion:
 
     @property
     def _idle_chance(self) -> float:
-        """Return P(no block has any work)."""
         return float(self.setting.idle_chance**self.setting.blocks)
 
     @cached_property
@@ -117,9 +114,8 @@ class LaunchInversion:
             some = np.ascontiguousarray(times[i::count], dtype=np.int64)
             into = np.zeros((len(some), 2))
             room, ends = np.zeros((6 + 4 * kinds, TILE)), np.zeros((2, kinds, rows))
-            launch_probabilities(
-                some, self.window.first, self.window.last, *tables, room, ends, into
-            )
+            first, last = self.window.first, self.window.last
+            launch_probabilities(some, first, last, *tables, room, ends, into)
             result[i::count] = into
 
         if count == 1:
@@ -190,16 +186,14 @@ class LaunchInversion:
         rows = np.array([one.starts for one in counts]) * turned[:, None]
         starts = turns @ rows
         each = zip(sums, starts, strict=True)
-        alive = np.array(
-            [_unbounded_starts(z, total, begun, first, longest) for total, begun in each]
-        )
+        alive = np.array([_unbounded_starts(z, *pair, first, longest) for pair in each])
         # log of the most that Π |A_s|**M can be, of many nodes and starts
         logs = np.log((1.0 + np.minimum(np.abs(alive), 1.0)) / 2.0)
         most = np.tensordot(self.counts.slots, logs, 1)
         some = most.max(axis=1) > LOG_LEFT_OUT - 8.0
         x = z[some, None] * np.array(sums)[:, None]
         weights = np.exp(setting.log_weight(np.log(z[some].astype(np.clongdouble))))
-        early = rows[..., :longest]
+        early = np.concatenate([rows[..., :longest].real, rows[..., :longest].imag], axis=1)
         tables = (
             np.array([total[-1] - total[::-1] for total in sums]),
             np.concatenate([turns, 1j * turns], axis=2)[:, some],
@@ -208,14 +202,8 @@ class LaunchInversion:
             x / (x - 1.0),
             weights.astype(np.complex128) / period,
         )
-        result = self._sum_over_nodes(
-            times,
-            (
-                self.counts.slots,
-                np.concatenate([early.real, early.imag], axis=1),
-                *(np.array([table.real, table.imag]) for table in tables),
-            ),
-        )
+        pairs = (np.array([table.real, table.imag]) for table in tables)
+        result = self._sum_over_nodes(times, (self.counts.slots, early, *pairs))
         return result + np.where(times >= 0, self._idle_chance, 0.0)
 
     def joint(self) -> tuple[int, npt.NDArray[Any], Ints]:
@@ -290,7 +278,7 @@ class LaunchInversion:
             return 0.0
         tilt = min(_TILT / math.sqrt(self.total_var), _STEEP / self.setting.longest)
         tilted = (self.setting.tilt_durations(one) for one in (tilt, -tilt))
-        more, less = (LaunchInversion.from_setting(one).mean_time for one in tilted)
+        more, less = (LaunchInversion(setting=one).mean_time for one in tilted)
         return (more - less) / (2.0 * tilt)
 
     @property

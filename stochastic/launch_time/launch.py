@@ -177,9 +177,8 @@ class Launch:
         >>> round(law.idle().slot_share, 3)
         0.211
         """
-        return TimeBreakdown.from_means(
-            slots=sum(self.slots), time=self.mean(), total=self.total(), parts=self._parts()
-        )
+        slots, time, total = sum(self.slots), self.mean(), self.total()
+        return TimeBreakdown.from_means(slots=slots, time=time, total=total, parts=self._parts())
 
     def _parts(self) -> list[tuple[float, float, float]]:
         """Return the number of blocks on each kind, the mean work of an item and of a warp."""
@@ -312,11 +311,8 @@ def launch(
     setting = make_setting([block for block, _ in longest], served, blocks)
     engine: LaunchInversion | CertainLaunch | None = None
     if setting is not None:
-        engine = (
-            CertainLaunch(setting=setting)
-            if setting.is_certain
-            else LaunchInversion.from_setting(setting)
-        )
+        kind = CertainLaunch if setting.is_certain else LaunchInversion
+        engine = kind(setting=setting)
     warps_of = [longest_item_law(one, lanes, beyond, correlation)[0] for one in works]
     return Launch(
         works=tuple(works),

@@ -92,11 +92,8 @@ class TimeLaw:
             return (first if self.minimum is None else self.minimum) * self.span
         if q == 1 and self.maximum is not None:
             return self.maximum * self.span
-        at = (
-            int(np.argmax(self.cdf_values >= q))
-            if self.cdf_values[-1] >= q
-            else len(self.cdf_values) - 1
-        )
+        is_reached = self.cdf_values >= q
+        at = int(np.argmax(is_reached)) if is_reached[-1] else len(is_reached) - 1
         return (self.first + at) * self.span
 
     def cvar(self, q: Any) -> Any:
@@ -120,12 +117,7 @@ def whole_steps(t: Any, span: Any) -> tuple[Ints, tuple[int, ...]]:
     try:
         if any(isinstance(one, str | bytes) or one != one for one in flat):
             raise TypeError
-        steps = [
-            max(min(math.floor(one / span), 2**62), -1)
-            if abs(one) < math.inf
-            else (2**62 if one > 0 else -1)
-            for one in flat
-        ]
+        steps = [math.floor(min(max(one / span, -1), 2**62)) for one in flat]
     except TypeError:
         raise LawError(f"t = {t!r}: expected times to compare with, such as 1000") from None
     return np.array(steps, dtype=np.int64), times.shape

@@ -134,11 +134,9 @@ class LaunchSetting:
         law = kind.law * np.exp(tilt * (np.arange(len(kind.law)) - kind.mean))
         size = math.fsum(law)
         work = (1.0 - self.idle_chance) * size * math.exp(tilt * kind.mean)
-        return replace(
-            self,
-            kinds=(SlotKind(slots=kind.slots, law=law / size),),
-            idle_chance=self.idle_chance / (self.idle_chance + work),
-        )
+        idle = self.idle_chance / (self.idle_chance + work)
+        tilted = SlotKind(slots=kind.slots, law=law / size)
+        return replace(self, kinds=(tilted,), idle_chance=idle)
 
     @property
     def busy_blocks(self) -> float:
@@ -159,9 +157,8 @@ class LaunchSetting:
         """Return log E[exp(-tilt · blocks with work)]."""
         if self.idle_chance == 0.0:
             return -tilt * self.blocks
-        return np.asarray(
-            self.blocks * np.log(self.idle_chance + (1.0 - self.idle_chance) * np.exp(-tilt))
-        )
+        works = (1.0 - self.idle_chance) * np.exp(-tilt)
+        return np.asarray(self.blocks * np.log(self.idle_chance + works))
 
     def simulate(self, size: int, seed: int) -> Ints:
         """Return time, start of the last block and total work of ``size`` launches, (3, size)."""

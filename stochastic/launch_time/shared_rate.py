@@ -165,11 +165,8 @@ def simulate_shared_launch(
     rng = np.random.default_rng(check_integer("seed", sharing.seed, least=0))
     times = np.empty(size)
     step = max(1, _AT_ONCE // (blocks * warps))
-    room = (
-        np.empty((2, places, resident), dtype=np.int64),
-        np.empty((2, places, resident)),
-        np.empty((4, places)),
-    )
+    shape = (2, places, resident)
+    room = np.empty(shape, dtype=np.int64), np.empty(shape), np.empty((4, places))
     for first in range(0, size, step):
         count = min(step, size - first)
         drawn = rng.random((count, blocks, warps)) * below[-1]

@@ -400,21 +400,16 @@ def _is_dense(high: int, lanes: int, atoms: Floats) -> bool:
 def _merge_by_table(
     values: Ints, first: Ints, start: Ints, step: int, atoms: Floats, lanes: int
 ) -> Fractions:
-    from stochastic.kernels.atoms import (
-        farey_fractions,
-        farey_places,
-        gather_ratios,
-        reduced_losses,
-    )
+    from stochastic.kernels import atoms as kernels
 
     high = int(values[-1])
-    above, below = farey_fractions(high)
-    place = farey_places(above, below, high, int(values[0]))
-    ratios = gather_ratios(values, first, step, start, atoms, place, len(above), lanes)
+    above, below = kernels.farey_fractions(high)
+    place = kernels.farey_places(above, below, high, int(values[0]))
+    ratios = kernels.gather_ratios(values, first, step, start, atoms, place, len(above), lanes)
     count = np.count_nonzero(ratios)
     numerator, denominator = np.empty(count, np.int32), np.empty(count, np.int32)
     probability = np.empty(count)
-    reduced_losses(ratios, above, below, lanes, numerator, denominator, probability)
+    kernels.reduced_losses(ratios, above, below, lanes, numerator, denominator, probability)
     return numerator, denominator, probability
 
 

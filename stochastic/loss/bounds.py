@@ -13,12 +13,7 @@ import numpy as np
 
 from stochastic.arrays import Floats
 from stochastic.checks import check_fraction, check_integer
-from stochastic.loss.moments import (
-    LONG_DOUBLE,
-    OrderStatistics,
-    order_statistics,
-    sum_given_maximum,
-)
+from stochastic.loss.moments import OrderStatistics, order_statistics, sum_given_maximum
 from stochastic.work.pmf import Pmf, check_law
 
 #: Roundings on the way to a bound, generously; besides one for each probability added up.
@@ -106,7 +101,7 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
     work = pmf.cut(max(tol / lanes / max(lanes - 1.0, 1.0), 1e-280))
     low, high, weights = work.low, int(work.high), work.weights
     slack = float(np.finfo(float).eps) * _ROUNDINGS
-    slack += float(np.finfo(LONG_DOUBLE).eps) * len(weights)
+    slack += float(np.finfo(np.longdouble).eps) * len(weights)
     high_is_known = pmf.is_finite and not work.missing
     moved, largest = 0.0, 1.0
     if work.missing:

@@ -289,10 +289,8 @@ class SpectralMethod:
         for start, stop in self.runs:
             for begin in range(start, stop, step):
                 frequencies = np.arange(begin, min(begin + step, stop))
-                chosen, result = (
-                    np.empty_like(frequencies),
-                    np.empty((2, len(frequencies), self.max_count)),
-                )
+                chosen = np.empty_like(frequencies)
+                result = np.empty((2, len(frequencies), self.max_count))
                 size = spectrum_coefficients(
                     *(frequencies, self.period, columns, rows, column, row, self.items.weights),
                     *(self.idle, self.lanes, _NEGLIGIBLE),
@@ -321,7 +319,6 @@ class SpectralMethod:
         return self.left_out + 6.0 * _LEFT_OUT + rounding
 
     def __call__(self, least: Ints) -> Floats:
-        """Return probabilities, one for each row of least sums."""
         from stochastic.kernels.inversion import BLOCK, spectrum_probabilities
 
         origin, fraction, at_end, chances = self._tables
@@ -373,7 +370,6 @@ class ConvolutionMethod:
         return (half**3 / 12 + 0.25 * self.lanes) * len(places) * float(places[-1])
 
     def __call__(self, least: Ints) -> Floats:
-        """Return probabilities, one for each row of least sums."""
         from stochastic.kernels.inversion import convolution_probabilities, pair_probabilities
 
         items = self.items
@@ -482,13 +478,9 @@ class LossInversion:
         listed: list[float] = []
         if wanted <= self.mass and q < 1.0:
             rows = zip(self._values.tolist(), *self._bracket(wanted, lacking), strict=True)
-            listed = sorted(
-                {
-                    self._lanes * value / (self._least + self._step * place)
-                    for value, start, stop in rows
-                    for place in range(start, stop)
-                }
-            )
+            pairs = ((value, place) for value, *ends in rows for place in range(*ends))
+            sums = ((value, self._least + self._step * place) for value, place in pairs)
+            listed = sorted({self._lanes * value / total for value, total in sums})
         if not listed:
             return self._lanes * self._high / (self._high + (self._lanes - 1) * self._low)
         start, stop = 0, len(listed) - 1

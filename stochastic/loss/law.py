@@ -10,6 +10,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
@@ -124,7 +125,7 @@ class Slowdown:
         return math.sqrt(self.var(groups))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Law:
     """The law of the loss of a group; made by :func:`imbalance`.
 
@@ -198,11 +199,9 @@ class Law:
         return {"one": 1, "zero": 0}.get(self.zero_work)
 
     def _idle_probability(self, work: Pmf) -> float:
-        """Return the probability that no item of a group has any work."""
         return idle_probability(work.low, work.weights, self.lanes)
 
     def _work_probability(self, work: Pmf) -> float:
-        """Return the probability that some item of a group has work."""
         return work_probability(work.low, work.weights, self.lanes)
 
     def _expect(
@@ -334,22 +333,15 @@ class Law:
         chances = np.clip(part, 0.0, 1.0)
         return chances.reshape(limits.shape) if limits.shape else chances.item()
 
-    @property
+    @cached_property
     def _inversion(self) -> LossInversion | RareWorkInversion:
         """Return the CDF of groups with work, up to P(work), or up to 1 where that is small."""
         from stochastic.loss.inversion import RARE, LossInversion, RareWorkInversion
 
         work = self.work
-        is_rare = self._idle_loss is None and self._work_probability(work) < RARE
-        known: LossInversion | RareWorkInversion = self._memoize(
-            "inversion",
-            lambda: (
-                RareWorkInversion(work.weights, self.lanes)
-                if is_rare
-                else LossInversion(work.low, work.weights, self.lanes)
-            ),
-        )
-        return known
+        if self._idle_loss is None and self._work_probability(work) < RARE:
+            return RareWorkInversion(work.weights, self.lanes)
+        return LossInversion(work.low, work.weights, self.lanes)
 
     def quantile(self, q: Any) -> Any:
         """Return the smallest loss x with P(X <= x) >= q, for a number or an array.
@@ -459,7 +451,6 @@ class Law:
     # --- the cut
     @property
     def _cut_error(self) -> float:
-        """Return a bound on how far the cut moves a probability."""
         return _cut_error_of(self.work, self.lanes, self.zero_work)
 
     def _cut_for_moment(self, k: int) -> tuple[Pmf, float]:

@@ -59,8 +59,6 @@ _RARE = 1e-60  # probability of any work in a group, below which quadrature woul
 _DISCRETE = 1e-17  # largest error of the trapezoidal rule, relative
 _ROWS = sizes.MOMENT_ROWS  # most rows: few enough to be summed as they come
 _SPARSE = sizes.MOMENT_SPARSE  # cells a value, beyond which values are listed rather than cells
-#: Probabilities are added up in it: 64 bits of mantissa where the machine has them.
-LONG_DOUBLE = np.longdouble
 
 
 def any_probability(chance: float, lanes: int) -> float:
@@ -253,9 +251,9 @@ class SumGivenMaximum(NamedTuple):
 
 def _log_cdf_and_tail(weights: Floats) -> tuple[Floats, Floats]:
     """Return log F and 1 - F at each value, both to full relative accuracy."""
-    below = np.cumsum(weights, dtype=LONG_DOUBLE)
+    below = np.cumsum(weights, dtype=np.longdouble)
     above = np.zeros_like(below)
-    above[:-1] = np.cumsum(weights[:0:-1], dtype=LONG_DOUBLE)[::-1]
+    above[:-1] = np.cumsum(weights[:0:-1], dtype=np.longdouble)[::-1]
     total = below + above
     with np.errstate(divide="ignore"):
         logs = np.where(above < below, np.log1p(-above / total), np.log(below / total))
@@ -264,14 +262,14 @@ def _log_cdf_and_tail(weights: Floats) -> tuple[Floats, Floats]:
 
 def _sums_before(values: Floats) -> Floats:
     """Return the sums of all values before each place."""
-    result = np.zeros(len(values), dtype=LONG_DOUBLE)
-    np.cumsum(values[:-1], dtype=LONG_DOUBLE, out=result[1:])
+    result = np.zeros(len(values), dtype=np.longdouble)
+    np.cumsum(values[:-1], dtype=np.longdouble, out=result[1:])
     return result.astype(np.float64)
 
 
 def _sums_from(values: Floats) -> Floats:
     """Return the sums of the values from each place on."""
-    return np.cumsum(values[::-1], dtype=LONG_DOUBLE)[::-1].astype(np.float64)
+    return np.cumsum(values[::-1], dtype=np.longdouble)[::-1].astype(np.float64)
 
 
 def order_statistics(low: int, weights: Floats, lanes: int) -> OrderStatistics:

@@ -81,18 +81,13 @@ def granularity(
     >>> result["lanes"].values.tolist(), int(result["best_lanes"])
     ([1, 2, 4, 8, 16, 32], 16)
     """
-    return make_dataset(
-        *granularity_parts(
-            pmf, group, overhead, objective=objective, correlation=correlation, tol=tol
-        )
-    )
+    return make_dataset(*granularity_parts(pmf, group, overhead, objective, correlation, tol))
 
 
 def granularity_parts(
     pmf: Pmf,
     group: int,
     overhead: Overhead,
-    *,
     objective: str = "loss",
     correlation: float = 0.0,
     tol: float = 1e-9,

@@ -70,7 +70,7 @@ def remedies(
     """
     items = lanes * warps
 
-    def persistence_remedies() -> Iterator[Remedy]:
+    def persistence() -> Iterator[Remedy]:
         words = {
             "loop": "as many blocks as slots, each loops over its share",
             "queue": "as many blocks as slots, whose warps take work from a queue",
@@ -79,7 +79,7 @@ def remedies(
             times, _ = dispatch_law(work, blocks, slots, lanes, warps, dispatch, correlation)
             yield Remedy(name="persistence", description=what, times=times)
 
-    def sorting_remedies() -> Iterator[Remedy]:
+    def sorting() -> Iterator[Remedy]:
         """Yield the launch whose blocks have items of one bin each, of any bin."""
         law = work.cut(_CUT / (blocks * items))
         result = partition(law, _BINS, items, places=_PLACES, correlation=correlation)
@@ -87,16 +87,15 @@ def remedies(
         if bins < 2:
             return
         shares = result["weight"].sel(bins=bins).values[:bins]
-        longest = [
-            longest_item_law(one, items, _CUT / blocks, correlation)[0] for one in result.laws(bins)
-        ]
+        tail, laws = _CUT / blocks, result.laws(bins)
+        longest = [longest_item_law(one, items, tail, correlation)[0] for one in laws]
         block = Pmf.mixture(list(zip(shares / shares.sum(), longest, strict=True)))
         times = launch(block, blocks=blocks, slots=slots).times()
         yield Remedy(
             name="sorting", description=f"items into {bins} bins of similar work", times=times
         )
 
-    def splitting_remedies() -> Iterator[Remedy]:
+    def splitting() -> Iterator[Remedy]:
         law = work.cut(_CUT / (blocks * items))
         longest = int(law.high)
         if longest < 2:
@@ -111,34 +110,26 @@ def remedies(
                 name="splitting", description=f"items into pieces of up to {length}", times=times
             )
 
-    def granularity_remedies() -> Iterator[Remedy]:
+    def granularity() -> Iterator[Remedy]:
         for each in (n for n in range(2, lanes + 1) if lanes % n == 0):
-            times, _ = dispatch_law(
-                work, blocks * each, slots, lanes // each, warps, correlation=correlation
-            )
+            shape = blocks * each, slots, lanes // each, warps
+            times, _ = dispatch_law(work, *shape, correlation=correlation)
             unit = (1 + (each - 1) * share_overhead) / each
             what = f"{each} lanes share an item, {each} times the blocks"
             yield Remedy(name="granularity", description=what, times=times, unit=unit)
 
-    def small_block_remedies() -> Iterator[Remedy]:
+    def small_blocks() -> Iterator[Remedy]:
         for each in (n for n in range(1, warps) if warps % n == 0):
             more = warps // each
-            times, _ = dispatch_law(
-                work, blocks * more, slots * more, lanes, each, correlation=correlation
-            )
+            shape = blocks * more, slots * more, lanes, each
+            times, _ = dispatch_law(work, *shape, correlation=correlation)
             what = f"{more} times the blocks, of {each} warp{'s' * (each > 1)}"
             yield Remedy(name="smaller blocks", description=what, times=times)
 
     result, mean = [], attrgetter("mean")
-    for part in (
-        persistence_remedies(),
-        sorting_remedies(),
-        splitting_remedies(),
-        granularity_remedies(),
-        small_block_remedies(),
-    ):
+    for find in (persistence, sorting, splitting, granularity, small_blocks):
         with suppress(LawError):
-            result += sorted(part, key=mean)[:1]
+            result += sorted(find(), key=mean)[:1]
     return sorted(result, key=mean)
 
 

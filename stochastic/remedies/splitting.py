@@ -159,9 +159,8 @@ def _check_thresholds(threshold: Any, high: int) -> Ints:
     """Return the thresholds to try, ascending; none above the longest item cuts anything."""
     if threshold is None:
         return np.arange(1, max(high, 1) + 1)
-    several = (
-        [threshold] if isinstance(threshold, str) or np.ndim(threshold) == 0 else list(threshold)
-    )
+    is_one = isinstance(threshold, str) or np.ndim(threshold) == 0
+    several = [threshold] if is_one else list(threshold)
     if not several:
         raise LawError("threshold is empty: expected whole numbers of 1 or more, or none at all")
     return np.array(

@@ -270,21 +270,17 @@ def _subset_loss(
     items: Ints, values: Ints, counts: Ints, size: int, lanes: int, samples: int, seed: int
 ) -> tuple[float, float]:
     """Return E[lanes·max / sum] of ``size`` items without replacement, and its standard error."""
-    from stochastic.kernels.simulate import (
-        mean_subset_maximum,
-        sample_subset_losses,
-        subset_transform,
-    )
+    from stochastic.kernels import simulate as kernels
 
     real = values.astype(np.float64)
     nodes = log_nodes(real[real > 0][0], real[-1], size)
     if float(np.minimum(counts, size / 2).sum()) * size * len(nodes) > _EXACT:
         key = int(np.random.SeedSequence(seed).generate_state(1, np.uint64).view(np.int64)[0])
-        once, twice = sample_subset_losses(items.copy(), size, lanes, samples, key)
+        once, twice = kernels.sample_subset_losses(items.copy(), size, lanes, samples, key)
         once, twice = once / samples, twice / samples
         return 1.0 + once, math.sqrt(max(twice - once * once, 0.0) / (samples - 1))
-    area = nodes @ subset_transform(real, counts, size, nodes)
-    area += mean_subset_maximum(real, counts, size) * nodes[0] / math.expm1(QUADRATURE_STEP)
+    area = nodes @ kernels.subset_transform(real, counts, size, nodes)
+    area += kernels.mean_subset_maximum(real, counts, size) * nodes[0] / math.expm1(QUADRATURE_STEP)
     idle = 0.0
     if values[0] == 0 and counts[0] >= size:
         drawn = np.arange(size)

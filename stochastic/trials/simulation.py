@@ -18,7 +18,7 @@ from stochastic import sizes
 from stochastic.arrays import Floats
 from stochastic.checks import ZERO_WORK, check_choice, check_integer
 from stochastic.errors import LawError
-from stochastic.labels import make_dataset, variable
+from stochastic.labels import Variables, make_dataset, variable
 from stochastic.threads import cpu_count
 from stochastic.work.pmf import Pmf, check_law
 
@@ -68,9 +68,8 @@ class _GroupSampler:
     def losses(self, first: int, count: int) -> Floats:
         from stochastic.kernels.simulate import sample_losses
 
-        result: Floats = sample_losses(
-            first, count, self.lanes, self.work.low, self.table, self.bits, self.key, self.idle
-        )
+        alias = self.table, self.bits, self.key
+        result: Floats = sample_losses(first, count, self.lanes, self.work.low, *alias, self.idle)
         return result
 
 
@@ -242,7 +241,7 @@ def _tally_groups(
 
 
 # --- statistics of the tallies
-def _moments(total: Floats, centre: float, reach: float) -> dict[str, tuple[Any, ...]]:
+def _moments(total: Floats, centre: float, reach: float) -> Variables:
     """Return mean and standard deviation with their errors, from powers 0 to 4 about the centre.
 
     If all groups lose the same, others have a chance of at most 3.7 / groups, and lose up to
@@ -268,9 +267,7 @@ def _moments(total: Floats, centre: float, reach: float) -> dict[str, tuple[Any,
     }
 
 
-def _ratio(
-    total: Floats, centres: Floats, groups: int, lanes: int, reach: float
-) -> dict[str, tuple[Any, ...]]:
+def _ratio(total: Floats, centres: Floats, groups: int, lanes: int, reach: float) -> Variables:
     """Return n·Σmax / Σsum and its standard error by the delta method."""
     m, s, mm, ms, ss = total / groups
     work = centres[1] + s
@@ -287,9 +284,7 @@ def _ratio(
     }
 
 
-def _sample_quantiles(
-    fine_bins: Floats, levels: Floats, least: float, most: float
-) -> dict[str, tuple[Any, ...]]:
+def _sample_quantiles(fine_bins: Floats, levels: Floats, least: float, most: float) -> Variables:
     """Return sample quantiles, and the order statistics that enclose the true ones."""
     from scipy.special import bdtrik
 
@@ -322,7 +317,7 @@ def _sample_quantiles(
     }
 
 
-def _histogram(fine_bins: Floats, bins: int) -> dict[str, tuple[Any, ...]]:
+def _histogram(fine_bins: Floats, bins: int) -> Variables:
     """Return bars of equal width, [left, right), their edges moved so as to divide no fine bin."""
     low, high = fine_bins[0, 1], fine_bins[-1, 2]
     if high == low:

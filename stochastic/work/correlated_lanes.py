@@ -16,7 +16,7 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.checks import check_real
 from stochastic.errors import LawError
-from stochastic.work.pmf import Pmf, check_law
+from stochastic.work.pmf import Pmf, check_law, is_weighted_law
 
 _ROUNDS = 10_000  # iterations of EM
 _STATES = sizes.CORRELATED_STATES
@@ -314,7 +314,7 @@ def parse_correlation(value: Any, work: Pmf) -> Correlation | None:
     if isinstance(value, Real):
         rho = check_repeat_probability(value)
         return Sticky(rho) if rho else None
-    if isinstance(value, list | tuple) and value and all(_is_weighted_law(one) for one in value):
+    if isinstance(value, list | tuple) and value and all(is_weighted_law(one) for one in value):
         parts = tuple((p, check_law(law)) for p, law in value)
         _check_lane(Pmf.mixture(parts), work, "a lane of these laws", "mixture")
         return CommonShock(parts)
@@ -338,10 +338,6 @@ def _check_lane(lane_law: Pmf, work: Pmf, what: str, constructor: str) -> None:
             f"correlation: {what} has mean {lane_law.mean():.6g}, the work {work.mean():.6g}: "
             f"expected work=Pmf.{constructor}(correlation)"
         )
-
-
-def _is_weighted_law(value: Any) -> bool:
-    return isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[1], Pmf)
 
 
 def _markov_lanes(moves: npt.NDArray[Any], work: Pmf) -> Markov:

@@ -121,9 +121,8 @@ class LawFamily:
         if value is not None:
             return tabulate(value, [1.0], self.constructor_text(*values))
         if self.weights is not None:
-            return arguments.law_from_weights(
-                self.weights(*values), 0, False, self.constructor_text(*values)
-            )
+            weights, text = self.weights(*values), self.constructor_text(*values)
+            return arguments.law_from_weights(weights, 0, False, text)
         return FamilyLaw(self.name, values)
 
 

@@ -31,7 +31,6 @@ class LawSyntax:
     placeholder: str = "P0,P1,..."
 
     def __str__(self) -> str:
-        """Return the usage with its note: ``geometric:P (trials, from 1)``."""
         return self.usage + (f" ({self.note})" if self.note else "")
 
     @property
@@ -135,10 +134,8 @@ def _read_law(path: Path) -> tuple[str, tuple[Any, ...]]:
         )
     if not table.lines:
         raise LawError(f"{path} holds no numbers: expected samples, or values and probabilities")
-    values = [
-        _check_integer(path, *cell)
-        for cell in zip(table.lines, table.columns[0], columns[0], strict=True)
-    ]
+    cells = zip(table.lines, table.columns[0], columns[0], strict=True)
+    values = [_check_integer(path, *cell) for cell in cells]
     if len(columns) == 1:
         return "from_samples", (values,)
     result: dict[int, float] = {}

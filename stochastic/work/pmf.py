@@ -144,10 +144,7 @@ class Pmf:
         11.8
         """
         pairs = list(parts)
-        if not pairs or not all(
-            isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[1], Pmf)
-            for pair in pairs
-        ):
+        if not pairs or not all(map(is_weighted_law, pairs)):
             raise LawError(f"parts = {pairs!r:.80}: expected a list of pairs (probability, Pmf)")
         shares = arguments.normalize_weights(
             [pair[0] for pair in pairs], normalise, "probabilities"
@@ -205,7 +202,6 @@ class Pmf:
         return self._finite_table().weights
 
     def _finite_table(self) -> Tabulated:
-        """Return the table of a finite law, computed once."""
         if isinstance(self.distribution, Tabulated):
             return self.distribution
         if not self.is_finite:
@@ -393,7 +389,6 @@ class Pmf:
         return self._sum_parts([(copies, self)], f"{self!r}.sum_of({copies})")
 
     def __add__(self, other: object) -> Pmf:
-        """Return the law of the sum of two independent items, one of each law."""
         if not isinstance(other, Pmf):
             return NotImplemented
         return self._sum_parts([(1, self), (1, other)], f"({self!r} + {other!r})")
@@ -443,6 +438,11 @@ def check_law(pmf: Any) -> Pmf:
             "Pmf.from_samples(lengths)"
         )
     return pmf
+
+
+def is_weighted_law(value: Any) -> bool:
+    """True for a pair (probability, Pmf)."""
+    return isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[1], Pmf)
 
 
 def _check_numbers(name: str, values: Any) -> Floats:
