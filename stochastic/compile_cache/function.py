@@ -39,6 +39,7 @@ class CompiledFunction(Compilable):
         self._functions: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     def __call__(self, *args: Any) -> Any:
+        """Call the function, compiling it first for such arguments if needed."""
         kinds = tuple(map(kind_of, args))
         ready = self._functions.get(kinds)
         return (ready or self._get_or_compile(kinds, args))(*args)

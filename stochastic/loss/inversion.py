@@ -319,6 +319,7 @@ class SpectralMethod:
         return self.left_out + 6.0 * _LEFT_OUT + rounding
 
     def __call__(self, least: Ints) -> Floats:
+        """Return probabilities, one for each row of least sums."""
         from stochastic.kernels.inversion import BLOCK, spectrum_probabilities
 
         origin, fraction, at_end, chances = self._tables
@@ -370,6 +371,7 @@ class ConvolutionMethod:
         return (half**3 / 12 + 0.25 * self.lanes) * len(places) * float(places[-1])
 
     def __call__(self, least: Ints) -> Floats:
+        """Return probabilities, one for each row of least sums."""
         from stochastic.kernels.inversion import convolution_probabilities, pair_probabilities
 
         items = self.items
