@@ -31,7 +31,7 @@ SHOCK = [(Fraction(1, 4), Pmf.from_weights([Fraction(1, 3), Fraction(2, 3)]))]
 SHOCK.append((Fraction(3, 4), Pmf.from_weights([Fraction(0), Fraction(1, 2), Fraction(1, 2)])))
 
 
-def enumerated(first: Any, follows: Any, lanes: int) -> dict[tuple[int, ...], Fraction]:
+def enumerate_lanes(first: Any, follows: Any, lanes: int) -> dict[tuple[int, ...], Fraction]:
     """P(the lanes hold these values), of a law and P(next | this)."""
     result = {}
     for values in itertools.product(range(3), repeat=lanes):
@@ -46,11 +46,11 @@ def sticky(this: int, after: int) -> Fraction:
     return RHO * (this == after) + (1 - RHO) * fractions_of(WORK)[after]
 
 
-def shocked(lanes: int) -> dict[tuple[int, ...], Fraction]:
+def enumerate_shocks(lanes: int) -> dict[tuple[int, ...], Fraction]:
     result: dict[tuple[int, ...], Fraction] = {}
     for p, law in SHOCK:
         weights = [*fractions_of(law), Fraction(0), Fraction(0)]
-        for values, q in enumerated(weights, lambda _, k, w=weights: w[k], lanes).items():
+        for values, q in enumerate_lanes(weights, lambda _, k, w=weights: w[k], lanes).items():
             result[values] = result.get(values, Fraction(0)) + p * q
     return result
 
@@ -64,9 +64,9 @@ TRACE = [2, 2, 1, 0, 0, 0, 2]
 )
 def test_every_way_lanes_can_be(how: str, lanes: int) -> None:
     if how == "sticky":
-        table, correlation, work = enumerated(fractions_of(WORK), sticky, lanes), RHO, WORK
+        table, correlation, work = enumerate_lanes(fractions_of(WORK), sticky, lanes), RHO, WORK
     elif how == "matrix":
-        table = enumerated(fractions_of(WORK), lambda i, j: MATRIX[i][j], lanes)
+        table = enumerate_lanes(fractions_of(WORK), lambda i, j: MATRIX[i][j], lanes)
         correlation, work = MATRIX, WORK
     elif how == "windows":
         table, correlation, work = {}, TRACE, Pmf.from_samples(TRACE)
@@ -74,7 +74,7 @@ def test_every_way_lanes_can_be(how: str, lanes: int) -> None:
             seen = tuple((TRACE * 3)[k : k + lanes])
             table[seen] = table.get(seen, Fraction(0)) + Fraction(1, len(TRACE))
     else:
-        table, correlation, work = shocked(lanes), SHOCK, Pmf.mixture(SHOCK)
+        table, correlation, work = enumerate_shocks(lanes), SHOCK, Pmf.mixture(SHOCK)
     law = imbalance(work, lanes, correlation=correlation)
     for a in range(3):
         below = sum(p for v, p in table.items() if max(v) <= a)
@@ -111,20 +111,20 @@ def test_what_alike_lanes_pay(rho: float, paid: float) -> None:
     assert law.slowdown() == pytest.approx(paid, abs=5e-4)
 
 
-def generated(rng: np.random.Generator, rho: float, size: int) -> Any:
+def generate_trace(rng: np.random.Generator, rho: float, size: int) -> Any:
     fresh = rng.geometric(0.2, size)
     begins = np.where(rng.random(size) < rho, 0, np.arange(size))
     return fresh[np.maximum.accumulate(begins)]
 
 
 def check_coverage(seed: int, cases: int) -> float:
-    """How often the interval of 95 % holds the truth, over many rho."""
-    rng, held = np.random.default_rng(seed), 0
+    """Return how often the interval of 95 % holds the truth, over many rho."""
+    rng, state = np.random.default_rng(seed), 0
     for _ in range(cases):
         rho = rng.uniform(0.02, 0.95)
-        result = stickiness(generated(rng, rho, 2000))
-        held += result.low <= rho <= result.high
-    return held / cases
+        result = stickiness(generate_trace(rng, rho, 2000))
+        state += result.low <= rho <= result.high
+    return state / cases
 
 
 def test_the_interval_holds_the_truth() -> None:
@@ -132,7 +132,7 @@ def test_the_interval_holds_the_truth() -> None:
 
 
 def test_remedies_know_of_neighbours() -> None:
-    trace = generated(np.random.default_rng(3), 0.7, 40_000)
+    trace = generate_trace(np.random.default_rng(3), 0.7, 40_000)
     result = measured(trace, 32)
     assert abs(float(result["alike"]) - 0.7) < 4 * float(result["alike_error"])
     assert float(result["alike_slowdown"]) == pytest.approx(float(result["slowdown"]), rel=0.03)
@@ -152,7 +152,7 @@ def test_remedies_know_of_neighbours() -> None:
 
 def test_sorting_gains_what_it_is_told_to_gain() -> None:
     rng = np.random.default_rng(8)
-    trace = generated(rng, 0.6, 200_000)
+    trace = generate_trace(rng, 0.6, 200_000)
     law, lanes = Pmf.from_samples(trace), 16
     result = partition(law, 2, lanes, correlation=0.6)
     paid = 0

@@ -59,8 +59,8 @@ def run(script: str, *arguments: str, simulator: bool = True) -> subprocess.Comp
     )
 
 
-def told(script: str, **options: Any) -> Any:
-    """What a script prints, as JSON."""
+def run_script(script: str, **options: Any) -> Any:
+    """Return the output of a script, parsed as JSON."""
     done = run(script, **options)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -112,8 +112,8 @@ def test_a_clock_that_runs_backwards_is_refused(clocks: list[list[list[int]]]) -
 
 def test_a_row_holds_the_errors_of_the_paper(monkeypatch: pytest.MonkeyPatch) -> None:
     compared = runpy.run_path(str(EXAMPLE))["compared"]
-    told = np.array([3.976, 3.98]), np.array([3.91, 3.92]), np.array([3.9, 3.9])
-    monkeypatch.setitem(compared.__globals__, "losses", lambda *_, **__: told)
+    output = np.array([3.976, 3.98]), np.array([3.91, 3.92]), np.array([3.9, 3.9])
+    monkeypatch.setitem(compared.__globals__, "losses", lambda *_, **__: output)
     result = compared(Pmf.geometric(0.05), 32, groups=2, seed=1)
     assert result["modelled"] == pytest.approx(3.97877460065029965)
     assert (result["lanes"], result["groups"], result["seed"]) == (32, 2, 1)
@@ -164,7 +164,7 @@ def test_without_a_gpu_the_simulator_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 def test_numba_is_loaded_when_a_kernel_is_asked_for() -> None:
     script = "import sys, json, stochastic.validation; print(json.dumps('numba' in sys.modules))"
-    assert told(script) is False
+    assert run_script(script) is False
 
 
 # --- the kernel on the simulator
@@ -209,8 +209,8 @@ print(json.dumps({
 
 
 @pytest.fixture(scope="module")
-def simulated() -> dict[str, Any]:
-    result: dict[str, Any] = told(SIMULATED)
+def simulated_gpu() -> dict[str, Any]:
+    result: dict[str, Any] = run_script(SIMULATED)
     return result
 
 
@@ -327,7 +327,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def ptx() -> dict[str, str]:
-    result = told(COMPILED, simulator=False)
+    result = run_script(COMPILED, simulator=False)
     if isinstance(result, str):
         pytest.skip(f"no CUDA compiler (pip install 'numba-cuda[cu13]'): {result[:60]}")
     return {key: str(text) for key, text in result.items()}
