@@ -17,7 +17,7 @@ from functools import cached_property
 
 @dataclass(frozen=True, slots=True)
 class Polynomials:
-    """Layout of polynomials of degree ``most`` in z and below ``width`` in y lie in an integer."""
+    """Layout of polynomials, of degree ``most`` in z and below ``width`` in y, in an integer."""
 
     most: int
     width: int
@@ -56,7 +56,7 @@ class RationalLaunch:
     idle: Fraction = Fraction(0)
 
     @cached_property
-    def check_integer(self) -> int:
+    def whole(self) -> int:
         """Return the sum of the weights."""
         return sum(self.weights[0])
 

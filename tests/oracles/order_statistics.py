@@ -142,9 +142,9 @@ _LIMITS: Mapping[str, Callable[[], Any]] = {
 
 
 def limit_loss(family: str = "any") -> Any:
-    """What E[X] and E[max] / E[W] tend to for ever more lanes: the longest item over the mean one.
+    """Return the limit of E[X] and E[max] / E[W] for many lanes: longest over mean item.
 
-    >>> limit_loss("uniform").subs({_named("lowest_work"): 20, _named("highest_work"): 40})
+    >>> limit_loss("uniform").subs({_symbol_of("lowest_work"): 20, _symbol_of("highest_work"): 40})
     4/3
     """
     return _choose(family, _LIMITS, "the limit of the loss")

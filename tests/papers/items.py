@@ -115,7 +115,7 @@ def items(paper: str = "") -> list[Item]:
 
 
 def outcome(item: Item) -> Any:
-    """What the command of an item gives: the text of a line of ``dse``, or the plain value.
+    """Return the outcome of an item: the text of a line of ``dse``, or the plain value.
 
     The command runs in an empty folder with the repository's examples.
     """

@@ -246,7 +246,7 @@ def test_sympy_derives_the_curvature_of_eq_116() -> None:
 
 
 def test_when_the_relation_is_linear() -> None:
-    """Where power does not grow with speed, or draws nothing; with more cores only without a base.
+    """Limits: power does not grow with speed, or draws nothing; more cores only without a base.
 
     A clock bends it at every speed-up but the one at which E changes from convex to concave.
     """

@@ -145,7 +145,7 @@ def test_the_four_levels_of_fig_108_are_in_order(point: Point) -> None:
 @exactly
 @given(points, st.sampled_from(["scalar", "wide"]))
 def test_flops_times_time_is_the_work(point: Point, kind: str) -> None:
-    """The limit where ILP is as many units as one thread can fill, and a CPU runs one kind alone."""
+    """The limit if ILP is as many units as one thread can fill, and a CPU runs one kind alone."""
     gpu = point["processor"] == "gpu"
     off = ("fp_vec_insts", "fp_vec_fused_insts") if kind == "scalar" else ("fp_insts",)
     off = () if gpu else (*off, "fp_fused_insts")

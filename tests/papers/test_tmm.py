@@ -85,7 +85,7 @@ def test_the_three_bounds_and_their_ties() -> None:
 
 
 def test_eq_7_is_eq_8() -> None:
-    """P/Q stands for the multiprocessors, the Q of Eq. 8 is the cores of one; else they disagree."""
+    """P/Q is the multiprocessors, the Q of Eq. 8 is the cores of one; else they disagree."""
     model = dse.model("tmm")
     names = ("work", "transactions", "mem_latency", "threads_per_core", "blocks", "n_sms")
     work, moved, latency, threads, blocks, sms = map(model.symbol, names)

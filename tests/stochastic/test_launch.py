@@ -198,7 +198,7 @@ def test_counts_by_transforms_are_those_by_products(
         count_by_transforms(kind, low, high, 1e-17),
     )
     least, most = max(one.first_count, other.first_count), min(one.counts[-1], other.counts[-1])
-    for name in ("starts", "held"):
+    for name in ("starts", "probabilities"):
         a, b = getattr(one, name), getattr(other, name)
         few, many = (range(least - c.first_count, most + 1 - c.first_count) for c in (one, other))
         assert a[few] == pytest.approx(b[many], abs=other.noise)
