@@ -51,12 +51,14 @@ class LaunchInversion:
     """The law of a launch, by inversion in doubles; times are in steps."""
 
     setting: LaunchSetting
+    counts: BlockCounts
     method = "inversion"
 
-    @cached_property
-    def counts(self) -> BlockCounts:
-        """Return the counts of blocks, by products or, if these take long, by transforms."""
-        return BlockCounts(setting=self.setting, products=is_affordable(self.setting))
+    @classmethod
+    def from_setting(cls, setting: LaunchSetting) -> LaunchInversion:
+        """Return the law from counts by products, or by transforms if products take long."""
+        counts = BlockCounts(setting=setting, products=is_affordable(setting))
+        return cls(setting=setting, counts=counts)
 
     @cached_property
     def error(self) -> float:
@@ -278,7 +280,7 @@ class LaunchInversion:
             return 0.0
         tilt = min(_TILT / math.sqrt(self.total_var), _STEEP / self.setting.longest)
         tilted = (self.setting.tilt_durations(one) for one in (tilt, -tilt))
-        more, less = (LaunchInversion(setting=one).mean_time for one in tilted)
+        more, less = (LaunchInversion.from_setting(one).mean_time for one in tilted)
         return (more - less) / (2.0 * tilt)
 
     @property

@@ -310,9 +310,10 @@ def launch(
     served = [min(one, blocks) for one in each]  # slots beyond the blocks stay empty
     setting = make_setting([block for block, _ in longest], served, blocks)
     engine: LaunchInversion | CertainLaunch | None = None
-    if setting is not None:
-        kind = CertainLaunch if setting.is_certain else LaunchInversion
-        engine = kind(setting=setting)
+    if setting is not None and setting.is_certain:
+        engine = CertainLaunch(setting=setting)
+    elif setting is not None:
+        engine = LaunchInversion.from_setting(setting)
     warps_of = [longest_item_law(one, lanes, beyond, correlation)[0] for one in works]
     return Launch(
         works=tuple(works),
