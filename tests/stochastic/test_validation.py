@@ -216,7 +216,9 @@ def simulated_gpu() -> dict[str, Any]:
 
 @needs_numba_cuda
 @pytest.mark.parametrize("variant", ["synchronised", "free"])
-def test_lanes_compute_powers_of_their_matrices(simulated_gpu: dict[str, Any], variant: str) -> None:
+def test_lanes_compute_powers_of_their_matrices(
+    simulated_gpu: dict[str, Any], variant: str
+) -> None:
     exponents = np.array(simulated_gpu["exponents"])
     matrices = np.random.default_rng(7).random((2, 4, 3, 3), dtype=np.float32)
     matrices = (matrices - np.float32(0.5)) * np.float32(np.sqrt(8 / 3))
@@ -244,7 +246,9 @@ def test_clocks_follow_the_lanes(simulated_gpu: dict[str, Any], variant: str) ->
 
 
 @needs_numba_cuda
-def test_in_true_lockstep_the_clocks_give_the_loss_of_the_law(simulated_gpu: dict[str, Any]) -> None:
+def test_in_true_lockstep_the_clocks_give_the_loss_of_the_law(
+    simulated_gpu: dict[str, Any],
+) -> None:
     assert simulated_gpu["ideal"] == drawn_loss(np.array(simulated_gpu["exponents"])).tolist()
 
 
