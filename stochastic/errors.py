@@ -1,4 +1,4 @@
-"""Errors of laws. Each message says what was given, what was expected, and a way out."""
+"""Errors of laws. Each message names the given value, the expected one, and an alternative."""
 
 from __future__ import annotations
 

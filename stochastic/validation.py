@@ -25,7 +25,7 @@ from stochastic.work.pmf import Pmf
 _WARP = 32
 _MOST_THREADS = 256  # a thread of the kernel takes up to 255 of the 65536 registers
 _MEMORY = 2**28  # byte of matrices and powers in one launch
-_VERIFIED_LANES = 64  # lanes of a launch whose power is computed anew, in double precision
+_VERIFIED_LANES = 64  # lanes of a launch whose power is recomputed in double precision
 _TOLERANCE = 1e-3
 
 

@@ -1,8 +1,8 @@
 """Atoms of the law of the loss: the sweep, the transform, and equal fractions merged.
 
-The sweep, powers of growing partial sums: P(max = a, sum = b) with positive terms only.
-Of ``i`` items none of which is above a, let H(i) be the law of the sum, scaled by 2**(q·i) / i!.
-Of such items any number k may be a, so that a step from one value to the next is the convolution
+The sweep, powers of growing partial sums: P(max = a, sum = b) with positive terms only. Let H(i) be
+the law of the sum of ``i`` items that are at most a, scaled by 2**(q·i) / i!. Any number k of them
+may be a, so that a step from one value to the next is the convolution
 
     H_a(i) = sum_k t(k) · z**(k·a) · H_before(i - k),        t(k) = (2**q · P(a))**k / k!
 
@@ -30,7 +30,7 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
-#: Deficits done at once; rows are done four at a time.
+#: Deficits computed together; rows are computed four at a time.
 TILE = sizes.SWEEP_TILE
 _SPECTRA_TILE = sizes.SPECTRA_TILE
 _FMA_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}}

@@ -1,6 +1,6 @@
 """Compute powers of matrices on a GPU, with the clock of every lane (Swatman 2022, Algorithm 1).
 
-Loaded only where a GPU or its simulator is asked for; NUMBA_ENABLE_CUDASIM=1, set before numba is
+Imported only if a GPU or its simulator is needed; NUMBA_ENABLE_CUDASIM=1, set before numba is
 first imported, selects the simulator.
 """
 
@@ -18,7 +18,7 @@ from numba.cuda.extending import intrinsic
 
 from stochastic.arrays import Ints
 
-#: Whether kernels run on numba-cuda's simulator, where threads of this machine play the lanes.
+#: True if kernels run on numba-cuda's simulator, in threads of this machine.
 SIMULATED = bool(config.ENABLE_CUDASIM)
 
 if SIMULATED:

@@ -15,12 +15,12 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
-#: Values that are looked at together.
+#: Values computed together.
 BLOCK = sizes.INVERT_BLOCK
 _FEW = sizes.INVERT_FEW
 #: Steps in frequency after which a power of a root of unity takes one long step.
 _LEAP = sizes.INVERT_LEAP
-_FRESH = sizes.INVERT_FRESH  # ... and after which it is computed anew
+_FRESH = sizes.INVERT_FRESH  # ... and after which it is recomputed
 _CONVOLVE_BLOCK = sizes.CONVOLVE_BLOCK
 _CONVOLVE_PART = sizes.CONVOLVE_PART
 
@@ -61,13 +61,13 @@ def spectrum_coefficients(
     size = 0
     for f in range(len(frequencies)):
         angle = 2.0 * math.pi * frequencies[f] / period
-        for j in range(edges.shape[1]):  # exp(i·angle·place) - 1, relative to how far it turns
+        for j in range(edges.shape[1]):  # exp(i·angle·place) - 1, relative to its angle
             half = 0.5 * angle * (columns[j] if j < width else rows[j - width])
             s, c = math.sin(half), math.cos(half)
             edges[0, j], edges[1, j] = -2.0 * s * s, 2.0 * s * c
         for i in range(count):
             j, r = column[i], width + row[i]
-            if near <= i < far:  # close to the centre the two turns would cancel
+            if near <= i < far:  # close to the centre the two angles would cancel
                 half = 0.5 * angle * (columns[j] + rows[r - width])
                 s, c = math.sin(half), math.cos(half)
                 turned[0, i], turned[1, i] = -2.0 * s * s, 2.0 * s * c
@@ -82,11 +82,11 @@ def spectrum_coefficients(
                 real += weights[i] * turned[0, i]
                 imag += weights[i] * turned[1, i]
             whole_real += real
-            imag -= carry  # about the mean these cancel, so that their roundings would remain
+            imag -= carry  # they cancel about the mean, so roundings would dominate
             total = whole_imag + imag
             carry = (total - whole_imag) - imag
             whole_imag = total
-        # E[exp(i·angle·W); W <= value] - 1 of the values kept, and the largest modulus of it + 1
+        # E[exp(i·angle·W); W <= value] - 1 of the last values, and the largest modulus of it + 1
         most = tail_real = tail_imag = 0.0
         stop, shift = size_used, count - size_used
         while stop > 0:
@@ -151,7 +151,7 @@ def spectrum_probabilities(
 ) -> None:
     """Add P(sum >= the least sum of its largest value), summed over values, a row of ``sums`` each.
 
-    Sums from ``end - period`` to ``end`` are told apart; ``origin + fraction`` is their centre.
+    Sums from ``end - period`` to ``end`` are distinguished; ``origin + fraction`` is their centre.
     ``at_end`` is what the coefficients of each value add up to at ``end``.
     """
     values, count = sums.shape[1], len(frequencies)
@@ -166,8 +166,8 @@ def spectrum_probabilities(
             size = last - first
             if size == 0:
                 continue
-            # rows of room: places, totals; powers of the roots, now and as the latest leap left
-            # them; the roots themselves and those of a leap
+            # rows of scratch: places, totals; powers of the roots, now and after the latest leap;
+            # the roots themselves and those of a leap
             for i in range(size):
                 scratch[0, i] = (sums[t, first + i] - origin) - fraction
                 scratch[1, i] = 0.0
@@ -271,7 +271,7 @@ def convolution_probabilities(
             for s in range(begin, stop):
                 part += sums[half, s]
                 below[offset + s + 1] = total + part
-            part -= carry  # the roundings of a long sum are carried along
+            part -= carry  # compensated summation
             grown = total + part
             carry = (grown - total) - part
             total = grown
@@ -302,7 +302,7 @@ def pair_probabilities(places: Ints, weights: Floats, idle: int, least: Ints) ->
         before[a + 1] = before[a] + weights[a]
     result = np.zeros(len(least))
     for t in range(len(least)):
-        other = 0  # the first value that is large enough for the other: it grows with the largest
+        other = 0  # the least sufficient value of the other item, which grows with the largest
         for a in range(idle, len(places)):
             needed = least[t, a - idle] - places[a]
             while other < a and places[other] < needed:

@@ -1,6 +1,6 @@
 """Quadrature over the nodes t = first·exp(h·m): see stochastic.loss.moments for the mathematics.
 
-A law stands in a table: the value in row r and column j is ``low + columns[j] + rows[r]``, so that
+A law is a table: the value in row r and column j is ``low + columns[j] + rows[r]``, so that
 exp(-t·value) is a product of two of few exponentials. Cells without a value have no weight.
 """
 
@@ -13,9 +13,9 @@ from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
 _REST = 1e-18  # what may be left out on either side, relative to the result
-_FAR = 150.0  # -log of a probability beyond which it counts for nothing, whatever it multiplies
+_FAR = 150.0  # -log of a negligible probability
 _TINY = 1e-280
-#: Values that are looked at together.
+#: Values computed together.
 CHUNK = sizes.VARIANCE_CHUNK
 
 
@@ -158,7 +158,7 @@ def integrate_square(
 ) -> None:
     """Write E[(lanes·max/sum - centre)**2; sum > 0], and a bound on what the ends leave out.
 
-    Only values with weight are given; ``column`` and ``row`` say where each stands in the table.
+    Only values with weight are given; ``column`` and ``row`` give the cell of each in the table.
     ``history`` holds as many nodes as it takes log t to grow by log 2.
     """
     count, width, nodes, stage = len(weights), len(columns), len(history), 0

@@ -315,7 +315,7 @@ def count_by_transforms(kind: SlotKind, low: int, high: int, left_out: float) ->
         for row in range(0, rows, step):
             few = powers[: rows - row] * spectrum ** (least - 1 + row)
             late[row : row + step] = irfft(few, length)[:, places % length]
-    size = next_fast_len(width, real=True)  # what wraps around stays below the first place
+    size = next_fast_len(width, real=True)  # wraps around below the first place
     both = rfft(starts, size) * rfft(kind.sf[:longest], size)
     probabilities = irfft(both, size)[:, longest - 1 : width]
     probabilities[:none] = np.arange(probabilities.shape[1]) == 0
@@ -480,7 +480,7 @@ class BlockCounts:
         often = self.frequent_counts
         result = np.asarray(self.one_minus_powers[..., often] @ probabilities[:, often])
         result += self.one_minus_powers[..., ~often] @ probabilities[:, ~often]
-        if self.window.first == 0:  # (1 - D)**slots is known to the last digit, and 1 less it kept
+        if self.window.first == 0:  # (1 - D)**slots is exact: store 1 less it
             centres = -self.slots * np.array(self.centres)
             result[..., 0] = self.window.one_minus_powers(self.nodes, centres[:, None])[..., 0]
         return result
@@ -502,7 +502,7 @@ def _rounding_bound(law: BlockCounts) -> float:
     for g in range(len(law.counts)):
         lack = np.hypot(*law.deficits[:, g])
         most = (1.0 + np.minimum(np.hypot(1.0 - law.deficits[0, g], law.deficits[1, g]), 1.0)) / 2.0
-        if law.window.first == 0:  # what was before is a point of the circle
+        if law.window.first == 0:  # P(N(-1) = 0) = 1, a point of the circle
             off += varies * _PLAIN * _CIRCLE
             lack[:, 0] = 0.0
         off += varies * _power_rounding(law, g, lack, most)
@@ -552,7 +552,7 @@ def _squaring_rounding(lack: Floats, most: Floats, slots: int) -> Floats:
     result = np.zeros(lack.shape)
     for k in range(top + 1):
         power = 2.0**k
-        after = slots & ((1 << (k + 1)) - 1)  # of the power that is made by now
+        after = slots & ((1 << (k + 1)) - 1)  # exponent of the product so far
         if slots >> k & 1:
             size = np.minimum(after * lack, 2.0) if k < top else 2.0
             result += _JOIN * size * most ** (slots - after) + (_JOIN if k < top else 0.0)
@@ -561,7 +561,7 @@ def _squaring_rounding(lack: Floats, most: Floats, slots: int) -> Floats:
             if k + 1 == top:
                 size = 1.0 + most**power
             else:
-                result += 4.0 * _SQUARE  # of what the end takes: MΛ(1 - Λ)**(M/2) is below 1
+                result += 4.0 * _SQUARE  # from the end: MΛ(1 - Λ)**(M/2) is below 1
             left = most ** (slots - 2.0 * power)
             result += slots / (2.0 * power) * _SQUARE * size * (2.0 + size) * left
     return result

@@ -33,11 +33,10 @@ def dispatch_law(
     """Return the law of the time of a launch, and where the time goes.
 
     ``hardware``: each block goes to the first free slot (:func:`stochastic.launch`). ``loop``: as
-    many blocks as slots persist, each with its own share of the work, of which its warps do one
-    piece after the other without waiting for each other; they are independent whatever the
-    ``correlation``. ``queue``: they persist, and each warp takes the work of the next warp when it
-    is free. With ``sharing`` that slows warps down the launch is simulated, in steps of a full
-    multiprocessor.
+    many blocks as slots persist, each with its own share of the work; its warps do one piece after
+    the other without waiting for each other, and are independent at any ``correlation``. ``queue``:
+    they persist, and each warp takes the work of the next warp when it is free. With ``sharing``
+    that slows warps down the launch is simulated, in steps of a full multiprocessor.
     """
     check_choice("dispatch", dispatch, DISPATCH)
     if sharing is not None and sharing.full >= sharing.resident * warps:

@@ -371,7 +371,7 @@ def _transform_atoms(law: _AtomProblem) -> tuple[Floats, float]:
     return table, error + _LEFT_OUT
 
 
-# --- equal fractions: P(max = values[p], sum = first[p] + i·step) stands at atoms[start[p] + i]
+# --- equal fractions: P(max = values[p], sum = first[p] + i·step) is atoms[start[p] + i]
 def _merge_fractions(
     values: Ints, first: Ints, start: Ints, step: int, atoms: Floats, lanes: int
 ) -> Fractions:

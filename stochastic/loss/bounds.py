@@ -16,9 +16,9 @@ from stochastic.checks import check_fraction, check_integer
 from stochastic.loss.moments import OrderStatistics, order_statistics, sum_given_maximum
 from stochastic.work.pmf import Pmf, check_law
 
-#: Roundings on the way to a bound, generously; besides one for each probability added up.
+#: Roundings in computing a bound, at most, plus one for each probability in a sum.
 _ROUNDINGS = 64.0
-#: Exponents of the tail P(sum < x) <= exp(-c) beyond which short sums are not told apart.
+#: Exponents of the tail P(sum < x) <= exp(-c) for the Bernstein bounds on short sums.
 _TAIL_EXPONENTS = np.array([1.0, 2.0, 4.0, 6.0, 9.0, 13.0, 20.0, 32.0, 48.0])[:, np.newaxis]
 
 

@@ -141,11 +141,11 @@ def frequency_runs(
     half = (period - 1) // 2
     steps = np.where(np.diff(places) == 1, np.abs(np.diff(weights)), weights[1:] + weights[:-1])
     variation = float(weights[0] + steps.sum() + weights.max())
-    # abs(G) <= reach/k, as sin(y) >= 2y/pi; the rest is below 2·kept/lanes·(reach/k)**lanes
+    # abs(G) <= reach/k, as sin(y) >= 2y/pi; the rest is below 2·value_count/lanes·(reach/k)**lanes
     reach = variation * period / 4.0
     last = reach * (2.0 * value_count / lanes / _BEYOND_LAST) ** (1.0 / lanes)
     last = half if last >= half else math.ceil(last)
-    turn = period // (2 * max(int(places[-1] - places[0]), 1))  # the first bound holds up to there
+    turn = period // (2 * max(int(places[-1] - places[0]), 1))  # the first bound holds up to it
     near = min(_variance_limit(items, lanes, period, value_count), last)
     if near >= turn:
         turn = near
@@ -164,7 +164,7 @@ def _variance_limit(items: ItemLattice, lanes: int, period: int, value_count: in
     mass = np.cumsum(weights)[-value_count:]
     first = np.cumsum(weights * off)[-value_count:] / mass
     square = np.cumsum(weights * off * off)[-value_count:] / mass - first * first
-    square -= 1e-12 * float((weights * off * off).sum())  # for the rounding of it
+    square -= 1e-12 * float((weights * off * off).sum())  # for its rounding
     needed = lanes * np.log(np.minimum(mass, 1.0)) - math.log(_NEGLIGIBLE)
     ratio = np.where(needed > 0, needed / np.maximum(square, 1e-300), 0.0)
     angle = math.pi * math.sqrt(float(ratio.max()) / (2.0 * lanes))
@@ -179,7 +179,7 @@ def _search_runs(
     span = int(places[-1] - places[0])
     level = _NEGLIGIBLE ** (1.0 / lanes)
     mass = np.cumsum(weights)
-    first = len(weights) - value_count - 1  # the last value that is not kept
+    first = len(weights) - value_count - 1  # the last value before these
     low = float(mass[first]) if first >= 0 else 0.0
     blocks = math.ceil((1.0 - low) / (0.5 * level))
     size, slack = period, 0.0
@@ -195,14 +195,14 @@ def _search_runs(
     for right in cuts.tolist():
         cut = np.bincount(places[: right + 1] % size, weights[: right + 1], minlength=size)
         np.maximum(most, np.abs(np.fft.rfft(cut)), out=most)
-        if right > left + 1:  # a value between is close to one of the two
+        if right > left + 1:  # a value between is close to either
             between = max(between, min(mass[right - 1] - below, 0.5 * (mass[right] - below)))
         below, left = (float(mass[right]) if right >= 0 else 0.0), right
     open_ = np.concatenate([[False], most + between + slack > level, [False]])
     edges = np.flatnonzero(open_[1:] != open_[:-1]).reshape(-1, 2)
     scale = period / size
     runs = []
-    for a, b in edges.tolist():  # a cell of the grid stands for what is nearest to it
+    for a, b in edges.tolist():  # a cell of the grid covers the nearest frequencies
         begin = max(start, math.floor((a - 0.5) * scale))
         end = min(stop, math.ceil((b - 0.5) * scale) + 1)
         if begin < end:
@@ -215,7 +215,7 @@ def _search_runs(
 class SpectralMethod:
     """Probabilities from coefficients at each frequency and value of the largest item.
 
-    Sums up to ``end`` are told apart within ``period``. The last ``value_count`` values are the
+    Sums up to ``end`` are distinguished within ``period``. The last ``value_count`` values are the
     largest of a group with a probability that counts; ``idle`` of those have no work.
     """
 

@@ -57,7 +57,7 @@ from stochastic.work.pmf import Pmf, check_law
 _EPS = 2.0**-53
 _RARE = 1e-60  # probability of any work in a group, below which quadrature would overflow
 _DISCRETE = 1e-17  # largest error of the trapezoidal rule, relative
-_ROWS = sizes.MOMENT_ROWS  # most rows: few enough to be summed as they come
+_ROWS = sizes.MOMENT_ROWS  # most rows: few enough for plain summation
 _SPARSE = sizes.MOMENT_SPARSE  # cells a value, beyond which values are listed rather than cells
 
 
@@ -341,7 +341,7 @@ def uncut_order_statistics(source: Pmf, eps: float, lanes: int) -> tuple[OrderSt
     return result._replace(mean=mean, var=spread), max(mean - result.mean, 0.0)
 
 
-# --- of a finite law given as plain arrays, for what asks for many of them
+# --- finite laws as plain arrays, for callers that need many
 def finite_law(pmf: Any, lanes: int, tol: float) -> Pmf:
     """Return the law, cut if infinite so that the mean loss moves by less than ``tol``.
 

@@ -110,7 +110,7 @@ def simulate(
     groups : int
         Groups to draw.
     seed : int
-        The same seed gives the same groups, whatever the number of threads.
+        The same seed gives the same groups, for any number of threads.
     zero_work : {"one", "drop", "zero"}
         Loss of a group without any work: 1, not counted, or 0.
     quantiles : sequence of float
@@ -226,7 +226,7 @@ def _tally_groups(
         with ThreadPoolExecutor(min(at_once, len(tasks))) as pool:
             try:
                 list(pool.map(work, tasks))
-            except BaseException:  # an interrupt does not wait for what has not begun
+            except BaseException:  # an interrupt cancels tasks not begun
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
     else:

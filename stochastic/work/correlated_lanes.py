@@ -23,8 +23,8 @@ _STATES = sizes.CORRELATED_STATES
 _PRODUCTS = sizes.CORRELATED_PRODUCTS
 _ROUNDING = 1e-14  # of a probability
 _CUT = 1e-10  # of an infinite law, over the square of the lanes
-QUADRATURE_STEP = 0.25  # of log t: the trapezoidal rule for ∫ exp(-t·sum) dt is then exact to 2e-16
-QUADRATURE_REACH = 45.0  # exp(-45) is nothing
+QUADRATURE_STEP = 0.25  # of log t: the trapezoidal rule is then exact to 2e-16
+QUADRATURE_REACH = 45.0  # exp(-45) is negligible
 
 
 class _NeighbourChain(ABC):
@@ -106,7 +106,7 @@ class _NeighbourChain(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Sticky(_NeighbourChain):
-    """Lanes that repeat their neighbour's work with probability rho, and else draw anew."""
+    """Lanes that repeat their neighbour's work with probability rho, and else draw again."""
 
     rho: float
 
@@ -133,7 +133,7 @@ class Sticky(_NeighbourChain):
         """Return the same for every first value at once, run of equal draws after run."""
         rho = self.rho
         each = [rho**r * np.cumsum(law[:, None] * decay ** (r + 1), axis=0) for r in range(lanes)]
-        before = np.ones((lanes, *decay.shape))  # of so many lanes, a new draw next
+        before = np.ones((lanes, *decay.shape))  # of so many lanes, before a new draw
         for n in range(1, lanes):
             first_runs = [each[r] * before[n - 1 - r] for r in range(n)]
             before[n] = (1.0 - rho) * np.sum(first_runs, axis=0)

@@ -22,7 +22,7 @@ from stochastic.errors import LawError
 from stochastic.work import arguments
 from stochastic.work.distribution import SMALLEST_LOG, Distribution, first_true, tabulate
 
-#: Farthest from the mode that a term is reached step by step, at 12 ns a step.
+#: Most steps of the recurrence from the mode, at 12 ns a step.
 _WALKABLE = sizes.WALK_STEPS
 
 

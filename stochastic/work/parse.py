@@ -20,7 +20,7 @@ from stochastic.work.families import FAMILIES
 class LawSyntax:
     """Syntax of a family: names of its numbers, of which the last may be optional.
 
-    A family without names takes any number of values, for which ``placeholder`` stands.
+    A family without names takes any number of values, shown as ``placeholder``.
     """
 
     numbers: tuple[str, ...]
@@ -40,7 +40,7 @@ class LawSyntax:
         return f"{family}:{','.join(map(str.upper, self.numbers)) or self.placeholder}"
 
 
-#: The laws of work that can be written.
+#: Syntax of the laws of work.
 LAW_SYNTAX = {
     **{
         name: LawSyntax(row.names, row.example, aliases=row.aliases, note=row.note)
@@ -48,7 +48,7 @@ LAW_SYNTAX = {
     },
     "weights": LawSyntax((), "weights:0.2,0.8"),
 }
-#: Characters of a number, so that no message grows longer than people read.
+#: Most characters of a number, so that messages stay readable.
 _LONGEST = 500
 _FILE = "the path of a .csv or .csv.gz file"
 _PROBABILITIES = {"p", "prob", "probability", "probabilities", "weight", "weights", "pmf", "mass"}

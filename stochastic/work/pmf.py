@@ -255,7 +255,7 @@ class Pmf:
             )
 
     def pmf(self, k: Any) -> Any:
-        """Return P(W = k) for a number or an array; 0 for whatever is no value."""
+        """Return P(W = k) for a number or an array; 0 elsewhere."""
         numbers = _check_numbers("k", k)
         is_value = (numbers >= self.low) & (numbers <= self.high) & (np.floor(numbers) == numbers)
         result = np.zeros(numbers.shape)
