@@ -171,6 +171,13 @@ def test_what_does_not_fit(correlation: Any) -> None:
         imbalance(WORK, 4, correlation=correlation)
 
 
+def test_the_former_keyword_is_accepted() -> None:
+    options: dict[str, Any] = {"alike": 0.5}
+    assert imbalance(WORK, 4, **options).mean() == imbalance(WORK, 4, correlation=0.5).mean()
+    with pytest.raises(TypeError, match="alike and correlation: give one"):
+        imbalance(WORK, 4, correlation=0.5, **options)
+
+
 def test_lanes_that_all_repeat_wait_for_none() -> None:
     law = imbalance(WORK, 4, correlation=1)
     assert (law.slowdown(), law.quantile(1)) == (1, 1)
