@@ -165,7 +165,7 @@ def test_files(tmp_path, text, column, compressed):
 @pytest.mark.parametrize(
     ("text", "column", "message"),
     [
-        ("i,steps\n0,3\n", None, "has the columns i, steps: say which one"),
+        ("i,steps\n0,3\n", None, "has the columns i, steps: choose one"),
         ("i,steps\n0,3\n", "size", "no column 'size': expected one of i, steps"),
         ("i,steps\n0,3\n", 2, "no column 2"),
         ("0,3\n", "steps", "expected one of 0 to 1"),
