@@ -582,7 +582,7 @@ def read_text(path: Path) -> str:
         text = raw.decode(encoding)
     except UnicodeDecodeError as error:
         raise TableError(
-            f"{path} cannot be read: it is neither UTF-8 nor UTF-16 with a byte order mark "
+            f"{path} cannot be read: it is no text in UTF-8, nor in UTF-16 with a byte order mark "
             f"({error})"
         ) from error
     if "\0" in text:
