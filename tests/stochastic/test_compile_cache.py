@@ -142,10 +142,10 @@ def test_damaged_entries_are_made_anew(folder: Path) -> None:
     turned = data[:600] + bytes([data[600] ^ 4]) + data[601:]
     for wrong in (data[:-9], turned, b"", b"x" * 32 + data[32:], data + b"0", data[:31]):
         entry.write_bytes(wrong)
-        assert call_and_listen(fresh(scale), 2.0, pair) == (6.0, ["scaled"])
+        assert call_and_listen(fresh(scale), 2.0, pair) == (6.0, ["scale"])
         assert call_and_listen(fresh(scale), 2.0, pair) == (6.0, [])
     entry.unlink()
-    assert call_and_listen(fresh(scale), 2.0, pair) == (6.0, ["scaled"])
+    assert call_and_listen(fresh(scale), 2.0, pair) == (6.0, ["scale"])
 
 
 def test_an_entry_under_another_name_is_not_believed(folder: Path) -> None:
