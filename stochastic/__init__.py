@@ -1,4 +1,4 @@
-"""Probability laws of the work that threads in lockstep do, and what lockstep costs them.
+"""Probability laws of the work of threads in lockstep, and of the cost of lockstep.
 
 >>> from stochastic import Pmf, imbalance
 >>> law = imbalance(Pmf.geometric(0.05), lanes=32)
@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-#: The module of each public name, loaded when it is first used: the lines of the stub of this file.
+#: The module of each public name, loaded when first used, from the stub of this file.
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _HOMES = {name: home for home, name in re.findall(r"^from (\S+) import (\w+)", _STUB, re.MULTILINE)}
 __all__ = sorted(_HOMES)

@@ -1,4 +1,4 @@
-"""The public names, a line each, and where each is at home: for type checkers and the package."""
+"""Public names and their modules, a line each: for type checkers and the package."""
 
 from stochastic.errors import LawError as LawError
 from stochastic.errors import ToleranceWarning as ToleranceWarning

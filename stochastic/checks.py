@@ -1,4 +1,4 @@
-"""Checks of what users give to the laws."""
+"""Checks of arguments of laws."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from stochastic.errors import LawError
 
-#: What a group without any work loses: nothing (X = 1), 0, or it is not counted.
+#: Loss of a group without any work: one (X = 1), not counted, or zero (X = 0).
 ZERO_WORK = ("one", "drop", "zero")
 
 
 def check_integer(
     name: str, value: Any, *, least: int, most: float = 1e15, example: int | None = None
 ) -> int:
-    """A whole number from ``least`` to ``most``, or an error that names it."""
+    """Return a whole number from ``least`` to ``most``, or raise an error that names it."""
     try:
         fits = not isinstance(value, bool) and value == int(value) and least <= value <= most
     except (TypeError, ValueError, OverflowError):
@@ -51,14 +51,14 @@ def check_fraction(name: str, value: Any, example: str) -> float:
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """One of the known names, or an error that lists them."""
+    """Return one of the known names, or raise an error that lists them."""
     if value not in choices:
         raise LawError(f"{name} = {value!r}: expected one of {', '.join(choices)}")
     return str(value)
 
 
 def check_losses(values: Any) -> npt.NDArray[Any]:
-    """Return losses to compare with."""
+    """Return losses to compare with, as floats."""
     try:
         t = np.asarray(values)
         if t.dtype.kind not in "biufO" or any(isinstance(one, str) for one in t.flat):
@@ -74,7 +74,7 @@ def check_losses(values: Any) -> npt.NDArray[Any]:
 
 
 def check_probability(name: str, value: Any) -> None:
-    """A number from 0 to 1, or an error that names it."""
+    """Refuse what is no number from 0 to 1."""
     try:
         fits = 0 <= value <= 1
     except TypeError:

@@ -1,12 +1,11 @@
-"""Tables in text (CSV and its relatives), whoever wrote them: cells, numbers, what was assumed.
+"""Read tables from delimited text (CSV and the like), whoever wrote them, and report assumptions.
 
-The parts of a file that one may read in two ways are refused with their lines. What was assumed
-(encoding, separator, decimal mark, lines left out) is told by :meth:`Delimited.assumptions`.
-Python's parser serves here rather than pandas': pandas pads short lines, drops blank ones and
-does not tell the numbers of lines.
+Ambiguous files are refused with their lines. :meth:`DelimitedTable.assumptions` reports encoding,
+separator, decimal mark and skipped lines. Python's parser is used, not pandas', which pads short
+lines, drops blank ones and loses line numbers.
 
-One decimal mark holds for a whole file. ``2,508,800.5`` and ``2.508.800,5`` settle it; so does
-``3,5``. ``1,234`` alone may be two numbers: it is read only where other cells settle it.
+One decimal mark holds for a whole file. ``2,508,800.5`` and ``2.508.800,5`` determine it; so does
+``3,5``. ``1,234`` alone is ambiguous: it is read only if other cells determine the mark.
 """
 
 from __future__ import annotations
@@ -26,15 +25,17 @@ from typing import NamedTuple
 from stochastic import sizes
 from stochastic.errors import LawError
 
+Columns = Sequence[Sequence[str]]
+
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
-#: Characters and records from the beginning by which the separator is found.
+#: Characters and records by which the separator is detected.
 _SAMPLE, _RECORDS = sizes.DELIMITED_SAMPLE, sizes.DELIMITED_RECORDS
-#: Records in which the header is looked for.
+#: Records searched for the header.
 _HEADER_RECORDS = sizes.DELIMITED_HEAD
-#: Rows in which numbers are looked for.
+#: Rows searched for numbers.
 _NEARBY_ROWS = sizes.DELIMITED_NEAR
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-#: What is assumed of most files.
+#: The assumptions about most files.
 USUAL_FORMAT = "read as text: columns separated by commas, decimal point"
 #: Marks that group digits and are no decimal mark anywhere: apostrophes and hard spaces.
 _GROUPING = "'\u2019\u00a0\u202f\u2009"
@@ -45,7 +46,7 @@ _GROUPED_NUMBER = re.compile(
 )
 #: One group of three digits behind a mark: thousands, or three decimals.
 _AMBIGUOUS_NUMBER = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
-#: Characters of numbers that Python reads as they stand.
+#: Characters of numbers that Python parses as they are.
 _NUMBER_CHARACTERS = frozenset("0123456789+-.eE")
 _MINUS = str.maketrans({"\u2212": "-"})
 _MISSING = frozenset(
@@ -62,11 +63,11 @@ _HINT = "write the file with decimal points and without thousands separators (LC
 
 
 class TableError(LawError):
-    """A file that is no table of text that can be read in one way only."""
+    """A file that is no delimited table, or an ambiguous one."""
 
 
 class Cell(NamedTuple):
-    """A text, its line, and whether it counts something, so that it is a whole number."""
+    """A text with its line; ``is_count`` if it must be a whole number."""
 
     line: int
     text: str
@@ -74,7 +75,7 @@ class Cell(NamedTuple):
 
 
 class NumericColumns(NamedTuple):
-    """Columns with numbers as numbers, the decimal mark, and a number that may be thousands."""
+    """Parsed columns, the decimal mark, and an example of a number that may be thousands."""
 
     columns: list[list[int | float | str | None]]
     decimal: str
@@ -82,20 +83,12 @@ class NumericColumns(NamedTuple):
 
 
 def is_missing(text: str) -> bool:
-    """True if a text stands for no value: nothing, ``n/a``, ``NaN``, ``NULL``.
-
-    >>> is_missing(" N/A "), is_missing("(!) nan"), is_missing("0")
-    (True, True, False)
-    """
+    """True if a text stands for no value: nothing, ``n/a``, ``NaN``, ``NULL``."""
     return text.strip().removeprefix("(!)").strip().lower() in _MISSING
 
 
 def parse_number(text: str, decimal: str = ".") -> int | float | None:
-    """Return the number of a text, exact where it is whole; None if it is no number.
-
-    >>> parse_number("1.234,5", ","), parse_number("9007199254740993"), parse_number("1,23", "."), parse_number("1e3")
-    (1234.5, 9007199254740993, None, 1000.0)
-    """
+    """Return the number of a text, exact if it is whole; None if it is no number."""
     text = text.strip().translate(_MINUS)
     grouped = _GROUPED_NUMBER.fullmatch(text)
     if grouped and grouped["mark"] != decimal:
@@ -106,7 +99,7 @@ def parse_number(text: str, decimal: str = ".") -> int | float | None:
     if other in text:
         return None
     text = text.replace(decimal, ".")
-    is_real = set(text) & set(".eE") or len(text) >= 4000  # Python refuses longer whole numbers
+    is_real = set(text) & set(".eE") or len(text) >= 4000  # Python refuses longer integers
     return float(text) if is_real else int(text)
 
 
@@ -116,28 +109,16 @@ def is_numeric(text: str) -> bool:
 
 
 def decimal_mark(columns: Iterable[Iterable[Cell]], name: str, *, strict: bool = False) -> str:
-    """Return the decimal mark of a file: a point or a comma.
+    """Return the decimal mark of a file, from the cells that are numbers: a point or a comma.
 
-    Parameters
-    ----------
-    columns : iterable of iterables of Cell
-        The cells of each column; texts that are no numbers do not count.
-    name : str
-        The file, for messages.
-    printed : bool
-        One program printed the file in its locale: ``1.234`` alone is refused like ``1,234``.
-        In other files a point is a decimal point unless a cell says otherwise.
-
-    Raises
-    ------
-    TableError
-        Cells contradict each other, or ``1,234`` may mean two numbers.
+    ``strict``: one program printed the file in its locale, so that ``1.234`` alone is ambiguous
+    like ``1,234``. In other files a point is a decimal point unless a cell says otherwise.
     """
-    decimals: dict[str, Cell] = {}  # the first cell that settles each mark, as a decimal mark
-    groups: dict[str, Cell] = {}  # or as one that groups digits
+    decimals: dict[str, Cell] = {}  # the first cell that shows each decimal mark
+    groups: dict[str, Cell] = {}  # or each mark that groups digits
     undecided: list[Cell] = []
     for cells in columns:
-        open_cells, is_plain = [], False  # plain: four digits in a row, so that none are grouped
+        open_cells, is_plain = [], False  # plain: four digits in a row, so not grouped
         for cell in cells:
             text = cell.text.strip().translate(_MINUS)
             grouped = _GROUPED_NUMBER.fullmatch(text)
@@ -174,7 +155,7 @@ def decimal_mark(columns: Iterable[Iterable[Cell]], name: str, *, strict: bool =
     text = cell.text.strip()
     raise TableError(
         f"{name}, line {cell.line}: {text!r} may be {re.sub('[.,]', '', text)} or "
-        f"{text.replace(',', '.')}, and no other line tells how thousands are written: {_HINT}"
+        f"{text.replace(',', '.')}, and no other line shows how thousands are written: {_HINT}"
     )
 
 
@@ -190,34 +171,30 @@ def _contradiction_error(name: str, first: Cell, other: Cell, what: str) -> Tabl
 
 
 def number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
-    """Return the reader of the numbers of a printed file; it gives None for what is no number."""
+    """Return a function that reads the numbers of a printed file; None for other cells."""
     decimal = decimal_mark([cells], name, strict=True)
     return lambda cell: parse_number(cell.text, decimal)
 
 
-def parse_columns(
-    columns: Sequence[Sequence[str]], lines: Sequence[int], name: str
-) -> NumericColumns:
-    """Return the columns of a table with its numbers as numbers, and its decimal mark.
+def parse_columns(columns: Columns, lines: Sequence[int], name: str) -> NumericColumns:
+    """Return the columns of a table with numbers parsed, and its decimal mark.
 
-    A column that holds any number, or nothing but words for no value, holds None where such a word
-    stands; a column of texts keeps every word ("none" is a label there), and None for empty cells
-    only. Whole numbers are exact.
+    A column with any number, or with nothing but words for no value, has None for such a word; a
+    column of texts keeps every word ("none" is a label there), and has None for empty cells only.
     """
     simple = [_parse_plain_column(column) for column in columns]
     decimal = "."
-    if any(
-        column is None and _has_marks(texts) for column, texts in zip(simple, columns, strict=True)
-    ):
+    pairs = list(zip(simple, columns, strict=True))
+    if any(column is None and _has_marks(texts) for column, texts in pairs):
         decimal = decimal_mark((map(Cell, lines, texts) for texts in columns), name)
     read = [
         column if column is not None and decimal == "." else _parse_column(texts, decimal)
-        for column, texts in zip(simple, columns, strict=True)
+        for column, texts in pairs
     ]
     return NumericColumns(read, decimal, _ambiguous_example(columns) if decimal == "." else "")
 
 
-def _ambiguous_example(columns: Sequence[Sequence[str]]) -> str:
+def _ambiguous_example(columns: Columns) -> str:
     """Return a number such as 1.234 if no other shows that the point is a decimal point."""
     example = ""
     for text in itertools.chain.from_iterable(columns):
@@ -229,7 +206,7 @@ def _ambiguous_example(columns: Sequence[Sequence[str]]) -> str:
 
 
 def _has_marks(texts: Sequence[str]) -> bool:
-    """True if a number of a column has a comma, groups of digits, or two points."""
+    """True if a number of a column has a comma, grouped digits, or two points."""
     return any(
         ("," in text and _PLAIN_NUMBER.fullmatch(text)) or _GROUPED_NUMBER.fullmatch(text)
         for text in {text.strip().translate(_MINUS) for text in texts}
@@ -237,7 +214,7 @@ def _has_marks(texts: Sequence[str]) -> bool:
 
 
 def _parse_plain_column(texts: Sequence[str]) -> list[int | float | str | None] | None:
-    """Return a column of nothing but plain numbers and empty cells; None if it holds more."""
+    """Return a column of only plain numbers and empty cells; None for any other."""
     texts = [text.strip() for text in texts]
     if not set("".join(texts)) <= _NUMBER_CHARACTERS:
         return None
@@ -267,34 +244,34 @@ def _parse_column(texts: Sequence[str], decimal: str) -> list[int | float | str 
 # --- tables
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelimitedTable:
-    """A table of texts: ``lines`` are the lines of its rows, ``skipped`` those left out, and why.
+    """A table of texts, with the lines of its rows and the skipped lines with reasons.
 
-    ``names`` is empty where the first line holds numbers and a header is not required.
+    ``names`` is empty if the first line holds numbers and a header is not required.
     """
 
     name: str
     names: tuple[str, ...]
-    columns: tuple[Sequence[str], ...]
+    columns: Columns
     lines: Sequence[int]
     separator: str
     skipped_lines: tuple[tuple[int, str], ...] = ()
 
     def parse_numbers(self) -> NumericColumns:
-        """Return the columns with numbers as numbers, and how these are written."""
+        """Return the columns with numbers parsed, and how these are written."""
         return parse_columns(self.columns, self.lines, self.name)
 
     def assumptions(self, parsed: NumericColumns) -> list[str]:
-        """Return how the file was read, a sentence each."""
+        """Return the assumptions in reading the file, a sentence each."""
         how = f"columns separated by {_SEPARATORS.get(self.separator, repr(self.separator))}"
         how = how if len(self.columns) > 1 else "one column"
-        told = [f"read as text: {how}, decimal {'comma' if parsed.decimal == ',' else 'point'}"]
+        notes = [f"read as text: {how}, decimal {'comma' if parsed.decimal == ',' else 'point'}"]
         if parsed.ambiguous:
-            told.append(f"{parsed.ambiguous} and its like have decimals, and are no thousands")
+            notes.append(f"{parsed.ambiguous} and its like have decimals, and are no thousands")
         for why in dict.fromkeys(why for _, why in self.skipped_lines):
             lines = [line for line, reason in self.skipped_lines if reason == why]
             shown = ", ".join(map(str, lines[:5])) + (", ..." if len(lines) > 5 else "")
-            told.append(f"left out, {why}: line{'s' if len(lines) > 1 else ''} {shown}")
-        return told
+            notes.append(f"left out, {why}: line{'s' if len(lines) > 1 else ''} {shown}")
+        return notes
 
 
 def read_table(path: Path, *, header: bool = True) -> DelimitedTable:
@@ -303,22 +280,9 @@ def read_table(path: Path, *, header: bool = True) -> DelimitedTable:
 
 
 def parse_table(text: str, name: str, *, header: bool = True) -> DelimitedTable:
-    """Return the table of a delimited text.
+    """Return the table of a delimited text called ``name``; TableError if it is ambiguous.
 
-    Parameters
-    ----------
-    text : str
-        Its content.
-    name : str
-        What messages call it.
-    header : bool
-        Names of columns are required; else a first line of numbers belongs to the rows.
-
-    Raises
-    ------
-    TableError
-        Lines of other lengths among the rows, a second table, two columns of one name, a
-        separator that cannot be told, no header; with the lines.
+    Without ``header`` a first line of numbers belongs to the rows.
     """
     given = re.match(r"sep=(.)(?:\r\n?|\n)", text)
     comments = _comment_lines(text)
@@ -354,10 +318,10 @@ def parse_table(text: str, name: str, *, header: bool = True) -> DelimitedTable:
         _refuse_other_header(records[start - 1], head, rows, name)
     again = [row for row in rows if head is not None and row.fields == head.fields]
     skipped += [(row.line, "the header again") for row in again]
-    kept = [row for row in rows if head is None or row.fields != head.fields]
-    columns: tuple[Sequence[str], ...] = tuple(zip(*(row.fields for row in kept), strict=True))
+    kept_rows = [row for row in rows if head is None or row.fields != head.fields]
+    columns: Columns = tuple(zip(*(row.fields for row in kept_rows), strict=True))
     columns = columns or ((),) * width
-    _refuse_second_table(columns, kept, name)
+    _refuse_second_table(columns, kept_rows, name)
     names: tuple[str, ...] = ()
     if head is not None:
         named = _columns_by_name(head, columns, name)
@@ -366,16 +330,14 @@ def parse_table(text: str, name: str, *, header: bool = True) -> DelimitedTable:
         name=name,
         names=names,
         columns=columns,
-        lines=[record.line for record in kept],
+        lines=[record.line for record in kept_rows],
         separator=separator,
         skipped_lines=tuple(sorted(skipped)),
     )
 
 
-def _columns_by_name(
-    head: Record, columns: tuple[Sequence[str], ...], name: str
-) -> dict[str, Sequence[str]]:
-    """Return the columns by their names."""
+def _columns_by_name(head: Record, columns: Columns, name: str) -> dict[str, Sequence[str]]:
+    """Return the columns by their names; refuse missing and duplicate names."""
     names = [text.strip() for text in head.fields]
     if len(names) > 1 and not names[0] and all(names[1:]):
         names[0] = "index"  # as pandas writes its own
@@ -397,7 +359,7 @@ def _columns_by_name(
     return result
 
 
-# --- how the lines make a table: its separator, its header, its first line
+# --- layout of a table: separator, header, first line
 def _comment_lines(text: str) -> dict[int, str]:
     """Return the lines that begin with # and are no rows, by their numbers."""
     if "#" not in text:
@@ -416,7 +378,7 @@ def _comment_lines(text: str) -> dict[int, str]:
 
 
 def _trimmed_width(records: list[Record]) -> int:
-    """Return the width of the table; separators that end its lines are taken off."""
+    """Return the number of columns; remove separators at the ends of lines."""
     counts = Counter(len(record.fields) for record in records)
     width = max(counts, key=lambda size: (counts[size], size))
     while width > 1 and not any(r.fields[-1].strip() for r in records if len(r.fields) == width):
@@ -431,7 +393,7 @@ def _trimmed_width(records: list[Record]) -> int:
 
 
 def _table_start(records: list[Record], width: int, name: str, separator: str) -> int:
-    """Return the place of the first record of the table; all after it belong to it."""
+    """Return the index of the first record of the table; refuse uneven rows."""
     start = next(k for k, record in enumerate(records) if len(record.fields) == width)
     others = [k for k, record in enumerate(records) if k > start and len(record.fields) != width]
     if not others:
@@ -439,7 +401,7 @@ def _table_start(records: list[Record], width: int, name: str, separator: str) -
     after = others[-1] + 1
     words = not any(is_numeric(cell) for record in records[:after] for cell in record.fields)
     if words and after < len(records) and records[after].after_blank:
-        return after  # a report stands before the table
+        return after  # a report precedes the table
     record = records[others[0]]
     what = "a second table or a remark: keep one table in the file"
     raise TableError(
@@ -451,9 +413,9 @@ def _table_start(records: list[Record], width: int, name: str, separator: str) -
 
 
 def _split_header(records: list[Record], required: bool) -> tuple[Record | None, list[Record]]:
-    """Return the record that names the columns, and the rows; None where there is none."""
+    """Return the header record, or None, and the rows."""
     some = records[:_HEADER_RECORDS]
-    begins = []  # for each column of numbers, the first record from which on it holds them
+    begins = []  # the first record of numbers of each numeric column
     for cells in zip(*(record.fields for record in some), strict=True):
         place = len(cells)
         while place and (is_numeric(cells[place - 1]) or is_missing(cells[place - 1])):
@@ -474,7 +436,7 @@ def _split_header(records: list[Record], required: bool) -> tuple[Record | None,
 
 
 def _commented_header(comments: dict[int, str], separator: str, width: int) -> Record | None:
-    """Return the last comment as a header, where it names as many columns as there are."""
+    """Return the last comment as a header, if it names as many columns as there are."""
     for place, text in sorted(comments.items(), reverse=True)[:1]:
         result = next(csv.reader([text.lstrip("# \t")], delimiter=separator, skipinitialspace=True))
         fields = [field.strip() for field in result]
@@ -484,7 +446,7 @@ def _commented_header(comments: dict[int, str], separator: str, width: int) -> R
 
 
 def _find_separator(text: str, comments: Collection[int], name: str) -> str:
-    """Return what separates the cells: what cuts the lines alike, and gives most numbers."""
+    """Return the separator that gives even rows and the most numbers."""
     sample = text[:_SAMPLE]
     whole, uneven = len(sample) == len(text), False
     result: list[tuple[tuple[bool, int, bool, float], int, str]] = []
@@ -497,15 +459,15 @@ def _find_separator(text: str, comments: Collection[int], name: str) -> str:
         if width == 1 and longer:
             uneven = uneven or (longer > 1 and separator != " ")
             continue
-        alike = [k for k, record in enumerate(records) if len(record.fields) == width]
-        start = alike[0]
+        full = [k for k, record in enumerate(records) if len(record.fields) == width]
+        start = full[0]
         body = records[start + 1 :]
         fits = all(len(record.fields) == width for record in body)
         cells = [cell for record in body for cell in record.fields]
         share = sum(is_numeric(cell) or is_missing(cell) for cell in cells) / max(len(cells), 1)
         if separator != " " or (fits and share >= 0.5 and width > 1):
             begin = -start if fits else len(body)
-            result.append(((fits, begin, separator != " ", share), len(alike), separator))
+            result.append(((fits, begin, separator != " ", share), len(full), separator))
     if not result and uneven:
         raise TableError(
             f"{name}: neither commas, semicolons, tabs nor bars cut its lines into as many fields"
@@ -519,9 +481,9 @@ def _find_separator(text: str, comments: Collection[int], name: str) -> str:
         if fits == best or (best[0] and best[1] < 0 and not fits[0] and count >= lines)
     ]
     if len(ways) > 1 and best[0]:
-        told = " or ".join(_SEPARATORS[way] for way in ways)
+        names = " or ".join(_SEPARATORS[way] for way in ways)
         raise TableError(
-            f"{name}: {told} may separate the columns: put cells that hold either in quotes"
+            f"{name}: {names} may separate the columns: put cells that hold either in quotes"
         )
     return ways[0]
 
@@ -529,7 +491,7 @@ def _find_separator(text: str, comments: Collection[int], name: str) -> str:
 def _sample_records(
     text: str, separator: str, comments: Collection[int], whole: bool
 ) -> list[Record]:
-    """Return the first records under a separator; none where it cannot be that of the file."""
+    """Return the first records under a separator; none if it cannot be the file's."""
     if separator not in text:
         return []
     lines = iterate_records(text, separator, "", lambda _, at: at in comments, strict=whole)
@@ -540,18 +502,16 @@ def _sample_records(
     return records if whole or len(records) == _RECORDS else records[:-1]
 
 
-# --- what may be read in two ways: two tables, or two lines that may be the header
+# --- ambiguous files: two tables, or two possible headers
 def _refuse_other_header(previous: Record, head: Record, rows: list[Record], name: str) -> None:
-    """Refuse a header that may be a row, since the line before it may be the header."""
-    beside = len(previous.fields) == len(head.fields) - 1 and len(previous.fields) > 1
-    numbers_below = any(
-        is_numeric(cell) for record in rows[:_NEARBY_ROWS] for cell in record.fields
-    )
+    """Refuse a header that may be a row because the line before it may be the header."""
+    one_short = len(previous.fields) == len(head.fields) - 1 and len(previous.fields) > 1
+    numbers_below = any(is_numeric(cell) for row in rows[:_NEARBY_ROWS] for cell in row.fields)
     unlike = not numbers_below or any(map(is_numeric, head.fields))
-    if unlike or (beside and not head.after_blank):
+    if unlike or (one_short and not head.after_blank):
         raise TableError(
-            f"{name}: line {previous.line} has {len(previous.fields)} fields and line {head.line} has "
-            f"{len(head.fields)}: expected a name for each column, and one separator throughout"
+            f"{name}: line {previous.line} has {len(previous.fields)} fields and line {head.line} "
+            f"has {len(head.fields)}: expected a name for each column, and one separator throughout"
         )
 
 
@@ -560,19 +520,17 @@ def _refuse_first_table(preceding: list[Record], head: Record, name: str) -> Non
     for _, group in itertools.groupby(preceding, key=lambda record: len(record.fields)):
         first, *rows = (record.fields for record in group)
         columns = list(zip(*rows, strict=True))
-        alike = any(
-            not is_numeric(text) and any(map(is_numeric, cells))
-            for text, cells in zip(first, columns, strict=False)
+        pairs = zip(first, columns, strict=False)
+        has_header = any(
+            not is_numeric(text) and any(map(is_numeric, cells)) for text, cells in pairs
         )
         numbers = (sum(map(is_numeric, row)) for row in (first, *rows))
-        if (len(first) > 1 and alike) or any(k > 1 or k == len(first) for k in numbers):
+        if (len(first) > 1 and has_header) or any(k > 1 or k == len(first) for k in numbers):
             raise _second_table_error(name, head)
 
 
-def _refuse_second_table(
-    columns: tuple[Sequence[str], ...], records: list[Record], name: str
-) -> None:
-    """Refuse a row of nothing but texts below numbers: the header of another table."""
+def _refuse_second_table(columns: Columns, records: list[Record], name: str) -> None:
+    """Refuse a row of only texts below numbers: the header of another table."""
     if any(set("".join(column)) <= _NUMBER_CHARACTERS for column in columns):
         return
     texts, numeric = set(range(len(records))), 0
@@ -582,11 +540,8 @@ def _refuse_second_table(
         numeric += bool(numbers)
     for place in sorted(texts):
         alone = records[place].after_blank or numeric == len(columns) > 1
-        above = (
-            cell
-            for record in records[max(0, place - _NEARBY_ROWS) : place]
-            for cell in record.fields
-        )
+        near = records[max(0, place - _NEARBY_ROWS) : place]
+        above = (cell for record in near for cell in record.fields)
         if alone and (not numeric or any(map(is_numeric, above))):
             raise _second_table_error(name, records[place])
 
@@ -598,9 +553,9 @@ def _second_table_error(name: str, head: Record) -> TableError:
     )
 
 
-# --- the text of a file, and its lines cut into fields
+# --- text and records of a file
 class Record(NamedTuple):
-    """The fields of a line, its number, and whether a blank line stands before it."""
+    """The fields of a line, its number, and whether a blank line precedes it."""
 
     line: int
     fields: list[str]
@@ -608,7 +563,7 @@ class Record(NamedTuple):
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file, unpacked if it is compressed."""
+    """Return the bytes of a file, decompressed if needed."""
     try:
         raw = path.read_bytes()
         return gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
@@ -618,7 +573,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file, in UTF-8, or in UTF-16 where its first bytes say so."""
+    """Return the text of a file, in UTF-8, or in UTF-16 if its first bytes say so."""
     raw = read_bytes(path)
     encoding = next((e for bom, e in _BOMS.items() if raw.startswith(bom)), "utf-8")
     if encoding == "utf-8" and b"\0" in raw[:4]:
@@ -627,8 +582,8 @@ def read_text(path: Path) -> str:
         text = raw.decode(encoding)
     except UnicodeDecodeError as error:
         raise TableError(
-            f"{path} cannot be read: it is no text in UTF-8, nor in UTF-16 that says so in its "
-            f"first bytes ({error})"
+            f"{path} cannot be read: it is no text in UTF-8, nor in UTF-16 with a byte order mark "
+            f"({error})"
         ) from error
     if "\0" in text:
         raise TableError(f"{path} cannot be read: it holds zero bytes and is no text")
@@ -638,9 +593,9 @@ def read_text(path: Path) -> str:
 def iterate_records(
     text: str, separator: str, name: str, skip: Callable[[str, int], bool], *, strict: bool = True
 ) -> Iterator[Record]:
-    """Yield the records of a text with their first lines; quotes may hold separators and lines.
+    """Yield the records of a text; quotes may contain separators and line ends.
 
-    ``skip`` is asked of each line that begins a record: True leaves the line out.
+    ``skip(line, number)`` is True for lines to leave out.
     """
     place = first = 0
     fresh, blank, after = True, False, False

@@ -1,11 +1,11 @@
-"""What a user of the laws can be told. Each says what was given, what was expected, a way out."""
+"""Errors of laws. Each message names the given value, the expected one, and an alternative."""
 
 from __future__ import annotations
 
 
 class LawError(ValueError):
-    """Something given does not fit; the message says what, and what would."""
+    """An argument of a law that does not fit."""
 
 
 class ToleranceWarning(UserWarning):
-    """An answer whose error bound is above the tolerance that was asked for."""
+    """An answer whose error bound exceeds the requested tolerance."""

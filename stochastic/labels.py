@@ -1,8 +1,7 @@
-"""The one place of this package where arrays become labelled data."""
+"""Labelled data: the one place of this package that makes Datasets of arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,8 +11,9 @@ import numpy as np
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Variables, coordinates and attributes of a Dataset: what :func:`make_dataset` takes.
-DatasetParts = tuple[dict[str, tuple[Any, ...]], dict[str, tuple[Any, ...]], dict[str, Any]]
+Variables = dict[str, tuple[Any, ...]]
+#: Variables, coordinates and attributes of a Dataset: the arguments of :func:`make_dataset`.
+DatasetParts = tuple[Variables, Variables, dict[str, Any]]
 #: Long names and units of the axes of laws.
 _AXES = {
     "max": ("longest item of the group", "1"),
@@ -26,17 +26,16 @@ _AXES = {
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TableResult:
-    """An answer that is a table: short for its variables, and shown as they are."""
+    """An answer that is a table: indexed by its variables, and shown as a Dataset."""
 
     parts: DatasetParts
 
     @cached_property
     def table(self) -> xr.Dataset:
-        """The table, labelled when it is first used."""
+        """Return the table, labelled when first used."""
         return make_dataset(*self.parts)
 
     def __getitem__(self, name: str) -> xr.DataArray:
-        """A variable of the table."""
         return self.table[name]
 
     def __repr__(self) -> str:
@@ -46,40 +45,36 @@ class TableResult:
         return str(self.table._repr_html_())
 
 
-def make_dataset(
-    variables: Mapping[str, tuple[Any, ...]],
-    coords: Mapping[str, tuple[Any, ...]],
-    attrs: Mapping[str, Any],
-) -> xr.Dataset:
-    """A Dataset of ``name: (dims, array[, attrs])``; nothing is copied.
+def make_dataset(variables: Variables, coords: Variables, attrs: dict[str, Any]) -> xr.Dataset:
+    """Return a Dataset of ``name: (dims, array[, attrs])``; nothing is copied.
 
-    Every variable and coordinate is given ``long_name`` and ``units`` by its own attributes.
+    Every variable and coordinate needs ``long_name`` and ``units`` in its attributes.
     """
     import xarray as xr
 
     return xr.Dataset(dict(variables), coords=dict(coords), attrs=dict(attrs))
 
 
-def ratio_variable(dims: Any, values: Any, long_name: str) -> tuple[Any, ...]:
-    """A number without a unit for :func:`make_dataset`, with what it is called in full."""
+def variable(dims: Any, values: Any, long_name: str) -> tuple[Any, ...]:
+    """Return a variable without a unit for :func:`make_dataset`."""
     return dims, values, {"long_name": long_name, "units": "1"}
 
 
-def law_array(chances: Any, extra_attrs: Mapping[str, Any], /, **axes: Any) -> xr.DataArray:
+def law_array(chances: Any, attrs: dict[str, Any], /, **axes: Any) -> xr.DataArray:
     """Return probabilities along axes of :data:`_AXES`, each with its values."""
     coords = {}
     for name, values in axes.items():
         long_name, units = _AXES[name]
         coords[name] = (name, values, {"long_name": long_name, "units": units})
-    attrs = {"long_name": "probability", "units": "1", **extra_attrs}
+    attrs = {"long_name": "probability", "units": "1", **attrs}
     return make_dataset({"probability": (tuple(axes), chances, attrs)}, coords, {})["probability"]
 
 
 def pmf_array(
-    extra_attrs: Mapping[str, Any], numerator: Any, denominator: Any, chances: Any
+    attrs: dict[str, Any], numerator: Any, denominator: Any, chances: Any
 ) -> xr.DataArray:
     """Return the law of the loss along ``loss``, with its fractions in lowest terms."""
-    result = law_array(chances, extra_attrs, loss=np.asarray(numerator) / np.asarray(denominator))
+    result = law_array(chances, attrs, loss=np.asarray(numerator) / np.asarray(denominator))
     return result.assign_coords(
         numerator=("loss", numerator, {"long_name": "numerator of the loss"}),
         denominator=("loss", denominator, {"long_name": "denominator of the loss"}),

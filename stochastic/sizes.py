@@ -1,22 +1,21 @@
-"""Every size of ours: tiles, blocks, batches, thresholds between methods, caps. One table.
+"""Table of all sizes: tiles, blocks, batches, thresholds between methods, limits.
 
 A module reads its sizes by name (``BLOCK = sizes.SCAN_BLOCK``). The environment variable
 ``DSE_SIZES``, read once when this module is imported, selects other values, so that small studies
-cross every border:
+cross every threshold (several settings are separated by commas):
 
 ``tiny``
     The tiny value of every row that has one.
 ``tiny:7``
     The same, each tiny prime replaced by a prime drawn with seed 7, up to four times as large.
 ``numpy``
-    Shipped values, also after ``tiny``, of those sizes from which on loop nests are compiled: what
-    is smaller is evaluated in NumPy, without a second of compilation for each study.
+    Shipped values of the sizes from which loop nests are compiled, also after ``tiny``: smaller
+    studies are evaluated in NumPy, which saves a second of compilation each.
 ``SCAN_BLOCK=7``
-    This size alone. Several settings are separated by commas, also after ``tiny``.
+    This size alone.
 
-Answers must not depend on sizes that have a tiny value, but for rounding and for which of several
-methods gave them. A size without a tiny value is a cap on what may be asked, or a number of which
-less gives another answer.
+Results must not depend on sizes that have a tiny value, but for rounding and the choice of method.
+A size without a tiny value is a limit, or a number that changes results.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> int: ...
 
 
-#: Name: shipped value, tiny value or None, unit and purpose.
+#: Name: shipped value, tiny value or None, purpose with its unit.
 TABLE: dict[str, tuple[int, int | None, str]] = {
     # Grids and loop nests
-    "ELEMENTARY_BLOCK": (1 << 13, 7, "values of a series that are worked on together"),
+    "ELEMENTARY_BLOCK": (1 << 13, 7, "values of a series computed together"),
     "RUN_TILE": (1 << 23, 41, "points of a tile of a Dataset in memory"),
     "RUN_SMALL": (1 << 15, 5, "points below which a group is evaluated in NumPy"),
     "RUN_SINGLE": (1 << 17, 13, "points below which a group is one tile on one thread"),
     "RUN_MANY": (1 << 22, 17, "points from which tiles without a feasible point are skipped"),
     "NEST_ROW": (1024, 7, "points of the piece of a row in the first-level cache"),
     "NEST_LONG": (128, 5, "points at which a row takes in no further axis"),
-    "NEST_SHORT": (32, 3, "points at which a row would rather stay short than be cut"),
+    "NEST_SHORT": (32, 3, "points up to which a row stays short rather than being cut"),
     "NEST_STEPS": (48, 2, "steps of a loop along the row beyond which it is cut at calls"),
     "PASS_SMALL": (1 << 16, 5, "points below which no nest is compiled"),
     "PASS_PIECE": (1 << 19, 19, "points of a tile, which stay in the cache"),
@@ -53,13 +52,13 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "ROWS_BLOCK": (1 << 16, 29, "values of rows computed together"),
     "REACH_TOGETHER": (1 << 13, 5, "points of a formula enclosed together over its laws"),
     "ROWS_SHORT": (32, 3, "values along an axis below which the points form the rows"),
-    "SUM_SHORT": (64, None, "values of a row up to which a proof expands it term by term"),
-    "PORTION": (1 << 21, 37, "values of a statistic held at once"),
+    "SUM_SHORT": (64, None, "values of a row up to which a search expands it term by term"),
+    "PORTION": (1 << 21, 37, "values of a statistic in memory"),
     "TABLE_PIECES": (8, 3, "pieces of a table equation for each thread"),
     "AXES_MOST": (60, None, "axes of a study; NumPy has 64 dimensions, answers need a few more"),
     "LAW_BIN_ENDS": (1000, None, "places at which a bin may end; fewer give another answer"),
     "FAILED_LISTED": (1000, None, "failed points of a tile that are listed"),
-    "TOP_MOST": (1_000_000, None, "winners a question may ask for"),
+    "TOP_MOST": (1_000_000, None, "winners of a query"),
     # Scans
     "SCAN_TILE": (1 << 21, 31, "points of a tile that is only reduced"),
     "SCAN_BLOCK": (1 << 21, 29, "points ranked together in many short rankings"),
@@ -71,7 +70,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "DECOMPOSE_BLOCK": (1 << 16, 13, "points whose intermediate values are held together"),
     "LEADERS_FIRST": (256, 3, "configurations compared first"),
     "FRONT_JUDGES": (256, 3, "points of a front that decide whether a tile is read"),
-    # Questions
+    # Queries
     "LISTED_MOST": (1 << 20, None, "ties or near-best configurations an answer lists"),
     "CHANCE_RIVALS": (1024, 2, "likely winners that others are compared with on fresh draws"),
     "CELLS_OF_DRAWS": (64, None, "cells of draws; fewer give wider bounds"),
@@ -79,23 +78,27 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "INVARIANT_SAMPLE": (32, 5, "other points that an answer is compared with"),
     "INVARIANT_COMPARED": (64, 3, "points of a front that are compared with the rest"),
     "LIKELY_WINNERS": (64, None, "configurations best in some draw; fewer give wider bounds"),
-    "SCANNED": (1 << 27, 53, "points up to which a scan is as fast as a proof"),
-    "SCANNABLE": (1 << 37, None, "points up to which a scan replaces a proof not found in time"),
-    "LISTED_BOXES": (1 << 20, None, "boxes held while near-best configurations are listed"),
-    # Proofs
+    "SCANNED": (1 << 27, 53, "points up to which a scan is as fast as a certified search"),
+    "SCANNABLE": (
+        1 << 37,
+        None,
+        "points up to which a scan replaces a search that ran out of time",
+    ),
+    "LISTED_BOXES": (1 << 20, None, "boxes in memory while near-best configurations are listed"),
+    # Certified searches
     "MERGE_WORTH": (1 << 28, 3, "points below which no axes are merged"),
     "MERGE_MOST": (1 << 21, 997, "combinations evaluated to merge axes"),
     "MERGE_TRIED": (48, 5, "values of each axis tried first"),
-    "ALIKE_ORDERED": (1 << 17, 7, "rows up to which halves of halves are ordered"),
-    "ALIKE_PIECE": (2, 3, "rows of the smallest ordered piece"),
+    "ORDERED_ROWS": (1 << 17, 7, "rows up to which halves of halves are ordered"),
+    "ORDERED_PIECE": (2, 3, "rows of the smallest ordered piece"),
     "CHECK_SAMPLE": (1 << 12, 13, "points drawn to find the condition that excludes most"),
     "FIRST_BLOCK": (1 << 20, 23, "points searched together for the first feasible one"),
     "FIRST_GLANCE": (1 << 12, 7, "points searched before all others"),
     "FIRST_MANY": (1 << 26, 101, "points beyond which boxes are searched instead"),
     "EXPAND_POINTS": (64, 5, "points up to which a statistic joins the equations"),
     "EXPAND_CHEAP": (1 << 20, 11, "values up to which a statistic is computed at once"),
-    "EXPAND_MOST": (1 << 31, None, "values up to which one is computed before a proof"),
-    "EXPAND_HELD": (1 << 24, None, "numbers it may hold then"),
+    "EXPAND_MOST": (1 << 31, None, "values up to which one is computed before a search"),
+    "EXPAND_NUMBERS": (1 << 24, None, "numbers that it may take in memory then"),
     "EXTREMES_TABLE": (1 << 24, 17, "numbers of the table of extremes of a leaf"),
     "SEARCH_ROUND": (32, 3, "boxes of a round"),
     "SEARCH_BUDGET": (512, 7, "boxes bounded in each before the next round"),
@@ -104,10 +107,10 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "SEARCH_NEAR": (256, 3, "doubtful points that one dive reports"),
     "SEARCH_QUICK": (1000, 11, "boxes bounded before a descent is worth its time"),
     "ALONG_FEW": (128, 5, "values of an axis that are bounded one by one"),
-    "DIG_TRIED": (3, 2, "comparisons tried as something to halve along"),
+    "DIG_TRIED": (3, 2, "comparisons tried for halving boxes along them"),
     "LEAF_ROW": (1 << 10, 3, "least points of a row of a leaf"),
     "DESCENT_DRAWN": (1 << 12, 7, "points drawn"),
-    "DESCENT_KEPT": (4, 2, "best points that are improved"),
+    "DESCENT_IMPROVED": (4, 2, "best points that are improved"),
     "DESCENT_ALONG": (1 << 12, 5, "values tried along an axis"),
     "DESCENT_PAIR": (1 << 12, 7, "points tried along a pair of axes"),
     "DESCENT_ROUNDS": (50, 3, "rounds of improvement"),
@@ -124,7 +127,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "BEAT_COMPILED": (1 << 20, 17, "points from which a loop nest is compiled"),
     "BEAT_DRAWN": (1 << 12, 7, "points drawn first"),
     "BEAT_COARSE": (1 << 19, 31, "points of a coarse grid"),
-    "BEAT_KEPT": (64, 3, "points improved along each axis"),
+    "BEAT_IMPROVED": (64, 3, "points improved along each axis"),
     "BEAT_TRIED": (256, 5, "values tried along each axis"),
     "BEAT_ROUNDS": (3, 2, "rounds of improvement"),
     "BORDERS_TOGETHER": (1 << 20, 23, "points of lines followed together"),
@@ -139,15 +142,15 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     # Stores
     "STORE_TILE": (1 << 21, 43, "points of a tile of a store"),
     "STORE_CHUNK": (1 << 17, 11, "points of a chunk in a shard"),
-    "STORE_MEMORY": (1 << 31, None, "bytes that tiles under way may take"),
+    "STORE_MEMORY": (1 << 31, None, "bytes that tiles in progress may take"),
     "READER_SHARDS": (4, 2, "shards kept in memory for the next chunk"),
     "STORE_BLOCK": (1 << 10, 3, "tiles checked together for a feasible point"),
     "EXPORT_ROWS": (1 << 19, 7, "rows of a table written at a time"),
-    "CHUNK_READ": (1 << 30, None, "bytes of a chunk or an axis of a store of somebody else"),
+    "CHUNK_READ": (1 << 30, None, "bytes of a chunk or an axis of a foreign store"),
     # Clusters
     "CLUSTER_SHARES": (4, 3, "parts for each thread of a worker"),
     # The tool
-    "LOOKED_UP": (1 << 24, 19, "points below which no nest is compiled for a question"),
+    "LOOKED_UP": (1 << 24, 19, "points below which no nest is compiled for a query"),
     "LAW_FEW_LANES": (24, None, "lanes up to which quantiles may be simulated"),
     "LAW_VALUES": (2_500, None, "values of a law beyond which they are simulated"),
     "LAW_GROUPS": (1_000_000, None, "groups simulated then"),
@@ -157,39 +160,39 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "EFFECTS_LARGE": (1 << 20, 31, "points of a block of a compiled nest"),
     "EFFECTS_SMALL": (1 << 16, 7, "points of a block of NumPy"),
     "EFFECTS_BLOCK": (1 << 20, 29, "points of a block of a Dataset"),
-    "FIT_HELD": (1 << 21, 101, "numbers held while candidates of a fit are compared"),
+    "FIT_NUMBERS": (1 << 21, 101, "numbers in memory while candidates of a fit are compared"),
     "CROSSING_MOST": (1 << 24, None, "points of an answer, times quantities"),
     "RIVALRY_BOXES": (1 << 16, None, "boxes of an answer"),
     "RIVALRY_INPUTS": (3, None, "inputs that are cut into cells"),
     "WITHIN_MOST": (1 << 20, None, "configurations of an answer"),
     "WITHIN_CELLS": (64, None, "cells of the inputs; fewer give wider ranges"),
-    "DELIMITED_SAMPLE": (1 << 17, 197, "characters of a table that tell its layout"),
-    "DELIMITED_RECORDS": (1000, 11, "lines of a table that tell its separator"),
-    "DELIMITED_HEAD": (50, 7, "lines in which a header is looked for"),
+    "DELIMITED_SAMPLE": (1 << 17, 197, "characters of a table by which its layout is detected"),
+    "DELIMITED_RECORDS": (1000, 11, "lines of a table by which its separator is detected"),
+    "DELIMITED_HEAD": (50, 7, "lines searched for a header"),
     "DELIMITED_NEAR": (50, 7, "lines near a doubtful one that are compared with it"),
     "MEASURED_CELLS": (1 << 27, None, "cells of a grid of measurements"),
     "PAGE_SEARCHED": (200_000, None, "configurations that a page searches itself"),
     "DRAWS_MOST": (1 << 26, None, "draws of an uncertain study"),
-    "POINTS_KEPT": (1 << 20, 97, "bytes of Sobol points that are kept for the next process"),
+    "POINTS_CACHED": (1 << 20, 97, "bytes of Sobol points cached for the next process"),
     "OUTPUT_PIECES": (256, None, "pieces of a law, each proven; fewer give wider bounds"),
-    "WORDS_KEPT": (1 << 15, 3, "disassembled words remembered for each architecture"),
+    "WORDS_CACHED": (1 << 15, 3, "disassembled words remembered for each architecture"),
     "VARIANTS_TAKEN": (256, 2, "variants of a kernel compiled at once"),
-    "FOOTPRINT_RUNS": (1 << 14, None, "runs of bytes kept one by one; beyond them an estimate"),
+    "FOOTPRINT_RUNS": (1 << 14, None, "runs of bytes listed one by one; beyond them an estimate"),
     "FOOTPRINT_LOOKED": (1 << 18, None, "addresses of an access; beyond them an estimate"),
-    "PASSES_LOOKED": (32, None, "passes looked at; beyond them an estimate"),
+    "PASSES_LOOKED": (32, None, "passes analysed; beyond them an estimate"),
     "PASSES_FOLLOWED": (1_000_000, None, "passes followed one by one"),
-    "PASSES_EVERY": (2048, None, "passes up to which every one is looked at"),
-    "PASSES_FEW": (4, None, "passes of each of many loops that are looked at"),
-    "PASSES_NUMBERS": (1 << 23, None, "numbers held at once"),
+    "PASSES_EVERY": (2048, None, "passes up to which every one is analysed"),
+    "PASSES_FEW": (4, None, "passes of each of many loops that are analysed"),
+    "PASSES_NUMBERS": (1 << 23, None, "numbers in memory"),
     "KERNEL_INSTRUCTIONS": (1 << 16, None, "instructions of a kernel with all copies of functions"),
     "LITERALS_MOST": (10_000, 2, "numbers with units whose values are remembered"),
     "EXPRESSION_ATOMS": (20_000, None, "atoms of the largest expression followed"),
     "EXPRESSION_TERMS": (1500, None, "terms of the largest product of expressions"),
     "PASSES_TRIED": (1024, None, "passes tried one by one"),
-    "BLOCKS_LOOKED": (512, None, "blocks of a launch looked at"),
-    "REQUEST_BLOCKS": (27, None, "blocks whose requests are looked at"),
-    "REQUESTS_LOOKED": (2048, None, "requests looked at"),
-    "REGISTER_WAYS": (16, None, "paths that are followed apart"),
+    "BLOCKS_LOOKED": (512, None, "blocks of a launch analysed"),
+    "REQUEST_BLOCKS": (27, None, "blocks whose requests are analysed"),
+    "REQUESTS_LOOKED": (2048, None, "requests analysed"),
+    "REGISTER_WAYS": (16, None, "paths followed separately"),
     # Equations
     "LINES_BATCH": (1 << 15, 37, "boxes or points followed together"),
     "BRACKETS_BATCH": (1 << 12, 41, "points at which brackets are cut together"),
@@ -198,7 +201,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "GAP_FINE": (16, None, "parts of few open pieces; fewer give other borders"),
     "GAP_FEW": (512, None, "open pieces that are few"),
     "GAP_PARTS": (256, None, "parts made at once"),
-    "ADVICE_NEAR": (4096, None, "whole values looked at one by one; beyond them by ratio"),
+    "ADVICE_NEAR": (4096, None, "whole values tried one by one; beyond them by ratio"),
     "BRANCHES_MOST": (12, None, "branches of a border in closed form"),
     # Laws
     "TIMES_EACH": (8, 2, "times that are worth a thread"),
@@ -223,11 +226,11 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "TRANSFORM_CHUNK": (1 << 19, 29, "probabilities computed together"),
     "FREQUENCIES_FINE": (64, None, "points of a turn of the largest value"),
     "FREQUENCIES_WORTH": (10**6, None, "transforms beyond which a search among frequencies pays"),
-    "LATTICE_KEPT": (15_000_000, None, "coefficients that are kept"),
+    "LATTICE_COEFFICIENTS": (15_000_000, None, "coefficients in memory"),
     "LATTICE_TRANSFORMS": (10**9, None, "transforms of a value"),
     "LATTICE_PRODUCTS": (2_000_000_000, None, "products of a convolution"),
-    "ALIKE_STATES": (2_000_000, None, "states of correlated lanes"),
-    "ALIKE_PRODUCTS": (500_000_000, None, "products of correlated lanes"),
+    "CORRELATED_STATES": (2_000_000, None, "states of correlated lanes"),
+    "CORRELATED_PRODUCTS": (500_000_000, None, "products of correlated lanes"),
     "OUTCOMES_BYTES": (4 << 30, None, "bytes of the joint law of maximum and sum"),
     "LAUNCH_BINS": (8, None, "bins tried; fewer give another answer"),
     "LAUNCH_PLACES": (200, None, "places at which a bin may end; fewer give another answer"),
@@ -240,10 +243,10 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "STEPS_MOST": (1 << 26, None, "steps of a block"),
     "CENTRED_BLOCK": (1 << 18, 29, "phases computed together"),
     "CENTRED_DEAR": (400_000_000, None, "products that are affordable"),
-    "CENTRED_LOOKED": (30_000_000, None, "places and nodes looked at"),
+    "CENTRED_LOOKED": (30_000_000, None, "places and nodes"),
     "CONTINUOUS_STEPS": (1000, None, "steps of the longest block; fewer give wider bounds"),
     "LAUNCH_STARTS": (10_000, None, "starts of the last block beyond which steps are joined"),
-    "CONTINUOUS_MOST": (1_000_000, None, "steps that may be asked for"),
+    "CONTINUOUS_MOST": (1_000_000, None, "steps that may be requested"),
     "JOINT_MOST": (500_000_000, None, "coefficients of a joint law, times nodes"),
     "SEQUENCES_BYTES": (2**30, None, "bytes of sequences"),
     "SCHEDULE_ROUNDS": (1_000_000, None, "times at which slots are free in a scheduled launch"),
@@ -254,11 +257,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "TRIAL_TASK": (1 << 22, 101, "items after which a thread takes other work"),
     "TRIAL_PILOT": (1 << 15, None, "items that decide how finely losses are counted"),
     "LAW_LARGEST": (50_000_000, None, "values of a tabulated law"),
-    "EXTREME_EXACT": (
-        1_000_000,
-        None,
-        "values beyond which an extreme is that of a continuous law",
-    ),
+    "EXTREME_EXACT": (1_000_000, None, "values beyond which an extreme is continuous"),
     "CONVOLVE_MOST": (10**10, None, "products of a convolution"),
     "SAMPLE_LARGEST": (1_000_000, None, "values of a sample that is fitted"),
     "TAIL_TERMS": (2**18, None, "terms of a tail"),
@@ -267,16 +266,12 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
 }
 
 
-#: Sizes from which on a loop nest is compiled for a study.
+#: Sizes from which a loop nest is compiled for a study.
 NESTS = ("BEAT_COMPILED", "EFFECTS_COMPILED", "LOOKED_UP", "PASS_SMALL", "ROWS_SMALL", "RUN_SMALL")
 
 
 def resolve_sizes(setting: str) -> dict[str, int]:
-    """Return the value of every size under a setting such as ``tiny:7,SCAN_BLOCK=7``.
-
-    >>> resolve_sizes("")["SCAN_BLOCK"], resolve_sizes("tiny")["SCAN_BLOCK"], resolve_sizes("SCAN_BLOCK=5")["SCAN_BLOCK"]
-    (2097152, 29, 5)
-    """
+    """Return the value of every size under a setting such as ``tiny:7,SCAN_BLOCK=7``."""
     values = {name: shipped for name, (shipped, _, _) in TABLE.items()}
     for item in filter(None, setting.split(",")):
         name, equals, number = item.partition("=")

@@ -1,4 +1,4 @@
-"""How many threads to use."""
+"""Number of threads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def cpu_count() -> int:
-    """How many threads to use: the processors this process may run on."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""The laws against a GPU: groups are drawn, run in lockstep, timed (Swatman 2022, Algorithm 1)."""
+"""Validate laws on a GPU: time random groups in lockstep (Swatman 2022, Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -25,23 +25,17 @@ from stochastic.work.pmf import Pmf
 _WARP = 32
 _MOST_THREADS = 256  # a thread of the kernel takes up to 255 of the 65536 registers
 _MEMORY = 2**28  # byte of matrices and powers in one launch
-_VERIFIED_LANES = 64  # lanes of a launch whose power is computed anew, in double precision
+_VERIFIED_LANES = 64  # lanes of a launch whose power is recomputed in double precision
 _TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Timing:
-    """What one launch of the kernel gave.
+    """Clocks and results of one launch of the kernel, from group ``first`` on.
 
-    Attributes
-    ----------
-    first : int
-        First group of the launch.
-    clocks : array of int64, shape (3, groups, lanes)
-        The clock at the start, after the lane's own last iteration, after the loop. [cycle]
-    powers : callable
-        Copies the results of so many first groups from the device, float32 (groups, lanes, size,
-        size); valid until the next launch.
+    ``clocks``, int64 (3, groups, lanes): at the start, after the lane's own last iteration, after
+    the loop. [cycle] ``powers(n)`` copies the results of n groups, float32 (groups, lanes, size,
+    size), and is valid until the next launch.
     """
 
     first: int
@@ -57,28 +51,14 @@ def time_powers(
     threads: int = 256,
     seed: int = 0,
 ) -> Iterator[Timing]:
-    """Run groups on the GPU, each lane multiplying a random matrix as often as it is told.
+    """Run groups on the GPU, each lane multiplying a random matrix as often as its exponent says.
 
-    Parameters
-    ----------
-    exponents : array of int, shape (groups, lanes)
-        Iterations that are timed. One more comes first and is not, so that the matrix has arrived:
-        the result is the matrix to the power of exponent + 1.
-    synchronised : bool
-        Whether the lanes of a group wait for each other after every iteration.
-    size : int
-        Rows of the matrices; the paper finds much noise with 3, and takes 16.
-    threads : int
-        Threads of a block. A block runs one group, on its first lanes; the other threads leave at
-        once, and only set how many groups share a multiprocessor.
-    seed : int
-        Of the matrices, whose entries are uniform, of variance 2 / (3·size).
-
-    Raises
-    ------
-    LawError
-        For exponents that are no whole numbers of at least 0 for 1 to 32 lanes, or where numba-cuda
-        or a GPU is missing.
+    ``exponents`` (groups, lanes) are the timed iterations. An untimed one loads the matrix first:
+    the result is the matrix to the power of exponent + 1. With ``synchronised`` the lanes of a
+    group wait for each other after every iteration. Matrices have ``size`` rows (the paper sees
+    much noise with 3, and takes 16), their entries are uniform, of variance 2 / (3·size). A block
+    of ``threads`` runs one group, on its first lanes; its other threads only set how many groups
+    share a multiprocessor.
     """
     exponents = _check_exponents(exponents)
     groups, lanes = exponents.shape
@@ -93,21 +73,20 @@ def time_powers(
     matrices = generator.random((chunk, lanes, size, size), dtype=np.float32)
     matrices -= np.float32(0.5)
     matrices *= np.float32(math.sqrt(8 / size))
-    for first, clocks, powers in device.launches(
-        matrices, exponents, synchronised=bool(synchronised), threads=threads
-    ):
+    options = {"synchronised": bool(synchronised), "threads": threads}
+    for first, clocks, powers in device.run_launches(matrices, exponents, **options):
         timing = Timing(first=first, clocks=clocks, powers=partial(_copy_to_host, powers))
         _verify_powers(matrices, exponents[first : first + chunk], timing)
         yield timing
 
 
 def _check_exponents(values: Any) -> npt.NDArray[np.int32]:
-    """Iterations of the lanes of groups as the kernel takes them, checked; see time_powers."""
+    """Return the iterations of the lanes of groups as the kernel takes them, checked."""
     result = np.asarray(values)
     if result.ndim != 2 or not 1 <= result.shape[1] <= _WARP or not len(result):
         raise LawError(
             f"exponents of shape {result.shape}: expected (groups, lanes) with 1 to {_WARP} lanes, "
-            "since the lanes of a group stand in one warp"
+            "since the lanes of a group are in one warp"
         )
     if result.dtype.kind not in "iu" or result.min() < 0 or result.max() >= 2**31 - 1:
         raise LawError("exponents: expected whole numbers from 0 to 2147483646")
@@ -122,7 +101,7 @@ def _copy_to_host(device_array: Any, groups: int) -> npt.NDArray[np.float32]:
 def _verify_powers(
     matrices: npt.NDArray[np.float32], exponents: npt.NDArray[np.int32], timing: Timing
 ) -> None:
-    """Compute some powers anew: the time of work that was not done is worth nothing."""
+    """Compare some powers with double precision; LawError if the GPU did not compute them."""
     lanes, size = matrices.shape[1:3]
     count = min(-(-_VERIFIED_LANES // lanes), len(exponents))
     result = timing.powers(count).reshape(-1, size, size)
@@ -133,13 +112,13 @@ def _verify_powers(
         if 1e-30 < scale < 1e30 and np.abs(power - expected).max() > _TOLERANCE * scale:
             raise LawError(
                 f"a lane did not compute its matrix to the power of {exponent + 1}: GPU driver, "
-                "CUDA toolkit and numba-cuda do not fit together; see `numba -s`"
+                "CUDA toolkit and numba-cuda are incompatible; see `numba -s`"
             )
 
 
 def describe() -> dict[str, Any]:
-    """What runs the kernels, for the record: the device, its clock, its driver; versions; date."""
-    facts: dict[str, Any] = _load_gpu().facts()
+    """Return the device, its clock and driver, versions and the date, for the record."""
+    facts: dict[str, Any] = _load_gpu().device_facts()
     return (
         facts
         | _driver_info(facts.get("uuid", ""))
@@ -152,20 +131,20 @@ def describe() -> dict[str, Any]:
 
 
 def _driver_info(uuid: str) -> dict[str, str]:
-    """The driver, and clocks and limits as they are now, of the GPU of a name."""
+    """Return the driver, and the current clocks and limits, of the GPU of a UUID."""
     names = ("driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "power.limit")
     query = ["nvidia-smi", f"--query-gpu={','.join(names)}", "--format=csv,noheader"]
     if not uuid or not shutil.which(query[0]):
         return {}
     done = subprocess.run([*query, f"--id={uuid}"], capture_output=True, text=True, check=False)
-    told = [text.strip() for text in done.stdout.split("\n")[0].split(",")]
-    if done.returncode or len(told) != len(names):
+    values = [text.strip() for text in done.stdout.split("\n")[0].split(",")]
+    if done.returncode or len(values) != len(names):
         return {}
-    return dict(zip(("driver", *names[1:]), told, strict=True))
+    return dict(zip(("driver", *names[1:]), values, strict=True))
 
 
 def _load_gpu() -> ModuleType:
-    """The kernels, where they can be run."""
+    """Import the kernels; LawError if they cannot run here."""
     if importlib.util.find_spec("numba_cuda") is None:
         raise LawError("numba-cuda is not installed: pip install numba-cuda")
     from stochastic.kernels import gpu
@@ -179,30 +158,24 @@ def _load_gpu() -> ModuleType:
 
 
 def drawn_loss(exponents: npt.NDArray[np.int32]) -> Floats:
-    """Loss of each group by its iterations (groups, lanes), lanes · max / sum; 1 without work.
+    """Return the loss of each group by its iterations, lanes · max / sum; 1 without work.
 
     Eq. 4 of the paper; its Algorithm 1 omits the factor ``lanes``.
-
-    >>> drawn_loss(np.array([[4, 2, 7, 1, 6, 4, 3, 6], [0] * 8])).tolist() == [56 / 33, 1.0]
-    True
     """
     whole_group = exponents.max(axis=1).astype(np.float64) * exponents.shape[1]
     return _ratio(whole_group, exponents.sum(axis=1, dtype=np.float64))
 
 
 def timed_loss(clocks: Ints) -> Floats:
-    """Loss of each group by its clocks (3, groups, lanes), C_SIMT / C_MIMD; 1 without work.
+    """Return the loss of each group by its clocks, C_SIMT / C_MIMD; 1 without work.
 
-    Every lane pays for the time until all lanes of its group are done, or for its own alone.
-
-    >>> timed_loss(np.array([[[0, 0]], [[30, 10]], [[31, 31]]])).tolist()
-    [1.55]
+    In lockstep, every lane pays for the time until all lanes of its group are done.
     """
     start, done, left = clocks
     if np.any(done < start) or np.any(left < done):
         raise LawError(
-            "the clock of a lane ran backwards, so that the kernel was moved between "
-            "multiprocessors: run it again where nothing else uses the GPU"
+            "the clock of a lane ran backwards, so the kernel was moved between multiprocessors: "
+            "run it again while nothing else uses the GPU"
         )
     in_lockstep = (left.max(axis=1, keepdims=True) - start).sum(axis=1, dtype=np.float64)
     return _ratio(in_lockstep, (done - start).sum(axis=1, dtype=np.float64))
@@ -215,32 +188,18 @@ def _ratio(numerator: Floats, denominator: Floats) -> Floats:
 def losses(
     law: Pmf, lanes: int, *, groups: int, size: int = 16, threads: int = 256, seed: int = 0
 ) -> tuple[Floats, Floats, Floats]:
-    """Loss of each group: as drawn, timed with synchronisation, and timed without.
+    """Return the loss of each group: as drawn, timed with synchronisation, and timed without.
 
-    :func:`stochastic.fit_timing` takes the first and one of the others.
-
-    Parameters
-    ----------
-    law : Pmf
-        The law of the iterations of one lane.
-    lanes, groups : int
-        Lanes of a group, 1 to 32; groups to draw.
-    size, threads, seed : int
-        See :func:`time_powers`; the seed is that of the exponents too.
-
-    Raises
-    ------
-    LawError
-        Where numba-cuda or a GPU is missing, or for lanes beyond a warp.
+    ``law`` is of the iterations of a lane. :func:`stochastic.fit_timing` takes the first and one of
+    the others. See :func:`time_powers`.
     """
     groups = check_integer("groups", groups, least=1, example=2**18)
     seed = check_integer("seed", seed, least=0)
     exponents = _check_exponents(law.sample((groups, lanes), seed))
 
     def measure(synchronised: bool) -> Floats:
-        runs = time_powers(
-            exponents, synchronised=synchronised, size=size, threads=threads, seed=seed
-        )
+        options = {"size": size, "threads": threads, "seed": seed}
+        runs = time_powers(exponents, synchronised=synchronised, **options)
         return np.concatenate([timed_loss(run.clocks) for run in runs])
 
     return drawn_loss(exponents), measure(True), measure(False)

@@ -193,7 +193,7 @@ MUTANTS = (
         "stochastic",
         r"\0{self.identity()}\0{kinds}",
         r"\0{self.identity()}",
-        "tests/stochastic/test_kept.py",
+        "tests/stochastic/test_compile_cache.py",
     ),
     Mutant(
         "stochastic",

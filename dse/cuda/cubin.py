@@ -337,7 +337,7 @@ def _replace(
     return Instruction(index, opcode, text, guard, source_index=one.source_index)
 
 
-_MAX_WORDS = sizes.WORDS_KEPT  # words of an architecture in the cache
+_MAX_WORDS = sizes.WORDS_CACHED  # words of an architecture that are remembered
 
 #: The disassembler's record of a word, and the place at which it was disassembled: branch targets
 #: in the record are relative to that.

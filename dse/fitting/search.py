@@ -19,9 +19,8 @@ from symbolic.ops import Node
 # --- Predictions at many values of the free quantities at once
 
 
-Mask = NDArray[np.bool_]
-TwoArrays = tuple[Floats, Floats]
-MAX_NUMBERS = sizes.FIT_HELD  # numbers in memory at once
+#: Numbers held at once while many candidates are looked at.
+MAX_NUMBERS = sizes.FIT_NUMBERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

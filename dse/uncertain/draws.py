@@ -46,7 +46,7 @@ _FRESH_SEED_OFFSET = 1 << 32
 _BINARY_DIGITS = 52
 #: Bytes up to which points are kept for the next process: SciPy's module of Sobol sequences
 #: takes longer to import than most studies take to run.
-_MAX_CACHED_BYTES = sizes.POINTS_KEPT
+_MAX_CACHED_BYTES = sizes.POINTS_CACHED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,8 @@
-"""Machine code, kept between processes: a body is compiled once for a machine.
+"""Machine code of functions, compiled once for a machine and loaded from disk afterwards.
 
-:func:`compiled` marks a body; other bodies may call it, and Python may: then its machine code is
-looked for in :mod:`stochastic.compile_cache.cache`, compiled by Numba where it is not there
-(:mod:`stochastic.compile_cache.build`), and called (:mod:`stochastic.compile_cache.native`). What is kept is called
-without Numba, which takes longer to import than most runs take.
+:func:`compiled` marks a function; Python and other compiled functions may call it. Its machine code
+is loaded from the cache (:mod:`.cache`) or compiled by Numba (:mod:`.build`), and called without
+Numba (:mod:`.native`), which takes longer to import than most runs take.
 """
 
 from stochastic.compile_cache.cache import cache_folder, load, save

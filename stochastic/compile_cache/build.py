@@ -1,4 +1,4 @@
-"""From a body to machine code that needs no Numba to be called."""
+"""Compile a function to machine code that can be called without Numba."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import gc
 import inspect
 import threading
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from types import FunctionType
@@ -49,17 +49,16 @@ from stochastic.compile_cache.flat_arrays import FlatArray, WordTuple
 from stochastic.compile_cache.keys import Compilable, LazyImport, notify_listeners, used_globals
 from stochastic.compile_cache.native import NativeCodeError, pack_code
 
-#: What Numba's code calls. Of memory: a count of its holders, three fields that are not used but
-#: for the third, where the data are, and two more; then the data. Of what the C library holds under
-#: other names: how a number is made of a fraction and a power of two, and taken apart.
+#: Functions of Numba's runtime that its code calls. A block of memory is a reference count, the
+#: address of its data (word 3) and its size (word 4), then the data.
 _RUNTIME_IR = """
 declare ptr @malloc(i64)
 declare void @free(ptr)
 declare double @ldexp(double, i32)
 declare double @frexp(double, ptr)
 define double @numba_ldexp(double %part, i32 %power) {
-  %found = call double @ldexp(double %part, i32 %power)
-  ret double %found
+  %number = call double @ldexp(double %part, i32 %power)
+  ret double %number
 }
 define double @numba_frexp(double %number, ptr %power) {
   %part = call double @frexp(double %number, ptr %power)
@@ -94,60 +93,54 @@ define void @NRT_MemInfo_call_dtor(ptr %memory) {
 """
 _SCALAR_KINDS = {types.float64: "f", types.int64: "i", types.boolean: "b"}
 _dispatchers: weakref.WeakKeyDictionary[Compilable, dict[Any, Any]] = weakref.WeakKeyDictionary()
-#: What is called apart, by the name under which it is called, and for what types.
+#: Separately compiled functions and their argument types, by symbol.
 _separate_functions: dict[str, tuple[Compilable, tuple[Any, ...]]] = {}
 _lock = threading.RLock()
 
 
-def dispatcher(body: Compilable, *, from_python: bool = False, self_contained: bool = False) -> Any:
-    """A body as Numba knows it, with all it calls; ``wrapped`` to be called from Python.
+def dispatcher(body: Compilable, *, from_python: bool = False, standalone: bool = False) -> Any:
+    """Return Numba's dispatcher of a function and all it calls.
 
-    ``whole`` with what else would be compiled apart.
+    ``from_python`` lets Python call it; ``standalone`` includes functions compiled separately.
     """
     with _lock:
         made = _dispatchers.setdefault(body, {})
-        if (from_python, self_contained) not in made:
+        if (from_python, standalone) not in made:
             function = body.function
             options = {"no_cfunc_wrapper": True, **body.options}
-            for own in ("flat", "gives", "noalias"):
-                options.pop(own, None)
+            for name in ("flat", "gives", "noalias"):
+                options.pop(name, None)
             if not from_python:
                 options["no_cpython_wrapper"] = True
             if body.options.get("_nrt") is False:
                 options["pipeline_class"] = _ShortCompiler
             known = {"__builtins__": builtins, "__name__": function.__module__}
-            known |= {
-                name: _resolve(value, self_contained) for name, value in used_globals(function)
-            }
-            cells = (
-                tuple(_resolve_cell(cell, self_contained) for cell in function.__closure__ or ())
-                or None
-            )
-            twin = FunctionType(
-                function.__code__, known, function.__name__, function.__defaults__, cells
-            )
+            known |= {name: _resolve(value, standalone) for name, value in used_globals(function)}
+            cells = tuple(_resolve_cell(cell, standalone) for cell in function.__closure__ or ())
+            defaults, name = function.__defaults__, function.__name__
+            twin = FunctionType(function.__code__, known, name, defaults, cells or None)
             twin.__qualname__ = function.__qualname__
-            made[from_python, self_contained] = numba.njit(**options)(twin)
-        return made[from_python, self_contained]
+            made[from_python, standalone] = numba.njit(**options)(twin)
+        return made[from_python, standalone]
 
 
-def _resolve(value: Any, self_contained: bool) -> Any:
+def _resolve(value: Any, standalone: bool) -> Any:
     if isinstance(value, LazyImport):
         return value.resolve()
     if not isinstance(value, Compilable):
         return value
-    if "gives" in value.options and not self_contained:
+    if "gives" in value.options and not standalone:
         return _separate_call(value)
-    return dispatcher(value, self_contained=self_contained)
+    return dispatcher(value, standalone=standalone)
 
 
-def _resolve_cell(cell: Any, self_contained: bool) -> Any:
-    resolved = _resolve(cell.cell_contents, self_contained)
+def _resolve_cell(cell: Any, standalone: bool) -> Any:
+    resolved = _resolve(cell.cell_contents, standalone)
     return (lambda: resolved).__closure__[0]  # type: ignore[index]
 
 
 def _separate_call(body: Compilable) -> Any:
-    """What calls a body by name, wherever its machine code is."""
+    """Return an intrinsic that calls a function by its symbol, wherever its machine code is."""
 
     def call(_: Any, *args: Any) -> Any:
         form, symbol = _numba_type(body.options["gives"]), _separate_symbol(body, args)
@@ -178,14 +171,12 @@ def _separate_symbol(body: Compilable, arg_types: tuple[Any, ...]) -> str:
 
 
 def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
-    """What others call of a body, for such types, as LLVM reads it: as it was kept, or made."""
+    """Return the LLVM bitcode that others link of a function, from the cache or compiled."""
     symbol = _separate_symbol(body, arg_types)
     key = symbol.rpartition("_")[2]
     code = load(key)
-    if code is None and notify_listeners(
-        body.__name__
-    ):  # a listener may have waited, as for any body
-        code = load(key)
+    if code is None and notify_listeners(body.__name__):
+        code = load(key)  # a listener may have waited for another process
     if code is None:
         made, module = _compile(body, arg_types)
         if made.signature.return_type != _numba_type(body.options["gives"]):
@@ -197,14 +188,7 @@ def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
 
 
 def build_code(body: Compilable, args: tuple[Any, ...]) -> bytes:
-    """The machine code of a body for such arguments, with what is needed to call it.
-
-    Raises
-    ------
-    UnfitError
-        If it cannot be called without Numba: it gives what is no number, array or tuple of these,
-        or it calls Python.
-    """
+    """Return the machine code of a function with its header; NativeCodeError if it needs Numba."""
     forms, flat = argument_types(body, args), body.options.get("flat")
     made, module = _compile(body, forms)
     returned, symbol = _result_kind(made.signature.return_type), f"kept_{body.__name__}"
@@ -221,20 +205,20 @@ def build_code(body: Compilable, args: tuple[Any, ...]) -> bytes:
             raise NativeCodeError(f"{body.__name__} calls {name}")
     for defined in module.functions:
         if not defined.is_declaration and defined.name != symbol:
-            defined.linkage = "internal"  # what nobody else calls is written into its one caller
+            defined.linkage = "internal"  # lets LLVM inline what has one caller
     library, codegen = copy(made.library), made.library.codegen
     library._final_module = module
     if body.options.get("_nrt") is False:
         passes, builder = _passes_without_loops(codegen) if flat else codegen._module_pass_manager()
         passes.run(module, builder)
-    else:  # once more before, so that counts of who holds an array are seen to cancel
+    else:  # once more before, so that reference counts cancel
         JITCodeLibrary._optimize_final_module(library)
     code = codegen._tm.emit_object(module)
     return pack_code(symbol, returned, needed, code)
 
 
 def _passes_without_loops(codegen: Any) -> tuple[Any, Any]:
-    """LLVM's passes where branches take the time: loops stay as they are, half the code."""
+    """Return LLVM's passes without loop transformations: half the code where branches dominate."""
     tuning = llvm.create_pipeline_tuning_options(speed_level=1)
     tuning.loop_unrolling = tuning.loop_vectorization = tuning.loop_interleaving = False
     builder = llvm.create_pass_builder(codegen._tm, tuning)
@@ -242,7 +226,7 @@ def _passes_without_loops(codegen: Any) -> tuple[Any, Any]:
 
 
 def _compile(body: Compilable, arg_types: tuple[Any, ...]) -> tuple[Any, Any]:
-    """A body as Numba compiled it, and a module of it and what it calls, not optimised."""
+    """Return Numba's compile result and an unoptimised module of the function and its callees."""
     made = dispatcher(body)
     with without_optimization():
         made.compile(arg_types)
@@ -255,20 +239,16 @@ def _declared_functions(module: Any) -> set[str]:
     return {function.name for function in module.functions if function.is_declaration}
 
 
-def _entry_point(
-    symbol: str, function: Any, arg_types: tuple[Any, ...], options: Mapping[str, Any]
-) -> str:
-    """The way in from Python: arguments in words, which Numba's convention has each by itself."""
+def _entry_point(symbol: str, function: Any, arg_types: tuple[Any, ...], options: Any) -> str:
+    """Return the IR of the entry point, which unpacks words into Numba's arguments."""
     apart = "noalias " if options.get("noalias") else ""
     forms = [str(argument.type) for argument in function.arguments]
     lines = [f'declare i32 @"{function.name}"({", ".join(forms)})']
     lines += [f"define i32 @{symbol}(ptr %result, ptr %words) {{", "%error = alloca ptr"]
     passed = ["ptr %result", "ptr %error"]
-    places = (
-        _word_places(arg_types)
-        if options.get("flat")
-        else [(k, False) for k in range(len(forms) - 2)]
-    )
+    places = [(k, False) for k in range(len(forms) - 2)]
+    if options.get("flat"):
+        places = _word_places(arg_types)
     for k, (form, (place, itself)) in enumerate(zip(forms[2:], places, strict=True)):
         lines += [f"%{'a' if itself else 'p'}{k} = getelementptr i64, ptr %words, i64 {place}"]
         lines += [] if itself else [f"%a{k} = load {form}, ptr %p{k}"]
@@ -278,24 +258,24 @@ def _entry_point(
 
 
 def _word_places(arg_types: tuple[Any, ...]) -> list[tuple[int, bool]]:
-    """Which words are passed on; or where they are, of a tuple."""
+    """Return the word of each passed argument, and whether its address is passed (a tuple)."""
     result, place = [], 0
     for kind in arg_types:
         if isinstance(kind, FlatArray):
             result += [(place + 4 + k, False) for k in range(1 + kind.ndim)]
         else:
             result.append((place, isinstance(kind, WordTuple)))
-        place += getattr(kind, "words", 1)
+        place += getattr(kind, "word_count", 1)
     return result
 
 
 def argument_types(body: Compilable, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The types of the arguments of a body."""
+    """Return the Numba types of the arguments of a function."""
     return tuple(_numba_type(value, body.options.get("flat", False)) for value in args)
 
 
 def _numba_type(value: Any, flat: bool = False) -> Any:
-    """The type of an argument, as broad as its kind."""
+    """Return the Numba type of an argument, as general as its kind."""
     if isinstance(value, np.ndarray):
         kind, plain = numba.from_dtype(value.dtype), value.flags.c_contiguous
         if flat and not plain:
@@ -306,9 +286,9 @@ def _numba_type(value: Any, flat: bool = False) -> Any:
         if flat:
             return WordTuple(parts, getattr(value, "_fields", ()))
         if hasattr(value, "_fields"):
-            alike = len(set(parts)) == 1
-            form = types.NamedUniTuple if alike else types.NamedTuple
-            return form(parts[0], len(parts), type(value)) if alike else form(parts, type(value))
+            if len(set(parts)) == 1:
+                return types.NamedUniTuple(parts[0], len(parts), type(value))
+            return types.NamedTuple(parts, type(value))
         return types.Tuple(parts) if len(set(parts)) > 1 else types.UniTuple(parts[0], len(parts))
     if isinstance(value, bool | np.bool_):
         return types.boolean
@@ -316,7 +296,7 @@ def _numba_type(value: Any, flat: bool = False) -> Any:
 
 
 def _result_kind(kind: Any) -> Any:
-    """What comes back, for :mod:`stochastic.compile_cache.native`."""
+    """Return the kind of a result, as :mod:`stochastic.compile_cache.native` describes it."""
     if kind == types.none:
         return None
     if kind in _SCALAR_KINDS:
@@ -325,18 +305,17 @@ def _result_kind(kind: Any) -> Any:
         return ["tuple", *map(_result_kind, kind)]
     if isinstance(kind, types.Array) and kind.layout == "C":
         return ["array", numba.np.numpy_support.as_dtype(kind.dtype).str, kind.ndim]
-    raise NativeCodeError(f"{kind} comes back")
+    raise NativeCodeError(f"cannot return {kind}")
 
 
-# --- as little of Numba as there need be: LLVM does the rest, all at once
+# --- few passes of Numba: LLVM optimises all functions at once
 class _ShortCompiler(CompilerBase):  # type: ignore[misc]
-    """Numba's passes for bodies that make no arrays: without those that look for what does.
+    """Numba's passes for functions that make no arrays, without those that look for arrays.
 
-    Nor those that give a name anew wherever it is bound, or say where it ends: LLVM finds that out
-    in no time, Numba takes a quarter of its own for it. So a name is of one type in all of a body.
+    Renaming of variables and their lifetimes are left to LLVM, too: Numba takes a quarter of its
+    time for them. So a variable has one type throughout such a function.
     """
 
-    #: What is left out.
     _skipped_passes = (
         *(NopythonRewrites, InlineClosureLikes, DeadBranchPrune),
         *(ReconstructSSA, PreLowerStripPhis, IRLegalization),
@@ -345,17 +324,17 @@ class _ShortCompiler(CompilerBase):  # type: ignore[misc]
     )
 
     def define_pipelines(self) -> list[Any]:
-        """Numba's own, less what is left out."""
+        """Return Numba's pipeline less the skipped passes."""
         usual, short = DefaultPassBuilder.define_nopython_pipeline(self.state), PassManager("short")
-        for step, told in usual.passes:
+        for step, description in usual.passes:
             if step not in self._skipped_passes:
-                short.add_pass(step, told)
+                short.add_pass(step, description)
         short.finalize()
         return [short]
 
 
 class _UnoptimizedLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """What Numba makes of a function, as it is: only what calls it is optimised, all at once."""
+    """Numba's code library without optimisation: the linked module is optimised once."""
 
     def _optimize_functions(self, module: Any) -> None:
         module.data_layout = self._codegen._data_layout
@@ -367,7 +346,7 @@ class _UnoptimizedLibrary(JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        return 0  # nobody calls it
+        return 0  # never called
 
 
 _call_types: dict[Any, Any] = {}
@@ -375,10 +354,7 @@ _find_call_type: Any = types.Function.get_call_type
 
 
 def _cached_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
-    """What a function gives for such arguments: Numba tries all it may be, for every call anew.
-
-    What is written in Python is found anew: how it is compiled depends on who calls it.
-    """
+    """Return a call's signature, cached but for Python functions, which depend on the caller."""
     key = function, context, tuple(args)
     if kws or key not in _call_types:
         result = _find_call_type(function, context, args, kws)
@@ -391,18 +367,18 @@ def _cached_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
 
 @contextmanager
 def without_optimization() -> Iterator[None]:
-    """Have Numba keep its hands off machine code: it would make it of each function by itself."""
+    """Stop Numba from optimising each function by itself."""
     with global_compiler_lock:
         codegen = cpu_target.target_context.codegen()
         codegen._library_class, codegen.set_env = _UnoptimizedLibrary, lambda *_: None
         setattr(types.Function, "get_call_type", _cached_call_type)  # noqa: B010 - mypy
         collecting = gc.isenabled()
-        gc.disable()  # millions of small things live until the end: looking through them is a fifth
+        gc.disable()  # a fifth of the time: millions of small objects live until the end
         try:
             yield
         finally:
             del codegen._library_class, codegen.set_env, types.Function.get_call_type
             if collecting:
-                gc.freeze()  # they count as old, as what is looked through seldom
+                gc.freeze()  # moves them to the oldest generation, which is scanned rarely
                 gc.enable()
                 gc.unfreeze()

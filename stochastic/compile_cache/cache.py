@@ -1,9 +1,8 @@
-"""Where machine code is kept: a folder of the user's own, an entry a file.
+"""Cache of machine code: a folder of the user, one file an entry.
 
-The folder is ``DSE_CACHE``, or ``simt-dse`` where this platform keeps what can be made again; an
-empty ``DSE_CACHE`` keeps nothing. Whatever goes wrong here, what was looked for is not there, and
-what was to be kept is not: nothing fails. An entry is written beside its name and put there whole;
-it is believed if its checksum is right and only this user can have written it.
+The folder is ``DSE_CACHE``, or ``simt-dse`` in the platform's cache folder; an empty ``DSE_CACHE``
+disables the cache. Errors count as a miss and never propagate. An entry is written to a temporary
+file and moved into place; it is used if its checksum is right and only this user can write it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-#: Bytes and days of entries that are kept; a use is noted once a day; temporary files live shorter.
+#: Limits of the cache; the time of use of an entry is updated once a day.
 _MAX_BYTES, _DAYS, _DAY = 256 << 20, 120.0, 86400.0
 _SUFFIX, _TEMP_SUFFIX = ".code", ".part"
 _OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -25,10 +24,10 @@ _swept_folders: set[Path] = set()
 
 
 def cache_folder() -> Path | None:
-    """The folder of kept machine code, whether or not it exists; None where none is wanted."""
-    given = os.environ.get("DSE_CACHE")
-    if given is not None:
-        return Path(given) / "code" if given else None
+    """Return the folder of machine code, existing or not; None if the cache is disabled."""
+    setting = os.environ.get("DSE_CACHE")
+    if setting is not None:
+        return Path(setting) / "code" if setting else None
     try:
         if sys.platform == "win32":
             base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
@@ -42,7 +41,7 @@ def cache_folder() -> Path | None:
 
 
 def load(key: str) -> bytes | None:
-    """What was kept under a key, if it is whole and this user's own."""
+    """Return the entry of a key, if it is intact and only this user can write it."""
     try:
         folder = cache_folder()
         if folder is None or not _is_trusted(os.lstat(folder), stat.S_ISDIR):
@@ -65,7 +64,7 @@ def load(key: str) -> bytes | None:
 
 
 def save(key: str, data: bytes) -> None:
-    """Keep something under a key, over whatever is there."""
+    """Write the entry of a key, replacing any."""
     try:
         folder = cache_folder()
         if folder is None:
@@ -94,17 +93,17 @@ def _checksum(key: str, data: bytes) -> bytes:
 
 
 def _is_trusted(status: os.stat_result, kind: object) -> bool:
-    """Whether something is of a kind, this user's, and for nobody else to write."""
+    """True if a file or folder is of a kind, this user's, and not writable by others."""
     if not kind(status.st_mode):  # type: ignore[operator]
         return False
-    if not hasattr(os, "getuid"):  # folders of users are closed to others there
+    if not hasattr(os, "getuid"):  # user folders are private there
         return True
     return status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
 def _remove_stale(folder: Path) -> None:
-    """Remove what was not used for long, what is too much, and what was never finished."""
-    now, held = time.time(), []
+    """Remove entries unused for long or beyond the size limit, and old temporary files."""
+    now, entries = time.time(), []
     for entry in os.scandir(folder):
         with contextlib.suppress(OSError):
             about = entry.stat(follow_symlinks=False)
@@ -112,9 +111,9 @@ def _remove_stale(folder: Path) -> None:
             if entry.name.endswith(_TEMP_SUFFIX) and age > _DAY:
                 os.unlink(entry.path)
             elif entry.name.endswith(_SUFFIX):
-                held.append((age, about.st_size, entry.path))
+                entries.append((age, about.st_size, entry.path))
     total = 0
-    for age, size, path in sorted(held):
+    for age, size, path in sorted(entries):
         total += size
         if total > _MAX_BYTES or age > _DAYS * _DAY:
             with contextlib.suppress(OSError):

@@ -1,9 +1,8 @@
-"""Arrays and tuples as little as they can be, for bodies that make none.
+"""Minimal array and tuple types for compiled functions that make no arrays.
 
-An array in C order is where it begins and its shape; an item of it is one instruction, and no place
-is counted from the end. A tuple that Python gave is where its words lie, as
-:mod:`stochastic.compile_cache.native` writes them, of which that is read which is asked for. Of either Numba
-makes many instructions, and LLVM takes long to find that they are of no use.
+An array in C order is its address and shape; indexing is one instruction, without negative indices.
+A tuple from Python is the address of its words, as :mod:`stochastic.compile_cache.native` writes
+them, read item by item. Numba's own types take many instructions, which LLVM is slow to remove.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ class FlatArray(types.Type):  # type: ignore[misc]
 
     @property
     def word_count(self) -> int:
-        """How many words an array is in those that Python gives."""
+        """Return the words in which Python passes an array."""
         return 5 + 2 * self.ndim
 
 
 class WordTuple(types.BaseTuple):  # type: ignore[misc]
-    """A tuple in words that lie somewhere."""
+    """A tuple by the address of its words."""
 
     def __init__(self, parts: tuple[Any, ...], names: tuple[str, ...]) -> None:
         self.types, self.names = parts, names
@@ -57,18 +56,18 @@ class WordTuple(types.BaseTuple):  # type: ignore[misc]
 
     @property
     def word_count(self) -> int:
-        """How many words it is."""
-        return sum(getattr(part, "words", 1) for part in self.types)
+        """Return the words in which Python passes the tuple."""
+        return sum(getattr(part, "word_count", 1) for part in self.types)
 
     def load_item(self, context: Any, builder: Any, words: Any, number: int) -> Any:
-        """One of its parts; nobody writes words, so that they are read once."""
+        """Load one of its items; words are constant, so that each is loaded once."""
         kind = self.types[number]
-        place = sum(getattr(part, "words", 1) for part in self.types[:number])
+        place = sum(getattr(part, "word_count", 1) for part in self.types[:number])
         return load_value(context, builder, kind, words, place)
 
 
 def load_value(context: Any, builder: Any, kind: Any, words: Any, place: int) -> Any:
-    """What some type is, of the words from a place on."""
+    """Load a value of some type from the words from a place on."""
 
     def read(ahead: int, form: Any) -> Any:
         at = builder.gep(words, [_WORD(place + ahead)], inbounds=True)
@@ -100,7 +99,7 @@ class _WordTupleModel(models.PrimitiveModel):  # type: ignore[misc]
         super().__init__(manager, kind, _WORD.as_pointer())
 
 
-# --- what they have: sizes, items, parts
+# --- attributes and items
 @infer_getattr
 class _FlatArrayAttributes(AttributeTemplate):  # type: ignore[misc]
     key = FlatArray
@@ -139,16 +138,16 @@ def _dimension_sizes(builder: Any, kind: Any, array: Any) -> list[Any]:
 
 @lower_getattr_generic(WordTuple)  # type: ignore[untyped-decorator]
 def _lower_attribute(context: Any, builder: Any, kind: Any, words: Any, name: str) -> Any:
-    return kind.read(context, builder, words, kind.names.index(name))
+    return kind.load_item(context, builder, words, kind.names.index(name))
 
 
 @lower_builtin("static_getitem", WordTuple, types.IntegerLiteral)  # type: ignore[untyped-decorator]
 def _lower_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return signature.args[0].read(context, builder, *args)
+    return signature.args[0].load_item(context, builder, *args)
 
 
 def _index_count(kind: Any, index: Any) -> int | None:
-    """How many indices there are, where they are whole numbers."""
+    """Return the number of indices if all are whole numbers, else None."""
     parts = tuple(index) if isinstance(index, types.BaseTuple) else (index,)
     whole = all(isinstance(part, types.Integer | types.Boolean) for part in parts)
     return len(parts) if isinstance(kind, FlatArray) and whole else None
@@ -176,7 +175,7 @@ class _SetItemTyping(AbstractTemplate):  # type: ignore[misc]
 
 
 def _item_address(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Where an item or a row is, and the sizes of the row."""
+    """Return the address of an item or a row, and the shape of the row."""
     (kind, form), (array, index) = signature.args[:2], args[:2]
     single = not isinstance(form, types.BaseTuple)
     forms, parts = ((form,), [index]) if single else (form, cgutils.unpack_tuple(builder, index))

@@ -1,4 +1,4 @@
-"""A compiled body: called from Python, or from other bodies."""
+"""Compiled functions: called from Python or from other compiled functions."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _compile_times = [0.0]
 
 
 def is_jit_disabled() -> bool:
-    """Whether Numba is told to compile nothing: bodies are then the functions that they were."""
+    """True if Numba compiles nothing (NUMBA_DISABLE_JIT): functions then run in Python."""
     return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 def compile_seconds() -> float:
-    """Return the seconds in which this process has compiled bodies, Numba's import included."""
+    """Return the seconds that this process has spent compiling, Numba's import included."""
     return _compile_times[0]
 
 
 class CompiledFunction(Compilable):
-    """A function whose machine code is kept; called from Python, or from other bodies.
+    """A function whose machine code is cached; called from Python or from compiled functions.
 
-    From Python it takes numbers, arrays and tuples of these; what comes back are numbers, arrays in
-    C order, and tuples of these. It runs without the GIL.
+    Arguments are numbers, arrays and tuples of these; results are numbers, arrays in C order, and
+    tuples of these. It runs without the GIL.
     """
 
     def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
@@ -39,19 +39,19 @@ class CompiledFunction(Compilable):
         self._functions: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     def __call__(self, *args: Any) -> Any:
-        """Run it, once it is compiled for such arguments."""
+        """Call the function, compiling it first for such arguments if needed."""
         kinds = tuple(map(kind_of, args))
         ready = self._functions.get(kinds)
         return (ready or self._get_or_compile(kinds, args))(*args)
 
     def prepare(self, *args: Any) -> None:
-        """Compile it for arguments such as these, or find it compiled; nothing is run."""
+        """Load or compile the function for arguments such as these, without running it."""
         kinds = tuple(map(kind_of, args))
         if kinds not in self._functions:
             self._get_or_compile(kinds, args)
 
     def compile_separately(self, *args: Any) -> None:
-        """Compile what others call of it, where it ``gives`` something; see :func:`compiled`."""
+        """Compile the part that others link, if it ``gives`` something; see :func:`compiled`."""
         from stochastic.compile_cache.build import argument_types, separate_bitcode
 
         separate_bitcode(self, argument_types(self, args))
@@ -63,7 +63,7 @@ class CompiledFunction(Compilable):
                 ready = self._functions[kinds] = self._load_or_compile(kinds, args)
             return ready
 
-    def _load_or_compile(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Callable[..., Any]:
+    def _load_or_compile(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
         if is_jit_disabled():
             return self.function
         key = self.key(kinds)
@@ -78,23 +78,21 @@ class CompiledFunction(Compilable):
         finally:
             _compile_times[0] += time.monotonic() - began
 
-    def _compile(
-        self, key: str, kinds: tuple[Any, ...], args: tuple[Any, ...]
-    ) -> Callable[..., Any]:
+    def _compile(self, key: str, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
         from stochastic.compile_cache.build import build_code, dispatcher
 
         try:
             data = build_code(self, args)
             ready = load_function(data, kinds)
         except (NativeCodeError, AttributeError, ImportError, RuntimeError, TypeError, OSError):
-            # not to be called without Numba, or by another version of it than those known
-            return dispatcher(self, from_python=True, self_contained=True)  # type: ignore[no-any-return]
+            # not callable without Numba, or an unknown version of Numba
+            return dispatcher(self, from_python=True, standalone=True)
         save(key, data)
         return ready
 
 
 def _load_cached(key: str, kinds: tuple[Any, ...]) -> Callable[..., Any] | None:
-    """Return what was kept under a key, if it can be used; else it is made anew."""
+    """Return the cached function of a key; None if it is missing or unusable."""
     try:
         data = load(key)
         return None if data is None else load_function(data, kinds)
@@ -107,15 +105,13 @@ def compiled(function: Callable[..., Any], **options: Any) -> Any: ...
 @overload
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]: ...
 def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Mark a body: compiled when it is first used, without the GIL, with NumPy's division.
+    """Mark a function to be compiled when first called, without the GIL, with NumPy's division.
 
-    ``options`` are those of ``numba.njit``; ``_nrt=False`` leaves out the counts of who holds an
-    array, in bodies that make none and in which a name is of one type throughout. ``noalias`` says
-    that what is written through one argument is not read or written through another. ``flat`` is
-    for bodies of many branches whose arrays are in C order and whose indices count from the
-    beginning: there arrays and tuples are addresses, and loops stay as they are. ``gives``, a value
-    such as what comes back, has a large body compiled apart from those that call it: once for all
-    of them, by whichever process comes first.
+    ``options`` are those of ``numba.njit`` and: ``_nrt=False``, no reference counts, for functions
+    that make no arrays and whose variables have one type throughout; ``noalias``, arguments do not
+    overlap; ``flat``, arrays (in C order, no negative indices) and tuples are addresses and loops
+    are not transformed, for functions of many branches; ``gives``, an example of the result: a
+    large function is compiled separately from its callers, once for all of them.
     """
     if function is None:
         return lambda body: compiled(body, **options)

@@ -1,4 +1,4 @@
-"""What a body is known by, all that its machine code depends on; who listens to compilation."""
+"""Cache keys of compiled functions, made of all that their machine code depends on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stochastic.compile_cache.native import NativeCodeError
 
 
 class LazyImport:
-    """What bodies use and only Numba knows, an intrinsic say: imported when one is compiled."""
+    """An object that only Numba needs, such as an intrinsic: imported on compilation."""
 
     __slots__ = ("module", "name")
 
@@ -31,11 +31,11 @@ class LazyImport:
         self.module, self.name = module, name
 
     def resolve(self) -> Any:
-        """The thing itself."""
+        """Import the object."""
         return getattr(importlib.import_module(self.module), self.name)
 
     def identity(self) -> str:
-        """What it is known by: its name, and the text of its module."""
+        """Return its name and a digest of the text of its module."""
         return f"{self.module}.{self.name} {_module_digest(self.module)}"
 
 
@@ -49,7 +49,7 @@ class Compilable:
         self.__module__, self.__wrapped__ = function.__module__, function
 
     def identity(self) -> str:
-        """What its machine code depends on: its text, that of all it calls, and its options."""
+        """Return a digest of the function, of all it calls, and of its options."""
         if self._identity is None:
             options = sorted((name, _as_text(value)) for name, value in self.options.items())
             digest = hashlib.sha256(repr(options).encode())
@@ -59,35 +59,35 @@ class Compilable:
         return self._identity
 
     def key(self, kinds: tuple[Any, ...]) -> str:
-        """What its machine code for some kinds of arguments is kept under."""
+        """Return the cache key of the machine code for some kinds of arguments."""
         return hashlib.sha256(f"{_platform()}\0{self.identity()}\0{kinds}".encode()).hexdigest()
 
 
 @cache
 def _platform() -> str:
-    """The processor, the compilers, and what changes what they make."""
+    """Return the processor, the compilers, and all settings that change the machine code."""
     import llvmlite
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features().flatten()
-    given = sorted(item for item in os.environ.items() if _affects_code(item[0]))
+    settings = sorted(item for item in os.environ.items() if _affects_code(item[0]))
     versions = [importlib.metadata.version("numba"), llvmlite.__version__, np.__version__]
-    own = [
+    digests = [
         _module_digest(f"stochastic.compile_cache.{name}")
         for name in ("build", "flat_arrays", "native")
     ]
     processor = [llvm.get_process_triple(), llvm.get_host_cpu_name(), features]
-    return "\0".join(map(str, [*processor, *versions, sys.version, *own, *given]))
+    return "\0".join(map(str, [*processor, *versions, sys.version, *digests, *settings]))
 
 
 def _affects_code(setting: str) -> bool:
-    """Whether a setting is one of Numba's, and not of GPUs, such as that of their simulator."""
+    """True if an environment variable is one of Numba's and not of its GPU part."""
     return setting.startswith("NUMBA_") and "CUDA" not in setting
 
 
 @cache
 def _module_digest(module: str) -> str:
-    """A digest of the text of a module, which is not run."""
+    """Return a digest of the text of a module, which is not imported."""
     result = importlib.util.find_spec(module)
     if result is None or result.origin is None:
         raise NativeCodeError(f"no text of {module}")
@@ -95,7 +95,7 @@ def _module_digest(module: str) -> str:
 
 
 def _function_parts(function: FunctionType) -> Iterator[str]:
-    """All that a function says, and what the names in it stand for."""
+    """Yield the code of a function, and the values of the names in it."""
     yield repr(function.__defaults__)
     for code in _nested_codes(function.__code__):
         yield from (code.co_name, code.co_code.hex(), str(code.co_flags))
@@ -107,7 +107,7 @@ def _function_parts(function: FunctionType) -> Iterator[str]:
 
 
 def used_globals(function: FunctionType) -> list[tuple[str, Any]]:
-    """The names of its module that a function uses, and what they stand for."""
+    """Return the global names that a function uses, with their values."""
     used = {name for code in _nested_codes(function.__code__) for name in code.co_names}
     known = function.__globals__
     return [(name, known[name]) for name in sorted(used & known.keys())]
@@ -121,14 +121,14 @@ def _nested_codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _as_text(value: Any) -> str:
-    """What a body is compiled with, as text."""
+    """Return the text of a value that a function is compiled with."""
     if isinstance(value, Compilable | LazyImport):
         return value.identity()
     if isinstance(value, ModuleType) and value is not sizes:  # a size is known by its value
         return value.__name__
     if isinstance(value, tuple):
         return f"({', '.join(map(_as_text, value))})"
-    if isinstance(value, set | frozenset):  # in an order that differs between processes
+    if isinstance(value, set | frozenset):  # their order differs between processes
         return f"{{{', '.join(sorted(map(_as_text, value)))}}}"
     if isinstance(value, np.generic | np.dtype):
         return f"{type(value).__name__} {value!r}"
@@ -138,16 +138,18 @@ def _as_text(value: Any) -> str:
         return f"{type(value).__name__} {value!r}"
     if value is ... or value is builtins:
         return repr(value)
-    raise TypeError(f"a body cannot use {value!r}: name it as Later(module, name)")
+    raise TypeError(
+        f"a compiled function cannot use {value!r}: name it by LazyImport(module, name)"
+    )
 
 
-# --- who listens when something is about to be compiled
+# --- listeners of compilation
 _listeners: list[Callable[[str], None]] = []
 
 
 @contextmanager
 def compile_listener(listener: Callable[[str], None]) -> Iterator[None]:
-    """Have a listener told the name of each body that is about to be compiled, which takes time."""
+    """Call a listener with the name of each function about to be compiled."""
     _listeners.append(listener)
     try:
         yield
@@ -156,7 +158,7 @@ def compile_listener(listener: Callable[[str], None]) -> Iterator[None]:
 
 
 def notify_listeners(name: str) -> bool:
-    """Tell of a body; whether anybody listened."""
+    """Call all listeners with a name; True if there are any."""
     for listener in _listeners:
         listener(name)
     return bool(_listeners)

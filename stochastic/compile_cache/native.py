@@ -1,9 +1,9 @@
-"""Machine code that is called without Numba: what it takes, as words of 64 bits, by ctypes.
+"""Call machine code without Numba: arguments are packed into 64-bit words and passed by ctypes.
 
-A function takes where to put what it returns, and its arguments, arrays and tuples in pieces, a
-word each; it returns 0 where all went well. Arguments have *kinds*, which are what the code was
-compiled for: ``"i"``, ``"f"``, ``"b"``, a tuple of kinds after the name of its class, or the type
-of the items of an array, its dimensions, and whether it lies in C order.
+A function takes the address of its result and the words of its arguments, arrays and tuples in
+pieces; it returns 0 on success. Arguments have *kinds*, for which code is compiled: ``"i"``,
+``"f"``, ``"b"``, a tuple of kinds after the name of its class, or the type of the items of an
+array, its dimensions, and whether it is in C order.
 """
 
 from __future__ import annotations
@@ -25,17 +25,11 @@ _llvm_started = threading.Event()
 
 
 class NativeCodeError(Exception):
-    """Machine code, or an argument, that cannot be used in this way."""
+    """Machine code, or an argument, that cannot be used without Numba."""
 
 
 def kind_of(value: Any) -> Any:
-    """The kind of an argument.
-
-    Raises
-    ------
-    UnfitError
-        If it is no number, array or tuple of these.
-    """
+    """Return the kind of an argument, a number, array or tuple of these."""
     if isinstance(value, np.ndarray):
         return value.dtype, value.ndim, value.flags.c_contiguous
     if isinstance(value, float | np.floating):
@@ -54,7 +48,7 @@ def _is_tuple(kind: Any) -> bool:
 
 
 def _word_format(kind: Any) -> str:
-    """The words in which an argument is passed, as :mod:`struct` names them."""
+    """Return the :mod:`struct` format of the words of an argument."""
     if isinstance(kind, str):
         return "d" if kind == "f" else "q"
     if _is_tuple(kind):
@@ -64,7 +58,7 @@ def _word_format(kind: Any) -> str:
 
 
 def _append_words(value: Any, into: list[Any]) -> None:
-    """Pass an argument in pieces."""
+    """Append the words of an argument."""
     if isinstance(value, np.ndarray):
         into += (0, 0, value.size, value.itemsize, value.ctypes.data)
         into += value.shape
@@ -77,19 +71,13 @@ def _append_words(value: Any, into: list[Any]) -> None:
 
 
 def pack_code(symbol: str, returned: Any, needed: Sequence[str], code: bytes) -> bytes:
-    """Machine code with what is needed to call it."""
+    """Return machine code with the header that is needed to call it."""
     head = json.dumps([symbol, returned, sorted(needed)]).encode()
     return len(head).to_bytes(4, "little") + head + code
 
 
 def load_function(data: bytes, kinds: Sequence[Any]) -> Callable[..., Any]:
-    """Machine code as a function of arguments of these kinds.
-
-    Raises
-    ------
-    UnfitError
-        If it needs what this process does not have.
-    """
+    """Return machine code as a function of arguments of these kinds."""
     size = int.from_bytes(data[:4], "little")
     symbol, returned, needed = json.loads(data[4 : 4 + size])
     library = ctypes.CDLL(None)
@@ -98,23 +86,22 @@ def load_function(data: bytes, kinds: Sequence[Any]) -> Callable[..., Any]:
     address = _link(data[4 + size :], symbol)
     words = struct.Struct("".join(map(_word_format, kinds))).pack
     call = ctypes.CFUNCTYPE(ctypes.c_int32, _POINTER, ctypes.c_char_p)(address)
-    room, unpacked = _result_buffer(returned)
-    reference = ctypes.byref
+    buffer, read = _result_buffer(returned)
 
     def function(*args: Any) -> Any:
         into: list[Any] = []
         for value in args:
             _append_words(value, into)
-        result = room()
-        if call(reference(result), words(*into)):
+        result = buffer()
+        if call(ctypes.byref(result), words(*into)):
             raise MemoryError(f"no memory for {symbol}")
-        return unpacked(result.value)
+        return read(result.value)
 
     return function
 
 
 def _link(code: bytes, symbol: str) -> int:
-    """The address of a function of an object file."""
+    """Return the address of a function of an object file."""
     import llvmlite.binding as llvm
 
     if not _llvm_started.is_set():
@@ -127,46 +114,41 @@ def _link(code: bytes, symbol: str) -> int:
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    _engines.append(engine)  # the code lives as long as it
+    _engines.append(engine)  # keeps the code alive
     address: int = engine.get_function_address(symbol)
     if not address:
         raise NativeCodeError(f"no {symbol} in its machine code")
     return address
 
 
-# --- what comes back: None, "i", "f", "b", ["tuple", ...] or ["array", type, dimensions]
+# --- results: None, "i", "f", "b", ["tuple", ...] or ["array", type, dimensions]
 def _result_buffer(kind: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """Room for what comes back, as a type with one field, and how it is read."""
+    """Return a ctypes structure for a result, and the function that reads it."""
     field, read = _result_type(kind)
-    room = type("Room", (ctypes.Structure,), {"_fields_": [("value", field)]})
-    return room, read
+    return type("Room", (ctypes.Structure,), {"_fields_": [("value", field)]}), read
 
 
 def _result_type(kind: Any) -> tuple[Any, Callable[[Any], Any]]:
     if kind is None:
         return _POINTER, lambda _: None
     if isinstance(kind, str):
-        return _SCALARS[kind], bool if kind == "b" else _unchanged
+        return _SCALARS[kind], bool if kind == "b" else lambda value: value
     if kind[0] == "tuple":
         parts = [_result_type(part) for part in kind[1:]]
         fields = [(f"f{k}", field) for k, (field, _) in enumerate(parts)]
         names = [(f"f{k}", read) for k, (_, read) in enumerate(parts)]
         form = type("Parts", (ctypes.Structure,), {"_fields_": fields})
-        return form, lambda found: tuple(read(getattr(found, name)) for name, read in names)
+        return form, lambda parts: tuple(read(getattr(parts, name)) for name, read in names)
     dtype, dimensions = np.dtype(kind[1]), kind[2]
     pointers = [("memory", _POINTER), ("parent", _POINTER), ("items", _LONG), ("size", _LONG)]
     shape = _LONG * dimensions
     fields = [*pointers, ("data", _POINTER), ("shape", shape), ("strides", shape)]
     form = type("Array", (ctypes.Structure,), {"_fields_": fields})
-    return form, lambda found: _array_from_result(found, dtype)
-
-
-def _unchanged(value: Any) -> Any:
-    return value
+    return form, lambda descriptor: _array_from_result(descriptor, dtype)
 
 
 def _array_from_result(descriptor: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """An array that compiled code made, without a copy, freed when nothing holds it any more."""
+    """Return an array that compiled code made, without a copy; freed with its last reference."""
     count = descriptor.items * dtype.itemsize
     memory = (ctypes.c_char * count).from_address(descriptor.data or 0)
     values = np.ndarray(tuple(descriptor.shape), dtype, buffer=memory)
@@ -177,7 +159,7 @@ def _array_from_result(descriptor: Any, dtype: np.dtype[Any]) -> np.ndarray[Any,
 
 
 def _release(memory: int) -> None:
-    """One holder fewer; see ``NRT`` in :mod:`stochastic.compile_cache.build`."""
+    """Drop one reference to memory; see ``NRT`` in :mod:`stochastic.compile_cache.build`."""
     count = ctypes.c_int64.from_address(memory)
     count.value -= 1
     if count.value == 0:

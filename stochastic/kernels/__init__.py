@@ -1,1 +1,1 @@
-"""The compiled bodies: arrays in, arrays out, no checks. Each file stands alone."""
+"""Compiled functions: arrays in, arrays out, no checks. No file imports another."""

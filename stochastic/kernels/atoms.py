@@ -1,8 +1,8 @@
 """Atoms of the law of the loss: the sweep, the transform, and equal fractions merged.
 
-The sweep, powers of growing partial sums: P(max = a, sum = b) with positive terms only.
-Of ``i`` items none of which is above a, let H(i) be the law of the sum, scaled by 2**(q·i) / i!.
-Of such items any number k may be a, so that a step from one value to the next is the convolution
+The sweep, powers of growing partial sums: P(max = a, sum = b) with positive terms only. Let H(i) be
+the law of the sum of ``i`` items that are at most a, scaled by 2**(q·i) / i!. Any number k of them
+may be a, so that a step from one value to the next is the convolution
 
     H_a(i) = sum_k t(k) · z**(k·a) · H_before(i - k),        t(k) = (2**q · P(a))**k / k!
 
@@ -30,7 +30,7 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
-#: Deficits done at once; rows are done four at a time.
+#: Deficits computed together; rows are computed four at a time.
 TILE = sizes.SWEEP_TILE
 _SPECTRA_TILE = sizes.SPECTRA_TILE
 _FMA_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}}
@@ -38,7 +38,7 @@ _FMA_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}}
 
 # --- the sweep
 def row_starts(lanes: int, top: int) -> Ints:
-    """Where each row of the state begins, and last its size, for values up to ``top``."""
+    """Return the offset of each row of the state, and last its size, for values up to ``top``."""
     lengths = (np.arange(lanes, dtype=np.int64) * top // TILE + 2) * TILE
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
 
@@ -57,7 +57,7 @@ def _copy(source: Floats, target: Floats) -> None:
 
 @compiled(**_FMA_OPTIONS)
 def _update_within_rows(tile: Floats, t: Floats, i: int) -> None:
-    """Rows i .. i + 3 take up those of them that are above."""
+    """Add to each of rows i .. i + 3 the terms from those of them above it."""
     y = tile[i * TILE : (i + 4) * TILE]
     t1, t2, t3 = t[4], t[5], t[6]
     for u in range(TILE):
@@ -69,7 +69,7 @@ def _update_within_rows(tile: Floats, t: Floats, i: int) -> None:
 
 @compiled(**_FMA_OPTIONS)
 def _update_from_rows(tile: Floats, t: Floats, i: int, j: int) -> None:
-    """Rows i .. i + 3 take up rows j .. j + 3, all above them."""
+    """Add to rows i .. i + 3 the terms from rows j .. j + 3, all above them."""
     y, x = tile[i * TILE : (i + 4) * TILE], tile[j * TILE : (j + 4) * TILE]
     k = i - j
     t0, t1, t2, t3, t4, t5, t6 = t[k], t[k + 1], t[k + 2], t[k + 3], t[k + 4], t[k + 5], t[k + 6]
@@ -83,7 +83,7 @@ def _update_from_rows(tile: Floats, t: Floats, i: int, j: int) -> None:
 
 @compiled(**_FMA_OPTIONS)
 def _last_row(tile: Floats, t: Floats, first: int, rows: int, atoms: Floats) -> None:
-    """The row of all items, without the term in which none is a."""
+    """Compute the row of all items, without the term in which none is a."""
     atoms[:] = 0.0
     for j in range(first, rows, 4):
         x, k = tile[j * TILE : (j + 4) * TILE], rows - j + 3
@@ -106,22 +106,11 @@ def sweep(
     out: Floats,
     masses: Floats,
 ) -> None:
-    """All atoms: P(max = values[p], sum = b) into ``found[base[p] + b]``.
+    """Write P(max = values[p], sum = b) to ``out[base[p] + b]``, its sum to ``masses[p]``.
 
-    Parameters
-    ----------
-    values, weights : arrays, shape (values,)
-        Ascending from 0; the probabilities.
-    shift : int
-        q, so large that no row underflows and none overflows.
-    mantissas, exponents : arrays, shape (lanes + 1,)
-        1 / k! is mantissas[k] · 2**exponents[k].
-    scale : float
-        What atoms are multiplied by at last: lanes! / 2**(q·lanes).
-    start, state : arrays
-        Of :func:`row_starts`, and zeros of that size: the rows, over deficits.
-    base, found, masses : arrays
-        Where the atoms go, and their sum for each value.
+    ``values`` ascend from 0. ``shift`` is q, so large that no row underflows or overflows. 1 / k!
+    is mantissas[k] · 2**exponents[k], ``scale`` lanes! / 2**(q·lanes). ``start`` is from
+    :func:`row_starts`, ``state`` zeros of that size: the rows, over deficits.
     """
     lanes = len(mantissas) - 1
     rows = (lanes + 3) // 4 * 4
@@ -189,7 +178,7 @@ def _multiply(a: Floats, b: Floats, c: Floats, d: Floats) -> None:
 def _power(
     real: Floats, imaginary: Floats, exponent: int, a: Floats, b: Floats, c: Floats, d: Floats
 ) -> None:
-    """``a`` + i·``b`` becomes the power of a tile; ``c`` and ``d`` are scratch."""
+    """Raise a tile to a power, into ``a`` + i·``b``; ``c`` and ``d`` are scratch."""
     for k in range(_SPECTRA_TILE):
         a[k], b[k], c[k], d[k] = 1.0, 0.0, real[k], imaginary[k]
     while exponent:
@@ -209,19 +198,14 @@ def spectra(
     before: npt.NDArray[np.complex128],
     out: npt.NDArray[np.complex128],
 ) -> None:
-    """G_a**lanes - G_before**lanes at the first half of the roots of unity, a row for each value.
+    """Write G_a**lanes - G_before**lanes at the first half of the roots of unity, a row a value.
 
-    ``roots`` are exp(-2πi·k/len(roots)), ``before`` is the transform of all that is below the first
-    value, ``found`` has shape (values, len(before)).
+    ``roots`` are exp(-2πi·k/len(roots)), ``before`` is the transform of all values below the first.
     """
     size, half = len(roots), len(before)
     real, imaginary = np.zeros(_SPECTRA_TILE), np.zeros(_SPECTRA_TILE)
-    a, b, c, d = (
-        np.empty(_SPECTRA_TILE),
-        np.empty(_SPECTRA_TILE),
-        np.empty(_SPECTRA_TILE),
-        np.empty(_SPECTRA_TILE),
-    )
+    scratch = np.empty((4, _SPECTRA_TILE))
+    a, b, c, d = scratch[0], scratch[1], scratch[2], scratch[3]
     past, past_i = np.empty(_SPECTRA_TILE), np.empty(_SPECTRA_TILE)
     for k in range(0, half, _SPECTRA_TILE):
         count = min(_SPECTRA_TILE, half - k)
@@ -246,7 +230,7 @@ def spectra(
 # --- merging
 @compiled
 def farey_fractions(order: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Numerators and denominators of the Farey fractions from 0 up to below 1, ascending."""
+    """Return numerators and denominators of the Farey fractions from 0 to below 1, ascending."""
     totient = np.arange(order + 1)
     for p in range(2, order + 1):
         if totient[p] == p:
@@ -266,7 +250,7 @@ def farey_fractions(order: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.i
 def farey_places(
     numerators: npt.NDArray[np.int32], denominators: npt.NDArray[np.int32], order: int, least: int
 ) -> npt.NDArray[np.int32]:
-    """At a·(a - 1)/2 + r the place of r/a among the Farey fractions, for a from ``least`` on."""
+    """Return the index of r/a among the Farey fractions, at a·(a - 1)/2 + r, for a >= ``least``."""
     result = np.empty(order * (order + 1) // 2, dtype=np.int32)
     for i in range(len(numerators)):
         r, p = int(numerators[i]), int(denominators[i])
@@ -287,7 +271,7 @@ def gather_ratios(
     size: int,
     lanes: int,
 ) -> Floats:
-    """The probability of each m + r/p at (m - 1)·size + place, and of ``lanes`` at the end.
+    """Return the probability of m + r/p at (m - 1)·size + place, and of ``lanes`` at the end.
 
     Row p holds P(max = values[p], sum = first[p] + i·step) at ``start[p] + i``, up to
     ``start[p + 1]``.
@@ -324,9 +308,9 @@ def reduced_losses(
     denominator: npt.NDArray[np.int32],
     probability: Floats,
 ) -> None:
-    """Of what :func:`gather_ratios` found, losses = lanes · max / sum in lowest terms, ascending.
+    """Reduce the losses of :func:`gather_ratios` to lowest terms, ascending, without zeros.
 
-    Those of probability zero are left out; ``lanes`` times the order is below 2**31.
+    ``lanes`` times the order is below 2**31.
     """
     every = np.uint32(lanes)
     divisor = np.ones(lanes, dtype=np.uint32)  # gcd(lanes, i)

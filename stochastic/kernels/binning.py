@@ -11,14 +11,13 @@ from stochastic.compile_cache import compiled
 def best_for_slowdown(  # type: ignore[no-untyped-def]
     values, weights, lanes, shares, bins, places, scratch, best, begin
 ) -> None:
-    """The least Σ P(bin)·E[max of the bin], and where its last bin begins.
+    """Minimise Σ P(bin)·E[max of the bin] over the ends of bins, by dynamic programming.
 
-    ``values`` ascend and ``weights`` are above 0; only after ``places`` of them, ascending from 0
-    to all, a bin may end. Row e and column b of ``best`` and ``begin``: the first places[e] values
-    in exactly b bins; nothing is known yet but that no value costs 0 in no bin. Of the bins that
-    begin at one place the longest item follows by one positive step a value:
-    E += P(the new value is the longest)·(value - E). A group holds lanes[j] independent draws with
-    probability shares[j]; ``room`` is as long as they are.
+    ``best[e, b]`` is the least cost of the first ``places[e]`` values in exactly b bins, ``begin[e,
+    b]`` the place where the last of these begins; only ``best[0, 0]`` = 0 is set before. ``values``
+    ascend, ``weights`` are above 0. A group holds lanes[j] independent draws with probability
+    shares[j]. The longest item of a bin follows by one positive step a value: E += P(the new value
+    is the longest)·(value - E).
     """
     ends = len(places)
     for first in range(ends - 1):
@@ -45,22 +44,16 @@ def best_for_slowdown(  # type: ignore[no-untyped-def]
 def best_for_loss(  # type: ignore[no-untyped-def]
     values, weights, lanes, bins, places, nodes, used, step, decay, scratch, best, begin
 ) -> None:
-    """As above for the least Σ P(bin)·E[lanes·max / sum of the bin].
+    """Minimise Σ P(bin)·E[lanes·max / sum of the bin], as :func:`best_for_slowdown`.
 
     E[max / sum] is the integral of E[max·exp(-t·sum)] over t, by the trapezoidal rule in log t with
-    the given ``step`` at ascending ``nodes``: the same nodes serve all bins, bins that begin at
-    place e the first used[e] of them. Below the first node the integrand is E[max] itself.
-    ``decay`` holds exp(-t·value), a row a value; ``room`` is of 5, nodes.
+    ``step`` at ascending ``nodes``; bins that begin at place e need the first used[e] of them.
+    Below the first node the integrand is E[max]. ``decay`` is exp(-t·value), (values, nodes).
     """
     ends = len(places)
     below = nodes[0] / math.expm1(step)  # the sum of the nodes that would come before
-    transform, base, power, before, inside = (
-        scratch[0],
-        scratch[1],
-        scratch[2],
-        scratch[3],
-        scratch[4],
-    )
+    transform, base, power = scratch[0], scratch[1], scratch[2]
+    before, inside = scratch[3], scratch[4]
     for first in range(ends - 1):
         mass = longest = 0.0
         n = used[first]
@@ -68,7 +61,7 @@ def best_for_loss(  # type: ignore[no-untyped-def]
             transform[k] = before[k] = inside[k] = 0.0
         last = first + 1
         for r in range(places[first], places[ends - 1]):
-            kept = (mass / (mass + weights[r])) ** lanes
+            remaining = (mass / (mass + weights[r])) ** lanes
             mass += weights[r]
             longest -= math.expm1(lanes * math.log1p(-weights[r] / mass)) * (values[r] - longest)
             for k in range(n):
@@ -85,7 +78,7 @@ def best_for_loss(  # type: ignore[no-untyped-def]
                     for k in range(n):
                         base[k] *= base[k]
             for k in range(n):
-                inside[k] = kept * inside[k] + values[r] * (power[k] - kept * before[k])
+                inside[k] = remaining * inside[k] + values[r] * (power[k] - remaining * before[k])
                 before[k] = power[k]
             if r + 1 == places[last]:
                 area = longest * below
@@ -104,7 +97,7 @@ def best_for_loss(  # type: ignore[no-untyped-def]
 
 @compiled
 def piece_statistics(weights, thresholds, overhead, lanes, law, out) -> None:  # type: ignore[no-untyped-def]
-    """Columns: E[pieces of an item], E[max of ``lanes`` pieces], E[piece]; a row a threshold.
+    """Write E[pieces of an item], E[max of ``lanes`` pieces], E[piece], a row a threshold.
 
     ``weights`` are of the values 0, 1, 2, ...; an item above the threshold T is cut into pieces of
     T and a rest; each piece but its first takes ``overhead`` more. ``law`` is room for the longest.

@@ -1,6 +1,6 @@
-"""Powers of matrices on a GPU, with the clock of every lane (Swatman 2022, Algorithm 1).
+"""Compute powers of matrices on a GPU, with the clock of every lane (Swatman 2022, Algorithm 1).
 
-Loaded only where a GPU or its simulator is asked for; NUMBA_ENABLE_CUDASIM=1, set before numba is
+Imported only if a GPU or its simulator is needed; NUMBA_ENABLE_CUDASIM=1, set before numba is
 first imported, selects the simulator.
 """
 
@@ -18,26 +18,23 @@ from numba.cuda.extending import intrinsic
 
 from stochastic.arrays import Ints
 
-#: Whether kernels run on numba-cuda's simulator, where threads of this machine play the lanes.
+#: True if kernels run on numba-cuda's simulator, in threads of this machine.
 SIMULATED = bool(config.ENABLE_CUDASIM)
 
 if SIMULATED:
 
     def clock() -> int:
-        """A clock that never runs backwards, in place of the multiprocessor's. [ns]"""
+        """Return the time of a clock that never runs backwards. [ns]"""
         return time.perf_counter_ns()
 
     def sync_lanes(mask: int) -> None:
-        """Wait for the lanes of the group; the simulator knows the barrier of a block only."""
+        """Wait for the lanes of the group; the simulator only has the barrier of a block."""
         cuda.syncthreads()
 
 else:
 
     def special_register(bits: int, instruction: str) -> Any:
-        """Return a function of kernels that reads a register where it stands.
-
-        It is neither moved nor left out.
-        """
+        """Return a device function that reads a register; compilers neither move nor drop it."""
 
         @intrinsic
         def read(typing_context: Any) -> Any:
@@ -63,13 +60,10 @@ else:
 
 @cache
 def power_kernel(size: int, synchronised: bool) -> Any:
-    """The kernel for matrices of one size.
+    """Return the kernel for matrices of one size; a block runs one group, on its first lanes.
 
-    A block runs one group, on the first lanes of its first warp. With synchronisation the lanes of
-    a group wait for each other after every iteration, until the longest has ended; without, each
-    goes its own way, as far as the hardware lets it.
-
-    Its arguments: ``matrices`` and ``powers`` float32 (groups, lanes, size, size), ``exponents``
+    With synchronisation lanes wait for each other after every iteration, until the longest has
+    ended. Arguments: ``matrices`` and ``powers`` float32 (groups, lanes, size, size), ``exponents``
     int32 (groups, lanes), ``clocks`` int64 (3, groups, lanes): at the start, after the lane's own
     last iteration, after the loop.
     """
@@ -131,10 +125,9 @@ def run_launches(
     synchronised: bool,
     threads: int,
 ) -> Iterator[tuple[int, Ints, Any]]:
-    """Run all groups, as many at a time as there are matrices (chunk, lanes, size, size).
+    """Yield the first group, clocks (3, groups, lanes) and powers of each launch.
 
-    Each launch gives the number of its first group, the clocks (3, groups, lanes), and the powers,
-    on the device, valid until the next launch.
+    A launch runs as many groups as there are matrices; its powers are valid until the next one.
     """
     chunk, lanes, size, _ = matrices.shape
     run = power_kernel(size, synchronised)
@@ -148,7 +141,7 @@ def run_launches(
 
 
 def is_available() -> bool:
-    """Whether there is a GPU with a driver, or its simulator."""
+    """True if there is a GPU with a driver, or its simulator."""
     return bool(cuda.is_available())
 
 
@@ -158,7 +151,7 @@ def free_memory() -> float:
 
 
 def device_facts() -> dict[str, Any]:
-    """What runs the kernels: name, compute capability, multiprocessors, clock, driver."""
+    """Return the device's name, compute capability, multiprocessors, clock and driver."""
     if SIMULATED:
         return {"device": "simulator of numba-cuda: no measurement"}
     device = cuda.get_current_device()

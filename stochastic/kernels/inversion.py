@@ -1,9 +1,8 @@
-"""Characteristic functions of sums in which no item is above a value, and what they add up to.
+"""Characteristic functions of sums bounded by a largest item, and what they add up to.
 
 See stochastic.loss.inversion for the mathematics. Sums are counted on their lattice, from the
-smallest. Complex numbers are pairs of rows.
-
-A few lanes are convolved instead: halves of the group, while the largest value grows.
+smallest. Complex numbers are pairs of rows. A few lanes are convolved instead: halves of the
+group, while the largest value grows.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
-#: Values that are looked at together.
+#: Values computed together.
 BLOCK = sizes.INVERT_BLOCK
 _FEW = sizes.INVERT_FEW
 #: Steps in frequency after which a power of a root of unity takes one long step.
 _LEAP = sizes.INVERT_LEAP
-_FRESH = sizes.INVERT_FRESH  # ... and after which it is computed anew
+_FRESH = sizes.INVERT_FRESH  # ... and after which it is recomputed
 _CONVOLVE_BLOCK = sizes.CONVOLVE_BLOCK
 _CONVOLVE_PART = sizes.CONVOLVE_PART
 
@@ -45,15 +44,13 @@ def spectrum_coefficients(
     used: Ints,
     out: Floats,
 ) -> int:
-    """What each frequency tells of P(max = value, sum >= s), of the values that are ``kept``.
+    """Write the terms of each frequency in P(max = value, sum >= s); return how many count.
 
-    Values are ``columns[column] + rows[row]``, from a centre; those kept are the last, of which the
-    first ``idle`` have no work and get no coefficients. Frequencies at which no transform is above
-    ``drop`` are left out: the number of the others is returned. Room: ``edges`` of 2, columns and
-    rows; ``turned`` of 2, values; ``lacking`` and ``power`` of 2, kept; ``used`` of frequencies,
-    and ``found`` of 2, frequencies, kept - idle, for the coefficients.
+    Values are ``columns[column] + rows[row]``, from a centre. Only the last ones count, as many as
+    ``power`` has columns; the first ``idle`` of these have no work and get no coefficients.
+    Frequencies at which no transform exceeds ``drop`` are left out, the others listed in ``used``.
     """
-    count, kept, width = len(weights), lacking.shape[1], len(columns)
+    count, size_used, width = len(weights), lacking.shape[1], len(columns)
     near = far = 0  # values less than two columns from the centre, if there are rows
     for i in range(count):
         place = columns[column[i]] + rows[row[i]]
@@ -64,13 +61,13 @@ def spectrum_coefficients(
     size = 0
     for f in range(len(frequencies)):
         angle = 2.0 * math.pi * frequencies[f] / period
-        for j in range(edges.shape[1]):  # exp(i·angle·place) - 1, relative to how far it turns
+        for j in range(edges.shape[1]):  # exp(i·angle·place) - 1, relative to its angle
             half = 0.5 * angle * (columns[j] if j < width else rows[j - width])
             s, c = math.sin(half), math.cos(half)
             edges[0, j], edges[1, j] = -2.0 * s * s, 2.0 * s * c
         for i in range(count):
             j, r = column[i], width + row[i]
-            if near <= i < far:  # close to the centre the two turns would cancel
+            if near <= i < far:  # close to the centre the two angles would cancel
                 half = 0.5 * angle * (columns[j] + rows[r - width])
                 s, c = math.sin(half), math.cos(half)
                 turned[0, i], turned[1, i] = -2.0 * s * s, 2.0 * s * c
@@ -85,13 +82,13 @@ def spectrum_coefficients(
                 real += weights[i] * turned[0, i]
                 imag += weights[i] * turned[1, i]
             whole_real += real
-            imag -= carry  # about the mean these cancel, so that their roundings would remain
+            imag -= carry  # they cancel about the mean, so roundings would dominate
             total = whole_imag + imag
             carry = (total - whole_imag) - imag
             whole_imag = total
-        # E[exp(i·angle·W); W <= value] - 1 of the values kept, and the largest modulus of it + 1
+        # E[exp(i·angle·W); W <= value] - 1 of the last values, and the largest modulus of it + 1
         most = tail_real = tail_imag = 0.0
-        stop, shift = kept, count - kept
+        stop, shift = size_used, count - size_used
         while stop > 0:
             begin = max(stop - BLOCK, 0)
             real = imag = 0.0
@@ -115,7 +112,7 @@ def spectrum_coefficients(
         bit //= 2
         while bit > 0:  # (1 + z)**lanes - 1 for each z, by doubling and adding one
             odd = 1.0 if lanes & bit else 0.0
-            for i in range(kept):
+            for i in range(size_used):
                 x, y = power[0, i], power[1, i]
                 a, b = odd * lacking[0, i], odd * lacking[1, i]
                 x, y = 2.0 * x + (x * x - y * y), 2.0 * y + 2.0 * x * y
@@ -127,7 +124,7 @@ def spectrum_coefficients(
         scale = 1.0 / (period * math.sin(0.5 * angle))
         real, imag = scale * math.sin(0.5 * angle), -scale * math.cos(0.5 * angle)
         x, y = -1.0, 0.0
-        for i in range(kept):
+        for i in range(size_used):
             a, b = power[0, i] - x, power[1, i] - y
             if i >= idle:
                 out[0, size, i - idle] = real * a - imag * b
@@ -152,16 +149,15 @@ def spectrum_probabilities(
     scratch: Floats,
     out: Floats,
 ) -> None:
-    """P(sum >= the least sum of its largest value), summed over values, of each row of ``sums``.
+    """Add P(sum >= the least sum of its largest value), summed over values, a row of ``sums`` each.
 
-    Sums from ``end - period`` to ``end`` are told apart; ``origin + fraction`` is their centre.
-    ``at_end`` is what the coefficients of each value add up to at ``end``. Probabilities are added
-    to ``found``; ``room`` is of 10, :data:`BLOCK`.
+    Sums from ``end - period`` to ``end`` are distinguished; ``origin + fraction`` is their centre.
+    ``at_end`` is what the coefficients of each value add up to at ``end``.
     """
-    kept, count = sums.shape[1], len(frequencies)
-    for begin in range(0, kept, BLOCK):
+    values, count = sums.shape[1], len(frequencies)
+    for begin in range(0, values, BLOCK):
         for t in range(len(sums)):
-            first, last = begin, min(begin + BLOCK, kept)
+            first, last = begin, min(begin + BLOCK, values)
             while first < last and sums[t, first] <= end - period:
                 out[t] += chances[first]
                 first += 1
@@ -170,8 +166,8 @@ def spectrum_probabilities(
             size = last - first
             if size == 0:
                 continue
-            # rows of room: places, totals; powers of the roots, now and as the latest leap left
-            # them; the roots themselves and those of a leap
+            # rows of scratch: places, totals; powers of the roots, now and after the latest leap;
+            # the roots themselves and those of a leap
             for i in range(size):
                 scratch[0, i] = (sums[t, first + i] - origin) - fraction
                 scratch[1, i] = 0.0
@@ -216,9 +212,10 @@ def spectrum_probabilities(
 # --- a few lanes
 @compiled
 def _add_value(sums: Floats, orders: int, place: int, weight: float, last: int) -> None:
-    """One more value, of that weight, to sums of 1 ... ``orders`` items; ``last`` is its place.
+    """Add a value of that weight to the laws of sums of 1 ... ``orders`` items, in place.
 
-    Of an order, j items have the new value and the others do not. Nothing is subtracted.
+    ``last`` is the place of the value before. Of an order, j items have the new value and the
+    others do not. Nothing is subtracted.
     """
     for order in range(orders, 0, -1):
         factor = 1.0
@@ -237,7 +234,7 @@ def _add_value(sums: Floats, orders: int, place: int, weight: float, last: int) 
 def _overlap(
     sums: Floats, cumulative: Floats, begin: int, stop: int, first: int, last: int
 ) -> float:
-    """Sum over s of sums[s] · (below[last - s] - below[first - s])."""
+    """Return the sum over s of sums[s] · (cumulative[last - s] - cumulative[first - s])."""
     total = 0.0
     for s in range(begin, stop):
         total += sums[s] * (cumulative[last - s] - cumulative[first - s])
@@ -248,10 +245,10 @@ def _overlap(
 def convolution_probabilities(
     places: Ints, weights: Floats, lanes: int, idle: int, least: Ints
 ) -> Floats:
-    """P(sum >= the least sum of its largest value), of each row of ``least``.
+    """Return P(sum >= the least sum of its largest value) for each row of ``least``.
 
-    As P(max <= value, sum from its least sum up to that of the next value), summed over values;
-    the first ``idle`` have no work and no column in ``least``.
+    As P(max <= value, sum from its least sum up to that of the next value), summed over values; the
+    first ``idle`` have no work and no column in ``least``.
     """
     half = lanes // 2
     rest = lanes - half
@@ -274,7 +271,7 @@ def convolution_probabilities(
             for s in range(begin, stop):
                 part += sums[half, s]
                 below[offset + s + 1] = total + part
-            part -= carry  # the roundings of a long sum are carried along
+            part -= carry  # compensated summation
             grown = total + part
             carry = (grown - total) - part
             total = grown
@@ -299,13 +296,13 @@ def convolution_probabilities(
 
 @compiled
 def pair_probabilities(places: Ints, weights: Floats, idle: int, least: Ints) -> Floats:
-    """The same of two items, one of which has the largest value, in one pass for each row."""
+    """Return the same of two items, one of which has the largest value, in one pass a row."""
     before = np.zeros(len(weights) + 1)
     for a in range(len(weights)):
         before[a + 1] = before[a] + weights[a]
     result = np.zeros(len(least))
     for t in range(len(least)):
-        other = 0  # the first value that is large enough for the other: it grows with the largest
+        other = 0  # the least sufficient value of the other item, which grows with the largest
         for a in range(idle, len(places)):
             needed = least[t, a - idle] - places[a]
             while other < a and places[other] < needed:

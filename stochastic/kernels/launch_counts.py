@@ -1,11 +1,11 @@
-"""How many blocks have begun: sums of independent durations, and coefficients at some nodes.
+"""Count blocks that have begun: sums of independent durations, and coefficients at nodes.
 
 See stochastic.launch_time.inversion for the mathematics. Complex numbers are pairs of rows. Sums of
-durations are products alone: nothing is lost by cancelling. At the nodes, a slot's A_s·z**-c is
-1 - D, c about the mean of its count, and D small where it matters: D as it would be without an end,
-which is given, and what the end takes away, which is followed from start to start. (1 - D)**M is
-1 - E; each squaring makes D(2 - D) of D, so that what is lost is relative to D and not to 1. No sum
-has more than TILE terms one after the other.
+durations are sums of products of positive numbers: nothing cancels. At the nodes, a slot's
+A_s·z**-c is 1 - D, c about the mean of its count, and D small where it matters: D of a slot that
+never ends, which is given, and what the end takes away, which is updated from start to start. (1 -
+D)**M is 1 - E; each squaring makes D(2 - D) of D, so that errors are relative to D and not to 1. No
+sum has more than TILE terms one after the other.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ AT_ONCE = 8
 def convolve(
     weights: Floats, row: Floats, begin: int, first: int, last: int, scratch: Floats, out: Floats
 ) -> None:
-    """``into[u - first]`` = Σ_k weights[k]·row[u - k] for u = first..last.
+    """Write Σ_k weights[k]·row[u - k] for u = first..last to ``out[u - first]``.
 
-    ``row[u]`` is that of place u - (weights' length), 0 before place ``begin``, and a tile longer
-    than last; ``into`` a tile longer. ``weights`` are a multiple of ``AT_ONCE``, ``room`` is of
-    (2, TILE). Where nothing is negative, no sum is off by more than seven roundings: five of eight
-    products in two rows of four, and two of Kahan's sum of such.
+    ``row[u]`` is that of place u - len(weights), 0 before place ``begin``. ``row`` and ``out`` are
+    a tile longer than needed, the number of weights is a multiple of ``AT_ONCE``. Where nothing is
+    negative, no sum is off by more than seven roundings: five of eight products in two rows of
+    four, and two of Kahan's sum of such.
     """
     pad = len(weights)
     main, lost = scratch[0], scratch[1]
@@ -56,7 +56,7 @@ def convolve(
 
 @compiled(fastmath={"contract"}, _nrt=False, inline="always")
 def _power(a: Floats, b: Floats, real: Floats, imag: Floats, exponent: int) -> None:
-    """``into`` becomes 1 - (1 - a)**exponent of a tile of complex numbers, which are used up."""
+    """Write 1 - (1 - a)**exponent of a tile of complex numbers; ``a`` and ``b`` are used up."""
     for k in range(TILE):
         real[k] = imag[k] = 0.0
     while exponent:
@@ -74,7 +74,7 @@ def _power(a: Floats, b: Floats, real: Floats, imag: Floats, exponent: int) -> N
 
 @compiled(fastmath={"contract"}, _nrt=False, inline="always")
 def _total(lanes: Floats) -> float:
-    """The sum of a tile, halved again and again."""
+    """Return the sum of a tile, added in pairs."""
     size = TILE // 2
     while size:
         for k in range(size):
@@ -93,22 +93,21 @@ def launch_probabilities(
     tails: Floats,
     node_powers: Floats,
     starts: Floats,
-    unbounded_deficits: Floats,
+    deficits: Floats,
     ratio: Floats,
     weights: Floats,
     scratch: Floats,
     ends: Floats,
     out: Floats,
 ) -> None:
-    """P(all blocks end by t, the last begins in first..last) of each of ``times``, (times, 2).
+    """Write P(all blocks end by t, the last begins in first..last) of each t of ``times``.
 
-    A leading axis of 2 holds real and imaginary parts; K is the longest duration. ``counted`` are
-    rows for places u = first - K..first - 1 (kinds, rows, K), which ``turns`` (2, kinds, nodes,
-    rows) adds up to z**-c times z·H: P(S_{n-1} = u) and z**(n - c) of each count n, or parts of z·H
-    itself. ``tails`` are P(D > k), k = K..0 (2, kinds, K + 1); ``starts`` is the same sum, u =
-    first..last; ``endless`` D without an end, s = first - 1..last, of s = -1 E itself; ``ratio``
-    x / (x - 1) of durations 0..K (2, kinds, nodes, K + 1); ``weights`` (2, nodes).
-    ``room`` is of (6 + 4·kinds, TILE), ``ends`` (2, kinds, rows).
+    A leading axis of 2 holds real and imaginary parts; K is the longest duration.
+    ``earlier_starts`` are rows for places u = first - K..first - 1 (kinds, rows, K), which
+    ``node_powers`` (2, kinds, nodes, rows) adds up to z**-c times z·H: P(S_{n-1} = u) and z**(n -
+    c) of each count n, or parts of z·H itself. ``tails`` are P(D > k), k = K..0 (2, kinds, K + 1);
+    ``starts`` is the same sum, u = first..last; ``deficits`` D without an end, s = first
+    - 1..last, of s = -1 E itself; ``ratio`` x / (x - 1) of durations 0..K (2, kinds, nodes, K + 1).
     """
     kinds, nodes, most = node_powers.shape[1], node_powers.shape[2], tails.shape[2] - 1
     ended = True  # starts whose blocks have all ended add up at once if x is that of all kinds
@@ -150,18 +149,12 @@ def launch_probabilities(
                         b += node_powers[0, g, n, m] * ends[1, g, m]
                 for k in range(TILE):
                     scratch[0, k] = scratch[1, k] = 0.0
-                scratch[0, 0], scratch[1, 0] = (
-                    unbounded_deficits[0, g, n, 0] + a,
-                    unbounded_deficits[1, g, n, 0] + b,
-                )
-                scratch[0, 1] = unbounded_deficits[0, g, n, begin - first]
-                scratch[1, 1] = unbounded_deficits[1, g, n, begin - first]
+                scratch[0, 0], scratch[1, 0] = (deficits[0, g, n, 0] + a, deficits[1, g, n, 0] + b)
+                scratch[0, 1] = deficits[0, g, n, begin - first]
+                scratch[1, 1] = deficits[1, g, n, begin - first]
                 _power(scratch[0], scratch[1], scratch[2], scratch[3], slots[g])
                 if first == 0:
-                    scratch[2, 0], scratch[3, 0] = (
-                        unbounded_deficits[0, g, n, 0],
-                        unbounded_deficits[1, g, n, 0],
-                    )
+                    scratch[2, 0], scratch[3, 0] = (deficits[0, g, n, 0], deficits[1, g, n, 0])
                 at = 0 if begin == first else 1
                 early, late = scratch[6 + 4 * g], scratch[7 + 4 * g]
                 early[0], early[1], early[2], early[3] = a, b, scratch[2, at], scratch[3, at]
@@ -180,7 +173,7 @@ def launch_probabilities(
             while s < stop:
                 count = min(TILE, stop - s)
                 for g in range(kinds):
-                    held = scratch[6 + 4 * g]
+                    edge = scratch[6 + 4 * g]
                     x = y = 0.0
                     for k in range(TILE):
                         if k < count:
@@ -191,22 +184,18 @@ def launch_probabilities(
                             x -= q * b
                             y += p * b
                             y += q * a
-                            scratch[0, k] = unbounded_deficits[0, g, n, s + k - first + 1] + (
-                                held[0] + x
-                            )
-                            scratch[1, k] = unbounded_deficits[1, g, n, s + k - first + 1] + (
-                                held[1] + y
-                            )
+                            scratch[0, k] = deficits[0, g, n, s + k - first + 1] + (edge[0] + x)
+                            scratch[1, k] = deficits[1, g, n, s + k - first + 1] + (edge[1] + y)
                         else:
                             scratch[0, k] = scratch[1, k] = 0.0
-                    held[0] += x
-                    held[1] += y
+                    edge[0] += x
+                    edge[1] += y
                     _power(scratch[0], scratch[1], scratch[8 + 4 * g], scratch[9 + 4 * g], slots[g])
                 for g in range(kinds):
-                    held, own, other = scratch[6 + 4 * g], scratch[8 + 4 * g], scratch[9 + 4 * g]
+                    edge, own, other = scratch[6 + 4 * g], scratch[8 + 4 * g], scratch[9 + 4 * g]
                     for k in range(count):
-                        a = (own[k - 1] if k else held[2]) - own[k]
-                        b = (other[k - 1] if k else held[3]) - other[k]
+                        a = (own[k - 1] if k else edge[2]) - own[k]
+                        b = (other[k - 1] if k else edge[3]) - other[k]
                         j = min(t - s - k, most)
                         p, q = ratio[0, g, n, j], ratio[1, g, n, j]
                         scratch[2, k], scratch[3, k] = a * p - b * q, a * q + b * p
@@ -227,8 +216,8 @@ def launch_probabilities(
                         scratch[4, k] += scratch[2, k]
                         scratch[5, k] += scratch[3, k]
                 for g in range(kinds):
-                    held = scratch[6 + 4 * g]
-                    held[2], held[3] = scratch[8 + 4 * g, count - 1], scratch[9 + 4 * g, count - 1]
+                    edge = scratch[6 + 4 * g]
+                    edge[2], edge[3] = scratch[8 + 4 * g, count - 1], scratch[9 + 4 * g, count - 1]
                 s += count
             real += _total(scratch[4])
             imag += _total(scratch[5])

@@ -1,6 +1,6 @@
 """Quadrature over the nodes t = first·exp(h·m): see stochastic.loss.moments for the mathematics.
 
-A law stands in a table: the value in row r and column j is ``low + columns[j] + rows[r]``, so that
+A law is a table: the value in row r and column j is ``low + columns[j] + rows[r]``, so that
 exp(-t·value) is a product of two of few exponentials. Cells without a value have no weight.
 """
 
@@ -13,9 +13,9 @@ from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
 _REST = 1e-18  # what may be left out on either side, relative to the result
-_FAR = 150.0  # -log of a probability beyond which it counts for nothing, whatever it multiplies
+_FAR = 150.0  # -log of a negligible probability
 _TINY = 1e-280
-#: Values that are looked at together.
+#: Values computed together.
 CHUNK = sizes.VARIANCE_CHUNK
 
 
@@ -39,12 +39,10 @@ def integrate_moment(
     history: Floats,
     out: Floats,
 ) -> None:
-    """E[(lanes·max/sum)**order; sum > 0], and a bound on what the ends leave out.
+    """Write E[(lanes·max/sum)**order; sum > 0], and a bound on what the ends leave out.
 
-    Both go into ``told``. ``below`` holds the probability of each column, ``gains`` what
-    (value/high)**order gains from a value to the next, ``start`` that of ``low``, ``factor``
-    (order - 1)!. ``tails`` is room of the shape of ``weights``, ``room`` of five rows, ``seen`` of
-    the nodes by which log t grows by log 2.
+    ``gains`` is what (value/high)**order gains from a value to the next, ``start`` that of ``low``,
+    ``factor`` (order - 1)!. ``history`` holds as many nodes as it takes log t to grow by log 2.
     """
     count, nodes, stage = len(columns), len(history), 0  # at the origin; upwards; downwards
     chord, fade = math.exp(-h), math.exp(-h * order)
@@ -158,11 +156,10 @@ def integrate_square(
     history: Floats,
     out: Floats,
 ) -> None:
-    """E[(lanes·max/sum - centre)**2; sum > 0], and a bound on what the ends leave out.
+    """Write E[(lanes·max/sum - centre)**2; sum > 0], and a bound on what the ends leave out.
 
-    Both go into ``told``. Only values with weight are given; ``column`` and ``row`` say where each
-    stands in the table. Room: ``edges`` of 2, columns and rows; ``room`` of 6, values; ``counts``
-    of 4, :data:`CHUNK`; ``seen`` of the nodes by which log t grows by log 2.
+    Only values with weight are given; ``column`` and ``row`` give the cell of each in the table.
+    ``history`` holds as many nodes as it takes log t to grow by log 2.
     """
     count, width, nodes, stage = len(weights), len(columns), len(history), 0
     most = 4.0 * max(float(lanes), centre) ** 2

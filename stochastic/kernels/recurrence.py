@@ -1,4 +1,4 @@
-"""Terms of a law from the ratio of neighbours, in numbers of twice the digits."""
+"""Compute terms of a law from the ratio of neighbours, in double-double arithmetic."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def walk(
     slope: float,
     terms: Floats,
 ) -> None:
-    """Terms first..last of f(k+1) = f(k)·ratio·(shape + slope·k)/(k+1), where f(start) = 1.
+    """Write terms first..last of f(k+1) = f(k)·ratio·(shape + slope·k)/(k+1), where f(start) = 1.
 
-    The start is to be the largest; every term is correct to the last digit but one, and those
-    below 1e-307 are left as they are. ``ratio_low`` is what ``ratio`` lacks to the true one; slope
-    is -1, 0 or 1. Products are exact, as the rounded product and its error (Dekker 1971).
+    The start is to be the largest; every term is correct to the last digit but one, and those below
+    1e-307 are not written. ``ratio_low`` is the rounding error of ``ratio``; slope is -1, 0 or 1.
+    Products are exact, as the rounded product and its error (Dekker 1971).
     """
     terms[start - first] = 1.0
     for step in (1, -1):

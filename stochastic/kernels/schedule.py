@@ -1,4 +1,4 @@
-"""Simulated launches, one after the other: on independent slots, and where warps share a rate."""
+"""Simulate launches one after the other: on independent slots, and where warps share a rate."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ _NEVER = 1e300
 
 @compiled
 def simulate_schedules(durations: Ints, kind: Ints, heap: Ints, out: Ints) -> None:
-    """Time of the launch, start of the last block, total work: ``found`` (3, launches).
+    """Write the time, the start of the last block and the total work of each launch.
 
-    ``durations`` (kinds, launches, blocks): how long a block takes where it runs on such a slot, 0
-    for no work. ``kind`` of each slot, ascending: slots free at once are taken in that order.
-    ``heap`` is of the slots.
+    ``durations`` (kinds, launches, blocks) are those of a block on each kind of slot, 0 for no
+    work. ``kind`` of each slot ascends: slots that are free at once are taken in that order.
     """
     kinds = durations.shape[0]
     for i in range(durations.shape[1]):
@@ -48,15 +47,13 @@ def simulate_schedules(durations: Ints, kind: Ints, heap: Ints, out: Ints) -> No
 def simulate_shared_rate(
     lengths: Floats, full: float, slot_state: Ints, ends: Floats, clocks: Floats, out: Floats
 ) -> None:
-    """The time of each launch: ``lengths`` is of (launches, blocks, warps), all above 0, ascending
-    along warps.
+    """Write the time of launches of ``lengths`` (launches, blocks, warps), ascending along warps.
 
-    Of n running warps each goes at the rate min(1, full / n), so that all that a multiprocessor
-    keeps is how far a warp has come that has run from the start. ``held`` (2, multiprocessors,
-    slots) is the block that a slot holds and how many of its warps have ended, ``ends`` (2,
-    multiprocessors, slots) how far it began and where its next warp ends; ``clocks`` (4,
-    multiprocessors) how far each is, at what time, how many warps run there, and when the next of
-    them ends.
+    Of n running warps each goes at the rate min(1, full / n), so that a multiprocessor's state is
+    how far a warp has come that has run from the start. ``slot_state`` (2, multiprocessors, slots)
+    is the block of a slot and how many of its warps have ended, ``ends`` how far it began and where
+    its next warp ends; ``clocks`` (4, multiprocessors) how far each is, at what time, how many
+    warps run there, and when the next of them ends.
     """
     blocks, warps = lengths.shape[1], lengths.shape[2]
     places, resident = ends.shape[1], ends.shape[2]

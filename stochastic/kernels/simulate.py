@@ -15,7 +15,7 @@ _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(
 
 @compiled
 def alias_table(weights: Floats, bits: int) -> npt.NDArray[np.uint64]:
-    """Walker's table of 2**bits columns: threshold of 64 bits and alias, two numbers a column."""
+    """Return Walker's table of 2**bits columns: threshold of 64 bits and alias of each."""
     size = 1 << bits
     share = np.zeros(size)
     scale = size / weights.sum()
@@ -42,16 +42,16 @@ def alias_table(weights: Floats, bits: int) -> npt.NDArray[np.uint64]:
             low += 1
             high -= 1
     for left in range(2):  # what rounding left over is full
-        kept, count = (small, low) if left else (large, high)
+        rest, count = (small, low) if left else (large, high)
         for k in range(count):
-            table[2 * kept[k]] = np.uint64(0xFFFFFFFFFFFFFFFF)
-            table[2 * kept[k] + 1] = np.uint64(kept[k])
+            table[2 * rest[k]] = np.uint64(0xFFFFFFFFFFFFFFFF)
+            table[2 * rest[k] + 1] = np.uint64(rest[k])
     return table
 
 
 @compiled(inline="always")
 def _mix_bits(state):  # type: ignore[no-untyped-def]
-    """SplitMix64 (Steele, Lea and Flood 2014): 64 random bits of one state."""
+    """Return 64 random bits of one state by SplitMix64 (Steele, Lea and Flood 2014)."""
     z = (state ^ (state >> _S30)) * _FIRST
     z = (z ^ (z >> _S27)) * _SECOND
     return z ^ (z >> _S31)
@@ -61,10 +61,10 @@ def _mix_bits(state):  # type: ignore[no-untyped-def]
 def _group(  # type: ignore[no-untyped-def]
     group, lanes, low, table, threshold_shift, shift, key
 ):
-    """Longest item and sum of one group: items number lanes·group, ... of the one stream.
+    """Return the longest item and the sum of one group: items lanes·group, ... of the one stream.
 
-    Number i of the stream is SplitMix64 at place i after ``key``: its
-    leading bits choose a column of the alias table, the others are compared with the threshold.
+    Item i of the stream is SplitMix64 at place i after ``key``: its leading bits choose a column of
+    the alias table, the others are compared with the threshold.
     """
     state = key + _GOLDEN * np.uint64(group * lanes)
     longest = total = np.int64(0)
@@ -83,7 +83,7 @@ def _group(  # type: ignore[no-untyped-def]
 def sample_losses(  # type: ignore[no-untyped-def]
     first, count, lanes, low, table, bits, key, idle
 ) -> Floats:
-    """Losses of groups first, ..., first + count - 1; ``idle`` of one without work."""
+    """Return the losses of groups first, ..., first + count - 1; ``idle`` of one without work."""
     keep, shift, seed = np.uint64(bits), np.uint64(64 - bits), np.uint64(key)
     result = np.empty(count)
     for i in range(count):
@@ -96,7 +96,7 @@ def sample_losses(  # type: ignore[no-untyped-def]
 def tally_losses(  # type: ignore[no-untyped-def]
     first, last, block, groups, lanes, low, table, bits, key, idle, centres, scale, fine_bins, sums
 ) -> None:
-    """Blocks first, ..., last - 1 of ``block`` groups each, added to ``seen`` and ``sums``.
+    """Add blocks first, ..., last - 1 of ``block`` groups each to ``fine_bins`` and ``sums``.
 
     ``seen`` has a row for each fine bin of the loss: count, smallest, largest. ``sums`` has a row
     for each block, so that nothing depends on who computed which: number of groups, powers 1 to 4
@@ -134,25 +134,16 @@ def tally_losses(  # type: ignore[no-untyped-def]
             fine_bins[row, 0] += 1.0
             fine_bins[row, 1] = min(fine_bins[row, 1], loss)
             fine_bins[row, 2] = max(fine_bins[row, 2], loss)
-        sums[which, 0] = c
-        sums[which, 1] = x1
-        sums[which, 2] = x2
-        sums[which, 3] = x3
-        sums[which, 4] = x4
-        sums[which, 5] = m1
-        sums[which, 6] = s1
-        sums[which, 7] = mm
-        sums[which, 8] = ms
-        sums[which, 9] = ss
+        for k, value in enumerate((c, x1, x2, x3, x4, m1, s1, mm, ms, ss)):
+            sums[which, k] = value
 
 
 # --- a finite workload
 @compiled
 def mean_subset_maximum(values, counts, size):  # type: ignore[no-untyped-def]
-    """E[max] of ``size`` items drawn without replacement; ``values`` ascend.
+    """Return E[max] of ``size`` items drawn without replacement; ``values`` ascend.
 
-    P(max <= a) is a product over the items drawn, or over those longer than a, whichever are
-    fewer; it ends where nothing is left of it.
+    P(max <= a) is a product over the items drawn or over those longer than a, whichever are fewer.
     """
     total = counts.sum()
     longest = values[-1] * 1.0
@@ -176,7 +167,7 @@ def mean_subset_maximum(values, counts, size):  # type: ignore[no-untyped-def]
 def subset_transform(  # type: ignore[no-untyped-def]
     values, counts, size, nodes
 ) -> Floats:
-    """E[max·exp(-t·sum)] of ``size`` items drawn without replacement, at the given ``nodes`` t.
+    """Return E[max·exp(-t·sum)] of ``size`` items drawn without replacement, at the ``nodes`` t.
 
     Values join one after the other. Of j items drawn from all so far, i are of the new value with
     hypergeometric probability, so E[exp(-t·sum)] of all j up to ``size`` follows by positive terms.
@@ -231,10 +222,10 @@ def subset_transform(  # type: ignore[no-untyped-def]
 def sample_subset_losses(  # type: ignore[no-untyped-def]
     items, size, lanes, groups, key
 ) -> tuple[float, float]:
-    """Sums of X - 1 and its square, X = lanes·max / sum of independent draws of ``size`` items.
+    """Return sums of X - 1 and its square, X = lanes·max / sum of ``size`` items of ``items``.
 
-    Each shuffles the first ``size`` places of ``items`` anew, which from any order gives a draw
-    without replacement. A group without work has X = 1.
+    Each group shuffles the first ``size`` places of ``items``, which gives a draw without
+    replacement from any order. A group without work has X = 1.
     """
     state = np.uint64(key)
     once = twice = 0.0

@@ -1,4 +1,4 @@
-"""How many blocks a slot has begun, from the probability of every count: sums of positive terms.
+"""Counts of blocks that a slot has begun, from the probability of each count.
 
 q_n(u) = P(S_n = u), S_n a sum of n durations, and with N(s) the starts by s of a slot that never
 runs out of blocks, P(N(s) = n + 1) = Σ_{u<=s} q_n(u) P(D > s - u). Then, with c about the mean
@@ -6,22 +6,20 @@ count, z**-c A_s of a slot (see stochastic.launch_time.inversion) is 1 - D,
 
     D = Σ_n P(N(s) = n) (1 - z**(n - c)) + Σ_n z**(n - c) P(N(s) = n, its block ends after t),
 
-of positive probabilities and of phases known to the last digit, so that D is as precise as they
-are, relative to itself; for the nodes that count it is some 8/√M at most. What rounding can do to
-the law then grows as √M. ``_rounding_bound`` bounds it, step by step:
+a sum over positive probabilities, so that the error of D is relative to D; at the nodes that count,
+D is some 8/√M at most. Rounding errors of the law then grow as √M. ``_rounding_bound`` bounds them:
 
 Let u be half the distance of 1 to the next double. Sums of positive terms are off by a number of
 roundings, relative to themselves: 10 for each duration of q_n (7 of the sum, 3 of the law), so that
 D is off by u Σ_n P(N = n) |1 - z**(n - c)| (10n + ...), and by as much of what the end takes. With
 Λ = P(a slot's block ends after t), |A| <= 1 - Λ and |A| <= (1 + |phi|)/2, and (1 - D)**M is off by
-at most M|A|**(M-1) times that; of its powers, each squaring adds what later squarings double.
-The sum over starts is one by parts, Σ_s (r_s - r_{s+1}) P_s, r = x/(x - 1): an error of P counts as
+at most M|A|**(M-1) times that; of its powers, each squaring adds what later squarings double. The
+sum over starts is one by parts, Σ_s (r_s - r_{s+1}) P_s, r = x/(x - 1): an error of P counts as
 often as r varies, that of r and of sums as Σ_s |r_s (P_s - P_{s-1})| <= M Σ_s |H(s)| |A|**(M-1).
 
-The starts that the last block can have follow from Chernoff's bounds. With N(s) the blocks that a
-slot with endless work has begun by s, the last of B blocks has begun by s if all slots together
-have begun B by then. For every l > 0, P(ΣN >= B) <= exp(-l·B) Π E[exp(l·N)] and so for l < 0 the
-other way.
+Chernoff's bounds limit the starts of the last block. With N(s) the blocks that a slot with endless
+work has begun by s, the last of B blocks has begun by s if all slots together have begun B by then.
+For every l > 0, P(ΣN >= B) <= exp(-l·B) Π E[exp(l·N)], and so for l < 0 the other way.
 """
 
 from __future__ import annotations
@@ -46,21 +44,17 @@ if TYPE_CHECKING:
 #: log E[exp(tilt·N(s))] of a kind of slots, a row for each tilt, s = low - 1..high.
 _LogMoments = Callable[[Any], Any]
 
-#: The logarithm of a probability that is left out.
+#: Logarithm of a probability that is left out.
 LOG_LEFT_OUT = -37.0
 _TILTS = np.array([4.0, 7.0, 9.0, 14.0])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Window:
-    """The starts that the last block can have, and what is needed to tell them apart.
+    """Range of starts that the last block can have, with the period that separates them.
 
-    Attributes
-    ----------
-    first, last : int
-        It begins before the one, or after the other, with a probability below exp(NOTHING) each.
-    period : int
-        How many numbers of blocks are told apart: those as far away are as improbable. Even.
+    The last block begins before ``first``, or after ``last``, with a probability below
+    exp(LOG_LEFT_OUT) each; numbers of blocks ``period`` apart, which is even, are as improbable.
     """
 
     first: int
@@ -81,7 +75,7 @@ class Window:
         return np.asarray(self._circle_points[0][:, self._circle_places(nodes, exponents)])
 
     def one_minus_powers(self, nodes: Ints, exponents: Any) -> Floats:
-        """Return 1 - z**n, as precise relative to itself."""
+        """Return 1 - z**n, accurate relative to itself."""
         return np.asarray(self._circle_points[1][:, self._circle_places(nodes, exponents)])
 
     def ratios(self, kinds: Sequence[SlotKind], nodes: Ints) -> Floats:
@@ -94,7 +88,7 @@ class Window:
         return np.array([-(a * p + b * q) * size, (a * q - b * p) * size])
 
     def _circle_places(self, nodes: Ints, exponents: Any) -> Ints:
-        """Return which point of the circle each power of each node is."""
+        """Return the index among the circle's points of each power of each node."""
         turns = (2 * nodes[:, None] + 1) * np.asarray(exponents)[..., None, :]
         return np.asarray(turns % (2 * self.period))
 
@@ -102,11 +96,11 @@ class Window:
 def _window_within(
     setting: LaunchSetting, low: int, high: int, moments: Sequence[_LogMoments]
 ) -> Window | None:
-    """Return when the last block can begin if that lies within low..high, else None."""
+    """Return the window of the last start if it lies within low..high, else None."""
     far = _TILTS / setting.start_spread
     bound = np.zeros((2 * len(far), high - low + 2))
-    for kind, of in zip(setting.kinds, moments, strict=True):
-        bound += kind.slots * of(np.concatenate([far, -far]))
+    for kind, log_moments in zip(setting.kinds, moments, strict=True):
+        bound += kind.slots * log_moments(np.concatenate([far, -far]))
     bound[np.isnan(bound)] = math.inf  # no bound
     up, down = bound[: len(far)], bound[len(far) :]
     up += setting.log_weight(far)[:, None]
@@ -114,9 +108,8 @@ def _window_within(
     early, late = up.min(axis=0), down.min(axis=0)  # of s = low - 1, ..., high
     if (low > 0 and early[0] > LOG_LEFT_OUT) or late[-1] > LOG_LEFT_OUT:
         return None
-    first = (
-        low + int(np.argmax(early[1:] > LOG_LEFT_OUT)) if np.any(early[1:] > LOG_LEFT_OUT) else high
-    )
+    is_early = early[1:] > LOG_LEFT_OUT
+    first = low + int(np.argmax(is_early)) if is_early.any() else high
     last = max(low - 1 + int(np.argmax(late <= LOG_LEFT_OUT)), first)
     above = float(((up[:, last - low + 1] - LOG_LEFT_OUT) / far).min())
     below = float(((down[:, first - low] - LOG_LEFT_OUT) / far).min())
@@ -127,31 +120,31 @@ def _window_within(
     return Window(first=first, last=last, period=2 * math.ceil(max(above, below, 2.0) / 2))
 
 
-_MARGIN = -8.0  # beyond NOTHING, of nodes that are left out: there are many nodes and starts
-_MEMORY = sizes.SEQUENCES_BYTES  # bytes of counts, or of what is known at nodes
-_NOISE = 2.0**-52  # of the largest probability, for each duration: what transforms may be off
-_FAINT = 1e-20  # of a spectrum, that is left out
+_MARGIN = -8.0  # added to LOG_LEFT_OUT for skipped nodes: there are many nodes and starts
+_MEMORY = sizes.SEQUENCES_BYTES
+_NOISE = 2.0**-52  # error of transforms for each duration, over the largest probability
+_FAINT = 1e-20  # modulus of a spectrum that is left out
 _FEW = 10  # products that take as long as one place of a transform
 _ROUNDS = 30
 _TAILS = 8  # products with tails that take as long as one with the law
-_SHARE = 0.3  # of what may be left out, that is left out at places where it is less
+_SHARE = 0.3  # of the allowed omission, spent on improbable places
 _MAX_PRODUCTS = sizes.CENTRED_DEAR  # products
-_COUNT_LEFT_OUT = 1e-16  # of all slots, that any has begun more blocks than are counted
+_COUNT_LEFT_OUT = 1e-16  # P(any slot has begun more blocks than are counted)
 _RARE = 1e-12
-_MAX_NODES = sizes.CENTRED_LOOKED  # places and nodes that are looked at
-_BLOCK = sizes.CENTRED_BLOCK  # phases that are looked at together
+_MAX_NODES = sizes.CENTRED_LOOKED  # places times nodes
+_BLOCK = sizes.CENTRED_BLOCK  # phases computed together
 _UNIT = 2.0**-53
 _LONG = float(np.finfo(np.longdouble).eps)
-_LAW = 3  # roundings of a probability of the law, and of a sum of them that is rounded once more
-_SUM = 7  # of stochastic.kernels.launch_counts.convolve
-_CIRCLE = 10  # of a point of the circle, and of 1 less it
-_PLAIN = math.sqrt(2.0)  # of a complex number, as both its parts may be off
+_LAW = 3  # roundings of a probability of the law, or of a sum of them
+_SUM = 7  # roundings of stochastic.kernels.launch_counts.convolve
+_CIRCLE = 10  # roundings of a point of the circle, and of 1 less it
+_PLAIN = math.sqrt(2.0)  # of a complex number, both of whose parts are rounded
 _SQUARE = 3.0 * _PLAIN  # of D(2 - D), relative to |D|(2 + |D|)
 _JOIN = 1.0 + 3.0 * _SQUARE  # of E + D(1 - E), relative to the larger of the two
 
 
 def is_affordable(setting: LaunchSetting) -> bool:
-    """Whether counting is quicker than going through transforms."""
+    """True if counting is faster than going through transforms."""
     low, high = _estimated_window(setting, 11.0)
     return sum(_product_count(kind, low, high) for kind in setting.kinds) < _MAX_PRODUCTS and (
         setting.start_spread * 9.0 * _window_margin(setting, 11.0) * 2.0 < _MAX_NODES
@@ -164,7 +157,7 @@ def _window_margin(setting: LaunchSetting, sigmas: float) -> float:
 
 
 def _estimated_window(setting: LaunchSetting, sigmas: float) -> tuple[int, int]:
-    """About between which starts the last block begins."""
+    """Return an estimate of the first and the last start of the last block."""
     rate = sum(kind.slots / kind.mean for kind in setting.kinds)
     ahead = sum(kind.slots * (1 + kind.var / kind.mean**2) / 2 for kind in setting.kinds)
     middle, slack = (setting.busy_blocks - ahead) / rate, _window_margin(setting, sigmas)
@@ -173,22 +166,11 @@ def _estimated_window(setting: LaunchSetting, sigmas: float) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StartCounts:
-    """Of one kind of slots, a row for each count n = least, least + 1, ...; K the longest duration.
+    """Counts n = first_count, ... of the blocks that one kind of slot has begun, a row each.
 
-    Attributes
-    ----------
-    least : int
-        The first count.
-    low, high : int
-        The places s that are told apart, low - 1 besides.
-    starts : array, shape (counts, high - low + K + 1)
-        P(S_{n-1} = u) for u = low - K..high; none for n = 0.
-    held : array, shape (counts, high - low + 2)
-        P(N(s) = n) for s = low - 1..high.
-    beyond : float
-        Bound on the probability that is left out: of any count above these, by high.
-    noise : float
-        Probabilities of a count up to this may be rounding alone.
+    ``starts`` are P(S_{n-1} = u) for u = low - K..high, K the longest duration, ``probabilities``
+    P(N(s) = n) for s = low - 1..high. ``left_out`` bounds the probability of any count above these,
+    by high. Probabilities up to ``noise`` may be rounding alone.
     """
 
     first_count: int
@@ -201,45 +183,42 @@ class StartCounts:
 
     @cached_property
     def counts(self) -> Ints:
-        """The counts themselves."""
+        """Return the counts themselves."""
         return np.arange(self.first_count, self.first_count + len(self.probabilities))
 
     @cached_property
     def centre(self) -> int:
-        """About the mean count."""
+        """Return about the mean count."""
         middle = self.probabilities[:, self.probabilities.shape[1] // 2]
         return round(float(self.counts @ middle / middle.sum()))
 
     def restrict(self, low: int, high: int, rows: int) -> StartCounts:
-        """The same of fewer places, and as many rows, the last of nothing."""
+        """Return the counts at fewer places, padded with zeros to so many rows."""
         longest = self.starts.shape[1] - (self.high - self.low + 1)
         begin, stop = low - self.low, high - self.low + 1
         starts = np.zeros((rows, stop - begin + longest))
-        held = np.zeros((rows, stop - begin + 1))
+        probabilities = np.zeros((rows, stop - begin + 1))
         starts[: len(self.starts)] = self.starts[:, begin : stop + longest]
-        held[: len(self.probabilities)] = self.probabilities[:, begin : stop + 1]
-        return replace(self, low=low, high=high, starts=starts, probabilities=held)
+        probabilities[: len(self.probabilities)] = self.probabilities[:, begin : stop + 1]
+        return replace(self, low=low, high=high, starts=starts, probabilities=probabilities)
 
     def moments(self, tilts: Floats) -> Floats:
-        """log E[exp(tilt·N(s))], a row for each tilt, s = low - 1..high, without counts beyond."""
-        held = np.where(self.probabilities > self.noise, self.probabilities, 0.0)
-        result = np.exp(np.outer(tilts, self.counts - self.centre)) @ held
+        """Return log E[exp(tilt·N(s))] of these counts, a row a tilt, s = low - 1..high."""
+        probabilities = np.where(self.probabilities > self.noise, self.probabilities, 0.0)
+        result = np.exp(np.outer(tilts, self.counts - self.centre)) @ probabilities
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(result) + (tilts * self.centre)[:, None])
 
 
 def _product_count(kind: SlotKind, low: int, high: int) -> float:
-    """Return about how many products it takes to count between two places.
-
-    Each count is a product with the law, where that has any chance, and one with its tails.
-    """
+    """Return about how many products it takes to count between two places."""
     most = high / kind.mean + 9.0 * np.sqrt(high * kind.var / kind.mean**3 + 1.0) + 9.0
     tails = float(high - low + 1) * kind.longest / _TAILS
     return float(most * (high * np.count_nonzero(kind.law) + tails))
 
 
 def count_by_products(kind: SlotKind, low: int, high: int, left_out: float) -> StartCounts:
-    """All counts by high but those that together have a probability below ``beyond``."""
+    """Return the counts by high, but for a probability below ``left_out``, from convolutions."""
     from stochastic.kernels.launch_counts import AT_ONCE, TILE, convolve
 
     longest = len(kind.law) - 1
@@ -256,10 +235,10 @@ def count_by_products(kind: SlotKind, low: int, high: int, left_out: float) -> S
     shortest = int(np.flatnonzero(kind.law)[0])
     least = 0
     starts: list[Floats] = []
-    held: list[Floats] = []
+    probabilities: list[Floats] = []
     if low == 0:  # nothing has begun before
         starts.append(np.zeros(high + longest + 1))
-        held.append(np.append(1.0, np.zeros(high + 1)))
+        probabilities.append(np.append(1.0, np.zeros(high + 1)))
     while True:
         begin = max(low - longest, 0)
         seen = row[pad + begin : pad + high + 1]
@@ -267,7 +246,7 @@ def count_by_products(kind: SlotKind, low: int, high: int, left_out: float) -> S
             least = least if starts else n + 1
             starts.append(np.concatenate([np.zeros(begin - low + longest), seen]))
             convolve(tails, row, first, max(low - 1, 0), high, room, into)
-            held.append(np.concatenate([np.zeros(int(low == 0)), into[:-TILE]]))
+            probabilities.append(np.concatenate([np.zeros(int(low == 0)), into[:-TILE]]))
         after = np.zeros_like(row)
         first += shortest
         if first > high:
@@ -292,18 +271,17 @@ def count_by_products(kind: SlotKind, low: int, high: int, left_out: float) -> S
         low=low,
         high=high,
         starts=np.array(starts),
-        probabilities=np.array(held),
+        probabilities=np.array(probabilities),
         left_out=left,
     )
 
 
 def count_by_transforms(kind: SlotKind, low: int, high: int, left_out: float) -> StartCounts:
-    """Return the same by Fourier transforms: quick for any number, but rounding is not bounded.
+    """Return the same by Fourier transforms: fast for any number, but rounding is not bounded.
 
-    It stays beside ``count_by_products`` for launches of which products take too long: 50,000 blocks on 864
-    slots, of up to 1,000 steps, are counted in less than half the time, a million of up to 100
-    steps in a tenth. Chernoff's bounds on S_n say which counts there are, and which length the
-    transforms need so that nothing wraps around.
+    It takes less than half the time of ``count_by_products`` with 50,000 blocks on 864 slots, of up
+    to 1,000 steps, and a tenth with a million of up to 100 steps. Chernoff's bounds on S_n give the
+    range of counts and the length at which transforms do not wrap around.
     """
     from scipy.fft import irfft, next_fast_len, rfft
 
@@ -337,50 +315,45 @@ def count_by_transforms(kind: SlotKind, low: int, high: int, left_out: float) ->
         for row in range(0, rows, step):
             few = powers[: rows - row] * spectrum ** (least - 1 + row)
             late[row : row + step] = irfft(few, length)[:, places % length]
-    size = next_fast_len(width, real=True)  # what wraps around stays below the first place
+    size = next_fast_len(width, real=True)  # wraps around below the first place
     both = rfft(starts, size) * rfft(kind.sf[:longest], size)
-    held = irfft(both, size)[:, longest - 1 : width]
-    held[:none] = np.arange(held.shape[1]) == 0
+    probabilities = irfft(both, size)[:, longest - 1 : width]
+    probabilities[:none] = np.arange(probabilities.shape[1]) == 0
     return StartCounts(
         first_count=least - none,
         low=low,
         high=high,
         starts=starts,
-        probabilities=held,
+        probabilities=probabilities,
         left_out=left_out,
-        noise=_NOISE * most * float(held.max()),
+        noise=_NOISE * most * float(probabilities.max()),
     )
 
 
 def _cumulants(kind: SlotKind, values: Ints, tilts: Floats) -> Floats:
-    """log E[exp(tilt·D)] of each tilt."""
+    """Return log E[exp(tilt·D)] of each tilt."""
     logs = np.outer(tilts, values) + np.log(kind.law[values])
     most = logs.max(axis=1, keepdims=True)
     return np.asarray(most[:, 0] + np.log(np.exp(logs - most).sum(axis=1)))
 
 
 def _check_memory(width: float, rows: int, each: float) -> None:
-    """Refuse a launch whose rows of so many steps, of so many bytes each, are too many."""
+    """Refuse a launch that needs ``rows`` rows of ``width`` steps of ``each`` bytes."""
     if each * rows * width > _MEMORY:
         raise LawError(
-            f"the last block begins within {width:,.0f} steps, told apart at {rows:,} nodes, "
-            "too large to be exact. Count the work in units "
-            f"{max(2, width // 5000):,.0f} times as large, "
-            "rounded up and rounded down: the law lies between the two. Or draw it "
-            "with sample, from a law of any size"
+            f"the last block begins within {width:,.0f} steps, computed at {rows:,} nodes, too "
+            f"large to be exact. Count the work in units {max(2, width // 5000):,.0f} times as "
+            "large, rounded up and rounded down: the law lies between the two. Or draw it with "
+            "sample, from a law of any size"
         )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BlockCounts:
-    """What nodes need of a launch, from counts of blocks.
+    """Counts of the blocks of a launch, and their generating functions at the nodes.
 
-    Attributes
-    ----------
-    setting : Setting
-        The launch.
-    products : bool
-        Count by products, whose rounding is bounded; else by transforms, which are estimated.
+    ``products``: count by products, whose rounding is bounded; else by transforms, which are
+    estimated.
     """
 
     setting: LaunchSetting
@@ -388,16 +361,15 @@ class BlockCounts:
 
     @cached_property
     def _window_and_counts(self) -> tuple[Window, list[StartCounts]]:
-        """When the last block begins, and the counts of each kind around that."""
+        """Return the window of the last start, and the counts of each kind around it."""
         setting, wide = self.setting, 11.0
         if not self.products:
             _check_memory(2.0 * _window_margin(setting, 12.0) + setting.longest, 16, 64.0)
         count = count_by_products if self.products else count_by_transforms
         for _ in range(_ROUNDS):
             low, high = _estimated_window(setting, wide)
-            seen = [
-                count(kind, low, high, _COUNT_LEFT_OUT / setting.slots) for kind in setting.kinds
-            ]
+            left_out = _COUNT_LEFT_OUT / setting.slots
+            seen = [count(kind, low, high, left_out) for kind in setting.kinds]
             window = _window_within(setting, low, high, [one.moments for one in seen])
             if window is not None:
                 rows = max(len(one.probabilities) for one in seen)
@@ -410,22 +382,22 @@ class BlockCounts:
 
     @property
     def window(self) -> Window:
-        """When the last block begins."""
+        """Return the window of the last start."""
         return self._window_and_counts[0]
 
     @property
     def counts(self) -> list[StartCounts]:
-        """How many blocks a slot of each kind has begun."""
+        """Return the counts of each kind of slot."""
         return self._window_and_counts[1]
 
     @property
     def slots(self) -> Ints:
-        """How many there are of each kind."""
+        """Return the number of slots of each kind."""
         return np.array([kind.slots for kind in self.setting.kinds])
 
     @cached_property
     def error(self) -> float:
-        """Bound on the error of a probability; rounding of transforms is an estimate.
+        """Return a bound on the error of a probability; by transforms its rounding is estimated.
 
         The law at other nodes differs by up to 1.3 roundings for each block, in hundreds of random
         laws of up to 60 blocks a slot.
@@ -437,26 +409,26 @@ class BlockCounts:
 
     @property
     def centres(self) -> list[int]:
-        """Counts around which those of each kind are centred."""
+        """Return the counts around which those of each kind are centred."""
         return [one.centre for one in self.counts]
 
     @cached_property
     def powers(self) -> Ints:
-        """n - c of each kind, (kinds, counts)."""
+        """Return n - c of each kind, (kinds, counts)."""
         return np.array([one.counts - one.centre for one in self.counts])
 
     def modulus(self, places: slice) -> Floats:
-        """The most that |E[z**N(s)]| is at some of s = first - 1..last, (kinds, all nodes)."""
+        """Return the maximum of |E[z**N(s)]| over some of s = first - 1..last, (kinds, nodes)."""
         from scipy.fft import ifft
 
         period, result = self.window.period, []
         step = max(1, _BLOCK // period)
         for one, powers in zip(self.counts, self.powers, strict=True):
-            held = one.probabilities[:, places] * np.exp(1j * math.pi / period * powers)[:, None]
+            turned = one.probabilities[:, places] * np.exp(1j * math.pi / period * powers)[:, None]
             most = np.zeros(period // 2)
-            for begin in range(0, held.shape[1], step):
-                folded = np.zeros((period, held[:, begin : begin + step].shape[1]), complex)
-                np.add.at(folded, powers % period, held[:, begin : begin + step])
+            for begin in range(0, turned.shape[1], step):
+                folded = np.zeros((period, turned[:, begin : begin + step].shape[1]), complex)
+                np.add.at(folded, powers % period, turned[:, begin : begin + step])
                 seen = np.abs(ifft(folded, axis=0, norm="forward")[: period // 2])
                 most = np.maximum(most, seen.max(axis=1))
             result.append(np.minimum(most * (1.0 + 1e-12) + 1e-14, 1.0))
@@ -464,7 +436,7 @@ class BlockCounts:
 
     @cached_property
     def nodes(self) -> Ints:
-        """Those that count, by three of the starts; the bound of error asks all."""
+        """Return the nodes that count, by three of the starts; the error bound covers all."""
         width = self.window.last - self.window.first + 1
         few = self.modulus(slice(0, None, max(1, width // 2)))
         result = np.flatnonzero(self.slots @ np.log((1.0 + few) / 2.0) > LOG_LEFT_OUT + _MARGIN)
@@ -474,14 +446,14 @@ class BlockCounts:
 
     @cached_property
     def node_powers(self) -> Floats:
-        """z**(n - c), (2, kinds, nodes, counts)."""
+        """Return z**(n - c), (2, kinds, nodes, counts)."""
         return self.window.powers(self.nodes, self.powers)
 
     @cached_property
     def rows(self) -> tuple[Floats, Floats]:
-        """Rows of places first - K..first - 1, and factors that add them up at each node.
+        """Return rows of places first - K..first - 1, and factors that sum them at each node.
 
-        A row for each count and the ``turns``; where nodes are fewer, what they make at each node.
+        A row a count and its ``node_powers``, or, if there are fewer, a row a node.
         """
         before = np.array([one.starts[:, : self.setting.longest] for one in self.counts])
         kinds, nodes = len(before), len(self.nodes)
@@ -492,33 +464,33 @@ class BlockCounts:
 
     @cached_property
     def one_minus_powers(self) -> Floats:
-        """1 - z**(n - c), (2, kinds, nodes, counts)."""
+        """Return 1 - z**(n - c), (2, kinds, nodes, counts)."""
         return self.window.one_minus_powers(self.nodes, self.powers)
 
     @cached_property
     def frequent_counts(self) -> npt.NDArray[np.bool_]:
-        """Rows of counts that are no rarity: the others are added apart, and round little."""
+        """Return the mask of counts that are not rare; rare ones are summed separately."""
         most = np.array([one.probabilities.max(axis=1) for one in self.counts]).max(axis=0)
         return np.asarray(most > _RARE)
 
     @cached_property
-    def unbounded_deficits(self) -> Floats:
-        """D without an end, s = first - 1..last, (2, kinds, nodes, starts + 1)."""
-        held, often = np.array([one.probabilities for one in self.counts]), self.frequent_counts
-        result = np.asarray(self.one_minus_powers[..., often] @ held[:, often])
-        result += self.one_minus_powers[..., ~often] @ held[:, ~often]
-        if self.window.first == 0:  # (1 - D)**slots is known to the last digit, and 1 less it kept
+    def deficits(self) -> Floats:
+        """Return D without an end, s = first - 1..last, (2, kinds, nodes, starts + 1)."""
+        probabilities = np.array([one.probabilities for one in self.counts])
+        often = self.frequent_counts
+        result = np.asarray(self.one_minus_powers[..., often] @ probabilities[:, often])
+        result += self.one_minus_powers[..., ~often] @ probabilities[:, ~often]
+        if self.window.first == 0:  # (1 - D)**slots is exact: store 1 less it
             centres = -self.slots * np.array(self.centres)
             result[..., 0] = self.window.one_minus_powers(self.nodes, centres[:, None])[..., 0]
         return result
 
     @cached_property
     def starts(self) -> Floats:
-        """Σ_n z**(n - c) P(S_{n-1} = s), s = first..last, (2, kinds, nodes, starts)."""
+        """Return Σ_n z**(n - c) P(S_{n-1} = s), s = first..last, (2, kinds, nodes, starts)."""
         longest = self.setting.longest
-        return np.asarray(
-            self.node_powers @ np.array([one.starts[:, longest:] for one in self.counts])
-        )
+        starts = np.array([one.starts[:, longest:] for one in self.counts])
+        return np.asarray(self.node_powers @ starts)
 
 
 def _rounding_bound(law: BlockCounts) -> float:
@@ -528,14 +500,9 @@ def _rounding_bound(law: BlockCounts) -> float:
     varies = _variation(ratio)
     off = np.zeros(len(law.nodes))
     for g in range(len(law.counts)):
-        lack = np.hypot(*law.unbounded_deficits[:, g])
-        most = (
-            1.0
-            + np.minimum(
-                np.hypot(1.0 - law.unbounded_deficits[0, g], law.unbounded_deficits[1, g]), 1.0
-            )
-        ) / 2.0
-        if law.window.first == 0:  # what was before is a point of the circle
+        lack = np.hypot(*law.deficits[:, g])
+        most = (1.0 + np.minimum(np.hypot(1.0 - law.deficits[0, g], law.deficits[1, g]), 1.0)) / 2.0
+        if law.window.first == 0:  # P(N(-1) = 0) = 1, a point of the circle
             off += varies * _PLAIN * _CIRCLE
             lack[:, 0] = 0.0
         off += varies * _power_rounding(law, g, lack, most)
@@ -548,16 +515,16 @@ def _rounding_bound(law: BlockCounts) -> float:
 
 
 def _variation(ratio: Floats) -> Floats:
-    """Σ |r_s - r_{s+1}| over all durations, and the first |r|, of each node."""
+    """Return Σ |r_s - r_{s+1}| over all durations, plus the largest |r|, of each node."""
     path = ratio[..., ::-1].transpose(0, 2, 3, 1)  # from the longest duration, kinds in order
     steps = np.diff(path.reshape(*path.shape[:2], -1), axis=2)
     return np.asarray(np.hypot(*steps).sum(axis=1) + np.hypot(*ratio).max(axis=(0, 2)))
 
 
 def _power_rounding(law: BlockCounts, g: int, lack: Floats, most: Floats) -> Floats:
-    """Roundings of (1 - D)**M of a kind, absolutely, of each node and the worst of starts.
+    """Return the roundings of (1 - D)**M of a kind, absolute, at the worst start of each node.
 
-    ``lack`` is |D| without an end, ``most`` what |A| cannot exceed, of nodes and starts.
+    ``lack`` is |D| without an end, ``most`` a bound on |A|, (nodes, starts).
     """
     one, slots = law.counts[g], int(law.slots[g])
     rows, places = one.probabilities.shape
@@ -580,12 +547,12 @@ def _power_rounding(law: BlockCounts, g: int, lack: Floats, most: Floats) -> Flo
 
 
 def _squaring_rounding(lack: Floats, most: Floats, slots: int) -> Floats:
-    """Roundings of the squarings and products of which (1 - D)**slots is made."""
+    """Return the roundings of the squarings and products that make (1 - D)**slots."""
     top = slots.bit_length() - 1
     result = np.zeros(lack.shape)
     for k in range(top + 1):
         power = 2.0**k
-        after = slots & ((1 << (k + 1)) - 1)  # of the power that is made by now
+        after = slots & ((1 << (k + 1)) - 1)  # exponent of the product so far
         if slots >> k & 1:
             size = np.minimum(after * lack, 2.0) if k < top else 2.0
             result += _JOIN * size * most ** (slots - after) + (_JOIN if k < top else 0.0)
@@ -594,25 +561,25 @@ def _squaring_rounding(lack: Floats, most: Floats, slots: int) -> Floats:
             if k + 1 == top:
                 size = 1.0 + most**power
             else:
-                result += 4.0 * _SQUARE  # of what the end takes: MΛ(1 - Λ)**(M/2) is below 1
+                result += 4.0 * _SQUARE  # from the end: MΛ(1 - Λ)**(M/2) is below 1
             left = most ** (slots - 2.0 * power)
             result += slots / (2.0 * power) * _SQUARE * size * (2.0 + size) * left
     return result
 
 
 def _sum_rounding(law: BlockCounts, g: int, most: Floats) -> Floats:
-    """Roundings of ratios, products and sums over starts, of each node."""
+    """Return the roundings of ratios, products and sums over starts, of each node."""
     slots = int(law.slots[g])
     near = np.maximum(most[:, 1:], most[:, :-1]) ** (slots - 1)
     each = slots * (np.hypot(*law.starts[:, g]) * near).sum(axis=1)
     lack = 2.0 * np.sin((law.nodes + 0.5) * (math.pi / law.window.period))
-    idle = law.setting.blocks * law.setting.idle_probability * lack * (4.0 + 8.0 * _LONG / _UNIT)
+    idle = law.setting.blocks * law.setting.idle_chance * lack * (4.0 + 8.0 * _LONG / _UNIT)
     width = law.window.last - law.window.first
     return np.asarray(each * (3 * _CIRCLE + 3 * _LAW + 24.0 + width / TILE + idle))
 
 
 def _skipped_nodes_bound(law: BlockCounts) -> float:
-    """Bound on what nodes hold that are not looked at."""
+    """Return a bound on the sum over the nodes that are left out."""
     logs = law.slots @ np.log((1.0 + law.modulus(slice(None))) / 2.0)
     logs[law.nodes] = -math.inf
     angles = (2.0 * np.arange(len(logs)) + 1.0) * (math.pi / law.window.period)

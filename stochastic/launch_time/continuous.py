@@ -1,4 +1,4 @@
-"""The law of a launch whose blocks take any time: enclosed by two that are on a lattice."""
+"""Bound the law of a launch with continuous durations by two laws on a lattice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stochastic.work.pmf import Pmf
 if TYPE_CHECKING:
     from stochastic.launch_time.launch import Launch
 
-_STEPS = sizes.CONTINUOUS_STEPS  # of the longest block, where no step is given
+_STEPS = sizes.CONTINUOUS_STEPS  # of the longest block, by default
 _MOST = sizes.CONTINUOUS_MOST
 _WIDTH = sizes.LAUNCH_STARTS  # steps at which the last block may begin
 _SIGMAS = 24.0  # how far from the mean
@@ -28,17 +28,17 @@ _CUT_TAIL = 1e-15  # probability that a cut leaves out
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Between:
-    """A launch that is no earlier than one law and no later than another.
+    """Two launches that bound one with continuous durations: no earlier, and no later.
 
     Attributes
     ----------
     early, late : Launch
         Every duration rounded down, and up, to whole steps. Their times are in steps.
     step : float
-        How much time a step is.
+        Time of a step.
     missing : float
-        Bound on the probability that any block takes longer than what is looked at. It is counted
-        in ``cdf``, ``chance`` and ``quantile``; a mean is that of blocks which do not.
+        Bound on the probability that any block takes longer than the tabulated durations. It is
+        included in ``cdf``, ``chance`` and ``quantile``; a mean is that of blocks which do not.
     """
 
     early: Launch
@@ -47,7 +47,7 @@ class Between:
     missing: float
 
     def cdf(self, t: float) -> tuple[float, float]:
-        """Bounds on P(C <= t); a t that is whole steps but for its last digits is taken so."""
+        """Return bounds on P(C <= t); a t within rounding of whole steps counts as these."""
         steps = t / self.step
         whole_steps = math.floor(steps + 1e-12 * abs(steps)) if abs(steps) < math.inf else steps
         low = self.late.cdf(whole_steps) - self.late.error - self.missing
@@ -55,15 +55,15 @@ class Between:
         return max(float(low), 0.0), min(float(high), 1.0)
 
     def chance(self, deadline: float) -> tuple[float, float]:
-        """Bounds on the probability that all blocks have ended by the deadline."""
+        """Return bounds on the probability that all blocks have ended by the deadline."""
         return self.cdf(deadline)
 
     def mean(self) -> tuple[float, float]:
-        """Bounds on E[C]."""
+        """Return bounds on E[C]."""
         return self.step * float(self.early.mean()), self.step * float(self.late.mean())
 
     def quantile(self, q: float) -> tuple[float, float]:
-        """Bounds on the smallest t with P(C <= t) >= q; no upper one where q is too near 1."""
+        """Return bounds on the smallest t with P(C <= t) >= q; inf above if q is too near 1."""
         low = self.early.quantile(max(q - self.early.error, 0.0))
         above = q + self.late.error + self.missing
         high = self.late.quantile(above) if above <= 1.0 else math.inf
@@ -80,28 +80,28 @@ def launch_between(
     warps: int = 1,
     tol: float = 1e-13,
 ) -> Between:
-    """A launch whose durations are of a continuous law, between two laws on a lattice.
+    """Bound the law of a launch with continuous durations by two laws on a lattice.
 
-    A launch never gets shorter when a block gets longer, so that durations rounded up and down to
-    whole steps enclose it; half the step, about half the distance, and some four times the work.
+    A launch never gets shorter when a block gets longer, so that durations rounded down and up to
+    whole steps bound it. Halving the step halves the gap, for some four times the work.
 
     Parameters
     ----------
     work : frozen law of scipy.stats, or callable
         The law of one item, none negative; or t -> P(duration <= t).
     step : float, optional
-        What durations are rounded to; a thousandth of the longest where none is given.
+        Step to which durations are rounded; by default a thousandth of the longest.
     blocks, slots, lanes, warps, tol
-        As in :func:`stochastic.launch`; ``tol`` bounds what is longer than all that is looked at.
+        As in :func:`stochastic.launch`; ``tol`` bounds the probability of longer durations.
 
     Raises
     ------
     LawError
-        For a law that is negative or decreases, or steps so small that the exact way is too large,
-        with what works instead.
+        The law is negative or decreases, or the steps are so small that the computation is too
+        large; the message says what works instead.
 
-    >>> found = launch_between(lambda t: min(t, 1.0), step=0.01, blocks=6, slots=2)
-    >>> low, high = found.mean()
+    >>> law = launch_between(lambda t: min(t, 1.0), step=0.01, blocks=6, slots=2)
+    >>> low, high = law.mean()
     >>> low < 6 / 4 + 1 / 6 < high < low + 0.05
     True
     """
@@ -131,14 +131,13 @@ def launch_between(
     chances[0] += begun[0]
     missing = float(blocks) * items * max(float(left[-1]), 0.0)
     up = Pmf.from_weights(chances, low=1, normalise=True)
-    given: dict[str, Any] = {"blocks": blocks, "slots": slots, "lanes": lanes, "warps": warps}
-    return Between(
-        early=launch(up.shift(-1), **given), late=launch(up, **given), step=step, missing=missing
-    )
+    shape: dict[str, Any] = {"blocks": blocks, "slots": slots, "lanes": lanes, "warps": warps}
+    early, late = launch(up.shift(-1), **shape), launch(up, **shape)
+    return Between(early=early, late=late, step=step, missing=missing)
 
 
 def _sf_and_cdf(work: Any) -> tuple[Callable[[float], float], Callable[[float], float]]:
-    """P(D > t) and P(D <= t)."""
+    """Return the functions P(D > t) and P(D <= t)."""
     if hasattr(work, "sf") and hasattr(work, "cdf"):
         return lambda t: float(work.sf(t)), lambda t: float(work.cdf(t))
     if callable(work):
@@ -150,7 +149,7 @@ def _sf_and_cdf(work: Any) -> tuple[Callable[[float], float], Callable[[float], 
 
 
 def _tail_time(sf: Callable[[float], float], tail: float) -> float:
-    """A time that is surpassed with a probability below what is allowed, nearly the first."""
+    """Return a time, nearly the first, that is exceeded with a probability of at most ``tail``."""
     high = 1.0
     while sf(high) > tail:
         high *= 2.0
@@ -166,15 +165,9 @@ def _tail_time(sf: Callable[[float], float], tail: float) -> float:
 def coarse_unit(
     work: Pmf, *, blocks: int, slots: int, lanes: int = 1, warps: int = 1, correlation: float = 0.0
 ) -> int:
-    """Return how many steps to count as one, for the law of a launch within seconds.
+    """Return how many steps to count as one, so that the law of a launch takes seconds.
 
-    1 where the steps are few enough: the time grows with the square of how many the last block may
-    begin at.
-
-    >>> coarse_unit(Pmf.uniform(1, 1000), blocks=4096, slots=864)
-    1
-    >>> coarse_unit(Pmf.uniform(10**6, 2 * 10**6), blocks=4096, slots=864) > 50
-    True
+    The time grows with the square of the number of steps at which the last block may begin.
     """
     lanes = check_integer("lanes", lanes, least=1, example=32)
     warps = check_integer("warps", warps, least=1, example=8)
@@ -191,11 +184,7 @@ def coarse_unit(
 
 
 def round_durations(work: Pmf, unit: int) -> tuple[Pmf, Pmf]:
-    """Return the laws of durations rounded down, and up, to so many steps, counted in these.
-
-    >>> [law.low for law in round_durations(Pmf.uniform(15, 16), 10)]
-    [1, 2]
-    """
+    """Return the laws of durations rounded down and up to multiples of ``unit``, counted in it."""
     law = work.cut(_CUT_TAIL)
     values = law.low + np.arange(len(law.weights))
     result = []

@@ -1,4 +1,4 @@
-"""The law of a launch by who deals out its work: the hardware, a loop in each block, a queue."""
+"""The law of a launch by who assigns its work: the hardware, a loop in each block, a queue."""
 
 from __future__ import annotations
 
@@ -30,34 +30,13 @@ def dispatch_law(
     correlation: float = 0.0,
     sharing: Sharing | None = None,
 ) -> tuple[TimeLaw | SharedLaunch, TimeBreakdown]:
-    """The law of the time of a launch, and where the time goes.
+    """Return the law of the time of a launch, and where the time goes.
 
-    Parameters
-    ----------
-    work : Pmf
-        The law of the work of an item.
-    blocks, slots, lanes, warps : int
-        Work for so many blocks, of which so many run at once; items of a warp, warps of a block.
-    dispatch : {"hardware", "loop", "queue"}
-        ``hardware``: each block goes to the first free slot (:func:`stochastic.launch`). ``loop``:
-        as many blocks as slots persist, each with its own share of the work, of which its warps do
-        one piece after the other without waiting for each other. ``queue``: they persist, and
-        each warp takes the next piece of work, that of one warp, when it is free.
-    alike : float
-        Probability that a lane repeats its neighbour's work, as for :func:`stochastic.launch`; the
-        warps of a loop are independent all the same.
-    sharing : Sharing, optional
-        How warps share a rate. Where they slow each other down the launch is simulated, in steps of
-        a full multiprocessor.
-
-    Raises
-    ------
-    LawError
-        A loop of warps that slow each other down.
-
-    >>> [round(dispatch_law(Pmf.geometric(0.05), 1000, 160, 32, 4, one)[0].mean(), 1)
-    ...  for one in DISPATCH]
-    [781.4, 768.1, 631.9]
+    ``hardware``: each block goes to the first free slot (:func:`stochastic.launch`). ``loop``: as
+    many blocks as slots persist, each with its own share of the work; its warps do one piece after
+    the other without waiting for each other, and are independent at any ``correlation``. ``queue``:
+    they persist, and each warp takes the work of the next warp when it is free. With ``sharing``
+    that slows warps down the launch is simulated, in steps of a full multiprocessor.
     """
     check_choice("dispatch", dispatch, DISPATCH)
     if sharing is not None and sharing.full >= sharing.resident * warps:
@@ -76,9 +55,9 @@ def dispatch_law(
         blocks, slots, warps = blocks * warps, slots * warps, 1
     shape: dict[str, Any] = {"blocks": blocks, "slots": slots, "lanes": lanes, "warps": warps}
     if sharing is None:
-        result = launch(work, **shape, alike=correlation)
+        result = launch(work, **shape, correlation=correlation)
         return result.times(), result.idle()
-    simulated = launch(work, **shape, alike=correlation, sharing=sharing)
+    simulated = launch(work, **shape, correlation=correlation, sharing=sharing)
     bound = simulated.work_bound * share
     steps = replace(simulated, times=simulated.times * share, work_bound=bound)
     return steps, steps.idle()
@@ -87,7 +66,7 @@ def dispatch_law(
 def _loop_law(
     work: Pmf, blocks: int, slots: int, lanes: int, warps: int, correlation: float
 ) -> tuple[TimeLaw, TimeBreakdown]:
-    """Each slot has its share: the longest of sums of equally many warps, give or take one."""
+    """Return the law of a loop: the longest of sums of equally many warps, give or take one."""
     runs = min(blocks, slots)
     rounds, more = divmod(blocks, runs)
     warp, _ = longest_item_law(work, lanes, _TAIL / (blocks * warps), correlation)
@@ -98,10 +77,10 @@ def _loop_law(
     if more:
         below = below * _cdf_at(many, values) ** (warps * more)
     first, last = np.searchsorted(below, [_TAIL, 1.0 - _TAIL])
-    kept = np.maximum.accumulate(below[first : last + 1])
-    kept[-1] = 1.0
+    cdf_values = np.maximum.accumulate(below[first : last + 1])
+    cdf_values[-1] = 1.0
     most = int(many.high) if work.is_finite else math.inf
-    times = TimeLaw(first=int(values[first]), cdf_values=kept, minimum=many.low, maximum=most)
+    times = TimeLaw(first=int(values[first]), cdf_values=cdf_values, minimum=many.low, maximum=most)
     idle = TimeBreakdown.from_means(
         slots=slots * warps,
         time=float(times.mean()),
@@ -112,7 +91,7 @@ def _loop_law(
 
 
 def _cdf_at(law: Pmf, values: np.ndarray) -> np.ndarray:
-    """P(W <= k) of each value."""
+    """Return P(W <= k) of each value."""
     result = np.zeros(len(values))
     start = law.low - int(values[0])
     table = np.minimum(np.cumsum(law.weights), 1.0)

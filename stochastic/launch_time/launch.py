@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from stochastic.aliases import old_names
 from stochastic.arrays import Ints
 from stochastic.checks import check_choice, check_fraction, check_integer, check_real
 from stochastic.errors import LawError
@@ -36,7 +37,7 @@ class Launch:
     lanes, warps, blocks : int
         Items in lockstep, warps of a block, blocks of the launch.
     slots : tuple of int
-        How many blocks run at a time, of each kind; those named first are served first.
+        Blocks that run at a time, of each kind; those named first are served first.
     missing : float
         Bound on how far the cut of an infinite law moves any probability.
     """
@@ -57,22 +58,22 @@ class Launch:
 
     @property
     def method(self) -> str:
-        """``inversion``, or ``exact`` if all is certain, of slots that do not slow each other."""
+        """Return ``inversion``, or ``exact`` if all is certain; slots do not share a rate."""
         return f"{self._engine.method if self._engine else 'exact'}, independent slots"
 
     @property
     def error(self) -> float:
-        """Bound on the error of a probability: of the cut, of what is left out, of rounding."""
+        """Return a bound on the error of a probability: cut, omitted terms, rounding."""
         return self.missing + (self._engine.error if self._engine else 0.0)
 
     @property
     def span(self) -> Any:
-        """All times are multiples of it."""
+        """Return the step of which all times are multiples."""
         return self._engine.setting.span if self._engine else 1
 
     # --- the time
     def times(self) -> TimeLaw:
-        """All of the law of the time, computed once."""
+        """Return the law of the time, computed once."""
         if "times" not in self._cache:
             first, below = self._engine.cdf_table if self._engine else (0, np.ones(1))
             ends = self._engine.setting.end_range() if self._engine else None
@@ -88,7 +89,7 @@ class Launch:
         return result
 
     def cdf(self, t: Any) -> Any:
-        """P(C <= t), for a number or an array of them; few of them do not need the whole law.
+        """Return P(C <= t), for a number or an array; a few of them do not need the whole law.
 
         >>> from stochastic import Pmf, launch
         >>> law = launch(Pmf.uniform(1, 1000), blocks=4096, slots=864)
@@ -102,19 +103,19 @@ class Launch:
         return result.reshape(shape) if shape else result.item()
 
     def chance(self, deadline: Any) -> Any:
-        """Probability that all blocks have ended by the deadline, P(C <= deadline)."""
+        """Return the probability that all blocks have ended by the deadline, P(C <= deadline)."""
         return self.cdf(deadline)
 
     def quantile(self, q: Any) -> Any:
-        """The smallest t with P(C <= t) >= q, for a number or an array of probabilities."""
+        """Return the smallest t with P(C <= t) >= q, for a number or an array of probabilities."""
         return self.times().quantile(q)
 
     def cvar(self, q: Any) -> Any:
-        """Mean of the slowest share 1 - q of launches."""
+        """Return the mean of the slowest share 1 - q of launches."""
         return self.times().cvar(q)
 
     def mean(self) -> float:
-        """E[C].
+        """Return E[C].
 
         >>> from stochastic import Pmf, launch
         >>> round(launch(Pmf.uniform(1, 6), blocks=3, slots=2).mean() - 343 / 54, 12)
@@ -123,23 +124,23 @@ class Launch:
         return self.times().mean()
 
     def var(self) -> float:
-        """Variance of C."""
+        """Return the variance of C."""
         return self.times().var()
 
     def std(self) -> float:
-        """Standard deviation of C."""
+        """Return the standard deviation of C."""
         return self.times().std()
 
     def pmf(self) -> xr.DataArray:
-        """P(C = t) along ``time``."""
+        """Return P(C = t) along ``time``."""
         return self.times().pmf()
 
     def start_of_last(self) -> TimeLaw:
-        """The law of when the last block that has work begins; 0 where none has."""
+        """Return the law of the start of the last block with work; 0 if there is none."""
         return self._engine.last_start() if self._engine else self.times()
 
     def joint(self) -> xr.DataArray:
-        """P(C = t, T = w), T the work of all blocks, along ``time`` and ``total``.
+        """Return P(C = t, T = w), T the work of all blocks, along ``time`` and ``total``.
 
         Raises
         ------
@@ -153,35 +154,31 @@ class Launch:
         return law_array(chances, {}, time=times, total=totals * self.span)
 
     def sample(self, size: int, seed: int = 0) -> Ints:
-        """Times of ``size`` independent launches, simulated."""
+        """Return times of ``size`` independent launches, simulated."""
         return np.asarray(self.simulated(size, seed)[0])
 
     def simulated(self, size: int, seed: int = 0) -> Ints:
-        """Time, start of the last block and total work of simulated launches, (3, size)."""
+        """Simulate launches: time, start of the last block and total work, (3, size)."""
         size, seed = check_integer("size", size, least=0), check_integer("seed", seed, least=0)
         if self._engine is None:
             return np.zeros((3, size), dtype=np.int64)
         return np.asarray(self._engine.setting.simulate(size, seed) * self.span)
 
-    # --- what becomes of it
+    # --- total work and energy
     def total(self) -> float:
-        """E[T], the mean work of all blocks; of slots that are alike, blocks · mean of a block."""
+        """Return E[T], the mean work of all blocks; on one kind of slots, blocks · their mean."""
         return float(self.span * sum(self._engine.mean_totals)) if self._engine else 0.0
 
     def idle(self) -> TimeBreakdown:
-        """Where the time of slots and lanes goes, on average.
+        """Return where the time of slots and lanes goes, on average.
 
         >>> from stochastic import Pmf, launch
         >>> law = launch(Pmf.uniform(1, 1000), blocks=4096, slots=864)
         >>> round(law.idle().slot_share, 3)
         0.211
         """
-        return TimeBreakdown.from_means(
-            slots=sum(self.slots),
-            time=self.mean(),
-            total=self.total(),
-            parts=self._parts(),
-        )
+        slots, time, total = sum(self.slots), self.mean(), self.total()
+        return TimeBreakdown.from_means(slots=slots, time=time, total=total, parts=self._parts())
 
     def _parts(self) -> list[tuple[float, float, float]]:
         """Return the number of blocks on each kind, the mean work of an item and of a warp."""
@@ -189,13 +186,13 @@ class Launch:
             return [(self.blocks, *self.means[0])]
         setting = self._engine.setting
         busy = [
-            total / kind.mean / (1.0 - setting.idle_probability)
+            total / kind.mean / (1.0 - setting.idle_chance)
             for total, kind in zip(self._engine.mean_totals, setting.kinds, strict=True)
         ]
         return [(count, *means) for count, means in zip(busy, self.means, strict=True)]
 
     def energy(self, working: float, on: float, idling: float) -> Energy:
-        """The energy of a launch: working·T + on·C + idling·(M·C - T), T the total work.
+        """Return the energy of a launch: working·T + on·C + idling·(M·C - T), T the total work.
 
         Parameters
         ----------
@@ -226,7 +223,7 @@ def launch(
     slots: int | Sequence[int],
     lanes: int = ...,
     warps: int = ...,
-    alike: Any = ...,
+    correlation: Any = ...,
     sharing: None = ...,
     tol: float = ...,
     method: str = ...,
@@ -239,11 +236,12 @@ def launch(
     slots: int,
     lanes: int = ...,
     warps: int = ...,
-    alike: Any = ...,
+    correlation: Any = ...,
     sharing: Sharing,
 ) -> SharedLaunch: ...
 
 
+@old_names(alike="correlation")
 def launch(
     work: Pmf | Sequence[Pmf],
     *,
@@ -251,12 +249,12 @@ def launch(
     slots: int | Sequence[int],
     lanes: int = 1,
     warps: int = 1,
-    alike: Any = 0,
+    correlation: Any = 0,
     sharing: Any = None,
     tol: float = 1e-13,
     method: str = "auto",
 ) -> Launch | SharedLaunch:
-    """The exact law of the time of a launch, under the hardware's own dynamic scheduling.
+    """Return the exact law of the time of a launch, under the hardware's dynamic scheduling.
 
     A block goes to the first slot that is free; it takes as long as its longest warp, and a warp as
     long as its longest lane. Slots do not slow each other down.
@@ -264,33 +262,33 @@ def launch(
     Parameters
     ----------
     work : Pmf, or a sequence of them
-        The law of the work of one item, in whole units of time; several where multiprocessors are
-        unlike, one for each of ``slots``.
+        The law of the work of one item, in whole units of time; for multiprocessors of several
+        kinds, one for each of ``slots``.
     blocks : int
         Blocks of the launch.
     slots : int, or a sequence of them
-        Blocks that run at a time, multiprocessors · resident blocks. Of several kinds, the first
-        named is served first where slots are free at the same moment.
+        Blocks that run at a time, multiprocessors · resident blocks. If slots of several kinds are
+        free at the same moment, the first named is served first.
     lanes, warps : int
-        Items in lockstep, and warps of a block: independent items. With ``lanes = warps = 1``,
-        ``work`` is that of a block.
-    alike : number, matrix, pairs, or trace
-        How the lanes of a block are alike, all of them in a row: a lane repeats its neighbour's
-        work with this probability; P(next | this) of a finite law's values; of pairs
-        (probability, law), one law for the whole block, ``work`` their mixture; or a trace, of
-        which a block takes items in a row.
+        Items in lockstep, and warps of a block. With ``lanes = warps = 1``, ``work`` is that of a
+        block.
+    correlation : number, matrix, pairs, or trace
+        Dependence of the lanes of a block, all of them in a row: the probability that a lane
+        repeats its neighbour's work; a matrix of P(next | this) of a finite law's values; pairs
+        (probability, law) of which one law holds for a block, ``work`` their mixture; or a trace,
+        of which a block takes items in a row.
     sharing : Sharing, optional
-        Warps that share the rate of their multiprocessor: simulated, with an interval; the answer
-        then is a ``SharedLaunch``.
+        The warps of a multiprocessor share its rate. The launch is then simulated and the result is
+        a ``SharedLaunch``, with intervals.
     tol : float
-        Most by which the cut of an infinite law may move a probability.
+        Largest change of a probability by the cut of an infinite law.
     method : {"auto", "inversion"}
-        There is one way to the law; both name it.
+        Both name the one method.
 
     Raises
     ------
     LawError
-        For what does not fit, and for a law that is too large, with what works instead.
+        An argument does not fit, or the law is too large; the message says what works instead.
 
     >>> law = launch(Pmf.geometric(0.05), lanes=32, warps=4, blocks=1000, slots=160)
     >>> round(law.mean(), 3), law.quantile(0.99), law.error < 1e-11
@@ -304,21 +302,19 @@ def launch(
     check_choice("method", method, ("auto", "inversion"))
     if sharing is not None:
         if len(works) > 1:
-            raise LawError("sharing: expected multiprocessors that are alike, one law of work")
-        return simulate_shared_launch(works[0], sharing, blocks, each[0], lanes, warps, alike)
+            raise LawError("sharing: expected multiprocessors of one kind, with one law of work")
+        return simulate_shared_launch(works[0], sharing, blocks, each[0], lanes, warps, correlation)
     beyond = tol / (4.0 * blocks)
-    longest = [longest_item_law(one, lanes * warps, beyond, alike) for one in works]
+    longest = [longest_item_law(one, lanes * warps, beyond, correlation) for one in works]
     missing = 2.0 * blocks * max(left for _, left in longest)
     served = [min(one, blocks) for one in each]  # slots beyond the blocks stay empty
     setting = make_setting([block for block, _ in longest], served, blocks)
     engine: LaunchInversion | CertainLaunch | None = None
-    if setting is not None:
-        engine = (
-            CertainLaunch(setting=setting)
-            if setting.is_certain
-            else LaunchInversion.from_setting(setting)
-        )
-    warps_of = [longest_item_law(one, lanes, beyond, alike)[0] for one in works]
+    if setting is not None and setting.is_certain:
+        engine = CertainLaunch(setting=setting)
+    elif setting is not None:
+        engine = LaunchInversion.from_setting(setting)
+    warps_of = [longest_item_law(one, lanes, beyond, correlation)[0] for one in works]
     return Launch(
         works=tuple(works),
         lanes=lanes,
@@ -336,8 +332,8 @@ def _check_kinds(work: Any, slots: Any) -> tuple[list[Pmf], list[int]]:
     works = [check_law(one) for one in (work if several else [work])]
     if several != isinstance(slots, list | tuple) or (several and len(work) != len(slots)):
         raise LawError(
-            f"work = {work!r:.60} and slots = {slots!r:.60}: expected one law and one number, or, "
-            "of multiprocessors that are unlike, as many laws as numbers"
+            f"work = {work!r:.60} and slots = {slots!r:.60}: expected one law and one number, or "
+            "as many laws as numbers, for multiprocessors of several kinds"
         )
     if not works:
         raise LawError("work is empty: expected a law of work, such as Pmf.geometric(0.05)")

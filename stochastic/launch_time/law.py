@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TimeLaw:
-    """Times first·span, (first + 1)·span, ... and the probability that none is later.
+    """The law of a time: P(time <= (first + i)·span).
 
     Attributes
     ----------
     first : int
         The first step with any probability.
-    below : array
+    cdf_values : array
         P(time <= (first + i)·span); the last is 1.
     span : int or float
-        How much time a step is.
-    least, most : int or float, optional
-        The least and the most steps that have any chance, however small, where they are known.
+        Time of a step.
+    minimum, maximum : int or float, optional
+        The least and the most steps that have any chance, however small, if known.
     """
 
     first: int
@@ -43,47 +43,47 @@ class TimeLaw:
 
     def __repr__(self) -> str:
         last = self.first + len(self.cdf_values) - 1
-        return f"Times({self.first * self.span}..{last * self.span}, mean {self.mean():.6g})"
+        return f"TimeLaw({self.first * self.span}..{last * self.span}, mean {self.mean():.6g})"
 
     @property
     def probabilities(self) -> npt.NDArray[Any]:
-        """P(time = (first + i)·span)."""
+        """Return P(time = (first + i)·span)."""
         return np.diff(self.cdf_values, prepend=0.0)
 
     @property
     def values(self) -> npt.NDArray[Any]:
-        """The times themselves."""
+        """Return the times."""
         return np.asarray((self.first + np.arange(len(self.cdf_values))) * self.span)
 
     def mean(self) -> float:
-        """E[time]."""
+        """Return E[time]."""
         return float(self.span * (self.first + sum((1.0 - self.cdf_values).tolist())))
 
     def var(self) -> float:
-        """Variance."""
+        """Return the variance."""
         apart = self.first + np.arange(len(self.cdf_values)) - self.mean() / self.span
         return float(self.span**2 * float(self.probabilities @ (apart * apart)))
 
     def std(self) -> float:
-        """Standard deviation."""
+        """Return the standard deviation."""
         return math.sqrt(max(self.var(), 0.0))
 
     def cdf(self, t: Any) -> Any:
-        """P(time <= t), for a number or an array of them."""
+        """Return P(time <= t), for a number or an array of them."""
         steps, shape = whole_steps(t, self.span)
         at = np.clip(steps - self.first, -1, len(self.cdf_values) - 1)
         result = np.where(at < 0, 0.0, self.cdf_values[at])
         return result.reshape(shape) if shape else result.item()
 
     def pmf(self) -> xr.DataArray:
-        """P(time = t) along ``time``."""
+        """Return P(time = t) along ``time``."""
         return law_array(self.probabilities, {}, time=self.values)
 
     def quantile(self, q: Any) -> Any:
-        """The smallest t with P(time <= t) >= q, for a number or an array of probabilities."""
-        asked = np.asarray(q, dtype=object)
-        result = np.array([self._quantile(one) for one in asked.reshape(-1).tolist()])
-        return result.reshape(asked.shape) if asked.shape else result.item()
+        """Return the smallest t with P(time <= t) >= q, for a number or an array."""
+        levels = np.asarray(q, dtype=object)
+        result = np.array([self._quantile(one) for one in levels.reshape(-1).tolist()])
+        return result.reshape(levels.shape) if levels.shape else result.item()
 
     def _quantile(self, q: Any) -> Any:
         check_probability("q", q)
@@ -92,18 +92,15 @@ class TimeLaw:
             return (first if self.minimum is None else self.minimum) * self.span
         if q == 1 and self.maximum is not None:
             return self.maximum * self.span
-        at = (
-            int(np.argmax(self.cdf_values >= q))
-            if self.cdf_values[-1] >= q
-            else len(self.cdf_values) - 1
-        )
+        is_reached = self.cdf_values >= q
+        at = int(np.argmax(is_reached)) if is_reached[-1] else len(is_reached) - 1
         return (self.first + at) * self.span
 
     def cvar(self, q: Any) -> Any:
-        """Mean of the latest share 1 - q of times: (1/(1 - q)) ∫ quantile(p) dp from q to 1.
+        """Return the mean of the latest share 1 - q of times: ∫ quantile(p) dp/(1 - q) from q to 1.
 
         >>> fair = np.arange(1, 7) / 6
-        >>> round(TimeLaw(first=1, below=fair).cvar(0.5), 12)
+        >>> round(TimeLaw(first=1, cdf_values=fair).cvar(0.5), 12)
         5.0
         """
         check_probability("q", q)
@@ -114,26 +111,21 @@ class TimeLaw:
 
 
 def whole_steps(t: Any, span: Any) -> tuple[Ints, tuple[int, ...]]:
-    """Whole steps up to each of the times, and the shape in which they were asked."""
-    asked = np.asarray(t, dtype=object)
-    flat = asked.reshape(-1).tolist()
+    """Return the times in whole steps, rounded down, and the shape of ``t``."""
+    times = np.asarray(t, dtype=object)
+    flat = times.reshape(-1).tolist()
     try:
         if any(isinstance(one, str | bytes) or one != one for one in flat):
             raise TypeError
-        steps = [
-            max(min(math.floor(one / span), 2**62), -1)
-            if abs(one) < math.inf
-            else (2**62 if one > 0 else -1)
-            for one in flat
-        ]
+        steps = [math.floor(min(max(one / span, -1), 2**62)) for one in flat]
     except TypeError:
         raise LawError(f"t = {t!r}: expected times to compare with, such as 1000") from None
-    return np.array(steps, dtype=np.int64), asked.shape
+    return np.array(steps, dtype=np.int64), times.shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeBreakdown:
-    """Means over launches. Shares are of all the time of all slots, M·E[C]; they sum to 1.
+    """Mean shares of the time of all slots, M·E[C]; the shares sum to 1.
 
     Attributes
     ----------
@@ -168,7 +160,7 @@ class TimeBreakdown:
             return cls(
                 slot_time=0.0, slot_share=0.0, lane_share=0.0, warp_share=0.0, working_share=1.0
             )
-        used = min(total / whole, 1.0)  # what follows is above 1, or below 0, by rounding alone
+        used = min(total / whole, 1.0)  # the rest is above 1, or below 0, by rounding alone
         working = min(sum(count * item for count, item, _ in parts) / whole, used)
         lanes = min(max(sum(c * (warp - item) for c, item, warp in parts) / whole, 0.0), 1.0)
         return cls(
@@ -182,7 +174,7 @@ class TimeBreakdown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Energy:
-    """The energy of a launch: the means of its parts, and the standard deviation of all.
+    """Energy of a launch: the means of its parts, and the standard deviation of the total.
 
     The standard deviation is exact to some 1e-6 of itself.
     """
@@ -194,5 +186,5 @@ class Energy:
 
     @property
     def mean(self) -> float:
-        """Of all."""
+        """Return the mean of the total."""
         return self.working + self.on + self.idling

@@ -1,4 +1,4 @@
-"""What a launch is in plain numbers: blocks, the slots that run them, how long a block takes."""
+"""The setting of a launch: its blocks, the slots that run them, the law of a block's duration."""
 
 from __future__ import annotations
 
@@ -21,36 +21,28 @@ if TYPE_CHECKING:
     from stochastic.work.pmf import Pmf
 
 
-_MOST = sizes.STEPS_MOST  # steps of a block that are counted apart
-_AT_ONCE = sizes.DURATIONS_AT_ONCE  # durations that are drawn together
-_ROUNDS = sizes.SCHEDULE_ROUNDS  # times at which slots are free in a scheduled launch
+_MOST = sizes.STEPS_MOST  # steps of a block
+_AT_ONCE = sizes.DURATIONS_AT_ONCE  # durations drawn together
+_ROUNDS = sizes.SCHEDULE_ROUNDS  # times at which slots become free in a scheduled launch
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SlotKind:
-    """Slots that are alike, and how long a block with work takes on them.
-
-    Attributes
-    ----------
-    slots : int
-        How many there are.
-    law : array, shape (K + 1,)
-        P(D = k), k = 0..K; none is 0.
-    """
+    """Slots of one kind, and the law P(D = k), k = 0..K, of a block with work on them."""
 
     slots: int
     law: Floats
 
     @cached_property
     def cdf(self) -> Floats:
-        """P(D <= k), k = 0..K, each rounded once where numbers longer than doubles exist."""
+        """Return P(D <= k), k = 0..K, rounded once where long doubles exist."""
         result = np.minimum(np.cumsum(self.law, dtype=np.longdouble), 1.0).astype(np.float64)
         result[-1] = 1.0
         return result
 
     @cached_property
     def sf(self) -> Floats:
-        """P(D > k), k = 0..K, as precise relative to itself."""
+        """Return P(D > k), k = 0..K, accurate relative to itself."""
         result = np.cumsum(self.law[:0:-1], dtype=np.longdouble)[::-1]
         return np.append(result, 0.0).astype(np.float64)
 
@@ -66,70 +58,55 @@ class SlotKind:
 
     @cached_property
     def mean(self) -> float:
-        """E[D]."""
+        """Return E[D]."""
         return float(np.arange(len(self.law)) @ self.law)
 
     @cached_property
     def var(self) -> float:
-        """Variance of D."""
+        """Return the variance of D."""
         return float((np.arange(len(self.law)) - self.mean) ** 2 @ self.law)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LaunchSetting:
-    """Blocks go to the first slot that is free; of kinds free at once, to the first named.
+    """Blocks that go to the first free slot; of kinds free at once, to the first named.
 
-    Attributes
-    ----------
-    kinds : tuple of Kind
-        The slots; all laws are of one length.
-    blocks : int
-        How many blocks there are.
-    idle : float
-        Probability that a block has no work.
-    span : int
-        How much time a step of the laws is.
+    All laws of ``kinds`` are of one length; ``span`` is the time of a step of these.
+    ``idle_chance`` is that of a block without work.
     """
 
     kinds: tuple[SlotKind, ...]
     blocks: int
-    idle_probability: float
+    idle_chance: float
     span: int = 1
 
     @property
     def slots(self) -> int:
-        """All of them."""
+        """Return the number of slots."""
         return sum(kind.slots for kind in self.kinds)
 
     @property
     def longest(self) -> int:
-        """The most steps that a block takes."""
+        """Return the most steps that a block takes."""
         return len(self.kinds[0].law) - 1
 
     @property
     def is_certain(self) -> bool:
-        """True if nothing is random, and it does not take long to schedule all blocks.
-
-        All blocks have work then, of one length on each kind of slots.
-        """
+        """True if nothing is random (all blocks have work) and scheduling them is fast."""
         rounds = self.blocks / max(kind.slots for kind in self.kinds)
         quick = len(self.kinds) == 1 or rounds < _ROUNDS
-        return (
-            quick
-            and self.idle_probability == 0
-            and all(k.shortest == k.longest for k in self.kinds)
-        )
+        return quick and self.idle_chance == 0 and all(k.shortest == k.longest for k in self.kinds)
 
     def end_range(self) -> tuple[int, int] | None:
-        """Return the least and most steps of a launch; None if slots are unlike.
+        """Return the least and most steps of a launch; None for several kinds of slots.
 
-        Where they are alike a launch never ends earlier because a block takes longer.
+        On one kind a launch never ends earlier because a block takes longer.
         """
         if len(self.kinds) > 1:
             return None
         kind = self.kinds[0]
         rounds = -(-self.blocks // kind.slots)
-        return (0 if self.idle_probability else rounds * kind.shortest), rounds * kind.longest
+        return (0 if self.idle_chance else rounds * kind.shortest), rounds * kind.longest
 
     def schedule(self, lengths: Sequence[int]) -> tuple[int, int, tuple[int, ...]]:
         """Return the end, the start of the last block, and the work on each kind of slots.
@@ -152,43 +129,39 @@ class LaunchSetting:
         return end, start, work
 
     def tilt_durations(self, tilt: float) -> LaunchSetting:
-        """Return the launch whose blocks of k steps are exp(tilt·k) times as likely, to scale."""
+        """Return the launch whose blocks of k steps are exp(tilt·k) times as likely, normalised."""
         [kind] = self.kinds
         law = kind.law * np.exp(tilt * (np.arange(len(kind.law)) - kind.mean))
         size = math.fsum(law)
-        work = (1.0 - self.idle_probability) * size * math.exp(tilt * kind.mean)
-        return replace(
-            self,
-            kinds=(SlotKind(slots=kind.slots, law=law / size),),
-            idle_probability=self.idle_probability / (self.idle_probability + work),
-        )
+        work = (1.0 - self.idle_chance) * size * math.exp(tilt * kind.mean)
+        idle = self.idle_chance / (self.idle_chance + work)
+        tilted = SlotKind(slots=kind.slots, law=law / size)
+        return replace(self, kinds=(tilted,), idle_chance=idle)
 
     @property
     def busy_blocks(self) -> float:
-        """Blocks with work, on average."""
-        return self.blocks * (1.0 - self.idle_probability)
+        """Return the mean number of blocks with work."""
+        return self.blocks * (1.0 - self.idle_chance)
 
     @property
     def start_spread(self) -> float:
-        """About the standard deviation of how many blocks have begun when the last one does."""
+        """Return about the standard deviation of the blocks begun when the last one begins."""
         rate = sum(kind.slots / kind.mean for kind in self.kinds)
-        result = self.blocks * self.idle_probability * (1.0 - self.idle_probability)
+        result = self.blocks * self.idle_chance * (1.0 - self.idle_chance)
         for kind in self.kinds:
             each = self.busy_blocks / rate / kind.mean
             result += kind.slots * (each * kind.var / kind.mean**2 + 0.1)
         return math.sqrt(result)
 
     def log_weight(self, tilt: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """log E[exp(-tilt · blocks with work)]."""
-        if self.idle_probability == 0.0:
+        """Return log E[exp(-tilt · blocks with work)]."""
+        if self.idle_chance == 0.0:
             return -tilt * self.blocks
-        return np.asarray(
-            self.blocks
-            * np.log(self.idle_probability + (1.0 - self.idle_probability) * np.exp(-tilt))
-        )
+        works = (1.0 - self.idle_chance) * np.exp(-tilt)
+        return np.asarray(self.blocks * np.log(self.idle_chance + works))
 
     def simulate(self, size: int, seed: int) -> Ints:
-        """Time, start of the last block, total work of each of ``size`` launches, (3, size)."""
+        """Return time, start of the last block and total work of ``size`` launches, (3, size)."""
         from stochastic.kernels.schedule import simulate_schedules
 
         rng = np.random.default_rng(seed)
@@ -198,11 +171,7 @@ class LaunchSetting:
         for first in range(0, size, step):
             count = min(step, size - first)
             drawn = rng.random((count, self.blocks))
-            busy = (
-                rng.random((count, self.blocks)) >= self.idle_probability
-                if self.idle_probability
-                else 1
-            )
+            busy = rng.random((count, self.blocks)) >= self.idle_chance if self.idle_chance else 1
             durations = np.array(
                 [np.searchsorted(one.cdf, drawn, side="right") * busy for one in self.kinds]
             )
@@ -223,13 +192,7 @@ def longest_item_law(work: Pmf, items: int, tail: float, correlation: Any) -> tu
 
 
 def make_setting(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> LaunchSetting | None:
-    """Return the launch in the largest steps that fit; None if no block has any work.
-
-    Raises
-    ------
-    LawError
-        For blocks of too many steps, and where the probability of no work depends on the slot.
-    """
+    """Return the launch in the largest steps that fit; None if no block has any work."""
     for law in laws:
         if law.high > _MOST:
             raise LawError(
@@ -241,8 +204,8 @@ def make_setting(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> Laun
     idle = {float(one[0]) for one in weights}
     if max(idle) - min(idle) > 1e-15:
         raise LawError(
-            f"a block has no work with probability {min(idle):.6g} or {max(idle):.6g}, by the slot "
-            "it runs on: expected laws of work that have none with the same probability"
+            f"a block has no work with probability {min(idle):.6g} or {max(idle):.6g}, depending "
+            "on its slot: expected laws of work with the same P(0)"
         )
     values = np.unique(np.concatenate([np.flatnonzero(one) for one in weights]))
     values = values[values > 0]
@@ -256,4 +219,4 @@ def make_setting(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> Laun
         chances = np.zeros(longest + 1)
         chances[1 : len(steps) + 1] = steps / math.fsum(steps)
         kinds.append(SlotKind(slots=count, law=chances))
-    return LaunchSetting(kinds=tuple(kinds), blocks=blocks, idle_probability=idle.pop(), span=span)
+    return LaunchSetting(kinds=tuple(kinds), blocks=blocks, idle_chance=idle.pop(), span=span)

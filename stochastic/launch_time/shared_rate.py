@@ -1,4 +1,4 @@
-"""The time of a launch whose warps share the rate of their multiprocessor: simulated."""
+"""Simulate the time of a launch whose warps share the rate of their multiprocessor."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _AT_ONCE, _MOST = sizes.WARPS_AT_ONCE, sizes.WARPS_MOST  # warps
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharing:
-    """How the warps of a multiprocessor share its rate: of n running ones each has min(1, full/n).
+    """Shared rate of a multiprocessor: of n running warps each runs at min(1, full/n).
 
     Attributes
     ----------
     full : float
-        How many warps run at full rate, as MWP and CWP tell.
+        Warps that run at full rate, from MWP and CWP.
     resident : int
-        Blocks that a multiprocessor holds at a time.
+        Resident blocks of a multiprocessor.
     launches : int
-        How many launches are simulated.
+        Launches to simulate.
     seed : int
-        Of the draws.
+        Seed of the draws.
     """
 
     full: float
@@ -51,7 +51,7 @@ class SharedLaunch:
     Attributes
     ----------
     times : array
-        Of the simulated launches, ascending.
+        Times of the simulated launches, ascending.
     work_bound : float
         Mean work of all warps over the rate of all multiprocessors: no launch is faster on average.
     lane_share : float
@@ -68,49 +68,49 @@ class SharedLaunch:
 
     @property
     def error(self) -> float:
-        """By how much no probability is off, at all times at once, with a chance of 99 %."""
+        """Return the half-width of a band that holds the whole CDF with a chance of 99 %."""
         if self.certain:
             return 0.0
         return math.sqrt(math.log(2.0 / (1.0 - _LEVEL)) / (2.0 * len(self.times)))
 
     @property
     def values(self) -> Floats:
-        """The times, as :class:`~stochastic.launch_time.law.TimeLaw` has them."""
+        """Return the times, as :class:`~stochastic.launch_time.law.TimeLaw` names them."""
         return self.times
 
     @property
     def cdf_values(self) -> Floats:
-        """P(C <= each of them), within ``error``."""
+        """Return P(C <= each of them), within ``error``."""
         return np.arange(1, len(self.times) + 1) / len(self.times)
 
     def cdf(self, t: Any) -> Any:
-        """P(C <= t), within ``error``; for a number or an array of them."""
+        """Return P(C <= t), within ``error``; for a number or an array of them."""
         result = np.searchsorted(self.times, t, side="right") / len(self.times)
         return result if np.ndim(t) else float(result)
 
     def chance(self, deadline: Any) -> Any:
-        """Probability that all blocks have ended by the deadline, within ``error``."""
+        """Return the probability that all blocks have ended by the deadline, within ``error``."""
         return self.cdf(deadline)
 
     def interval(self, t: float) -> tuple[float, float]:
-        """Where P(C <= t) lies with a chance of 99 %."""
+        """Return an interval that holds P(C <= t) with a chance of 99 %."""
         chance = float(self.cdf(t))
         return max(chance - self.error, 0.0), min(chance + self.error, 1.0)
 
     def quantile(self, q: float) -> float:
-        """The smallest simulated time with P(C <= t) >= q."""
+        """Return the smallest simulated time with P(C <= t) >= q."""
         check_probability("q", q)
         return float(self.times[max(math.ceil(q * len(self.times)) - 1, 0)])
 
     def cvar(self, q: float) -> float:
-        """Mean of the slowest share 1 - q of the simulated launches."""
+        """Return the mean of the slowest share 1 - q of the simulated launches."""
         check_probability("q", q)
         return float(self.times[min(math.ceil(q * len(self.times)), len(self.times) - 1) :].mean())
 
     def idle(self) -> TimeBreakdown:
-        """Where the rate of all multiprocessors goes; a warp that waits for its block needs none.
+        """Return where the rate goes; warps that wait for their block use none.
 
-        What is not asked of the rate is the tail: slots that are empty, and too few warps in them.
+        The unused rate is the tail: slots that are empty, and too few warps in them.
         """
         used = min(self.work_bound / self.mean(), 1.0)  # above 1 by chance alone
         return TimeBreakdown(
@@ -122,24 +122,24 @@ class SharedLaunch:
         )
 
     def mean(self) -> float:
-        """E[C]; its standard error is ``std() / sqrt(len(times))``."""
+        """Return E[C]; its standard error is ``std() / sqrt(len(times))``."""
         return float(self.times.mean())
 
     def std(self) -> float:
-        """Standard deviation of C."""
+        """Return the standard deviation of C."""
         return float(self.times.std(ddof=1))
 
 
 def simulate_shared_launch(
     work: Pmf, sharing: Any, blocks: int, slots: int, lanes: int, warps: int, correlation: Any
 ) -> SharedLaunch:
-    """Launches whose blocks go to the first free slot, multiprocessor after multiprocessor."""
+    """Simulate launches whose blocks go to the first free slot, dealt round the SMs."""
     from stochastic.kernels.schedule import simulate_shared_rate
 
     if not isinstance(sharing, Sharing):
         raise LawError(
             f"sharing = {sharing!r:.60}: expected Sharing(full=8, resident=4), the warps that run "
-            "at full rate on a multiprocessor and the blocks that it holds"
+            "at full rate on a multiprocessor and its resident blocks"
         )
     resident = check_integer("resident", sharing.resident, least=1, example=4)
     size = check_integer("launches", sharing.launches, least=20, example=2000)
@@ -165,11 +165,8 @@ def simulate_shared_launch(
     rng = np.random.default_rng(check_integer("seed", sharing.seed, least=0))
     times = np.empty(size)
     step = max(1, _AT_ONCE // (blocks * warps))
-    room = (
-        np.empty((2, places, resident), dtype=np.int64),
-        np.empty((2, places, resident)),
-        np.empty((4, places)),
-    )
+    shape = (2, places, resident)
+    room = np.empty(shape, dtype=np.int64), np.empty(shape), np.empty((4, places))
     for first in range(0, size, step):
         count = min(step, size - first)
         drawn = rng.random((count, blocks, warps)) * below[-1]

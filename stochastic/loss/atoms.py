@@ -1,15 +1,13 @@
 """Atoms of the law: the joint law of the longest item and the sum, and the loss merged from it.
 
-Two ways (Swatman 2022, Eqs. 7-11, without the subtraction of Eq. 10, which leaves no digits in the
-tail). The sweep goes through the values; all its terms are positive, so that each atom has all its
-digits however small it is. The transform (``fft``) evaluates the generating function at roots of
-unity: with many lanes it is faster, and each atom is good to about 1e-16 of the whole.
+There are two methods (Swatman 2022, Eqs. 7-11, without the subtraction of Eq. 10, which cancels in
+the tail). The sweep goes through the values with positive terms only, so that each atom has full
+relative accuracy, but takes lanes**3 steps a value: minutes with 1024 lanes. The transform
+(``fft``) evaluates the generating function at roots of unity: faster with many lanes, with an
+absolute error of about 1e-16.
 
-Both ways stay: the sweep takes lanes**3 steps a value, which is minutes with 1024 lanes, and the
-transform has no digits in the tails.
-
-Equal fractions are merged last. Where most of the possible fractions occur, sorting takes 7 times
-as long as a table of all of them (U{0..1000}, 32 lanes): sum / max in lowest terms runs through the
+Equal fractions are merged last. Where most of the possible fractions occur, a table of all of them
+is 7 times as fast as sorting (U{0..1000}, 32 lanes): sum / max in lowest terms runs through the
 Farey fractions between any two whole numbers (see stochastic.kernels.atoms). Where few occur, that
 table does not fit, and their quotients are sorted.
 """
@@ -33,27 +31,27 @@ from stochastic.errors import LawError
 Fractions = tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]], Floats]
 
 _EPS = 2.0**-52
-#: Probability that the transform leaves out, of each of three kinds: minus its logarithm.
+#: Minus the logarithm of a probability that the transform leaves out, three times.
 _LOG_LEFT_OUT = 42.0
 _LEFT_OUT = 3 * math.exp(-_LOG_LEFT_OUT)
 
 _METHODS = ("auto", "sweep", "fft")
 _MOST_BYTES = sizes.OUTCOMES_BYTES
 _MOST_SECONDS = 120.0
-#: Up to here the sweep, whose atoms have all digits however small they are, is worth any price.
+#: Time up to which the more accurate sweep is always preferred.
 _MAX_SWEEP_SECONDS = 2.0
-#: The sweep is for lanes of which it computes atoms down to this size, at least.
+#: The sweep is used if it computes atoms down to this size without underflow.
 _SWEEP_FLOOR = 1e-30
 _CHUNK = sizes.TRANSFORM_CHUNK  # probabilities computed at once
-#: Of the table of ratios that is not sorted.
+#: Largest table of ratios.
 _TABLE_BYTES = sizes.RATIOS_BYTES
-#: Quotients of whole numbers are told apart as floats where the product of the largest is below.
+#: Product of the largest numbers up to which different quotients differ as floats.
 _MAX_EXACT_PRODUCT = 2**51
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _AtomProblem:
-    """Of items with values ``low + step·values`` and positive ``weights``, in so many ``lanes``."""
+    """Items in ``lanes``, of values ``low + step·values`` and positive ``weights``."""
 
     low: int
     step: int
@@ -63,7 +61,7 @@ class _AtomProblem:
 
     @classmethod
     def from_weights(cls, low: int, weights: Any, lanes: int) -> _AtomProblem:
-        """Those of a law with weights of low, low + 1, ..."""
+        """Return the problem of a law with weights of low, low + 1, ..."""
         weights = np.asarray(weights, dtype=np.float64)
         at = np.flatnonzero(weights)
         if not len(at) or not weights.min() >= 0 or not math.isfinite(weights.sum()):
@@ -82,42 +80,42 @@ class _AtomProblem:
 
     @property
     def top(self) -> int:
-        """The largest of ``values``."""
+        """Return the largest of ``values``."""
         return int(self.values[-1])
 
     @property
     def maxima(self) -> Ints:
-        """The values of the law."""
+        """Return the values of the law."""
         return self.low + self.step * self.values
 
     def sums(self, first: int, last: int) -> Ints:
-        """The sums from ``first`` up to ``last``, both counted in steps from the smallest."""
+        """Return the sums from ``first`` to ``last``, both counted in steps from the smallest."""
         return self.lanes * self.low + self.step * np.arange(first, last + 1, dtype=np.int64)
 
     @property
     def count(self) -> int:
-        """How many outcomes there are."""
+        """Return the number of outcomes."""
         return (self.lanes - 1) * int(self.values.sum()) + len(self.values)
 
     @cached_property
     def excess(self) -> float:
-        """By how much the weights sum to more than 1, after rounding."""
+        """Return by how much the weights sum to more than 1, after rounding."""
         return math.fsum([*self.weights.tolist(), -1.0])
 
     @cached_property
-    def maximum_probabilities(self) -> Floats:
-        """P(max = value), with all its digits also where it is tiny."""
+    def max_law(self) -> Floats:
+        """Return P(max = value), accurate relative to itself."""
         below = np.cumsum(self.weights.astype(np.longdouble))
         share = self.weights[1:] / below[1:]
         below /= below[-1]
-        with np.errstate(divide="ignore"):  # what lies below is nothing beside it
+        with np.errstate(divide="ignore"):  # the rest below it is negligible
             above = -np.expm1(self.lanes * np.log1p(-share)) * below[1:] ** self.lanes
         return np.concatenate([below[:1] ** self.lanes, above]).astype(np.float64)
 
     # --- the sweep
     @cached_property
     def scale_bits(self) -> int:
-        """q of the sweep: its row i is scaled by 2**(q·i) / i!, for none above 2**1000."""
+        """Return q of the sweep: row i is scaled by 2**(q·i) / i!, which is at most 2**1000."""
         n = self.lanes
         q = int((1000.0 + _log2_factorial(n)) // n)
         while 2**q < n and q * 2**q - _log2_factorial(2**q) > 1000.0:
@@ -126,7 +124,7 @@ class _AtomProblem:
 
     @property
     def floor(self) -> float:
-        """Atoms above it are computed by the sweep without underflow."""
+        """Return the size above which the sweep computes atoms without underflow."""
         n, q = self.lanes, self.scale_bits
         most = min(n, 2**q)  # the row that is scaled up most
         lost = _log2_factorial(n) - _log2_factorial(most) - q * (n - most)
@@ -134,7 +132,7 @@ class _AtomProblem:
 
     @property
     def sweep_seconds(self) -> float:
-        """About how long the sweep takes."""
+        """Return an estimate of the time of the sweep. [s]"""
         n = float(self.lanes)
         total = float(self.values.sum()) + 128.0 * len(self.values) / n
         return total * (6e-11 * n**3 / 6 + 4e-10 * n**2 / 2 + 2e-9 * n)
@@ -142,7 +140,7 @@ class _AtomProblem:
     # --- the transform
     @cached_property
     def fft_window(self) -> tuple[int, int, int]:
-        """First value, and first and last sum in steps, that the transform computes.
+        """Return the first value, first and last sum (in steps) that the transform computes.
 
         The others have a probability below :data:`_LEFT_OUT` (of the sums by Bernstein).
         """
@@ -162,7 +160,7 @@ class _AtomProblem:
 
     @property
     def fft_seconds(self) -> float:
-        """About how long the transform takes."""
+        """Return an estimate of the time of the transform. [s]"""
         row, first, last = self.fft_window
         return 1.4e-8 * (len(self.values) - row) * (last - first + 1)
 
@@ -172,9 +170,9 @@ def _log2_factorial(n: int) -> float:
 
 
 def _choose_method(outcomes: _AtomProblem, method: str) -> str:
-    """The sweep, unless it takes long or the lanes are too many for it, and the transform less."""
+    """Return the sweep, unless it is slow or underflows and the transform is faster."""
     if method not in _METHODS:
-        raise LawError(f"how = {method!r}: expected one of {', '.join(_METHODS)}")
+        raise LawError(f"method = {method!r}: expected one of {', '.join(_METHODS)}")
     if method != "auto":
         return method
     if outcomes.floor > _SWEEP_FLOOR:
@@ -184,7 +182,7 @@ def _choose_method(outcomes: _AtomProblem, method: str) -> str:
 
 
 def _check_affordable(outcomes: _AtomProblem, method: str, size: int) -> None:
-    """An error where a result of ``size`` bytes is too large, or takes too long."""
+    """Refuse a result of ``size`` bytes that is too large or takes too long."""
     seconds = outcomes.fft_seconds
     if method == "sweep":
         size += 4 * outcomes.lanes * (outcomes.lanes * outcomes.top + 512)
@@ -198,29 +196,17 @@ def _check_affordable(outcomes: _AtomProblem, method: str, size: int) -> None:
         raise LawError(
             f"the atoms of {len(outcomes.values)} values up to {outcomes.maxima[-1]} in "
             f"{outcomes.lanes} lanes would take {size / 2**30:.3g} GiB and about {seconds:.2g} s "
-            f"(by the {method}), above {_MOST_BYTES >> 30} GiB or {_MOST_SECONDS:.0f} s: moments, CDF "
-            "and quantiles need no atoms; a larger eps cuts the support shorter; simulate draws"
+            f"(by the {method}), above {_MOST_BYTES >> 30} GiB or {_MOST_SECONDS:.0f} s: moments, "
+            "CDF and quantiles need no atoms; a larger eps cuts the support shorter; simulate draws"
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JointAtoms:
-    """P(max = a, sum = b).
+    """P(max = a, sum = b), (maxima, sums); by ``fft`` without those of 1e-17 in all.
 
-    Attributes
-    ----------
-    maxima, sums : arrays of int
-        Values a with positive weight, sums b. By ``fft`` those are left out that have a probability
-        below 1e-17 together.
-    probabilities : array of float, shape (maxima, sums)
-        None is negative.
-    method : str
-        ``sweep`` or ``fft``.
-    error : float
-        Estimate, checked against P(max = a): by ``sweep`` relative to each atom, by ``fft``
-        absolute.
-    floor : float
-        The smallest atom to which ``error`` applies.
+    ``error`` is relative to each atom of at least ``floor`` by ``sweep``, absolute by ``fft``: an
+    estimate, checked against P(max = a).
     """
 
     maxima: Ints
@@ -233,16 +219,10 @@ class JointAtoms:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LossAtoms:
-    """P(X = numerator / denominator; sum > 0) of X = lanes · max / sum.
+    """P(X = numerator / denominator; sum > 0) of X = lanes · max / sum, ascending.
 
-    Attributes
-    ----------
-    numerator, denominator : arrays of int, shape (atoms,)
-        In lowest terms, X ascending, int32 where that holds them.
-    probability : array of float, shape (atoms,)
-        All above zero.
-    method, error, floor
-        As of :class:`JointAtoms`.
+    Fractions are in lowest terms, int32 if they fit; all probabilities are above zero. ``method``,
+    ``error`` and ``floor`` are as in :class:`JointAtoms`.
     """
 
     numerator: npt.NDArray[np.integer[Any]]
@@ -254,31 +234,12 @@ class LossAtoms:
 
 
 def atom_method(low: int, weights: Any, lanes: int, method: str = "auto") -> str:
-    """The way in which atoms are computed: ``sweep`` or ``fft``."""
+    """Return the method by which atoms are computed: ``sweep`` or ``fft``."""
     return _choose_method(_AtomProblem.from_weights(low, weights, lanes), method)
 
 
 def joint_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> JointAtoms:
-    """P(max = a, sum = b) of so many independent items (Swatman 2022, Eqs. 7-10).
-
-    Parameters
-    ----------
-    low, weights : int, array of float
-        The law of an item: probabilities of low, low + 1, ...; only their ratios count.
-    lanes : int
-        Items in lockstep.
-    how : {"auto", "sweep", "fft"}
-        The way; by itself the sweep, unless that takes long.
-
-    Raises
-    ------
-    LawError
-        Where the result does not fit into memory or takes too long.
-
-    >>> found = joint_atoms(0, [0.5, 0.25, 0.25], 2)
-    >>> found.probabilities.tolist()[1], found.error < 1e-14
-    ([0.0, 0.25, 0.0625, 0.0, 0.0], True)
-    """
+    """Return P(max = a, sum = b) of so many independent items (Swatman 2022, Eqs. 7-10)."""
     law = _AtomProblem.from_weights(low, weights, lanes)
     way = _choose_method(law, method)
     first_row, first, last = law.fft_window if way == "fft" else (0, 0, law.lanes * law.top)
@@ -301,14 +262,9 @@ def joint_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> Joi
 
 
 def loss_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> LossAtoms:
-    """The law of X = lanes · max / sum, equal fractions merged (Swatman 2022, Eq. 11).
+    """Return the law of X = lanes · max / sum, equal fractions merged (Swatman 2022, Eq. 11).
 
-    Groups without any work are left out, not made up for. Parameters and errors as of
-    :func:`joint_atoms`.
-
-    >>> die = loss_atoms(1, [1 / 6] * 6, 2)
-    >>> [f"{a}/{b}" for a, b in zip(die.numerator, die.denominator)]
-    ['1/1', '12/11', '10/9', '8/7', '6/5', '5/4', '4/3', '10/7', '3/2', '8/5', '5/3', '12/7']
+    Groups without any work are left out, and the rest is not rescaled.
     """
     law = _AtomProblem.from_weights(low, weights, lanes)
     way = _choose_method(law, method)
@@ -343,7 +299,7 @@ def loss_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> Loss
 
 @lru_cache(maxsize=64)
 def _factorials(lanes: int, shift: int) -> tuple[Floats, Ints, float]:
-    """1/k! as mantissas and exponents, for k = 0 ... lanes; lanes! / 2**(shift·lanes)."""
+    """Return 1/k! as mantissas and exponents, k = 0 ... lanes, and lanes! / 2**(shift·lanes)."""
     exponents = np.empty(lanes + 1, dtype=np.int64)
     mantissas = np.empty(lanes + 1)
     factorial = 1
@@ -355,7 +311,7 @@ def _factorials(lanes: int, shift: int) -> tuple[Floats, Ints, float]:
 
 
 def _run_sweep(law: _AtomProblem, base: Ints, out: Floats) -> float:
-    """Put the atoms of sum b, on the lattice, at base + b; their relative error."""
+    """Put the atom of sum b, on the lattice, at base + b; return the relative error."""
     from stochastic.kernels.atoms import row_starts, sweep
 
     mantissas, exponents, scale = _factorials(law.lanes, law.scale_bits)
@@ -375,15 +331,15 @@ def _run_sweep(law: _AtomProblem, base: Ints, out: Floats) -> float:
         out,
         masses,
     )
-    sure = law.maximum_probabilities > 1e-280
-    off = np.abs(masses[sure] / law.maximum_probabilities[sure] - 1.0)
+    sure = law.max_law > 1e-280
+    off = np.abs(masses[sure] / law.max_law[sure] - 1.0)
     return float(4.0 * off.max(initial=0.0)) + 8.0 * _EPS
 
 
 def _transform_atoms(law: _AtomProblem) -> tuple[Floats, float]:
-    """P(max, sum) in the rows and sums of ``law.reach``, and its absolute error.
+    """Return P(max, sum) in the rows and sums of the window, and its absolute error.
 
-    What rounding leaves where there is nothing is cleared; each row is scaled to P(max = a).
+    Noise where there is no probability is cleared; each row is scaled to P(max = a).
     """
     from scipy.fft import irfft, next_fast_len, rfft
 
@@ -405,9 +361,7 @@ def _transform_atoms(law: _AtomProblem) -> tuple[Floats, float]:
         spectra(values, weights[at : at + rows], law.lanes, roots, rfft(below), spectrum)
         result = irfft(spectrum, size, axis=1, overwrite_x=True)[:, sums % size]
         into = table[at - first_row :, : len(sums)]
-        for row, a, mass, to in zip(
-            result, values, law.maximum_probabilities[at:], into, strict=False
-        ):
+        for row, a, mass, to in zip(result, values, law.max_law[at:], into, strict=False):
             noise = max(-float(row.min()), 0.0)
             row[(row < 2 * noise) | (sums < a) | (sums > law.lanes * a)] = 0.0
             total = float(row.sum())
@@ -417,11 +371,11 @@ def _transform_atoms(law: _AtomProblem) -> tuple[Floats, float]:
     return table, error + _LEFT_OUT
 
 
-# --- equal fractions: P(max = values[p], sum = first[p] + i·step) stands at atoms[start[p] + i]
+# --- equal fractions: P(max = values[p], sum = first[p] + i·step) is atoms[start[p] + i]
 def _merge_fractions(
     values: Ints, first: Ints, start: Ints, step: int, atoms: Floats, lanes: int
 ) -> Fractions:
-    """Return numerator, denominator and probability of each loss in lowest terms, ascending.
+    """Return numerator, denominator and probability of each loss, ascending, in lowest terms.
 
     Groups without any work are left out.
     """
@@ -435,7 +389,7 @@ def _merge_fractions(
 
 
 def _is_dense(high: int, lanes: int, atoms: Floats) -> bool:
-    """True if the fractions that can occur are so few that a table of all of them pays."""
+    """True if so many of the possible fractions occur that a table of all of them pays."""
     fractions = 0.304 * high**2 * lanes
     if 8 * fractions > _TABLE_BYTES:
         return False
@@ -446,21 +400,16 @@ def _is_dense(high: int, lanes: int, atoms: Floats) -> bool:
 def _merge_by_table(
     values: Ints, first: Ints, start: Ints, step: int, atoms: Floats, lanes: int
 ) -> Fractions:
-    from stochastic.kernels.atoms import (
-        farey_fractions,
-        farey_places,
-        gather_ratios,
-        reduced_losses,
-    )
+    from stochastic.kernels import atoms as kernels
 
     high = int(values[-1])
-    above, below = farey_fractions(high)
-    place = farey_places(above, below, high, int(values[0]))
-    ratios = gather_ratios(values, first, step, start, atoms, place, len(above), lanes)
+    above, below = kernels.farey_fractions(high)
+    place = kernels.farey_places(above, below, high, int(values[0]))
+    ratios = kernels.gather_ratios(values, first, step, start, atoms, place, len(above), lanes)
     count = np.count_nonzero(ratios)
     numerator, denominator = np.empty(count, np.int32), np.empty(count, np.int32)
     probability = np.empty(count)
-    reduced_losses(ratios, above, below, lanes, numerator, denominator, probability)
+    kernels.reduced_losses(ratios, above, below, lanes, numerator, denominator, probability)
     return numerator, denominator, probability
 
 
@@ -468,7 +417,7 @@ def _merge_by_sorting(
     values: Ints, first: Ints, start: Ints, step: int, atoms: Floats, lanes: int
 ) -> Fractions:
     at = start[0] + np.flatnonzero(atoms[start[0] :])
-    if not at.size:  # all are smaller than what rounding leaves
+    if not at.size:  # all are below the rounding error
         return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
     row = np.searchsorted(start, at, side="right") - 1
     below = first[row] + step * (at - start[row])
@@ -488,7 +437,7 @@ def _merge_by_sorting(
 def _reduce_fractions(
     numerator: Ints, denominator: Ints
 ) -> tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]]:
-    """Fractions in lowest terms, in 32 bits where they fit."""
+    """Return fractions in lowest terms, in 32 bits if they fit."""
     common = np.gcd(numerator, denominator)
     numerator, denominator = numerator // common, denominator // common
     if len(numerator) and max(numerator.max(), denominator.max()) < 2**31:

@@ -13,17 +13,12 @@ import numpy as np
 
 from stochastic.arrays import Floats
 from stochastic.checks import check_fraction, check_integer
-from stochastic.loss.moments import (
-    LONG_DOUBLE,
-    OrderStatistics,
-    order_statistics,
-    sum_given_maximum,
-)
+from stochastic.loss.moments import OrderStatistics, order_statistics, sum_given_maximum
 from stochastic.work.pmf import Pmf, check_law
 
-#: Roundings on the way to a bound, generously; besides one for each probability added up.
+#: Roundings in computing a bound, at most, plus one for each probability in a sum.
 _ROUNDINGS = 64.0
-#: Exponents of the tail P(sum < x) <= exp(-c) beyond which short sums are not told apart.
+#: Exponents of the tail P(sum < x) <= exp(-c) for the Bernstein bounds on short sums.
 _TAIL_EXPONENTS = np.array([1.0, 2.0, 4.0, 6.0, 9.0, 13.0, 20.0, 32.0, 48.0])[:, np.newaxis]
 
 
@@ -31,8 +26,8 @@ _TAIL_EXPONENTS = np.array([1.0, 2.0, 4.0, 6.0, 9.0, 13.0, 20.0, 32.0, 48.0])[:,
 class Bounds:
     """Bounds on the mean loss E[X] of a group, X = lanes · max / sum, and estimates of it.
 
-    A group without any work loses nothing (X = 1). The bounds hold for the law as given, whatever
-    was cut off it, and are rounded outwards.
+    A group without any work has X = 1. The bounds hold for the law as given, including what was cut
+    off it, and are rounded outwards.
 
     Attributes
     ----------
@@ -43,8 +38,8 @@ class Bounds:
     second_moment_lower, second_moment_upper : float
         Sharp given the mean, variance and range of the sum for each maximum.
     tail_upper : float
-        Upper: the same beyond a point below which the sum falls hardly ever (Bernstein). Tends to
-        the mean loss for many lanes.
+        Upper: the same beyond a point below which the sum is improbable (Bernstein). Tends to the
+        mean loss for many lanes.
     ben_tal_hochman : float
         Upper, from the mean, the range and a mean deviation of at most the standard deviation.
     largest : float
@@ -52,9 +47,9 @@ class Bounds:
     delta : float
         Approximation of second order in the fluctuation of the sum; no bound.
     slowdown : float
-        E[max] / E[W], to which the mean loss tends for many lanes; no bound.
+        E[max] / E[W], the limit of the mean loss for many lanes; no bound.
     limit : float
-        What both tend to for ever more lanes: S / E[W]; infinite where work is unbounded.
+        The limit of both for ever more lanes: S / E[W]; infinite if work is unbounded.
     """
 
     lower: float
@@ -71,7 +66,7 @@ class Bounds:
 
 
 def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
-    """Rigorous bounds on the mean loss of a group, in O(S), without its law.
+    """Return rigorous bounds on the mean loss of a group, in O(S), without its law.
 
     Parameters
     ----------
@@ -80,12 +75,12 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
     lanes : int
         Items in lockstep, 1 or more.
     tol : float
-        By how much a cut of an infinite support may widen the bounds.
+        Largest widening of the bounds by the cut of an infinite support.
 
     Raises
     ------
     LawError
-        For lanes that are no whole number of 1 or more, or an infinite mean.
+        Lanes are no whole number of 1 or more, or the mean is infinite.
 
     Notes
     -----
@@ -96,8 +91,8 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
     less than E' - d·(E' - 1) and no more than E' + d·(n - E'), d = 1 - (1 - missing)**n.
 
     >>> from stochastic.work.pmf import Pmf
-    >>> found = bounds(Pmf.uniform(1, 6), 2)
-    >>> bool(1.2948 < found.lower <= 64877 / 49896 <= found.upper < 1.3067)
+    >>> result = bounds(Pmf.uniform(1, 6), 2)
+    >>> bool(1.2948 < result.lower <= 64877 / 49896 <= result.upper < 1.3067)
     True
     """
     pmf = check_law(pmf)
@@ -105,14 +100,13 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
     tol = check_fraction("tol", tol, "1e-9")
     work = pmf.cut(max(tol / lanes / max(lanes - 1.0, 1.0), 1e-280))
     low, high, weights = work.low, int(work.high), work.weights
-    slack = float(np.finfo(float).eps) * _ROUNDINGS + float(np.finfo(LONG_DOUBLE).eps) * len(
-        weights
-    )
+    slack = float(np.finfo(float).eps) * _ROUNDINGS
+    slack += float(np.finfo(np.longdouble).eps) * len(weights)
     high_is_known = pmf.is_finite and not work.missing
     moved, largest = 0.0, 1.0
     if work.missing:
-        kept = max(1.0 - work.missing, 0.0)
-        moved, largest = 1.0 - kept**lanes, float(lanes)
+        covered = max(1.0 - work.missing, 0.0)
+        moved, largest = 1.0 - covered**lanes, float(lanes)
     elif high > low and lanes > 1:
         largest = math.nextafter(lanes * high / (high + (lanes - 1) * low), lanes)
 
@@ -146,7 +140,7 @@ _UPPER = ("second_moment_upper", "tail_upper", "ben_tal_hochman")
 
 
 def _second_order(moments: OrderStatistics, lanes: int) -> float:
-    """E[max / sum]·E[sum] / E[max] to second order in the fluctuation of the sum."""
+    """Return E[max / sum]·E[sum] / E[max] to second order in the fluctuation of the sum."""
     if moments.mean == 0.0:
         return 1.0
     total = lanes * moments.mean
@@ -154,7 +148,7 @@ def _second_order(moments: OrderStatistics, lanes: int) -> float:
 
 
 def _finite_bounds(low: int, weights: Floats, lanes: int) -> dict[str, float]:
-    """Each bound for a finite law, before it is rounded."""
+    """Return each bound for a finite law, before it is rounded."""
     given = sum_given_maximum(low, weights, lanes)
     busy = given.maximum > 0
     idle = float(given.probability[~busy].sum())
@@ -162,24 +156,22 @@ def _finite_bounds(low: int, weights: Floats, lanes: int) -> dict[str, float]:
     least, most = mean - below, mean + above
 
     def total(inverse: Floats) -> float:
-        """The mean loss where the sum has that mean inverse for each maximum."""
+        """Return the mean loss, given the mean inverse of the sum for each maximum."""
         return idle + float((chance * a * lanes * inverse).sum())
 
     def parabola(shift: Floats, end: Floats) -> Floats:
-        """Mean of the parabola that touches 1/x at mean + shift and meets it at the end."""
+        """Return the mean of the parabola that touches 1/x at mean + shift and meets it at end."""
         x = mean + shift
         return 1.0 / x + ((var + shift**2) / end + shift) / x**2
 
     with np.errstate(divide="ignore", invalid="ignore"):
         from_most = np.where(above > 0, -var / above, 0.0)
         from_least = np.where(below > 0, var / below, 0.0)
-        chords = np.where(
-            (below > 0) & (above > 0), 1.0 / (mean * least) - 1.0 / (mean * most), 0.0
-        )
+        chords = 1.0 / (mean * least) - 1.0 / (mean * most)
+        chords = np.where((below > 0) & (above > 0), chords, 0.0)
     sharp = parabola(from_least, least)
-    step = (
-        _TAIL_EXPONENTS * rest / 3.0
-    )  # Bernstein: P(sum < base - t) <= exp(-exponent), for each of these
+    # Bernstein: P(sum < base - t) <= exp(-exponent), for each of these exponents
+    step = _TAIL_EXPONENTS * rest / 3.0
     t = step + np.sqrt(step**2 + 2.0 * _TAIL_EXPONENTS * (lanes - 1) * spread)
     start = least + (lanes - 1) * rest - t
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -13,8 +13,8 @@ N of them that holds all but 1e-18 on either side:
     P(M = a, \Sigma \ge s) = \frac1N \sum_{|k|<N/2} (G_a^n - G_{a-}^n)(\omega_k)
     \sum_{r=s}^{\mathrm{end}-1} e^{-i\omega_k r}, \qquad \omega_k = 2\pi k/N,
 
-with the inner sum a geometric one. For its n-th power :math:`G_a` is kept as what it lacks to 1,
-about the mean of an item:
+with the inner sum a geometric one. To keep the digits of its n-th power, :math:`G_a - 1` is
+computed, about the mean of an item:
 
 .. math:: G_a - 1 = \sum_j f_j (e^{i\omega(j-c)} - 1) - \sum_{j>a} f_j e^{i\omega(j-c)}
 
@@ -22,19 +22,15 @@ with :math:`e^{ix}-1 = -2\sin^2(x/2) + i\sin x`, and so is the power, :math:`z \
 each doubling of n. Few lanes with a wide law are convolved instead: their characteristic function
 needs half of all frequencies, which for 4 lanes of 5,000 values is 800 MB of coefficients.
 
-Where hardly any group has work, and the others are dropped, an absolute error of 1e-16 says little:
-such a group may have a probability of 1e-12. So the items with work are counted first: K of them,
+If groups without work are dropped and hardly any has work, an absolute error of 1e-16 is too large:
+such a group may have a probability of 1e-12. So the number K of items with work comes first,
 binomial given K >= 1, of which few values matter,
 
 .. math:: P(X \le t \mid \Sigma>0) = \sum_{k\ge1} P(K = k \mid K \ge 1)\; P(X_k \le t\,k/n),
 
 :math:`X_k` the loss of k lanes of the law of an item that has work: positive terms alone.
 
-Which sums and frequencies matter
----------------------------------
-Sums outside a window have, by Chernoff's bound, a probability of less than 1e-18 on either side. A
-frequency may be left out where :math:`G_a^n` is negligible for every a. Three bounds say so, each
-at its own cost:
+A frequency may be left out where :math:`G_a^n` is negligible for every a, by any of three bounds:
 
 * near 0, since :math:`\sin y \ge 2y/\pi`, at :math:`\omega \le \pi/\mathrm{range}`:
   :math:`|G_a| \le F_a \exp(-2\omega^2\sigma_a^2/\pi^2)` with the variance of an item that is at
@@ -61,7 +57,7 @@ from stochastic.errors import LawError
 from stochastic.loss.moments import work_probability
 
 _LEFT_OUT = 1e-18  # probability in a group of values that are left out
-#: Modulus of a characteristic function that is left out.
+#: Modulus of a characteristic function below which a frequency is left out.
 _NEGLIGIBLE = 1e-22
 
 _LOG_WINDOW_TAIL = 41.5  # -log of the probability beyond either end of the window
@@ -78,10 +74,7 @@ _EPS = 2.0**-53
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ItemLattice:
-    """The law of an item on its lattice: values ``first + step·places``, those that matter.
-
-    ``above`` is P(W > value); ``idle`` counts values without work, 0 or 1.
-    """
+    """The law of an item on its lattice: values ``first + step·places``, those that matter."""
 
     first: int
     step: int
@@ -91,33 +84,30 @@ class ItemLattice:
 
     @classmethod
     def from_weights(cls, low: int, weights: Floats, lanes: int) -> ItemLattice:
-        """Of probabilities of low, low + 1, ..., less both ends where no group of lanes is."""
+        """Return the lattice of weights of low, low + 1, ..., without negligible ends."""
         used = np.flatnonzero(weights)
         some = weights[used]
         above = np.append(np.cumsum(some[:0:-1])[::-1], 0.0)
         least = _LEFT_OUT / lanes
-        kept = (np.append(1.0, above[:-1]) > least) & (np.cumsum(some) > least)
-        used = used[kept]
+        is_needed = (np.append(1.0, above[:-1]) > least) & (np.cumsum(some) > least)
+        used = used[is_needed]
         step = max(int(np.gcd.reduce(used - used[0])), 1)
         return cls(
             first=low + int(used[0]),
             step=step,
             places=(used - used[0]) // step,
-            weights=some[kept],
-            tail=above[kept],
+            weights=some[is_needed],
+            tail=above[is_needed],
         )
 
     @property
     def idle(self) -> int:
-        """How many values have no work: 0 or 1."""
+        """Return how many values have no work: 0 or 1."""
         return int(self.first == 0)
 
 
 def sum_window(items: ItemLattice, lanes: int) -> tuple[int, int]:
-    """First and last sum of ``lanes`` items that count.
-
-    The Chernoff bound holds at any tilt; the tilt that is chosen is close to the best.
-    """
+    """Return the first and last sum of ``lanes`` items that count, by Chernoff's bound."""
     places, weights = items.places, items.weights
     mean = float((places * weights).sum())
     off = places - mean
@@ -143,19 +133,19 @@ def sum_window(items: ItemLattice, lanes: int) -> tuple[int, int]:
 def frequency_runs(
     items: ItemLattice, lanes: int, period: int, value_count: int
 ) -> tuple[list[tuple[int, int]], float]:
-    """Runs of frequencies 1, 2, ... of ``period`` that may matter, and what others add at most.
+    """Return the runs of frequencies 1, 2, ... that may matter, and a bound on the others.
 
-    They may matter to P(max = value, sum >= s), summed over the last ``kept`` values.
+    They may matter to P(max = value, sum >= s), summed over the last ``value_count`` values.
     """
     places, weights = items.places, items.weights
     half = (period - 1) // 2
     steps = np.where(np.diff(places) == 1, np.abs(np.diff(weights)), weights[1:] + weights[:-1])
     variation = float(weights[0] + steps.sum() + weights.max())
-    # abs(G) <= reach/k, as sin(y) >= 2y/pi; the rest is below 2·kept/lanes·(reach/k)**lanes
+    # abs(G) <= reach/k, as sin(y) >= 2y/pi; the rest is below 2·value_count/lanes·(reach/k)**lanes
     reach = variation * period / 4.0
     last = reach * (2.0 * value_count / lanes / _BEYOND_LAST) ** (1.0 / lanes)
     last = half if last >= half else math.ceil(last)
-    turn = period // (2 * max(int(places[-1] - places[0]), 1))  # the first bound holds up to there
+    turn = period // (2 * max(int(places[-1] - places[0]), 1))  # the first bound holds up to it
     near = min(_variance_limit(items, lanes, period, value_count), last)
     if near >= turn:
         turn = near
@@ -167,14 +157,14 @@ def frequency_runs(
 
 
 def _variance_limit(items: ItemLattice, lanes: int, period: int, value_count: int) -> int:
-    """The frequency beyond which the first bound says that none matters."""
+    """Return the frequency beyond which none matters by the first bound."""
     places, weights = items.places, items.weights
     mean = float((places * weights).sum())
     off = places - mean
     mass = np.cumsum(weights)[-value_count:]
     first = np.cumsum(weights * off)[-value_count:] / mass
     square = np.cumsum(weights * off * off)[-value_count:] / mass - first * first
-    square -= 1e-12 * float((weights * off * off).sum())  # for the rounding of it
+    square -= 1e-12 * float((weights * off * off).sum())  # for its rounding
     needed = lanes * np.log(np.minimum(mass, 1.0)) - math.log(_NEGLIGIBLE)
     ratio = np.where(needed > 0, needed / np.maximum(square, 1e-300), 0.0)
     angle = math.pi * math.sqrt(float(ratio.max()) / (2.0 * lanes))
@@ -184,12 +174,12 @@ def _variance_limit(items: ItemLattice, lanes: int, period: int, value_count: in
 def _search_runs(
     start: int, stop: int, items: ItemLattice, lanes: int, period: int, value_count: int
 ) -> list[tuple[int, int]]:
-    """Runs of frequencies at which the third bound does not say that they do not matter."""
+    """Return the runs of frequencies that may matter by the third bound."""
     places, weights = items.places, items.weights
     span = int(places[-1] - places[0])
     level = _NEGLIGIBLE ** (1.0 / lanes)
     mass = np.cumsum(weights)
-    first = len(weights) - value_count - 1  # the last value that is not kept
+    first = len(weights) - value_count - 1  # the last value before these
     low = float(mass[first]) if first >= 0 else 0.0
     blocks = math.ceil((1.0 - low) / (0.5 * level))
     size, slack = period, 0.0
@@ -201,18 +191,18 @@ def _search_runs(
     cuts = np.searchsorted(mass, low + (1.0 - low) / blocks * np.arange(1, blocks))
     cuts = np.unique(np.concatenate([[first], cuts[cuts > first], [len(mass) - 1]]))
     most = np.zeros(size // 2 + 1)
-    held, below, left = 0.0, low, first
+    between, below, left = 0.0, low, first
     for right in cuts.tolist():
         cut = np.bincount(places[: right + 1] % size, weights[: right + 1], minlength=size)
         np.maximum(most, np.abs(np.fft.rfft(cut)), out=most)
-        if right > left + 1:  # a value between is close to one of the two
-            held = max(held, min(mass[right - 1] - below, 0.5 * (mass[right] - below)))
+        if right > left + 1:  # a value between is close to either
+            between = max(between, min(mass[right - 1] - below, 0.5 * (mass[right] - below)))
         below, left = (float(mass[right]) if right >= 0 else 0.0), right
-    open_ = np.concatenate([[False], most + held + slack > level, [False]])
+    open_ = np.concatenate([[False], most + between + slack > level, [False]])
     edges = np.flatnonzero(open_[1:] != open_[:-1]).reshape(-1, 2)
     scale = period / size
     runs = []
-    for a, b in edges.tolist():  # a cell of the grid stands for what is nearest to it
+    for a, b in edges.tolist():  # a cell of the grid covers the nearest frequencies
         begin = max(start, math.floor((a - 0.5) * scale))
         end = min(stop, math.ceil((b - 0.5) * scale) + 1)
         if begin < end:
@@ -223,18 +213,17 @@ def _search_runs(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpectralMethod:
-    """Probabilities from coefficients at each frequency, of each value of the largest item.
+    """Probabilities from coefficients at each frequency and value of the largest item.
 
-    Sums up to ``end`` are told apart within ``period``. The last ``held`` values are the largest of
-    a group with a probability that counts; ``idle`` of those have no work. ``log_upto`` is
-    log P(max <= value).
+    Sums up to ``end`` are distinguished within ``period``. The last ``value_count`` values are the
+    largest of a group with a probability that counts; ``idle`` of those have no work.
     """
 
     items: ItemLattice
     lanes: int
     end: int
     period: int
-    log_maximum_cdf: Floats
+    log_max_cdf: Floats
     value_count: int
     idle: int
     runs: list[tuple[int, int]]
@@ -244,47 +233,47 @@ class SpectralMethod:
 
     @classmethod
     def from_items(cls, items: ItemLattice, lanes: int) -> SpectralMethod:
-        """Window, values and frequencies that matter; coefficients are computed when asked."""
+        """Return the method with its window, values and frequencies; coefficients come later."""
         begin, last = sum_window(items, lanes)
         period = (last - begin + 1) | 1
         below = np.log(np.minimum(np.cumsum(items.weights), 1.0))
         rest = np.log1p(-np.minimum(items.tail, 0.5))
         log_upto = lanes * np.where(items.tail < 0.5, rest, below)
-        held = len(log_upto) - int(np.searchsorted(log_upto, math.log(_LEFT_OUT)))
-        runs, left_out = frequency_runs(items, lanes, period, held)
+        value_count = len(log_upto) - int(np.searchsorted(log_upto, math.log(_LEFT_OUT)))
+        runs, left_out = frequency_runs(items, lanes, period, value_count)
         return cls(
             items=items,
             lanes=lanes,
             end=begin + period,
             period=period,
-            log_maximum_cdf=log_upto,
-            value_count=held,
-            idle=items.idle if held == len(log_upto) else 0,
+            log_max_cdf=log_upto,
+            value_count=value_count,
+            idle=items.idle if value_count == len(log_upto) else 0,
             runs=runs,
             left_out=left_out,
         )
 
     @property
-    def maximum_count(self) -> int:
-        """Values that the largest item can have."""
+    def max_count(self) -> int:
+        """Return how many values the largest item can have."""
         return self.value_count - self.idle
 
     @property
     def frequency_count(self) -> float:
-        """How many frequencies may matter."""
+        """Return how many frequencies may matter."""
         return float(sum(stop - start for start, stop in self.runs))
 
     @property
     def _centre(self) -> int:
-        """The mean in 2**-20, a short binary fraction, so that distances from it are exact."""
+        """Return the mean in units of 2**-20, so that distances from it are exact."""
         return round(float((self.items.places * self.items.weights).sum()) * 2**20)
 
     @cached_property
     def coefficients(self) -> tuple[Ints, Floats]:
-        """Frequencies that do matter, and their coefficients."""
+        """Return the frequencies that matter, and their coefficients."""
         from stochastic.kernels.inversion import spectrum_coefficients
 
-        places, held, centre = self.items.places, self.value_count, self._centre / 2**20
+        places, value_count, centre = self.items.places, self.value_count, self._centre / 2**20
         if places[-1] >= _SPARSE * len(places):
             rows, column = np.zeros(1), np.arange(len(places))
             columns = places - centre
@@ -293,16 +282,17 @@ class SpectralMethod:
             rows, column = np.arange(float(count)), places // count
             columns = count * np.arange(column[-1] + 1) - centre
         row = places % len(rows)
-        used, parts = [np.empty(0, dtype=np.int64)], [np.empty((2, 0, self.maximum_count))]
-        step = max(_CHUNK // held, 1)
+        used, parts = [np.empty(0, dtype=np.int64)], [np.empty((2, 0, self.max_count))]
+        step = max(_CHUNK // value_count, 1)
         edges, turned = np.empty((2, len(columns) + len(rows))), np.empty((2, len(places)))
-        lacking, power = np.empty((2, 2, held))
+        lacking, power = np.empty((2, 2, value_count))
         for start, stop in self.runs:
             for begin in range(start, stop, step):
-                asked = np.arange(begin, min(begin + step, stop))
-                chosen, result = np.empty_like(asked), np.empty((2, len(asked), self.maximum_count))
+                frequencies = np.arange(begin, min(begin + step, stop))
+                chosen = np.empty_like(frequencies)
+                result = np.empty((2, len(frequencies), self.max_count))
                 size = spectrum_coefficients(
-                    *(asked, self.period, columns, rows, column, row, self.items.weights),
+                    *(frequencies, self.period, columns, rows, column, row, self.items.weights),
                     *(self.idle, self.lanes, _NEGLIGIBLE),
                     *(edges, turned, lacking, power, chosen, result),
                 )
@@ -312,26 +302,24 @@ class SpectralMethod:
 
     @cached_property
     def _tables(self) -> tuple[int, float, Floats, Floats]:
-        """The centre of the sums in two parts, what coefficients add up to at the end, chances."""
+        """Return the centre of the sums in two parts, the coefficients' sum at the end, P(max)."""
         used, result = self.coefficients
         origin, fraction = divmod(self.lanes * self._centre, 2**20)
         turns = used * ((self.end - origin) - fraction / 2**20) / self.period
         angles = -2.0 * math.pi * (turns - np.floor(turns))
         at_end = np.einsum("pf,pfa->a", np.array([np.cos(angles), -np.sin(angles)]), result)
-        chances = np.diff(np.exp(self.log_maximum_cdf[-self.value_count :]), prepend=0.0)[
-            self.idle :
-        ]
+        chances = np.diff(np.exp(self.log_max_cdf[-self.value_count :]), prepend=0.0)[self.idle :]
         return origin, fraction / 2**20, at_end, chances
 
     @property
     def error(self) -> float:
-        """Bound on what is left out of a probability, and an estimate of its rounding."""
+        """Return a bound on what is left out of a probability, plus an estimate of rounding."""
         roots = math.sqrt(self.value_count) + math.sqrt(len(self.coefficients[0]))
         rounding = _EPS * (48.0 + roots + 0.5 * math.sqrt(self.lanes))
         return self.left_out + 6.0 * _LEFT_OUT + rounding
 
     def __call__(self, least: Ints) -> Floats:
-        """Probabilities, one for each row of least sums."""
+        """Return probabilities, one for each row of least sums."""
         from stochastic.kernels.inversion import BLOCK, spectrum_probabilities
 
         origin, fraction, at_end, chances = self._tables
@@ -348,7 +336,7 @@ _AT_ONCE = sizes.ATOMS_AT_ONCE
 _MAX_CANDIDATES = sizes.QUANTILES_LISTED  # candidates for a quantile that are compared one by one
 _MAX_EXACT_INTEGER = 2**53
 _CONSTANT_ERROR = 1e-17  # error where every loss is 1, but for what was left out
-_COEFFICIENTS = sizes.LATTICE_KEPT  # most that are kept, of 16 bytes each
+_COEFFICIENTS = sizes.LATTICE_COEFFICIENTS  # of 16 bytes each
 _TRANSFORMS = sizes.LATTICE_TRANSFORMS  # most of a single value at a frequency
 _PRODUCTS = sizes.LATTICE_PRODUCTS  # most of a convolution
 #: Probability of any work below which items with work are counted.
@@ -358,7 +346,7 @@ _TAIL = 1e-18  # probability of more items with work, which is left out
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ConvolutionMethod:
-    """A few lanes: halves of the group convolved, while the largest value grows."""
+    """Probabilities for few lanes: halves of the group convolved as the largest value grows."""
 
     items: ItemLattice
     lanes: int
@@ -366,24 +354,24 @@ class ConvolutionMethod:
     method = "convolution"
 
     @property
-    def maximum_count(self) -> int:
-        """Values that the largest item can have."""
+    def max_count(self) -> int:
+        """Return how many values the largest item can have."""
         return len(self.items.places) - self.items.idle
 
     @property
     def error(self) -> float:
-        """Of a probability, estimated: sums of positive terms."""
+        """Return an estimate of the error of a probability, a sum of positive terms."""
         return _EPS * (16.0 + 2.0 * math.sqrt(len(self.items.places))) + 2.0 * _LEFT_OUT
 
     @property
     def product_count(self) -> float:
-        """Products for the sums of halves, and for an answer, of three lanes or more."""
+        """Return the products of an answer, with three lanes or more."""
         half = self.lanes - self.lanes // 2
         places = self.items.places
         return (half**3 / 12 + 0.25 * self.lanes) * len(places) * float(places[-1])
 
     def __call__(self, least: Ints) -> Floats:
-        """Probabilities, one for each row of least sums."""
+        """Return probabilities, one for each row of least sums."""
         from stochastic.kernels.inversion import convolution_probabilities, pair_probabilities
 
         items = self.items
@@ -399,7 +387,7 @@ class ConvolutionMethod:
 
 
 def _choose_method(items: ItemLattice, lanes: int) -> ConvolutionMethod | SpectralMethod:
-    """The way that costs less for an answer: few lanes with a wide law are convolved."""
+    """Return the cheaper method: few lanes with a wide law are convolved."""
     convolution = ConvolutionMethod(items=items, lanes=lanes)
     if lanes == 2:
         return convolution
@@ -420,45 +408,12 @@ def _choose_method(items: ItemLattice, lanes: int) -> ConvolutionMethod | Spectr
 
 
 class LossInversion:
-    """The CDF of the loss X = lanes·max/sum of groups with work, prepared once.
+    """The CDF of the loss X = factor·max/sum of groups with work, prepared once.
 
-    Groups without any work are left out, and the rest is not rescaled. It may be asked by several
-    threads at once.
-
-    Parameters
-    ----------
-    low : int
-        Smallest value of an item.
-    weights : array of float, shape (values,)
-        Probabilities of low, low + 1, ...; the first and the last are above 0, the sum is 1.
-    lanes : int
-        Items in a group.
-    factor : int, optional
-        Of the loss factor·max/sum, where it is not ``lanes``.
-
-    Attributes
-    ----------
-    error : float
-        Absolute error of a probability: bounds on what is left out, an estimate of the rounding.
-    mass : float
-        P(sum > 0), the limit of the CDF.
-    method : str
-        ``characteristic function``, of few lanes ``convolution``, or, where X = 1, ``closed form``.
-
-    Raises
-    ------
-    LawError
-        Where neither way is feasible: in few lanes, over some 10,000 values and more (two lanes:
-        any); in up to about 30 of a law that is uneven as well; or where sums are above 2**53.
-
-    Notes
-    -----
-    Swatman 2022, Eqs. 4-11, for the law that is asked; no law is built. Coefficients are kept for
-    each value that is the largest of a group with a probability above 1e-18 and each frequency.
-
-    >>> law = LossInversion(1, np.full(6, 1 / 6), 32)
-    >>> law.quantile(0.5), round(float(law.cdf(1.5)), 12)
-    (1.7142857142857142, 0.05463910598)
+    Groups without any work are left out, and the rest is not rescaled (Swatman 2022, Eqs. 4-11).
+    ``factor`` is ``lanes`` by default. ``error`` is an absolute bound on what is left out plus an
+    estimate of rounding, ``mass`` P(sum > 0). LawError if neither method is feasible: in few lanes,
+    over some 10,000 values; in up to 30 also of an uneven law; or where sums are above 2**53.
     """
 
     __slots__ = (
@@ -484,14 +439,12 @@ class LossInversion:
             return
         way = _choose_method(items, lanes)
         self._evaluate, self.method, self.error = way, way.method, way.error
-        self._values = (
-            items.first + items.step * items.places[len(items.places) - way.maximum_count :]
-        )
+        self._values = items.first + items.step * items.places[len(items.places) - way.max_count :]
 
     def cdf(self, t: Any) -> Any:
-        """P(X <= t; sum > 0), for a number or an array; a t stands for all that rounds to it."""
-        asked = np.asarray(t, dtype=np.float64)
-        flat = asked.reshape(-1)
+        """Return P(X <= t; sum > 0), for a number or an array; t includes all that rounds to it."""
+        limits = np.asarray(t, dtype=np.float64)
+        flat = limits.reshape(-1)
         if np.any(flat != flat):
             raise LawError("t is not a number: expected a loss to compare with, 1 or more")
         least = self._factor / self._lanes
@@ -502,10 +455,10 @@ class LossInversion:
             for begin in range(0, len(inside), rows):
                 part = inside[begin : begin + rows]
                 chances[part] = np.clip(self._evaluate(self._steps(flat[part])), 0.0, self.mass)
-        return chances.reshape(asked.shape)[()]
+        return chances.reshape(limits.shape)[()]
 
     def sf(self, t: Any) -> Any:
-        """P(X > t; sum > 0), for a number or an array, as :meth:`cdf`."""
+        """Return P(X > t; sum > 0), for a number or an array, as :meth:`cdf`."""
         return self.mass - self.cdf(t)
 
     def _steps(self, t: npt.NDArray[Any]) -> Ints:
@@ -513,11 +466,10 @@ class LossInversion:
         return _least_sums(t, self._values, self._factor, self._least, self._step)
 
     def quantile(self, q: float) -> float:
-        """Return the smallest loss x with P(X <= x; sum > 0) >= q.
+        """Return the smallest loss x with P(X <= x; sum > 0) >= q, one that can occur.
 
-        It is one of the losses that can occur. Where P(X <= x) is within
-        :attr:`error` of q it counts as reached, so that a probability that is met exactly is found
-        to be met; q above :attr:`mass` gives the largest loss.
+        A P(X <= x) within :attr:`error` of q counts as reached; q above :attr:`mass` gives the
+        largest loss.
         """
         if not 0.0 <= q <= 1.0:
             raise LawError(f"q = {q!r}: expected a probability from 0 to 1")
@@ -528,13 +480,9 @@ class LossInversion:
         listed: list[float] = []
         if wanted <= self.mass and q < 1.0:
             rows = zip(self._values.tolist(), *self._bracket(wanted, lacking), strict=True)
-            listed = sorted(
-                {
-                    self._lanes * value / (self._least + self._step * place)
-                    for value, start, stop in rows
-                    for place in range(start, stop)
-                }
-            )
+            pairs = ((value, place) for value, *ends in rows for place in range(*ends))
+            sums = ((value, self._least + self._step * place) for value, place in pairs)
+            listed = sorted({self._lanes * value / total for value, total in sums})
         if not listed:
             return self._lanes * self._high / (self._high + (self._lanes - 1) * self._low)
         start, stop = 0, len(listed) - 1
@@ -547,7 +495,7 @@ class LossInversion:
         return listed[start]
 
     def _bracket(self, wanted: float, lacking: float) -> Any:
-        """Steps of each value from the first to before the last: few losses, one the quantile.
+        """Return the steps of each value from the first to before the last, few losses in all.
 
         By the ITP method (Oliveira & Takahashi 2020), which takes hardly more evaluations than
         bisection where the CDF jumps, and far fewer where it is smooth.
@@ -577,7 +525,7 @@ class LossInversion:
 
 
 def _least_sums(t: Floats, values: Ints, lanes: int, least: int, step: int) -> Ints:
-    """Least sums with lanes·value/sum <= t, as numbers of steps from ``least``: a row for each t.
+    """Return the least sums with lanes·value/sum <= t in steps from ``least``, a row a t.
 
     Division of doubles is rounded correctly, so that a loss, the quotient of two whole numbers
     below 2**53, is compared as it would be printed.
@@ -593,19 +541,7 @@ def _least_sums(t: Floats, values: Ints, lanes: int, least: int, step: int) -> I
 
 
 class RareWorkInversion:
-    """The CDF of the loss X = lanes·max/sum of a group, given that it has work; as ``LossInversion``.
-
-    Parameters
-    ----------
-    weights : array of float, shape (values,)
-        Probabilities of 0, 1, ... of an item.
-    lanes : int
-        Items in a group.
-
-    >>> law = RareWorkInversion(np.array([1.0, 0.0, 1e-16]), 4)
-    >>> law.quantile(0.9), f"{float(law.cdf(3.9)):.6g}"
-    (4.0, '1.5e-16')
-    """
+    """The CDF of the loss of a group given that it has work, where that is rare."""
 
     __slots__ = ("_lanes", "_parts", "error", "mass")
 
@@ -626,15 +562,15 @@ class RareWorkInversion:
         self.error = _TAIL + math.fsum(share * part.error for share, part in self._parts)
 
     def cdf(self, t: Any) -> Any:
-        """P(X <= t | sum > 0), for a number or an array; a t stands for what rounds to it."""
+        """Return P(X <= t | sum > 0), for a number or an array."""
         return np.clip(sum(share * part.cdf(t) for share, part in self._parts), 0.0, 1.0)
 
     def sf(self, t: Any) -> Any:
-        """P(X > t | sum > 0), as :meth:`cdf`."""
+        """Return P(X > t | sum > 0), as :meth:`cdf`."""
         return np.clip(sum(share * part.sf(t) for share, part in self._parts), 0.0, 1.0)
 
     def quantile(self, q: float) -> float:
-        """The smallest loss x with P(X <= x | sum > 0) >= q, to the nearest double."""
+        """Return the smallest loss x with P(X <= x | sum > 0) >= q, to the nearest double."""
         below, above, wanted = 1.0, float(self._lanes), q - self.error
         if self.cdf(below) >= wanted:
             return below

@@ -10,12 +10,14 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from stochastic.aliases import old_names
 from stochastic.arrays import Floats
 from stochastic.checks import (
     ZERO_WORK,
@@ -44,24 +46,24 @@ _METHODS = ("auto", "sweep", "fft")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorBound:
-    """How far answers may be from the law that was given.
+    """Bounds on how far answers are from the law as given.
 
     Attributes
     ----------
     missing : float
-        Probability that an item is longer than the cut, so not in the law that is computed with.
+        Probability that an item is longer than the cut.
     cut : int
-        The longest item that is computed with.
+        The longest item in the law that is computed with.
     cdf : float
-        Most by which the cut moves any probability of the loss: 1 - (1 - missing)**lanes, over that
-        of any work where groups without are dropped. The numerics of a probability add less than
+        Bound on how far the cut moves any probability of the loss: 1 - (1 - missing)**lanes, over
+        P(any work) if groups without are dropped. The numerics of a probability add less than
         ``tol``, or a :class:`ToleranceWarning` says by how much more.
     mean : float
         Bound on the error of the mean: that of the cut, rigorous, and of the numerics, estimated.
     numerical : float
-        The numerical part of it alone.
+        The numerical part of that bound.
     tol : float
-        What was asked for.
+        The tolerance that was requested.
     """
 
     missing: float
@@ -82,11 +84,11 @@ class ErrorBound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slowdown:
-    """What lockstep costs a whole workload of many groups: E[max] / E[W], a ratio of means.
+    """Cost of lockstep for a workload of many groups: E[max] / E[W], a ratio of means.
 
-    The mean loss of a group counts every group alike; a workload pays for each group by its length:
+    The mean loss gives every group the same weight; a workload pays for each group by its length:
     n·Σmax / Σsum weighs a group's loss by its work. So slowdown = E[X] + Cov(X, sum) / E[sum]: it
-    is above the mean loss where long groups lose more, below it where they lose less.
+    is above the mean loss if long groups lose more, below it if they lose less.
 
     Attributes
     ----------
@@ -95,7 +97,7 @@ class Slowdown:
     loss : float
         The mean loss of one group, E[X], for comparison.
     error : float
-        Rigorous bound on what the cut of an infinite law takes from it.
+        Rigorous bound on how far the cut of an infinite law reduces it.
     variance_of_one : float
         Var(n·max - value·sum) / (n·E[W])**2: divided by the number of groups, the variance of
         n·Σmax / Σsum (delta method; the error is of second order in 1 / groups).
@@ -111,36 +113,36 @@ class Slowdown:
 
     @property
     def difference(self) -> float:
-        """Slowdown less mean loss: Cov(X, sum) / E[sum]."""
+        """Return slowdown less mean loss: Cov(X, sum) / E[sum]."""
         return self.value - self.loss
 
     def var(self, groups: int) -> float:
-        """Variance of n·Σmax / Σsum over a workload of that many independent groups."""
+        """Return the variance of n·Σmax / Σsum over that many independent groups."""
         return self.variance_of_one / check_integer("groups", groups, least=1)
 
     def std(self, groups: int) -> float:
-        """Its standard deviation."""
+        """Return the standard deviation of the same."""
         return math.sqrt(self.var(groups))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Law:
     """The law of the loss of a group; made by :func:`imbalance`.
 
-    Each answer is computed when it is first asked for; :attr:`method` says how.
+    Each answer is computed when first needed; :attr:`method` says how.
 
     Attributes
     ----------
     source : Pmf
         The law of the work of one item, as given.
     work : Pmf
-        That law, cut where its support is infinite: what is computed with.
+        The law that is computed with: cut if its support is infinite.
     lanes : int
         Items in lockstep.
     tol : float
         Tolerance on the mean and on probabilities.
     zero_work : str
-        What a group without any work loses: ``one`` X = 1, ``zero`` X = 0, ``drop`` not counted.
+        Loss of a group without any work: ``one`` X = 1, ``zero`` X = 0, ``drop`` not counted.
     """
 
     source: Pmf
@@ -162,22 +164,18 @@ class Law:
 
     @property
     def method(self) -> Mapping[str, str]:
-        """How each answer is computed: ``moments``, ``cdf`` (and quantiles), ``atoms``."""
+        """Return the method of each answer: ``moments``, ``cdf`` (and quantiles), ``atoms``."""
         from stochastic.loss.atoms import atom_method
 
-        known = self._cache.get("joint") or self._cache.get("merged")
-        work = self.work
-        atoms = (
-            known.method
-            if known
-            else atom_method(work.low, work.weights, self.lanes, self._atom_method)
-        )
+        known, work = self._cache.get("joint") or self._cache.get("merged"), self.work
+        atoms = known.method if known else ""
+        atoms = atoms or atom_method(work.low, work.weights, self.lanes, self._atom_method)
         moments, cdf = ("closed form",) * 2 if self._is_constant else ("quadrature", "inversion")
         return MappingProxyType({"moments": moments, "cdf": cdf, "atoms": atoms})
 
     @property
     def error(self) -> ErrorBound:
-        """Bounds on the error: rigorous for the cut, estimated for the numerics."""
+        """Return bounds on the error: rigorous for the cut, estimated for the numerics."""
         mean, numerical = self._moment(1, self.work)
         moved = self._cut_error
         return ErrorBound(
@@ -197,21 +195,19 @@ class Law:
 
     @property
     def _idle_loss(self) -> int | None:
-        """The loss of a group without work; None where it is not counted."""
+        """Return the loss of a group without work; None if it is not counted."""
         return {"one": 1, "zero": 0}.get(self.zero_work)
 
     def _idle_probability(self, work: Pmf) -> float:
-        """Probability that no item of a group has any work."""
         return idle_probability(work.low, work.weights, self.lanes)
 
     def _work_probability(self, work: Pmf) -> float:
-        """Probability that some item of a group has work."""
         return work_probability(work.low, work.weights, self.lanes)
 
     def _expect(
         self, work: Pmf, part: float, error: float, function: Callable[[int], float]
     ) -> tuple[float, float]:
-        """An expectation and its error, from those of its part over groups with work."""
+        """Return an expectation and its error, from those of its part over groups with work."""
         if self._idle_loss is None:
             busy = self._work_probability(work)
             return part / busy, error / busy
@@ -219,7 +215,7 @@ class Law:
 
     # --- moments
     def mean(self) -> float:
-        """Mean loss E[X]. [ratio]
+        """Return the mean loss E[X]. [ratio]
 
         >>> from stochastic import imbalance
         >>> round(imbalance(Pmf.uniform(1, 6), lanes=2).mean(), 12) == round(64877 / 49896, 12)
@@ -228,7 +224,7 @@ class Law:
         return self.moment(1)
 
     def moment(self, k: int) -> float:
-        """Raw moment E[X**k], for k = 0, 1, 2, ..."""
+        """Return the raw moment E[X**k], for k = 0, 1, 2, ..."""
         k = check_integer("k", k, least=0, most=600.0 / math.log(max(self.lanes, 2)))  # of doubles
         work, moved = self._cut_for_moment(k)
         value, error = self._moment(k, work)
@@ -237,7 +233,7 @@ class Law:
         return value
 
     def _moment(self, k: int, work: Pmf) -> tuple[float, float]:
-        """E[X**k] of the law of work cut so, and its numerical error."""
+        """Return E[X**k] of a cut law of work, and its numerical error."""
         known: tuple[float, float] = self._memoize(
             f"moment {k} up to {work.high}", lambda: self._new_moment(k, work)
         )
@@ -252,7 +248,7 @@ class Law:
         return self._expect(work, part, error, lambda x: float(x**k))
 
     def var(self) -> float:
-        """Variance of the loss, in a centred form that keeps its digits at any number of lanes."""
+        """Return the variance of the loss, from a centred form accurate for any number of lanes."""
         work, moved = self._cut_for_moment(2)
         mean, _ = self._moment(1, work)
         value, error = self._memoize("var", lambda: self._new_var(work, mean))
@@ -262,25 +258,22 @@ class Law:
 
     def _new_var(self, work: Pmf, mean: float) -> tuple[float, float]:
         if self._is_constant:
-            return (
-                self._work_probability(work) * self._idle_probability(work)
-                if self.zero_work == "zero"
-                else 0.0
-            ), 0.0
+            work_or_not = self._work_probability(work) * self._idle_probability(work)
+            return work_or_not if self.zero_work == "zero" else 0.0, 0.0
         from stochastic.loss.moments import variance
 
         part, error = variance(work.low, work.weights, self.lanes, mean)
         return self._expect(work, part, error, lambda x: (x - mean) ** 2)
 
     def std(self) -> float:
-        """Standard deviation of the loss."""
+        """Return the standard deviation of the loss."""
         return math.sqrt(self.var())
 
     def slowdown(self) -> Slowdown:
-        """What a whole workload pays, E[max] / E[W], beside the mean loss of one group."""
+        """Return the cost for a whole workload, E[max] / E[W], and the mean loss of one group."""
         if "slowdown" not in self._cache:
             (longest, spread, both, mean, var), short = self._item_moments()
-            ratio = longest / mean if mean else 1.0  # without any work nothing is waited for
+            ratio = longest / mean if mean else 1.0  # without any work nothing waits
             scatter = self.lanes * spread - 2.0 * ratio * both + ratio**2 * var
             self._cache["slowdown"] = Slowdown(
                 value=ratio,
@@ -293,7 +286,7 @@ class Law:
         return known
 
     def order_statistics(self) -> OrderStatistics:
-        """Moments of the longest item of a group and of one, what was cut off at the cut."""
+        """Return moments of the longest item of a group and of one, tail included."""
         return self._item_moments()[0]
 
     def _item_moments(self) -> tuple[OrderStatistics, float]:
@@ -301,16 +294,15 @@ class Law:
 
         if self.source.is_finite or self._eps is not None:
             return order_statistics(self.work.low, self.work.weights, self.lanes), 0.0
-        return uncut_order_statistics(
-            self.source, _allowed_tail(self.tol, self.lanes, 2, self.source), self.lanes
-        )
+        tail = _allowed_tail(self.tol, self.lanes, 2, self.source)
+        return uncut_order_statistics(self.source, tail, self.lanes)
 
     # --- probabilities
     def cdf(self, t: Any) -> Any:
-        """P(X <= t), for a number or an array of them.
+        """Return P(X <= t), for a number or an array of them.
 
-        A t stands for all numbers that round to it, so that ``cdf(1.2)`` counts the loss 6/5,
-        although the double 1.2 is below it.
+        A t includes all numbers that round to it: ``cdf(1.2)`` counts the loss 6/5, although the
+        double 1.2 is below it.
 
         >>> from stochastic import imbalance
         >>> imbalance(Pmf.uniform(1, 6), lanes=2).cdf([1.0, 1.2]).round(12).tolist()
@@ -319,12 +311,12 @@ class Law:
         return self._probability(t, tail=False)
 
     def sf(self, t: Any) -> Any:
-        """P(X > t), for a number or an array of them, as :meth:`cdf`."""
+        """Return P(X > t), for a number or an array of them, as :meth:`cdf`."""
         return self._probability(t, tail=True)
 
     def _probability(self, t: Any, *, tail: bool) -> Any:
-        asked = check_losses(t)
-        flat = asked.reshape(-1)
+        limits = check_losses(t)
+        flat = limits.reshape(-1)
         if self._is_constant:
             error, whole_part = 0.0, self._work_probability(self.work)
             part = whole_part * _point_mass(flat, 1, tail)
@@ -335,43 +327,35 @@ class Law:
         if self._idle_loss is None:
             part, error = part / whole_part, error / whole_part
         else:
-            part = part + self._idle_probability(self.work) * _point_mass(
-                flat, self._idle_loss, tail
-            )
+            idle = _point_mass(flat, self._idle_loss, tail)
+            part = part + self._idle_probability(self.work) * idle
         self._check(error + self._cut_error, "CDF")
         chances = np.clip(part, 0.0, 1.0)
-        return chances.reshape(asked.shape) if asked.shape else chances.item()
+        return chances.reshape(limits.shape) if limits.shape else chances.item()
 
-    @property
+    @cached_property
     def _inversion(self) -> LossInversion | RareWorkInversion:
-        """The CDF of groups with work: up to their probability, or up to 1 where they are rare."""
+        """Return the CDF of groups with work, up to P(work), or up to 1 where that is small."""
         from stochastic.loss.inversion import RARE, LossInversion, RareWorkInversion
 
         work = self.work
-        is_rare = self._idle_loss is None and self._work_probability(work) < RARE
-        known: LossInversion | RareWorkInversion = self._memoize(
-            "inversion",
-            lambda: (
-                RareWorkInversion(work.weights, self.lanes)
-                if is_rare
-                else LossInversion(work.low, work.weights, self.lanes)
-            ),
-        )
-        return known
+        if self._idle_loss is None and self._work_probability(work) < RARE:
+            return RareWorkInversion(work.weights, self.lanes)
+        return LossInversion(work.low, work.weights, self.lanes)
 
     def quantile(self, q: Any) -> Any:
-        """The smallest loss x with P(X <= x) >= q, for a number or an array of probabilities.
+        """Return the smallest loss x with P(X <= x) >= q, for a number or an array.
 
         >>> from stochastic import imbalance
         >>> imbalance(Pmf.uniform(1, 6), lanes=32).quantile(0.5) == 12 / 7
         True
         """
-        asked = np.asarray(q, dtype=object)
-        flat = asked.reshape(-1).tolist()
+        levels = np.asarray(q, dtype=object)
+        flat = levels.reshape(-1).tolist()
         for one in flat:
             check_probability("q", one)
         values = np.array([self._quantile(float(one)) for one in flat], dtype=np.float64)
-        return values.reshape(asked.shape) if asked.shape else values.item()
+        return values.reshape(levels.shape) if levels.shape else values.item()
 
     def _quantile(self, q: float) -> float:
         work, idle = self.work, self._idle_probability(self.work)
@@ -392,12 +376,12 @@ class Law:
 
     # --- atoms
     def joint(self) -> xr.DataArray:
-        """P(max = a, sum = b), labelled ``max`` and ``sum`` (Swatman 2022, Eqs. 7-10).
+        """Return P(max = a, sum = b), labelled ``max`` and ``sum`` (Swatman 2022, Eqs. 7-10).
 
         Raises
         ------
         LawError
-            Where the atoms would not fit; moments, CDF and quantiles need none.
+            The atoms would not fit; moments, CDF and quantiles need none.
         """
         from stochastic.loss.atoms import joint_atoms
 
@@ -410,7 +394,7 @@ class Law:
         return law_array(law.probabilities, attrs, max=law.maxima, sum=law.sums)
 
     def pmf(self) -> xr.DataArray:
-        """P(X = x) with equal fractions merged exactly, ascending (Swatman 2022, Eq. 11).
+        """Return P(X = x), equal fractions merged exactly, ascending (Swatman 2022, Eq. 11).
 
         Along ``loss``; its coordinates ``numerator`` and ``denominator`` are in lowest terms.
         """
@@ -435,17 +419,17 @@ class Law:
         return pmf_array(attrs, above, below, chance)
 
     def _atom_attributes(self, law: JointAtoms | LossAtoms) -> dict[str, Any]:
-        """What the atoms are of, and their error: absolute by ``fft``, relative by ``sweep``."""
+        """Return attributes of the atoms; errors are absolute by ``fft``, relative by ``sweep``."""
         error = law.error
         if law.method == "fft" and self._idle_loss is None:
             busy = self._work_probability(self.work)
             error /= busy
             if error > _COARSE:
                 raise LawError(
-                    f"a group has work with probability {busy:.3g}, and zero_work='drop' asks for "
-                    f"these groups alone; by method='fft' an atom is good to {law.error:.2g} of "
-                    "all groups only: take method='auto' or 'sweep', or count the others "
-                    "(zero_work='one')"
+                    f"a group has work with probability {busy:.3g} only, and zero_work='drop' "
+                    f"leaves out the others; with method='fft' an atom has an error of "
+                    f"{law.error:.2g} of all groups: take method='auto' or 'sweep', or count "
+                    "groups without work (zero_work='one')"
                 )
         return {
             "work": repr(self.source),
@@ -459,7 +443,7 @@ class Law:
         }
 
     def sample(self, size: int, seed: int = 0) -> Floats:
-        """Losses of ``size`` independent groups, drawn from the law of the work."""
+        """Return losses of ``size`` independent groups, drawn from the law of the work."""
         from stochastic.trials.simulation import losses as drawn
 
         return drawn(self.source, self.lanes, size, seed=seed, zero_work=self.zero_work)
@@ -467,11 +451,10 @@ class Law:
     # --- the cut
     @property
     def _cut_error(self) -> float:
-        """Most by which the cut moves a probability."""
         return _cut_error_of(self.work, self.lanes, self.zero_work)
 
     def _cut_for_moment(self, k: int) -> tuple[Pmf, float]:
-        """The law of work cut far enough out for its k-th moment, and by how much that moves it."""
+        """Return the law of work cut for its k-th moment, and how far the cut moves that."""
         if k <= 1 or self.source.is_finite or self._eps is not None:
             return self.work, self._cut_error
         tail = _allowed_tail(self.tol, self.lanes, k, self.source, self.zero_work)
@@ -479,42 +462,39 @@ class Law:
         return work, _cut_error_of(work, self.lanes, self.zero_work)
 
     def _check(self, error: float, what: str) -> None:
-        """Warn where an answer is not known within the tolerance."""
+        """Warn if an answer is not known within the tolerance."""
         if error > self.tol and self._eps is None:
             warnings.warn(
-                f"the {what} of {self!r} is known within {error:.2g} only, asked for was "
-                f"tol = {self.tol:g}: give a larger tol",
+                f"the {what} of {self!r} has an error of up to {error:.2g}, above tol = "
+                f"{self.tol:g}: give a larger tol",
                 ToleranceWarning,
                 stacklevel=3,
             )
 
 
 def _point_mass(t: npt.NDArray[Any], location: int, tail: bool) -> Floats:
-    """The CDF of a law that is all at one place, or its tail."""
+    """Return the CDF of a law that is all at one place, or its tail."""
     return np.array((t < location) == tail, dtype=np.float64)
 
 
 def _counted_probability(law: Pmf, lanes: int, zero_work: str) -> float:
-    """Probability of a group that counts: 1, but where those without any work are dropped."""
+    """Return the probability of a group that counts: below 1 if idle ones are dropped."""
     return any_probability(float(law.sf(0)), lanes) if zero_work == "drop" and law.low == 0 else 1.0
 
 
 def _cut_error_of(work: Pmf, lanes: int, zero_work: str) -> float:
-    """Most by which the cut of a law moves a probability of the loss."""
-    return min(
-        any_probability(work.missing, lanes) / _counted_probability(work, lanes, zero_work), 1.0
-    )
+    """Return a bound on how far the cut of a law moves a probability of the loss."""
+    counted = _counted_probability(work, lanes, zero_work)
+    return min(any_probability(work.missing, lanes) / counted, 1.0)
 
 
 def _allowed_tail(tol: float, lanes: int, k: int, law: Pmf, zero_work: str = "one") -> float:
-    """The tail that may be left out so that the k-th moment moves by less than ``tol``.
+    """Return the tail that may be left out so that the k-th moment moves by less than ``tol``.
 
     One item in a group is beyond the cut with a probability of at most lanes · eps, and then
     X**k is at most lanes**k; where groups without work are dropped, the others weigh more.
     """
-    share = (
-        _counted_probability(law, lanes, zero_work) or 1.0
-    )  # no work at all is refused elsewhere
+    share = _counted_probability(law, lanes, zero_work) or 1.0  # no work is refused elsewhere
     log = math.log(tol) - math.log(lanes) - k * math.log(lanes) + math.log(share)
     return math.exp(max(log, -640.0))
 
@@ -531,21 +511,22 @@ def imbalance(
 ) -> Law: ...
 @overload
 def imbalance(
-    pmf: Pmf, lanes: int, *, alike: Any, tol: float = ..., eps: float | None = ...
+    pmf: Pmf, lanes: int, *, correlation: Any, tol: float = ..., eps: float | None = ...
 ) -> CorrelatedLoss: ...
 
 
+@old_names(alike="correlation")
 def imbalance(
     pmf: Pmf,
     lanes: int,
     *,
-    alike: Any = None,
+    correlation: Any = None,
     tol: float = 1e-9,
     eps: float | None = None,
     zero_work: str = "one",
     method: str = "auto",
 ) -> Law | CorrelatedLoss:
-    """The exact law of what lockstep costs a group: X = lanes · max / sum of independent items.
+    """Return the exact law of the cost of lockstep, X = lanes · max / sum of independent items.
 
     Parameters
     ----------
@@ -553,26 +534,26 @@ def imbalance(
         The law of the work of one item.
     lanes : int
         Items in lockstep, 1 or more.
-    alike : number, matrix, pairs, or trace, optional
-        Lanes that are not independent: a lane repeats its neighbour's work with this probability;
-        P(next | this) of the values of a finite law; pairs (probability, law) of which one holds
-        for all lanes, ``pmf`` their mixture; or a trace, of which lanes are items in a row from any
-        one on. The answer then has ``mean()``, ``slowdown()``, ``longest``, and for a small law
-        ``cdf``, ``quantile`` and ``table``.
+    correlation : number, matrix, pairs, or trace, optional
+        Dependence of the lanes: the probability that a lane repeats its neighbour's work; a matrix
+        of P(next | this) of the values of a finite law; pairs (probability, law) of which one holds
+        for all lanes, ``pmf`` their mixture; or a trace, of which lanes are items in a row from a
+        random one on. The result then has ``mean()``, ``slowdown()``, ``longest``, and for a small
+        law ``cdf``, ``quantile`` and ``table``.
     tol : float
-        Tolerance on the mean: an infinite support is cut so far out that it moves the mean by less.
+        Tolerance on the mean: the cut of an infinite support moves it by less.
     eps : float, optional
-        Cut where P(W > S) < eps instead, whatever that does to the error (the paper's 1e-6).
+        Cut where P(W > S) < eps instead, regardless of the error (the paper's 1e-6).
     zero_work : {"one", "drop", "zero"}
-        What a group without any work loses: nothing (X = 1), 0, or it is not counted.
+        Loss of a group without any work: 1, not counted, or 0.
     method : {"auto", "sweep", "fft"}
-        How atoms are computed: the sweep keeps all digits of each, the transform (``fft``) takes
-        less time with many lanes.
+        Method for atoms: the sweep keeps the relative accuracy of each, the transform (``fft``) is
+        faster with many lanes.
 
     Raises
     ------
     LawError
-        For lanes that are no whole number of 1 or more, an infinite mean, a support too large.
+        Lanes are no whole number of 1 or more, the mean is infinite, or the support too large.
 
     Notes
     -----
@@ -590,12 +571,11 @@ def imbalance(
         eps = check_fraction("eps", eps, "1e-6")
     check_choice("method", method, _METHODS)
     work = pmf.cut(_allowed_tail(tol, lanes, 1, pmf, zero_work) if eps is None else eps)
-    if alike is not None:
+    if correlation is not None:
         if zero_work != "one" or method != "auto":
-            raise LawError("alike lanes: expected zero_work='one' and method='auto'")
-        return CorrelatedLoss(
-            work=work, lanes=lanes, correlation=parse_correlation(alike, pmf) or Sticky(0)
-        )
+            raise LawError("correlated lanes: expected zero_work='one' and method='auto'")
+        chain = parse_correlation(correlation, pmf) or Sticky(0)
+        return CorrelatedLoss(work=work, lanes=lanes, correlation=chain)
     if zero_work == "drop" and work.high == 0:
         raise LawError(f"{pmf!r} never has any work, and zero_work='drop' drops every group")
     return Law(

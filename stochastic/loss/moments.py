@@ -57,19 +57,17 @@ from stochastic.work.pmf import Pmf, check_law
 _EPS = 2.0**-53
 _RARE = 1e-60  # probability of any work in a group, below which quadrature would overflow
 _DISCRETE = 1e-17  # largest error of the trapezoidal rule, relative
-_ROWS = sizes.MOMENT_ROWS  # most rows: few enough to be summed as they come
+_ROWS = sizes.MOMENT_ROWS  # most rows: few enough for plain summation
 _SPARSE = sizes.MOMENT_SPARSE  # cells a value, beyond which values are listed rather than cells
-#: Probabilities are added up in it: 64 bits of mantissa where the machine has them.
-LONG_DOUBLE = np.longdouble
 
 
 def any_probability(chance: float, lanes: int) -> float:
-    """Probability that any of so many items is what one is with that chance, to all its digits."""
+    """Return the probability that any of so many items has an event of that chance."""
     return -math.expm1(lanes * math.log1p(-chance)) if chance < 1 else 1.0
 
 
 def work_probability(low: int, weights: Floats, lanes: int) -> float:
-    """Probability that some item of a group has work, with all its digits where that is rare."""
+    """Return the probability that some item of a group has work, to relative accuracy."""
     if low > 0:
         return 1.0
     if weights[0] < 0.5:
@@ -78,7 +76,7 @@ def work_probability(low: int, weights: Floats, lanes: int) -> float:
 
 
 def idle_probability(low: int, weights: Floats, lanes: int) -> float:
-    """Probability that no item of a group has any work."""
+    """Return the probability that no item of a group has any work."""
     if low > 0:
         return 0.0
     if weights[0] < 0.5:
@@ -87,34 +85,10 @@ def idle_probability(low: int, weights: Floats, lanes: int) -> float:
 
 
 def raw_moment(low: int, weights: Floats, lanes: int, order: int = 1) -> tuple[float, float]:
-    """Raw moment E[X**order; sum > 0] of the loss X = lanes·max/sum, and its error. [ratio]
+    """Return E[X**order; sum > 0] of the loss X = lanes·max/sum, and its error.
 
-    Groups without any work are left out, and the rest is not rescaled. The cost is that of about
-    130 passes over the values, whatever the number of lanes.
-
-    Parameters
-    ----------
-    low : int
-        Smallest value of an item.
-    weights : array of float, shape (values,)
-        Probabilities of low, low + 1, ...; the first and the last are above 0, the sum is 1.
-    lanes : int
-        Items in a group, 1 or more.
-    order : int
-        1 or more.
-
-    Returns
-    -------
-    value, error : float
-        The error bounds what the quadrature leaves out and estimates the rounding.
-
-    Notes
-    -----
-    Swatman 2022, Eqs. 4-11, for the law whose moments these are; no law is built.
-
-    >>> value, error = raw_moment(1, np.full(6, 1 / 6), 2)
-    >>> bool(abs(value - 64877 / 49896) < error < 1e-14)
-    True
+    Groups without any work are left out, and the rest is not rescaled. The cost is about 130 passes
+    over the values. The error bounds what the quadrature leaves out and estimates the rounding.
     """
     busy = work_probability(low, weights, lanes)
     if lanes == 1 or len(weights) == 1:  # X = 1
@@ -136,13 +110,13 @@ def raw_moment(low: int, weights: Floats, lanes: int, order: int = 1) -> tuple[f
     gains = np.ascontiguousarray(gains.reshape(columns, rows).T)
     h, discrete = _quadrature_step(order)
     mean = low + float((cells.values * cells.weights).sum())
-    told = np.empty(2)
+    out = np.empty(2)
     integrate_moment(
         *(cells.columns, cells.rows, table, table.sum(axis=0), gains, (low / high) ** order),
         *(float(order), float(math.gamma(order)), float(low), high, lanes, 1.0 / (lanes * mean), h),
-        *(np.empty_like(table), np.empty((5, columns)), np.ones(_nodes(h)), told),
+        *(np.empty_like(table), np.empty((5, columns)), np.ones(_nodes(h)), out),
     )
-    value, rest = told.tolist()
+    value, rest = out.tolist()
     if not math.isfinite(value):
         raise LawError(
             f"X**{order} of {lanes} lanes is above the largest number of double precision: "
@@ -152,22 +126,11 @@ def raw_moment(low: int, weights: Floats, lanes: int, order: int = 1) -> tuple[f
 
 
 def variance(low: int, weights: Floats, lanes: int, centre: float) -> tuple[float, float]:
-    """E[(X - centre)**2; sum > 0] of the loss X = lanes·max/sum, and its error. [ratio**2]
+    """Return E[(X - centre)**2; sum > 0] of the loss X = lanes·max/sum, and its error.
 
-    The variance, where ``centre`` is the mean and every group has work; for others, the part of it
-    that groups with work have. Relative accuracy is kept at any number of lanes: nothing but the
-    loss itself is subtracted from its centre. The cost is that of about 100 passes over the values.
-
-    Parameters
-    ----------
-    low, weights, lanes
-        As of :func:`raw_moment`.
-    centre : float
-        The mean loss.
-
-    >>> value, error = variance(1, np.full(6, 1 / 6), 2, 64877 / 49896)
-    >>> round(value, 15), error < 1e-14
-    (0.049585103618059, True)
+    With ``centre`` the mean this is the part of the variance that groups with work have. Relative
+    accuracy is kept at any number of lanes: only the loss itself is subtracted from its centre. The
+    cost is about 100 passes over the values.
     """
     busy = work_probability(low, weights, lanes)
     if lanes == 1 or len(weights) == 1:  # X = 1
@@ -182,14 +145,14 @@ def variance(low: int, weights: Floats, lanes: int, centre: float) -> tuple[floa
     some = cells.weights[place]
     mean = low + float((cells.values[place] * some).sum())
     h, discrete = _quadrature_step(2)
-    columns, rows, told = len(cells.columns), len(cells.rows), np.empty(2)
+    columns, rows, out = len(cells.columns), len(cells.rows), np.empty(2)
     integrate_square(
         *(cells.columns, cells.rows, place // rows, place % rows, some),
         *(float(low), low + len(weights) - 1.0, lanes, centre, 1.0 / (lanes * mean), h),
         *(np.empty((2, columns + rows)), np.empty((6, len(some))), np.empty((4, CHUNK))),
-        *(np.empty(_nodes(h)), told),
+        *(np.empty(_nodes(h)), out),
     )
-    value, rest = told.tolist()
+    value, rest = out.tolist()
     rounding = _EPS * (16.0 + math.log2(lanes) + 0.5 * math.sqrt(len(some)))
     # a loss is rounded before its centre is subtracted from it
     off = _EPS * centre * math.sqrt(busy)
@@ -197,7 +160,7 @@ def variance(low: int, weights: Floats, lanes: int, centre: float) -> tuple[floa
 
 
 class _ValueGrid(NamedTuple):
-    """Values and weights of a law in columns, one value of which is a column's place + a row's."""
+    """Values and weights of a law in columns: a value is a column's place + a row's."""
 
     columns: Floats
     rows: Floats
@@ -206,7 +169,7 @@ class _ValueGrid(NamedTuple):
 
 
 def _value_grid(weights: Floats) -> _ValueGrid:
-    """The law less its smallest value: on the coarsest grid, or listed where few have weight.
+    """Return the law less its smallest value: on the coarsest grid, or listed if it is sparse.
 
     A grid of about as many rows as columns needs few exponentials; a list is one row.
     """
@@ -223,7 +186,7 @@ def _value_grid(weights: Floats) -> _ValueGrid:
 
 
 def _divided_difference(a: Floats, b: Floats, k: int) -> Floats:
-    """(b**k - a**k) / (b - a), a sum of positive terms."""
+    """Return (b**k - a**k) / (b - a), a sum of positive terms."""
     total = power = np.ones_like(a)
     for _ in range(k - 1):
         power = power * a
@@ -232,13 +195,13 @@ def _divided_difference(a: Floats, b: Floats, k: int) -> Floats:
 
 
 def _nodes(h: float) -> int:
-    """Nodes by which log t grows by log 2."""
+    """Return the number of nodes by which log t grows by log 2."""
     return math.ceil(math.log(2.0) / h)
 
 
 @cache
 def _quadrature_step(order: int) -> tuple[float, float]:
-    """Step of the trapezoidal rule for moments up to ``order``, and its relative error."""
+    """Return the step of the trapezoidal rule up to an order, and its relative error."""
     h = 0.25
     while True:
         worst = max(_quadrature_error(k, h) for k in (1, order))
@@ -248,7 +211,7 @@ def _quadrature_step(order: int) -> tuple[float, float]:
 
 
 def _quadrature_error(k: int, h: float) -> float:
-    """2·abs(gamma(k + 2πi/h)) / gamma(k); the terms beyond it are far smaller."""
+    """Return 2·abs(gamma(k + 2πi/h)) / gamma(k); the terms beyond it are far smaller."""
     y = 2.0 * math.pi / h
     log = 0.5 * (math.log(2.0 * math.pi * y) - math.pi * y)  # of abs(gamma(1 + iy))
     log += sum(math.log(math.hypot(1.0, y / j)) for j in range(1, k))
@@ -272,8 +235,8 @@ class OrderStatistics(NamedTuple):
 class SumGivenMaximum(NamedTuple):
     """The sum of all items given that the largest is ``a``, for each ``a`` that occurs.
 
-    ``below`` and ``above`` are how far its mean lies from its least and its largest value. Of the
-    items shorter than ``a``: ``rest_mean`` and ``rest_variance`` of one, counted from the least.
+    The distances are of its mean from its least and largest value. ``rest_mean`` and
+    ``rest_variance`` are of an item shorter than ``a``, counted from the least.
     """
 
     maximum: Floats
@@ -287,10 +250,10 @@ class SumGivenMaximum(NamedTuple):
 
 
 def _log_cdf_and_tail(weights: Floats) -> tuple[Floats, Floats]:
-    """log F and the tails 1 - F at each value, both to full relative accuracy."""
-    below = np.cumsum(weights, dtype=LONG_DOUBLE)
+    """Return log F and 1 - F at each value, both to full relative accuracy."""
+    below = np.cumsum(weights, dtype=np.longdouble)
     above = np.zeros_like(below)
-    above[:-1] = np.cumsum(weights[:0:-1], dtype=LONG_DOUBLE)[::-1]
+    above[:-1] = np.cumsum(weights[:0:-1], dtype=np.longdouble)[::-1]
     total = below + above
     with np.errstate(divide="ignore"):
         logs = np.where(above < below, np.log1p(-above / total), np.log(below / total))
@@ -298,38 +261,24 @@ def _log_cdf_and_tail(weights: Floats) -> tuple[Floats, Floats]:
 
 
 def _sums_before(values: Floats) -> Floats:
-    """Sums of all values before each place."""
-    result = np.zeros(len(values), dtype=LONG_DOUBLE)
-    np.cumsum(values[:-1], dtype=LONG_DOUBLE, out=result[1:])
+    """Return the sums of all values before each place."""
+    result = np.zeros(len(values), dtype=np.longdouble)
+    np.cumsum(values[:-1], dtype=np.longdouble, out=result[1:])
     return result.astype(np.float64)
 
 
 def _sums_from(values: Floats) -> Floats:
-    """Sums of the values from each place on."""
-    return np.cumsum(values[::-1], dtype=LONG_DOUBLE)[::-1].astype(np.float64)
+    """Return the sums of the values from each place on."""
+    return np.cumsum(values[::-1], dtype=np.longdouble)[::-1].astype(np.float64)
 
 
 def order_statistics(low: int, weights: Floats, lanes: int) -> OrderStatistics:
-    """Moments of the largest of ``lanes`` independent items, and of one item.
+    """Return moments of the largest of ``lanes`` independent items, and of one item.
 
     Covariances are sums of P(A <= a, B <= b) - P(A <= a)·P(B <= b) over all a and b (Hoeffding),
     here of positive terms.
-
-    Parameters
-    ----------
-    low : int
-        The shortest item.
-    weights : array
-        Probabilities of ``low``, ``low + 1``, ...
-    lanes : int
-        Items in lockstep.
-
-    >>> round(order_statistics(1, np.ones(6) / 6, 2).mean_max * 36, 12)  # two dice
-    161.0
     """
-    logs, tails = (
-        part[:-1] for part in _log_cdf_and_tail(weights)
-    )  # at the longest item both are 0
+    logs, tails = (part[:-1] for part in _log_cdf_and_tail(weights))  # both 0 at the longest item
     upto = np.exp(logs)
     highest, beyond = np.exp(lanes * logs), -np.expm1(lanes * logs)
     others = np.exp((lanes - 1) * logs)
@@ -344,10 +293,10 @@ def order_statistics(low: int, weights: Floats, lanes: int) -> OrderStatistics:
 
 
 def sum_given_maximum(low: int, weights: Floats, lanes: int) -> SumGivenMaximum:
-    """Mean, variance and range of the sum of ``lanes`` items for each value of the largest.
+    """Return mean, variance and range of the sum of ``lanes`` items for each maximum.
 
     K of the items take ``a``: binomial with q = P(W = a | W <= a), given that K >= 1. The others
-    are independent and shorter. Parameters as in :func:`order_statistics`.
+    are independent and shorter.
     """
     place = np.flatnonzero(weights).astype(np.float64)
     share = weights[weights > 0]
@@ -377,7 +326,7 @@ def sum_given_maximum(low: int, weights: Floats, lanes: int) -> SumGivenMaximum:
 
 
 def uncut_order_statistics(source: Pmf, eps: float, lanes: int) -> tuple[OrderStatistics, float]:
-    """The moments for an infinite law, and by how much the mean of an item was short.
+    """Return the moments for an infinite law, and the error of the mean of an item.
 
     Items beyond the cut at ``eps`` are taken to end there. That takes at most ``lanes`` times as
     much from the mean of the longest as from the mean of one, for a maximum is at most a sum.
@@ -392,39 +341,31 @@ def uncut_order_statistics(source: Pmf, eps: float, lanes: int) -> tuple[OrderSt
     return result._replace(mean=mean, var=spread), max(mean - result.mean, 0.0)
 
 
-# --- of a finite law given as plain arrays, for what asks for many of them
+# --- finite laws as plain arrays, for callers that need many
 def finite_law(pmf: Any, lanes: int, tol: float) -> Pmf:
-    """The law itself where its support is finite, else cut where no mean moves by ``tol``.
+    """Return the law, cut if infinite so that the mean loss moves by less than ``tol``.
 
-    The mean loss of up to ``lanes`` items moves by less than tol; the longest item, relative to the
-    mean, by about as little where the tail falls geometrically or faster.
+    The longest item, relative to the mean, moves by about as little if the tail falls geometrically
+    or faster.
     """
     tol = check_fraction("tol", tol, "1e-9")
     return check_law(pmf).cut(tol / (2.0 * lanes * lanes))
 
 
-def mean_loss(low: int, weights: Floats, lanes: int, repeat_probability: float = 0.0) -> float:
-    """E[lanes · max / sum], 1 for a group without work; of values low, low + 1, ..."""
-    if repeat_probability:
+def mean_loss(low: int, weights: Floats, lanes: int, rho: float = 0.0) -> float:
+    """Return E[lanes · max / sum], 1 for a group without work; of values low, low + 1, ..."""
+    if rho:
         work = Pmf.from_weights(weights, low=low, normalise=True)
-        return Sticky(repeat_probability).mean_loss(work, lanes)
+        return Sticky(rho).mean_loss(work, lanes)
     if lanes == 1 or len(weights) == 1:
         return 1.0
     return raw_moment(low, weights, lanes)[0] + idle_probability(low, weights, lanes)
 
 
-def slowdown(low: int, weights: Floats, lanes: int, repeat_probability: float = 0.0) -> float:
-    """E[max] / E[W], 1 where there is no work at all; of values low, low + 1, ...
-
-    >>> round(slowdown(1, np.full(6, 1 / 6), 2), 12)
-    1.277777777778
-    """
-    if repeat_probability:
+def slowdown(low: int, weights: Floats, lanes: int, rho: float = 0.0) -> float:
+    """Return E[max] / E[W], 1 without any work; of values low, low + 1, ..."""
+    if rho:
         work = Pmf.from_weights(weights, low=low, normalise=True)
-        return (
-            Sticky(repeat_probability).longest(work, lanes).mean() / work.mean()
-            if work.high
-            else 1.0
-        )
+        return Sticky(rho).longest(work, lanes).mean() / work.mean() if work.high else 1.0
     result = order_statistics(low, weights, lanes)
     return result.mean_max / result.mean if result.mean else 1.0

@@ -1,8 +1,8 @@
-"""The loss that clocks tell: the exact law, times what measuring adds, some groups interrupted.
+"""Model of losses measured by clocks: the exact law, times lognormal noise, with outliers.
 
-Of a group whose work is known, log(measured loss / loss) is a normal variable in a group that ran
-undisturbed, and in a share of groups, in which either run was interrupted, anything: there it is
-drawn from what was seen. What is measured is independent of the loss itself.
+Given the work of a group, log(measured loss / loss) is normal in undisturbed groups. In a share of
+groups, where either run was interrupted, it is drawn from the observed values. The noise is
+independent of the loss.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class TimedLoss:
     Attributes
     ----------
     law : Law
-        Of the loss itself.
+        Law of the loss itself.
     offset, scale : float
         Median and standard deviation of log(measured / loss) in undisturbed groups.
-    interrupted : float
+    interrupted_share : float
         Share of groups that were interrupted.
-    seen : array
+    interrupted_noise : array
         log(measured / loss) of those, ascending.
     """
 
@@ -51,7 +51,7 @@ class TimedLoss:
     interrupted_noise: Floats
 
     def cdf(self, x: float) -> float:
-        """P(measured loss <= x)."""
+        """Return P(measured loss <= x)."""
         if not x > 0:
             return 0.0
         places, weights = self._noise
@@ -60,7 +60,7 @@ class TimedLoss:
         return min(share, 1.0)  # the weights sum to 1 within some ulp
 
     def quantile(self, q: float) -> float:
-        """The x with P(measured loss <= x) = q, to some 0.2 % of it."""
+        """Return the x with P(measured loss <= x) = q, to some 0.2 % of it."""
         check_probability("q", q)
         low, high = math.log(1e-3), math.log(1e3 * self.law.lanes)
         while high - low > 1e-6:
@@ -70,13 +70,13 @@ class TimedLoss:
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        """log x and P(loss <= x), from 1 to all the lanes."""
+        """Return log x and P(loss <= x), from 1 to all the lanes."""
         logs = np.linspace(0.0, math.log(max(self.law.lanes, 2)), _TABLE)
         return logs, np.asarray(self.law.cdf(np.exp(logs)), dtype=np.float64)
 
     @cached_property
     def _noise(self) -> tuple[Floats, Floats]:
-        """Places and weights of log(measured / loss): equal shares of either part."""
+        """Return places and weights of log(measured / loss): equal shares of either part."""
         from scipy.special import ndtri
 
         shares = (np.arange(_NODES) + 0.5) / _NODES
@@ -90,7 +90,7 @@ class TimedLoss:
 
 
 def fit_timing(law: Law, loss: Any, measured: Any) -> TimedLoss:
-    """What measuring adds to a loss, fitted to groups whose work is known.
+    """Fit the noise of measured losses to groups whose work is known.
 
     Parameters
     ----------

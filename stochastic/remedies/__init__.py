@@ -1,1 +1,1 @@
-"""What would help, and what a real trace costs."""
+"""Remedies of imbalance, and the cost of lockstep for real traces."""

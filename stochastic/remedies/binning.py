@@ -8,10 +8,11 @@ from functools import cache
 
 import numpy as np
 
+from stochastic.aliases import old_names
 from stochastic.arrays import Floats, Ints
 from stochastic.checks import check_choice, check_integer, check_real
 from stochastic.errors import LawError
-from stochastic.labels import TableResult, ratio_variable
+from stochastic.labels import TableResult, variable
 from stochastic.loss.moments import finite_law, mean_loss, order_statistics, slowdown
 from stochastic.work.correlated_lanes import (
     QUADRATURE_REACH,
@@ -23,8 +24,7 @@ from stochastic.work.correlated_lanes import (
 from stochastic.work.pmf import Pmf
 
 _LEFT_OUT = 1e-18  # a share of groups that is left out
-#: Pairs of (place where a bin may begin, later value) that are looked at, by what is made small:
-#: some seconds.
+#: Most pairs of (place where a bin may begin, later value), by the objective: some seconds.
 _MOST = {"slowdown": 2e8, "loss": 2e7}
 
 
@@ -47,7 +47,7 @@ class Partition(TableResult):
     source: Pmf
 
     def edges(self, bins: int | None = None) -> tuple[tuple[int, int], ...]:
-        """Smallest and largest value of each bin; of ``enough`` bins where none is named."""
+        """Return the smallest and largest value of each bin; by default of ``enough`` bins."""
         most = self.table.sizes["bins"]
         bins = int(self.table["enough"]) if bins is None else check_integer("bins", bins, least=1)
         if bins > most:
@@ -57,7 +57,7 @@ class Partition(TableResult):
         return tuple(zip(lower, upper, strict=True))
 
     def laws(self, bins: int | None = None) -> tuple[Pmf, ...]:
-        """The law of work within each bin: what a group is drawn from after binning.
+        """Return the law of work within each bin, from which a group is drawn after binning.
 
         The law of the loss after binning is the mixture of theirs, by ``weight``.
         """
@@ -66,6 +66,7 @@ class Partition(TableResult):
         return (*inner, self.source.between(edges[-1][0]))
 
 
+@old_names(alike="correlation")
 def partition(
     pmf: Pmf,
     bins: int = 8,
@@ -74,7 +75,7 @@ def partition(
     objective: str = "slowdown",
     worth: float = 0.01,
     places: int | None = None,
-    alike: float = 0.0,
+    correlation: float = 0.0,
     tol: float = 1e-9,
 ) -> Partition:
     """Sort items into 1 to ``bins`` bins of consecutive values with the best edges.
@@ -92,16 +93,16 @@ def partition(
     lanes : int
         Items in lockstep.
     objective : {"slowdown", "loss"}
-        What is made least: what the whole workload pays, Σ P(bin)·E[max | bin] / E[W], or the mean
-        loss over groups, Σ P(bin)·E[X | bin].
+        The quantity to minimise: the slowdown of the workload, Σ P(bin)·E[max | bin] / E[W], or the
+        mean loss over groups, Σ P(bin)·E[X | bin].
     worth : float
-        A further bin is worth while where it divides the objective by more than 1 + worth.
+        A further bin is worth while if it divides the objective by more than 1 + worth.
     places : int, optional
-        For a support too large: look only at so many places where a bin may end, half of them at
-        equal steps of items, half at equal steps of work. The means stay exact.
-    alike : float
+        For a large support: try only so many places where a bin may end, half of them at equal
+        steps of items, half at equal steps of work. The means stay exact.
+    correlation : float
         Probability that an item repeats its neighbour's work. Items keep their order within a bin,
-        so that it holds there too. For the slowdown alone: mean losses are then not told (NaN).
+        so that it holds there too. For the slowdown alone: mean losses are then NaN.
     tol : float
         Tolerance on the means, where an infinite law is cut.
 
@@ -109,38 +110,37 @@ def partition(
     -------
     Partition
         ``slowdown``, ``loss`` and ``gain`` (objective with one bin over that with several) along
-        ``bins``, the bins themselves, and how many are ``enough``; of equal edges the lowest.
+        ``bins``, the bins themselves, and how many are ``enough``; ties go to the lowest edges.
 
     Raises
     ------
     LawError
-        For bins or lanes that are no whole numbers of 1 or more, or a support too large to look at
-        all edges.
+        Bins or lanes are no whole numbers of 1 or more, or the support is too large to try all
+        edges.
 
     Notes
     -----
     Swatman 2022, §III-B: balancing the load is to partition it into loads of narrower laws.
 
     >>> from stochastic import Pmf
-    >>> found = partition(Pmf.uniform(1, 4), bins=2, lanes=32)
-    >>> found.edges(2), round(float(found["gain"][1]), 3)
+    >>> result = partition(Pmf.uniform(1, 4), bins=2, lanes=32)
+    >>> result.edges(2), round(float(result["gain"][1]), 3)
     (((1, 2), (3, 4)), 1.333)
     """
     bins = check_integer("bins", bins, least=1, example=8)
     lanes = check_integer("lanes", lanes, least=1, example=32)
     check_choice("objective", objective, tuple(_MOST))
     worth = check_real("worth", worth, lambda x: x >= 0, "a share of 0 or more, as 0.01")
-    rho = check_repeat_probability(alike)
+    rho = check_repeat_probability(correlation)
     if rho and objective == "loss":
-        raise LawError("alike items: expected objective='slowdown', what a workload pays")
+        raise LawError("correlated items: expected objective='slowdown', the cost of a workload")
     work = finite_law(pmf, lanes, tol)
     values = np.flatnonzero(work.weights) + work.low
     weights = work.weights[values - work.low]
     ends = _candidate_ends(values, weights, places, objective)
     bins = min(bins, len(ends) - 1)
-    cost, begin = _best_partition(
-        values, weights, ends, lanes, min(bins + 1, len(ends) - 1), objective, rho
-    )
+    most = min(bins + 1, len(ends) - 1)
+    cost, begin = _best_partition(values, weights, ends, lanes, most, objective, rho)
     mean = order_statistics(work.low, work.weights, 1).mean
 
     @cache
@@ -151,10 +151,10 @@ def partition(
         part = part / weight
         result = order_statistics(low, part, lanes)
         if rho:
-            own = slowdown(low, part, lanes, rho)
-            return low, high, weight, weight * own * result.mean, own, math.nan
-        own = result.mean_max / result.mean if high else 1.0
-        return low, high, weight, weight * result.mean_max, own, mean_loss(low, part, lanes)
+            ratio = slowdown(low, part, lanes, rho)
+            return low, high, weight, weight * ratio * result.mean, ratio, math.nan
+        ratio = result.mean_max / result.mean if high else 1.0
+        return low, high, weight, weight * result.mean_max, ratio, mean_loss(low, part, lanes)
 
     rows = np.full((6, bins, bins), math.nan)
     for b in range(1, bins + 1):
@@ -163,29 +163,25 @@ def partition(
             first = int(begin[last, place + 1])
             rows[:, b - 1, place] = bin_statistics(int(ends[first]), int(ends[last]))
             last = first
-    lower, upper, weight, longest, own, loss = rows
+    lower, upper, weight, longest, ratios, loss = rows
     total = np.nansum(longest, axis=1) / mean if mean else np.ones(1)
     each = np.nansum(weight * loss, axis=1) if not rho else np.full(bins, math.nan)
     gain = cost[-1, 1] / cost[-1, 1:] if mean else np.ones(1)
     going = np.flatnonzero(gain[1:] <= (1.0 + worth) * gain[:-1])
     variables = {
-        "slowdown": ratio_variable("bins", total, "slowdown of the whole workload after binning"),
-        "loss": ratio_variable("bins", each, "mean loss of a group after binning"),
-        "gain": ratio_variable(
-            "bins", gain[:bins], f"{objective} with one bin over that with several"
-        ),
-        "lower": ratio_variable(("bins", "bin"), lower, "smallest value of the bin"),
-        "upper": ratio_variable(("bins", "bin"), upper, "largest value of the bin"),
-        "weight": ratio_variable(("bins", "bin"), weight, "share of the items in the bin"),
-        "bin_slowdown": ratio_variable(("bins", "bin"), own, "slowdown of the groups of the bin"),
-        "bin_loss": ratio_variable(("bins", "bin"), loss, "mean loss of a group of the bin"),
-        "enough": ratio_variable(
-            (), int(going[0]) + 1 if len(going) else bins, "bins that are enough"
-        ),
+        "slowdown": variable("bins", total, "slowdown of the whole workload after binning"),
+        "loss": variable("bins", each, "mean loss of a group after binning"),
+        "gain": variable("bins", gain[:bins], f"{objective} with one bin over that with several"),
+        "lower": variable(("bins", "bin"), lower, "smallest value of the bin"),
+        "upper": variable(("bins", "bin"), upper, "largest value of the bin"),
+        "weight": variable(("bins", "bin"), weight, "share of the items in the bin"),
+        "bin_slowdown": variable(("bins", "bin"), ratios, "slowdown of the groups of the bin"),
+        "bin_loss": variable(("bins", "bin"), loss, "mean loss of a group of the bin"),
+        "enough": variable((), int(going[0]) + 1 if len(going) else bins, "bins that are enough"),
     }
     coords = {
-        "bins": ratio_variable("bins", np.arange(1, bins + 1), "number of bins"),
-        "bin": ratio_variable("bin", np.arange(1, bins + 1), "which bin, ascending"),
+        "bins": variable("bins", np.arange(1, bins + 1), "number of bins"),
+        "bin": variable("bin", np.arange(1, bins + 1), "which bin, ascending"),
     }
     attrs = {
         "work": repr(pmf),
@@ -200,7 +196,7 @@ def partition(
 
 
 def _candidate_ends(values: Ints, weights: Floats, places: int | None, objective: str) -> Ints:
-    """After how many values a bin may end, from 0 to all."""
+    """Return after how many values a bin may end, from 0 to all."""
     count = len(values)
     if places is None:
         ends = np.arange(count + 1)
@@ -212,10 +208,10 @@ def _candidate_ends(values: Ints, weights: Floats, places: int | None, objective
         ends = np.unique(np.minimum(np.concatenate([[0, count], *near]), count))
     if len(ends) / 2 * count > _MOST[objective]:
         fit = int(2 * _MOST[objective] / count) - 2
-        way = f"give places={min(fit, 1000)} to look at so many of them, or " if fit >= 2 else ""
+        way = f"give places={min(fit, 1000)} to try so many of them, or " if fit >= 2 else ""
         raise LawError(
             f"the {len(ends) - 1:,} places where a bin of {count:,} values may end are too many to "
-            f"look at them all: {way}count the work in larger units"
+            f"try all of them: {way}count the work in larger units"
         )
     return ends
 
@@ -223,7 +219,7 @@ def _candidate_ends(values: Ints, weights: Floats, places: int | None, objective
 def _best_partition(
     values: Ints, weights: Floats, ends: Ints, lanes: int, bins: int, objective: str, rho: float
 ) -> tuple[Floats, Ints]:
-    """The least cost of the values up to each end in exactly b bins; where the last bin begins."""
+    """Return the least cost of the values up to each end in b bins, and the last bin's begin."""
     from stochastic.kernels.binning import best_for_loss, best_for_slowdown
 
     real = values.astype(np.float64)
@@ -233,8 +229,8 @@ def _best_partition(
     if objective == "slowdown" or len(values) == 1:
         count = np.arange(1.0, lanes + 1.0) if rho else np.array([float(lanes)])
         shares = distinct_draw_weights(lanes, rho) if rho else np.ones(1)
-        held = shares > _LEFT_OUT
-        count, shares = count[held], shares[held]
+        is_needed = shares > _LEFT_OUT
+        count, shares = count[is_needed], shares[is_needed]
         room = np.empty(len(count))
         best_for_slowdown(real, weights, count, shares, bins, ends, room, best, begin)
         return best, begin

@@ -1,4 +1,4 @@
-"""Lanes that work together on one item: the imbalance that saves against what cooperation costs."""
+"""Lanes that cooperate on one item: less imbalance, against the cost of cooperation."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stochastic.aliases import old_names
 from stochastic.arrays import Floats, Ints
 from stochastic.checks import check_choice, check_integer
 from stochastic.errors import LawError
-from stochastic.labels import DatasetParts, make_dataset, ratio_variable
+from stochastic.labels import DatasetParts, make_dataset, variable
 from stochastic.loss.moments import finite_law, mean_loss, slowdown
 from stochastic.work.correlated_lanes import check_repeat_probability
 
@@ -23,16 +24,17 @@ if TYPE_CHECKING:
 Overhead = float | Callable[[int], float] | Mapping[int, float] | Sequence[float]
 
 
+@old_names(alike="correlation")
 def granularity(
     pmf: Pmf,
     group: int = 32,
     overhead: Overhead = 0.0,
     *,
     objective: str = "loss",
-    alike: float = 0.0,
+    correlation: float = 0.0,
     tol: float = 1e-9,
 ) -> xr.Dataset:
-    """The loss of ``group`` lanes when several work on one item, against the cost of cooperation.
+    """Compare the loss of ``group`` lanes when several work on one item with what that costs.
 
     A group of 32 lanes takes n items, 32 / n lanes each. Fewer items lose less to imbalance, while
     each takes more work in all: relative to one lane without any waiting an item costs
@@ -46,13 +48,13 @@ def granularity(
     group : int
         Lanes in lockstep; each of its divisors is a possible number of items.
     overhead : number, callable, mapping or sequence
-        What an item costs when c lanes share it, relative to one lane. A number is the share that
-        each further lane adds, 1 + overhead·(c - 1); a callable is given c; a mapping holds the
-        factor of each c; a sequence holds the factors of c = 1 up to c = group, for divisors alone.
+        Cost of an item that c lanes share, relative to one lane. A number is the share that each
+        further lane adds, 1 + overhead·(c - 1); a callable takes c; a mapping has the factor of
+        each c; a sequence has the factors of c = 1 up to c = group, for divisors alone.
     objective : {"loss", "slowdown"}
-        What is multiplied: the mean loss of a group, or the ratio of means E[max] / E[W] that a
+        The factor of the cost: the mean loss of a group, or the ratio of means E[max] / E[W] that a
         whole workload pays.
-    alike : float
+    correlation : float
         Probability that a lane repeats its neighbour's work (:func:`stochastic.stickiness`).
     tol : float
         Tolerance on the means, where an infinite law is cut.
@@ -62,43 +64,38 @@ def granularity(
     Dataset
         ``loss``, ``slowdown``, ``overhead`` and ``cost`` along ``lanes``, the number of items in
         lockstep, with the coordinate ``lanes_per_item``; the cheapest, ``best_lanes``, with its
-        ``best_cost``. Of equal costs the one with the most items, so the least cooperation.
+        ``best_cost``. Ties go to the most items, so the least cooperation.
 
     Raises
     ------
     LawError
-        For a group that is no whole number of 1 or more, or overheads that are missing, not
-        positive or not finite.
+        The group is no whole number of 1 or more, or overheads are missing, not positive or not
+        finite.
 
     Notes
     -----
     The granularity of Swatman 2022, §II-B and §III-B: the same law, another number of lanes.
 
     >>> from stochastic import Pmf
-    >>> found = granularity(Pmf.geometric(0.05), overhead=0.15)
-    >>> found["lanes"].values.tolist(), int(found["best_lanes"])
+    >>> result = granularity(Pmf.geometric(0.05), overhead=0.15)
+    >>> result["lanes"].values.tolist(), int(result["best_lanes"])
     ([1, 2, 4, 8, 16, 32], 16)
     """
-    return make_dataset(
-        *granularity_parts(
-            pmf, group, overhead, objective=objective, repeat_probability=alike, tol=tol
-        )
-    )
+    return make_dataset(*granularity_parts(pmf, group, overhead, objective, correlation, tol))
 
 
 def granularity_parts(
     pmf: Pmf,
     group: int,
     overhead: Overhead,
-    *,
     objective: str = "loss",
-    repeat_probability: float = 0.0,
+    correlation: float = 0.0,
     tol: float = 1e-9,
 ) -> DatasetParts:
-    """What :func:`granularity` tells, before it is labelled."""
+    """Return variables, coordinates and attributes of :func:`granularity`."""
     group = check_integer("group", group, least=1, example=32)
     check_choice("objective", objective, ("loss", "slowdown"))
-    rho = check_repeat_probability(repeat_probability)
+    rho = check_repeat_probability(correlation)
     work = finite_law(pmf, group, tol)
     small = [n for n in range(1, math.isqrt(group) + 1) if group % n == 0]
     lanes = np.array(sorted({*small, *(group // n for n in small)}))
@@ -109,18 +106,16 @@ def granularity_parts(
     cost = (loss if objective == "loss" else ratio) * factors
     best = len(cost) - 1 - int(np.argmin(cost[::-1]))
     variables = {
-        "loss": ratio_variable("lanes", loss, "mean loss of a group"),
-        "slowdown": ratio_variable("lanes", ratio, "slowdown of the whole workload, E[max] / E[W]"),
-        "overhead": ratio_variable(
-            "lanes", factors, "cost of an item shared by its lanes, to one lane"
-        ),
-        "cost": ratio_variable("lanes", cost, f"{objective} times overhead"),
-        "best_lanes": ratio_variable((), lanes[best], "items in lockstep at the lowest cost"),
-        "best_cost": ratio_variable((), cost[best], "lowest cost"),
+        "loss": variable("lanes", loss, "mean loss of a group"),
+        "slowdown": variable("lanes", ratio, "slowdown of the whole workload, E[max] / E[W]"),
+        "overhead": variable("lanes", factors, "cost of an item shared by its lanes, to one lane"),
+        "cost": variable("lanes", cost, f"{objective} times overhead"),
+        "best_lanes": variable((), lanes[best], "items in lockstep at the lowest cost"),
+        "best_cost": variable((), cost[best], "lowest cost"),
     }
     coords = {
-        "lanes": ratio_variable("lanes", lanes, "items in lockstep"),
-        "lanes_per_item": ratio_variable("lanes", each, "lanes that work on one item"),
+        "lanes": variable("lanes", lanes, "items in lockstep"),
+        "lanes_per_item": variable("lanes", each, "lanes that work on one item"),
     }
     attrs = {
         "work": repr(pmf),
@@ -133,7 +128,7 @@ def granularity_parts(
 
 
 def _overhead_factors(overhead: Any, lanes_per_item: Ints) -> Floats:
-    """The factor of each number of lanes on an item, ``each`` descending."""
+    """Return the factor of each number of lanes on an item, which descend."""
     sharing = lanes_per_item.tolist()
     known = ", ".join(map(str, reversed(sharing)))
     if callable(overhead):

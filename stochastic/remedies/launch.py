@@ -1,4 +1,4 @@
-"""What would shorten a launch: each remedy by the law of the launch that it makes."""
+"""Remedies that shorten a launch, each by the law of the launch it makes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from operator import attrgetter
 import numpy as np
 
 from stochastic import sizes
+from stochastic.aliases import old_names
 from stochastic.arrays import Ints
 from stochastic.errors import LawError
 from stochastic.launch_time.dispatch import dispatch_law
@@ -23,23 +24,15 @@ from stochastic.remedies.binning import partition
 from stochastic.remedies.splitting import split
 from stochastic.work.pmf import Pmf
 
-#: Bins into which items are sorted, places where one may end, lengths of pieces that are tried.
+#: Bins of sorted items, places where one may end, lengths of pieces to try.
 _BINS, _PLACES, _LENGTHS = sizes.LAUNCH_BINS, sizes.LAUNCH_PLACES, sizes.LAUNCH_LENGTHS
 _CUT = 1e-12
-_ORDERS = sizes.LAUNCH_ORDERS  # at random
+_ORDERS = sizes.LAUNCH_ORDERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """What is done, and the law of the launch then; ``unit`` is how long a step takes, to before.
-
-    Attributes
-    ----------
-    name : str
-        Sorting, splitting, granularity, smaller blocks, persistence.
-    what : str
-        The setting that gains most, in words.
-    """
+    """A change of a launch in words, and the law of its time; ``unit`` is the length of a step."""
 
     name: str
     description: str
@@ -48,14 +41,15 @@ class Remedy:
 
     @property
     def mean(self) -> float:
-        """The mean time of the launch, in steps as they are now."""
+        """Return the mean time of the launch, in steps of the original one."""
         return float(self.times.mean()) * self.unit
 
     def quantile(self, q: float) -> float:
-        """A quantile of that time."""
+        """Return a quantile of that time."""
         return float(self.times.quantile(q)) * self.unit
 
 
+@old_names(alike="correlation")
 def remedies(
     work: Pmf,
     *,
@@ -65,60 +59,43 @@ def remedies(
     warps: int = 1,
     cut_overhead: int = 0,
     share_overhead: float = 0.0,
-    repeat_probability: float = 0.0,
+    correlation: float = 0.0,
 ) -> list[Remedy]:
-    """What could be done about a launch, the shortest mean first; the best setting of each.
+    """Return remedies of a launch at their best setting, the shortest mean first.
 
-    Parameters
-    ----------
-    work, blocks, slots, lanes, warps
-        As for :func:`stochastic.launch`.
-    cut_overhead : int
-        Steps that each further piece adds to an item.
-    share_overhead : float
-        Share of its work that each further lane on an item adds.
-    alike : float
-        Probability that a lane repeats its neighbour's work; pieces of items never do.
-
-    Notes
-    -----
-    A remedy whose law is too large to be computed is left out. Sorted items go to blocks of alike
-    items, which are launched in random order. Smaller blocks fill the slots with as many warps.
-
-    >>> found = remedies(Pmf.geometric(0.05), blocks=100, slots=16, lanes=8, warps=2)
-    >>> [one.name for one in found][-1]
-    'smaller blocks'
+    A remedy whose law is too large is left out. Sorted items go to blocks of similar items,
+    launched in random order. Smaller blocks fill the slots with as many warps. ``cut_overhead`` is
+    steps a piece adds to an item, ``share_overhead`` the share of its work that a lane adds. Pieces
+    are independent.
     """
     items = lanes * warps
 
-    def persistence_remedies() -> Iterator[Remedy]:
+    def persistence() -> Iterator[Remedy]:
         words = {
             "loop": "as many blocks as slots, each loops over its share",
             "queue": "as many blocks as slots, whose warps take work from a queue",
         }
         for dispatch, what in words.items():
-            times, _ = dispatch_law(work, blocks, slots, lanes, warps, dispatch, repeat_probability)
+            times, _ = dispatch_law(work, blocks, slots, lanes, warps, dispatch, correlation)
             yield Remedy(name="persistence", description=what, times=times)
 
-    def sorting_remedies() -> Iterator[Remedy]:
-        """Blocks of items of one bin, each block of any bin."""
+    def sorting() -> Iterator[Remedy]:
+        """Yield the launch whose blocks have items of one bin each, of any bin."""
         law = work.cut(_CUT / (blocks * items))
-        result = partition(law, _BINS, items, places=_PLACES, alike=repeat_probability)
+        result = partition(law, _BINS, items, places=_PLACES, correlation=correlation)
         bins = int(result["enough"])
         if bins < 2:
             return
         shares = result["weight"].sel(bins=bins).values[:bins]
-        longest = [
-            longest_item_law(one, items, _CUT / blocks, repeat_probability)[0]
-            for one in result.laws(bins)
-        ]
+        tail, laws = _CUT / blocks, result.laws(bins)
+        longest = [longest_item_law(one, items, tail, correlation)[0] for one in laws]
         block = Pmf.mixture(list(zip(shares / shares.sum(), longest, strict=True)))
         times = launch(block, blocks=blocks, slots=slots).times()
         yield Remedy(
-            name="sorting", description=f"items into {bins} bins of alike work", times=times
+            name="sorting", description=f"items into {bins} bins of similar work", times=times
         )
 
-    def splitting_remedies() -> Iterator[Remedy]:
+    def splitting() -> Iterator[Remedy]:
         law = work.cut(_CUT / (blocks * items))
         longest = int(law.high)
         if longest < 2:
@@ -133,44 +110,33 @@ def remedies(
                 name="splitting", description=f"items into pieces of up to {length}", times=times
             )
 
-    def granularity_remedies() -> Iterator[Remedy]:
+    def granularity() -> Iterator[Remedy]:
         for each in (n for n in range(2, lanes + 1) if lanes % n == 0):
-            times, _ = dispatch_law(
-                work, blocks * each, slots, lanes // each, warps, correlation=repeat_probability
-            )
+            shape = blocks * each, slots, lanes // each, warps
+            times, _ = dispatch_law(work, *shape, correlation=correlation)
             unit = (1 + (each - 1) * share_overhead) / each
             what = f"{each} lanes share an item, {each} times the blocks"
             yield Remedy(name="granularity", description=what, times=times, unit=unit)
 
-    def small_block_remedies() -> Iterator[Remedy]:
+    def small_blocks() -> Iterator[Remedy]:
         for each in (n for n in range(1, warps) if warps % n == 0):
             more = warps // each
-            times, _ = dispatch_law(
-                work, blocks * more, slots * more, lanes, each, correlation=repeat_probability
-            )
+            shape = blocks * more, slots * more, lanes, each
+            times, _ = dispatch_law(work, *shape, correlation=correlation)
             what = f"{more} times the blocks, of {each} warp{'s' * (each > 1)}"
             yield Remedy(name="smaller blocks", description=what, times=times)
 
     result, mean = [], attrgetter("mean")
-    for part in (
-        persistence_remedies(),
-        sorting_remedies(),
-        splitting_remedies(),
-        granularity_remedies(),
-        small_block_remedies(),
-    ):
+    for find in (persistence, sorting, splitting, granularity, small_blocks):
         with suppress(LawError):
-            result += sorted(part, key=mean)[:1]
+            result += sorted(find(), key=mean)[:1]
     return sorted(result, key=mean)
 
 
 def order_makespans(lengths: Ints, *, slots: int, items: int) -> dict[str, float]:
-    """The time of the items of a trace: each block of so many in a row, on the first free slot.
+    """Return the time of a trace's items, in blocks of so many in a row, by their order.
 
-    ``given`` as they lie, ``longest first``, and ``shuffled``, the mean of some orders at random.
-
-    >>> order_makespans(np.array([1, 1, 4, 4]), slots=2, items=1)["given"]
-    5.0
+    ``given``, ``longest first``, and ``shuffled``, the mean of some random orders.
     """
     rng = np.random.default_rng(0)
     drawn = [_makespan(rng.permutation(lengths), slots, items) for _ in range(_ORDERS)]

@@ -1,4 +1,4 @@
-"""Long items cut into pieces: less waiting for the longest, against what a cut costs."""
+"""Split long items into pieces: less waiting for the longest, against what a cut costs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from stochastic import sizes
+from stochastic.aliases import old_names
 from stochastic.arrays import Floats, Ints
 from stochastic.checks import check_integer
 from stochastic.errors import LawError
-from stochastic.labels import TableResult, ratio_variable
+from stochastic.labels import TableResult, variable
 from stochastic.loss.moments import finite_law, mean_loss, order_statistics, slowdown
 from stochastic.work.correlated_lanes import check_repeat_probability
 from stochastic.work.pmf import Pmf
@@ -28,11 +29,11 @@ class Split(TableResult):
     Attributes
     ----------
     table : Dataset
-        Along ``threshold``: ``piece_statistics`` (of an item, on average), ``slowdown`` (of the pieces) and
-        ``total`` (lane-iterations for each iteration of the work as it was); the scalars
+        Along ``threshold``: ``pieces`` (of an item, on average), ``slowdown`` (of the pieces) and
+        ``total`` (lane-iterations for each iteration of the uncut work); the scalars
         ``best_threshold`` and ``best_total``, with ``best_loss``, the mean loss of a group of its
-        pieces, beside ``whole_slowdown`` and ``whole_loss`` of the items uncut.
-        ``split(...)["total"]`` is short for its variables.
+        pieces, and ``whole_slowdown`` and ``whole_loss`` of the uncut items.
+        ``split(...)["total"]`` returns one of its variables.
     work : Pmf
         The law of the items, cut where its support is infinite.
     overhead : int
@@ -43,7 +44,7 @@ class Split(TableResult):
     overhead: int
 
     def law(self, threshold: int | None = None) -> Pmf:
-        """The law of a piece; at the best threshold where none is named."""
+        """Return the law of a piece, by default at the best threshold."""
         if threshold is None:
             threshold = int(self.table["best_threshold"])
         threshold = check_integer("threshold", threshold, least=1)
@@ -51,13 +52,14 @@ class Split(TableResult):
         return Pmf.from_weights(weights / weights.sum())
 
 
+@old_names(alike="correlation")
 def split(
     pmf: Pmf,
     threshold: int | Sequence[int] | None = None,
     overhead: int = 0,
     lanes: int = 32,
     *,
-    alike: float = 0.0,
+    correlation: float = 0.0,
     tol: float = 1e-9,
 ) -> Split:
     """Cut items longer than a threshold into pieces, each an item of its own.
@@ -71,14 +73,13 @@ def split(
     pmf : Pmf
         The law of the work of one item.
     threshold : int, sequence of int, optional
-        Longest pieces to look at, without their overhead; every one, from 1 to the longest item,
-        where none is given.
+        Longest pieces to try, without their overhead; by default each, from 1 to the longest item.
     overhead : int
         Iterations that each piece but its first adds to an item, 0 or more.
     lanes : int
         Items in lockstep.
-    alike : float
-        Probability that a lane repeats its neighbour's work, of the items uncut: what they lose is
+    correlation : float
+        Probability that a lane repeats its neighbour's work, for the uncut items: their loss is
         what splitting must beat.
     tol : float
         Tolerance on the means, where an infinite law is cut.
@@ -86,67 +87,61 @@ def split(
     Returns
     -------
     Split
-        ``piece_statistics``, ``slowdown`` and ``total`` = E[pieces]·E[max of ``lanes`` pieces] / E[W] along
-        ``threshold``, exact for each; the best, of equals the largest; ``law()``, that of a piece.
+        ``pieces``, ``slowdown`` and ``total`` = E[pieces]·E[max of ``lanes`` pieces] / E[W] along
+        ``threshold``, exact for each; the best threshold, ties to the largest; ``law()`` of a
+        piece.
 
     Raises
     ------
     LawError
-        For a threshold or lanes that are no whole numbers of 1 or more, an overhead that is no
-        whole number of 0 or more, or more steps than some seconds hold.
+        A threshold or lanes are no whole numbers of 1 or more, the overhead is no whole number of 0
+        or more, or the scan would take too long.
 
     >>> from stochastic import Pmf
-    >>> found = split(Pmf.geometric(0.05), overhead=2)
-    >>> int(found["best_threshold"]), round(float(found["best_total"]), 3)
+    >>> result = split(Pmf.geometric(0.05), overhead=2)
+    >>> int(result["best_threshold"]), round(float(result["best_total"]), 3)
     (8, 1.486)
     """
     from stochastic.kernels.binning import piece_statistics
 
     lanes = check_integer("lanes", lanes, least=1, example=32)
-    overhead, rho = _check_overhead(overhead), check_repeat_probability(alike)
+    overhead, rho = _check_overhead(overhead), check_repeat_probability(correlation)
     work = finite_law(pmf, lanes, tol)
     high = int(work.high)
-    looked = _check_thresholds(threshold, high)
-    if high + overhead > _LONGEST or float(len(looked)) * (high + overhead) > _MOST:
+    thresholds = _check_thresholds(threshold, high)
+    if high + overhead > _LONGEST or float(len(thresholds)) * (high + overhead) > _MOST:
         raise LawError(
-            f"{len(looked):,} thresholds of a law up to {high:,} with an overhead of {overhead:,} "
-            "are too much to look at: give those of interest, as threshold=[100, 1000, 10000], or "
-            "count the work in larger units"
+            f"{len(thresholds):,} thresholds of a law up to {high:,} with an overhead of "
+            f"{overhead:,} are too many to try: give those of interest, such as threshold=[100, "
+            "1000, 10000], or count the work in larger units"
         )
     weights = np.concatenate([np.zeros(work.low), work.weights])
-    result = np.zeros((len(looked), 3))
-    piece_statistics(weights, looked, overhead, lanes, np.empty(high + overhead + 1), result)
+    result = np.zeros((len(thresholds), 3))
+    piece_statistics(weights, thresholds, overhead, lanes, np.empty(high + overhead + 1), result)
     count, longest, mean = result.T
     items = order_statistics(work.low, work.weights, lanes)
     each = items.mean
-    total = count * longest / each if each else np.ones(len(looked))
-    own = np.divide(longest, mean, out=np.ones(len(looked)), where=mean > 0)
+    total = count * longest / each if each else np.ones(len(thresholds))
+    ratios = np.divide(longest, mean, out=np.ones(len(thresholds)), where=mean > 0)
     best = len(total) - 1 - int(np.argmin(total[::-1]))
-    cut = _piece_weights(work, int(looked[best]), overhead)
+    cut = _piece_weights(work, int(thresholds[best]), overhead)
     ratio = slowdown(work.low, work.weights, lanes, rho)
     variables = {
-        "pieces": ratio_variable("threshold", count, "pieces of an item, on average"),
-        "slowdown": ratio_variable("threshold", own, "slowdown of a workload of the pieces"),
-        "total": ratio_variable(
-            "threshold", total, "lane-iterations for an iteration of the items"
-        ),
-        "best_threshold": ratio_variable((), looked[best], "threshold of the lowest total"),
-        "best_total": ratio_variable((), total[best], "lowest total"),
-        "best_loss": ratio_variable(
+        "pieces": variable("threshold", count, "pieces of an item, on average"),
+        "slowdown": variable("threshold", ratios, "slowdown of a workload of the pieces"),
+        "total": variable("threshold", total, "lane-iterations for an iteration of the items"),
+        "best_threshold": variable((), thresholds[best], "threshold of the lowest total"),
+        "best_total": variable((), total[best], "lowest total"),
+        "best_loss": variable(
             (), _mean_piece_loss(cut, lanes), "mean loss of a group of its pieces"
         ),
-        "whole_slowdown": ratio_variable((), ratio, "slowdown of the items uncut"),
-        "whole_loss": ratio_variable(
+        "whole_slowdown": variable((), ratio, "slowdown of the items uncut"),
+        "whole_loss": variable(
             (), mean_loss(work.low, work.weights, lanes, rho), "mean loss of a group of items uncut"
         ),
     }
-    coords = {"threshold": ratio_variable("threshold", looked, "longest piece, in iterations")}
-    attrs = {
-        "work": repr(pmf),
-        "lanes": lanes,
-        "overhead": overhead,
-        "missing": work.missing,
-    }
+    coords = {"threshold": variable("threshold", thresholds, "longest piece, in iterations")}
+    attrs = {"work": repr(pmf), "lanes": lanes, "overhead": overhead, "missing": work.missing}
     return Split(parts=(variables, coords, attrs), work=work, overhead=overhead)
 
 
@@ -161,12 +156,11 @@ def _check_overhead(value: Any) -> int:
 
 
 def _check_thresholds(threshold: Any, high: int) -> Ints:
-    """The thresholds to look at, ascending; none above the longest item cuts anything."""
+    """Return the thresholds to try, ascending; none above the longest item cuts anything."""
     if threshold is None:
         return np.arange(1, max(high, 1) + 1)
-    several = (
-        [threshold] if isinstance(threshold, str) or np.ndim(threshold) == 0 else list(threshold)
-    )
+    is_one = isinstance(threshold, str) or np.ndim(threshold) == 0
+    several = [threshold] if is_one else list(threshold)
     if not several:
         raise LawError("threshold is empty: expected whole numbers of 1 or more, or none at all")
     return np.array(
@@ -175,7 +169,7 @@ def _check_thresholds(threshold: Any, high: int) -> Ints:
 
 
 def _piece_weights(work: Pmf, threshold: int, overhead: int) -> Floats:
-    """How many pieces of 0, 1, 2, ... iterations an item makes, on average."""
+    """Return the mean number of pieces of 0, 1, 2, ... iterations of an item."""
     values = np.arange(work.low, int(work.high) + 1)
     long = values > threshold
     result = np.zeros(min(threshold, int(work.high)) + overhead + 1)
@@ -190,7 +184,7 @@ def _piece_weights(work: Pmf, threshold: int, overhead: int) -> Floats:
 
 
 def _mean_piece_loss(weights: Floats, lanes: int) -> float:
-    """Mean loss of weights of 0, 1, 2, ... that do not sum to one."""
+    """Return the mean loss of weights of 0, 1, 2, ... that do not sum to one."""
     inside = np.flatnonzero(weights)
     low, high = int(inside[0]), int(inside[-1])
     return mean_loss(low, weights[low : high + 1] / weights.sum(), lanes)

@@ -1,4 +1,4 @@
-"""The loss of a real trace as it lies, beside what its law alone would say."""
+"""Cost of lockstep for a real trace in its order, and for independent items of the same law."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stochastic import delimited, sizes
 from stochastic.arrays import Ints
 from stochastic.checks import check_choice, check_integer
 from stochastic.errors import LawError
-from stochastic.labels import make_dataset, ratio_variable
+from stochastic.labels import make_dataset, variable
 from stochastic.loss.moments import mean_loss, slowdown
 from stochastic.work.correlated_lanes import QUADRATURE_STEP, log_nodes, stickiness
 from stochastic.work.pmf import Pmf
@@ -39,55 +39,54 @@ def measured(
     samples: int = 100_000,
     seed: int = 0,
 ) -> xr.Dataset:
-    """What lockstep costs a trace, its items dealt to groups in order, beside i.i.d. items.
+    """Measure the cost of lockstep of a trace whose items go to groups in order.
 
     Parameters
     ----------
     trace : array or path
         Iterations of each item in the order of the lanes, or a CSV file of them.
     lanes : int
-        Ints in lockstep: each group takes that many in a row.
+        Items in lockstep: each group takes that many in a row.
     order : {"given", "sorted", "shuffled", "blocked"}
-        The order in which items are dealt: as they lie; the longest first; at random, the
-        expectation over all orders; or the longest first within each ``block`` items.
+        Order of the items: as given; the longest first; at random (the expectation over all
+        orders); or the longest first within each ``block`` items.
     row_pointers : bool
         The trace holds the row pointers of a sparse matrix (CSR), whose rows are the items.
     column : int or str, optional
         The column of a CSV file that has several, by place or by name.
     block : int, optional
-        Ints sorted together by ``blocked``; 32 groups where none is given.
+        Items sorted together by ``blocked``; by default 32 groups.
     partial : {"idle", "drop"}
-        The last group, where items are left over: its other lanes idle, which is counted, or it is
-        left out.
+        If items are left over, the other lanes of the last group idle, or it is left out.
     samples, seed : int
-        Groups drawn where the mean loss of ``shuffled`` would take too long exactly (many different
+        Groups drawn if the exact mean loss of ``shuffled`` would take too long (many different
         values in many lanes), and the seed of the draws.
 
     Returns
     -------
     Dataset
-        ``loss``, the mean over groups, of which one without work loses 1, with its standard error
-        ``loss_error`` (0 where exact) and the spread ``loss_std`` from group to group (NaN for
+        ``loss``, the mean over groups (1 for a group without work), with its standard error
+        ``loss_error`` (0 if exact) and the spread ``loss_std`` from group to group (NaN for
         ``shuffled``); ``slowdown``, n·Σmax / Σsum; the same of i.i.d. items with the law of the
-        trace, ``iid_loss`` and ``iid_slowdown``, and the ratios ``…_over_iid``: below 1 where
-        neighbours are alike. ``alike`` is how often a neighbour repeats, fitted to the items in the
-        order given, ``alike_error`` its standard error, ``alike_slowdown`` what lanes that are so
-        alike pay (NaN for ``shuffled`` and fewer than two values). ``autocorrelation`` is that of
-        neighbours in the order of the lanes.
+        trace, ``iid_loss`` and ``iid_slowdown``, and the ratios ``…_over_iid``: below 1 if
+        neighbours are correlated. ``alike`` is how often a neighbour repeats, fitted to the items
+        in their order, ``alike_error`` its standard error, ``alike_slowdown`` the slowdown of lanes
+        with that correlation (NaN for ``shuffled`` and fewer than two values). ``autocorrelation``
+        is that of neighbours in the order of the lanes.
 
     Raises
     ------
     LawError
-        For an empty trace, items that are negative or no whole numbers, row pointers that descend,
-        lanes or a block that are no whole numbers of 1 or more, a file or column that is not there.
+        The trace is empty, items are negative or no whole numbers, row pointers descend, lanes or
+        block are no whole numbers of 1 or more, or a file or column is missing.
 
     Notes
     -----
     Swatman 2022, Eq. 4, for each group. Without replacement E[max] is that of hypergeometric order
     statistics, and E[max / sum] the integral of E[max·exp(-t·sum)] over t, built value by value.
 
-    >>> found = measured([4, 2, 7, 1, 6, 4, 3, 6], lanes=8)
-    >>> float(found["loss"]) == 56 / 33
+    >>> result = measured([4, 2, 7, 1, 6, 4, 3, 6], lanes=8)
+    >>> float(result["loss"]) == 56 / 33
     True
     """
     lanes = check_integer("lanes", lanes, least=1, example=32)
@@ -119,24 +118,22 @@ def measured(
     paid = slowdown(law.low, law.weights, lanes, rho) if sticky else math.nan
     groups = len(items) // lanes if partial == "drop" else -(-len(items) // lanes)
     variables = {
-        "loss": ratio_variable((), loss, "mean loss of a group"),
-        "loss_error": ratio_variable((), error, "standard error of the mean loss"),
-        "loss_std": ratio_variable((), std, "standard deviation of the loss from group to group"),
-        "slowdown": ratio_variable((), ratio, "slowdown of the trace, n·Σmax / Σsum"),
-        "iid_loss": ratio_variable((), iid_loss, "mean loss of a group of independent items"),
-        "iid_slowdown": ratio_variable((), iid_ratio, "slowdown with independent items"),
-        "loss_over_iid": ratio_variable(
-            (), loss / iid_loss, "mean loss to that of independent items"
-        ),
-        "slowdown_over_iid": ratio_variable(
+        "loss": variable((), loss, "mean loss of a group"),
+        "loss_error": variable((), error, "standard error of the mean loss"),
+        "loss_std": variable((), std, "standard deviation of the loss from group to group"),
+        "slowdown": variable((), ratio, "slowdown of the trace, n·Σmax / Σsum"),
+        "iid_loss": variable((), iid_loss, "mean loss of a group of independent items"),
+        "iid_slowdown": variable((), iid_ratio, "slowdown with independent items"),
+        "loss_over_iid": variable((), loss / iid_loss, "mean loss to that of independent items"),
+        "slowdown_over_iid": variable(
             (), ratio / iid_ratio, "slowdown to that of independent items"
         ),
-        "alike": ratio_variable((), rho, "how often a neighbour repeats"),
-        "alike_error": ratio_variable((), rho_error, "standard error of it"),
-        "alike_slowdown": ratio_variable((), paid, "slowdown of lanes that are so alike"),
-        "autocorrelation": ratio_variable((), neighbours, "correlation of neighbours"),
-        "groups": ratio_variable((), groups, "groups"),
-        "items": ratio_variable((), len(items), "items"),
+        "alike": variable((), rho, "how often a neighbour repeats"),
+        "alike_error": variable((), rho_error, "standard error of it"),
+        "alike_slowdown": variable((), paid, "slowdown of lanes with that correlation"),
+        "autocorrelation": variable((), neighbours, "correlation of neighbours"),
+        "groups": variable((), groups, "groups"),
+        "items": variable((), len(items), "items"),
     }
     attrs = {
         "work": repr(law),
@@ -149,25 +146,25 @@ def measured(
     return make_dataset(variables, {}, attrs)
 
 
-# --- what is given
+# --- reading a trace
 def load_items(trace: Any, row_pointers: bool = False, column: int | str | None = None) -> Ints:
-    """The items of a trace, checked."""
-    given = (
-        _read_items(Path(trace), column) if isinstance(trace, (str, Path)) else np.asarray(trace)
-    )
-    if given.ndim != 1 or given.dtype.kind not in "iufb":
+    """Return the items of a trace, checked."""
+    is_path = isinstance(trace, (str, Path))
+    values = _read_items(Path(trace), column) if is_path else np.asarray(trace)
+    if values.ndim != 1 or values.dtype.kind not in "iufb":
         raise LawError(
-            f"a trace of {given.ndim} dimensions and type {given.dtype}: expected the iterations "
+            f"a trace of {values.ndim} dimensions and type {values.dtype}: expected the iterations "
             "of each item, whole numbers in one dimension"
         )
-    if not len(given):
+    if not len(values):
         raise LawError("the trace is empty: expected the iterations of one item or more")
-    wrong = np.flatnonzero(~((given >= 0) & (given < 2.0**53) & (given == np.floor(given))))
+    wrong = np.flatnonzero(~((values >= 0) & (values < 2.0**53) & (values == np.floor(values))))
     if len(wrong):
         raise LawError(
-            f"item {wrong[0]} of the trace is {given[wrong[0]]}: expected a whole number, 0 or more"
+            f"item {wrong[0]} of the trace is {values[wrong[0]]}: expected a whole number of 0 or "
+            "more"
         )
-    items = given.astype(np.int64)
+    items = values.astype(np.int64)
     if row_pointers:
         items = np.diff(items)
         if not len(items):
@@ -175,7 +172,7 @@ def load_items(trace: Any, row_pointers: bool = False, column: int | str | None 
         if items.min() < 0:
             row = int(np.argmax(items < 0))
             raise LawError(
-                f"row pointers descend from {given[row]} to {given[row + 1]} at row {row}; give "
+                f"row pointers descend from {values[row]} to {values[row + 1]} at row {row}; give "
                 "row_pointers=False where the trace holds lengths"
             )
     if items.max() * float(len(items)) > 2.0**62:
@@ -185,31 +182,31 @@ def load_items(trace: Any, row_pointers: bool = False, column: int | str | None 
 
 def _read_items(path: Path, column: int | str | None) -> npt.NDArray[Any]:
     """Return a column of a file of delimited text, with or without a header."""
-    said = f"{path} cannot be read as a file of items"
+    problem = f"{path} cannot be read as a file of items"
     try:
         table = delimited.read_table(path, header=False)
         place = _column_place(path, column, list(table.names), len(table.columns))
         values = delimited.parse_columns([table.columns[place]], table.lines, table.name).columns[0]
     except delimited.TableError as error:
-        raise LawError(f"{said}: {error}") from error.__cause__
+        raise LawError(f"{problem}: {error}") from error.__cause__
     for line, value in zip(table.lines, values, strict=True):
         if value is None or isinstance(value, str):
             text = value or "an empty cell"
-            raise LawError(f"{said}: line {line}: {text!r} is no number of iterations")
+            raise LawError(f"{problem}: line {line}: {text!r} is no number of iterations")
     return np.array(values, dtype=np.float64)
 
 
 def _column_place(path: Path, column: int | str | None, names: list[str], count: int) -> int:
-    told = ", ".join(names) if names else f"0 to {count - 1}"
+    known = ", ".join(names) if names else f"0 to {count - 1}"
     if column is None:
         if count > 1:
-            raise LawError(f"{path} has the columns {told}: say which one with column=")
+            raise LawError(f"{path} has the columns {known}: choose one with column=")
         return 0
     if isinstance(column, str) and column in names:
         return names.index(column)
     if isinstance(column, int) and not isinstance(column, bool) and 0 <= column < count:
         return column
-    raise LawError(f"{path} has no column {column!r}: expected one of {told}")
+    raise LawError(f"{path} has no column {column!r}: expected one of {known}")
 
 
 # --- orders
@@ -224,7 +221,7 @@ def _order_items(items: Ints, order: str, block: int) -> Ints:
 
 
 def _trace_loss(items: Ints, lanes: int, partial: str) -> tuple[float, float, float]:
-    """Mean and spread of the loss of groups of neighbours, and n·Σmax / Σsum."""
+    """Return mean and spread of the loss of groups of neighbours, and n·Σmax / Σsum."""
     full = len(items) // lanes * lanes
     groups = items[:full].reshape(-1, lanes)
     longest, total = groups.max(axis=1, initial=0), groups.sum(axis=1)
@@ -239,7 +236,7 @@ def _trace_loss(items: Ints, lanes: int, partial: str) -> tuple[float, float, fl
 
 
 def _autocorrelation(items: Ints) -> float:
-    """Σ (x_i - m)(x_{i+1} - m) / Σ (x_i - m)², NaN where all items are alike."""
+    """Return Σ (x_i - m)(x_{i+1} - m) / Σ (x_i - m)², NaN if all items are equal."""
     apart = items - items.mean()
     square = float(apart @ apart)
     return float(apart[:-1] @ apart[1:]) / square if items.min() < items.max() else math.nan
@@ -248,7 +245,7 @@ def _autocorrelation(items: Ints) -> float:
 def _shuffled_loss(
     items: Ints, lanes: int, partial: str, samples: int, seed: int
 ) -> tuple[float, float, float, float, float]:
-    """Expectations over all orders: mean loss, its error, spread, slowdown, autocorrelation."""
+    """Return means over all orders: loss, its error, spread, slowdown, autocorrelation."""
     from stochastic.kernels.simulate import mean_subset_maximum
 
     values, counts = np.unique(items, return_counts=True)
@@ -258,10 +255,10 @@ def _shuffled_loss(
         sizes[left] = 1
     if values[-1] == 0:
         return 1.0, 0.0, math.nan, 1.0, math.nan
-    told = [_subset_loss(items, values, counts, size, lanes, samples, seed) for size in sizes]
+    results = [_subset_loss(items, values, counts, size, lanes, samples, seed) for size in sizes]
     share = np.array(list(sizes.values())) / sum(sizes.values())
-    loss = float(share @ [mean for mean, _ in told])
-    error = math.sqrt(float(share**2 @ [own**2 for _, own in told]))
+    loss = float(share @ [mean for mean, _ in results])
+    error = math.sqrt(float(share**2 @ [each**2 for _, each in results]))
     real = values.astype(np.float64)
     longest = sum(count * mean_subset_maximum(real, counts, size) for size, count in sizes.items())
     work = items.mean() * sum(count * size for size, count in sizes.items())
@@ -272,22 +269,18 @@ def _shuffled_loss(
 def _subset_loss(
     items: Ints, values: Ints, counts: Ints, size: int, lanes: int, samples: int, seed: int
 ) -> tuple[float, float]:
-    """E[lanes·max / sum] of ``size`` items drawn without replacement, and its standard error."""
-    from stochastic.kernels.simulate import (
-        mean_subset_maximum,
-        sample_subset_losses,
-        subset_transform,
-    )
+    """Return E[lanes·max / sum] of ``size`` items without replacement, and its standard error."""
+    from stochastic.kernels import simulate as kernels
 
     real = values.astype(np.float64)
     nodes = log_nodes(real[real > 0][0], real[-1], size)
     if float(np.minimum(counts, size / 2).sum()) * size * len(nodes) > _EXACT:
         key = int(np.random.SeedSequence(seed).generate_state(1, np.uint64).view(np.int64)[0])
-        once, twice = sample_subset_losses(items.copy(), size, lanes, samples, key)
+        once, twice = kernels.sample_subset_losses(items.copy(), size, lanes, samples, key)
         once, twice = once / samples, twice / samples
         return 1.0 + once, math.sqrt(max(twice - once * once, 0.0) / (samples - 1))
-    area = nodes @ subset_transform(real, counts, size, nodes)
-    area += mean_subset_maximum(real, counts, size) * nodes[0] / math.expm1(QUADRATURE_STEP)
+    area = nodes @ kernels.subset_transform(real, counts, size, nodes)
+    area += kernels.mean_subset_maximum(real, counts, size) * nodes[0] / math.expm1(QUADRATURE_STEP)
     idle = 0.0
     if values[0] == 0 and counts[0] >= size:
         drawn = np.arange(size)

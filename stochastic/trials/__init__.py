@@ -1,1 +1,1 @@
-"""Losses of groups drawn from a law, and what they tell of it."""
+"""Monte Carlo simulation of the losses of groups."""

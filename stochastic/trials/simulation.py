@@ -1,6 +1,6 @@
 """Monte Carlo: the loss of groups drawn from a law, with standard errors.
 
-The independent check of what is computed exactly, and the way out where exactness is too dear.
+It checks the exact results independently, and replaces them where they take too long.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from stochastic import sizes
 from stochastic.arrays import Floats
 from stochastic.checks import ZERO_WORK, check_choice, check_integer
 from stochastic.errors import LawError
-from stochastic.labels import make_dataset, ratio_variable
+from stochastic.labels import Variables, make_dataset, variable
 from stochastic.threads import cpu_count
 from stochastic.work.pmf import Pmf, check_law
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 
 _CUT = 1e-18
-#: Items whose sums are added up as one: fixed, so that sums are the same anywhere.
+#: Items summed as one block: fixed, so that sums do not depend on threads.
 _BLOCK = sizes.TRIAL_BLOCK
-_TASK = sizes.TRIAL_TASK  # items after which a thread looks for other work
-_PILOT = sizes.TRIAL_PILOT  # items that tell how finely losses are tallied
+_TASK = sizes.TRIAL_TASK  # items of a task of a thread
+_PILOT = sizes.TRIAL_PILOT  # items that determine the width of fine bins
 _CONFIDENCE = 0.95
-#: The expected number of groups that may be like none that was drawn, in standard errors; and the
-#: share of a number that is mere rounding.
+#: Upper limit of the number of groups unlike any drawn, in standard errors; share of a number that
+#: is rounding.
 _UNSEEN_GROUPS, _ROUNDING_SHARE = -math.log(0.025) / 1.96, 1e-12
 _IDLE = {"one": 1.0, "zero": 0.0, "drop": math.nan}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _GroupSampler:
-    """Where groups are drawn from: the cut law, its alias table, the place in the stream."""
+    """Source of random groups: the cut law, its alias table, and the key of the stream."""
 
     work: Pmf
     lanes: int
@@ -68,18 +68,13 @@ class _GroupSampler:
     def losses(self, first: int, count: int) -> Floats:
         from stochastic.kernels.simulate import sample_losses
 
-        result: Floats = sample_losses(
-            first, count, self.lanes, self.work.low, self.table, self.bits, self.key, self.idle
-        )
+        alias = self.table, self.bits, self.key
+        result: Floats = sample_losses(first, count, self.lanes, self.work.low, *alias, self.idle)
         return result
 
 
 def losses(pmf: Pmf, lanes: int, size: int, *, seed: int = 0, zero_work: str = "one") -> Floats:
-    """The losses of ``size`` independent groups of ``lanes`` items, the first of the simulation's.
-
-    >>> sample_losses(Pmf.uniform(1, 6), lanes=2, size=3, seed=1).shape
-    (3,)
-    """
+    """Return the losses of ``size`` independent groups, the first of the simulation's."""
     size = check_integer("size", size, least=0)
     source = _GroupSampler.from_law(pmf, lanes, seed, zero_work)
     result = source.losses(0, size)
@@ -104,7 +99,7 @@ def simulate(
     bins: int = 60,
     threads: int | None = None,
 ) -> xr.Dataset:
-    """Draw ``groups`` independent groups of ``lanes`` items and tell what they lose, with errors.
+    """Draw ``groups`` independent groups of ``lanes`` items and estimate their losses.
 
     Parameters
     ----------
@@ -115,15 +110,15 @@ def simulate(
     groups : int
         Groups to draw.
     seed : int
-        The same seed gives the same groups, whatever the number of threads.
+        The same seed gives the same groups, for any number of threads.
     zero_work : {"one", "drop", "zero"}
-        What a group without any work loses: nothing (X = 1), 0, or it is not counted.
+        Loss of a group without any work: 1, not counted, or 0.
     quantiles : sequence of float
-        Probabilities whose quantiles are told.
+        Probabilities of the quantiles to compute.
     bins : int
         Bars of the histogram.
     threads : int, optional
-        Threads to draw with; all that the process may use.
+        Threads to draw with; by default all processors that the process may use.
 
     Returns
     -------
@@ -137,23 +132,23 @@ def simulate(
     Raises
     ------
     LawError
-        For lanes, groups or bins that are no whole numbers of 1 or more, or no group with work
-        where those without are dropped.
+        Lanes, groups or bins are no whole numbers of 1 or more, or no group has work and those
+        without are dropped.
 
     Notes
     -----
-    Memory does not grow with ``groups``: losses are tallied in bins finer than a thousandth of the
-    spread, each with its extremes, so that a quantile is exact wherever atoms are farther apart.
+    Memory does not grow with ``groups``: losses are counted in bins finer than a thousandth of the
+    spread, each with its extremes, so that a quantile is exact if atoms are farther apart.
 
-    >>> found = simulate(Pmf.uniform(1, 6), lanes=2, groups=100_000)
-    >>> abs(float(found["loss"]) - 64877 / 49896) < 5 * float(found["loss_error"])
+    >>> result = simulate(Pmf.uniform(1, 6), lanes=2, groups=100_000)
+    >>> abs(float(result["loss"]) - 64877 / 49896) < 5 * float(result["loss_error"])
     True
     """
     groups = check_integer("groups", groups, least=1, example=1_000_000)
     bins = check_integer("bins", bins, least=1, example=60)
     at_once = cpu_count() if threads is None else check_integer("threads", threads, least=1)
-    asked = np.array(quantiles, dtype=np.float64, ndmin=1)
-    if not np.all((asked >= 0) & (asked <= 1)):
+    levels = np.array(quantiles, dtype=np.float64, ndmin=1)
+    if not np.all((levels >= 0) & (levels <= 1)):
         raise LawError(f"quantiles = {quantiles!r}: expected probabilities from 0 to 1")
     source = _GroupSampler.from_law(pmf, lanes, seed, zero_work)
     pilot = source.losses(0, min(groups, max(_PILOT // source.lanes, 16)))
@@ -174,14 +169,12 @@ def simulate(
     variables = {
         **_moments(total[:5], centre, reach),
         **_ratio(total[5:], centres[1:], groups, source.lanes, 0.0 if level else reach),
-        **_sample_quantiles(seen, asked, 0.0 if source.idle == 0.0 else 1.0, float(source.lanes)),
+        **_sample_quantiles(seen, levels, 0.0 if source.idle == 0.0 else 1.0, float(source.lanes)),
         "frequency": bars["frequency"],
         "density": bars["density"],
     }
     coords = {
-        "probability": ratio_variable(
-            "probability", asked, "probability of a loss up to the quantile"
-        ),
+        "probability": variable("probability", levels, "probability of a loss up to the quantile"),
         "left": bars["left"],
         "right": bars["right"],
     }
@@ -202,7 +195,7 @@ def simulate(
 def _tally_groups(
     source: _GroupSampler, groups: int, centres: Floats, scale: float, at_once: int
 ) -> tuple[Floats, Floats]:
-    """Rows (count, smallest, largest) of the fine bins, and the sums over all groups."""
+    """Return rows (count, smallest, largest) of the fine bins, and the sums over all groups."""
     from stochastic.kernels.simulate import tally_losses
 
     block = max(1, _BLOCK // source.lanes)
@@ -233,7 +226,7 @@ def _tally_groups(
         with ThreadPoolExecutor(min(at_once, len(tasks))) as pool:
             try:
                 list(pool.map(work, tasks))
-            except BaseException:  # an interrupt does not wait for what has not begun
+            except BaseException:  # an interrupt cancels tasks not begun
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
     else:
@@ -247,11 +240,11 @@ def _tally_groups(
     return seen[seen[:, 0] > 0], np.array([math.fsum(column) for column in sums.T])
 
 
-# --- what the tallies tell
-def _moments(total: Floats, centre: float, reach: float) -> dict[str, tuple[Any, ...]]:
-    """Mean and standard deviation with their errors; sums of powers 0 to 4 about the centre.
+# --- statistics of the tallies
+def _moments(total: Floats, centre: float, reach: float) -> Variables:
+    """Return mean and standard deviation with their errors, from powers 0 to 4 about the centre.
 
-    Where all groups lose the same, others have a chance of at most 3.7 / groups, and lose up to
+    If all groups lose the same, others have a chance of at most 3.7 / groups, and lose up to
     ``reach`` more or less.
     """
     count = total[0]
@@ -265,19 +258,17 @@ def _moments(total: Floats, centre: float, reach: float) -> dict[str, tuple[Any,
     elif count > 1:
         std, error = 0.0, min(_UNSEEN_GROUPS / count, 1.0) * reach
     return {
-        "loss": ratio_variable((), centre + a, "mean loss of a group"),
-        "loss_error": ratio_variable((), error, "standard error of the mean loss"),
-        "loss_std": ratio_variable((), std, "standard deviation of the loss"),
-        "loss_std_error": ratio_variable(
+        "loss": variable((), centre + a, "mean loss of a group"),
+        "loss_error": variable((), error, "standard error of the mean loss"),
+        "loss_std": variable((), std, "standard deviation of the loss"),
+        "loss_std_error": variable(
             (), std_error if count > 1 else math.nan, "standard error of loss_std"
         ),
     }
 
 
-def _ratio(
-    total: Floats, centres: Floats, groups: int, lanes: int, reach: float
-) -> dict[str, tuple[Any, ...]]:
-    """n·Σmax / Σsum and its standard error by the delta method, from sums about the centres."""
+def _ratio(total: Floats, centres: Floats, groups: int, lanes: int, reach: float) -> Variables:
+    """Return n·Σmax / Σsum and its standard error by the delta method."""
     m, s, mm, ms, ss = total / groups
     work = centres[1] + s
     value = lanes * (centres[0] + m) / work if work > 0 else 1.0
@@ -286,21 +277,15 @@ def _ratio(
     if error <= _ROUNDING_SHARE * value:
         error = min(_UNSEEN_GROUPS / groups, 1.0) * reach
     return {
-        "slowdown": ratio_variable((), value, "slowdown of the whole workload, n·Σmax / Σsum"),
-        "slowdown_error": ratio_variable(
+        "slowdown": variable((), value, "slowdown of the whole workload, n·Σmax / Σsum"),
+        "slowdown_error": variable(
             (), error if groups > 1 else math.nan, "standard error of the slowdown"
         ),
     }
 
 
-def _sample_quantiles(
-    fine_bins: Floats, levels: Floats, least: float, most: float
-) -> dict[str, tuple[Any, ...]]:
-    """Sample quantiles, and the order statistics that enclose the true ones.
-
-    ``seen`` has a row (count, smallest, largest) for each bin, ascending; all losses lie between
-    ``least`` and ``most``.
-    """
+def _sample_quantiles(fine_bins: Floats, levels: Floats, least: float, most: float) -> Variables:
+    """Return sample quantiles, and the order statistics that enclose the true ones."""
     from scipy.special import bdtrik
 
     upto = np.cumsum(fine_bins[:, 0])
@@ -318,22 +303,22 @@ def _sample_quantiles(
     low = np.where(below < 1, least, extremes_at(below)[:, 0])
     high = np.where(above > count, most, extremes_at(above)[:, 1])
     return {
-        "loss_quantile": ratio_variable(
+        "loss_quantile": variable(
             "probability", middle[:, 0] + (middle[:, 1] - middle[:, 0]) / 2, "quantile of the loss"
         ),
-        "loss_quantile_low": ratio_variable(
+        "loss_quantile_low": variable(
             "probability", low, "lower limit of the quantile, 95 % confidence"
         ),
-        "loss_quantile_high": ratio_variable(
+        "loss_quantile_high": variable(
             "probability", high, "upper limit of the quantile, 95 % confidence"
         ),
-        "loss_smallest": ratio_variable((), fine_bins[0, 1], "smallest loss drawn"),
-        "loss_largest": ratio_variable((), fine_bins[-1, 2], "largest loss drawn"),
+        "loss_smallest": variable((), fine_bins[0, 1], "smallest loss drawn"),
+        "loss_largest": variable((), fine_bins[-1, 2], "largest loss drawn"),
     }
 
 
-def _histogram(fine_bins: Floats, bins: int) -> dict[str, tuple[Any, ...]]:
-    """Bars of equal width, [left, right), their edges moved to where no fine bin is divided."""
+def _histogram(fine_bins: Floats, bins: int) -> Variables:
+    """Return bars of equal width, [left, right), their edges moved so as to divide no fine bin."""
     low, high = fine_bins[0, 1], fine_bins[-1, 2]
     if high == low:
         bins = 1
@@ -347,8 +332,8 @@ def _histogram(fine_bins: Floats, bins: int) -> dict[str, tuple[Any, ...]]:
     with np.errstate(divide="ignore", invalid="ignore"):
         density = np.where(width > 0, share / width, math.inf)
     return {
-        "left": ratio_variable("bin", edges[:-1], "left edge of the bar"),
-        "right": ratio_variable("bin", edges[1:], "right edge of the bar"),
-        "frequency": ratio_variable("bin", count.astype(np.int64), "groups with such a loss"),
-        "density": ratio_variable("bin", density, "share of groups over the width of the bar"),
+        "left": variable("bin", edges[:-1], "left edge of the bar"),
+        "right": variable("bin", edges[1:], "right edge of the bar"),
+        "frequency": variable("bin", count.astype(np.int64), "groups with such a loss"),
+        "density": variable("bin", density, "share of groups over the width of the bar"),
     }

@@ -1,4 +1,4 @@
-"""What users give a law by: probabilities, weights, counts, samples; each checked."""
+"""Checked arguments of laws: probabilities, weights, counts, samples."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
 
 
 def _dense_mapping(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any]]:
-    """A mapping of values as the lowest one and a dense list."""
+    """Return the lowest key of a mapping, and its values as a dense list from there."""
     if not mapping:
         raise LawError(f"no {what}: expected at least one value")
     keys = [check_integer("a value", key, least=0, example=3) for key in mapping]
@@ -46,7 +46,7 @@ def _dense_mapping(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any
 
 
 def _dense_weights(values: Any, low: Any, what: str) -> tuple[int, Any]:
-    """A sequence from ``low`` on, or a mapping from values, as the lowest one and what follows."""
+    """Return the lowest value and the weights from there, of a sequence or a mapping."""
     if hasattr(values, "index") and hasattr(values, "items"):  # a pandas Series: by its labels
         values = dict(values.items())
     if isinstance(values, Mapping):
@@ -115,7 +115,7 @@ def law_from_weights(
 
 
 def law_from_counts(values: Any, low: Any) -> Tabulated:
-    """The law of counts."""
+    """Return the law of counts."""
     low, items = _dense_weights(values, low, "counts")
     counts = [check_integer("a count", item, least=0, example=7) for item in items]
     if not any(counts):
@@ -125,7 +125,7 @@ def law_from_counts(values: Any, low: Any) -> Tabulated:
 
 
 def check_samples(values: Any) -> Ints:
-    """An array of whole numbers from 0 on, of any shape, as one of one dimension."""
+    """Return whole numbers from 0 on, of any shape, as an array of one dimension."""
     try:
         result = np.ravel(np.asarray(values))
     except ValueError:
@@ -151,7 +151,7 @@ def check_samples(values: Any) -> Ints:
 
 
 def law_from_samples(values: Any) -> Tabulated:
-    """The law of samples: each value as often as it occurs."""
+    """Return the law of samples: each value as often as it occurs."""
     result = check_samples(values)
     low = int(result.min())
     check_span(low, int(result.max()), "the range of the samples", _UNITS)

@@ -1,4 +1,4 @@
-"""What a law of 0, 1, 2, ... must answer, and what follows from that; laws that are tables."""
+"""Interface of laws of 0, 1, 2, ..., what follows from it, and laws that are tables."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from stochastic.errors import LawError
 #: Most values of a law that are tabulated: 400 MB.
 MAX_TABLE_SIZE = sizes.LAW_LARGEST
 
-#: Probabilities below exp(-700) = 1e-304 are left out: doubles end there.
+#: Logarithm of the smallest probability that a double represents in full.
 SMALLEST_LOG = -700.0
 
-#: What still works where a table does not.
+#: Alternatives to a table, for messages.
 TABLE_HINT = (
-    "of an infinite law give a larger eps or tol, bound it with truncate(high), count the work in "
-    "larger units, or ask for what needs no table (its own mean, var, cdf, quantile, sample)"
+    "for an infinite law give a larger eps or tol, bound it with truncate(high), count the work in "
+    "larger units, or use what needs no table (its own mean, var, cdf, quantile, sample)"
 )
 
 #: Most products of a convolution: some half a minute.
@@ -32,9 +32,7 @@ _PRODUCTS = sizes.CONVOLVE_MOST
 HASHED_WEIGHTS = sizes.RATIOS_SMALL
 
 _MAX_VALUE = 2**62
-_NEGLIGIBLE_TAIL = (
-    1e-24  # the mass beyond which an infinite law without a closed mean is not summed
-)
+_NEGLIGIBLE_TAIL = 1e-24  # left out of the sums of an infinite law without a closed mean
 
 
 class Distribution(ABC):
@@ -46,48 +44,48 @@ class Distribution(ABC):
 
         @property
         def low(self) -> int:
-            """Smallest value, as far as a double holds its probability."""
+            """Return the smallest value whose probability a double can represent."""
 
         @property
         def high(self) -> float:
-            """Largest value, a whole number, or ``math.inf``."""
+            """Return the largest value, a whole number, or ``math.inf``."""
 
         @property
         def text(self) -> str:
-            """How it is constructed."""
+            """Return the constructor call of the law."""
 
     @abstractmethod
     def pmf(self, k: Floats) -> Floats:
-        """P(W = k) for whole k from low to high."""
+        """Return P(W = k) for whole k from low to high."""
 
     @abstractmethod
     def sf(self, k: Any) -> Any:
-        """P(W > k) for whole k with low <= k < high, accurate relative to itself."""
+        """Return P(W > k) for whole k with low <= k < high, accurate relative to itself."""
 
     def cdf(self, k: Any) -> Any:
-        """P(W <= k) for whole k with low <= k < high."""
+        """Return P(W <= k) for whole k with low <= k < high."""
         return 1.0 - self.sf(k)
 
     def table(self, first: int, last: int) -> Floats:
-        """P(W = k) for k = first..last, within low..high."""
+        """Return P(W = k) for k = first..last, within low..high."""
         return self.pmf(np.arange(first, last + 1, dtype=np.float64))
 
     def relative_table(self, first: int, last: int) -> Floats:
-        """The table up to a common factor, where that is cheaper or more accurate."""
+        """Return the table up to a common factor, if that is cheaper or more accurate."""
         return self.table(first, last)
 
     @property
     def has_infinite_mean(self) -> bool:
-        """Whether the mean is infinite."""
+        """True if the mean is infinite."""
         return False
 
     def mean(self) -> float:
-        """E[W]."""
+        """Return E[W]."""
         first, table = self._normalized_table()
         return first + float(np.dot(np.arange(len(table)), table))
 
     def var(self) -> float:
-        """E[(W - E[W])²], infinite where that diverges."""
+        """Return E[(W - E[W])²], infinite if that diverges."""
         first, table = self._normalized_table()
         apart = np.arange(len(table)) - (self.mean() - first)
         return float(np.dot(apart * apart, table))
@@ -99,14 +97,14 @@ class Distribution(ABC):
         return self.low, table / table.sum()
 
     def sample(self, rng: np.random.Generator, size: Any) -> Any:
-        """Independent draws."""
+        """Return independent draws."""
         first, table = self._normalized_table()
         chances = np.cumsum(table)
         chances[-1] = 1.0
         return first + np.searchsorted(chances, rng.random(size), side="right")
 
     def tail_end(self, eps: float) -> int:
-        """The smallest S with P(W > S) < eps."""
+        """Return the smallest S with P(W > S) < eps."""
         result = first_true(lambda k: bool(self.sf(float(k)) < eps), self.low)
         if result is None:
             raise LawError(
@@ -117,11 +115,7 @@ class Distribution(ABC):
 
 
 def first_true(holds: Callable[[int], bool], start: int) -> int | None:
-    """The smallest whole number from ``start`` on from where a condition holds, or None.
-
-    >>> first_true(lambda k: k * k > 50, 0)
-    8
-    """
+    """Return the first integer from ``start`` on at which a monotone condition holds, or None."""
     if holds(start):
         return start
     below, step = start, 1
@@ -138,26 +132,26 @@ def first_true(holds: Callable[[int], bool], start: int) -> int | None:
 
 
 def check_span(first: int, last: int | float, what: str, hint: str = TABLE_HINT) -> None:
-    """An error where a table of the values first..last would be too large, with a way out."""
+    """Refuse a table of first..last that is too large, with a way out."""
     size = last - first + 1
     if size > MAX_TABLE_SIZE:
         raise LawError(
-            f"{what} spans {size:.3g} values, {first} to {last}, and at most {MAX_TABLE_SIZE:.0e} are "
-            f"tabulated: {hint}"
+            f"{what} spans {size:.3g} values, {first} to {last}, and at most {MAX_TABLE_SIZE:.0e} "
+            f"are tabulated: {hint}"
         )
 
 
 # --- finite laws: tables of weights
 @dataclass(frozen=True, slots=True, eq=False)
 class Tabulated(Distribution):
-    """Weights of low, low + 1, ..., the first and the last above 0; build it by `tabulated`."""
+    """Weights of low, low + 1, ..., the first and the last above 0; made by :func:`tabulate`."""
 
     low: int
     weights: Floats
     constructor_text: str
     _cdf_and_sf: tuple[Floats, Floats] | None = field(default=None, init=False, repr=False)
 
-    def __reduce__(self) -> Any:  # arrays come out of a pickle writable
+    def __reduce__(self) -> Any:  # unpickled arrays would be writable
         return tabulate, (self.low, self.weights, self.constructor_text)
 
     def __eq__(self, other: object) -> bool:
@@ -170,26 +164,26 @@ class Tabulated(Distribution):
 
     @property
     def high(self) -> int:
-        """Largest value."""
+        """Return the largest value."""
         return self.low + len(self.weights) - 1
 
     @property
     def text(self) -> str:
-        """As it is constructed, or where it lies."""
+        """Return the constructor call, or the range of the values."""
         if self.constructor_text:
             return self.constructor_text
         return f"Pmf({self.low}..{self.high}, mean {self.mean():.6g})"
 
     def pmf(self, k: Floats) -> Floats:
-        """P(W = k)."""
+        """Return P(W = k)."""
         return self.weights[(k - self.low).astype(np.int64)]
 
     def table(self, first: int, last: int) -> Floats:
-        """P(W = k) for k = first..last."""
+        """Return P(W = k) for k = first..last."""
         return self.weights[first - self.low : last - self.low + 1]
 
     def cdf_and_sf(self) -> tuple[Floats, Floats]:
-        """P(W <= k) and P(W > k) of all values."""
+        """Return P(W <= k) and P(W > k) of all values."""
         if self._cdf_and_sf is None:
             above = np.zeros(len(self.weights))
             above[:-1] = np.cumsum(self.weights[:0:-1])[::-1]
@@ -200,34 +194,34 @@ class Tabulated(Distribution):
         return self._cdf_and_sf
 
     def sf(self, k: Any) -> Any:
-        """P(W > k)."""
+        """Return P(W > k)."""
         return self.cdf_and_sf()[1][np.asarray(k - self.low, dtype=np.int64)]
 
     def cdf(self, k: Any) -> Any:
-        """P(W <= k)."""
+        """Return P(W <= k)."""
         return self.cdf_and_sf()[0][np.asarray(k - self.low, dtype=np.int64)]
 
     def _normalized_table(self) -> tuple[int, Floats]:
         return self.low, self.weights
 
     def sample(self, rng: np.random.Generator, size: Any) -> Any:
-        """Independent draws."""
+        """Return independent draws."""
         return self.low + np.searchsorted(self.cdf_and_sf()[0], rng.random(size), side="right")
 
 
 def tabulate(low: int, weights: Any, constructor_text: str = "") -> Tabulated:
-    """Return the law of weights that sum to one; zeros at the ends go."""
+    """Return the law of weights that sum to one; zeros at the ends are removed."""
     table = np.array(weights, dtype=np.float64)
     if not (table[0] > 0 and table[-1] > 0):
-        held = np.flatnonzero(table)
-        first, last = int(held[0]), int(held[-1])
+        positive = np.flatnonzero(table)
+        first, last = int(positive[0]), int(positive[-1])
         low, table = low + first, table[first : last + 1].copy()
     table.flags.writeable = False
     return Tabulated(low, table, constructor_text)
 
 
 def maximum_weights(weights: Floats, tail: float, copies: int) -> Floats:
-    """P(max of independent copies = k) from P(W = k) and P(W > last); F(k)**n - F(k-1)**n."""
+    """Return P(max of copies = k), F(k)**n - F(k-1)**n, from P(W = k) and P(W > last)."""
     above = np.full(len(weights), tail)
     above[:-1] += np.cumsum(weights[:0:-1])[::-1]
     below = np.cumsum(weights)
@@ -238,9 +232,9 @@ def maximum_weights(weights: Floats, tail: float, copies: int) -> Floats:
 
 
 def convolve_copies(first: Floats, second: Floats, copies: int, what: str) -> Floats:
-    """Weights of the sum of an item of the first law and copies of the second, all positive.
+    """Return the weights of the sum of an item of one law and copies of another, by squaring.
 
-    By squaring; no transform, whose rounding would drown the tails.
+    All terms are positive: the rounding of a transform would drown the tails.
     """
     size = len(first) + copies * (len(second) - 1)
     check_span(0, size - 1, what, "count its work in larger units, or draw it with sample")

@@ -1,4 +1,4 @@
-"""The named laws of work: one table, which everything that lists families reads.
+"""The named laws of work: the one table of all families.
 
 To add a family, append a row to `FAMILIES` and give :class:`stochastic.work.pmf.Pmf` a typed
 constructor of its name. Text, the command line, studies, fits and models follow from the row.
@@ -22,22 +22,17 @@ from stochastic.errors import LawError
 from stochastic.work import arguments
 from stochastic.work.distribution import SMALLEST_LOG, Distribution, first_true, tabulate
 
-#: Farthest from the mode that a term is reached step by step, at 12 ns a step.
+#: Most steps of the recurrence from the mode, at 12 ns a step.
 _WALKABLE = sizes.WALK_STEPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A parameter of a family, and the quantity of the models that gives it.
+    """A parameter of a family, and the model quantity that gives it.
 
-    Attributes
-    ----------
-    name : str
-        As the constructor takes it.
-    check : callable
-        ``check(name, value)`` returns the value as it is computed with, or raises a `LawError`.
-    quantity, domain, meaning, typical
-        The quantity of the models; families may share it.
+    ``check(name, value)`` returns the value in the form that is computed with, or raises a
+    `LawError`. ``quantity``, ``domain``, ``meaning`` and ``typical`` describe the quantity;
+    families may share it.
     """
 
     name: str
@@ -52,43 +47,26 @@ class Parameter:
 class LawFamily:
     """A row of the table. Functions take the parameters last; values ``k`` are arrays of floats.
 
-    Attributes
-    ----------
-    name, summary, example : str
-        The constructor, its documentation line, and a law of the family as text.
-    note : str
-        What the summary on the command line adds to the parameters.
-    aliases : tuple of str
-        Other names of it in text.
-    parameters : tuple of Parameter
-        In the order in which they are written.
-    check : callable, optional
-        Returns what is wrong with parameters that are right one by one, or nothing.
-    constant : callable, optional
-        Returns the only value of a law that has no other, else None.
-    weights : callable, optional
-        Returns the probabilities of 0, 1, ... of a family that is a table.
-    pmf, sf, cdf, mean, var, draw : callables, optional
-        P(W = k), P(W > k) relative to itself, P(W <= k), the moments, and ``draw(rng, size)``.
-        Without the last four they follow from the first two.
-    ends : callable
-        Returns the smallest and the largest value whose probability a double can represent.
-    mode, steps : callables, optional
-        A most probable value, and (ratio, rest, shape, slope) with
-        f(k+1)/f(k) = (ratio + rest)·(shape + slope·k)/(k + 1): near terms are walked to.
-    adds : str
-        The parameter that adds up in a sum of independent items whose other parameters are equal.
-    sums_as : callable, optional
-        Returns the law as (shift, family, parameters) of a family that adds up.
-    memoryless : bool
-        True if W on condition that W >= k is W + k less its smallest value.
-    estimate, errors, log_likelihood : callables, optional
-        Of a `Histogram`: the likeliest parameters, or why there are none; then, given them, their
-        standard errors and the log-likelihood. Families without them are not fitted.
-    limit : str
-        The family that is the likeliest where ``estimate`` gives none.
-    scipy : tuple
-        Name and parameters of the same law in ``scipy.stats``, if there is one.
+    ``name``, ``summary`` and ``example`` are the constructor, its documentation line, and a law as
+    text; ``note`` is text that the command line adds; ``aliases`` are other names in text.
+
+    Optional functions: ``check`` returns what is wrong with parameters that are valid one by one,
+    or ""; ``constant`` the only value of a law that has no other, else None; ``weights`` the
+    probabilities of 0, 1, ... of a family that is a table; ``pmf``, ``sf``, ``cdf``, ``mean``,
+    ``var`` P(W = k), P(W > k) relative to itself, P(W <= k) and the moments, ``draw(rng, size)``
+    (without the last four they follow from the first two); ``support_ends`` the smallest and the
+    largest value whose probability a double can represent; ``mode`` a most probable value;
+    ``term_ratio`` (ratio, rest, shape, slope) with f(k+1)/f(k) = (ratio + rest)·(shape +
+    slope·k)/(k + 1), for the recurrence near the mode.
+
+    ``additive_parameter`` adds up in a sum of independent items whose other parameters are equal;
+    ``additive_form`` returns a law as (shift, family, parameters) of an additive family.
+    ``is_memoryless``: W on condition that W >= k is W + k less its smallest value.
+
+    ``estimate`` returns the likeliest parameters given a `Histogram`, or why there are none,
+    ``errors`` their standard errors, ``log_likelihood`` the log-likelihood; families without them
+    are not fitted. ``limit_family`` is the likeliest if ``estimate`` gives none. ``scipy`` is the
+    name and the parameters of the same law in ``scipy.stats``.
     """
 
     name: str
@@ -120,7 +98,7 @@ class LawFamily:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the parameters."""
+        """Return the names of the parameters."""
         return tuple(parameter.name for parameter in self.parameters)
 
     def constructor_text(self, *values: Any) -> str:
@@ -128,11 +106,7 @@ class LawFamily:
         return f"Pmf.{self.name}({', '.join(map(_number_text, values))})"
 
     def as_text(self, *values: float) -> str:
-        """Return the law of given parameters as text; whole numbers are written as such.
-
-        >>> FAMILIES["binomial"].as_text(40.0, 0.5)
-        'binomial:40,0.5'
-        """
+        """Return the law of given parameters as text; whole numbers are written as such."""
         pairs = zip(self.parameters, values, strict=True)
         words = (f"{v:.0f}" if p.domain.startswith("whole") else repr(v) for p, v in pairs)
         return f"{self.name}:{','.join(words)}"
@@ -147,9 +121,8 @@ class LawFamily:
         if value is not None:
             return tabulate(value, [1.0], self.constructor_text(*values))
         if self.weights is not None:
-            return arguments.law_from_weights(
-                self.weights(*values), 0, False, self.constructor_text(*values)
-            )
+            weights, text = self.weights(*values), self.constructor_text(*values)
+            return arguments.law_from_weights(weights, 0, False, text)
         return FamilyLaw(self.name, values)
 
 
@@ -174,7 +147,7 @@ class FamilyLaw(Distribution):
 
     @property
     def text(self) -> str:
-        """As it is constructed."""
+        """Return the constructor call of the law."""
         return self.family.constructor_text(*self.parameters)
 
     @property
@@ -187,7 +160,7 @@ class FamilyLaw(Distribution):
         return self.family.pmf(k, *self.parameters)
 
     def pmf(self, k: Floats) -> Floats:
-        """P(W = k), walked to where that is near, to the last digits."""
+        """Return P(W = k), by recurrence from the mode if that is near."""
         if self.family.term_ratio is None:
             return self._direct_pmf(k)
         if k.size == 0:
@@ -198,7 +171,7 @@ class FamilyLaw(Distribution):
         return self.table(first, last)[(k - first).astype(np.int64)]
 
     def table(self, first: int, last: int) -> Floats:
-        """P(W = k) for k = first..last."""
+        """Return P(W = k) for k = first..last."""
         if self.family.term_ratio is None:
             return self._direct_pmf(np.arange(first, last + 1, dtype=np.float64))
         mode = self._mode
@@ -211,7 +184,7 @@ class FamilyLaw(Distribution):
         return scale * self.relative_table(low, high)[first - low : last - low + 1]
 
     def relative_table(self, first: int, last: int) -> Floats:
-        """The table over its largest term."""
+        """Return the table over its largest term."""
         if self.family.term_ratio is None:
             table = self.table(first, last)
             return np.asarray(table / table.max())
@@ -223,32 +196,32 @@ class FamilyLaw(Distribution):
         return terms
 
     def sf(self, k: Any) -> Any:
-        """P(W > k)."""
+        """Return P(W > k)."""
         assert self.family.sf is not None
         return self.family.sf(k, *self.parameters)
 
     def cdf(self, k: Any) -> Any:
-        """P(W <= k)."""
+        """Return P(W <= k)."""
         return 1.0 - self.sf(k) if self.family.cdf is None else self.family.cdf(k, *self.parameters)
 
     def mean(self) -> float:
-        """E[W]."""
+        """Return E[W]."""
         mean = self.family.mean
         return Distribution.mean(self) if mean is None else mean(*self.parameters)
 
     def var(self) -> float:
-        """E[(W - E[W])²]."""
+        """Return E[(W - E[W])²]."""
         var = self.family.var
         return Distribution.var(self) if var is None else var(*self.parameters)
 
     def sample(self, rng: np.random.Generator, size: Any) -> Any:
-        """Independent draws."""
+        """Return independent draws."""
         if self.family.draw is None:
             return Distribution.sample(self, rng, size)
         return self.family.draw(rng, size, *self.parameters)
 
     def to_summand(self, copies: int) -> tuple[int, FamilyLaw] | None:
-        """Return the sum of copies as a shift and a law of a family that adds up, if it has one."""
+        """Return the sum of copies as a shift and a law of an additive family, if it has one."""
         shift, law = 0, self
         if self.family.additive_form is not None:
             shift, name, parameters = self.family.additive_form(*self.parameters)
@@ -260,9 +233,8 @@ class FamilyLaw(Distribution):
 
     def with_parameter(self, place: int, value: Any) -> FamilyLaw:
         """Return the law with another value of one parameter."""
-        return FamilyLaw(
-            self.name, (*self.parameters[:place], value, *self.parameters[place + 1 :])
-        )
+        parameters = (*self.parameters[:place], value, *self.parameters[place + 1 :])
+        return FamilyLaw(self.name, parameters)
 
 
 def add_laws(laws: Sequence[FamilyLaw]) -> FamilyLaw | None:
@@ -282,7 +254,7 @@ def _number_text(x: Any) -> str:
     return repr(int(x)) if isinstance(x, float) and x.is_integer() and x < 2**53 else repr(x)
 
 
-# --- maximum likelihood, from how often each value occurs: what takes one line stands in the table.
+# --- maximum likelihood, from how often each value occurs; one-line functions are in the table.
 # Poisson, binomial and negative binomial are one family in the dispersion a = -1/trials, 0, 1/r:
 # with T(j) samples above j, n in all, their mean m, and p eliminated, the log-likelihood is
 # Σ_j T_j log(1 + ja) - n (1/a + m) log(1 + ma) + n m log m - Σ log x!
@@ -300,11 +272,11 @@ class Histogram:
     tail_counts: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        held = np.flatnonzero(self.counts)
+        values = np.flatnonzero(self.counts)
         above = np.cumsum(self.counts[:0:-1])[::-1].astype(np.float64)
         for name, value in (
             ("size", int(self.counts.sum())),
-            ("low", int(held[0])),
+            ("low", int(values[0])),
             ("total", int(above.sum())),
             ("tail_counts", above),
         ):
@@ -312,34 +284,34 @@ class Histogram:
 
     @property
     def high(self) -> int:
-        """Largest value."""
+        """Return the largest value."""
         return len(self.counts) - 1
 
     @property
     def mean(self) -> float:
-        """Mean of the samples."""
+        """Return the mean of the samples."""
         return self.total / self.size
 
     @property
     def excess(self) -> int:
-        """Variance less mean, times size², in whole numbers."""
-        held = np.flatnonzero(self.counts)
+        """Return variance less mean, times size², in whole numbers."""
+        values = np.flatnonzero(self.counts)
         if float(self.high) ** 2 * self.size < 2.0**62:
-            squares = int(np.dot(self.counts[held], held**2))
+            squares = int(np.dot(self.counts[values], values**2))
         else:
-            squares = sum(int(self.counts[k]) * k * k for k in held.tolist())
+            squares = sum(int(self.counts[k]) * k * k for k in values.tolist())
         return (squares - self.total) * self.size - self.total**2
 
 
 def _log_factorials(h: Histogram) -> float:
     from scipy.special import gammaln
 
-    held = np.flatnonzero(h.counts)
-    return float(np.dot(h.counts[held], gammaln(held + 1.0)))
+    values = np.flatnonzero(h.counts)
+    return float(np.dot(h.counts[values], gammaln(values + 1.0)))
 
 
 def _dispersion_likelihood(h: Histogram, a: float) -> float:
-    """The log-likelihood at a dispersion, but for what does not depend on it."""
+    """Return the log-likelihood at a dispersion, but for terms independent of it."""
     j = np.arange(h.high)
     n, m = h.size, h.mean
     if a == 0:
@@ -353,7 +325,7 @@ def _log_likelihood_at_dispersion(h: Histogram, a: float) -> float:
 
 
 def _standard_errors(rr: float, rp: float, pp: float) -> tuple[float, float]:
-    """Standard errors of two parameters from their observed information."""
+    """Return the standard errors of two parameters from their observed information."""
     determinant = rr * pp - rp * rp
     if not determinant > 0:
         return math.nan, math.nan
@@ -361,7 +333,7 @@ def _standard_errors(rr: float, rp: float, pp: float) -> tuple[float, float]:
 
 
 def _uniform_errors(h: Histogram, low: float, high: float) -> tuple[float, ...]:
-    """The standard deviation of the smallest and of the largest of so many samples."""
+    """Return the standard deviation of the smallest and of the largest of so many samples."""
     width, n = high - low + 1, h.size
     if width > _EXACT:
         spread = width * math.sqrt(n / (n + 2)) / (n + 1)
@@ -378,12 +350,13 @@ def _fit_binomial(h: Histogram) -> tuple[float, ...] | str:
     if h.low == h.high:
         return h.high, 1.0
     if h.excess >= 0:
-        return "a binomial law varies less, the variance of the samples not being below their mean"
-    best = first_true(
-        lambda n: _dispersion_likelihood(h, -1 / (n + 1)) <= _dispersion_likelihood(h, -1 / n),
-        h.high,
-    )
-    if best is None or _dispersion_likelihood(h, -1 / best) <= _dispersion_likelihood(h, 0.0):
+        return "the variance of a binomial law is below its mean, that of the samples is not"
+
+    def likelihood(trials: int) -> float:
+        return _dispersion_likelihood(h, -1 / trials)
+
+    best = first_true(lambda n: likelihood(n + 1) <= likelihood(n), h.high)
+    if best is None or likelihood(best) <= _dispersion_likelihood(h, 0.0):
         return "more trials are always likelier: the limit is the Poisson law"
     return best, h.mean / best
 
@@ -402,7 +375,7 @@ def _fit_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
     from scipy.optimize import brentq
 
     if h.excess <= 0:
-        return "it varies more, the variance of the samples not being above their mean"
+        return "its variance is above its mean, that of the samples is not"
     j, n, m = np.arange(h.high), h.size, h.mean
 
     def slope(log_a: float) -> float:
@@ -421,7 +394,7 @@ def _fit_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
 
 
 def _x_minus_log1p(x: float) -> float:
-    """x - log(1 + x), x > 0."""
+    """Return x - log(1 + x), x > 0, without cancellation."""
     if x > 0.05:
         return x - math.log1p(x)
     return math.fsum((-x) ** k / k for k in range(2, 14))
@@ -463,14 +436,14 @@ def _count_parameter(
     )
 
 
-# --- where doubles end
+# --- ends of the support in doubles
 def _scalar_deviance(x: float, mean: float) -> float:
-    """Return x·log(x/m) + m - x, to a few digits: minus the logarithm of a term of Loader's."""
+    """Return x·log(x/m) + m - x, to a few digits."""
     return x * math.log1p((x - mean) / mean) - (x - mean)
 
 
 def _representable_end(log_pmf: Callable[[int], float], outside: int, mode: int) -> int:
-    """Return the value next to ``beyond`` whose probability a double can represent."""
+    """Return the value next to ``outside`` whose probability a double can represent."""
     while abs(mode - outside) > 1:
         middle = (mode + outside) // 2
         if log_pmf(middle) < SMALLEST_LOG:
@@ -524,7 +497,7 @@ def _negative_binomial_ends(r: float, p: float) -> tuple[int, float]:
 
 # --- ratios of neighbours
 def _complement(p: float) -> tuple[float, float]:
-    """Return 1 - p as a double and what it lacks."""
+    """Return 1 - p as a double and its rounding error."""
     q = 1 - p
     return q, (1 - q) - p
 
@@ -547,7 +520,7 @@ _TERMS = 28  # 0.5**(2·28) / 59 < 1e-18
 
 
 def _stirling_remainder(x: Floats) -> Floats:
-    """log Γ(x+1) less x·log x - x + log(2πx)/2, for x > 0."""
+    """Return log Γ(x+1) less x·log x - x + log(2πx)/2, for x > 0."""
     result = np.zeros_like(x)
     y = x.copy()
     for _ in range(int(_FAR)):
@@ -565,7 +538,7 @@ def _stirling_remainder(x: Floats) -> Floats:
 
 
 def _deviance(x: Floats, mean: float | Floats, rest: float | Floats) -> Floats:
-    """x·log(x/m) + m - x, for x > 0 and m = mean + rest, where rest is a rounding error."""
+    """Return x·log(x/m) + m - x, for x > 0 and m = mean + rest, where rest is a rounding error."""
     apart = x - mean
     v = apart / (x + mean)
     square = v * v
@@ -579,7 +552,7 @@ def _deviance(x: Floats, mean: float | Floats, rest: float | Floats) -> Floats:
 
 
 def _exact_product(a: Any, b: float) -> tuple[Any, Any]:
-    """a·b as the rounded product and its error, as far as doubles tell it (Dekker 1971)."""
+    """Return a·b as the rounded product and its error (Dekker 1971)."""
     product = a * b
     split = 134217729.0
     t = split * a
@@ -592,14 +565,14 @@ def _exact_product(a: Any, b: float) -> tuple[Any, Any]:
 
 
 def _poisson_pmf(k: Floats, rate: float) -> Floats:
-    """P(W = k) of a Poisson law with rate > 0."""
+    """Return P(W = k) of a Poisson law with rate > 0."""
     x = np.maximum(k, 1.0)
     inside = np.exp(-_stirling_remainder(x) - _deviance(x, rate, 0.0)) / np.sqrt(2 * math.pi * x)
     return np.where(k == 0, math.exp(-rate), inside)
 
 
 def _binomial_pmf(k: Floats, trials: int, p: float) -> Floats:
-    """P(W = k) of a binomial law with 0 < p < 1 and at least one trial."""
+    """Return P(W = k) of a binomial law with 0 < p < 1 and at least one trial."""
     n = float(trials)
     ends = np.where(k == 0, math.exp(n * math.log1p(-p)), p**n)
     if trials == 1:
@@ -616,7 +589,7 @@ def _binomial_pmf(k: Floats, trials: int, p: float) -> Floats:
 
 
 def _negative_binomial_pmf(k: Floats, r: float, p: float) -> Floats:
-    """P(W = k) of k failures before the r-th success, r > 0 real, 0 < p < 1."""
+    """Return P(W = k) of k failures before the r-th success, r > 0 real, 0 < p < 1."""
     x = np.maximum(k, 1.0)
     n = x + r
     successes, rest = _exact_product(n, p)
@@ -637,7 +610,7 @@ def _scipy_special(name: str, *arguments: Any) -> Any:
     return getattr(scipy.special, name)(*arguments)
 
 
-#: In this order, which seeds the replicates of fits: append new rows.
+#: The order seeds the replicates of fits: append new rows.
 FAMILIES: Mapping[str, LawFamily] = {
     row.name: row
     for row in (
@@ -777,7 +750,7 @@ FAMILIES: Mapping[str, LawFamily] = {
         ),
         LawFamily(
             name="uniform",
-            summary="Each of low, ..., high alike, both included.",
+            summary="Each of low, ..., high, both included, with equal probability.",
             example="uniform:20,40",
             note="inclusive",
             parameters=(

@@ -1,4 +1,4 @@
-"""Laws fitted to samples: likelihood, standard errors, and how well each of them fits."""
+"""Fit laws to samples by maximum likelihood, with standard errors and a goodness of fit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stochastic.work.families import FAMILIES, Histogram
 from stochastic.work.pmf import Pmf
 
 _LARGEST_SAMPLE = sizes.SAMPLE_LARGEST
-_TAIL = 1e-12  # of a fitted law, which its distance to the samples leaves out
+_TAIL = 1e-12  # of a fitted law, left out of its distance to the samples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,17 +31,17 @@ class LawFit:
     pmf : Pmf
         The fitted law.
     parameters, standard_errors : dict
-        By name. Errors are from the observed information; that of ``trials`` takes it as a real
-        number; where the likelihood is not curved, at trials = the largest sample, it is NaN and
-        that of ``p`` is for trials that are known. Those of ``low`` and ``high`` are the standard
-        deviations of the smallest and the largest sample; both estimates err inwards.
+        By name. Errors are from the observed information; that of ``trials`` treats it as a real
+        number; if the likelihood is not curved, at trials = the largest sample, it is NaN and that
+        of ``p`` is for known trials. Those of ``low`` and ``high`` are the standard deviations of
+        the smallest and the largest sample; both estimates err inwards.
     log_likelihood, aic : float
         Akaike's criterion 2·(number of parameters) - 2·log-likelihood; the smallest is best.
     distance : float
         Cramér–von Mises: n·Σ (Fn(k) - F(k))²·P(W = k), with Fn the CDF of the n samples.
     p_value : float
-        How often samples drawn from the fitted law, themselves fitted anew, are as far from their
-        fit; NaN without ``replicates``.
+        Share of replicates, drawn from the fitted law and fitted again, that are at least as far
+        from their fit; NaN without ``replicates``.
     """
 
     family: str
@@ -68,18 +68,18 @@ def fit(
     samples : array of whole numbers, any shape
         Work of items; at least two different values.
     families : str or sequence of str, optional
-        Of ``bernoulli binomial geometric negative_binomial poisson uniform``; all that can have
-        given the samples.
+        Some of ``bernoulli binomial geometric negative_binomial poisson uniform``; by default all
+        that are possible given the samples.
     replicates : int
         Samples drawn for the p-value of each (a parametric bootstrap); 0 for none.
     seed : int
-        Of these draws.
+        Seed of these draws.
 
     Raises
     ------
     LawError
-        For samples that are none, constant, negative or no whole numbers, for an unknown family,
-        and for a family asked for that has no likeliest law.
+        The samples are empty, constant, negative or no whole numbers, a family is unknown, or a
+        requested one has no likeliest law.
 
     Notes
     -----
@@ -93,22 +93,22 @@ def fit(
     >>> best.family, round(best.parameters["p"], 2), round(best.standard_errors["p"], 3)
     ('negative_binomial', 0.3, 0.007)
     """
-    asked = _requested_families(families)
+    names = _requested_families(families)
     replicates = check_integer("replicates", replicates, least=0, example=199)
     values = arguments.check_samples(samples)
     if values.max() > _LARGEST_SAMPLE:
         raise LawError(
-            f"the largest sample is {values.max()}, and families are fitted up to {_LARGEST_SAMPLE}:"
-            " count the work in larger units, or take the samples as they are with Pmf.from_samples"
+            f"the largest sample is {values.max()}, and families are fitted up to "
+            f"{_LARGEST_SAMPLE}: count the work in larger units, or use Pmf.from_samples"
         )
     histogram = Histogram(np.bincount(values))
     if histogram.low == histogram.high:
         raise LawError(
-            f"all {histogram.size} samples are {histogram.low}, which fixes no family: expected "
-            "two different values, or take them as they are with Pmf.from_samples"
+            f"all {histogram.size} samples are {histogram.low}, which determines no family: "
+            "expected two different values, or use Pmf.from_samples"
         )
     result = []
-    for name in asked:
+    for name in names:
         estimate = _estimate(name, histogram)
         if not isinstance(estimate, str):
             result.append(_fit(name, estimate, histogram, replicates, seed))
@@ -158,7 +158,7 @@ def _fit(
 
 
 def _cramer_von_mises(histogram: Histogram, law: Pmf) -> float:
-    """n·Σ (Fn(k) - F(k))²·P(W = k)."""
+    """Return n·Σ (Fn(k) - F(k))²·P(W = k)."""
     table = law.cut(_TAIL)
     k = np.arange(table.low, table.high + 1)
     below = np.cumsum(histogram.counts) / histogram.size
@@ -185,7 +185,7 @@ def _p_value(name: str, law: Pmf, distance: float, size: int, replicates: int, s
 
 
 def _refit(name: str, histogram: Histogram) -> Pmf:
-    """The likeliest law of a family, or the limit where that is beyond it."""
+    """Return the likeliest law of a family, or of its limit family if it has none."""
     estimate = _estimate(name, histogram)
     if isinstance(estimate, str):
         name = FAMILIES[name].limit_family

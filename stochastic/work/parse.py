@@ -1,4 +1,4 @@
-"""Laws as text: a family, a colon and its numbers, ``uniform:20,40``; and laws in CSV files."""
+"""Parse laws from text, a family, a colon and its numbers (``uniform:20,40``), or a CSV file."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from stochastic.work.families import FAMILIES
 
 @dataclass(frozen=True, slots=True)
 class LawSyntax:
-    """How a family is written: names of its numbers, of which the last may be left out.
+    """Syntax of a family: names of its numbers, of which the last may be optional.
 
-    Without names it takes any number of values, for which ``several`` stands.
+    A family without names takes any number of values, shown as ``placeholder``.
     """
 
     numbers: tuple[str, ...]
@@ -31,17 +31,16 @@ class LawSyntax:
     placeholder: str = "P0,P1,..."
 
     def __str__(self) -> str:
-        """As people write it, with what is to be noted: ``geometric:P (trials, from 1)``."""
         return self.usage + (f" ({self.note})" if self.note else "")
 
     @property
     def usage(self) -> str:
-        """As people write it: ``binomial:TRIALS,P``."""
+        """Return the usage: ``binomial:TRIALS,P``."""
         family = self.example.partition(":")[0]
         return f"{family}:{','.join(map(str.upper, self.numbers)) or self.placeholder}"
 
 
-#: The laws of work that can be written.
+#: Syntax of the laws of work.
 LAW_SYNTAX = {
     **{
         name: LawSyntax(row.names, row.example, aliases=row.aliases, note=row.note)
@@ -49,7 +48,7 @@ LAW_SYNTAX = {
     },
     "weights": LawSyntax((), "weights:0.2,0.8"),
 }
-#: Characters of a number, so that no message grows longer than people read.
+#: Most characters of a number, so that messages stay readable.
 _LONGEST = 500
 _FILE = "the path of a .csv or .csv.gz file"
 _PROBABILITIES = {"p", "prob", "probability", "probabilities", "weight", "weights", "pmf", "mass"}
@@ -57,27 +56,7 @@ _COUNTS = {"count", "counts", "items", "frequency", "n"}
 
 
 def split_law(text: Any, forms: Mapping[str, LawSyntax], others: str) -> tuple[str, list[str]]:
-    """Return the family of a law as text, and its numbers as words.
-
-    Names are read in any case, and may be shortened as long as one family alone begins so.
-
-    Parameters
-    ----------
-    text : str
-        The law.
-    forms : mapping of str to Form
-        The families that it may be of.
-    others : str
-        What else may be given instead, for messages.
-
-    Raises
-    ------
-    LawError
-        For a text that is no law, an unknown family, or another number of numbers.
-
-    >>> split_law("NB: 5, 0.3", LAW_SYNTAX, "")
-    ('negative_binomial', ['5', '0.3'])
-    """
+    """Return the family of a law as text, in any case or shortened, and its numbers as words."""
     if not isinstance(text, str) or not text.strip():
         examples = ", ".join(form.example for form in forms.values())
         raise LawError(f"{text!r} is no law: expected one such as {examples}, or {others}")
@@ -133,7 +112,7 @@ def parse_law(text: Any) -> tuple[str, tuple[Any, ...]]:
 
 
 def _parse_number(word: str, text: str) -> Any:
-    """A whole number, a fraction a/b, or a float."""
+    """Return a whole number, a fraction a/b, or a float."""
     try:
         if re.fullmatch(r"[+-]?\d+", word):
             return int(word)
@@ -145,7 +124,7 @@ def _parse_number(word: str, text: str) -> Any:
 
 
 def _read_law(path: Path) -> tuple[str, tuple[Any, ...]]:
-    """Samples from one column; values with probabilities or counts from two."""
+    """Read samples from one column; values with probabilities or counts from two."""
     table = delimited.read_table(path, header=False)
     columns = table.parse_numbers().columns
     if len(columns) > 2:
@@ -155,10 +134,8 @@ def _read_law(path: Path) -> tuple[str, tuple[Any, ...]]:
         )
     if not table.lines:
         raise LawError(f"{path} holds no numbers: expected samples, or values and probabilities")
-    values = [
-        _check_integer(path, *cell)
-        for cell in zip(table.lines, table.columns[0], columns[0], strict=True)
-    ]
+    cells = zip(table.lines, table.columns[0], columns[0], strict=True)
+    values = [_check_integer(path, *cell) for cell in cells]
     if len(columns) == 1:
         return "from_samples", (values,)
     result: dict[int, float] = {}

@@ -35,9 +35,7 @@ from stochastic.work.transforms import (
 )
 
 _LONG = 100  # characters of a repr
-_NEGLIGIBLE_TAIL = (
-    1e-20  # the tail that a sum without a closed form leaves out of each of its terms
-)
+_NEGLIGIBLE_TAIL = 1e-20  # left out of each term of a sum without a closed form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -49,8 +47,8 @@ class Pmf:
     Attributes
     ----------
     missing : float
-        Bound on the probability mass that cuts left out, so on how far any probability is from
-        that of the law as it was constructed (total variation).
+        Bound on the probability mass that cuts left out, so on the error of any probability (total
+        variation).
 
     >>> law = Pmf.geometric(0.05)
     >>> law.mean(), law.var(), law.high
@@ -88,7 +86,7 @@ class Pmf:
 
     @classmethod
     def uniform(cls, low: int, high: int) -> Pmf:
-        """Each of low, ..., high alike, both included."""
+        """Each of low, ..., high, both included, with equal probability."""
         return cls.of_family("uniform", low, high)
 
     @classmethod
@@ -114,7 +112,7 @@ class Pmf:
 
     @classmethod
     def from_counts(cls, counts: Any, low: int = 0) -> Pmf:
-        """Items seen with low, low + 1, ... of work, or a mapping from values to counts."""
+        """Items counted with low, low + 1, ... of work, or a mapping from values to counts."""
         return cls(distribution=arguments.law_from_counts(counts, low))
 
     @classmethod
@@ -146,10 +144,7 @@ class Pmf:
         11.8
         """
         pairs = list(parts)
-        if not pairs or not all(
-            isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[1], Pmf)
-            for pair in pairs
-        ):
+        if not pairs or not all(map(is_weighted_law, pairs)):
             raise LawError(f"parts = {pairs!r:.80}: expected a list of pairs (probability, Pmf)")
         shares = arguments.normalize_weights(
             [pair[0] for pair in pairs], normalise, "probabilities"
@@ -164,11 +159,11 @@ class Pmf:
 
     @classmethod
     def parse(cls, text: str) -> Pmf:
-        """A law as it is spoken: ``geometric:0.05``, ``uniform:20,40`` or the path of a CSV file.
+        """Parse a law: ``geometric:0.05``, ``uniform:20,40`` or the path of a CSV file.
 
         Also ``poisson:30 binomial:40,0.5 negative_binomial:5,0.3 bernoulli:1/4 weights:0.2,0.8``;
-        a family may be shortened as long as it stays the only one. The file, also ``.csv.gz``, has
-        a column of samples, or one of values and one of probabilities or counts.
+        a family may be shortened as long as it stays unique. The file, also ``.csv.gz``, has a
+        column of samples, or one of values and one of probabilities or counts.
 
         >>> Pmf.parse("nb:5,0.3")
         Pmf.negative_binomial(5, 0.3)
@@ -181,33 +176,32 @@ class Pmf:
         law: Pmf = getattr(cls, name)(*arguments)
         return law
 
-    # --- what it is
+    # --- support and weights
     @property
     def low(self) -> int:
-        """Smallest value whose probability a double holds."""
+        """Return the smallest value whose probability a double can represent."""
         return self.distribution.low
 
     @property
     def high(self) -> float:
-        """Largest value, a whole number, or ``math.inf``."""
+        """Return the largest value, a whole number, or ``math.inf``."""
         return self.distribution.high
 
     @property
     def is_finite(self) -> bool:
-        """Whether the support ends."""
+        """True if the support ends."""
         return self.distribution.high < math.inf
 
     def support(self) -> tuple[int, float]:
-        """Smallest and largest value."""
+        """Return the smallest and the largest value."""
         return self.low, self.high
 
     @property
     def weights(self) -> Floats:
-        """P(W = low), P(W = low + 1), ..., P(W = high) of a finite law, read-only."""
+        """Return P(W = low), P(W = low + 1), ..., P(W = high) of a finite law, read-only."""
         return self._finite_table().weights
 
     def _finite_table(self) -> Tabulated:
-        """The table of a finite law, made once."""
         if isinstance(self.distribution, Tabulated):
             return self.distribution
         if not self.is_finite:
@@ -238,61 +232,61 @@ class Pmf:
             return hash((self.support(), self.weights.tobytes() if small else b""))
         return hash(self.distribution)
 
-    # --- what it tells
+    # --- moments and probabilities
     def mean(self) -> float:
-        """E[W]; a LawError where it is infinite."""
+        """Return E[W]; LawError if it is infinite."""
         self._check_finite_mean()
         return self.distribution.mean()
 
     def var(self) -> float:
-        """E[(W - E[W])²], ``math.inf`` where it diverges."""
+        """Return E[(W - E[W])²], ``math.inf`` if it diverges."""
         self._check_finite_mean()
         return self.distribution.var()
 
     def std(self) -> float:
-        """The square root of the variance."""
+        """Return the square root of the variance."""
         return math.sqrt(self.var())
 
     def _check_finite_mean(self) -> None:
         if self.distribution.has_infinite_mean:
             raise LawError(
-                f"{self!r} has an infinite mean, which no cut comes near: bound it with "
-                "truncate(high), or give the law on condition of a range with between(low, high)"
+                f"{self!r} has an infinite mean, which no cut can approximate: bound it with "
+                "truncate(high), or condition it on a range with between(low, high)"
             )
 
     def pmf(self, k: Any) -> Any:
-        """P(W = k) for a number or an array; 0 for whatever is no value."""
-        asked = _check_numbers("k", k)
-        held = (asked >= self.low) & (asked <= self.high) & (np.floor(asked) == asked)
-        result = np.zeros(asked.shape)
-        result[held] = self.distribution.pmf(asked[held])
+        """Return P(W = k) for a number or an array; 0 elsewhere."""
+        numbers = _check_numbers("k", k)
+        is_value = (numbers >= self.low) & (numbers <= self.high) & (np.floor(numbers) == numbers)
+        result = np.zeros(numbers.shape)
+        result[is_value] = self.distribution.pmf(numbers[is_value])
         return _scalar_or_array(result)
 
     def cdf(self, k: Any) -> Any:
-        """P(W <= k) for a number or an array."""
+        """Return P(W <= k) for a number or an array."""
         return self._probability_at(k, 0.0, self.distribution.cdf)
 
     def sf(self, k: Any) -> Any:
-        """P(W > k) for a number or an array, accurate relative to itself."""
+        """Return P(W > k) for a number or an array, accurate relative to itself."""
         return self._probability_at(k, 1.0, self.distribution.sf)
 
     def _probability_at(self, k: Any, before: float, inside: Callable[[Any], Any]) -> Any:
-        asked = np.floor(_check_numbers("k", k))
-        held = (asked >= self.low) & (asked < self.high)
-        result = np.where(asked < self.low, before, 1.0 - before)
-        result[held] = inside(asked[held])
+        numbers = np.floor(_check_numbers("k", k))
+        is_inside = (numbers >= self.low) & (numbers < self.high)
+        result = np.where(numbers < self.low, before, 1.0 - before)
+        result[is_inside] = inside(numbers[is_inside])
         return _scalar_or_array(result)
 
     def quantile(self, q: Any) -> Any:
-        """The smallest k with P(W <= k) >= q, for a number or an array of probabilities."""
-        asked = _check_numbers("q", q)
-        most = asked.max(initial=0.0)
-        if not (np.all(asked >= 0) and most <= 1):
+        """Return the smallest k with P(W <= k) >= q, for a number or an array of probabilities."""
+        levels = _check_numbers("q", q)
+        most = levels.max(initial=0.0)
+        if not (np.all(levels >= 0) and most <= 1):
             raise LawError(f"q = {q!r}: expected probabilities from 0 to 1")
         if most == 1 and not self.is_finite:
             raise LawError(f"q = 1: {self!r} has no largest value; expected a probability below 1")
-        result = [self._quantile(one) for one in asked.ravel().tolist()]
-        return _scalar_or_array(np.array(result, dtype=np.int64).reshape(asked.shape))
+        result = [self._quantile(one) for one in levels.ravel().tolist()]
+        return _scalar_or_array(np.array(result, dtype=np.int64).reshape(levels.shape))
 
     def _quantile(self, q: float) -> int:
         law = self.distribution
@@ -306,19 +300,18 @@ class Pmf:
         return result
 
     def sample(self, size: Any = None, seed: Any = 0) -> Any:
-        """Independent draws, one or an array of a shape; seed: a number or a numpy Generator."""
-        return _scalar_or_array(
-            np.asarray(self.distribution.sample(np.random.default_rng(seed), size))
-        )
+        """Return independent draws, one or an array of a shape; seed: a number or a Generator."""
+        draws = self.distribution.sample(np.random.default_rng(seed), size)
+        return _scalar_or_array(np.asarray(draws))
 
-    # --- what becomes of it
+    # --- derived laws
     def cut(self, eps: float) -> Pmf:
-        """The law up to the smallest S with P(W > S) < eps, renormalised; a finite law as it is.
+        """Return the law up to the smallest S with P(W > S) < eps, renormalised, if it is infinite.
 
         Raises
         ------
         LawError
-            For an infinite mean, or a support too large to tabulate.
+            The mean is infinite, or the support too large to tabulate.
         """
         eps = check_fraction("eps", eps, "1e-6")
         if self.is_finite:
@@ -327,7 +320,7 @@ class Pmf:
         return self._truncate_at(self.distribution.tail_end(eps), f"cut({eps!r})")
 
     def truncate(self, high: int) -> Pmf:
-        """The law without what is above ``high``, renormalised; ``missing`` tells what that was."""
+        """Return the law up to ``high``, renormalised; ``missing`` is the probability above it."""
         high = check_integer("high", high, least=0, example=1000)
         return self if high >= self.high else self._truncate_at(high, f"truncate({high})")
 
@@ -340,9 +333,9 @@ class Pmf:
         return replace(self, distribution=table, missing=min(self.missing + beyond, 1.0))
 
     def between(self, low: int, high: int | None = None) -> Pmf:
-        """The law on condition that low <= W <= high; ``high`` may be left out.
+        """Return the law on condition that low <= W <= high; ``high`` is optional.
 
-        >>> Pmf.geometric(0.05).between(21).mean()  # it forgets what was
+        >>> Pmf.geometric(0.05).between(21).mean()  # memoryless
         40.0
         """
         low = check_integer("low", low, least=0, example=1)
@@ -368,7 +361,7 @@ class Pmf:
         return replace(self, distribution=part, missing=min(self.missing / mass, 1.0))
 
     def shift(self, k: int) -> Pmf:
-        """The law of W + k; k may be negative where no value becomes so.
+        """Return the law of W + k; k may be negative as long as no value becomes negative.
 
         >>> Pmf.geometric(0.05).shift(-1) == Pmf.negative_binomial(1, 0.05)
         False
@@ -377,7 +370,7 @@ class Pmf:
         return self if k == 0 else replace(self, distribution=shift_law(self.distribution, k))
 
     def scale(self, k: int) -> Pmf:
-        """The law of k·W, k >= 1: the same work counted in smaller units."""
+        """Return the law of k·W, k >= 1: the same work counted in smaller units."""
         k = check_integer("k", k, least=1, example=2)
         of, times = self.distribution, k
         if isinstance(of, Affine) and not of.offset:
@@ -385,18 +378,17 @@ class Pmf:
         return self if k == 1 else replace(self, distribution=Affine(of, times, 0))
 
     def sum_of(self, copies: int) -> Pmf:
-        """The law of the sum of independent copies.
+        """Return the law of the sum of independent copies.
 
-        Closed for the geometric, Poisson, binomial and negative binomial; else by convolution,
-        where an infinite law leaves out a tail of 1e-20.
+        Closed for the geometric, Poisson, binomial and negative binomial; else by convolution, an
+        infinite law without a tail of 1e-20.
         """
         copies = check_integer("copies", copies, least=1, example=32)
-        return (
-            self if copies == 1 else self._sum_parts([(copies, self)], f"{self!r}.sum_of({copies})")
-        )
+        if copies == 1:
+            return self
+        return self._sum_parts([(copies, self)], f"{self!r}.sum_of({copies})")
 
     def __add__(self, other: object) -> Pmf:
-        """The law of the sum of two independent items, one of each law."""
         if not isinstance(other, Pmf):
             return NotImplemented
         return self._sum_parts([(1, self), (1, other)], f"({self!r} + {other!r})")
@@ -414,7 +406,7 @@ class Pmf:
         return Pmf(distribution=law, missing=_combined_missing(parts))
 
     def max_of(self, copies: int) -> Pmf:
-        """The law of the largest of independent copies, P(W <= k)**copies."""
+        """Return the law of the largest of independent copies, P(W <= k)**copies."""
         copies = check_integer("copies", copies, least=1, example=32)
         if copies == 1:
             return self
@@ -432,14 +424,14 @@ class Pmf:
 
 
 def _combined_missing(parts: list[tuple[int, Pmf]]) -> float:
-    """What may be missing where any of several items may be: 1 - Π (1 - missing)**copies."""
+    """Return a bound on what any of several items may miss: 1 - Π (1 - missing)**copies."""
     if any(law.missing >= 1 for _, law in parts):
         return 1.0
     return -math.expm1(sum(copies * math.log1p(-law.missing) for copies, law in parts))
 
 
 def check_law(pmf: Any) -> Pmf:
-    """A law of the work of one item, or an error that says how one is made."""
+    """Return a law of the work of one item; LawError for anything else."""
     if not isinstance(pmf, Pmf):
         raise LawError(
             f"{pmf!r} is no law of work: expected a Pmf, such as Pmf.geometric(0.05) or "
@@ -448,8 +440,13 @@ def check_law(pmf: Any) -> Pmf:
     return pmf
 
 
+def is_weighted_law(value: Any) -> bool:
+    """True for a pair (probability, Pmf)."""
+    return isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[1], Pmf)
+
+
 def _check_numbers(name: str, values: Any) -> Floats:
-    """An array of numbers, none of them NaN."""
+    """Return an array of numbers without NaN."""
     try:
         result = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -460,5 +457,5 @@ def _check_numbers(name: str, values: Any) -> Floats:
 
 
 def _scalar_or_array(array: Any) -> Any:
-    """An array, or the number where it is one of no dimension."""
+    """Return an array, or a number if it has no dimension."""
     return array.item() if array.ndim == 0 else array

@@ -1,4 +1,4 @@
-"""Laws that SciPy knows: its families as ours, the finite ones as tables, the rest as they are."""
+"""Laws of SciPy: its families as ours, the finite ones as tables, the rest as they are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FAR = 2.0**30
 
 @dataclass(frozen=True, slots=True)
 class ScipyLaw(Distribution):
-    """An infinite law of SciPy, whose tail is SciPy's where it has a form, or else added up."""
+    """An infinite law of SciPy, whose tail is SciPy's if it has a formula, else summed."""
 
     frozen: Any = field(compare=False)
     key: tuple[Any, ...]
@@ -31,11 +31,11 @@ class ScipyLaw(Distribution):
     high: float = math.inf
 
     def pmf(self, k: Floats) -> Floats:
-        """P(W = k)."""
+        """Return P(W = k)."""
         return np.asarray(self.frozen.pmf(k), dtype=np.float64)
 
     def sf(self, k: Any) -> Any:
-        """P(W > k)."""
+        """Return P(W > k)."""
         tail = _tail(self.frozen)
         if tail is not None:
             return tail(k)
@@ -57,30 +57,30 @@ class ScipyLaw(Distribution):
         )
 
     def mean(self) -> float:
-        """E[W]."""
+        """Return E[W]."""
         return float(self.frozen.mean())
 
     def var(self) -> float:
-        """E[(W - E[W])²], infinite where that diverges."""
+        """Return E[(W - E[W])²], infinite if that diverges."""
         with np.errstate(all="ignore"):
             result = float(self.frozen.var())
         return math.inf if math.isnan(result) else result
 
     def sample(self, rng: np.random.Generator, size: Any) -> Any:
-        """Independent draws."""
+        """Return independent draws."""
         if hasattr(self.frozen, "rvs"):
             return np.asarray(self.frozen.rvs(size=size, random_state=rng)).astype(np.int64)[()]
         return np.asarray(self.frozen.sample(size or (), rng=rng)).astype(np.int64)[()]
 
 
 def _parameters(frozen: Any) -> dict[str, Any]:
-    """Parameters of a law of SciPy by name, ``loc`` among them where it is given."""
+    """Return the parameters of a law of SciPy by name, ``loc`` among them if given."""
     names = [*(frozen.dist.shapes or "").replace(" ", "").split(","), "loc"]
     return {**dict(zip([name for name in names if name], frozen.args, strict=False)), **frozen.kwds}
 
 
 def _tail(frozen: Any) -> Callable[[Any], Any] | None:
-    """P(W > k), where it has a form that is accurate relative to itself."""
+    """Return P(W > k) if it has a formula that is accurate relative to itself."""
     from scipy.special import zeta
     from scipy.stats import rv_discrete
 
@@ -97,7 +97,7 @@ def _tail(frozen: Any) -> Callable[[Any], Any] | None:
 
 
 def _has_infinite_mean(frozen: Any) -> bool:
-    """Whether the mean is infinite: it is said to be, or 2**j·P(W > 2**j) does not fall."""
+    """True if SciPy says so, or 2**j·P(W > 2**j) does not fall."""
     with np.errstate(all="ignore"):
         if not math.isfinite(float(frozen.mean())):
             return True
@@ -109,7 +109,7 @@ def _has_infinite_mean(frozen: Any) -> bool:
 
 
 def family_arguments(frozen: Any) -> tuple[str, tuple[Any, ...], int] | None:
-    """(constructor, arguments, shift) of a law of SciPy that is one of our families."""
+    """Return (constructor, arguments, shift) of a law of SciPy that is one of our families."""
     if type(frozen).__name__ == "Binomial" and not hasattr(frozen, "dist"):
         return "binomial", (int(frozen.n), float(frozen.p)), 0
     dist = getattr(frozen, "dist", None)
@@ -129,7 +129,7 @@ def family_arguments(frozen: Any) -> tuple[str, tuple[Any, ...], int] | None:
 
 
 def law_from_scipy(frozen: Any) -> Distribution:
-    """A discrete law of SciPy, frozen, as a table where it is finite."""
+    """Return a discrete law of SciPy, frozen, as a table if it is finite."""
     text = f"Pmf.from_scipy({_scipy_text(frozen)})"
     if not _is_discrete(frozen):
         raise LawError(

@@ -1,6 +1,6 @@
-"""Laws made of other laws: moved, mixed, bounded, added up, the largest of several.
+"""Laws derived from other laws: shifted, mixed, truncated, summed, the largest of several.
 
-They have no table where the others have none.
+They have no table if the others have none.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from stochastic.work.families import FamilyLaw, add_laws
 
 
 class _DerivedLaw(Distribution):
-    """What is made ``of`` another law; its mean is infinite where that of the other is."""
+    """A law derived from ``base``."""
 
     __slots__ = ()
 
@@ -32,22 +32,22 @@ class _DerivedLaw(Distribution):
 
         @property
         def base(self) -> Distribution:
-            """The other law."""
+            """Return the other law."""
 
     @property
     def high(self) -> float:
-        """Largest value: that of the other law, unless told otherwise."""
+        """Return the largest value."""
         return self.base.high
 
     @property
     def has_infinite_mean(self) -> bool:
-        """Whether the mean is infinite."""
+        """True if the mean is infinite."""
         return self.base.has_infinite_mean
 
 
 @dataclass(frozen=True, slots=True)
 class Affine(_DerivedLaw):
-    """W·times + by, times >= 1: a law moved, or counted in smaller units."""
+    """W·factor + offset, factor >= 1: a law shifted, or counted in smaller units."""
 
     base: Distribution
     factor: int
@@ -55,22 +55,22 @@ class Affine(_DerivedLaw):
 
     @property
     def low(self) -> int:
-        """Smallest value."""
+        """Return the smallest value."""
         return self.base.low * self.factor + self.offset
 
     @property
     def high(self) -> float:
-        """Largest value."""
+        """Return the largest value."""
         return self.base.high * self.factor + self.offset
 
     @property
     def text(self) -> str:
-        """As it is constructed."""
+        """Return the constructor call of the law."""
         scale = f".scale({self.factor})" if self.factor > 1 else ""
         return self.base.text + scale + (f".shift({self.offset})" if self.offset else "")
 
     def pmf(self, k: Floats) -> Floats:
-        """P(W = k)."""
+        """Return P(W = k)."""
         k = k - self.offset
         if self.factor == 1:
             return self.base.pmf(k)
@@ -80,15 +80,15 @@ class Affine(_DerivedLaw):
         return result
 
     def sf(self, k: Any) -> Any:
-        """P(W > k)."""
+        """Return P(W > k)."""
         return self.base.sf((k - self.offset) // self.factor)
 
     def cdf(self, k: Any) -> Any:
-        """P(W <= k)."""
+        """Return P(W <= k)."""
         return self.base.cdf((k - self.offset) // self.factor)
 
     def table(self, first: int, last: int) -> Floats:
-        """P(W = k) for k = first..last."""
+        """Return P(W = k) for k = first..last."""
         first, last = first - self.offset, last - self.offset
         if self.factor == 1:
             return self.base.table(first, last)
@@ -99,26 +99,26 @@ class Affine(_DerivedLaw):
         return result
 
     def relative_table(self, first: int, last: int) -> Floats:
-        """The table up to a common factor."""
+        """Return the table up to a common factor."""
         if self.factor > 1:
             return self.table(first, last)
         return self.base.relative_table(first - self.offset, last - self.offset)
 
     def mean(self) -> float:
-        """E[W]."""
+        """Return E[W]."""
         return self.base.mean() * self.factor + self.offset
 
     def var(self) -> float:
-        """E[(W - E[W])²]."""
+        """Return E[(W - E[W])²]."""
         return self.base.var() * self.factor * self.factor
 
     def sample(self, rng: np.random.Generator, size: Any) -> Any:
-        """Independent draws."""
+        """Return independent draws."""
         return self.base.sample(rng, size) * self.factor + self.offset
 
 
 def shift_law(law: Distribution, offset: int) -> Distribution:
-    """Return the law of W + by, several shifts in one."""
+    """Return the law of W + offset, several shifts in one."""
     if isinstance(law, Affine):
         inner, times, offset = law.base, law.factor, law.offset + offset
     else:
@@ -135,7 +135,7 @@ class LeftTruncated(_DerivedLaw):
 
     @property
     def text(self) -> str:
-        """As it is constructed."""
+        """Return the constructor call of the law."""
         return f"{self.base.text}.between({self.low})"
 
     @property
@@ -143,15 +143,15 @@ class LeftTruncated(_DerivedLaw):
         return float(self.base.sf(self.low - 1.0))
 
     def pmf(self, k: Floats) -> Floats:
-        """P(W = k)."""
+        """Return P(W = k)."""
         return self.base.pmf(k) / self._mass
 
     def sf(self, k: Any) -> Any:
-        """P(W > k)."""
+        """Return P(W > k)."""
         return self.base.sf(k) / self._mass
 
     def relative_table(self, first: int, last: int) -> Floats:
-        """The table up to a common factor."""
+        """Return the table up to a common factor."""
         return self.base.relative_table(first, last)
 
 
@@ -164,26 +164,26 @@ class Maximum(_DerivedLaw):
 
     @property
     def low(self) -> int:
-        """Smallest value."""
+        """Return the smallest value."""
         return self.base.low
 
     @property
     def text(self) -> str:
-        """As it is constructed."""
+        """Return the constructor call of the law."""
         return f"{self.base.text}.max_of({self.copies})"
 
     def pmf(self, k: Floats) -> Floats:
-        """P(W = k) = F(k)**n - F(k-1)**n, from the share of f(k) in F(k)."""
+        """Return P(W = k) = F(k)**n - F(k-1)**n, from the share of f(k) in F(k)."""
         with np.errstate(divide="ignore"):
             share = np.minimum(self.base.pmf(k) / self.base.cdf(k), 1.0)
             return np.asarray(self.cdf(k) * -np.expm1(self.copies * np.log1p(-share)))
 
     def sf(self, k: Any) -> Any:
-        """P(W > k)."""
+        """Return P(W > k)."""
         return -np.expm1(self._log_cdf(k))
 
     def cdf(self, k: Any) -> Any:
-        """P(W <= k)."""
+        """Return P(W <= k)."""
         return np.exp(self._log_cdf(k))
 
     def _log_cdf(self, k: Any) -> Any:
@@ -192,11 +192,9 @@ class Maximum(_DerivedLaw):
         return self.copies * np.where(above < 0.5, np.log1p(-np.minimum(above, 0.5)), low)
 
     def table(self, first: int, last: int) -> Floats:
-        """P(W = k) for k = first..last."""
-        weights = self.base.table(self.low, last)
-        return maximum_weights(weights, float(self.base.sf(float(last))), self.copies)[
-            first - self.low :
-        ]
+        """Return P(W = k) for k = first..last."""
+        weights, tail = self.base.table(self.low, last), float(self.base.sf(float(last)))
+        return maximum_weights(weights, tail, self.copies)[first - self.low :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,27 +205,27 @@ class Mixture(Distribution):
 
     @property
     def low(self) -> int:
-        """Smallest value."""
+        """Return the smallest value."""
         return min(of.low for _, of in self.parts)
 
     @property
     def high(self) -> float:
-        """Largest value."""
+        """Return the largest value."""
         return max(of.high for _, of in self.parts)
 
     @property
     def text(self) -> str:
-        """As it is constructed."""
+        """Return the constructor call of the law."""
         inner = ", ".join(f"({weight!r}, {of.text})" for weight, of in self.parts)
         return f"Pmf.mixture([{inner}])"
 
     @property
     def has_infinite_mean(self) -> bool:
-        """Whether the mean is infinite."""
+        """True if the mean is infinite."""
         return any(of.has_infinite_mean for _, of in self.parts)
 
     def pmf(self, k: Floats) -> Floats:
-        """P(W = k)."""
+        """Return P(W = k)."""
         result = np.zeros(k.shape)
         for weight, of in self.parts:
             inside = (k >= of.low) & (k <= of.high)
@@ -244,15 +242,15 @@ class Mixture(Distribution):
         return result[()]
 
     def sf(self, k: Any) -> Any:
-        """P(W > k)."""
+        """Return P(W > k)."""
         return self._weighted_probability(k, tail=True)
 
     def cdf(self, k: Any) -> Any:
-        """P(W <= k)."""
+        """Return P(W <= k)."""
         return self._weighted_probability(k, tail=False)
 
     def table(self, first: int, last: int) -> Floats:
-        """P(W = k) for k = first..last."""
+        """Return P(W = k) for k = first..last."""
         result = np.zeros(last - first + 1)
         for weight, of in self.parts:
             start, stop = max(first, of.low), int(min(last, of.high))
@@ -261,16 +259,16 @@ class Mixture(Distribution):
         return result
 
     def mean(self) -> float:
-        """E[W]."""
+        """Return E[W]."""
         return sum(weight * of.mean() for weight, of in self.parts)
 
     def var(self) -> float:
-        """E[(W - E[W])²], within the parts and between them."""
+        """Return E[(W - E[W])²], within the parts and between them."""
         mean = self.mean()
         return sum(weight * (of.var() + (of.mean() - mean) ** 2) for weight, of in self.parts)
 
     def sample(self, rng: np.random.Generator, size: Any) -> Any:
-        """Independent draws."""
+        """Return independent draws."""
         bounds = np.cumsum([weight for weight, _ in self.parts])
         which = np.searchsorted(bounds[:-1], rng.random(size), side="right")
         result = np.empty(np.shape(which), dtype=np.int64)
@@ -280,7 +278,7 @@ class Mixture(Distribution):
 
 
 def closed_form_sum(parts: Sequence[tuple[int, Distribution]]) -> Distribution | None:
-    """Return the sum of copies of each of some laws, if all are of one family that adds up."""
+    """Return the sum of copies of some laws, if all are of one additive family."""
     shift, laws = 0, []
     for copies, of in parts:
         inner = of
@@ -296,13 +294,7 @@ def closed_form_sum(parts: Sequence[tuple[int, Distribution]]) -> Distribution |
 
 
 def tabulate_range(law: Distribution, low: int, high: int, constructor_text: str) -> Tabulated:
-    """Return the table of a law on condition of a range.
-
-    Raises
-    ------
-    LawError
-        The range is too large, or a double holds none of its probabilities.
-    """
+    """Return the table of a law on condition of a range; LawError if it is too large or empty."""
     check_span(low, high, constructor_text)
     table = law.relative_table(low, high)
     total = table.sum()

@@ -109,8 +109,8 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> I
 # --- An order in which neighbouring rows are similar, so that boxes of them have tight bounds
 
 
-#: Most rows ordered by halves of halves, and the size of the last pieces.
-_MAX_ORDERED_ROWS, _MIN_PIECE = sizes.ALIKE_ORDERED, sizes.ALIKE_PIECE
+#: Rows up to which halves of halves are ordered, to which size of pieces.
+_MAX_ORDERED_ROWS, _MIN_PIECE = sizes.ORDERED_ROWS, sizes.ORDERED_PIECE
 
 
 def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indices:

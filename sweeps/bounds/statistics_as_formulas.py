@@ -28,7 +28,7 @@ MAX_EXPANDED_POINTS, CHEAP_VALUES, MAX_VALUES, MAX_RESULTS = (
     sizes.EXPAND_POINTS,
     sizes.EXPAND_CHEAP,
     sizes.EXPAND_MOST,
-    sizes.EXPAND_HELD,
+    sizes.EXPAND_NUMBERS,
 )
 _LEAF_OPS = ("constant", "reference")
 

@@ -26,7 +26,7 @@ from symbolic.ops import Node, both, constant, where
 
 
 #: Points drawn, and how many of the best are improved.
-_SAMPLED_STARTS, _IMPROVED_STARTS = sizes.DESCENT_DRAWN, sizes.DESCENT_KEPT
+_SAMPLED_STARTS, _IMPROVED_STARTS = sizes.DESCENT_DRAWN, sizes.DESCENT_IMPROVED
 #: Values tried along an axis; points tried along a pair of axes; rounds.
 _AXIS_VALUES, _PAIR_POINTS, _ROUNDS = sizes.DESCENT_ALONG, sizes.DESCENT_PAIR, sizes.DESCENT_ROUNDS
 

@@ -71,13 +71,13 @@ class ExactLaw:
         return self._ways.get((0, 0), 0)
 
     @property
-    def _counted(self) -> int:
+    def _group_count(self) -> int:
         """Groups that count."""
         return self._all - (self._idle if self.zero_work == "drop" else 0)
 
     @cached_property
     def _ways(self) -> dict[tuple[int, int], int]:
-        """Of ``_all`` equally likely groups those with each (max, sum)."""
+        """Return how many of ``_all`` equally likely groups have each (max, sum)."""
         size = self._all.bit_length() // 8 + 1  # bytes that hold any coefficient
         result, below, before = {}, 0, 0
         for a, weight in enumerate(_integers(self.weights)):
@@ -101,7 +101,7 @@ class ExactLaw:
     def pmf(self) -> dict[Fraction, Fraction]:
         """P(X = x), ascending."""
         losses, ways = self._losses
-        return {x: Fraction(w, self._counted) for x, w in zip(losses, ways, strict=True)}
+        return {x: Fraction(w, self._group_count) for x, w in zip(losses, ways, strict=True)}
 
     @cached_property
     def _losses(self) -> tuple[list[Fraction], list[int]]:
@@ -138,7 +138,7 @@ class ExactLaw:
         common = math.lcm(*of_sum)
         part = sum(ways * (common // b) ** k for b, ways in of_sum.items())
         idle = self._idle if self.zero_work == "one" or (self.zero_work == "zero" and k == 0) else 0
-        return Fraction(part + idle * common**k, common**k * self._counted)
+        return Fraction(part + idle * common**k, common**k * self._group_count)
 
     def var(self) -> Fraction:
         """The variance."""
@@ -146,14 +146,14 @@ class ExactLaw:
 
     # --- probabilities
     @cached_property
-    def _below(self) -> list[int]:
+    def _cumulative_counts(self) -> list[int]:
         """Groups that lose at most each of the losses."""
         return list(accumulate(self._losses[1]))
 
     def cdf(self, t: Fraction) -> Fraction:
         """P(X <= t)."""
         at = bisect_right(self._losses[0], t)
-        return Fraction(self._below[at - 1], self._counted) if at else Fraction(0)
+        return Fraction(self._cumulative_counts[at - 1], self._group_count) if at else Fraction(0)
 
     def sf(self, t: Fraction) -> Fraction:
         """P(X > t)."""
@@ -163,4 +163,4 @@ class ExactLaw:
         """The smallest loss x with P(X <= x) >= q."""
         if not 0 <= q <= 1:
             raise LawError(f"q = {q!r}: expected a probability from 0 to 1")
-        return self._losses[0][bisect_left(self._below, q * self._counted)]
+        return self._losses[0][bisect_left(self._cumulative_counts, q * self._group_count)]

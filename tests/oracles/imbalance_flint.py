@@ -39,7 +39,7 @@ def central(low: int, counts: Sequence[int], lanes: int, centre: float) -> flint
 
 
 def _expect(low: int, counts: Sequence[int], lanes: int, of) -> flint.arb:  # type: ignore[no-untyped-def]
-    kept = flint.ctx.prec
+    precision = flint.ctx.prec
     flint.ctx.prec = _BITS
     try:
         total = flint.arb(0)
@@ -48,7 +48,7 @@ def _expect(low: int, counts: Sequence[int], lanes: int, of) -> flint.arb:  # ty
                 total += flint.arb(ways) * flint.arb(of(flint.fmpq(lanes * most, sum_)))
         return total / flint.arb(flint.fmpz(sum(counts)) ** lanes)
     finally:
-        flint.ctx.prec = kept
+        flint.ctx.prec = precision
 
 
 def distribution(low: int, counts: Sequence[int], lanes: int) -> dict[Fraction, Fraction]:
@@ -98,7 +98,7 @@ def quadrature(
         result += middle**2 * power * (g * second + (lanes - 1) * first**2) / lanes
         return result * t * scale
 
-    kept = flint.ctx.prec
+    precision = flint.ctx.prec
     flint.ctx.prec = _BITS
     try:
         total = flint.arb(sum(counts))
@@ -117,10 +117,10 @@ def quadrature(
             for a, b in pairwise(edges)
         ).real
     finally:
-        flint.ctx.prec = kept
+        flint.ctx.prec = precision
 
 
-def inverted(
+def invert(
     low: int, counts: Sequence[int], lanes: int, losses: Sequence[Fraction], most: int = 10**9
 ) -> list[float]:
     """P(X <= x; sum > 0) of many lanes: the Fourier sum as it stands, with 60 digits.
@@ -128,7 +128,7 @@ def inverted(
     Over 44 standard deviations of the sum, at its first ``most`` frequencies, for every value that
     is the largest with a probability above 1e-35.
     """
-    kept = flint.ctx.prec
+    precision = flint.ctx.prec
     flint.ctx.prec = 200
     try:
         total = sum(counts)
@@ -182,4 +182,4 @@ def inverted(
                 result[x] += (scale * sum(terms, flint.acb(0))).real
         return [float(result[x]) for x in losses]
     finally:
-        flint.ctx.prec = kept
+        flint.ctx.prec = precision

@@ -1,4 +1,4 @@
-"""What helps against imbalance, by trying everything, in fractions."""
+"""Remedies of imbalance, by trying everything, in fractions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def runs(values: Sequence[int], bins: int) -> Iterator[tuple[tuple[int, ...], ..
         yield tuple(tuple(values[a:b]) for a, b in itertools.pairwise(edges))
 
 
-def binned(
+def bin_items(
     weights: Weights, bins: Sequence[Sequence[int]], lanes: int
 ) -> tuple[Fraction, Fraction]:
     """Slowdown and mean loss of a workload whose groups are formed within bins."""

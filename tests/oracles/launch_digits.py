@@ -25,7 +25,9 @@ def _times(a: Any, b: Any) -> Any:
     return (p * x - q * y) >> BITS, (p * y + q * x) >> BITS
 
 
-def below(weights: list[int], slots: int, blocks: int, t: int, reach: tuple[int, int]) -> int:
+def scaled_probability(
+    weights: list[int], slots: int, blocks: int, t: int, reach: tuple[int, int]
+) -> int:
     """P(all blocks end by t), the last of which begins within ``reach``, in 2**-BITS.
 
     Durations 0, 1, ... have whole weights, that of 0 is 0. Counts differ from ``blocks`` by less
@@ -49,12 +51,12 @@ def below(weights: list[int], slots: int, blocks: int, t: int, reach: tuple[int,
     result = 0
     counts = np.arange(1, len(rows) + 1)
 
-    def held(s: int) -> Any:
+    def begun_counts(s: int) -> Any:
         """P(n begun by s, all that run end by t), n = 1, 2, ...; None before all."""
         gained = np.array([ends[t - u] - ends[s - u] for u in range(s + 1)], dtype=object)
         return np.array([(row[: s + 1] @ gained) >> BITS for row in rows], dtype=object)
 
-    shares = [held(s) for s in range(max(first, 1) - 1, min(last, t - 1) + 1)]
+    shares = [begun_counts(s) for s in range(max(first, 1) - 1, min(last, t - 1) + 1)]
     if not shares:
         return 0
     begin = max(first, 1) - 1

@@ -2,8 +2,8 @@
 
 Polynomials in z (blocks begun) and y (their work) are single integers, z and y large powers of two.
 The durations have whole weights that sum to W, so that what stands at z**n is over W**n. See
-stochastic.launch_time.inversion; here x / (x - 1) · (A_s**M - A_{s-1}**M) is H(s)·x times the sum of
-A_s**m A_{s-1}**(M-1-m), m = 0..M-1, without any difference.
+stochastic.launch_time.inversion; here x / (x - 1) · (A_s**M - A_{s-1}**M) is H(s)·x times the sum
+of A_s**m A_{s-1}**(M-1-m), m = 0..M-1, without any difference.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from functools import cached_property
 
 @dataclass(frozen=True, slots=True)
 class Polynomials:
-    """How polynomials of degree ``most`` in z and below ``width`` in y lie in an integer."""
+    """Layout of polynomials, of degree ``most`` in z and below ``width`` in y, in an integer."""
 
     most: int
     width: int
     bits: int
 
-    def moved(self, value: int, blocks: int, work: int) -> int:
+    def shift(self, value: int, blocks: int, work: int) -> int:
         """Times z**blocks y**work, up to the highest power of z."""
         value <<= self.bits * (blocks * self.width + (work if self.width > 1 else 0))
         return value & ((1 << self.bits * self.width * (self.most + 1)) - 1)
@@ -33,7 +33,7 @@ class Polynomials:
         result = 1
         for value, power in factors:
             for _ in range(power):
-                result = self.moved(result * value, 0, 0)
+                result = self.shift(result * value, 0, 0)
         return result
 
     def row(self, value: int, blocks: int) -> list[int]:
@@ -56,8 +56,8 @@ class RationalLaunch:
     idle: Fraction = Fraction(0)
 
     @cached_property
-    def check_integer(self) -> int:
-        """What the weights sum to."""
+    def whole(self) -> int:
+        """Return the sum of the weights."""
         return sum(self.weights[0])
 
     @property
@@ -83,12 +83,12 @@ class RationalLaunch:
             starts = [1]
             for u in range(1, last + 1):
                 near = range(1, min(u, self.longest) + 1)
-                terms = (plan.moved(weights[k] * starts[u - k], 1, k) for k in near)
+                terms = (plan.shift(weights[k] * starts[u - k], 1, k) for k in near)
                 starts.append(sum(terms))
             result.append(starts)
         return result
 
-    def counted(self, t: int, *, totals: bool = False) -> list[list[Fraction]]:
+    def count_blocks(self, t: int, *, totals: bool = False) -> list[list[Fraction]]:
         """P(n blocks end by t, with this total work): a row for each n = 0..blocks.
 
         Without ``totals`` a row has one entry.
@@ -101,12 +101,12 @@ class RationalLaunch:
         for s in range(t + 1):
             served = []  # A_s
             for g, begun in enumerate(starts):
-                gone = plan.moved(begun[s] * ending[g][t - s], 0, 0)
+                gone = plan.shift(begun[s] * ending[g][t - s], 0, 0)
                 served.append(alive[g] - begun[s] + gone)
             for g, slots in enumerate(self.slots):
                 others = [(served[h], self.slots[h]) for h in range(g)]
                 others += [(alive[h], self.slots[h]) for h in range(g + 1, len(self.slots))]
-                last = plan.moved(starts[g][s] * ending[g][t - s], 0, 0)
+                last = plan.shift(starts[g][s] * ending[g][t - s], 0, 0)
                 each = sum(
                     plan.product([(served[g], m), (alive[g], slots - 1 - m)]) for m in range(slots)
                 )
@@ -120,7 +120,7 @@ class RationalLaunch:
         """x = z Σ_{k<=d} p(k) y**k for d = 0..t."""
         result = [0]
         for k in range(1, t + 1):
-            more = plan.moved(weights[k], 1, k) if k <= self.longest else 0
+            more = plan.shift(weights[k], 1, k) if k <= self.longest else 0
             result.append(result[-1] + more)
         return result
 
@@ -128,12 +128,12 @@ class RationalLaunch:
         """P(C <= t)."""
         if t < 0:
             return Fraction(0)
-        rows = self.counted(t)
+        rows = self.count_blocks(t)
         return sum(
             (share * row[0] for share, row in zip(self.shares, rows, strict=True)), Fraction(0)
         )
 
-    def below(self) -> list[Fraction]:
+    def cdf_values(self) -> list[Fraction]:
         """P(C <= t) for t = 0, 1, ... up to 1."""
         result = [self.cdf(0)]
         while result[-1] < 1:
@@ -144,14 +144,14 @@ class RationalLaunch:
         """P(C <= t, T = w) for t = 0, 1, ... until all have ended; w = 0..blocks·K."""
         result: list[list[Fraction]] = []
         while not result or sum(result[-1]) < 1:
-            rows = self.counted(len(result), totals=True)
+            rows = self.count_blocks(len(result), totals=True)
             columns = zip(*rows, strict=True)
             result.append(
                 [sum(map(Fraction.__mul__, self.shares, c), Fraction(0)) for c in columns]
             )
         return result
 
-    def started(self) -> list[Fraction]:
+    def last_start_cdf(self) -> list[Fraction]:
         """P(the last block begins by s) for s = 0, 1, ... up to 1; 0 where none has work."""
         plan, result = self._plan(False), list[Fraction]()
         while not result or result[-1] < 1:
@@ -159,7 +159,7 @@ class RationalLaunch:
             alive = []
             for weights, begun in zip(self.weights, self._starts(plan, s), strict=True):
                 tails = [sum(weights[j + 1 :]) for j in range(s + 1)]
-                alive.append(plan.moved(sum(begun[u] * tails[s - u] for u in range(s + 1)), 1, 0))
+                alive.append(plan.shift(sum(begun[u] * tails[s - u] for u in range(s + 1)), 1, 0))
             value = plan.product(list(zip(alive, self.slots, strict=True)))
             few = [Fraction(plan.row(value, n)[0], self.whole**n) for n in range(self.blocks)]
             at_least = [1 - sum(few[:n], Fraction(0)) for n in range(self.blocks + 1)]

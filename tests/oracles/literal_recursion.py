@@ -55,11 +55,11 @@ def literal_losses(f: Sequence[float], n: int) -> dict[Fraction, float]:
 
 def compiled_recursion(f: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     """P(max = a, sum = b) as an array of shape (len(f), n·(len(f) - 1) + 1)."""
-    return _compiled(np.ascontiguousarray(f, dtype=np.float64), n)
+    return _compiled_recursion(np.ascontiguousarray(f, dtype=np.float64), n)
 
 
 @numba.njit(error_model="numpy", nogil=True, cache=True)
-def _compiled(f: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+def _compiled_recursion(f: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     size = n * (len(f) - 1) + 1
     result = np.zeros((len(f), size))
     past, now, before = np.zeros(size), np.zeros(size), np.zeros(size)

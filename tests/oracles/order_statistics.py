@@ -23,14 +23,14 @@ X = Symbol("x", positive=True)
 SHAPE = Symbol("shape", positive=True)
 
 
-def _named(name: str) -> Any:
+def _symbol_of(name: str) -> Any:
     return symbol(TABLE[name])
 
 
-N, P = _named("lanes"), _named("success_probability")
+N, P = _symbol_of("lanes"), _symbol_of("success_probability")
 
 
-def _chosen(family: str, known: Mapping[str, Callable[[], Any]], what: str) -> Any:
+def _choose(family: str, known: Mapping[str, Callable[[], Any]], what: str) -> Any:
     if family not in known:
         raise UnknownNameError(
             f"{what} of {family!r} has no closed form here{nearest_hint(family, known)}; "
@@ -47,25 +47,25 @@ def _geometric() -> Any:
 
 
 def _uniform() -> Any:
-    low, high = _named("lowest_work"), _named("highest_work")
+    low, high = _symbol_of("lowest_work"), _symbol_of("highest_work")
     count = high - low + 1
     powers = (sympy.bernoulli(N + 1, count) - sympy.bernoulli(N + 1)) / (N + 1)  # Faulhaber
     return high - powers / count**N
 
 
 def _binomial() -> Any:
-    trials = _named("trial_count")
+    trials = _symbol_of("trial_count")
     below = sympy.betainc_regularized(trials - A, A + 1, 0, 1 - P)
     return Sum(1 - below**N, (A, 0, trials - 1))
 
 
 def _negative_binomial() -> Any:
-    below = sympy.betainc_regularized(_named("success_count"), A + 1, 0, P)
+    below = sympy.betainc_regularized(_symbol_of("success_count"), A + 1, 0, P)
     return Sum(1 - below**N, (A, 0, sympy.oo))
 
 
 def _poisson() -> Any:
-    below = sympy.uppergamma(A + 1, _named("event_rate")) / sympy.factorial(A)
+    below = sympy.uppergamma(A + 1, _symbol_of("event_rate")) / sympy.factorial(A)
     return Sum(1 - below**N, (A, 0, sympy.oo))
 
 
@@ -73,7 +73,7 @@ _LARGEST: Mapping[str, Callable[[], Any]] = {
     "any": lambda: Sum(1 - sympy.Function("F")(A) ** N, (A, 0, sympy.oo)),
     "bernoulli": lambda: 1 - (1 - P) ** N,
     "binomial": _binomial,
-    "exponential": lambda: _named("work_mean") * sympy.harmonic(N),
+    "exponential": lambda: _symbol_of("work_mean") * sympy.harmonic(N),
     "geometric": _geometric,
     "negative_binomial": _negative_binomial,
     "poisson": _poisson,
@@ -92,7 +92,7 @@ def expected_max(family: str = "any") -> Any:
     >>> expected_max("geometric").subs({N: 2, P: to_exact(0.5)}).doit()
     8/3
     """
-    return _chosen(family, _LARGEST, "the expected maximum")
+    return _choose(family, _LARGEST, "the expected maximum")
 
 
 # --- losses
@@ -127,27 +127,27 @@ def mean_loss(family: str) -> Any:
     >>> mean_loss("interval").subs(N, 2).doit()
     2*log(2)
     """
-    return _chosen(family, _LOSSES, "the mean loss")
+    return _choose(family, _LOSSES, "the mean loss")
 
 
 _LIMITS: Mapping[str, Callable[[], Any]] = {
-    "any": lambda: _named("work_max") / _named("work_mean"),
+    "any": lambda: _symbol_of("work_max") / _symbol_of("work_mean"),
     "bernoulli": lambda: 1 / P,
     "binomial": lambda: 1 / P,
     "uniform": lambda: (
-        2 * _named("highest_work") / (_named("highest_work") + _named("lowest_work"))
+        2 * _symbol_of("highest_work") / (_symbol_of("highest_work") + _symbol_of("lowest_work"))
     ),
     **dict.fromkeys(("exponential", "geometric", "negative_binomial", "poisson"), lambda: sympy.oo),
 }
 
 
 def limit_loss(family: str = "any") -> Any:
-    """What E[X] and E[max] / E[W] tend to for ever more lanes: the longest item over the mean one.
+    """Return the limit of E[X] and E[max] / E[W] for many lanes: longest over mean item.
 
-    >>> limit_loss("uniform").subs({_named("lowest_work"): 20, _named("highest_work"): 40})
+    >>> limit_loss("uniform").subs({_symbol_of("lowest_work"): 20, _symbol_of("highest_work"): 40})
     4/3
     """
-    return _chosen(family, _LIMITS, "the limit of the loss")
+    return _choose(family, _LIMITS, "the limit of the loss")
 
 
 # --- bounds of a finite law

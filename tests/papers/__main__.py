@@ -13,12 +13,12 @@ for item in items():
     if item.run and word in f"{item.paper} {item.item}":
         began = time.perf_counter()
         try:
-            told = differs(item, outcome(item))
+            fault = differs(item, outcome(item))
         except Exception as error:
-            told = f"{type(error).__name__}: {error}"
-        failed += bool(told)
+            fault = f"{type(error).__name__}: {error}"
+        failed += bool(fault)
         seconds = f"{time.perf_counter() - began:6.2f} s"
         print(
-            f"{seconds}  {item.paper}  {item.item}{'  FAILS: ' if told else ''}{told}", flush=True
+            f"{seconds}  {item.paper}  {item.item}{'  FAILS: ' if fault else ''}{fault}", flush=True
         )
 sys.exit(bool(failed))

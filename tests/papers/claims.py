@@ -76,8 +76,8 @@ def _labels(values: Any, best: Any) -> str:
 
 
 def _all(values: Any) -> str:
-    kept = values.all(values.dims[1:])
-    return ", ".join(map(str, kept[kept.dims[0]].values[kept.values]))
+    remaining = values.all(values.dims[1:])
+    return ", ".join(map(str, remaining[remaining.dims[0]].values[remaining.values]))
 
 
 #: What is made of the values over the axes; the first axis is that of ends and labels.
@@ -113,8 +113,8 @@ class Claim:
     choice: dict[str, Any] = field(default_factory=dict)
     why: str = ""
 
-    def met(self, value: float | str) -> bool:
-        """Whether it is the printed number, within half of the last digit, or the printed text."""
+    def is_met(self, value: float | str) -> bool:
+        """True if it is the printed number, within half of the last digit, or the printed text."""
         if value == self.printed:
             return True
         relation, _, bound = self.printed.partition(" ")
@@ -127,8 +127,8 @@ class Claim:
         half = Decimal(5).scaleb(int(printed.as_tuple().exponent) - 1)
         return not isinstance(value, str) and abs(value - float(printed)) <= float(half) + 1e-9
 
-    def computed(self, choice: bool) -> tuple[float | str, bool]:
-        """What comes out, and whether it is no more than a number of the paper in a file."""
+    def compute(self, choice: bool) -> tuple[float | str, bool]:
+        """Return the result, and whether it is only a number of the paper in a file."""
         names = sorted({n.id for n in ast.walk(ast.parse(self.ask)) if isinstance(n, ast.Name)})
         given = self.at | (self.choice if choice else {})
         over = {name: axis for name, axis in self.over.items() if name not in given}
@@ -141,8 +141,8 @@ class Claim:
             if choice or not wanted:
                 raise
             return f"asks for {' and '.join(wanted)}", False
-        held = json.loads(ds.attrs["sources"])
-        echo = all(self.chapter.partition(",")[0] in held.get(name, "") for name in names)
+        state = json.loads(ds.attrs["sources"])
+        echo = all(self.chapter.partition(",")[0] in state.get(name, "") for name in names)
         values = ds.eval(self.ask)
         absent = {name: axis for name, axis in over.items() if name not in values.dims}
         return TAKES[self.take](values.expand_dims(absent).transpose(*over)), echo
@@ -150,7 +150,7 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of a claim."""
+    """The outcome of a claim."""
 
     claim: Claim
     shipped: float | str = ""
@@ -162,9 +162,9 @@ class Outcome:
         """One of :data:`KINDS`."""
         if not self.claim.ask:
             return "untold"
-        if self.claim.met(self.shipped):
+        if self.claim.is_met(self.shipped):
             return "met"
-        return "choice" if self.claim.choice and self.claim.met(self.chosen) else "differs"
+        return "choice" if self.claim.choice and self.claim.is_met(self.chosen) else "differs"
 
 
 def claims() -> list[Claim]:
@@ -191,15 +191,15 @@ def _axis(axis: Any) -> list[Any]:
 
 @cache
 def outcomes() -> list[Outcome]:
-    """What became of each claim, in the order of the table."""
+    """Return the outcome of each claim, in the order of the table."""
     return [_outcome(claim) for claim in claims()]
 
 
 def _outcome(claim: Claim) -> Outcome:
     if not claim.ask:
         return Outcome(claim=claim)
-    shipped, echo = claim.computed(choice=False)
-    chosen, _ = claim.computed(choice=True) if claim.choice else ("", False)
+    shipped, echo = claim.compute(choice=False)
+    chosen, _ = claim.compute(choice=True) if claim.choice else ("", False)
     return Outcome(claim=claim, shipped=shipped, chosen=chosen, echo=echo)
 
 
@@ -234,23 +234,24 @@ def _line(outcome: Outcome, above: str) -> str:
     claim = outcome.claim
     why = "as above" if claim.why and claim.why == above else claim.why
     if claim.choice:
-        why = f"{_given(claim.choice)}: {_number(outcome.chosen)}; {why}"
-    asked = f"`{claim.ask}` of {claim.model}: {_given(claim.at | claim.over)}" if claim.ask else ""
+        why = f"{_values_text(claim.choice)}: {_number(outcome.chosen)}; {why}"
+    at = _values_text(claim.at | claim.over)
+    requested = f"`{claim.ask}` of {claim.model}: {at}" if claim.ask else ""
     if claim.take != "value":
-        asked = f"{claim.take}, {asked}"
-    shown = (claim.claim, claim.source, claim.printed, _number(outcome.shipped), asked, why)
+        requested = f"{claim.take}, {requested}"
+    shown = (claim.claim, claim.source, claim.printed, _number(outcome.shipped), requested, why)
     return "| " + " | ".join(shown) + " |"
 
 
-def _given(values: dict[str, Any]) -> str:
-    named = {name: _shown(values[name]) for name in (*ENTRIES, *values) if name in values}
+def _values_text(values: dict[str, Any]) -> str:
+    named = {name: _value_text(values[name]) for name in (*ENTRIES, *values) if name in values}
     return ", ".join(v if name in ENTRIES else f"{name} = {v}" for name, v in named.items())
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, list):
         few = len(value) < 4 or isinstance(value[0], str)
-        return " / ".join(map(_shown, value)) if few else f"{value[0]} to {value[-1]}"
+        return " / ".join(map(_value_text, value)) if few else f"{value[0]} to {value[-1]}"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -110,12 +110,12 @@ def papers() -> Mapping[str, str]:
 def items(paper: str = "") -> list[Item]:
     """The items of one paper, or of all."""
     source = _source()
-    kept = [paper] if paper else list(papers())
-    return [Item(paper=name, **entry) for name in kept for entry in source[name]]
+    remaining = [paper] if paper else list(papers())
+    return [Item(paper=name, **entry) for name in remaining for entry in source[name]]
 
 
 def outcome(item: Item) -> Any:
-    """What the command of an item gives: the text of a line of ``dse``, or the plain value.
+    """Return the outcome of an item: the text of a line of ``dse``, or the plain value.
 
     The command runs in an empty folder with the repository's examples.
     """
@@ -130,11 +130,11 @@ def outcome(item: Item) -> Any:
         return _plain(eval(item.run, dict(_names())))
 
 
-def differs(item: Item, found: Any) -> str:
-    """How an outcome differs from what the item says it gives; empty where it does not."""
-    if item.gives is not None and not _same(found, item.gives, item.within):
-        return f"gives {found}, expected {item.gives} within {item.within}"
-    text, place = " ".join(str(found).split()), 0
+def differs(item: Item, result: Any) -> str:
+    """Return how an outcome differs from the item's; empty if it does not."""
+    if item.gives is not None and not _same(result, item.gives, item.within):
+        return f"gives {result}, expected {item.gives} within {item.within}"
+    text, place = " ".join(str(result).split()), 0
     for words in item.has:
         place = text.find(words, place)
         if place < 0:
@@ -171,15 +171,15 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _same(found: Any, gives: Any, within: float) -> bool:
+def _same(result: Any, gives: Any, within: float) -> bool:
     if isinstance(gives, Mapping):
-        return all(name in found and _same(found[name], gives[name], within) for name in gives)
+        return all(name in result and _same(result[name], gives[name], within) for name in gives)
     if isinstance(gives, list):
-        pairs = isinstance(found, list) and len(found) == len(gives)
-        return pairs and all(_same(*two, within) for two in zip(found, gives, strict=True))
+        pairs = isinstance(result, list) and len(result) == len(gives)
+        return pairs and all(_same(*two, within) for two in zip(result, gives, strict=True))
     if isinstance(gives, str):
-        return str(found) == gives
-    number = float(found)
+        return str(result) == gives
+    number = float(result)
     return (
         math.isnan(gives)
         if math.isnan(number)
@@ -211,10 +211,10 @@ def _lines() -> Iterator[str]:
 
 
 def _gives(item: Item) -> str:
-    told = (
+    output = (
         ", ".join(f"“{words}”" for words in item.has) if item.gives is None else _words(item.gives)
     )
-    return f"{told} ± {item.within:g}" if item.within else told
+    return f"{output} ± {item.within:g}" if item.within else output
 
 
 def _words(gives: Any) -> str:

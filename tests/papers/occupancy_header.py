@@ -121,7 +121,7 @@ def missing(folders: list[Path]) -> str:
     return "" if compiler() else f"no C compiler: none of {', '.join(_NAMES)} is on the PATH"
 
 
-def built(folder: Path, into: Path) -> Path:
+def build_program(folder: Path, into: Path) -> Path:
     """The program, compiled against a header."""
     program = Path(tempfile.mkdtemp(dir=into)) / "ask"
     source = program.with_suffix(".c")
@@ -142,7 +142,7 @@ def launches(rng: np.random.Generator, count: int, most: int) -> NDArray[np.int6
     return np.stack([threads, registers, shared * (rng.random(count) < 0.7)])
 
 
-def asked(
+def run_program(
     program: Path, capability: str, drawn: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Blocks and limits by the header; -1 blocks where it does not know the device."""
@@ -150,8 +150,8 @@ def asked(
     device = [*map(int, capability.split(".")), *(int(values[n].value) for n in DEVICE)]
     rows = np.empty((drawn.shape[1], 13), dtype=np.int32)
     rows[:, :10], rows[:, 10:] = device, drawn.T
-    told = subprocess.run([program], input=rows.tobytes(), capture_output=True, check=True)
-    blocks, limits = np.frombuffer(told.stdout, dtype=np.int32).reshape(-1, 2).T
+    output = subprocess.run([program], input=rows.tobytes(), capture_output=True, check=True)
+    blocks, limits = np.frombuffer(output.stdout, dtype=np.int32).reshape(-1, 2).T
     return blocks, limits
 
 
@@ -169,7 +169,7 @@ def ours(capability: str, drawn: NDArray[np.int64], **switches: Any) -> tuple[An
     return blocks, bits
 
 
-def compared(
+def compare_programs(
     programs: list[Path], capability: str, count: int, seed: int
 ) -> tuple[list[str], str] | None:
     """The launches that differ, and a line that tells of all; None where no header knows it."""
@@ -177,7 +177,7 @@ def compared(
     most = int(dse.machine(f"cc{capability}").values["shared_mem_per_sm"].value)
     drawn = launches(rng, count, most)
     for program in programs:
-        blocks, limits = asked(program, capability, drawn)
+        blocks, limits = run_program(program, capability, drawn)
         if not np.all(blocks < 0):
             break
     else:
@@ -188,8 +188,8 @@ def compared(
     plain = np.mean(ours(capability, drawn, granularity="none")[0] != blocks)
     wrong = []
     for at in np.flatnonzero(differs).tolist():
-        said = ", ".join(f"{n} = {v}" for n, v in zip(LAUNCH, drawn[:, at], strict=True))
-        wrong.append(f"{said}: {mine[at]:g} blocks here, {blocks[at]} by the header")
+        printed = ", ".join(f"{n} = {v}" for n, v in zip(LAUNCH, drawn[:, at], strict=True))
+        wrong.append(f"{printed}: {mine[at]:g} blocks here, {blocks[at]} by the header")
     return wrong, (
         f"{capability:>5}: {len(wrong)} of {count} differ (without allocation units "
         f"{plain:.1%}); {np.mean(blocks == 0):.0%} do not fit"
@@ -204,9 +204,9 @@ def main(count: int, seed: int, folder: Path | None = None) -> int:
         return 0
     wrong, times, unknown = 0, 0, []
     with tempfile.TemporaryDirectory() as scratch:
-        programs = [built(each, Path(scratch)) for each in folders]
+        programs = [build_program(each, Path(scratch)) for each in folders]
         for capability in CAPABILITIES:
-            result = compared(programs, capability, count, seed)
+            result = compare_programs(programs, capability, count, seed)
             if result is None:
                 unknown.append(capability)
                 continue

@@ -34,7 +34,7 @@ def test_doctests_of_equations(model: Any) -> None:
 @long
 @needs_profiles
 def test_elementwise_operators_on_a_gpu_left_out() -> None:
-    """Beside it bytes over printed bandwidth (26 %), and that with one share (9.2, 14.0 %).
+    """For comparison: bytes over printed bandwidth (26 %), and that with one share (9.2, 14.0 %).
 
     Every fourth row here; all of them by `python -m tests.papers.calibrating`.
     """
@@ -96,10 +96,10 @@ def test_power_of_kernels_left_out() -> None:
 def test_the_memory_has_a_clock_of_its_own() -> None:
     given = dict.fromkeys(("idle_sm_power", "mean_busy_sms", "pipeline_power", "access_power"), 2)
     clocks = {"nominal_clock": 1e9, "nominal_memory_clock": 1e9, "pipeline_duty": 0.5}
-    said = {**given, **clocks, "constant_power": 10, "memory_clock_power": 20}
-    slow = dse.evaluate("activity_power", core_clock=[1e9, 5e8], memory_clock=1e9, **said)
+    printed = {**given, **clocks, "constant_power": 10, "memory_clock_power": 20}
+    slow = dse.evaluate("activity_power", core_clock=[1e9, 5e8], memory_clock=1e9, **printed)
     assert slow["power"].values.tolist() == [10 + 5 + 20 + 2, 10 + 2.5 + 20 + 2]
-    low = dse.evaluate("activity_power", core_clock=1e9, memory_clock=5e8, **said)
+    low = dse.evaluate("activity_power", core_clock=1e9, memory_clock=5e8, **printed)
     assert low["power"].item() == 10 + 5 + 10 + 2
 
 
@@ -109,13 +109,13 @@ def test_the_memory_has_a_clock_of_its_own() -> None:
 @needs_dvfs
 def test_whether_cores_and_memory_overlap_is_chosen_by_rows_left_out() -> None:
     table = runs()[["appName", "coreF", "time/ms"]]
-    said = {"columns": {"core_clock": "coreF [MHz]", "time": "time/ms [ms]"}}
+    printed = {"columns": {"core_clock": "coreF [MHz]", "time": "time/ms [ms]"}}
     result = dse.calibrate(
         table,
         model="clock_scaling",
         per={"appName": ["stall_time", "core_cycles"]},
         choose={"clock_overlap": ["none", "full"]},
-        **said,
+        **printed,
     )
     errors = {one["set"]["clock_overlap"]: one.get("error") for one in result.tried}
     reasons = [one["reason"] for one in result.tried if "reason" in one]
@@ -130,7 +130,7 @@ def test_whether_cores_and_memory_overlap_is_chosen_by_rows_left_out() -> None:
 def test_a_knee_that_rows_do_not_determine_is_told_and_not_taken() -> None:
     design = page().Design(runs(), page().every_other(runs()))
     rows = design.table[design.used]
-    said: dict[str, Any] = {
+    printed: dict[str, Any] = {
         "model": "clock_scaling",
         "to": "power",
         "per": {"appName": ["constant_power", "dynamic_power"]},
@@ -139,6 +139,6 @@ def test_a_knee_that_rows_do_not_determine_is_told_and_not_taken() -> None:
         "free": ["voltage_knee_clock", "voltage_slope"],
     }
     with pytest.raises(DseError, match="do not determine voltage_knee_clock, voltage_slope"):
-        dse.calibrate(rows, **said)
+        dse.calibrate(rows, **printed)
     assert design.recommended == "cube"
     assert "do not determine voltage_knee_clock" in design.why

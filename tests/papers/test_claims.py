@@ -27,23 +27,23 @@ def test_a_claim_is_met_or_explained() -> None:
 @long
 def test_the_page_is_up_to_date() -> None:
     """Words alike; numbers to five digits, since the last of six may round either way."""
-    kept, made = PAGE.read_text(), page()
-    assert NUMBER.sub("#", kept) == NUMBER.sub("#", made)
-    numbers = [[float(number) for number in NUMBER.findall(text)] for text in (kept, made)]
+    remaining, made = PAGE.read_text(), page()
+    assert NUMBER.sub("#", remaining) == NUMBER.sub("#", made)
+    numbers = [[float(number) for number in NUMBER.findall(text)] for text in (remaining, made)]
     assert numbers[0] == pytest.approx(numbers[1], rel=1e-5)
 
 
 @long
 def test_all_that_is_set_stands_on_the_page() -> None:
-    """What a claim states under "Asked", what it leaves open as the choice of its row."""
+    """Return what a claim states under "Asked", what it leaves open as the choice of its row."""
     lines = page().splitlines()
     for claim in ROWS:
         (line, *_) = [
             text for text in lines if text.startswith(f"| {claim.claim} | {claim.source}")
         ]
-        asked, why = line.split(" | ")[4:6]
-        assert all(name in asked or str(value) in asked for name, value in claim.at.items())
-        assert all(name in asked for name in {*claim.over} - {"machine", "workload"})
+        requested, why = line.split(" | ")[4:6]
+        assert all(name in requested or str(value) in requested for name, value in claim.at.items())
+        assert all(name in requested for name in {*claim.over} - {"machine", "workload"})
         assert all(name in why or str(value) in why for name, value in claim.choice.items())
 
 
@@ -111,7 +111,7 @@ def test_tables_that_the_page_leaves_out_stand_in_the_files() -> None:
 )
 def test_a_number_is_met_within_half_of_its_last_digit(printed, met, missed) -> None:  # type: ignore[no-untyped-def]
     claim = Claim(chapter="", claim="", source="", printed=printed)
-    assert [claim.met(value) for value in (*met, *missed)] == [True] * len(met) + [False] * len(
+    assert [claim.is_met(value) for value in (*met, *missed)] == [True] * len(met) + [False] * len(
         missed
     )
 

@@ -132,7 +132,7 @@ def typical(name: str) -> st.SearchStrategy[float]:
 POINT = st.fixed_dictionaries({name: typical(name) for name in INPUTS})
 
 
-def at(point: dict[str, float], share: float, **changed: float) -> dict[str, float]:
+def solve_at(point: dict[str, float], share: float, **changed: float) -> dict[str, float]:
     got: dict[str, float] = solve("energy_speedup", gpu_share=share, **{**point, **changed})
     return got
 
@@ -141,7 +141,7 @@ def at(point: dict[str, float], share: float, **changed: float) -> dict[str, flo
 @given(POINT)
 def test_the_baseline_has_a_speedup_and_an_efficiency_of_one(point: dict[str, float]) -> None:
     """All work on the CPU at its nominal clock, exactly: the idle GPU draws nothing beyond idle."""
-    got = at(point, 0.0, cpu_clock=point["cpu_nominal_clock"])
+    got = solve_at(point, 0.0, cpu_clock=point["cpu_nominal_clock"])
     assert got["speedup"] == got["energy_efficiency"] == 1
     assert got["gpu_dynamic_power"] == 0
 
@@ -165,7 +165,7 @@ def test_eq_114_as_printed_adds_an_idle_device() -> None:
 @given(POINT, st.floats(0, 1))
 def test_efficiency_is_energy_over_energy(point: dict[str, float], share: float) -> None:
     """Eqs. 96, 99-103."""
-    got = at(point, share)
+    got = solve_at(point, share)
     before = got["baseline_power"] * got["baseline_time"]
     after = got["combined_power"] * got["shared_time"]
     assert got["energy_efficiency"] == pytest.approx(before / after)
@@ -177,9 +177,9 @@ def test_efficiency_is_energy_over_energy(point: dict[str, float], share: float)
 @given(POINT)
 def test_the_best_shares_are_best(point: dict[str, float]) -> None:
     """The closed forms against a search over shares."""
-    got = at(point, 0.5)
+    got = solve_at(point, 0.5)
     shares = [*np.linspace(0, 1, 21), got["best_speed_share"], got["best_energy_share"]]
-    result = [at(point, float(share)) for share in shares]
+    result = [solve_at(point, float(share)) for share in shares]
     times = [row["shared_time"] for row in result]
     energies = [row["shared_time"] * row["combined_power"] for row in result]
     assert times[-2] <= min(times) * (1 + 1e-12)
@@ -192,7 +192,7 @@ def test_within_one_bound_the_relation_is_linear(
     point: dict[str, float], first: float, second: float
 ) -> None:
     """Both work, one of them is waited for: power is constant, so that E is in proportion to S."""
-    one, other = at(point, first), at(point, second)
+    one, other = solve_at(point, first), solve_at(point, second)
     assert one["energy_efficiency"] / one["speedup"] == pytest.approx(
         other["energy_efficiency"] / other["speedup"]
     )
@@ -246,7 +246,7 @@ def test_sympy_derives_the_curvature_of_eq_116() -> None:
 
 
 def test_when_the_relation_is_linear() -> None:
-    """Where power does not grow with speed, or draws nothing; with more cores only without a base.
+    """Limits: power does not grow with speed, or draws nothing; more cores only without a base.
 
     A clock bends it at every speed-up but the one at which E changes from convex to concave.
     """

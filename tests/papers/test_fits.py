@@ -154,7 +154,7 @@ def runs() -> Any:
 
 
 def by_the_rule(used: np.ndarray) -> tuple[str, Any]:
-    """What the recommended procedure takes, and what it comes to."""
+    """The recommended procedure, and its result."""
     design = page().Design(runs(), used)
     return design.recommended, design.judged(design.recommended)
 
@@ -263,7 +263,7 @@ def test_table_8_is_found_from_its_own_powers() -> None:
 
 @long
 def test_table_8_is_within_the_errors_of_noisy_powers() -> None:
-    """Of twelve parameters from ten noisy runs, two standard errors hold about 95 %."""
+    """Two standard errors hold about 95 % of twelve parameters from ten noisy runs."""
     machine = dse.machine("gtx280")
     printed = np.array(
         [float(str(machine.values[n].value).removesuffix(" W")) for n in page().MAXIMA]

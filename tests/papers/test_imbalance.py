@@ -90,7 +90,7 @@ def _with_idle_groups(pmf, means):
 
 @pytest.mark.parametrize(("pmf", "lanes", "mean"), RATIONAL)
 def test_rational_means(pmf, lanes, mean):
-    """As the tables have them, a group without work at X = 0; and at X = 1."""
+    """A group without work is at X = 0, as in the tables; and at X = 1."""
     low, weights = pmf
     exact = ExactLaw(low=low, weights=weights, lanes=lanes, zero_work="zero")
     assert exact.mean() == mean
@@ -167,5 +167,5 @@ def test_pictures_of_section_3():
     ):
         from stochastic import measured
 
-        told = measured(group, 8, order="given")
-        assert float(told["loss"]) == float(loss)
+        output = measured(group, 8, order="given")
+        assert float(output["loss"]) == float(loss)

@@ -102,10 +102,10 @@ def test_runs_on_a_gpu(name):
 
 
 def test_their_granularity_study():
-    """With c lanes on an item an item takes (20 + c) / 21 of the work: 4 lanes each, 8 items."""
+    """An item shared by c lanes takes (20 + c) / 21 of the work: 4 lanes each, 8 items."""
     result = granularity(acts(), group=32, overhead=lambda c: (20 + c) / 21)
     printed = {1: 2.476, 2: 1.893, 4: 1.591, 8: 1.486, 16: 1.516, 32: 1.647}
-    told = result["cost"].to_series().round(3).to_dict()
-    assert told == printed
+    output = result["cost"].to_series().round(3).to_dict()
+    assert output == printed
     assert int(result["best_lanes"]) == 8
     assert float(result["best_cost"]) == pytest.approx(1.486, abs=5e-4)

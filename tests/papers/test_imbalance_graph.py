@@ -164,9 +164,9 @@ def test_a_law_of_ones_own_and_what_the_dataset_says_of_it(tmp_path: Path) -> No
     label = str(ds.distribution.values[0])
     assert ds.work_mean.sel(distribution=label) == 5
     assert float(ds.imbalance_loss[0, 1]) == float(imbalance(own, 4).mean())
-    said = json.loads(ds.attrs["sources"])["distribution"]
-    assert said["uniform:3,9"] == "axis of the study"
-    assert "sha256" in said[label]
+    printed = json.loads(ds.attrs["sources"])["distribution"]
+    assert printed["uniform:3,9"] == "axis of the study"
+    assert "sha256" in printed[label]
     assert study.explain(distribution=own, lanes=4)["distribution"].value == label
     again = dse.export(ds, tmp_path / "law.nc")
     assert dse.open(again).distribution.values.tolist() == ds.distribution.values.tolist()
@@ -197,8 +197,8 @@ def test_the_content_of_a_file_is_part_of_a_study(tmp_path: Path) -> None:
 def test_a_law_set_by_itself_is_told_in_the_text_of_the_study() -> None:
     own = Pmf.from_samples(range(100))
     study = Study(model="imbalance", set={"distribution": own, "lanes": 4})
-    told = json.loads(study.text())["set"]["distribution"]
-    assert told.startswith("Pmf(0..99, mean 49.5) ")
+    output = json.loads(study.text())["set"]["distribution"]
+    assert output.startswith("Pmf(0..99, mean 49.5) ")
     other = Study(
         model="imbalance", set={"distribution": Pmf.from_samples([*range(99), 99]), "lanes": 4}
     )

@@ -111,8 +111,8 @@ def test_every_workload_on_both_machines(machine: str) -> None:
     ]
     axes, given_ = {"workload": of_mwp_cwp}, {"threads_per_block": 256}
     outputs = ["power", "standing_power", "time", "energy"]
-    said: dict[str, Any] = {"model": "ipp", "machine": machine, "axes": axes, "set": given_}
-    ds = dse.Study(**said, outputs=outputs).run()
+    printed: dict[str, Any] = {"model": "ipp", "machine": machine, "axes": axes, "set": given_}
+    ds = dse.Study(**printed, outputs=outputs).run()
     assert np.all(ds.power >= ds.standing_power)
     assert np.all(ds.energy == ds.power * ds.time)
     assert np.all(ds.energy > 0)
@@ -352,7 +352,7 @@ def test_more_bandwidth(point: dict[str, float], factor: float, share: float) ->
         assert more["exec_cycles"] <= less["exec_cycles"] * (1 + 1e-12)
 
 
-def around(border: float, **given_: float) -> tuple[dict[str, float], dict[str, float]]:
+def values_around(border: float, **given_: float) -> tuple[dict[str, float], dict[str, float]]:
     """Just below and just above the bandwidth at which MWP_peak_BW is at a border."""
     fixed = {"issue_cycles": 4.0, "core_clock": 1e9, "n_sms": 10.0, "blocks": 600.0}
     fixed |= {"uncoalesced_insts": 0.0, "sync_insts": 0.0, "departure_delay_uncoalesced": 0.0}
@@ -368,7 +368,8 @@ def around(border: float, **given_: float) -> tuple[dict[str, float], dict[str, 
 
 def test_the_jump_where_mwp_reaches_n() -> None:
     """From case 2 to case 1: Comp_cycles × Rep more."""
-    below, above = around(16.0, comp_insts=50.0, coalesced_insts=10.0, active_blocks_per_sm=2.0)
+    values = {"comp_insts": 50.0, "coalesced_insts": 10.0, "active_blocks_per_sm": 2.0}
+    below, above = values_around(16.0, **values)
     assert (below["case"], above["case"], above["resident_warps"]) == (2, 1, 16)
     jump = above["comp_cycles"] * above["repetitions"]
     assert above["exec_cycles"] - below["exec_cycles"] == pytest.approx(jump, rel=1e-5)
@@ -379,7 +380,8 @@ def test_the_jump_where_mwp_passes_cwp_full() -> None:
     """From case 2 to case 3: N·Comp²/(Mem + Comp) × Rep more."""
     comp, mem = 4 * 260.0, 400 * 10.0
     border = (mem + comp) / comp
-    below, above = around(border, comp_insts=250.0, coalesced_insts=10.0, active_blocks_per_sm=4.0)
+    values = {"comp_insts": 250.0, "coalesced_insts": 10.0, "active_blocks_per_sm": 4.0}
+    below, above = values_around(border, **values)
     assert (below["case"], above["case"], above["resident_warps"]) == (2, 3, 32)
     assert (above["comp_cycles"], above["mem_cycles"]) == (comp, mem)
     jump = 32 * comp * comp / (mem + comp) * above["repetitions"]

@@ -44,7 +44,7 @@ def launches() -> pd.DataFrame:
 
 
 @cache
-def predicted() -> Any:
+def prediction() -> Any:
     return page().predict(launches(), each=True)
 
 
@@ -63,24 +63,24 @@ def test_the_page_is_as_generated() -> None:
 
 def test_the_goal_is_met_where_the_inputs_are_published() -> None:
     """64 groups: 16 kernels at four sizes. Missed at 1024 and 2048, as the page says."""
-    slow = slowdowns(predicted(), page().PUBLISHED)
+    slow = slowdowns(prediction(), page().PUBLISHED)
     assert len(slow) == 64
     half, most = quantiles(slow)
     assert half <= 1.03
     assert most <= 1.15
-    half, most = quantiles(slowdowns(predicted(), page().LARGE))
+    half, most = quantiles(slowdowns(prediction(), page().LARGE))
     assert half > 1.03
     assert most > 1.15
 
 
 def test_it_is_met_by_the_order_of_equally_good_launches() -> None:
     """The model calls several launches equally good; the page says what each order gives."""
-    groups = page().groups(launches(), predicted(), page().PUBLISHED)
+    groups = page().groups(launches(), prediction(), page().PUBLISHED)
     most = {
         name: quantiles([group.slowdown_in(order) for group in groups])[1]
         for name, order in page().ORDERS.items()
     }
-    assert next(iter(most.values())) == quantiles(slowdowns(predicted(), page().PUBLISHED))[1]
+    assert next(iter(most.values())) == quantiles(slowdowns(prediction(), page().PUBLISHED))[1]
     assert max(most.values()) > 1.5
 
 
@@ -135,7 +135,7 @@ def test_slowdowns_by_a_slow_twin() -> None:
         if group not in best or time < best[group][0] * (1 - 1e-9):
             best[group] = (time, measured)
     slow = [best[group][1] / least[group] for group in best if many[group] > 1]
-    assert sorted(slow) == pytest.approx(sorted(slowdowns(predicted(), page().PUBLISHED)))
+    assert sorted(slow) == pytest.approx(sorted(slowdowns(prediction(), page().PUBLISHED)))
 
 
 def test_counts_of_other_sizes_lie_on_the_line() -> None:
@@ -161,7 +161,7 @@ def test_the_transactions_are_at_fault() -> None:
     by_term = page().terms(launches())
     orders = {}
     for name, by in by_term.items():
-        mended = page().replaced(launches(), predicted(), by)
+        mended = page().replaced(launches(), prediction(), by)
         groups = page().groups(launches(), mended, page().LARGE)
         orders[name] = np.quantile([group.correlation for group in groups], 0.1)
         if name.startswith("transactions"):
@@ -177,21 +177,21 @@ def test_the_transactions_are_at_fault() -> None:
 
 
 def test_a_factor_learns_nothing_from_its_own_size() -> None:
-    """What is predicted of a size is the same whatever was measured at it."""
+    """The prediction for a size is the same whatever was measured at it."""
     table = launches()
     by = page().terms(table)["residency: the threads of a block"]
     noise = np.random.default_rng(1).uniform(0.5, 2, len(table))
     changed = table.assign(ms=table.ms * np.where(table.n == 512, noise, 1))
     at = (table.n == 512).to_numpy()
-    first, second = (page().replaced(one, predicted(), by)[at] for one in (table, changed))
+    first, second = (page().replaced(one, prediction(), by)[at] for one in (table, changed))
     assert np.allclose(first, second, rtol=1e-12, equal_nan=True)
-    assert not np.allclose(first, predicted()[at], equal_nan=True)
+    assert not np.allclose(first, prediction()[at], equal_nan=True)
 
 
 def test_matrix_products_are_equal_to_the_model() -> None:
     """More than 20 shapes that differ by a third when measured; of SYR2K the widest are slowest."""
     groups = {
-        (one.kernel, one.n): one for one in page().groups(launches(), predicted(), page().LARGE)
+        (one.kernel, one.n): one for one in page().groups(launches(), prediction(), page().LARGE)
     }
     product = groups["gemm_kernel", 2048]
     assert len(product.equal) > 20

@@ -21,16 +21,17 @@ def svm() -> Any:
         "workload": ["svm_naive", "svm_constant", "svm"],
         "threads_per_block": [4, 8, 16, 32, 48, 64, 128, 256, 512],
     }
-    said: dict[str, Any] = {"model": "occupancy + mwp_cwp", "machine": "fx5600"}
-    return dse.Study(**said, axes=axes, outputs=["time", "occupancy", "mwp"]).run()
+    printed: dict[str, Any] = {"model": "occupancy + mwp_cwp", "machine": "fx5600"}
+    return dse.Study(**printed, axes=axes, outputs=["time", "occupancy", "mwp"]).run()
 
 
 @cache
 def products(l1_share: float) -> Any:
     axes = {"workload": ["nmat", "tmat"], "threads_per_block": BLOCKS}
     outputs = ["flops", "flops_l1", "flops_dram", "mwp_app", "mwp_bw", "category", "suggested_sms"]
-    said: dict[str, Any] = {"model": "occupancy + throughput", "machine": "gtx580", "axes": axes}
-    return dse.Study(**said, set={"l1_share": l1_share}, outputs=[*outputs, "warps_per_sm"]).run()
+    printed: dict[str, Any] = {"model": "occupancy + throughput", "machine": "gtx580", "axes": axes}
+    outputs.append("warps_per_sm")
+    return dse.Study(**printed, set={"l1_share": l1_share}, outputs=outputs).run()
 
 
 # --- §2.2: Figs. 4 and 5

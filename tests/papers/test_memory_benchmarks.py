@@ -22,9 +22,9 @@ def on_gtx280(bandwidth: str = "") -> Any:
     given: dict[str, Any] = dict(study.set)
     if bandwidth:
         given["mem_bandwidth"] = bandwidth
-    said: dict[str, Any] = {"model": "ipp", "machine": "gtx280", "axes": study.axes}
+    printed: dict[str, Any] = {"model": "ipp", "machine": "gtx280", "axes": study.axes}
     outputs = [*(study.outputs or ()), "time", "runtime_power"]
-    return dse.Study(**said, set=given, outputs=outputs).run()
+    return dse.Study(**printed, set=given, outputs=outputs).run()
 
 
 # --- chapter 3, GTX280
@@ -96,8 +96,8 @@ def on_gtx580(saturation: str, k: float | None = 592, l1_share: float = 0) -> An
         given["bw_per_warp"] = f"mem_bandwidth / {k}"
     axes = {"workload": ON_GTX580, "warps_per_sm": PRINTED_N, "active_sms": range(1, 17)}
     outputs = ["flops", "bandwidth_excess", "category", "suggested_sms", "perf_per_watt", "mwp"]
-    said: dict[str, Any] = {"model": "throughput + power", "machine": "gtx580", "axes": axes}
-    return dse.Study(**said, set=given | {"l1_share": l1_share}, outputs=outputs).run()
+    printed: dict[str, Any] = {"model": "throughput + power", "machine": "gtx580", "axes": axes}
+    return dse.Study(**printed, set=given | {"l1_share": l1_share}, outputs=outputs).run()
 
 
 def scaling(ds: Any, workload: str, warps: int) -> float:
@@ -178,8 +178,8 @@ def test_18_warps_on_all_sms_lose_nothing_to_saturation() -> None:
         dse.evaluate("throughput", active_sms=sms, outputs=outputs, **given) for sms in (1, 16)
     )
     assert all_of_them.bandwidth_excess.values.tolist() == [1, 64 / 37]
-    kept = (all_of_them.flops / one.flops / 16).values
-    assert kept == pytest.approx([1, 0.688], abs=1e-3)
+    remaining = (all_of_them.flops / one.flops / 16).values
+    assert remaining == pytest.approx([1, 0.688], abs=1e-3)
 
 
 def test_work_per_second_and_power_grow_together() -> None:
@@ -187,8 +187,8 @@ def test_work_per_second_and_power_grow_together() -> None:
     outputs = ["insts_per_second", "power"]
     axes = {"workload": ON_GTX580, "active_sms": range(1, 17)}
     given = {"warps_per_sm": 24, "threads_per_block": 256, "bw_per_warp": "mem_bandwidth / 592"}
-    said: dict[str, Any] = {"model": "throughput + power", "machine": "gtx580", "axes": axes}
-    ds = dse.Study(**said, set=given, outputs=outputs).run()
+    printed: dict[str, Any] = {"model": "throughput + power", "machine": "gtx580", "axes": axes}
+    ds = dse.Study(**printed, set=given, outputs=outputs).run()
     work, power = ds.insts_per_second, ds.power.transpose(*ds.insts_per_second.dims)
     for name in ON_GTX580:
         pair = work.sel(workload=name).values, power.sel(workload=name).values

@@ -24,8 +24,8 @@ def units() -> Any:
     axes = {"workload": [*(f"unit_{unit}" for unit in UNITS), "mb1_c", "mb4_c"]}
     given = {"threads_per_block": 256, "elapsed": 600}
     outputs = ["power", "runtime_power", "temperature", "power_at", *rates]
-    said: dict[str, Any] = {"model": "ipp + temperature", "machine": "gtx280", "axes": axes}
-    return dse.Study(**said, set=given, outputs=outputs).run()
+    printed: dict[str, Any] = {"model": "ipp + temperature", "machine": "gtx280", "axes": axes}
+    return dse.Study(**printed, set=given, outputs=outputs).run()
 
 
 @cache
@@ -34,8 +34,8 @@ def mb(machine: str, ending: str) -> Any:
     outputs = ["flops", "flops_without_memory", "peak_achievable", "mwp", "mwp_app", "mwp_bw"]
     outputs += ["effective_ratio", "exposed_mem_ratio", "flops_without_ilp", "category"]
     axes = {"workload": [name + ending for name in MB]}
-    said: dict[str, Any] = {"model": "throughput", "machine": machine, "axes": axes}
-    return dse.Study(**said, set=given, outputs=outputs).run()
+    printed: dict[str, Any] = {"model": "throughput", "machine": machine, "axes": axes}
+    return dse.Study(**printed, set=given, outputs=outputs).run()
 
 
 # --- §2.6.4: Table 6
@@ -182,8 +182,8 @@ def test_unit_powers_are_fitted_to_a_table_of_workloads_and_their_power(tmp_path
     names = [*(f"unit_{unit}" for unit in UNITS), "mb4_c", "mb2_uc"]
     axes = {"active_sms": [10, 30], "workload": names}
     given = {"threads_per_block": 256}
-    said: dict[str, Any] = {"model": "ipp", "machine": "gtx280", "axes": axes, "set": given}
-    power = dse.Study(**said, outputs=["power"]).run().power
+    study: dict[str, Any] = {"model": "ipp", "machine": "gtx280", "axes": axes, "set": given}
+    power = dse.Study(**study, outputs=["power"]).run().power
     table = power.transpose("active_sms", "workload").to_dataframe()["power"].reset_index()
     path = tmp_path / "measured.csv"
     table.rename(columns={"power": "power [W]"}).to_csv(path, index=False)

@@ -278,7 +278,7 @@ def test_imbalance_scales_the_computation() -> None:
 # --- machines (Tables 2 and 5)
 
 
-def on(name: str, *, coalesced: int, uncoalesced: int, **values: Any) -> dict[str, Any]:
+def svm_on(name: str, *, coalesced: int, uncoalesced: int, **values: Any) -> dict[str, Any]:
     """SVM with 128 threads a block on a machine, in fractions."""
     given_ = {**MACHINES[name], **SVM, "threads_per_block": 128, **values}
     given_ |= {"coalesced_insts": coalesced, "uncoalesced_insts": uncoalesced}
@@ -287,14 +287,14 @@ def on(name: str, *, coalesced: int, uncoalesced: int, **values: Any) -> dict[st
 
 def test_fig_23_optimised_svm_on_fx5600() -> None:
     """The figure's 12; the text's 40 contradicts it."""
-    got = on("fx5600", coalesced=819, uncoalesced=0)
+    got = svm_on("fx5600", coalesced=819, uncoalesced=0)
     assert got["mwp_peak_bw"] == Fraction(76800 * 424, 1350 * 128 * 16)
     assert float(got["mwp_peak_bw"]) == pytest.approx(11.778, abs=5e-4)
     assert got["mwp"] == got["mwp_peak_bw"]
 
 
 def test_fig_24_naive_svm_on_fx5600() -> None:
-    got = on("fx5600", coalesced=0, uncoalesced=819)
+    got = svm_on("fx5600", coalesced=0, uncoalesced=819)
     assert got["mwp"] == got["mwp_without_bw"] == Fraction("2.28125")
 
 
@@ -303,7 +303,7 @@ def test_fig_24_naive_svm_on_fx5600() -> None:
 )
 def test_coalesced_mwp_peak_bw(name: str, expected: float) -> None:
     """Fig. 21: "up to 9 for coalesced" is the 8800GT."""
-    got = on(name, coalesced=819, uncoalesced=0)
+    got = svm_on(name, coalesced=819, uncoalesced=0)
     assert float(got["mwp_peak_bw"]) == pytest.approx(expected, abs=5e-4)
     assert got["mwp"] == got["mwp_peak_bw"]
 
@@ -311,13 +311,13 @@ def test_coalesced_mwp_peak_bw(name: str, expected: float) -> None:
 def test_uncoalesced_never_saturates_the_bandwidth() -> None:
     """Fig. 21."""
     for name in MACHINES:
-        got = on(name, coalesced=0, uncoalesced=819)
+        got = svm_on(name, coalesced=0, uncoalesced=819)
         assert got["mwp"] == got["mwp_without_bw_full"] < got["mwp_peak_bw"]
 
 
 def test_bandwidth_bound_optimum_of_section_3_5_4() -> None:
     """Eq. 6 at 30 SMs with 120 GB/s, Mem_L 450: 10.82 (printed 10.8); Eq. 63 gives 20.28 SMs."""
-    got = on(
+    got = svm_on(
         "gtx280",
         coalesced=819,
         uncoalesced=0,

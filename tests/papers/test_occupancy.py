@@ -134,13 +134,13 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     if reason := occupancy_header.missing(folders):
         pytest.skip(reason)
     scratch = tmp_path_factory.mktemp("header")
-    return [occupancy_header.built(folder, scratch) for folder in folders]
+    return [occupancy_header.build_program(folder, scratch) for folder in folders]
 
 
 @pytest.mark.parametrize("capability", occupancy_header.CAPABILITIES)
 def test_random_launches_are_those_of_the_header(capability: str, programs: list[Path]) -> None:
     """More by ``python -m tests.papers.occupancy_header 100000 1``."""
-    result = occupancy_header.compared(programs, capability, 20_000, 7)
+    result = occupancy_header.compare_programs(programs, capability, 20_000, 7)
     if result is None:
         pytest.skip(f"none of the headers that are installed knows {capability}")
     differing, line = result
@@ -158,9 +158,9 @@ def test_a_wrong_limit_is_noticed(programs: list[Path], monkeypatch: pytest.Monk
     monkeypatch.setattr(
         occupancy_header,
         "ours",
-        lambda *asked, **more: honest(*asked, warp_allocation_unit=2, **more),
+        lambda *limits, **more: honest(*limits, warp_allocation_unit=2, **more),
     )
-    result = occupancy_header.compared(programs, "8.0", 20_000, 7)
+    result = occupancy_header.compare_programs(programs, "8.0", 20_000, 7)
     assert result is not None
     assert "blocks by the header" not in result[1]
     assert result[0]

@@ -1,4 +1,4 @@
-"""Which SMs to light: Hong 2012, chapter 4."""
+"""The choice of lit SMs: Hong 2012, chapter 4."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ def test_the_answer_marks_where_the_line_was_fitted() -> None:
     ds = evaluate(active_sms=sms, placement_policy="scatter")
     assert ds.placement_fit.values.tolist() == [1, 1, 1, 0, 1]
     assert ds.placement_loss.values[[1, 3, 4]] == pytest.approx([3.9276, 7.8552, 11.7828])
-    told = ds.placement_fit.attrs["flag_meanings"].split()[1]
-    assert "seven" in told
+    output = ds.placement_fit.attrs["flag_meanings"].split()[1]
+    assert "seven" in output
     assert "placement_fit" in placement.OUTPUTS
     other = evaluate(active_sms=sms, fitted_sms=7)  # of a line of one's own
     assert other.placement_fit.values.tolist() == [1, 1, 1, 1, 0]
@@ -270,7 +270,7 @@ def test_the_farthest_apart_of_all_sets(tpc_of: list[int], data: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"lit_sms": "0-x"}, "expected numbers from 0 joined by hyphens, such as '0-7-1-8'"),
         ({"lit_sms": "0-14"}, "names SM 14, and the machine has SMs 0 to 13"),
@@ -290,9 +290,9 @@ def test_the_farthest_apart_of_all_sets(tpc_of: list[int], data: Any) -> None:
         ),
     ],
 )
-def test_misuse(given: dict[str, Any], said: str) -> None:
+def test_misuse(given: dict[str, Any], message: str) -> None:
     wanted = ["tpc_separation"] if "tpc_distances" in given else None
-    with pytest.raises(dse.DseError, match=said):
+    with pytest.raises(dse.DseError, match=message):
         evaluate(**given, outputs=wanted)
 
 

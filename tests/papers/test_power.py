@@ -100,9 +100,9 @@ def test_unit_counts_that_nobody_published_are_assumed() -> None:
     """Table 4 has no counts of units: computation is floating-point, memory is global."""
     for name in ("sepia", "linear", "svm", "mat_naive", "mat_tiled", "blackscholes"):
         values = dse.workload(name).values
-        said = {key: values[key].value for key in ("fp_insts", "register_insts", "global_insts")}
-        assert list(said.values()) == ["comp_insts", "total_insts", "mem_insts"]
-        assert all(values[key].assumed for key in said)
+        printed = {key: values[key].value for key in ("fp_insts", "register_insts", "global_insts")}
+        assert list(printed.values()) == ["comp_insts", "total_insts", "mem_insts"]
+        assert all(values[key].assumed for key in printed)
     assert dse.workload("mb2_c").values["fp_insts"].value == 8  # Table 3 prints these
 
 
@@ -128,14 +128,14 @@ def test_each_unit_follows_its_column_of_table_8(unit: str) -> None:
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_rates_above_1_count_as_1_and_are_flagged(unit: str) -> None:
-    def at(count: float) -> dict[str, Any]:
+    def power_at(count: float) -> dict[str, Any]:
         counts = {**dict.fromkeys(UNITS.values(), 0.0), UNITS[unit]: count}
         return solve("power", issue_rate=0.25, **{f"max_power_{unit}": 2.0}, **counts)
 
-    assert at(4.0)[f"{unit}_unit_power"] == at(400.0)[f"{unit}_unit_power"]
-    assert at(3.0)[f"{unit}_unit_power"] < at(4.0)[f"{unit}_unit_power"]
-    assert [at(count)["rate_clamped"] for count in (4.0, 4.0001)] == [0, 1]
-    assert at(8.0)[f"access_rate_{unit}"] == 2  # told as it is
+    assert power_at(4.0)[f"{unit}_unit_power"] == power_at(400.0)[f"{unit}_unit_power"]
+    assert power_at(3.0)[f"{unit}_unit_power"] < power_at(4.0)[f"{unit}_unit_power"]
+    assert [power_at(count)["rate_clamped"] for count in (4.0, 4.0001)] == [0, 1]
+    assert power_at(8.0)[f"access_rate_{unit}"] == 2  # told as it is
 
 
 def test_all_units_share_one_logarithm_of_the_cycles() -> None:

@@ -45,7 +45,7 @@ def test_the_machine_file_has_table_9() -> None:
 
 
 def test_eq_53_is_a_rise_above_idle() -> None:
-    """As printed a busy chip would be colder than an idle one (57 °C, §3.5.2)."""
+    """Printed as it is, a busy chip would be colder than an idle one (57 °C, §3.5.2)."""
     for watts in (20.0, 100.0, 150.0):
         right, printed = (gtx280(runtime_power=watts, printed=p) for p in (False, True))
         assert right["max_temperature"] == pytest.approx(57 + 0.12 * watts + 5.5)

@@ -95,12 +95,12 @@ exactly = settings(max_examples=draws(30), deadline=None)
 
 @cache
 def equations(processor: str) -> tuple[Equation, ...]:
-    """Those of one form, each after those it needs."""
+    """Return equations of one form, each after those it needs."""
     graph = load_model("throughput").graph(processor=processor)
     return tuple(d.equation for d in graph.definitions.values() if d.equation)
 
 
-def at(point: Point, **changed: Any) -> Point:
+def solve_at(point: Point, **changed: Any) -> Point:
     """Every quantity that follows at a point, in exact rationals."""
     one = Fraction(1)
     known = {"warp_size": 32 * one, "imbalance_loss": one, "thread_distance_bytes": 4 * one}
@@ -124,7 +124,7 @@ def test_docstrings(module: Any) -> None:
 @exactly
 @given(points)
 def test_fractions_sum_to_one(point: Point) -> None:
-    got = at(point)
+    got = solve_at(point)
     assert got["narrow_fraction"] + got["wide_fraction"] == 1
     assert got["l1_share"] + got["l2_share"] + got["dram_share"] == 1
     parts = ("effective_ratio", "overhead_fraction", "idle_fraction")
@@ -137,7 +137,7 @@ def test_fractions_sum_to_one(point: Point) -> None:
 @exactly
 @given(points)
 def test_the_four_levels_of_fig_108_are_in_order(point: Point) -> None:
-    got = at(point)
+    got = solve_at(point)
     assert got["flops"] <= got["flops_without_memory"] <= got["peak_achievable"]
     assert got["flops_without_ilp"] <= got["flops_without_memory"]
 
@@ -145,7 +145,7 @@ def test_the_four_levels_of_fig_108_are_in_order(point: Point) -> None:
 @exactly
 @given(points, st.sampled_from(["scalar", "wide"]))
 def test_flops_times_time_is_the_work(point: Point, kind: str) -> None:
-    """Where ILP is as many units as one thread can fill, and a CPU runs one kind alone."""
+    """The limit if ILP is as many units as one thread can fill, and a CPU runs one kind alone."""
     gpu = point["processor"] == "gpu"
     off = ("fp_vec_insts", "fp_vec_fused_insts") if kind == "scalar" else ("fp_insts",)
     off = () if gpu else (*off, "fp_fused_insts")
@@ -154,7 +154,7 @@ def test_flops_times_time_is_the_work(point: Point, kind: str) -> None:
     changed |= {"warp_size": Fraction(64 if gpu else 1)}
     turns = 3 * int(point["warps_per_sm"])
     changed |= {"warps_run_per_sm": Fraction(turns)}
-    got = at(point, **changed)
+    got = solve_at(point, **changed)
     threads = got["warp_size"] * turns * got["active_sms"]
     operations = got["narrow_fp_insts"] + got["wide_fp_insts"] * (2 if gpu else 1)
     assert got["flops"] * got["time"] == operations * threads
@@ -227,7 +227,7 @@ def test_no_warps_are_refused() -> None:
 @exactly
 @given(points)
 def test_mwp_is_the_least_and_idle_cycles_are_those_of_the_print(point: Point) -> None:
-    got = at(point)
+    got = solve_at(point)
     warps, comp, latency = got["warps_per_sm"], got["effective_comp"], got["mem_latency"]
     demand = min(max(latency / comp, 1), warps) * got["mem_strength"]
     mwp = min(demand, got["mwp_bw"], got["mwp_proc"], warps)
@@ -242,9 +242,9 @@ def test_mwp_is_the_least_and_idle_cycles_are_those_of_the_print(point: Point) -
 def test_a_level_of_memory_is_what_hits_there_give(point: Point) -> None:
     """And for requests one at a time all hits and no hits bound every mix of them."""
     point |= {"mem_strength": Fraction(1)}
-    mixed = at(point)
-    every, none = at(point, l1_share=Fraction(1)), at(point, l1_share=Fraction(0))
-    second = at(point, l1_share=Fraction(0), l2_share=Fraction(1))
+    mixed = solve_at(point)
+    every, none = solve_at(point, l1_share=Fraction(1)), solve_at(point, l1_share=Fraction(0))
+    second = solve_at(point, l1_share=Fraction(0), l2_share=Fraction(1))
     assert every["flops_l1"] == every["flops"] == mixed["flops_l1"]
     assert second["flops_l2"] == second["flops"] == mixed["flops_l2"]
     assert none["flops_dram"] == none["flops"] == mixed["flops_dram"]
@@ -261,7 +261,7 @@ def test_a_level_of_memory_is_what_hits_there_give(point: Point) -> None:
 def test_transactions_are_the_segments_that_a_warp_touches(
     warp: int, distance: int, size: int, segment: int
 ) -> None:
-    """By enumeration, where threads lie no further apart than a segment, or begin segments."""
+    """Enumeration agrees where threads lie no further apart than a segment, or begin segments."""
     if distance > segment:
         distance -= distance % segment
     firsts = (thread * distance for thread in range(warp))
@@ -295,30 +295,30 @@ def test_category_is_the_one_printed_condition_that_holds(
     warps: float, infinite: float, departures: float, bandwidth: float, demand: float
 ) -> None:
     five = (warps, infinite, departures, bandwidth, demand)
-    held = [number for number, condition in PRINTED.items() if condition(*five)]
-    assert held == [throughput.category(*five)]
+    state = [number for number, condition in PRINTED.items() if condition(*five)]
+    assert state == [throughput.category(*five)]
 
 
 @exactly
 @given(points)
 def test_category_is_a_function_of_its_five_inputs(point: Point) -> None:
     assert throughput.category.inputs == FIVE
-    got = at(point)
+    got = solve_at(point)
     five = {name: got[name] for name in (*FIVE, "processor")}
-    assert at(five)["category"] == got["category"]
+    assert solve_at(five)["category"] == got["category"]
 
 
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_each_category_is_reached(category: int) -> None:
-    """By warps, bandwidth and departures of one kernel."""
+    """Limits of one kernel by warps, bandwidth and departures."""
     given_ = {
         "warps_per_sm": 8 if category <= 5 else 48,  # 45 hide the latency
         "departure_delay": 100 if category in (1, 2, 6, 7) else 0,
         "mem_bandwidth": {0: "1 GB/s", 1: "1 TB/s"}[category in (2, 5, 7, 10)],
     }
     if category in (4, 9):  # nine tenths of what is asked for
-        asked = evaluate("mwp_app", fp_insts=9, mem_insts=1, **given_)
-        given_["mwp_bw"] = 0.9 * asked
+        requested = evaluate("mwp_app", fp_insts=9, mem_insts=1, **given_)
+        given_["mwp_bw"] = 0.9 * requested
     assert evaluate("category", fp_insts=9, mem_insts=1, **given_) == category
 
 
@@ -339,9 +339,9 @@ def test_more_warps_shift_the_category_of_the_saturating_benchmarks_alone() -> N
 @exactly
 @given(points)
 def test_suggested_warps_ask_for_no_more_than_the_bandwidth_allows(point: Point) -> None:
-    got = at(point)
-    suggested = at(point, warps_per_sm=got["suggested_warps"])
-    alone = at(point, warps_per_sm=Fraction(1))
+    got = solve_at(point)
+    suggested = solve_at(point, warps_per_sm=got["suggested_warps"])
+    alone = solve_at(point, warps_per_sm=Fraction(1))
     if alone["mwp_app"] <= alone["mwp_bw"]:
         assert suggested["mwp_app"] <= suggested["mwp_bw"]
     else:
@@ -365,15 +365,15 @@ def test_suggested_warps_hold_to_the_last_digit(warps: int, strength: float, ulp
 @exactly
 @given(points)
 def test_suggested_sms_are_the_last_step_before_the_bandwidth_suffices(point: Point) -> None:
-    got = at(point)
+    got = solve_at(point)
     suggested = got["suggested_sms"]
     assert 1 <= suggested <= got["active_sms"]
     assert suggested == int(suggested)
     if suggested >= 2:
-        fewer = at(point, active_sms=suggested - 1)
+        fewer = solve_at(point, active_sms=suggested - 1)
         assert fewer["mwp_app"] <= fewer["mwp_bw"]
     if suggested < got["active_sms"]:
-        there = at(point, active_sms=suggested)
+        there = solve_at(point, active_sms=suggested)
         assert there["mwp_app"] >= there["mwp_bw"]
 
 
@@ -448,10 +448,10 @@ def test_advice() -> None:
     advice = dse.advise("throughput", machine="gtx580", **point)
     assert advice.bound == CATEGORIES[3]
     assert advice.limiter == ("bandwidth",)
-    suggested = {told.quantity: told for told in advice.suggestions}
+    suggested = {output.quantity: output for output in advice.suggestions}
     assert set(suggested) == {"suggested_sms", "suggested_warps", "clock_reduction"}
-    for name, told in suggested.items():
-        assert told.value == evaluate(name, **point)
+    for name, output in suggested.items():
+        assert output.value == evaluate(name, **point)
     assert (suggested["suggested_sms"].value, suggested["suggested_sms"].of) == (8, "active_sms")
     move = advice["mem_bandwidth"]
     assert move.next_bound == CATEGORIES[4]

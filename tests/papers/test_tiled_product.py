@@ -42,21 +42,21 @@ def test_a_launch_played_tile_by_tile(seed: int) -> None:
     high, wide, sms = (int(rng.choice(of)) for of in ([64, 128, 256], [64, 128], [5, 46, 108]))
     each = 3.0
     free = [0.0] * sms
-    end, asked, tiles = 0.0, 0, 0
+    end, requested, tiles = 0.0, 0, 0
     for _, top, left in product(range(batch), range(0, rows, high), range(0, columns, wide)):
-        asked += min(high, rows - top) * min(wide, columns - left)
+        requested += min(high, rows - top) * min(wide, columns - left)
         tiles += 1
         end = heapq.heappop(free) + each
         heapq.heappush(free, end)
-    told = tiled_product.product_tiles(rows, columns, batch, high, wide)
-    waves = tiled_product.product_waves(told, sms)
-    assert told == tiles
+    output = tiled_product.product_tiles(rows, columns, batch, high, wide)
+    waves = tiled_product.product_waves(output, sms)
+    assert output == tiles
     assert tiled_product.time(0.0, waves, each, 0.0) == max(free)
     share = tiled_product.product_efficiency(rows, columns, batch, waves, sms, high, wide)
-    assert share == pytest.approx(asked / (max(free) / each * sms * high * wide))
+    assert share == pytest.approx(requested / (max(free) / each * sms * high * wide))
 
 
-def timed(columns: int, rate: str, tile: tuple[int, int]) -> float:
+def time_product(columns: int, rate: str, tile: tuple[int, int]) -> float:
     result = dse.evaluate(
         "tiled_product",
         machine="a100_40",
@@ -73,8 +73,9 @@ def timed(columns: int, rate: str, tile: tuple[int, int]) -> float:
 def test_a_thin_product_is_bound_by_memory_and_types_have_their_rates() -> None:
     moved = 2 * (4097 * 4096 + 4096)
     for rate in ("tensor_fp16_flops", "fp32_flops"):
-        assert timed(1, rate, (64, 8)) == pytest.approx(moved / (0.9 * 1555e9))
-    tensor, plain = (timed(8192, rate, (256, 128)) for rate in ("tensor_fp16_flops", "fp32_flops"))
+        assert time_product(1, rate, (64, 8)) == pytest.approx(moved / (0.9 * 1555e9))
+    rates = ("tensor_fp16_flops", "fp32_flops")
+    tensor, plain = (time_product(8192, rate, (256, 128)) for rate in rates)
     waves = np.ceil(16 * 64 / 108)
     assert tensor == pytest.approx(waves * 2 * 256 * 128 * 4096 * 108 / 312e12)
     assert plain == pytest.approx(16 * tensor)

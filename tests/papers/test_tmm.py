@@ -85,7 +85,7 @@ def test_the_three_bounds_and_their_ties() -> None:
 
 
 def test_eq_7_is_eq_8() -> None:
-    """With P/Q for the multiprocessors, the Q of Eq. 8 is the cores of one; else they disagree."""
+    """P/Q is the multiprocessors, the Q of Eq. 8 is the cores of one; else they disagree."""
     model = dse.model("tmm")
     names = ("work", "transactions", "mem_latency", "threads_per_core", "blocks", "n_sms")
     work, moved, latency, threads, blocks, sms = map(model.symbol, names)
@@ -239,7 +239,7 @@ def test_computation_bounds_where_threads_times_edge_times_chunk_exceed_the_late
 def test_both_forms_of_the_memory_term_agree(
     lg: int, part: int, chunk: int, latency: Fraction, threads: int
 ) -> None:
-    """Where S_D divides n; as printed Eq. 12 is n times as large."""
+    """Eq. 12 holds where S_D divides n; as printed Eq. 12 is n times as large."""
     given = {"vertices": 2.0**lg, "tile_dim": 2.0 ** min(part, lg), "chunk": float(chunk)}
     given |= {"mem_latency": float(latency), "threads_per_core": float(threads), "n_cores": 480.0}
     right, printed = (solve("apsp", printed=flag, **given) for flag in (False, True))
@@ -373,7 +373,7 @@ def test_advice_tells_which_calibrated_term_dominates() -> None:
 
 
 def test_padding_lowers_the_active_blocks_to_each_number() -> None:
-    """What each B_a costs with 𝒯 held fixed, and where fewer blocks are fewer threads."""
+    """Cost of each B_a with 𝒯 fixed, and where fewer blocks are fewer threads."""
     study = {
         "model": "apsp + tmm_calibrated + occupancy + shared_mem_padding",
         "machine": "gtx480",
@@ -381,16 +381,16 @@ def test_padding_lowers_the_active_blocks_to_each_number() -> None:
         "axes": {"most_blocks_per_sm": {"start": 1, "stop": 8}},
         "outputs": ["active_blocks_per_sm", "shared_mem_padding", "sched_factor", "time"],
     }
-    held = dse.Study(
+    state = dse.Study(
         **study, set={"tile_dim": 32, "threads_per_block": 32, "threads_per_core": 4}
     ).run()
-    assert held["active_blocks_per_sm"].values.tolist() == [1, 2, 3, 4, 4, 4, 4, 4]
-    padding = held["shared_mem_padding"].values.tolist()
+    assert state["active_blocks_per_sm"].values.tolist() == [1, 2, 3, 4, 4, 4, 4, 4]
+    padding = state["shared_mem_padding"].values.tolist()
     assert padding == [12289, 4097, 1, 0, 0, 0, 0, 0]
-    factor = held["sched_factor"].round(5).values.tolist()
+    factor = state["sched_factor"].round(5).values.tolist()
     assert factor == [1.00021, 1.00021, 1.00044] + [1.00067] * 5
-    assert held["time"].dims == ()
-    assert float(held["time"]) == pytest.approx(115.148)
+    assert state["time"].dims == ()
+    assert float(state["time"]) == pytest.approx(115.148)
     loose = dse.Study(**study, set={"tile_dim": 32, "threads_per_block": 32}).run()
     assert np.all(loose["time"].diff("most_blocks_per_sm") <= 0)
     assert loose["time"].values[0] == pytest.approx(0.957 * 256 + 53.9)

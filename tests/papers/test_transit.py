@@ -142,7 +142,7 @@ HOLDS = {
 
 
 def test_sympy_derives_the_throughput_in_each_regime() -> None:
-    """Where two pieces cross, "the pieces hold there" says: their throughput is the minimum.
+    """At the crossing of two pieces, "the pieces hold there" says: their throughput is the minimum.
 
     Each condition is a positive factor times the gap to one of the other two limits.
     """
@@ -226,12 +226,12 @@ def curves(machine: tuple[Any, ...], supply: str) -> tuple[Any, Any]:
     """f(k) and g(x) as the paper draws them."""
     _, z, m, r, latency, keep = machine
 
-    def asked(x: Any) -> Any:
+    def demand(x: Any) -> Any:
         return min(x / (keep * z), m / z)
 
     if supply == "sharp":
-        return lambda k: min(k / latency, r), asked
-    return lambda k: k / (latency + k / r), asked
+        return lambda k: min(k / latency, r), demand
+    return lambda k: k / (latency + k / r), demand
 
 
 def bisect(machine: tuple[Any, ...], supply: str) -> float:

@@ -72,7 +72,7 @@ def test_a_case_meets_what_is_due(case: Any) -> None:
         assert math.isnan(other.median) or result.score.median < other.median
 
 
-def shaped(rows: Any, values: Any) -> Any:
+def shape_times(rows: Any, values: Any) -> Any:
     """Times of shapes of blocks by the equations of the model, called one after the other."""
     start, wait, load, request, store = values
     warps, sms, clock = np.ceil(rows.threads_per_block / 32), 28, 1.582e9
@@ -109,11 +109,11 @@ def test_shapes_of_blocks_of_programs_left_out() -> None:
     for out in halves:
         seen = rows[~out]
 
-        def off(values: Any, seen: Any = seen) -> Any:
-            return shaped(seen, np.exp(values)) / seen.time - 1
+        def residuals(values: Any, seen: Any = seen) -> Any:
+            return shape_times(seen, np.exp(values)) / seen.time - 1
 
-        result = least_squares(off, np.log([5e-6, 100, 1, 1, 1]))
-        predicted[out] = shaped(rows[out], np.exp(result.x))
+        result = least_squares(residuals, np.log([5e-6, 100, 1, 1, 1]))
+        predicted[out] = shape_times(rows[out], np.exp(result.x))
     measured = np.array(rows.time)
     spaces = [*frame.groupby(["bench", "kernel", "n"]).indices.values()]
     ours = score(measured, predicted, spaces)
@@ -129,14 +129,14 @@ def test_shapes_of_blocks_of_programs_left_out() -> None:
     assert ours.median <= 0.25
     one = frame.iloc[:3]
     columns = "blocks threads_per_block active_blocks_per_sm block_x mem_insts total_insts"
-    told = dse.evaluate(
+    output = dse.evaluate(
         "block_shape",
         machine="gtx1080ti",
         **{name: one[name].to_numpy() for name in (*columns.split(), *table().KINDS)},
         **dict(zip(table().SHAPES["free"], np.exp(result.x), strict=True)),
         core_clock=1.582e9,
     )
-    assert told["time"].values == pytest.approx(shaped(rows[:3], np.exp(result.x)))
+    assert output["time"].values == pytest.approx(shape_times(rows[:3], np.exp(result.x)))
 
 
 def test_shapes_touch_as_many_lines_as_lanes_counted_one_by_one() -> None:
@@ -187,13 +187,13 @@ def test_double_precision_takes_the_units_that_a_gpu_has_of_it() -> None:
     given |= {"shared_mem_per_block": 0, "mem_insts": 1, "dram_bytes": 0, "issue_interval": 4}
     given |= {"total_insts": 1000, "fp_insts": 1000, "mem_latency_nominal": 500, "l2_latency": 250}
     given |= {"l2_bandwidth": 2e12, "l1_latency": 33}
-    told = {}
+    output = {}
     for machine, rate in (("rtx3080", 2), ("a100_40", 32)):
         for doubles in (0, 500):
             model = "occupancy + latency_roofline"
             result = dse.evaluate(model, machine=machine, **given, fp64_insts=doubles)
             names = result["bound_by"].attrs["flag_meanings"].split()
-            told[machine, doubles] = names[int(result["bound_by"])]
+            output[machine, doubles] = names[int(result["bound_by"])]
         cores = result["fp_time"] * result["cores_per_sm"]
         assert result["fp64_time"].item() == pytest.approx(cores.item() / 2 / rate)
-    assert told["rtx3080", 500] == "double_precision" != told["rtx3080", 0]
+    assert output["rtx3080", 500] == "double_precision" != output["rtx3080", 0]

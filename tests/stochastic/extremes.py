@@ -34,7 +34,7 @@ DIGITS = decimal.Context(prec=60, Emin=-999_999_999, Emax=999_999_999)
 
 
 def _multisets(lanes: int, values: int) -> Iterator[tuple[int, ...]]:
-    """How often each value occurs among the items of a group."""
+    """Yield how often each value occurs among the items of a group."""
     for bars in itertools.combinations(range(lanes + values - 1), values - 1):
         edges = (-1, *bars, lanes + values - 1)
         yield tuple(b - a - 1 for a, b in itertools.pairwise(edges))
@@ -83,7 +83,7 @@ def chances(rng: np.random.Generator, count: int) -> list[float]:
 def draw(rng: np.random.Generator) -> tuple[str, dict[str, Any]]:
     """A law as text that makes it, and what else is asked."""
     lanes = int(rng.choice(LANES))
-    asked = {"lanes": lanes, "zero_work": str(rng.choice(["one", "drop", "zero"]))}
+    requested = {"lanes": lanes, "zero_work": str(rng.choice(["one", "drop", "zero"]))}
     near = 10.0 ** -rng.uniform(0, rng.choice([2, 8, 16, 300]))
     p = float(near if rng.random() < 0.5 else 1 - near) or 0.5
     trials = int(rng.choice([1, 2, 3, 10, 40]))
@@ -94,7 +94,7 @@ def draw(rng: np.random.Generator) -> tuple[str, dict[str, Any]]:
         count = min(int(rng.integers(1, 5)), most)
         places = sorted(set((low + rng.choice(most, count, replace=False)).tolist()))
         law = dict(zip(places, chances(rng, len(places)), strict=True))
-        return f"Pmf.from_weights({law}, normalise=True)", asked
+        return f"Pmf.from_weights({law}, normalise=True)", requested
     texts = (
         f"Pmf.geometric({max(p, 0.1)!r})",
         f"Pmf.poisson({(near if rng.random() < 0.7 else near * 20)!r})",
@@ -103,12 +103,12 @@ def draw(rng: np.random.Generator) -> tuple[str, dict[str, Any]]:
         f"Pmf.bernoulli({p!r})",
         f"Pmf.uniform({int(rng.integers(3))}, {int(rng.integers(3, 9))})",
     )
-    return texts[family], asked
+    return texts[family], requested
 
 
-def faults(text: str, asked: dict[str, Any], rng: np.random.Generator) -> Iterator[str]:
-    """What is wrong in the answers of one law."""
-    law = imbalance(eval(text, {"Pmf": Pmf}), **asked)
+def faults(text: str, options: dict[str, Any], rng: np.random.Generator) -> Iterator[str]:
+    """Yield the faults in the answers of one law."""
+    law = imbalance(eval(text, {"Pmf": Pmf}), **options)
     used = np.flatnonzero(law.work.weights)
     weights = {int(law.work.low + i): float(law.work.weights[i]) for i in used}
     exact = every_loss(weights, law.lanes, law.zero_work)
@@ -156,15 +156,15 @@ def faults(text: str, asked: dict[str, Any], rng: np.random.Generator) -> Iterat
             yield f"quantile({q}) = {result}, not {float(losses[right])}"
     if len(losses) < 3000 and law.lanes * law.work.high < 20_000:
         atoms = law.pmf()
-        said = {
+        printed = {
             Fraction(int(a), int(b)): float(c)
             for a, b, c in zip(
                 atoms.numerator.values, atoms.denominator.values, atoms.values, strict=True
             )
         }
-        for x in {*said, *losses}:
-            if abs(said.get(x, 0.0) - float(exact.get(x, 0))) > off:
-                yield f"P(X = {x}) = {said.get(x, 0.0)!r}, not {float(exact.get(x, 0))!r}"
+        for x in {*printed, *losses}:
+            if abs(printed.get(x, 0.0) - float(exact.get(x, 0))) > off:
+                yield f"P(X = {x}) = {printed.get(x, 0.0)!r}, not {float(exact.get(x, 0))!r}"
 
 
 def main(count: int, seed: int) -> int:
@@ -172,24 +172,24 @@ def main(count: int, seed: int) -> int:
     rng, began = np.random.default_rng(seed), time.perf_counter()
     wrong, refused, compared = 0, Counter[str](), 0
     for _ in range(count):
-        text, asked = draw(rng)
-        said: list[str] = []
+        text, requested = draw(rng)
+        printed: list[str] = []
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                said = list(faults(text, asked, rng))
+                printed = list(faults(text, requested, rng))
             compared += 1
         except LawError as error:
             refused[" ".join(str(error).split()[-8:])] += 1
         except Exception as error:
             trace = traceback.extract_tb(error.__traceback__)[-1]
-            said = [f"{type(error).__name__}: {error} ({trace.name}, line {trace.lineno})"]
-        if said:
+            printed = [f"{type(error).__name__}: {error} ({trace.name}, line {trace.lineno})"]
+        if printed:
             wrong += 1
-            print(f"imbalance({text}, **{asked}): {'; '.join(said[:3])}", flush=True)
-    told = ", ".join(f"{many} because {why}" for why, many in refused.items()) or "none"
+            print(f"imbalance({text}, **{requested}): {'; '.join(printed[:3])}", flush=True)
+    output = ", ".join(f"{many} because {why}" for why, many in refused.items()) or "none"
     spent = time.perf_counter() - began
-    print(f"{compared} laws, seed {seed}: {wrong} wrong; refused: {told}; {spent:.0f} s")
+    print(f"{compared} laws, seed {seed}: {wrong} wrong; refused: {output}; {spent:.0f} s")
     return int(wrong > 0)
 
 

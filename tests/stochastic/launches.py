@@ -26,7 +26,7 @@ from stochastic.launch_time.inversion import LaunchInversion
 SCALES = (3, 10, 100, 1000, 3000)
 
 
-def drawn(rng: np.random.Generator) -> tuple[list[dict[int, float]], dict[str, Any]]:
+def draw_launch(rng: np.random.Generator) -> tuple[list[dict[int, float]], dict[str, Any]]:
     """Return laws as mappings, and the launch."""
     scale, laws, slots = int(rng.choice(SCALES)), [], []
     for _ in range(int(rng.integers(1, 4))):
@@ -76,7 +76,7 @@ def main(count: int, seed: int) -> int:
     """Print what is wrong in so many launches; return the exit status."""
     wrong = 0
     for number in range(count):
-        laws, given = drawn(np.random.default_rng((seed, number)))
+        laws, given = draw_launch(np.random.default_rng((seed, number)))
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")

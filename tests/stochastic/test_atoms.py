@@ -29,23 +29,23 @@ def laws(draw: st.DrawFn) -> tuple[int, list[Fraction], int]:
     return low, [Fraction(c, sum(counts)) for c in counts], draw(st.integers(1, 4))
 
 
-def as_dict(found: JointAtoms) -> dict[tuple[int, int], float]:
+def as_dict(atoms: JointAtoms) -> dict[tuple[int, int], float]:
     """The outcomes of positive probability."""
-    table = found.probabilities
+    table = atoms.probabilities
     return {
-        (int(found.maxima[i]), int(found.sums[j])): float(table[i, j])
+        (int(atoms.maxima[i]), int(atoms.sums[j])): float(table[i, j])
         for i, j in np.argwhere(table)
     }
 
 
-def losses(found: LossAtoms) -> dict[Fraction, float]:
-    pairs = zip(found.numerator.tolist(), found.denominator.tolist(), strict=True)
+def losses(atoms: LossAtoms) -> dict[Fraction, float]:
+    pairs = zip(atoms.numerator.tolist(), atoms.denominator.tolist(), strict=True)
     assert all(math.gcd(a, b) == 1 for a, b in pairs)
-    atoms = zip(found.numerator, found.denominator, found.probability, strict=True)
-    told = {Fraction(int(a), int(b)): float(p) for a, b, p in atoms}
-    assert list(told) == sorted(told)
-    assert len(told) == len(found.numerator)
-    return told
+    rows = zip(atoms.numerator, atoms.denominator, atoms.probability, strict=True)
+    output = {Fraction(int(a), int(b)): float(p) for a, b, p in rows}
+    assert list(output) == sorted(output)
+    assert len(output) == len(atoms.numerator)
+    return output
 
 
 # --- enumeration
@@ -69,9 +69,9 @@ def test_transform_equals_enumeration(law: tuple[int, list[Fraction], int]) -> N
     floats = [float(w) for w in weights]
     result = joint_atoms(low, floats, lanes, "fft")
     expected = brute_joint(values, lanes)
-    told = as_dict(result)
-    for key in {*told, *expected}:
-        assert told.get(key, 0.0) == pytest.approx(float(expected.get(key, 0)), abs=result.error)
+    output = as_dict(result)
+    for key in {*output, *expected}:
+        assert output.get(key, 0.0) == pytest.approx(float(expected.get(key, 0)), abs=result.error)
     assert result.error < 1e-14
     told_losses, exact = losses(loss_atoms(low, floats, lanes, "fft")), brute_losses(values, lanes)
     for x in {*told_losses, *exact}:
@@ -86,9 +86,9 @@ def test_the_recursion_as_printed_agrees_in_the_bulk(law: tuple[int, list[Fracti
     ours, printed = as_dict(joint_atoms(0, floats, lanes)), literal_joint(floats.tolist(), lanes)
     for key, chance in printed.items():
         assert chance == pytest.approx(ours.get(key, 0.0), abs=1e-13)
-    told = losses(loss_atoms(0, floats, lanes))
+    output = losses(loss_atoms(0, floats, lanes))
     for x, chance in literal_losses(floats.tolist(), lanes).items():
-        assert chance == pytest.approx(told.get(x, 0.0), abs=1e-13)
+        assert chance == pytest.approx(output.get(x, 0.0), abs=1e-13)
 
 
 @long
@@ -102,22 +102,22 @@ def test_the_recursion_loses_its_tail_and_the_sweep_does_not() -> None:
 
 
 # --- integers of any size
-def rows_off(found: JointAtoms, weights: Iterable[float], lanes: int, rows: Iterable[int]) -> float:
+def rows_off(atoms: JointAtoms, weights: Iterable[float], lanes: int, rows: Iterable[int]) -> float:
     """The largest relative error of an atom above 1e-300 in some rows of a law from 0 on."""
     given_exactly = [Fraction(w) for w in weights]
     common = math.lcm(*(w.denominator for w in given_exactly))
     counts = [int(w * common) for w in given_exactly]
     total, worst = sum(counts) ** lanes, 0.0
     for row in rows:
-        a = int(found.maxima[row])
+        a = int(atoms.maxima[row])
         below = flint.fmpz_poly(counts[:a]) ** lanes if a else flint.fmpz_poly([])
         ways = (flint.fmpz_poly(counts[: a + 1]) ** lanes - below).coeffs()
         exact = np.array([int(way) / total for way in ways])
-        told = found.probabilities[row, : len(exact)]
-        assert np.all(told[exact == 0.0] == 0.0)
-        assert not np.any(found.probabilities[row, len(exact) :])
+        output = atoms.probabilities[row, : len(exact)]
+        assert np.all(output[exact == 0.0] == 0.0)
+        assert not np.any(atoms.probabilities[row, len(exact) :])
         sure = exact > 1e-300
-        worst = max(worst, float(np.max(np.abs(told[sure] / exact[sure] - 1), initial=0.0)))
+        worst = max(worst, float(np.max(np.abs(output[sure] / exact[sure] - 1), initial=0.0)))
     return worst
 
 
@@ -167,8 +167,8 @@ def test_published_counts_and_quantiles() -> None:
     assert len(die.numerator) == 303
     below = np.cumsum(die.probability)
     at = np.searchsorted(below, [0.01, 0.5, 0.9, 0.99])
-    told = list(zip(die.numerator[at].tolist(), die.denominator[at].tolist(), strict=True))
-    assert told == [(96, 67), (12, 7), (48, 25), (32, 15)]
+    output = list(zip(die.numerator[at].tolist(), die.denominator[at].tolist(), strict=True))
+    assert output == [(96, 67), (12, 7), (48, 25), (32, 15)]
     loss = die.numerator / die.denominator
     assert die.probability[loss <= 1.5].sum() == pytest.approx(0.0546391059798324385, rel=1e-14)
     even = loss_atoms(20, [1 / 21] * 21, 8)
@@ -265,8 +265,8 @@ def test_transform_agrees_with_the_sweep(weights: list[float], lanes: int) -> No
     rows, columns = np.isin(fine.maxima, fast.maxima), np.isin(fine.sums, fast.sums)
     off = np.abs(fine.probabilities[np.ix_(rows, columns)] - fast.probabilities).max()
     assert off <= fast.error < 1e-14
-    kept = float(fine.probabilities[np.ix_(rows, columns)].sum())
-    assert kept == pytest.approx(1, abs=1e-14)
+    remaining = float(fine.probabilities[np.ix_(rows, columns)].sum())
+    assert remaining == pytest.approx(1, abs=1e-14)
     assert fast.probabilities.min() >= 0
     assert float(fast.probabilities.sum()) == pytest.approx(1, abs=1e-14)
 

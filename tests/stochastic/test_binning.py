@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stochastic import LawError, Pmf, imbalance, partition
 from tests.long import draws, long
-from tests.oracles.imbalance_remedies import binned, runs
+from tests.oracles.imbalance_remedies import bin_items, runs
 
 
 @st.composite
@@ -31,8 +31,8 @@ def test_every_way_to_cut(weights, lanes, objective):
     values = list(weights)
     assert result["bins"].values.tolist() == list(range(1, min(4, len(values)) + 1))
     for bins in result["bins"].values.tolist():
-        told = {way: binned(weights, way, lanes) for way in runs(values, bins)}
-        cost = {way: both[objective == "loss"] for way, both in told.items()}
+        output = {way: bin_items(weights, way, lanes) for way in runs(values, bins)}
+        cost = {way: both[objective == "loss"] for way, both in output.items()}
         least = min(cost.values())
         edges = result.edges(bins)
         chosen = tuple(tuple(v for v in values if a <= v <= b) for a, b in edges)
@@ -42,17 +42,17 @@ def test_every_way_to_cut(weights, lanes, objective):
         if all(cost[way] != least for way in near if way != near[0]):
             assert chosen == near[0]
         row = result.table.sel(bins=bins)
-        slow, loss = told[chosen]
+        slow, loss = output[chosen]
         assert float(row["slowdown"]) == pytest.approx(float(slow), rel=1e-12)
         assert float(row["loss"]) == pytest.approx(float(loss), rel=1e-12)
         first = next(iter(runs(values, 1)))
-        one = binned(weights, first, lanes)[objective == "loss"]
+        one = bin_items(weights, first, lanes)[objective == "loss"]
         assert float(row["gain"]) == pytest.approx(float(one / least), rel=1e-12)
         assert float(row["weight"].sum()) == pytest.approx(1.0)
 
 
 def test_ties_go_to_the_lowest_edges():
-    """Of {1}, {2, 3} and {1, 2}, {3} with one lane neither loses anything."""
+    """Partitions {1}, {2, 3} and {1, 2}, {3} with one lane neither loses anything."""
     assert partition(Pmf.uniform(1, 3), 2, 1).edges(2) == ((1, 1), (2, 3))
 
 
@@ -152,14 +152,14 @@ def test_heavy_tail_keeps_its_digits():
         floats = Pmf.from_weights({value: float(weight) for value, weight in weights.items()})
         result = partition(floats, 2, 4, objective=objective)
         for bins, way in ((1, [(0, 1, 10**5)]), (2, [(0,), (1, 10**5)]), (2, [(0, 1), (10**5,)])):
-            told = binned(weights, way, 4)
+            output = bin_items(weights, way, 4)
             edges = tuple((values[0], values[-1]) for values in way)
             if result.edges(bins) == edges:
                 row = result.table.sel(bins=bins)
-                assert float(row["slowdown"]) == pytest.approx(float(told[0]), rel=1e-13)
-                assert float(row["loss"]) == pytest.approx(float(told[1]), rel=1e-13)
+                assert float(row["slowdown"]) == pytest.approx(float(output[0]), rel=1e-13)
+                assert float(row["loss"]) == pytest.approx(float(output[1]), rel=1e-13)
         cost = {
-            tuple((v[0], v[-1]) for v in way): binned(weights, way, 4)[objective == "loss"]
+            tuple((v[0], v[-1]) for v in way): bin_items(weights, way, 4)[objective == "loss"]
             for way in runs(list(weights), 2)
         }
         assert result.edges(2) == min(cost, key=cost.get)

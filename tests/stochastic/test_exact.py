@@ -86,8 +86,8 @@ def test_other_published_values() -> None:
     assert uniform(1, 6, 2).moment(2) == Fraction(859617607, 493970400)
     die = uniform(1, 6, 32)
     assert len(die.pmf()) == 303
-    told = [die.quantile(Fraction(q, 100)) for q in (1, 50, 90, 99)]
-    assert told == [Fraction(96, 67), Fraction(12, 7), Fraction(48, 25), Fraction(32, 15)]
+    output = [die.quantile(Fraction(q, 100)) for q in (1, 50, 90, 99)]
+    assert output == [Fraction(96, 67), Fraction(12, 7), Fraction(48, 25), Fraction(32, 15)]
     assert float(die.cdf(Fraction(3, 2))) == pytest.approx(0.0546391059798324385, rel=1e-15)
     assert sum(die.pmf().values()) == sum(die.joint().values()) == 1
 

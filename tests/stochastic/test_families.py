@@ -67,12 +67,12 @@ LAWS = [
 NAMED = pytest.mark.parametrize(("law", "exact"), LAWS, ids=lambda law: repr(law)[:40])
 
 
-def worst(found: Any, exact: Exact, values: Any) -> float:
+def worst(results: Any, exact: Exact, values: Any) -> float:
     """Largest relative error where the probability is above 1e-300."""
     with mpmath.workdps(DIGITS):
         errors = [
             abs(float(mpmath.mpf(float(got)) / want - 1))
-            for got, k in zip(found, values, strict=True)
+            for got, k in zip(results, values, strict=True)
             if (want := exact(int(k))) > 1e-300
         ]
     assert errors
@@ -148,8 +148,8 @@ def test_a_cut_is_the_smallest_with_the_tail_below_eps(p: float, x: float, eps: 
         assert law.sf(cut.high) < eps
         assert cut.high == law.low or law.sf(cut.high - 1) >= eps
         assert cut.missing == law.sf(cut.high)
-        kept = 1 - cut.missing
-        assert cut.weights * kept == pytest.approx(law.pmf(np.arange(cut.low, cut.high + 1)))
+        remaining = 1 - cut.missing
+        assert cut.weights * remaining == pytest.approx(law.pmf(np.arange(cut.low, cut.high + 1)))
 
 
 def test_the_cut_of_the_paper() -> None:

@@ -37,7 +37,7 @@ def row_sum(row: Any) -> Any:
     return total
 
 
-def written(deep: Any, truths: Any, small: Any, out: Any, scale: Any) -> Any:
+def write_all(deep: Any, truths: Any, small: Any, out: Any, scale: Any) -> Any:
     """Every kind of array, item and part that a body may read or write."""
     table, (values, factor) = deep.table, deep.pair
     rows, columns = table.shape
@@ -61,14 +61,14 @@ def flat_sum() -> CompiledFunction:
 @pytest.mark.parametrize("truth", [True, False])
 def test_every_item_and_part(truth: bool, folder: Path) -> None:
     named = {**globals(), "summing": flat_sum()}
-    body = compiled(FunctionType(written.__code__, named, "written"), _nrt=False, flat=True)
+    body = compiled(FunctionType(write_all.__code__, named, "written"), _nrt=False, flat=True)
     result = []
-    for function in (written, body):
+    for function in (write_all, body):
         truths, small = np.array([True, False, True, False]), np.arange(4, dtype=np.int8)
         table, out = np.arange(12.0).reshape(3, 4), np.zeros((3, 4))
         deep = Deep(table, Pair(np.array([0.5, -1.5, 2.0, 7.0]), 3.0), 1, truth)
-        told = function(deep, truths, small, out, 2)
-        result.append((told, truths.tolist(), small.tolist(), out.tolist()))
+        output = function(deep, truths, small, out, 2)
+        result.append((output, truths.tolist(), small.tolist(), out.tolist()))
     assert result[0] == result[1]
     assert len(list(folder.iterdir())) == 1
 

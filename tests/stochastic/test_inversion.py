@@ -58,11 +58,11 @@ def test_probabilities_and_quantiles_equal_those_in_integers(law, seed):
 
     rng = np.random.default_rng(seed)
     some = rng.choice(len(losses), min(len(losses), 40), replace=False)
-    asked = [losses[i] for i in some]  # as fractions: equality counts
+    requested = [losses[i] for i in some]  # as fractions: equality counts
     truth = np.array([float(upto[i]) for i in some])
-    np.testing.assert_allclose(result.cdf(np.array(asked, object)), truth, 0, result.error)
+    np.testing.assert_allclose(result.cdf(np.array(requested, object)), truth, 0, result.error)
     # as floats: next to a loss, on the side of it where the float is
-    floats = np.array([float(x) for x in asked])
+    floats = np.array([float(x) for x in requested])
     floats = np.concatenate([floats, np.nextafter(floats, 0), np.nextafter(floats, lanes)])
     rounded = [float(x) for x in losses]  # a float stands for what rounds to it
     below = [bisect.bisect_right(rounded, t) for t in floats.tolist()]
@@ -101,17 +101,17 @@ MANY = [
 def test_many_lanes_equal_sums_of_many_digits(low, counts, lanes, losses, most):
     result = LossInversion(low, weights_of(counts), lanes)
     assert result.method == "characteristic function"
-    asked = [Fraction(x).limit_denominator(10**6) for x in losses]  # what the doubles stand for
-    truth = oracle.inverted(low, counts, lanes, asked, most)
+    requested = [Fraction(x).limit_denominator(10**6) for x in losses]  # what the doubles stand for
+    truth = oracle.invert(low, counts, lanes, requested, most)
     assert max(truth) > 0.05
     assert result.error < 1e-13
-    np.testing.assert_allclose(result.cdf(asked), truth, rtol=0, atol=result.error)
+    np.testing.assert_allclose(result.cdf(requested), truth, rtol=0, atol=result.error)
 
 
 def test_a_die():
     result = LossInversion(1, np.full(6, 1 / 6), 32)
-    told = [result.quantile(q) for q in (0.01, 0.5, 0.9, 0.99)]
-    assert told == [96 / 67, 12 / 7, 48 / 25, 32 / 15]
+    output = [result.quantile(q) for q in (0.01, 0.5, 0.9, 0.99)]
+    assert output == [96 / 67, 12 / 7, 48 / 25, 32 / 15]
     assert result.cdf(1.5) == pytest.approx(0.0546391059798324385, abs=1e-15)
     assert result.cdf(Fraction(12, 7)) >= 0.5 > result.cdf(Fraction(12, 7) - Fraction(1, 10**9))
     assert LossInversion(20, np.full(21, 1 / 21), 8).quantile(0.5) == 80 / 63
@@ -182,7 +182,7 @@ def test_least_sums_are_those_whose_loss_rounds_to_t_or_less(lanes, value, low, 
 
 @pytest.mark.parametrize(("span", "lanes"), [(300, 3), (800, 3), (300, 4), (60, 5), (60, 8)])
 def test_convolution_equals_counting(span, lanes):
-    """Of a uniform law: how many groups, a whole number below 2**53."""
+    """Return how many groups of a uniform law there are, a whole number below 2**53."""
     items = ItemLattice.from_weights(0, np.full(span + 1, 1 / (span + 1)), lanes)
     losses = np.linspace(1, lanes, 33)[:-1]
     least = _least_sums(losses, items.places[1:], lanes, 0, 1)
@@ -193,7 +193,7 @@ def test_convolution_equals_counting(span, lanes):
     result = ConvolutionMethod(items=items, lanes=lanes)
     np.testing.assert_allclose(result(least), truth, rtol=1e-14, atol=0)
     spectrum = SpectralMethod.from_items(items, lanes)
-    least = least[:, least.shape[1] - spectrum.maximum_count :]
+    least = least[:, least.shape[1] - spectrum.max_count :]
     np.testing.assert_allclose(spectrum(least), truth, rtol=0, atol=spectrum.error)
 
 
@@ -208,7 +208,7 @@ def test_ways_agree(lanes, low):
     least = _least_sums(losses, values, lanes, lanes * items.first, items.step)
     few = ConvolutionMethod(items=items, lanes=lanes)
     spectrum = SpectralMethod.from_items(items, lanes)
-    some = spectrum(least[:, len(values) - spectrum.maximum_count :])
+    some = spectrum(least[:, len(values) - spectrum.max_count :])
     assert some == pytest.approx(few(least), rel=0, abs=spectrum.error + few.error)
 
 
@@ -236,7 +236,7 @@ def rough_laws():
 
 @pytest.mark.parametrize("lanes", [9, 32, 200, 2000])
 def test_no_frequency_is_missed(lanes, monkeypatch):
-    """Of rough and nearly periodic laws, with the search forced: what matters is among its runs."""
+    """Frequencies of rough and nearly periodic laws that matter are among the searched runs."""
     monkeypatch.setattr(inversion, "_SEARCH_THRESHOLD", 1.0)
     fewer = 0
     for weights in rough_laws():
@@ -309,5 +309,5 @@ def test_threads_agree():
     truth = result.cdf(t)
     with ThreadPoolExecutor(4) as pool:
         assert all(np.array_equal(p, truth) for p in pool.map(lambda _: result.cdf(t), range(16)))
-        told = set(pool.map(lambda _: result.quantile(0.3), range(8)))
-    assert told == {result.quantile(0.3)}
+        output = set(pool.map(lambda _: result.quantile(0.3), range(8)))
+    assert output == {result.quantile(0.3)}

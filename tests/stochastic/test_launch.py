@@ -16,9 +16,9 @@ from stochastic.kernels.schedule import simulate_shared_rate
 from stochastic.launch_time.block_counts import BlockCounts, count_by_products, count_by_transforms
 from stochastic.launch_time.inversion import LaunchInversion
 from stochastic.launch_time.settings import SlotKind
-from tests.oracles.launch_digits import BITS, below
+from tests.oracles.launch_digits import BITS, scaled_probability
 from tests.oracles.launch_fractions import in_fractions
-from tests.oracles.launches import enumerated, sharing
+from tests.oracles.launches import enumerate_launches, sharing
 from tests.oracles.law_fractions import fractions_of
 
 DICE = Pmf.from_weights([Fraction(1, 6)] * 6, low=1)
@@ -36,7 +36,7 @@ DICE = Pmf.from_weights([Fraction(1, 6)] * 6, low=1)
 )
 def test_means_of_dice(slots: int, blocks: int, mean: Fraction) -> None:
     oracle = in_fractions([tuple(fractions_of(DICE))], [slots], blocks)
-    assert sum(1 - chance for chance in oracle.below()) == mean
+    assert sum(1 - chance for chance in oracle.cdf_values()) == mean
     result = launch(DICE, slots=slots, blocks=blocks).mean()
     assert result == pytest.approx(float(mean), abs=1e-11)
 
@@ -54,7 +54,7 @@ def test_fractions_are_refused_with_a_way_out() -> None:
         launch(DICE, blocks=3, slots=2, method="exact")
 
 
-def _drawn(rng: random.Random) -> tuple[list[Pmf], list[int], int]:
+def _draw_launch(rng: random.Random) -> tuple[list[Pmf], list[int], int]:
     kinds, most = rng.choice([1, 1, 2]), rng.randint(1, 4)
     idle = Fraction(rng.choice([0, 0, 1, 2]), 6)
     laws = []
@@ -84,13 +84,13 @@ def check_enumeration(seed: int, cases: int) -> float:
     """The worst error of a probability; the oracle is equal, doubles are within their bound."""
     rng, worst = random.Random(seed), 0.0
     for _ in range(cases):
-        laws, slots, blocks = _drawn(rng)
+        laws, slots, blocks = _draw_launch(rng)
         work, where = (laws, slots) if len(laws) > 1 else (laws[0], slots[0])
         doubles = launch(work, slots=where, blocks=blocks)
         weights = [tuple(fractions_of(law)) for law in laws]
         exact = in_fractions(weights, slots, blocks)
-        table = enumerated(weights, slots, blocks)
-        started = exact.started()
+        table = enumerate_launches(weights, slots, blocks)
+        started = exact.last_start_cdf()
         others = _other_ways(doubles)
         for t in range(-1, max(key[0] for key in table) + 2):
             chance = sum((p for key, p in table.items() if key[0] <= t), Fraction(0))
@@ -148,7 +148,7 @@ def check_digits(seed: int, cases: int, most: int = 100) -> float:
         wide = (reach.last - reach.first) // 3 + 2
         whole = (max(reach.first - wide, 0), reach.last + wide)
         t = rng.randint(reach.first, reach.last + setting.longest)
-        true = below(weights[:: setting.span], slots, law.blocks, t, whole)
+        true = scaled_probability(weights[:: setting.span], slots, law.blocks, t, whole)
         error = float(abs(Fraction(true, 1 << BITS) - Fraction(law.cdf(t * setting.span))))
         worst = max(worst, error / law.error)
     return worst
@@ -198,7 +198,7 @@ def test_counts_by_transforms_are_those_by_products(
         count_by_transforms(kind, low, high, 1e-17),
     )
     least, most = max(one.first_count, other.first_count), min(one.counts[-1], other.counts[-1])
-    for name in ("starts", "held"):
+    for name in ("starts", "probabilities"):
         a, b = getattr(one, name), getattr(other, name)
         few, many = (range(least - c.first_count, most + 1 - c.first_count) for c in (one, other))
         assert a[few] == pytest.approx(b[many], abs=other.noise)
@@ -293,12 +293,12 @@ def test_nothing_to_do_takes_no_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"blocks": 0, "slots": 2}, "blocks = 0"),
         ({"blocks": 3, "slots": 1.5}, "slots = 1.5"),
         ({"blocks": 3, "slots": [1, 2]}, "as many laws as numbers"),
-        ({"blocks": 3, "slots": 2, "alike": 1.3}, "alike = 1.3"),
+        ({"blocks": 3, "slots": 2, "correlation": 1.3}, "correlation = 1.3"),
         ({"blocks": 3, "slots": 2, "sharing": 4}, "sharing = 4"),
         ({"blocks": 3, "slots": 3, "sharing": Sharing(full=1, resident=2)}, "no multiple"),
         (
@@ -314,8 +314,8 @@ def test_nothing_to_do_takes_no_time() -> None:
         ({"blocks": 3, "slots": 2, "method": "sweep"}, "method = 'sweep'"),
     ],
 )
-def test_what_does_not_fit(given: dict[str, object], told: str) -> None:
-    with pytest.raises(LawError, match=told):
+def test_what_does_not_fit(given: dict[str, object], message: str) -> None:
+    with pytest.raises(LawError, match=message):
         launch(**{"work": DICE, **given})  # type: ignore[arg-type]
 
 

@@ -11,7 +11,7 @@ import scipy.stats
 
 from stochastic import LawError, Pmf, launch, launch_between
 from tests.oracles.launch_fractions import in_fractions
-from tests.oracles.launches import enumerated
+from tests.oracles.launches import enumerate_launches
 
 
 def even(t: float) -> float:
@@ -56,7 +56,7 @@ def test_finer_steps_are_nearer() -> None:
 
 def test_a_law_of_gaps_equals_enumeration_at_every_time() -> None:
     weights = [Fraction(1, 7), Fraction(0), Fraction(4, 7), Fraction(2, 7)]
-    table = enumerated([[Fraction(0), *weights]], [3], 6)
+    table = enumerate_launches([[Fraction(0), *weights]], [3], 6)
     law = launch(Pmf.from_weights(weights, low=1), slots=3, blocks=6)
     oracle = in_fractions([[Fraction(0), *weights]], [3], 6)
     for t in range(max(key[0] for key in table) + 1):
@@ -66,7 +66,7 @@ def test_a_law_of_gaps_equals_enumeration_at_every_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"work": 3}, "work = 3"),
         ({"step": 0.0}, "step = 0.0"),
@@ -76,8 +76,8 @@ def test_a_law_of_gaps_equals_enumeration_at_every_time() -> None:
         ({"work": lambda t: 0.0 if t < 0 else max(1 - t, 0) if t < 1 else 1.0}, "falls after"),
     ],
 )
-def test_what_does_not_fit(given: dict[str, Any], told: str) -> None:
-    with pytest.raises(LawError, match=told):
+def test_what_does_not_fit(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(LawError, match=message):
         launch_between(**{"work": even, "step": 0.01, "blocks": 4, "slots": 2, **given})
 
 

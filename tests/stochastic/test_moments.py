@@ -26,13 +26,13 @@ def raw_moments(low, weights, lanes, orders=(1, 2)):
     return np.array([raw_moment(low, weights, lanes, order) for order in orders]).T
 
 
-def off(found, exact):
+def relative_error(value, exact):
     """Relative error against a ball of many digits."""
-    kept, flint.ctx.prec = flint.ctx.prec, 320
+    remaining, flint.ctx.prec = flint.ctx.prec, 320
     try:
-        return abs(float((flint.arb(float(found)) - exact) / exact))
+        return abs(float((flint.arb(float(value)) - exact) / exact))
     finally:
-        flint.ctx.prec = kept
+        flint.ctx.prec = remaining
 
 
 @st.composite
@@ -58,11 +58,11 @@ def test_moments_equal_those_in_integers(law):
     weights = weights_of(counts)
     values, errors = raw_moments(low, weights, lanes, (1, 2, 3, 7))
     for value, error, order in zip(values, errors, (1, 2, 3, 7), strict=True):
-        result = off(value, oracle.raw(low, counts, lanes, order))
+        result = relative_error(value, oracle.raw(low, counts, lanes, order))
         assert result < 1e-14
         assert result * value <= error
     value, error = variance(low, weights, lanes, float(values[0]))
-    result = off(value, oracle.central(low, counts, lanes, float(values[0])))
+    result = relative_error(value, oracle.central(low, counts, lanes, float(values[0])))
     assert result < 1e-13
     assert result * value <= error
 
@@ -85,12 +85,12 @@ def test_many_lanes_equal_certified_integrals(low, counts, lanes):
     weights = weights_of(counts)
     values, errors = raw_moments(low, weights, lanes)
     for value, error, order in zip(values, errors, (1, 2), strict=True):
-        result = off(value, oracle.quadrature(low, counts, lanes, order))
+        result = relative_error(value, oracle.quadrature(low, counts, lanes, order))
         assert result < 2e-15
         assert result * value <= error
     centre = float(values[0])
     value, error = variance(low, weights, lanes, centre)
-    result = off(value, oracle.quadrature(low, counts, lanes, 2, centre))
+    result = relative_error(value, oracle.quadrature(low, counts, lanes, 2, centre))
     assert result < 1e-13
     assert result * value <= error < 1e-10 * value
 
@@ -181,7 +181,7 @@ def test_the_rule_errs_by_the_same_whatever_the_scale():
 def test_high_orders():
     """X**40 of a die in four lanes, and of a law for which it is above all numbers."""
     values, errors = raw_moments(1, np.full(6, 1 / 6), 4, (40,))
-    result = off(values[0], oracle.raw(1, [1] * 6, 4, 40))
+    result = relative_error(values[0], oracle.raw(1, [1] * 6, 4, 40))
     assert result < 1e-13
     assert result * values[0] <= errors[0]
     with pytest.raises(LawError, match="lower order"):

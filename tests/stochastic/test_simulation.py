@@ -57,12 +57,12 @@ def test_alias_table_holds_the_law(size):
     weights /= weights.sum()
     bits = max(1, (size - 1).bit_length())
     table = alias_table(weights, bits)
-    kept = table[::2].astype(np.float64) / 2.0**64
-    held = kept.copy()
-    np.add.at(held, table[1::2].astype(int), 1.0 - kept)
-    held /= 2**bits
-    assert held[:size] == pytest.approx(weights, abs=1e-15)
-    assert np.abs(held[size:]).sum() < 1e-15
+    remaining = table[::2].astype(np.float64) / 2.0**64
+    state = remaining.copy()
+    np.add.at(state, table[1::2].astype(int), 1.0 - remaining)
+    state /= 2**bits
+    assert state[:size] == pytest.approx(weights, abs=1e-15)
+    assert np.abs(state[size:]).sum() < 1e-15
 
 
 def test_same_for_any_number_of_threads():

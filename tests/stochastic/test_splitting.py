@@ -106,7 +106,7 @@ def test_it_reads_like_a_table():
         ({"threshold": "long"}, "threshold = 'long'"),
         ({"overhead": 0.5}, "overhead = 0.5.*in smaller units"),
         ({"overhead": -1}, "overhead = -1"),
-        ({"overhead": 10**12}, "too much to look at"),
+        ({"overhead": 10**12}, "too many to try"),
         ({"lanes": 0}, "lanes = 0"),
         ({"pmf": [1.0]}, "is no law of work"),
         ({"pmf": Pmf.uniform(0, 100_000)}, "give those of interest"),

@@ -1,4 +1,4 @@
-"""What clocks add to a loss: groups that are generated, and groups that were measured."""
+"""Noise of clocks in a loss: groups that are generated, and groups that were measured."""
 
 from __future__ import annotations
 

@@ -18,23 +18,23 @@ short = st.lists(st.integers(0, 6), min_size=1, max_size=6)
 some = st.lists(st.integers(0, 40), min_size=1, max_size=60)
 
 
-def of(items, lanes, partial):
+def measure_exactly(items, lanes, partial):
     if partial == "drop" and len(items) < lanes:
         lanes = len(items)
     return lanes
 
 
-def close(found, wanted):
+def close(result, wanted):
     loss, longest, work = wanted
-    assert float(found["loss"]) == pytest.approx(float(loss), rel=1e-13)
+    assert float(result["loss"]) == pytest.approx(float(loss), rel=1e-13)
     ratio = float(longest / work) if work else 1.0
-    assert float(found["slowdown"]) == pytest.approx(ratio, rel=1e-13)
+    assert float(result["slowdown"]) == pytest.approx(ratio, rel=1e-13)
 
 
 @settings(max_examples=draws(80), deadline=None)
 @given(some, st.integers(1, 9), st.sampled_from(["idle", "drop"]), st.integers(1, 20))
 def test_groups_one_by_one(items, lanes, partial, block):
-    lanes = of(items, lanes, partial)
+    lanes = measure_exactly(items, lanes, partial)
     descending = sorted(items, reverse=True)
     blocks = [sorted(items[i : i + block], reverse=True) for i in range(0, len(items), block)]
     orders = {
@@ -56,7 +56,7 @@ def test_groups_one_by_one(items, lanes, partial, block):
 @settings(max_examples=draws(40), deadline=None)
 @given(short, st.integers(1, 7), st.sampled_from(["idle", "drop"]))
 def test_every_order(items, lanes, partial):
-    lanes = of(items, lanes, partial)
+    lanes = measure_exactly(items, lanes, partial)
     result = measured(items, lanes, "shuffled", partial=partial)
     loss, longest, work = dealt_at_random(items, lanes, partial)
     close(result, (loss, longest, work))
@@ -165,7 +165,7 @@ def test_files(tmp_path, text, column, compressed):
 @pytest.mark.parametrize(
     ("text", "column", "message"),
     [
-        ("i,steps\n0,3\n", None, "has the columns i, steps: say which one"),
+        ("i,steps\n0,3\n", None, "has the columns i, steps: choose one"),
         ("i,steps\n0,3\n", "size", "no column 'size': expected one of i, steps"),
         ("i,steps\n0,3\n", 2, "no column 2"),
         ("0,3\n", "steps", "expected one of 0 to 1"),

@@ -59,8 +59,8 @@ def run(script: str, *arguments: str, simulator: bool = True) -> subprocess.Comp
     )
 
 
-def told(script: str, **options: Any) -> Any:
-    """What a script prints, as JSON."""
+def run_script(script: str, **options: Any) -> Any:
+    """Return the output of a script, parsed as JSON."""
     done = run(script, **options)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -112,8 +112,8 @@ def test_a_clock_that_runs_backwards_is_refused(clocks: list[list[list[int]]]) -
 
 def test_a_row_holds_the_errors_of_the_paper(monkeypatch: pytest.MonkeyPatch) -> None:
     compared = runpy.run_path(str(EXAMPLE))["compared"]
-    told = np.array([3.976, 3.98]), np.array([3.91, 3.92]), np.array([3.9, 3.9])
-    monkeypatch.setitem(compared.__globals__, "losses", lambda *_, **__: told)
+    output = np.array([3.976, 3.98]), np.array([3.91, 3.92]), np.array([3.9, 3.9])
+    monkeypatch.setitem(compared.__globals__, "losses", lambda *_, **__: output)
     result = compared(Pmf.geometric(0.05), 32, groups=2, seed=1)
     assert result["modelled"] == pytest.approx(3.97877460065029965)
     assert (result["lanes"], result["groups"], result["seed"]) == (32, 2, 1)
@@ -164,7 +164,7 @@ def test_without_a_gpu_the_simulator_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 def test_numba_is_loaded_when_a_kernel_is_asked_for() -> None:
     script = "import sys, json, stochastic.validation; print(json.dumps('numba' in sys.modules))"
-    assert told(script) is False
+    assert run_script(script) is False
 
 
 # --- the kernel on the simulator
@@ -175,7 +175,7 @@ import threading
 import numpy as np
 
 from stochastic import Pmf, validation
-from stochastic.kernels import device
+from stochastic.kernels import gpu
 
 exponents = np.random.default_rng(1).integers(0, 6, (5, 4)).astype(np.int32)
 exponents[3] = 0
@@ -191,12 +191,12 @@ for synchronised in (True, False):
 
 # a machine in true lockstep, whose clock tells the barriers that a lane has passed
 passed = threading.local()
-barrier = device.wait
+barrier = gpu.sync_lanes
 def wait(mask):
     assert mask == 0b1111
     barrier(mask)
     passed.count = getattr(passed, "count", 0) + 1
-device.wait, device.clock = wait, lambda: passed.count
+gpu.sync_lanes, gpu.clock = wait, lambda: passed.count
 ideal = [
     validation.timed_loss(run.clocks).tolist()
     for run in validation.time_powers(exponents, synchronised=True, size=3, threads=4)
@@ -209,19 +209,21 @@ print(json.dumps({
 
 
 @pytest.fixture(scope="module")
-def simulated() -> dict[str, Any]:
-    result: dict[str, Any] = told(SIMULATED)
+def simulated_gpu() -> dict[str, Any]:
+    result: dict[str, Any] = run_script(SIMULATED)
     return result
 
 
 @needs_numba_cuda
 @pytest.mark.parametrize("variant", ["synchronised", "free"])
-def test_lanes_compute_powers_of_their_matrices(simulated: dict[str, Any], variant: str) -> None:
-    exponents = np.array(simulated["exponents"])
+def test_lanes_compute_powers_of_their_matrices(
+    simulated_gpu: dict[str, Any], variant: str
+) -> None:
+    exponents = np.array(simulated_gpu["exponents"])
     matrices = np.random.default_rng(7).random((2, 4, 3, 3), dtype=np.float32)
     matrices = (matrices - np.float32(0.5)) * np.float32(np.sqrt(8 / 3))
-    assert [first for first, _, _ in simulated[variant]] == [0, 2, 4]
-    for first, _, powers in simulated[variant]:
+    assert [first for first, _, _ in simulated_gpu[variant]] == [0, 2, 4]
+    for first, _, powers in simulated_gpu[variant]:
         for group, row in enumerate(exponents[first : first + 2]):
             for lane, exponent in enumerate(row):
                 matrix = matrices[group, lane].astype(float)
@@ -231,9 +233,9 @@ def test_lanes_compute_powers_of_their_matrices(simulated: dict[str, Any], varia
 
 @needs_numba_cuda
 @pytest.mark.parametrize("variant", ["synchronised", "free"])
-def test_clocks_follow_the_lanes(simulated: dict[str, Any], variant: str) -> None:
-    clocks = np.concatenate([np.array(part) for _, part, _ in simulated[variant]], axis=1)
-    exponents = np.array(simulated["exponents"])
+def test_clocks_follow_the_lanes(simulated_gpu: dict[str, Any], variant: str) -> None:
+    clocks = np.concatenate([np.array(part) for _, part, _ in simulated_gpu[variant]], axis=1)
+    exponents = np.array(simulated_gpu["exponents"])
     start, done, left = clocks
     assert clocks.shape == (3, 5, 4)
     assert np.all((start <= done) & (done <= left))
@@ -244,13 +246,15 @@ def test_clocks_follow_the_lanes(simulated: dict[str, Any], variant: str) -> Non
 
 
 @needs_numba_cuda
-def test_in_true_lockstep_the_clocks_give_the_loss_of_the_law(simulated: dict[str, Any]) -> None:
-    assert simulated["ideal"] == drawn_loss(np.array(simulated["exponents"])).tolist()
+def test_in_true_lockstep_the_clocks_give_the_loss_of_the_law(
+    simulated_gpu: dict[str, Any],
+) -> None:
+    assert simulated_gpu["ideal"] == drawn_loss(np.array(simulated_gpu["exponents"])).tolist()
 
 
 @needs_numba_cuda
-def test_the_record_names_what_ran(simulated: dict[str, Any]) -> None:
-    facts = simulated["facts"]
+def test_the_record_names_what_ran(simulated_gpu: dict[str, Any]) -> None:
+    facts = simulated_gpu["facts"]
     assert facts["device"] == "simulator of numba-cuda: no measurement"
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", facts["date"])
     assert facts["numba_cuda"] == version("numba-cuda")
@@ -261,13 +265,13 @@ def test_work_that_was_not_done_is_found() -> None:
     script = """
 import numpy as np
 from stochastic import Pmf, validation
-from stochastic.kernels import device
+from stochastic.kernels import gpu
 
-launches = device.launches
+launches = gpu.run_launches
 def idle(matrices, exponents, **options):
     for first, clocks, powers in launches(matrices, 0 * exponents, **options):
         yield first, clocks, powers
-device.launches = idle
+gpu.run_launches = idle
 next(validation.time_powers(np.array([[2, 2]]), synchronised=True, size=2, threads=2))
 """
     done = run(script)
@@ -306,7 +310,7 @@ from cuda.pathfinder import DynamicLibNotFoundError
 from numba import cuda, types
 from numba.cuda import dispatcher
 
-from stochastic.kernels import device
+from stochastic.kernels import gpu
 
 whole, real = types.Array(types.int32, 2, "C"), types.Array(types.float32, 4, "C")
 signature = real, whole, real, types.Array(types.int64, 3, "C")
@@ -314,7 +318,7 @@ found = {}
 for capability, synchronised in (((8, 0), True), ((9, 0), False)):
     # a device function asks the GPU at hand for what it compiles
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
-    body = device.kernel(16, synchronised).py_func
+    body = gpu.power_kernel(16, synchronised).py_func
     try:
         ptx, _ = cuda.compile_ptx(body, signature, cc=capability)
     except DynamicLibNotFoundError as error:
@@ -327,7 +331,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def ptx() -> dict[str, str]:
-    result = told(COMPILED, simulator=False)
+    result = run_script(COMPILED, simulator=False)
     if isinstance(result, str):
         pytest.skip(f"no CUDA compiler (pip install 'numba-cuda[cu13]'): {result[:60]}")
     return {key: str(text) for key, text in result.items()}

@@ -30,16 +30,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @compiled
-def scaled(value: Any, pair: Any) -> Any:
+def scale(value: Any, pair: Any) -> Any:
     return value * pair.factor
 
 
 @compiled
-def made(pair: Any, count: int, less: bool) -> Any:
+def every_kind(pair: Any, count: int, less: bool) -> Any:
     """Every kind that may go in or come back."""
     result = np.full((2, count), 0.5)
     for k in range(count):
-        result[0, k] = scaled(pair.values[k], pair)
+        result[0, k] = scale(pair.values[k], pair)
     places = np.arange(count)
     return result[0], result[1], places, count > 1 and less, 2.5, pair.values[1:]
 
@@ -49,7 +49,7 @@ def fresh(body: CompiledFunction) -> CompiledFunction:
     return CompiledFunction(body.function, body.options)
 
 
-def told(body: CompiledFunction, *args: Any) -> tuple[Any, list[str]]:
+def call_and_listen(body: CompiledFunction, *args: Any) -> tuple[Any, list[str]]:
     names: list[str] = []
     with compile_listener(names.append):
         return body(*args), names
@@ -57,7 +57,7 @@ def told(body: CompiledFunction, *args: Any) -> tuple[Any, list[str]]:
 
 def test_what_goes_in_and_comes_back() -> None:
     for values in (np.arange(6.0), np.arange(12.0)[::2]):
-        a, b, places, truth, real, part = made(Pair(values, 2.0), 6, True)
+        a, b, places, truth, real, part = every_kind(Pair(values, 2.0), 6, True)
         assert a.tolist() == (2.0 * values).tolist()
         assert b.tolist() == [0.5] * 6
         assert places.tolist() == [0, 1, 2, 3, 4, 5]
@@ -70,9 +70,9 @@ def test_what_goes_in_and_comes_back() -> None:
 
 
 def test_it_is_compiled_once(folder: Path) -> None:
-    assert told(fresh(made), Pair(np.ones(2), 3.0), 2, True)[1] == ["made"]
+    assert call_and_listen(fresh(every_kind), Pair(np.ones(2), 3.0), 2, True)[1] == ["every_kind"]
     assert len(list(folder.iterdir())) == 1
-    result, names = told(fresh(made), Pair(np.ones(2), 3.0), 2, True)
+    result, names = call_and_listen(fresh(every_kind), Pair(np.ones(2), 3.0), 2, True)
     assert names == []
     assert result[0].tolist() == [3.0, 3.0]
 
@@ -98,20 +98,20 @@ def where_highest(pair: Any) -> Any:
 
 def test_what_is_compiled_apart_is_compiled_once_for_all_that_call_it(folder: Path) -> None:
     pair = Pair(np.array([1.0, 7.0, 2.0]), 2.0)
-    assert told(fresh(highest), pair) == (14.0, ["highest", "most"])
-    assert told(fresh(where_highest), pair) == (1, ["where_highest"])
-    assert told(fresh(highest), pair) == (14.0, [])
+    assert call_and_listen(fresh(highest), pair) == (14.0, ["highest", "most"])
+    assert call_and_listen(fresh(where_highest), pair) == (1, ["where_highest"])
+    assert call_and_listen(fresh(highest), pair) == (14.0, [])
     for entry in folder.iterdir():
         entry.write_bytes(entry.read_bytes()[:-1])
-    assert told(fresh(highest), pair) == (14.0, ["highest", "most"])
+    assert call_and_listen(fresh(highest), pair) == (14.0, ["highest", "most"])
 
 
 def test_what_is_compiled_apart_may_be_compiled_before(folder: Path) -> None:
     pair = Pair(np.array([1.0, 7.0, 2.0]), 2.0)
-    most.apart(pair.values, 0.0)
-    assert told(fresh(highest), pair) == (14.0, ["highest"])
+    most.compile_separately(pair.values, 0.0)
+    assert call_and_listen(fresh(highest), pair) == (14.0, ["highest"])
     strided = Pair(np.arange(6.0)[::2], 2.0)  # of another type: not what was compiled
-    assert told(fresh(highest), strided) == (8.0, ["highest", "most"])
+    assert call_and_listen(fresh(highest), strided) == (8.0, ["highest", "most"])
     assert most(pair.values, 0.0) == (7.0, 1)  # from Python, too
 
 
@@ -125,7 +125,7 @@ def test_what_is_compiled_apart_while_it_is_told_of_is_used(folder: Path) -> Non
     def tell(name: str) -> None:
         names.append(name)
         if name == "most" and names.count("most") == 1:
-            most.apart(pair.values, 0.0)
+            most.compile_separately(pair.values, 0.0)
 
     names: list[str] = []
     pair = Pair(np.array([1.0, 7.0, 2.0]), 2.0)
@@ -136,16 +136,16 @@ def test_what_is_compiled_apart_while_it_is_told_of_is_used(folder: Path) -> Non
 
 def test_damaged_entries_are_made_anew(folder: Path) -> None:
     pair = Pair(1.0, 3.0)
-    assert fresh(scaled)(2.0, pair) == 6.0
+    assert fresh(scale)(2.0, pair) == 6.0
     (entry,) = folder.iterdir()
     data = entry.read_bytes()
     turned = data[:600] + bytes([data[600] ^ 4]) + data[601:]
     for wrong in (data[:-9], turned, b"", b"x" * 32 + data[32:], data + b"0", data[:31]):
         entry.write_bytes(wrong)
-        assert told(fresh(scaled), 2.0, pair) == (6.0, ["scaled"])
-        assert told(fresh(scaled), 2.0, pair) == (6.0, [])
+        assert call_and_listen(fresh(scale), 2.0, pair) == (6.0, ["scale"])
+        assert call_and_listen(fresh(scale), 2.0, pair) == (6.0, [])
     entry.unlink()
-    assert told(fresh(scaled), 2.0, pair) == (6.0, ["scaled"])
+    assert call_and_listen(fresh(scale), 2.0, pair) == (6.0, ["scale"])
 
 
 def test_an_entry_under_another_name_is_not_believed(folder: Path) -> None:
@@ -209,29 +209,30 @@ def test_what_a_body_depends_on_names_it() -> None:
     assert variant(1.0).identity() == variant(1.0).identity()
     assert variant(1.0)(1.0) == 2.0
     assert variant(2.0)(1.0) == 3.0
-    assert CompiledFunction(made.function, {"fastmath": True}).identity() != made.identity()
-    one = CompiledFunction(made.function, made.options)
-    assert one.identity() == made.identity()
+    identity = every_kind.identity()
+    assert CompiledFunction(every_kind.function, {"fastmath": True}).identity() != identity
+    one = CompiledFunction(every_kind.function, every_kind.options)
+    assert one.identity() == identity
     assert [keys._affects_code(f"NUMBA_{name}") for name in ("OPT", "ENABLE_CUDASIM")] == [1, 0]
 
 
 def test_a_body_is_known_by_the_same_in_every_process() -> None:
     code = """
-        from stochastic.compile_cache.keys import Marked
+        from stochastic.compile_cache.keys import Compilable
         def nothing(): pass
         ways = {"contract", "reassoc"}
-        print(ways, Marked(nothing, {"fastmath": ways}).identity())
+        print(ways, Compilable(nothing, {"fastmath": ways}).identity())
     """
     command = [sys.executable, "-c", textwrap.dedent(code)]
     env = os.environ | {"PYTHONPATH": str(ROOT)}
-    told = [
+    output = [
         subprocess.run(
             command, env=env | {"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
         ).stdout.split("} ")
         for seed in "34"  # which put them in one order and in the other
     ]
-    assert len({order for order, _ in told}) == 2
-    assert len({identity for _, identity in told}) == 1
+    assert len({order for order, _ in output}) == 2
+    assert len({identity for _, identity in output}) == 1
 
 
 def test_a_body_that_uses_what_no_text_tells() -> None:
@@ -241,7 +242,7 @@ def test_a_body_that_uses_what_no_text_tells() -> None:
     def body(x: float) -> float:
         return x if thing else 0.0
 
-    with pytest.raises(TypeError, match="name it as Later"):
+    with pytest.raises(TypeError, match="name it by LazyImport"):
         body.identity()
 
 
@@ -249,10 +250,10 @@ def test_kept_code_is_called_without_numba(tmp_path: Path) -> None:
     text = """
         import sys
         import numpy as np
-        from tests.stochastic.test_kept import Pair, made
-        print(made(Pair(np.ones(2), 3.0), 2, True)[0].tolist(), "numba" in sys.modules)
+        from tests.stochastic.test_compile_cache import Pair, every_kind
+        print(every_kind(Pair(np.ones(2), 3.0), 2, True)[0].tolist(), "numba" in sys.modules)
     """
-    said = []
+    printed = []
     for simulator in ("0", "1"):  # of a GPU, which is no matter
         done = subprocess.run(
             [sys.executable, "-c", textwrap.dedent(text)],
@@ -262,5 +263,5 @@ def test_kept_code_is_called_without_numba(tmp_path: Path) -> None:
             text=True,
             check=True,
         )
-        said.append(done.stdout.strip())
-    assert said == ["[3.0, 3.0] True", "[3.0, 3.0] False"]
+        printed.append(done.stdout.strip())
+    assert printed == ["[3.0, 3.0] True", "[3.0, 3.0] False"]
