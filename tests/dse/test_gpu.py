@@ -117,16 +117,17 @@ found["power"] = {}
 for allowed in ("application", "locked", "nothing"):
     nv = fake_nvml(allowed)
     rows = gpu.power(seconds=0, settle=0, threads=2, steps=1, size=64,
-                     board=device.Board(nv, kernels.uuid()))
+                     board=device.NvmlBoard(nv, kernels.uuid()))
     found["power"][allowed] = {k: v.tolist() for k, v in rows.items()} | {"calls": nv.calls}
 launched = []
-taken, looks = kernels.sustained(lambda: launched.append(0), lambda: len(launched), settle=0,
+taken, looks = kernels.run_sustained(lambda: launched.append(0), lambda: len(launched), settle=0,
                                  seconds=0)
 found["sustained"] = looks, len(launched), taken
 class Idle:
     def __getitem__(self, shape):
         return lambda *given: None
-kernels.waiting = kernels.thinking = kernels.standing = kernels.chasing = Idle()
+kernels.chase_pointers = kernels.multiply_add = Idle()
+kernels.stamp_blocks = kernels.time_pointer_chase = Idle()
 said = []
 for measure, options in ((gpu.supply, {"size": 16}), (gpu.demand, {}), (gpu.blocks, {}),
                          (gpu.latency, {})):
@@ -152,11 +153,11 @@ long, stamps = types.Array(types.int64, 1, "C"), types.Array(types.int64, 2, "C"
 found = {}
 try:
     for name, kernel, given in (
-        ("waiting", kernels.waiting, (whole, whole, types.int64)),
-        ("thinking", kernels.thinking, (real, real, real, types.int64)),
-        ("squaring", kernels.squaring(32), (matrix, matrix)),
-        ("standing", kernels.standing, (real, real, real, whole, stamps)),
-        ("chasing", kernels.chasing, (whole, types.int64, long)),
+        ("waiting", kernels.chase_pointers, (whole, whole, types.int64)),
+        ("thinking", kernels.multiply_add, (real, real, real, types.int64)),
+        ("squaring", kernels.min_plus_square(32), (matrix, matrix)),
+        ("standing", kernels.stamp_blocks, (real, real, real, whole, stamps)),
+        ("chasing", kernels.time_pointer_chase, (whole, types.int64, long)),
     ):
         found[name] = cuda.compile_ptx(kernel.py_func, given, cc=(8, 0))[0]
 except Exception as error:
@@ -376,7 +377,7 @@ def test_what_nvml_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         measurements._clock_pairs({}, [1500], [])
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(dse.DseError, match="pip install nvidia-ml-py"):
-        device.open_board("GPU-0", simulation=False)
+        device.open_board("GPU-0", simulated=False)
 
 
 @needs_numba_cuda

@@ -68,7 +68,9 @@ from symbolic.model import Validity
 
 import dse
 
-VALIDITY = Validity("meant for the GPUs of its time", "release_year", maximum=2010)
+VALIDITY = Validity(
+    statement="meant for the GPUs of its time", quantity="release_year", maximum=2010
+)
 
 
 @dse.equation(source="mine", unit="s", meaning="a time")
