@@ -157,7 +157,7 @@ def _borders_dataset(
     result = [grid_borders(grid, roots, dims, way, places) for way in ways]
     over = ("along", "side", *dims)
     border, beyond = (
-        np.stack([getattr(one, name) for one in result]) for name in ("border", "beyond")
+        np.stack([getattr(each, name) for each in result]) for name in ("border", "case_beyond")
     )
     away = np.stack([np.abs(one.border - one.value) for one in result])
     distance = np.where(beyond == NO_BORDER, math.inf, away)
