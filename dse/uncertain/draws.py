@@ -43,8 +43,8 @@ _END_LEVELS = np.array([_MIN_LEVEL, 1 - _MIN_LEVEL])
 #: Added to the seed for fresh draws.
 _FRESH_SEED_OFFSET = 1 << 32
 _BINARY_DIGITS = 52
-#: Points up to this size are cached for the next process: SciPy's Sobol module takes longer to
-#: import than most studies take to run.
+#: Bytes up to which points are kept for the next process: SciPy's module of Sobol sequences
+#: takes longer to import than most studies take to run.
 _MAX_CACHED_BYTES = sizes.POINTS_KEPT
 
 
