@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,10 +41,13 @@ from symbolic.quantities import Domain
 from symbolic.quantity import LEVERS
 from symbolic.statistics import DRAW, statistics_of
 
+#: Machine and workload.
+Entries: TypeAlias = dict[str, str | None]
+
 
 def build_advice(
     subject: str | Model | StudyData,
-    entries: Mapping[str, str | None],
+    entries: Entries,
     prefer: str | None,
     point: Mapping[str, Any],
     goal: str | None = None,
@@ -108,9 +111,8 @@ def build_advice(
     largest = grid.graph.definitions[guide.limits].node.op == "maximum"
     names = extreme_terms(grid.graph, guide.limits, "maximum" if largest else "minimum")
     terms = {name: known.get(name, name) for name in names}
-    binding = extreme_names(
-        {n: float(value) for n, value in grid.evaluate_point({}, names).items()}, largest
-    )
+    at_point = {n: float(value) for n, value in grid.evaluate_point({}, names).items()}
+    binding = extreme_names(at_point, largest)
     if has_state:
         flag = int(float(grid.evaluate_point({}, [guide.state])[guide.state]))
         bound = guide.tied.get(flags[flag], (flags[flag],))
@@ -175,9 +177,7 @@ def _is_of_one_point(text: str, study: StudyData, model: Model) -> bool:
     )
 
 
-def _study_point(
-    study: StudyData, point: Mapping[str, Any]
-) -> tuple[dict[str, str | None], dict[str, Any]]:
+def _study_point(study: StudyData, point: Mapping[str, Any]) -> tuple[Entries, dict[str, Any]]:
     """Return a configuration of a study as entries and values of one point."""
     grid, parts = study.grid(draws=True), study._parts
     indices = {name: axis.default_index for name, axis in grid.axes.items()}
@@ -267,12 +267,10 @@ class _MovePath:
     def _allowed_condition(self) -> Node:
         """Return the condition that a place is allowed."""
         domains = [(name, replace(self.site.row(name).domain, whole=False)) for name in self.names]
-        inside = [
-            negate(self._as_function_of_place(outside_domain(reference(n), d))) for n, d in domains
-        ]
-        return constant(both(self._as_function_of_place(self.site.allowed_condition()), *inside))
+        inside = [negate(self._by_place(outside_domain(reference(n), d))) for n, d in domains]
+        return constant(both(self._by_place(self.site.allowed_condition()), *inside))
 
-    def _as_function_of_place(self, node: Node) -> Node:
+    def _by_place(self, node: Node) -> Node:
         """Substitute the moved inputs of a tree over the leaves by the place."""
         place = reference(PLACE)
         moved = {n: constant(place * f) for n, f in self.factors.items()}
@@ -280,7 +278,7 @@ class _MovePath:
 
     def stop_lines(self) -> CaseLines:
         """Return the lines along which to search for a place beyond a border or not allowed."""
-        changed = self._as_function_of_place(self.site.change_condition(self.state_from_terms))
+        changed = self._by_place(self.site.change_condition(self.state_from_terms))
         beyond = constant(either(negate(self._allowed_condition()), changed))
         return CaseLines(beyond, self.axis, self.site.leaves())
 
@@ -308,11 +306,8 @@ class _MovePath:
     def _move_to_end(self, xs: Floats) -> Move | None:
         """Return the move if no border follows: to the end of the domain, if closed."""
         domain, goal = self.domain, self.site.guide.goal
-        end, closed = (
-            (domain.high, not domain.high_open)
-            if self.raising
-            else (domain.low, not domain.low_open)
-        )
+        ends = (domain.low, not domain.low_open), (domain.high, not domain.high_open)
+        end, closed = ends[self.raising]
         best = self._best_before(float(xs[-1]), xs)
         if best is not None:
             return self._make_move(best, limit=f"where {goal} is best")

@@ -78,9 +78,7 @@ class Move(DisplayMixin):
         return Answer(kind="Move", title=str(self))
 
     def __str__(self) -> str:
-        name = " with ".join(
-            [self.quantity, *([", ".join(self.together)] if self.together else [])]
-        )
+        name = self.quantity + (f" with {', '.join(self.together)}" if self.together else "")
         text = f"{self.direction} {name} from {value_text(self.value, self.unit)}"
         if not math.isnan(self.until):
             text += f" to {value_text(self.until, self.unit)}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,8 @@ from symbolic.quantities import Domain, Quantity
 from symbolic.quantity import LEVERS
 
 Floats = NDArray[np.float64]
+#: Inputs that move, each to several values.
+Inputs: TypeAlias = Mapping[str, Floats]
 
 #: Terms closer than this are a tie.
 TIE_TOLERANCE = 1e-12
@@ -60,37 +63,31 @@ class Site:
     pins: Mapping[str, float]
     rebuild: Callable[[Mapping[str, float]], Grid]
     largest: bool = False
-    _evaluators: dict[Any, PartialEvaluation] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    _cache: dict[Any, PartialEvaluation] = field(default_factory=dict, repr=False, compare=False)
 
     def with_free_inputs(self, names: Iterable[str]) -> Site:
         """Return the site with inputs fixed at their values, so that they can move."""
         pins = {name: self.pins[name] for name in names if name in self.pins}
-        return replace(self, grid=self.rebuild(pins), pins={}, _evaluators={}) if pins else self
+        return replace(self, grid=self.rebuild(pins), pins={}, _cache={}) if pins else self
 
-    def evaluate(
-        self, names: Sequence[str], inputs: Mapping[str, Floats] | None = None
-    ) -> list[Floats]:
+    def evaluate(self, names: Sequence[str], inputs: Inputs = MappingProxyType({})) -> list[Floats]:
         """Evaluate quantities, or ``feasible``, with some inputs moved to several values."""
         graph = self.grid.graph
         roots = [self.grid.feasible_node(()) if n == FEASIBLE else graph.flat(n) for n in names]
-        size = max((len(array) for array in (inputs or {}).values()), default=1)
-        return [
-            np.broadcast_to(value, (size,)) for value in self._evaluate_nodes(roots, inputs or {})
-        ]
+        size = max(map(len, inputs.values()), default=1)
+        return [np.broadcast_to(value, (size,)) for value in self._evaluate_nodes(roots, inputs)]
 
-    def holds(self, condition: Node, inputs: Mapping[str, Floats]) -> NDArray[np.bool_]:
+    def holds(self, condition: Node, inputs: Inputs) -> NDArray[np.bool_]:
         """Evaluate a condition over the leaves with some inputs moved to several values."""
         result = self._evaluate_nodes([condition], inputs)[0]
         return np.broadcast_to(result, next(iter(inputs.values())).shape)
 
-    def _evaluate_nodes(self, roots: Iterable[Node], inputs: Mapping[str, Floats]) -> list[Any]:
+    def _evaluate_nodes(self, roots: Iterable[Node], inputs: Inputs) -> list[Any]:
         """Evaluate trees over the leaves; what does not move is computed once."""
         key = (*roots, *inputs)
-        if key not in self._evaluators:
-            self._evaluators[key] = PartialEvaluation(roots, inputs.keys(), self.leaves())
-        return self._evaluators[key].evaluate(inputs)
+        if key not in self._cache:
+            self._cache[key] = PartialEvaluation(roots, inputs.keys(), self.leaves())
+        return self._cache[key].evaluate(inputs)
 
     def leaves(self) -> dict[str, NDArray[Any]]:
         """Return the inputs at their values."""
@@ -99,11 +96,9 @@ class Site:
     def allowed_condition(self) -> Node:
         """Return the condition, over the leaves, that a place is allowed."""
         goal = self.grid.graph.flat(self.guide.goal)
-        computed = [
-            negate(outside_domain(node, domain)) for node, domain in self.formulas().values()
-        ]
+        inside = [negate(outside_domain(*formula)) for formula in self.formulas().values()]
         finite = both(goal > -math.inf, goal < math.inf)
-        return constant(both(self.grid.feasible_node(()), finite, *computed))
+        return constant(both(self.grid.feasible_node(()), finite, *inside))
 
     def formulas(self) -> dict[str, tuple[Node, Domain]]:
         """Return each formula over the leaves, with its domain."""
@@ -169,9 +164,8 @@ class Site:
             yield self._suggestion(name, value, of, gain, artefact=artefact)
         for name, what in self.guide.remedies.items():
             if {name, what} <= definitions.keys():
-                gain = float(
-                    self._improvement(self.evaluate([name])[0], self.value(self.guide.goal))[0]
-                )
+                goal = self.value(self.guide.goal)
+                gain = float(self._improvement(self.evaluate([name])[0], goal)[0])
                 if gain > 1:
                     label = self.row(what).is_label
                     now = str(self.leaves()[what][0]) if label else self.value(what)
@@ -200,11 +194,11 @@ class Site:
             source=equation.source if equation else "",
         )
 
-    def gain(self, inputs: Mapping[str, Floats]) -> float:
+    def gain(self, inputs: Inputs) -> float:
         """Return the factor by which the goal improves at a place."""
         return float(self.gains(inputs)[0])
 
-    def gains(self, inputs: Mapping[str, Floats]) -> Floats:
+    def gains(self, inputs: Inputs) -> Floats:
         """Return the factors by which the goal improves at several places."""
         here = self.leaves()
         places = {name: np.append(values, here[name]) for name, values in inputs.items()}
@@ -218,7 +212,7 @@ class Site:
             ratio = np.where(worse == 0, math.inf, better / worse)
         return np.asarray(np.where(better == worse, 1.0, ratio))
 
-    def is_artefact(self, inputs: Mapping[str, Floats]) -> bool:
+    def is_artefact(self, inputs: Inputs) -> bool:
         """True if a place gains, but in the equations of neither case, here and there."""
         graph, guide = self.grid.graph, self.guide
         if not self.has_state or guide.state not in graph.ancestors([guide.goal]):
@@ -282,6 +276,5 @@ def extreme_names(values: Mapping[str, float], largest: bool) -> tuple[str, ...]
     """Return the names of the smallest (or largest) values; several at a tie."""
     sign = -1.0 if largest else 1.0
     least = min(sign * value for value in values.values())
-    return tuple(
-        n for n, value in values.items() if sign * value <= least + TIE_TOLERANCE * abs(least)
-    )
+    limit = least + TIE_TOLERANCE * abs(least)
+    return tuple(name for name, value in values.items() if sign * value <= limit)

@@ -72,10 +72,7 @@ def borders_of(
     else:
         names = dict.fromkeys(texts_of(along, "along"))
     if not names:
-        raise DseError(
-            "the study has no axis of numbers: name quantities with along=, such as "
-            'along="mem_bandwidth"'
-        )
+        raise DseError('the study has no axis of numbers: use along=, as in along="mem_bandwidth"')
     used = {name for graph in grid.graphs.values() for name in graph.definitions}
     used |= set(names if along is not None else ())
     ways = [_read_way(grid, name, ends) for name, ends in names.items() if name in used]
@@ -95,9 +92,7 @@ def borders_of(
         raise DseError(f"{case.text} does not depend on {idle[0]}: there is no border along it")
     ways = [way for way in ways if way.name not in idle]
     if not ways:
-        raise DseError(
-            f"{case.text} depends on no axis of the study: name other quantities with along="
-        )
+        raise DseError(f"{case.text} depends on no axis of the study: name quantities with along=")
     places = {
         name: np.array([fixed[name]] if name in fixed else range(axis.size))
         for name, axis in grid.axes.items()
@@ -220,7 +215,7 @@ INFEASIBLE = -1
 _CONDITION_FLAGS = {0: "broken", 1: "met"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class BorderCase:
     """Cases as numbers with meanings; ``family`` the regimes that they name, if any."""
 
@@ -251,22 +246,16 @@ def read_case(study: StudyData, text: str | None) -> BorderCase:
         grid = study.grid()
         known = [name for name in grid.outputs if grid.flag_meanings(name)] or list(flags)
         if not known:
-            raise DseError(
-                f"the model {model.name} has no cases: name a condition, such as "
-                'quantity="time <= 1 ms"'
-            )
+            raise DseError(f"the model {model.name} has no cases: give one, as in 'time <= 1 ms'")
         text = known[0]
     if not isinstance(text, str):
         raise DseError(f"quantity = {text!r}: expected one name or condition, as text")
     if text == FEASIBLE:
-        return BorderCase(name=FEASIBLE, text=text, node=constant(True), flags=_CONDITION_FLAGS)
+        return BorderCase(FEASIBLE, text, constant(True), _CONDITION_FLAGS)
     if text in flags:
-        family = next(
-            (f for f in model.regime_families if set(f.terms) <= set(flags[text].values())), None
-        )
-        return BorderCase(
-            name=text, text=text, node=reference(text), flags=flags[text], family=family
-        )
+        labels = set(flags[text].values())
+        family = next((f for f in model.regime_families if set(f.terms) <= labels), None)
+        return BorderCase(text, text, reference(text), flags[text], family)
     if text in families:
         return _regime_case(families[text])
     if text.isidentifier():
@@ -279,7 +268,7 @@ def read_case(study: StudyData, text: str | None) -> BorderCase:
             f"({', '.join(known)}), or a condition such as '{text} <= 1'"
         )
     node = parse_condition(text, model.quantities)
-    return BorderCase(name="condition", text=text, node=node, flags=_CONDITION_FLAGS)
+    return BorderCase("condition", text, node, _CONDITION_FLAGS)
 
 
 def _regime_case(family: Family) -> BorderCase:
@@ -290,10 +279,7 @@ def _regime_case(family: Family) -> BorderCase:
         term, rest = terms[place], terms[place + 1 :]
         first = term >= maximum(*rest) if family.largest else term <= minimum(*rest)
         node = constant(where(first, float(place), node))
-    name = f"{family.of}_regime"
-    return BorderCase(
-        name=name, text=family.of, node=node, flags=dict(enumerate(labels)), family=family
-    )
+    return BorderCase(f"{family.of}_regime", family.of, node, dict(enumerate(labels)), family)
 
 
 # --- the borders of a Dataset as rows
@@ -339,9 +325,7 @@ def border_rows(table: xr.Dataset) -> list[dict[str, Any]]:
                     same.add(border)
         unit = str(table.unit.sel(along=along).values)
         labels = [table[dim].values.tolist() for dim in others]
-        listed = sorted(
-            (*key[:-2], b, *key[-2:]) for key, at_same in known.items() for b in at_same
-        )
+        listed = sorted((*key[:-2], b, *key[-2:]) for key, same in known.items() for b in same)
         for *at, border, begin, end in listed:
             row = {dim: values[p] for dim, values, p in zip(others, labels, at, strict=True)}
             row |= {"border": border, "from": meanings[begin], "to": meanings[end]}
@@ -378,15 +362,10 @@ def _add_closed_forms(
     varying = [s for s in choices[0] if len({choice[s] for choice in choices}) > 1]
     result: dict[str, dict[str, Any]] = {}
     for way in ways:
-        values = table.beyond.sel(along=way.name).values
-        here, beyond = (
-            np.broadcast_to(array, values.shape).reshape(-1)
-            for array in (table[case.name].values, values)
-        )
-        pairs = np.unique(
-            np.sort(np.stack([here, beyond], axis=1)[beyond != NO_BORDER], axis=1), axis=0
-        )
-        for low, high in pairs.tolist():
+        beyond = table.beyond.sel(along=way.name).values
+        ends = np.stack(np.broadcast_arrays(table[case.name].values, beyond), axis=-1)
+        pairs = np.sort(ends[beyond != NO_BORDER], axis=-1)
+        for low, high in np.unique(pairs, axis=0).tolist():
             a, b = case.flags.get(low, ""), case.flags.get(high, "")
             if case.family is None or not (a in case.family.terms and b in case.family.terms):
                 continue
@@ -401,11 +380,9 @@ def _add_closed_forms(
     return table.assign_attrs(closed_forms=json.dumps(result))
 
 
-def _solve_border(
-    model: Model, a: str, b: str, name: str, switches: Mapping[str, str]
-) -> list[str]:
+def _solve_border(model: Model, a: str, b: str, name: str, choice: dict[str, str]) -> list[str]:
     try:
-        solved = model.border(a, b, solve_for=name, **switches)
+        solved = model.border(a, b, solve_for=name, **choice)
     except DseError as error:
         solved = f"none: {error}"
     return [str(each) for each in (solved if isinstance(solved, list) else [solved])]

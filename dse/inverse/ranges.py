@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from dse.study.study import StudyData
     from symbolic.quantities import Quantity
+
+Inputs: TypeAlias = Sequence[UncertainInput]
 
 
 def answer_attributes(study: StudyData, question: str, **more: Any) -> dict[str, Any]:
@@ -66,14 +68,11 @@ def meets_of(
     check_enclosable(grid, roots)
     check_grid(study.grid(), count_points=False, stats=tally)
     labels = per_axes(per, tuple(grid.axes))
-    return boxes_dataset(
-        study, grid, targets, _boxes_of_cells(grid, labels, max_boxes, tally), labels
-    )
+    boxes = _find_boxes(grid, labels, max_boxes, tally)
+    return boxes_dataset(study, grid, targets, boxes, labels)
 
 
-def _boxes_of_cells(
-    grid: Grid, per: tuple[str, ...], max_boxes: int, tally: SearchStats
-) -> CertifiedBoxes:
+def _find_boxes(grid: Grid, per: Sequence[str], count: int, tally: SearchStats) -> CertifiedBoxes:
     """Find the boxes of each value of the axes ``per``, and join them."""
     parts = []
     dims = grid.sort_axes({*grid.dims(FEASIBLE), *per})
@@ -82,8 +81,8 @@ def _boxes_of_cells(
         at = dict(zip(per, cell, strict=True))
         sub = subgrid(grid, at)
         roots = {key: sub.feasible_node(key) for key in sub.graphs}
-        boxes = max(max_boxes // math.prod(shape), 1)
-        result = certified_boxes(sub, roots, dims, tally, max_boxes=boxes)
+        part_count = max(count // math.prod(shape), 1)
+        result = certified_boxes(sub, roots, dims, tally, max_boxes=part_count)
         for axis, index in at.items():
             result.lo[dims.index(axis)] = result.hi[dims.index(axis)] = index
         parts.append(result)
@@ -232,9 +231,7 @@ _LONG_NAMES = {
 }
 
 
-def rivals_dataset(
-    study: StudyData, grid: Grid, goal: Goal, inputs: Sequence[UncertainInput]
-) -> xr.Dataset:
+def rivals_dataset(study: StudyData, grid: Grid, goal: Goal, inputs: Inputs) -> xr.Dataset:
     """Return boxes that hold all configurations that can be the best; see :func:`dse.ranges`."""
     from sweeps.certify.tolerances import possible_winners  # only very many configurations need it
 
@@ -256,9 +253,8 @@ def rivals_dataset(
     for name, text in _LONG_NAMES.items():
         ds[name].attrs["long_name"] = text
     objective = describe_goals([goal])
-    return ds.assign_attrs(
-        question=f"which can be the best: {objective}", objective=objective, targets=""
-    )
+    question = f"which can be the best: {objective}"
+    return ds.assign_attrs(question=question, objective=objective, targets="")
 
 
 # --- quantities of a study as inputs that can be moved
@@ -329,9 +325,8 @@ def _quantity_leaf(grid: Grid, name: str) -> Leaf:
     array = np.empty(grid.shape(dims))
     for key, piece in grid.split_by_switches(array, dims):
         if name in grid.graphs[key].definitions:
-            piece[...] = grid.evaluate(
-                [grid.graphs[key].flat(name)], key, grid.non_switch_axes(dims)
-            )[0]
+            root = grid.graphs[key].flat(name)
+            piece[...] = grid.evaluate([root], key, grid.non_switch_axes(dims))[0]
     return Leaf(axes=dims, array=array)
 
 
@@ -357,10 +352,8 @@ def ranges_of(
     grid = study.grid(needed, where)
     for name in within:
         if not any(name in graph.definitions for graph in grid.graphs.values()):
-            known = [*grid.graph.definitions]
-            raise UnknownNameError(
-                f"within: no output depends on {name!r}{nearest_hint(name, known)}"
-            )
+            hint = nearest_hint(name, [*grid.graph.definitions])
+            raise UnknownNameError(f"within: no output depends on {name!r}{hint}")
         if name not in quantities or quantities[name].is_label:
             raise DseError(f"within: the values of {name} are no numbers")
         if grid.flag_meanings(name):
@@ -423,8 +416,7 @@ def _check_dims(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> tuple[str,
     points = math.prod(grid.shape(dims))
     if points > MAX_POINTS:
         raise DseError(
-            f"{points:,} configurations are too many to bound each (at most {MAX_POINTS:,}): "
-            "shorten the axes"
+            f"{points:,} configurations are too many (at most {MAX_POINTS:,}): shorten the axes"
         )
     return dims
 
@@ -434,7 +426,7 @@ def _add_output(
     grid: Grid,
     text: str,
     roots: Mapping[tuple[str, ...], Node],
-    inputs: Sequence[UncertainInput],
+    inputs: Inputs,
 ) -> None:
     """Add an output: lower, given, upper."""
     dims = _check_dims(grid, roots)
@@ -460,7 +452,7 @@ def _add_output(
 def _can_be_best_variable(
     grid: Grid,
     goal: Goal,
-    inputs: Sequence[UncertainInput],
+    inputs: Inputs,
     condition_dims: tuple[str, ...],
     feasible: Any,
 ) -> tuple[Any, ...]:

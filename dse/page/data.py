@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     from stochastic import Pmf
 
 
+Indices = np.ndarray[Any, np.dtype[np.int64]]
+#: The indices of each axis whose values are on the page.
+AxisIndices: TypeAlias = Mapping[str, Indices]
+#: The data of a page or figure, and the JavaScript functions it calls, by name.
+PageParts: TypeAlias = tuple[dict[str, Any], dict[str, str]]
 #: Quantities of the transit figure.
 _TRANSIT_QUANTITIES = (
     *("threads", "intensity", "lanes_width", "ms_peak", "mem_latency", "arithmetic_latency"),
@@ -63,14 +68,10 @@ def extra_quantities(model: Model) -> list[str]:
     return list(dict.fromkeys(result))
 
 
-def figure_data(
-    grid: Grid, indices: Mapping[str, Indices]
-) -> tuple[dict[str, Any], dict[str, str]]:
+def figure_data(grid: Grid, indices: AxisIndices) -> PageParts:
     """Return the data of the model's own figures, and the JavaScript functions they call."""
     names = dict.fromkeys(name for graph in grid.graphs.values() for name in graph.definitions)
-    data: dict[str, Any] = {
-        "looks": {name: _line_style(name) for name in names if meaning_of(name)}
-    }
+    data: dict[str, Any] = {"looks": {n: _line_style(n) for n in names if meaning_of(n)}}
     functions: dict[str, str] = {}
     if names.keys() >= set(_TRANSIT_QUANTITIES):
         data["transit"], functions["traced"] = _transit_data(grid)
@@ -102,7 +103,7 @@ def _transit_data(grid: Grid) -> tuple[dict[str, Any], str]:
     return data, compiled.source
 
 
-def _work_tails(grid: Grid, indices: Mapping[str, Indices]) -> dict[str, Any]:
+def _work_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
     """Return the tail of the work of one item under each law; empty if there are too many."""
     leaf = next(iter(grid.leaves.values()))["distribution"]
     laws = _part_of(leaf, indices).reshape(-1).tolist()
@@ -114,13 +115,13 @@ def _work_tails(grid: Grid, indices: Mapping[str, Indices]) -> dict[str, Any]:
         return {}
 
 
-def _part_of(leaf: Leaf, indices: Mapping[str, Indices]) -> np.ndarray[Any, Any]:
+def _part_of(leaf: Leaf, indices: AxisIndices) -> np.ndarray[Any, Any]:
     """Return the values of a leaf at the indices that a page holds."""
     index = np.ix_(*(indices[name] for name in leaf.axes)) if leaf.axes else ()
     return np.asarray(leaf.array[index], dtype=leaf.array.dtype)
 
 
-def _launch_tails(grid: Grid, indices: Mapping[str, Indices]) -> dict[str, Any]:
+def _launch_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
     """Return the tail of the launch steps for each combination of switches."""
     leaves = [known["launch_steps"] for known in grid.leaves.values()]
     axes = leaves[0].axes
@@ -138,12 +139,10 @@ def _launch_tail(law: Any) -> dict[str, Any]:
     below = np.asarray(law.below, dtype=float)
     first, last = np.searchsorted(below, [_MIN_LAUNCH_TAIL, 1 - _MIN_LAUNCH_TAIL])
     last = min(int(last), below.size - 1)
-    levels = np.append(
-        1 - np.geomspace(_MIN_LAUNCH_TAIL, 1, _LAUNCH_POINTS // 2), [0.5, 0.99, 0.9999]
-    )
-    places = np.concatenate(
-        [np.linspace(first, last, _LAUNCH_POINTS // 2).round(), np.searchsorted(below, levels)]
-    )
+    half = _LAUNCH_POINTS // 2
+    levels = np.append(1 - np.geomspace(_MIN_LAUNCH_TAIL, 1, half), [0.5, 0.99, 0.9999])
+    even = np.linspace(first, last, half).round()
+    places = np.concatenate([even, np.searchsorted(below, levels)])
     places = np.unique(np.clip(places, first, last).astype(np.int64))
     steps, more = np.asarray(law.values)[places], np.maximum(1 - below[places], 0)
     steps, more = np.append(steps[0], steps), np.append(1.0, more)
@@ -166,7 +165,7 @@ def dataset_page_data(
     title: str,
     note: str = "",
     part: Mapping[str, tuple[float, float]] | None = None,
-) -> tuple[dict[str, Any], dict[str, str]]:
+) -> PageParts:
     """Return the data of a Dataset's page, and the JavaScript functions that it calls.
 
     ``part`` cuts axes to ranges of their values; what is left is thinned evenly.
@@ -176,9 +175,8 @@ def dataset_page_data(
     if not names:
         raise DseError("the Dataset has no numbers to explore")
     inputs = [*names, *([FEASIBLE] if FEASIBLE in ds else [])]
-    cut = ds[inputs].isel(
-        {name: _indices_between(ds, name, *ends) for name, ends in (part or {}).items()}
-    )
+    ends = part or {}
+    cut = ds[inputs].isel({name: _indices_between(ds, name, *ends[name]) for name in ends})
     if empty := [str(dim) for dim, size in cut.sizes.items() if not size]:
         raise DseError(f"no values of {', '.join(empty)} are in this range")
     counts = {str(dim): min(size, _MAX_STORED_AXIS) for dim, size in cut.sizes.items()}
@@ -219,9 +217,8 @@ def _dataset_axis(cut: xr.Dataset, sample: xr.Dataset, dim: str) -> dict[str, An
 
 
 def _dataset_leaf(array: xr.DataArray) -> dict[str, Any]:
-    return {
-        "variants": [{"axes": list(map(str, array.dims)), "values": array.values.astype(float)}]
-    }
+    values = array.values.astype(float)
+    return {"variants": [{"axes": list(map(str, array.dims)), "values": values}]}
 
 
 def _dataset_quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
@@ -277,9 +274,7 @@ def common_data(title: str, note: str) -> dict[str, Any]:
     }
 
 
-def page_data(
-    study: StudyData, title: str, note: str = ""
-) -> tuple[dict[str, Any], dict[str, str]]:
+def page_data(study: StudyData, title: str, note: str = "") -> PageParts:
     """Return the data of a study's page, and the JavaScript functions that it calls."""
     best = None if study.best is None else read_best(study.best)
     grid = _page_grid(study, best)
@@ -393,7 +388,7 @@ def _guides(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
 
 
 def _best_data(
-    study: StudyData, grid: Grid, indices: Mapping[str, Indices], best: BestQuery
+    study: StudyData, grid: Grid, indices: AxisIndices, best: BestQuery
 ) -> dict[str, Any]:
     """Return the query of the study, and its answer if the grid is too large for the page."""
     query: dict[str, Any] = {
@@ -407,9 +402,7 @@ def _best_data(
     return query
 
 
-def _search_best(
-    study: StudyData, indices: Mapping[str, Indices], best: BestQuery
-) -> dict[str, Any]:
+def _search_best(study: StudyData, indices: AxisIndices, best: BestQuery) -> dict[str, Any]:
     """Return the best configurations found by exact search: each axis and goal, over ``per``."""
     import xarray as xr
 
@@ -419,10 +412,8 @@ def _search_best(
     result = result.isel({name: indices[name] for name in best.per})
     if "rank" in result.sizes:
         result = result.isel(rank=0)
-    each = xr.broadcast(*(result[name] for name in result.variables))
-    return {
-        str(array.name): array.transpose(*best.per).values.reshape(-1).tolist() for array in each
-    }
+    arrays = xr.broadcast(*(result[name] for name in result.variables))
+    return {str(a.name): a.transpose(*best.per).values.reshape(-1).tolist() for a in arrays}
 
 
 def _study_toml(study: StudyData) -> dict[str, Any]:
@@ -458,8 +449,6 @@ def _unit(name: str) -> list[Any]:
 #: Maximum number of values of an axis, and of all quantities over several axes.
 _MAX_AXIS_VALUES, _MAX_TABLE_VALUES = 1000, 10_000
 
-Indices = np.ndarray[Any, np.dtype[np.int64]]
-
 
 def json_ready(value: Any) -> Any:
     """Convert numbers for JSON: non-finite ones to text, whole ones to integers.
@@ -480,7 +469,7 @@ def json_ready(value: Any) -> Any:
     return value
 
 
-def thin_axes(grid: Grid) -> dict[str, Indices]:
+def thin_axes(grid: Grid) -> AxisIndices:
     """Return the indices of the values of each axis that a page holds."""
     counts = {name: min(axis.size, _MAX_AXIS_VALUES) for name, axis in grid.axes.items()}
     each = [(n, leaf.axes) for known in grid.leaves.values() for n, leaf in known.items()]
@@ -504,7 +493,7 @@ def even_indices(size: int, count: int) -> Indices:
     return np.linspace(0, size - 1, count).round().astype(np.int64)
 
 
-def axis_data(grid: Grid, indices: Mapping[str, Indices]) -> list[dict[str, Any]]:
+def axis_data(grid: Grid, indices: AxisIndices) -> list[dict[str, Any]]:
     """Return each axis: its name, kind, values or labels, and its size in the study."""
     result = []
     for name, places in indices.items():
@@ -519,7 +508,7 @@ def axis_data(grid: Grid, indices: Mapping[str, Indices]) -> list[dict[str, Any]
     return result
 
 
-def leaf_data(grid: Grid, indices: Mapping[str, Indices]) -> dict[str, Any]:
+def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
     """Return the values of each input over its axes.
 
     ``which`` gives the variant for each combination of switches, if there are several.
@@ -549,7 +538,7 @@ def _add_variant(result: dict[str, Any], name: str, row: Any, place: int, count:
     entry["which"][place] = entry["variants"].index(row)
 
 
-def _leaf_values(leaf: Leaf, indices: Mapping[str, Indices]) -> dict[str, Any]:
+def _leaf_values(leaf: Leaf, indices: AxisIndices) -> dict[str, Any]:
     values = json_ready(_part_of(leaf, indices).astype(float))
     row = {"axes": list(leaf.axes), "values": values}
     return row | ({"switched": list(leaf.switch_axes)} if leaf.switch_axes else {})

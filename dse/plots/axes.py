@@ -35,9 +35,7 @@ def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
     try:
         from dse.plots.notebook_figure import NotebookFigure
     except ImportError as error:
-        raise DseError(
-            "a figure needs matplotlib, which is not installed: pip install matplotlib"
-        ) from error
+        raise DseError("figures need matplotlib: pip install matplotlib") from error
     return NotebookFigure(figsize=(width, height), layout="constrained")
 
 

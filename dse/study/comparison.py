@@ -28,9 +28,7 @@ class ComparisonData:
         """Build the studies of two or more different models."""
         names = tuple(models)
         if not all(isinstance(n, str) for n in names) or not 2 <= len(names) == len(set(names)):
-            raise DseError(
-                f"model = {list(models)!r}: a comparison names two or more models, each once"
-            )
+            raise DseError(f"model = {list(models)!r}: expected two or more models, each once")
         return cls({name: kind(model=name, **settings) for name in names})
 
     def _shared_outputs(self) -> tuple[str, ...]:

@@ -63,13 +63,9 @@ def unusual_numbers(study: StudyData) -> tuple[str, ...]:
     ("core_clock = 1410 is 1410 Hz, where 500 MHz to 2 GHz is usual: is '1410 MHz' meant?",)
     """
     rows = study.grid().model.quantities
-    result = (
-        _unusual_number(rows[name], number)
-        for name, number in _unitless_numbers(study)
-        if name in rows
-    )
-    limits = unitless_limits(study.where, rows)
-    return tuple(dict.fromkeys(text for text in [*result, *limits] if text))
+    numbers = [(name, number) for name, number in _unitless_numbers(study) if name in rows]
+    texts = [_unusual_number(rows[name], number) for name, number in numbers]
+    return tuple(dict.fromkeys(filter(None, [*texts, *unitless_limits(study.where, rows)])))
 
 
 def _unitless_numbers(study: StudyData) -> Iterator[tuple[str, float]]:
@@ -111,11 +107,9 @@ def _unusual_number(row: Quantity, number: float) -> str:
         (u for u in _COMMON_UNITS if dimension(u) == kind and low <= to_si(number, u)[0] <= high),
         None,
     )
-    return (
-        f"{row.name} = {number:g} is {number:g} {row.unit}, where {value_text(low, row.unit)} to "
-        f"{value_text(high, row.unit)} is usual"
-        + (f": is '{number:g} {meant}' meant?" if meant else "")
-    )
+    usual = f"{value_text(low, row.unit)} to {value_text(high, row.unit)}"
+    hint = f": is '{number:g} {meant}' meant?" if meant else ""
+    return f"{row.name} = {number:g} is {number:g} {row.unit}, where {usual} is usual{hint}"
 
 
 _FREE_CLOCK = (
@@ -180,14 +174,13 @@ class Plan(Report):
             "no output depends on": ", ".join(self.idle_axes),
             "defaults": ", ".join(f"{name} = {value}" for name, value in self.defaults.items()),
         }
+        columns = ("output", "values", "size", "over")
         texts = {"assumed": self.assumptions, "note": self.notes, "warning": self.warnings}
         return Answer(
             kind="Plan",
             title=f"{self.model}: {self.points:,} points ({sizes})",
             facts={name: text for name, text in facts.items() if text},
-            tables=[
-                Table(columns=("output", "values", "size", "over"), rows=outputs, is_open=True)
-            ],
+            tables=[Table(columns=columns, rows=outputs, is_open=True)],
             notes=[f"{kind}: {text}" for kind, each in texts.items() for text in each],
         )
 

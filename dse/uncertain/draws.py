@@ -172,9 +172,8 @@ class RandomInputs:
         root = None if self.root is None else root_for_known(self.root, fixed[: len(self.laws)])
         for k in range(REPLICATES):
             rng = np.random.default_rng((self.seed + 2 * _FRESH_SEED_OFFSET, k))
-            points = np.repeat(
-                sobol_points(self._dimensions, outer, rng)[:, None, :], inner, axis=1
-            )
+            known = sobol_points(self._dimensions, outer, rng)
+            points = np.repeat(known[:, None, :], inner, axis=1)
             if not fixed.all():
                 base = sobol_points(int(np.count_nonzero(~fixed)), inner, rng)
                 points[..., ~fixed] = digital_shift(base, points[:, 0, ~fixed])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from symbolic.file_access import PathBase, allowed_path
 from symbolic.quantities import Quantity
 
 Floats = NDArray[np.float64]
+Quantities: TypeAlias = Mapping[str, Quantity]
 
 #: Share of draws that may be outside a domain.
 _MAX_OUTSIDE_SHARE = 1e-3
@@ -89,8 +90,9 @@ class JointNormal:
         steps = ndtri(points) @ self.root.T
         values = self.means + steps
         inside = np.ones(len(values), dtype=bool)
-        for place, name in enumerate(self.names):
-            inside &= self.rows[name].domain.is_inside(values[:, place])
+        domains = [self.rows[name].domain for name in self.names]
+        for place, domain in enumerate(domains):
+            inside &= domain.is_inside(values[:, place])
         share = np.count_nonzero(~inside) / max(len(values), 1)
         if share > _MAX_OUTSIDE_SHARE:
             raise DomainError(
@@ -100,17 +102,14 @@ class JointNormal:
             )
         for row in np.flatnonzero(~inside).tolist():
             step = steps[row]
-            while not all(
-                self.rows[name].domain.contains(self.means[k] + step[k])
-                for k, name in enumerate(self.names)
-            ):
+            while not all(d.contains(x) for d, x in zip(domains, self.means + step, strict=True)):
                 step = step / 2
             values[row] = self.means + step
         return {name: np.ascontiguousarray(values[:, k]) for k, name in enumerate(self.names)}
 
 
 def read_joint_law(
-    key: str, value: Any, quantities: Mapping[str, Quantity], folder: PathBase
+    key: str, value: Any, quantities: Quantities, folder: PathBase
 ) -> JointRows | JointNormal | None:
     """Read an entry of ``[random]`` as a joint law; return None if it is the law of one quantity.
 
@@ -118,12 +117,10 @@ def read_joint_law(
     several; ``{"file": path, "columns": {quantity: column}}`` takes the rows of a CSV file.
     """
     where = f"random {key}"
+    if hasattr(value, "covariance"):
+        return joint_normal_of_fit(value, None, quantities, where)
     if not isinstance(value, Mapping):
-        return (
-            joint_normal_of_fit(value, None, quantities, where)
-            if hasattr(value, "covariance")
-            else None
-        )
+        return None
     if "fit" in value:
         fit = value["fit"]
         if not set(value) <= {"fit", "label"} or isinstance(fit, Mapping):
@@ -156,7 +153,7 @@ def read_joint_law(
     )
 
 
-def find_random_quantity(name: str, quantities: Mapping[str, Quantity], where: str) -> Quantity:
+def find_random_quantity(name: str, quantities: Quantities, where: str) -> Quantity:
     """Return a quantity by name; raise DseError if it is unknown or takes labels."""
     if name not in quantities:
         raise UnknownNameError(f"{where}: {name!r} is no quantity{nearest_hint(name, quantities)}")
@@ -165,9 +162,7 @@ def find_random_quantity(name: str, quantities: Mapping[str, Quantity], where: s
     return quantities[name]
 
 
-def joint_normal_of_fit(
-    fit: Any, label: Any, quantities: Mapping[str, Quantity], where: str
-) -> JointNormal:
+def joint_normal_of_fit(fit: Any, label: Any, quantities: Quantities, where: str) -> JointNormal:
     """Return the law of fitted values; those without a standard error are constant."""
     if fit.per and label is None:
         raise DseError(

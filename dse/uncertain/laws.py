@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from symbolic.quantities import Quantity
 from symbolic.units import dimension
 
 Floats = NDArray[np.float64]
+#: A law as a table of a study file.
+Table: TypeAlias = Mapping[str, Any]
 
 #: Largest share of a law that may be truncated at the domain of its quantity.
 _MAX_CUT_SHARE = 1e-3
@@ -202,9 +204,7 @@ def discrete_law(values: Sequence[float], weights: Sequence[Any] | None, where: 
     return InputLaw(quantile=quantile, cdf=cdf, values=tuple(atoms), weights=tuple(atoms.values()))
 
 
-def normalize_weights(
-    weights: Sequence[Any] | None, count: int, where: str
-) -> tuple[Fraction, ...]:
+def normalize_weights(weights: Any, count: int, where: str) -> tuple[Fraction, ...]:
     """Return weights as exact probabilities; equal ones if None."""
     if not count:
         raise DseError(f"{where} has no values: give it at least one")
@@ -213,9 +213,7 @@ def normalize_weights(
     if isinstance(weights, str) or not hasattr(weights, "__len__"):
         raise DseError(f"{where}: weights = {weights!r}, expected a list of numbers")
     if len(weights) != count:
-        raise DseError(
-            f"{where} has {count} values and {len(weights)} weights: give one for each value"
-        )
+        raise DseError(f"{where} has {count} values but {len(weights)} weights")
     result = [_read_weight(weight, where) for weight in weights]
     total = sum(result)
     if not total:
@@ -275,9 +273,7 @@ def read_input_law(value: Any, row: Quantity, where: str, folder: PathBase = Non
     return truncate_to_domain(result, row, where)
 
 
-def _law_of_table(
-    value: Mapping[str, Any], row: Quantity, where: str, folder: PathBase
-) -> InputLaw:
+def _law_of_table(value: Table, row: Quantity, where: str, folder: PathBase) -> InputLaw:
     keys = set(value)
     if {"values"} <= keys <= {"values", "weights"}:
         spec = discrete(value["values"], value.get("weights"))
@@ -343,9 +339,8 @@ def read_number(value: Any, row: Quantity, where: str, *, text: bool) -> float:
                 f"the unit, as in {value.strip()} {row.unit}"
             )
         return float(result)
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
+    numeric = isinstance(value, (int, float, np.integer, np.floating))
+    if isinstance(value, (bool, np.bool_)) or not numeric:
         raise DseError(f"{where} has {value!r}: expected a number, with or without a unit")
     if not np.isfinite(value):
         raise DseError(f"{where} has {value!r}: expected a finite number")
@@ -390,14 +385,13 @@ def _read_csv(path: Any, where: str, folder: PathBase) -> dict[str, list[str]]:
 def _find_header(columns: Mapping[str, list[str]], name: Any, path: Any, where: str) -> str:
     """Return the header of a column that is named with or without its unit."""
     short = {split_column_header(text)[0]: text for text in columns}
-    check_name(
-        name, {**columns, **short}, f"{where}: {str(path)!r} has no column {name!r}", "it has"
-    )
+    problem = f"{where}: {str(path)!r} has no column {name!r}"
+    check_name(name, {**columns, **short}, problem, "it has")
     return name if name in columns else short[name]
 
 
 def read_csv_columns(
-    value: Mapping[str, Any],
+    value: Table,
     columns: Mapping[str, str],
     quantities: Mapping[str, Quantity],
     units: Mapping[str, str],

@@ -141,18 +141,16 @@ class OutputLaw:
         return math.inf if math.isnan(end) else abs(end - self.quantile(value))
 
     def _statistic(self, kind: str, level: Fraction | None, error: bool = False) -> float:
-        node = Node("constant", (0.0,))
+        zero = Node("constant", (0.0,))
         statistic = Statistic(
-            kind=kind, argument=node, argument_text=self.text, axes=(DRAW,), level=level
+            kind=kind, argument=zero, argument_text=self.text, axes=(DRAW,), level=level
         )
         rows = np.ascontiguousarray(self.values[None])
         weights = None if np.all(self.weights == self.weights[0]) else self.weights
         if error:
-            range_at = self._value_range if self._ranges else None
-            sample = SamplingDesign(
-                draws=self.values.size, replicates=self.replicates, range_at=range_at
-            )
-            return float(error_of(statistic, rows, sample)[0])
+            size, ranges = self.values.size, self._value_range if self._ranges else None
+            design = SamplingDesign(draws=size, replicates=self.replicates, range_at=ranges)
+            return float(error_of(statistic, rows, design)[0])
         out = np.empty(1)
         summary(statistic, rows, weights, out)
         return float(out[0])
@@ -233,8 +231,7 @@ def _enumerated_law(values: Floats, weights: Floats, attributes: Mapping[str, An
     defined = np.isfinite(values)
     if not defined.any():
         raise InfeasibleError(
-            f"{attributes['text']} has no value at {_point_text(attributes['at'])}: nothing is "
-            "feasible there"
+            f"{attributes['text']} has no value at {_point_text(attributes['at'])}: not feasible"
         )
     atoms, place = np.unique(values[defined], return_inverse=True)
     chances = np.array(
@@ -259,9 +256,8 @@ def _is_rising(node: Node, values: Mapping[str, Floats], name: str, law: InputLa
     bit = np.uint64(1)
     moved = Trend(Interval(ends[:-1], ends[1:]), np.full(_PIECES, ALL_AXES), ALL_AXES & ~bit)
     with np.errstate(all="ignore"):
-        result: Trend = interpret_all(
-            [node], {**fixed, name: moved}, trend_algebra(), literal_trend
-        )[0]
+        trends = {**fixed, name: moved}
+        result: Trend = interpret_all([node], trends, trend_algebra(), literal_trend)[0]
     if result.enclosure.may_be_nan is not False and np.any(result.enclosure.may_be_nan):
         return None
     for rises, ways in ((True, result.up), (False, result.down)):

@@ -213,7 +213,5 @@ def ranges(
     names = None if outputs is None else texts_of(outputs, "outputs")
     options = within, names, goals[0] if goals else None, texts_of(where, "where")
     with show_progress(progress, "enclosing"):
-        several = len(goals) > 1
-        return joined_answer(
-            "ranges", source, lambda study: ranges_of(study, *options), objectives=several
-        )
+        modifiers = {"objectives": len(goals) > 1}
+        return joined_answer("ranges", source, lambda s: ranges_of(s, *options), **modifiers)

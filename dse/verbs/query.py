@@ -85,9 +85,8 @@ def run_query(
     Quantities that a Dataset lacks are computed by its study, if it names one. ``texts``,
     ``where`` and ``per`` are the formulas, conditions and axes of the query.
     """
-    check_supported(
-        verb, source_kind(data), {"where": bool(where), "per": bool(per), **(modifiers or {})}
-    )
+    used = {"where": bool(where), "per": bool(per), **(modifiers or {})}
+    check_supported(verb, source_kind(data), used)
     if isinstance(data, StudyData):
         from sweeps.sources.grid_scan import GridScan
 
@@ -179,10 +178,8 @@ def verb(function: _Verb) -> _Verb:
 
     @wraps(function)
     def checked_verb(*source: Any, **options: Any) -> Any:
-        taken = signature(function).parameters
-        if others := {
-            m: True for key, m in _MODIFIER_OF_KEYWORD.items() if key in options.keys() - taken
-        }:
+        foreign = options.keys() - signature(function).parameters
+        if others := {m: True for key, m in _MODIFIER_OF_KEYWORD.items() if key in foreign}:
             data = load_if_study_file(source[0] if source else options.get("source"))
             if not isinstance(data, (StudyData, ComparisonData)):
                 data = resolve_source(data)

@@ -112,9 +112,8 @@ def chances(
             draws = _draws(data, goal, texts)
         else:
             table = DatasetTable(data, texts)
-            draws = SourceOverDraws(
-                source=TableScan(table=table), draw_axis=draw_dimension(table.axes)
-            )
+            axis = draw_dimension(table.axes)
+            draws = SourceOverDraws(source=TableScan(table=table), draw_axis=axis)
         return add_identity(chances_of(draws, goal, per=axes, top=top), data)
 
     with show_progress(progress, "evaluating every draw"):
@@ -192,10 +191,8 @@ def information(
             axis = random_inputs.nested_axis(named[name], outer, inner)
             return replace_draws(study, axis)._query_grid([goal], texts, per=[DRAW]), outer, inner
 
-        inputs = {
-            name: [q for key in keys for q in random_inputs.inputs[key]]
-            for name, keys in named.items()
-        }
+        of = random_inputs.inputs
+        inputs = {name: [q for key in keys for q in of[key]] for name, keys in named.items()}
         answer = information_of(_draws(study, goal, texts), goal, inputs, nested_grid)
         return add_identity(answer, study)
 
@@ -284,7 +281,5 @@ def _draws(study: StudyData, goal: Goal, where: Sequence[str]) -> SourceOverDraw
     source = GridScan(grid=study._query_grid([goal], where, per=[DRAW]))
     if random_inputs.is_exact:
         return SourceOverDraws(source=source, exact=True)
-    fresh = replace_draws(study, random_inputs.fresh_axis())
-    return SourceOverDraws(
-        source=source, fresh=GridScan(grid=fresh._query_grid([goal], where, per=[DRAW]))
-    )
+    fresh = replace_draws(study, random_inputs.fresh_axis())._query_grid([goal], where, per=[DRAW])
+    return SourceOverDraws(source=source, fresh=GridScan(grid=fresh))

@@ -181,10 +181,8 @@ class Explanation(Report):
         for step in self.steps:
             if step.name == name:
                 return step
-        known = [step.name for step in self.steps]
-        raise UnknownNameError(
-            f"{name!r} is no step of this explanation{nearest_hint(name, known)}"
-        )
+        hint = nearest_hint(name, [step.name for step in self.steps])
+        raise UnknownNameError(f"{name!r} is no step of this explanation{hint}")
 
     def _answer(self) -> Answer:
         units = {step.name: step.unit for step in self.steps}
@@ -243,10 +241,7 @@ def explain_point(study: StudyData, point: Mapping[str, Any]) -> Explanation:
         )
     statistics = statistics_of(condition.node for condition in graph.conditions)
     values |= grid.evaluate_point(indices, statistics)
-    conditions = {
-        condition.text: bool(interpret_arrays((condition.node,), values)[0])
-        for condition in graph.conditions
-    }
+    conditions = {c.text: bool(interpret_arrays((c.node,), values)[0]) for c in graph.conditions}
     return Explanation(point=at, steps=tuple(steps), conditions=conditions)
 
 
