@@ -1,4 +1,4 @@
-"""Which configurations can be best, how likely, and what they cost where they are not."""
+"""Chances of configurations to be best, and their regret."""
 
 from fractions import Fraction
 
@@ -155,7 +155,7 @@ def test_models_compared_are_each_asked():
 
 
 @pytest.mark.parametrize(
-    ("more", "asked", "message"),
+    ("more", "options", "message"),
     [
         (
             {"random": {}, "set": {**GIVEN, "intensity": 10, "ms_peak": 1}},
@@ -169,10 +169,10 @@ def test_models_compared_are_each_asked():
         ({}, {"maximize": "chance(threads)"}, "a condition is expected"),
     ],
 )
-def test_bad_questions_are_refused(more, asked, message):
+def test_bad_questions_are_refused(more, options, message):
     given = {"random": {"mem_latency": "normal: 600, 20 %"}, **more}
     with pytest.raises(DseError, match=message):
-        transit(**given).chances(**asked)
+        transit(**given).chances(**options)
 
 
 def test_axes_that_do_not_matter_may_be_asked_per_value() -> None:

@@ -93,8 +93,8 @@ def test_a_kind_is_added_by_a_table(run: Run, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(KINDS, kind.name, kind)
     options = ("--axis", "core_clock=0.5 GHz,1 GHz", "--axis", "active_sms=1:30")
     options += ("--machine", "gtx280", "--workload", "svm", "--set", "threads_per_block=256")
-    said = run("plot", "clock-map", *options, "--out", "a.png").stdout
-    assert said == f"a.png (clock-map: {kind.shows})\n"
+    output = run("plot", "clock-map", *options, "--out", "a.png").stdout
+    assert output == f"a.png (clock-map: {kind.shows})\n"
     assert kind.shows in " ".join(run("plot", "--help").stdout.split())
     study = dse.Study(
         model="ipp",
@@ -135,8 +135,8 @@ full of work,1.0,9e6,1e3,1e3,330
 def test_each_kind_draws(run: Run, kind: str) -> None:
     Path("counters.csv").write_text(COUNTERS)
     Path("uncertain.toml").write_text(UNCERTAIN)
-    said = run("plot", kind, *DRAWN[kind].split(" "), "--out", "out.svg", "--size", "7x5").stdout
-    assert said == f"out.svg ({kind}: {KINDS[kind].shows})\n"
+    output = run("plot", kind, *DRAWN[kind].split(" "), "--out", "out.svg", "--size", "7x5").stdout
+    assert output == f"out.svg ({kind}: {KINDS[kind].shows})\n"
     assert Path("out.svg").read_text().startswith("<?xml")
 
 
@@ -147,8 +147,8 @@ def test_formats_and_stores(run: Run) -> None:
         text = run(
             "plot", "pareto", "out.zarr", *DRAWN["pareto"].split()[1:], "--out", name, "--json"
         )
-        said = json.loads(text.stdout)
-        assert said == {"kind": "pareto", "figure": name, "bytes": Path(name).stat().st_size}
+        output = json.loads(text.stdout)
+        assert output == {"kind": "pareto", "figure": name, "bytes": Path(name).stat().st_size}
         assert Path(name).read_bytes().startswith(begins)
 
 
@@ -191,9 +191,11 @@ def test_what_is_not_said_is_by_the_question_of_the_study(run: Run) -> None:
     plain = run("plot", "heatmap", "study.toml", "--out", "a.png", "--json").stdout
     assert json.loads(plain)["chosen"] == {"quantity": "time", "at": {"workload": "sepia"}}
     run("run", "study.toml", "--store", "out.zarr")
-    told = json.loads(run("plot", "bars", "out.zarr", "--out", "a.png", "--json").stdout)["chosen"]
-    assert told["quantity"] == ["time"]
-    assert list(told["at"]) == ["threads_per_block"]
+    chosen = json.loads(run("plot", "bars", "out.zarr", "--out", "a.png", "--json").stdout)[
+        "chosen"
+    ]
+    assert chosen["quantity"] == ["time"]
+    assert list(chosen["at"]) == ["threads_per_block"]
     for kind in ("regimes", "importance"):
         run("plot", kind, "study.toml", "--out", f"{kind}.png")
         assert Path(f"{kind}.png").exists()
@@ -241,9 +243,9 @@ MISUSED = [
 ]
 
 
-@pytest.mark.parametrize(("command", "said"), MISUSED, ids=[command for command, _ in MISUSED])
-def test_misuse_is_2(run: Run, command: str, said: str) -> None:
-    assert said in run("plot", *command.split(" "), status=2).stderr
+@pytest.mark.parametrize(("command", "message"), MISUSED, ids=[command for command, _ in MISUSED])
+def test_misuse_is_2(run: Run, command: str, message: str) -> None:
+    assert message in run("plot", *command.split(" "), status=2).stderr
     assert not Path("a.png").exists()
 
 

@@ -104,13 +104,13 @@ def test_a_verb_takes_three_files(tmp_path: Path) -> None:
         text.replace("    fold = dse.fold\n", "    fold = dse.fold\n    extremes = dse.extremes\n")
     )
 
-    told = json.loads(python(tmp_path, "-c", PROGRAM))
-    assert told["answers"] == [[4.197, 10.0], [4.197, 10.0], [8.393, 10.0], [4.197, 10.0]]
-    assert "extremes of a study" in told["refused"]
-    assert "takes no top" in told["refused"]
-    assert told["rows"]
+    result = json.loads(python(tmp_path, "-c", PROGRAM))
+    assert result["answers"] == [[4.197, 10.0], [4.197, 10.0], [8.393, 10.0], [4.197, 10.0]]
+    assert "extremes of a study" in result["refused"]
+    assert "takes no top" in result["refused"]
+    assert result["rows"]
 
-    told_as_json, text, text_of_help, commands = told["printed"]
+    told_as_json, text, text_of_help, commands = result["printed"]
     rows = json.loads(told_as_json)["rows"]
     assert [round(row["cs_throughput"], 3) for row in rows] == [4.197, 10.0]
     assert "cs_throughput" in text
@@ -135,13 +135,13 @@ def python(folder: Path, *arguments: str) -> str:
 
 
 def test_every_verb_could_do_without_a_command_of_its_own(tmp_path: Path) -> None:
-    """Of each verb the made command has the parameters as options, and asks the verb."""
+    """The generated command of each verb has its parameters as options, and calls it."""
     study = tmp_path / "study.toml"
     study.write_text(
         'model = "transit"\noutputs = ["cs_throughput", "bound"]\n[axes]\nthreads = [256, 512]\n'
         "[set]\nintensity = 10\nlanes_width = 32\nms_peak = 1\nmem_latency = 600\n"
     )
-    asked = {
+    options = {
         "borders": ["--along", "threads"],
         "count": ["--where", "threads <= 512"],
         "explain": ["--point", "threads=512"],
@@ -154,13 +154,13 @@ def test_every_verb_could_do_without_a_command_of_its_own(tmp_path: Path) -> Non
         "ranges": ["--within", "mem_latency=10%"],
         "sensitivity": ["--output", "cs_throughput"],
     }
-    assert set(asked) < verb_names()
+    assert set(options) < verb_names()
     for name in verb_names():
         command, source = verb_command(name), str(study)
-        told = CliRunner().invoke(command, ["--help"])
-        assert told.exit_code == 0, name
-        if name in asked:
+        result = CliRunner().invoke(command, ["--help"])
+        assert result.exit_code == 0, name
+        if name in options:
             for form in (["--json"], []):
-                done = CliRunner().invoke(command, [source, *asked[name], *form])
+                done = CliRunner().invoke(command, [source, *options[name], *form])
                 assert done.exit_code == 0, (name, done.output, done.exception)
                 assert json.loads(done.stdout) if form else done.stdout.strip()

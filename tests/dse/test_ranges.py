@@ -65,7 +65,7 @@ def test_no_sample_lies_outside_and_the_ends_are_near(model: str) -> None:
         checked += 1
         within = dict.fromkeys(names, "20 %")
         result = dse.ranges(study, within, outputs=outputs)
-        low, high = sampled(study, outputs, names)
+        low, high = sample_ends(study, outputs, names)
         for output in outputs:
             array = result[output]
             lower, upper = (
@@ -84,7 +84,7 @@ def test_no_sample_lies_outside_and_the_ends_are_near(model: str) -> None:
             assert (upper[known] - high[output][known] <= near).all(), output
 
 
-def sampled(study: Any, outputs: list[str], names: list[str]) -> tuple[Any, Any]:
+def sample_ends(study: Any, outputs: list[str], names: list[str]) -> tuple[Any, Any]:
     """The least and the most of each output over a grid of the inputs."""
     axes = dict(study.axes)
     for name in names:

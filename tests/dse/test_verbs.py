@@ -219,9 +219,9 @@ def test_what_only_a_study_answers_is_refused_with_a_reason(name: str, of: Any) 
 
 
 def test_a_scan_of_a_dataset_is_what_it_is_anyway() -> None:
-    asked: dict[str, Any] = {"maximize": "cs_throughput"}
-    result = dse.optimum(ONE.run(), **asked, method="scan")
-    assert result.identical(dse.optimum(ONE.run(), **asked))
+    options: dict[str, Any] = {"maximize": "cs_throughput"}
+    result = dse.optimum(ONE.run(), **options, method="scan")
+    assert result.identical(dse.optimum(ONE.run(), **options))
 
 
 def test_what_cannot_be_run_or_asked_is_told(tmp_path: Path) -> None:
