@@ -50,7 +50,7 @@ Between = Callable[[float, float], float]
 
 @cache
 def models() -> tuple[str, ...]:
-    """Those that advise."""
+    """The models with advice."""
     return (*(m.name for m in iterate_models() if guides(m)), *UNIONS)
 
 
@@ -99,7 +99,7 @@ class Case:
         return {name: float(ds[name]) for name in outputs}
 
     def tells(self, name: str) -> bool:
-        """Whether a quantity is known here."""
+        """True if a quantity is known here."""
         try:
             self.there(name)
         except DseError:

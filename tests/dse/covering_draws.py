@@ -76,7 +76,7 @@ def places(size: int, inputs: int, seed: Any) -> Floats:
     return np.clip(np.mod(np.concatenate(parts).sum(axis=1), 1.0), EDGE, 1 - EDGE)
 
 
-def holds_truth(
+def covers(
     kind: str, level: Fraction | None, rows: Floats, ends: Floats, truth: Floats
 ) -> Floats:
     """Return for each row whether the interval of its statistic holds the truth."""
@@ -128,7 +128,7 @@ def of_draws(
             for number in range(count):
                 u = places(size, inputs, (seed, inputs, size, number))
                 rows = (u > 1 - chances[:, None]).astype(np.float64)
-                inside = holds_truth(
+                inside = covers(
                     "chance", None, rows, np.tile([0.0, 1.0], (len(rows), 1)), chances
                 )
                 for chance, one in zip(CHANCES, inside, strict=True):
@@ -137,14 +137,14 @@ def of_draws(
                 for level in LEVELS:
                     at = np.array([float(level) - 1e-15])
                     truth = np.array([LAWS[name](at)[0] for name in names])
-                    inside = holds_truth("quantile", level, rows, ends, truth)
+                    inside = covers("quantile", level, rows, ends, truth)
                     for one in inside:
                         result["quantile", f"{float(level):g}", str(size)].append(bool(one))
                 for name, kind, own, value in some:
                     i = names.index(name)
                     here = rows[i : i + 1], ends[i : i + 1], np.array([value])
                     text = kind if own is None else f"{kind} {float(own):g}"
-                    result["light", text, str(size)].append(bool(holds_truth(kind, own, *here)[0]))
+                    result["light", text, str(size)].append(bool(covers(kind, own, *here)[0]))
     return result
 
 

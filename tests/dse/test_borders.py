@@ -191,7 +191,7 @@ def test_a_switch_that_machines_settle_otherwise_is_told_for_both_of_its_labels(
         forms = json.loads(result.closed_forms)["max_blocks_per_sm"]
         for label in labels:
             pair = "registers | blocks" + (f" (granularity={label})" if len(labels) > 1 else "")
-            assert table[pair] == [f"as {label}"]
+            assert forms[pair] == [f"as {label}"]
     assert {switches["granularity"] for switches in options} == {"none", "cuda"}
 
 

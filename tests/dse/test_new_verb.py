@@ -26,13 +26,13 @@ import xarray as xr
 
 from dse.verbs.query import resolve_source, run_query_with_identity
 from dse.verbs.query import verb
-from dse.verbs.sources import Askable
+from dse.verbs.sources import SourceLike
 
 __all__ = ["extremes"]
 
 
 @verb
-def extremes(source: Askable, quantity: str, *, where: str | Sequence[str] = ()) -> xr.Dataset:
+def extremes(source: SourceLike, quantity: str, *, where: str | Sequence[str] = ()) -> xr.Dataset:
     """The least and the largest value of a quantity over the feasible configurations.
 
     Parameters
@@ -88,17 +88,17 @@ def test_a_verb_takes_three_files(tmp_path: Path) -> None:
     for package in ("dse", "symbolic", "stochastic", "sweeps"):
         (tmp_path / package).mkdir()
         for path in (ROOT / package).iterdir():
-            if path.name not in ("__pycache__", "verbs", "faces.py"):
+            if path.name not in ("__pycache__", "verbs", "api.py"):
                 (tmp_path / package / path.name).symlink_to(path)
     shutil.copytree(ROOT / "dse" / "verbs", tmp_path / "dse" / "verbs")
-    for name in ("__init__.py", "__init__.pyi", "faces.py"):
+    for name in ("__init__.py", "__init__.pyi", "api.py"):
         (tmp_path / "dse" / name).unlink(missing_ok=True)
         shutil.copy(ROOT / "dse" / name, tmp_path / "dse" / name)
     (tmp_path / "dse" / "verbs" / "extremes.py").write_text(VERB)
     stub = tmp_path / "dse" / "__init__.pyi"
     line = "from dse.verbs.extremes import extremes as extremes\n"
     stub.write_text(stub.read_text() + line)
-    methods = tmp_path / "dse" / "faces.py"
+    methods = tmp_path / "dse" / "api.py"
     text = methods.read_text()
     methods.write_text(
         text.replace("    fold = dse.fold\n", "    fold = dse.fold\n    extremes = dse.extremes\n")

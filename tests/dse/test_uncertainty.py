@@ -355,14 +355,14 @@ def test_explain_and_advise_stand_at_the_most_central_draw() -> None:
     every |= {"set": {"intensity": 10, "lanes_width": 32, "ms_peak": 1}}
     every |= {"random": {"mem_latency": "uniform: 500 cycles, 700 cycles", "draws": 64}}
     study = dse.Study(**every)
-    explanation = study.explain(threads=512)
-    assert abs(float(explanation["mem_latency"].value) - 600) < 5
-    assert explanation["cs_throughput"].value > 0
+    steps = study.explain(threads=512)
+    assert abs(float(steps["mem_latency"].value) - 600) < 5
+    assert steps["cs_throughput"].value > 0
     assert (
-        study.explain(threads=512, draw=0)["mem_latency"].value != explanation["mem_latency"].value
+        study.explain(threads=512, draw=0)["mem_latency"].value != steps["mem_latency"].value
     )
     given = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "threads": 512}
-    central = dse.advise("transit", **given, mem_latency=float(explanation["mem_latency"].value))
+    central = dse.advise("transit", **given, mem_latency=float(steps["mem_latency"].value))
     late = dse.Study(**every, where=["chance(cs_throughput >= 1) >= 0.1"]).advise(threads=512)
     assert str(study.advise(threads=512)) == str(late) == str(central)
 
