@@ -76,9 +76,7 @@ def places(size: int, inputs: int, seed: Any) -> Floats:
     return np.clip(np.mod(np.concatenate(parts).sum(axis=1), 1.0), EDGE, 1 - EDGE)
 
 
-def covers(
-    kind: str, level: Fraction | None, rows: Floats, ends: Floats, truth: Floats
-) -> Floats:
+def covers(kind: str, level: Fraction | None, rows: Floats, ends: Floats, truth: Floats) -> Floats:
     """Return for each row whether the interval of its statistic holds the truth."""
     value, about = np.empty(len(rows)), statistic(kind, level)
     summary(about, rows, None, value)
@@ -128,9 +126,7 @@ def of_draws(
             for number in range(count):
                 u = places(size, inputs, (seed, inputs, size, number))
                 rows = (u > 1 - chances[:, None]).astype(np.float64)
-                inside = covers(
-                    "chance", None, rows, np.tile([0.0, 1.0], (len(rows), 1)), chances
-                )
+                inside = covers("chance", None, rows, np.tile([0.0, 1.0], (len(rows), 1)), chances)
                 for chance, one in zip(CHANCES, inside, strict=True):
                     result["chance", f"{chance:g}", str(size)].append(bool(one))
                 rows = np.stack([LAWS[name](u) for name in names])

@@ -470,7 +470,7 @@ def test_constraints_of_a_study_end_the_way() -> None:
         model="transit", set={"intensity": 10, "threads": 100, **MACHINE}, where="threads <= 400"
     )
     move = dse.advise(study)["threads"]
-    assert (move.until, move.next_bound, move.limit) == (400, None, "where threads <= 400")
+    assert (move.until, move.next_bound, move.limit) == (400, None, "the constraint threads <= 400")
 
 
 def test_inputs_that_stand_at_another_input() -> None:
@@ -502,7 +502,7 @@ def test_refusals() -> None:
         dse.advise("mwp_cwp", **{**WORKED, "active_sms": 17})
     with pytest.raises(DseError, match="several values belong in axes"):
         transit([1, 2], 10)  # type: ignore[arg-type]
-    with pytest.raises(DseError, match="leave it to its equation"):
+    with pytest.raises(DseError, match="so that its equation is used"):
         transit(100, 10, bound=1)
     with pytest.raises(DseError, match="lacks a value"):
         dse.advise("transit", threads=100, intensity=10, lanes_width=32, ms_peak=1)

@@ -374,7 +374,7 @@ def test_axes_along_which_nothing_asked_changes_have_no_borders(tmp_path: Path) 
     result = dse.borders(study, "share <= 0.5")
     assert result.along.values.tolist() == ["x", "y"]
     assert np.isnan(result.border.sel(along="y")).all()
-    with pytest.raises(DseError, match="nothing asked depends on z"):
+    with pytest.raises(DseError, match="does not depend on z"):
         dse.borders(study, "share <= 0.5", along="z")
 
 
@@ -384,14 +384,14 @@ def test_axes_along_which_nothing_asked_changes_have_no_borders(tmp_path: Path) 
     [
         ({"quantity": "boundd"}, "did you mean"),
         ({"quantity": "cs_throughput"}, "is a number"),
-        ({"along": "supply"}, "no order|no numbers"),
+        ({"along": "supply"}, "no order|takes labels"),
         ({"along": "thread"}, "did you mean"),
-        ({"along": "bound"}, "tells cases, not amounts"),
+        ({"along": "bound"}, "is a case, not a number"),
         ({"along": 5}, "expected text, or a list of texts"),
         ({"at": {"warps": 1}}, "no axis"),
         ({"at": {"threads": 3}}, "not on its axis"),
         ({"at": 3}, "a mapping"),
-        ({"along": {"mem_latency": 5}}, "where to begin"),
+        ({"along": {"mem_latency": 5}}, "a lower and an upper end"),
         ({"along": {"mem_latency": (-5, 1)}}, "outside its domain"),
         ({"quantity": "threads <= 600", "along": "intensity"}, "does not depend on"),
     ],

@@ -160,7 +160,7 @@ def test_models_compared_are_each_asked():
         (
             {"random": {}, "set": {**GIVEN, "intensity": 10, "ms_peak": 1}},
             {"maximize": GOAL},
-            "nothing is random",
+            "no input is random",
         ),
         ({}, {}, "nothing to optimise"),
         ({}, {"maximize": GOAL, "top": 0}, "top = 0"),

@@ -104,7 +104,7 @@ def test_a_kind_is_added_by_a_table(run: Run, monkeypatch: pytest.MonkeyPatch) -
         set={"threads_per_block": 256},
     )
     ax = plots.clock_map(study)
-    assert [line.get_label() for line in ax.get_lines()] == ["least energy"]
+    assert [line.get_label() for line in ax.get_lines()] == ["minimum of energy"]
     assert kind.shows in str(plots.clock_map.__doc__)
     assert kind.shows in gallery.kinds_table()
 
@@ -207,10 +207,10 @@ MISUSED = [
     ("lines --model transit --set threads=3 --out a.png", "lines needs --quantity"),
     (
         "zigzag study.toml --out a.png",
-        "draws sched_factor, which the study does not yield: take",
+        "needs sched_factor, which the study lacks: use",
     ),
-    ("fan study.toml --out a.png", "no input is: give some a law, as in"),
-    ("pareto study.toml --out a.png", "two goals, and the study asks for"),
+    ("fan study.toml --out a.png", "needs random inputs: give some a law, as in"),
+    ("pareto study.toml --out a.png", "two goals, but the study has"),
     ("lines study.toml --quantity time --out a.gif", "ends in .png, .pdf, .svg"),
     ("lines study.toml --quantity time --out nowhere/a.png", "in a folder that exists"),
     ("lines study.toml --quantity time,case --out a.png", "lines takes one --quantity"),
@@ -231,10 +231,10 @@ MISUSED = [
     ),
     (
         "levels --machine gtx580 --workload dmadd --axis warps_per_sm=1:48 --out a.png",
-        "bars for 48 values of warps_per_sm are too many to tell apart (at most 16)",
+        "bars for 48 values of warps_per_sm are too many (at most 16)",
     ),
     ("lines --model transit --quantity threads --set threads=3 --out a.png", "over no axis"),
-    ("pareto study.toml --minimize time --out a.png", "was given time: name two"),
+    ("pareto study.toml --minimize time --out a.png", "two goals, not time: name two"),
     ("sms --machine gtx280 --axis active_sms=1:2:3:4 --out a.png", "expected START:STOP"),
     ("kernels --machine c2075 --out a.png", "draws a table of counters: name its CSV file"),
     ("transit study.toml --out a.png", "transit draws one configuration"),
@@ -254,4 +254,4 @@ def test_nothing_feasible_is_1(run: Run) -> None:
     failed = run(
         "plot", "heatmap", "study.toml", "--quantity", "time", *where, "--out", "a.png", status=1
     )
-    assert "no finite value where every constraint holds" in failed.stderr
+    assert "no finite value where all constraints hold" in failed.stderr

@@ -367,7 +367,7 @@ def test_a_constraint_with_a_statistic_is_refused_as_no_page_can_follow_it(
         **{"where": where} if given == "where" else {},
         best={"maximize": "cs_throughput"} | ({"where": where} if given == "best" else {}),
     )
-    with pytest.raises(DseError, match=r"cannot follow the constraint .*mean.*leave the"):
+    with pytest.raises(DseError, match=r"cannot evaluate the constraint .*mean.*leave the"):
         study.explore(tmp_path / "page.html")
     assert list(tmp_path.iterdir()) == []
 

@@ -88,7 +88,7 @@ def test_what_is_not_feasible_is_told():
         ({}, ("cs_throughput", {"threads": 3}), "not on its axis"),
         ({}, ("cs_throughput", "threads=3"), "expected a mapping"),
         ({}, (["threads", "ms_peak"],), "expected one quantity"),
-        ({"random": {}, "set": {**GIVEN, "mem_latency": 600}}, ("threads",), "nothing is random"),
+        ({"random": {}, "set": {**GIVEN, "mem_latency": 600}}, ("threads",), "no input is random"),
     ],
 )
 def test_bad_questions_are_refused(more, arguments, message):
@@ -99,7 +99,7 @@ def test_bad_questions_are_refused(more, arguments, message):
 def test_bad_levels_are_refused():
     result = transit().law("cs_throughput", at={"threads": 256})
     for wrong in (-0.1, 1.1, "a", True):
-        with pytest.raises(DseError, match="expected a chance from 0 to 1"):
+        with pytest.raises(DseError, match="expected a probability from 0 to 1"):
             result.quantile(wrong)
     with pytest.raises(DseError, match="expected mean, std"):
         result.error("median")

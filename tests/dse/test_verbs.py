@@ -225,11 +225,11 @@ def test_a_scan_of_a_dataset_is_what_it_is_anyway() -> None:
 
 
 def test_what_cannot_be_run_or_asked_is_told(tmp_path: Path) -> None:
-    with pytest.raises(dse.DseError, match="store: the run of several models is kept in memory"):
+    with pytest.raises(dse.DseError, match="store: a run of several models stays in memory"):
         BOTH.run(store=tmp_path / "out.zarr")
     with pytest.raises(dse.DseError, match="cannot be run: give a Study"):
         dse.run(5)  # type: ignore[arg-type]
-    with pytest.raises(dse.DseError, match="a study of one model disagrees with none"):
+    with pytest.raises(dse.DseError, match="the study has one model"):
         dse.disagreement(ONE)
     with pytest.raises(dse.DseError, match="5 is no study of one model"):
         dse.explain(5)  # type: ignore[call-overload]
