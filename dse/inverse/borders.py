@@ -293,13 +293,6 @@ def border_rows(table: xr.Dataset) -> list[dict[str, Any]]:
 
     On whole numbers or tabulated values, where the border is the first value beyond, the rows have
     the one on the way up.
-
-    >>> import dse
-    >>> study = dse.Study(model="transit", axes={"threads": [256, 512, 1024], "intensity": [10]},
-    ...                   set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
-    >>> [row] = border_rows(dse.borders(study, "bound", along="threads"))
-    >>> row["intensity"], row["border"], row["from"], row["to"]
-    (10, 610.0, 'thread', 'memory')
     """
     import pandas as pd
 

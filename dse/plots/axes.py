@@ -62,11 +62,7 @@ def axis_label(variable: Any, width: int = _LABEL_WIDTH) -> str:
 
 
 def label_with_unit(text: str, unit: str) -> str:
-    """Return a text with its unit, where there is one.
-
-    >>> label_with_unit("time", "s"), label_with_unit("share", "1")
-    ('time [s]', 'share')
-    """
+    """Return a text with its unit, where there is one."""
     unit = _UNIT_SYMBOLS.get(unit, unit)
     return f"{text} [{unit}]" if unit else text
 

@@ -393,11 +393,7 @@ class BestQuery:
 
 
 def read_best(tree: Any, *, origin: str = "best") -> BestQuery:
-    """Read the table ``[best]``; messages begin with ``origin``.
-
-    >>> read_best({"minimize": "time", "per": "machine"}).per
-    ('machine',)
-    """
+    """Read the table ``[best]``; messages begin with ``origin``."""
     if not isinstance(tree, Mapping):
         raise DseError(f'{origin} = {tree!r}: expected a table such as {{ minimize = "time" }}')
     for key in tree:
