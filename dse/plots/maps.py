@@ -87,9 +87,8 @@ def heatmap(
     handles += cells.draw_cells(feasible & np.isinf(values), "infinite", STYLES["infinite"])
     if goal is not None:
         best = best_config(optimum(ds, minimize=minimize, maximize=maximize, where=texts))
-        handles.append(
-            cells.draw_optimum(best, f"{'minimum' if minimize else 'maximum'} of {goal}")
-        )
+        side = "minimum" if minimize else "maximum"
+        handles.append(cells.draw_optimum(best, f"{side} of {goal}"))
     handles += cells.draw_constraints(broken)
     if borders is not None:
         handles.append(_draw_borders(cells, source, borders, at, texts))

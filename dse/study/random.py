@@ -81,25 +81,15 @@ def drop_axes(grid: Grid, axes: set[str]) -> Grid:
 
     check_grid(grid, count_points=False, require_feasible=False)
 
-    def is_independent(name: str) -> bool:
-        return not gone & set(grid.dims(name))
-
-    graphs = {
-        key: replace(
-            graph,
-            conditions=tuple(
-                c
-                for c in graph.conditions
-                if not gone & grid.node_dims(graph.flat_condition(c), key)
-            ),
-        )
-        for key, graph in grid.graphs.items()
-    }
+    graphs = {}
+    for key, graph in grid.graphs.items():
+        pairs = [(c, grid.node_dims(graph.flat_condition(c), key)) for c in graph.conditions]
+        graphs[key] = replace(graph, conditions=tuple(c for c, dims in pairs if not gone & dims))
     return replace(
         grid,
         axes={name: axis for name, axis in grid.axes.items() if name not in gone},
         graphs=graphs,
-        outputs=tuple(name for name in grid.outputs if is_independent(name)),
+        outputs=tuple(name for name in grid.outputs if not gone & set(grid.dims(name))),
         _dims={},
         cache={"formulas": True},
     )

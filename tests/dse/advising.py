@@ -160,23 +160,10 @@ def check(case: Case) -> Advice | None:
             assert free or value <= limit, (case, str(move))
         _check_at(case, advice, str(move), place, move.gain, limits)
     for suggestion in advice.suggestions:
-        if (
-            isinstance(suggestion.value, float)
-            and suggestion.gain is not None
-            and suggestion.of != advice.goal
-        ):
-            assert model.quantity(suggestion.of).domain.contains(suggestion.value), (
-                case,
-                str(suggestion),
-            )
-            _check_at(
-                case,
-                advice,
-                str(suggestion),
-                {suggestion.of: suggestion.value},
-                suggestion.gain,
-                limits,
-            )
+        value, name, gain = suggestion.value, suggestion.of, suggestion.gain
+        if isinstance(value, float) and gain is not None and name != advice.goal:
+            assert model.quantity(name).domain.contains(value), (case, str(suggestion))
+            _check_at(case, advice, str(suggestion), {name: value}, gain, limits)
     return advice
 
 

@@ -174,9 +174,7 @@ def toil(way, busy):
 
 
 @pytest.mark.parametrize(("slope", "artefact"), [("1", True), ("-0.5", False)])
-def test_a_gain_by_cases_that_do_not_meet_is_no_help(
-    tmp_path: Path, slope: str, artefact: bool
-) -> None:
+def test_a_gain_that_is_an_artefact(tmp_path: Path, slope: str, artefact: bool) -> None:
     """Neither way's own costs fall with more hands; the second's do where its slope is negative."""
     path = tmp_path / "hands.py"
     path.write_text(MEETING.replace("SLOPE", slope))

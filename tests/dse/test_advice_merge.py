@@ -30,9 +30,7 @@ PAIRS = [(w, m) for k, w in enumerate(MERGE) for m in GPUS[k % 2 :: 2]]
 
 
 @pytest.mark.parametrize(("workload", "machine"), mostly_long(PAIRS, lambda k, _: k % 8 == 0))
-def test_every_move_that_helps_shortens_the_run(
-    study: dse.Study, workload: str, machine: str
-) -> None:
+def test_helpful_moves_shorten_the_run(study: dse.Study, workload: str, machine: str) -> None:
     """And by as much as it says, up to the border that it names."""
     point: dict[str, Any] = {"workload": workload, "machine": machine, "threads_per_block": 128}
     point |= {"active_sms": 8, "core_clock": "1.0 GHz"}

@@ -191,9 +191,8 @@ def test_what_is_not_said_is_by_the_question_of_the_study(run: Run) -> None:
     plain = run("plot", "heatmap", "study.toml", "--out", "a.png", "--json").stdout
     assert json.loads(plain)["chosen"] == {"quantity": "time", "at": {"workload": "sepia"}}
     run("run", "study.toml", "--store", "out.zarr")
-    chosen = json.loads(run("plot", "bars", "out.zarr", "--out", "a.png", "--json").stdout)[
-        "chosen"
-    ]
+    text = run("plot", "bars", "out.zarr", "--out", "a.png", "--json").stdout
+    chosen = json.loads(text)["chosen"]
     assert chosen["quantity"] == ["time"]
     assert list(chosen["at"]) == ["threads_per_block"]
     for kind in ("regimes", "importance"):

@@ -148,9 +148,7 @@ def test_sliders_move_what_is_shown(tour: Browser) -> None:
 
 
 @needs_chromium
-def test_a_typed_value_takes_its_unit_and_whole_ones_stay_whole(
-    page: Browser, tmp_path: Path
-) -> None:
+def test_typed_values_keep_units_and_whole_numbers(page: Browser, tmp_path: Path) -> None:
     Study(**MIXED).explore(tmp_path / "page.html")
     page.open((tmp_path / "page.html").as_uri())
     texts = {

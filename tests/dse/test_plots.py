@@ -430,12 +430,10 @@ def test_heat_map_holds_the_values_the_optimum_and_the_borders() -> None:
     ax = plots.heatmap(study, "energy", minimize="energy", where="active_sms >= 3")
     (mesh,) = (x for x in ax.collections if isinstance(x, QuadMesh))
     ds = dse.Study(**{**vars_of(study), "outputs": ["energy", "power"]}).run()
-    feasible = (
-        ((ds.power <= 150) & (ds.active_sms >= 3)).transpose("core_clock", "active_sms").values
-    )
+    mask = ((ds.power <= 150) & (ds.active_sms >= 3)).transpose("core_clock", "active_sms").values
     drawn = np.ma.filled(mesh.get_array().reshape(2, 30), np.nan)  # type: ignore[union-attr]
     values = ds.energy.transpose("core_clock", "active_sms").values
-    assert np.array_equal(drawn, np.where(feasible, values, np.nan), equal_nan=True)
+    assert np.array_equal(drawn, np.where(mask, values, np.nan), equal_nan=True)
     best = dse.best_config(dse.optimum(ds, minimize="energy", where="active_sms >= 3"))
     x, y = line(ax, "minimum of energy")
     assert (x[0], y[0]) == (best["active_sms"], best["core_clock"])

@@ -35,9 +35,7 @@ def draw_columns(laws, names=None):
 
 @pytest.mark.parametrize("random", [True, False])
 @pytest.mark.parametrize("zipped", [True, False])
-def test_an_axis_that_is_asked_for_is_a_coordinate_and_cannot_be_stored_alone(
-    random, zipped, tmp_path
-):
+def test_an_axis_as_output_is_a_coordinate_and_cannot_be_stored_alone(random, zipped, tmp_path):
     """Random inputs ended in a traceback; so did the store of no output."""
     axes = {"threads": [256, 512]}
     latency = {"mem_latency": "normal: 450 cycles, 5 %" if random else 450}

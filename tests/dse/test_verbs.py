@@ -112,9 +112,7 @@ def test_a_study_is_what_it_was() -> None:
 
 # --- sources
 @pytest.mark.parametrize("name", [*OF_VALUES, *OF_EQUATIONS, *POINT])
-def test_a_study_answers_by_its_method_by_the_function_and_by_its_file(
-    name: str, file: Path
-) -> None:
+def test_method_function_and_file_agree(name: str, file: Path) -> None:
     given, options = (OF_VALUES | OF_EQUATIONS | POINT)[name]
     expected = getattr(ONE, name)(*given, **options)
     for source in (ONE, file, str(file)):
@@ -239,9 +237,7 @@ def test_what_cannot_be_run_or_asked_is_told(tmp_path: Path) -> None:
 
 # --- progress
 @pytest.mark.parametrize("name", [*OF_VALUES, *OF_EQUATIONS, "disagreement"])
-def test_a_question_shows_that_it_goes_on_where_asked(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_shows_progress(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given, options = (OF_VALUES | OF_EQUATIONS).get(name, ((), {"maximize": "cs_throughput"}))
     shown: list[str] = []
 
