@@ -576,7 +576,7 @@ def test_the_front_is_that_of_the_study() -> None:
     x, y = line(ax, "the front")
     assert x.tolist() == result.time.values.tolist()
     assert y.tolist() == result.power.values.tolist()
-    with pytest.raises(dse.DseError, match="a front is drawn of two quantities, was given time"):
+    with pytest.raises(dse.DseError, match="a Pareto front needs two goals, not time"):
         plots.pareto(study, minimize="time")
 
 
