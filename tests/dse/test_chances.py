@@ -68,7 +68,7 @@ def test_chances_are_judged_on_fresh_draws():
     axes = {"threads": range(32, 2048, 32), "ms_peak": [0.9, 1]}
     study = transit(axes=axes, random=laws, set={"intensity": 10, "lanes_width": 32})
     result = study.chances(maximize=GOAL)
-    whole = replace_draws(study, study.uncertain.fresh()).grid([], draws=True)
+    whole = replace_draws(study, study.random_inputs.fresh_axis()).grid([], draws=True)
     draws = whole.axes["draw"].columns["mem_latency"]
     each = transit(
         axes={**axes, "row": {"zip": {"mem_latency": draws}}},
