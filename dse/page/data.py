@@ -28,7 +28,7 @@ from symbolic.library import load_model
 from symbolic.model import Model
 from symbolic.ops import Node, reference, references, walk
 from symbolic.quantities import indexed_quantity
-from symbolic.statistics import statistics_of
+from symbolic.statistics import StatisticName, statistics_of
 from symbolic.units import UNITS, to_si_exact
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _launch_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
 
 def _launch_tail(law: Any) -> dict[str, Any]:
     """Return places of a law of steps, evenly spaced in steps and in the logarithm of the tail."""
-    below = np.asarray(law.below, dtype=float)
+    below = np.asarray(law.cdf_values, dtype=float)
     first, last = np.searchsorted(below, [_MIN_LAUNCH_TAIL, 1 - _MIN_LAUNCH_TAIL])
     last = min(int(last), below.size - 1)
     half = _LAUNCH_POINTS // 2
@@ -672,7 +672,8 @@ def quantity_data(grid: Grid, graphs: Graphs) -> dict[str, Any]:
     result = {}
     for name in dict.fromkeys(name for graph in graphs.values() for name in graph.definitions):
         row = grid.model.quantities.get(name)
-        if row is None and indexed_quantity(name) == name and not hasattr(name, "row"):
+        is_formula = indexed_quantity(name) == name and not isinstance(name, StatisticName)
+        if row is None and is_formula:
             result[name] = {"meaning": "the goal of the study"}
             continue
         row = grid.model.quantity(name)

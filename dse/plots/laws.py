@@ -310,8 +310,8 @@ def _launch_tails(source: Any, at: Mapping[str, Any]) -> Sequence[Line]:
         law = law if leaf.axes else law.item()
         chosen = [(name, grid.axes[name].coordinate[places[name]].item()) for name in free]
         label = ", ".join(v if isinstance(v, str) else f"{n} = {v:g}" for n, v in chosen)
-        part = _visible_slice(law.below)
-        x, y = law.values[part] * values["step_time"], np.maximum(1 - law.below[part], 0)
+        part = _visible_slice(law.cdf_values)
+        x, y = law.values[part] * values["step_time"], np.maximum(1 - law.cdf_values[part], 0)
         x, y = np.append(x[0], x), np.append(1.0, y)
         lines.append(Line(label=label or "time of a launch", coordinates=values, x=x, y=y))
     return lines

@@ -48,7 +48,7 @@ def statistic_axes(grid: Grid, roots: Sequence[Node]) -> set[str]:
     while waiting:
         name = waiting.pop()
         for leaves in grid.leaves.values():
-            result |= set(getattr(leaves.get(name), "along", ()))
+            result |= set(getattr(leaves.get(name), "reduced_axes", ()))
         waiting += statistics_of([name.statistic.argument])
     return result - own_axes
 

@@ -222,11 +222,11 @@ MISUSED = [
     ("lines --quantity time --out a.png", "name its file, a store, or a --model"),
     ("lines nowhere.toml --quantity time --out a.png", "does not exist"),
     ("lines study.toml --quantity time --size 5 --out a.png", "--size '5': expected such as"),
-    ("lines study.toml --quantity time --size 1x1 --out a.png", "takes 4x3 inches or more"),
+    ("lines study.toml --quantity time --size 1x1 --out a.png", "expected at least 4x3 inches"),
     ("lines study.toml --quantity time --size 6xnan --out a.png", "--size '6xnan': expected such"),
     (
         f"transit {DRAWN['transit']} --size 4x3 --out a.png",
-        "no room within 4x3 inches: give a larger --size",
+        "do not fit in 4x3 inches: give a larger --size",
     ),
     (
         "levels --machine gtx580 --workload dmadd --axis warps_per_sm=1:48 --out a.png",

@@ -398,10 +398,10 @@ def test_the_tail_of_a_launch_is_that_of_its_law(tmp_path: Path) -> None:
     assert launches["axes"] == ["blocks"]
     for key, leaves in zip(launches["keys"], study.grid().leaves.values(), strict=True):
         for one, law in zip(key, leaves["launch_steps"].array, strict=True):
-            rarely = dict(zip(law.values.tolist(), 1 - law.below, strict=True))
+            rarely = dict(zip(law.values.tolist(), 1 - law.cdf_values, strict=True))
             for step, share in list(zip(one["steps"], one["tail"], strict=True))[1:]:
                 assert share == pytest.approx(max(rarely[step], 0), rel=1e-5)
-            first = np.argmax(law.below >= 0.99)
+            first = np.argmax(law.cdf_values >= 0.99)
             assert law.values[first] in one["steps"]
 
 

@@ -58,7 +58,7 @@ from click.testing import CliRunner
 import dse
 from dse.cli import main
 from dse.verbs.query import verbs
-from sweeps.query.support_table import table
+from sweeps.query.support_table import support_table
 
 given = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
 about = {"axes": {"threads": [256, 512, 1024]}, "set": given, "outputs": ["cs_throughput"]}
@@ -71,7 +71,7 @@ try:
     study.extremes("cs_throughput", top=2)
 except dse.DseError as error:
     refused = str(error)
-rows = [row for row in table(verbs()).splitlines() if "`extremes`" in row]
+rows = [row for row in support_table(verbs()).splitlines() if "`extremes`" in row]
 answers = [found.cs_throughput.values.round(3).tolist() for found in of]
 open("study.toml", "w").write(
     'model = "transit"\\noutputs = ["cs_throughput"]\\n[axes]\\nthreads = [256, 512, 1024]\\n'

@@ -118,7 +118,7 @@ def test_papers_and_figures_are_listed(run: Run) -> None:
     assert len(answer["figures"]) == answer["of"] == 159
     assert sum(not one["not_drawn"] for one in answer["figures"]) == answer["drawn"] > 60
     listed = run("plot", "paper", "imbalance").stdout
-    assert "   3  What independent thread scheduling changes" in listed
+    assert "   3  Effect of independent thread scheduling" in listed
     assert "(not drawn: it is the difference of two measurements on an A100" in listed
 
 
@@ -138,7 +138,7 @@ def test_one_figure_and_all(run: Run) -> None:
 
 
 MISUSED = [
-    ("li2014", "'li2014' is no paper; did you mean 'li2015'?; there are hong2012 (thesis"),
+    ("li2014", "'li2014' is no paper; did you mean 'li2015'?; known are hong2012 (thesis"),
     ("tmm --figure 6", "ma2014 has no figure '6'"),
     ("tmm --figure one", "it has 1-5"),
     ("tmm --figure ../1", "ma2014 has no figure '../1'"),
