@@ -365,7 +365,7 @@ def _read(spec: Any, folder: PathBase) -> FittedInputs:
             raise DseError(f"fit = {dict(told)!r}: {_EXPECTED}")
         fit = load_fit(allowed_path(file, folder, "fit"))
         return _inputs(fit, None if label is None else str(label))
-    saved = spec if isinstance(spec, SavedFit) else getattr(spec, "saved", None)
+    saved = spec if isinstance(spec, SavedFit) else getattr(spec, "saved_fit", None)
     if not isinstance(saved, SavedFit):
         raise DseError(f"fit = {spec!r}: {_EXPECTED}")
     return _inputs(saved)
