@@ -268,7 +268,7 @@ THROUGHPUT = (
     row("flops_l1", "1/s", RESULT, "flops if L1 serves all requests"),
     row("flops_l2", "1/s", RESULT, "flops if L2 serves all requests"),
     row("flops_dram", "1/s", RESULT, "flops if DRAM serves all requests"),
-    row("category", "", "whole [1, 10]", "bottleneck category: warps, bandwidth, departures"),
+    row("category", "", "whole [1, 10]", "which of ten: what is short, warps or memory"),
     row("bandwidth_excess", "", RATIO, "demand over what the bandwidth allows (alpha)", (1, 4)),
     row("suggested_sms", "", COUNT1, "SMs to which the bandwidth reaches"),
     row("suggested_warps", "", NONNEG, "warps of an SM to which the bandwidth reaches"),

@@ -273,7 +273,7 @@ def test_sms_are_shares_of_the_largest() -> None:
     power = ds.power.sel(core_clock=1.3e9).values
     _, y = line(ax, "power of the machine")
     assert y.tolist() == (power / power.max()).tolist()
-    with pytest.raises(dse.DseError, match="choose with at= one value of each axis but active_sms"):
+    with pytest.raises(dse.DseError, match="fix all axes but active_sms with at="):
         plots.sms(study)
 
 
@@ -573,7 +573,7 @@ def test_the_front_is_that_of_the_study() -> None:
     study = energy(outputs=["time", "power"])
     ax = plots.pareto(study, minimize=["time", "power"], where="active_sms >= 2")
     result = study.pareto(minimize=["time", "power"], where="active_sms >= 2").sortby("time")
-    x, y = line(ax, "the front")
+    x, y = line(ax, "Pareto front")
     assert x.tolist() == result.time.values.tolist()
     assert y.tolist() == result.power.values.tolist()
     with pytest.raises(dse.DseError, match="a Pareto front needs two goals, not time"):
@@ -595,7 +595,7 @@ FIGURES = [name for name in plots.__all__ if not name.endswith("_figure")]
 
 def test_what_a_figure_lacks_is_named() -> None:
     ds = energy(outputs=["time"]).run()
-    with pytest.raises(dse.DseError, match="the figure needs energy, which the Dataset does not"):
+    with pytest.raises(dse.DseError, match="the figure needs energy, which the Dataset lacks"):
         plots.lines(ds, "energy")
     with pytest.raises(dse.DseError, match=r"'core_clok' is no axis .* did you mean 'core_clock'"):
         plots.lines(ds, "time", at={"core_clok": 1})
@@ -608,7 +608,7 @@ def test_what_a_figure_lacks_is_named() -> None:
 def test_without_a_number_nothing_is_drawn() -> None:
     ds = energy(outputs=["time"], axes={"active_sms": range(1, 31)}).run()
     for source in (ds * np.nan, ds.where(ds.time < 0)):
-        with pytest.raises(dse.DseError, match="time has no finite value where every constraint"):
+        with pytest.raises(dse.DseError, match="time has no finite value where all constraints"):
             plots.lines(source, "time")
     with pytest.raises(dse.DseError, match="the Dataset has no values of active_sms"):
         plots.lines(ds.isel(active_sms=[]), "time")
@@ -625,7 +625,7 @@ def test_what_is_no_name_axis_or_axes_is_named() -> None:
             draw(ds, ["time"])  # type: ignore[operator]
         with pytest.raises(dse.DseError, match="at = 3: expected a mapping from axes to values"):
             draw(ds, "time", at=3)  # type: ignore[operator]
-        with pytest.raises(dse.DseError, match="ax = 3 is no Axes"):
+        with pytest.raises(dse.DseError, match="ax = 3: expected an Axes"):
             draw(ds, "time", over="active_sms", ax=3)  # type: ignore[operator]
     with pytest.raises(dse.DseError, match="quantity = 3: expected text"):
         plots.mwp(ds, quantity=3)  # type: ignore[arg-type]
