@@ -1,1 +1,1 @@
-"""Grids over the design space: loop nests, tiles, labelled datasets, questions."""
+"""Grids over the design space: loop nests, tiles, labelled datasets, queries."""

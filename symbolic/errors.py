@@ -87,8 +87,8 @@ class InternalError(RuntimeError):
         return InternalError(self.what, query=self.query, result=self.result, study=study)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = {"asked": self.query, "got": self.result, "study": self.study}
-        return partial(InternalError, self.what, **given), ()
+        fields = {"query": self.query, "result": self.result, "study": self.study}
+        return partial(InternalError, self.what, **fields), ()
 
 
 class OutOfTimeError(InfeasibleError):

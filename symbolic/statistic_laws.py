@@ -177,7 +177,7 @@ def _statistic_function(
 
     def answer(law: Any, *others: float) -> float:
         return statistic_of_law(
-            statistic, _formula_values(law, others, formula, needs), np.asarray(law.below)
+            statistic, _formula_values(law, others, formula, needs), np.asarray(law.cdf_values)
         )
 
     return answer
@@ -203,10 +203,10 @@ def _error_function(
     """
 
     def half_width(law: Any, *others: float) -> float:
-        if not law.simulated:
+        if not law.simulation_count:
             return 0.0
-        values, size = _formula_values(law, others, formula, needs), law.simulated
-        below = np.asarray(law.below)
+        values, size = _formula_values(law, others, formula, needs), law.simulation_count
+        below = np.asarray(law.cdf_values)
         here = statistic_of_law(statistic, values, below)
         if statistic.kind == "chance":
             return float(binomial_half_width(here, size))

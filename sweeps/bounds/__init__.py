@@ -1,7 +1,6 @@
-"""Between which numbers formulas lie over boxes of the design space, and the search by that.
+"""Bounds of formulas over boxes of the design space, and branch and bound by them.
 
-A `problem` bounds objectives over boxes of indices, and formulas over whole tiles;
-`merging` makes few axes of many that act together, in an order in which neighbours are alike;
-`search` keeps the boxes that are open and has `machine` search them depth first; `check` finds the
-first of equal places, and tests whether formulas stay in their domains and some point is feasible.
+A `problem` bounds objectives over boxes of indices, and formulas over whole tiles; `merge_axes`
+replaces axes that act together by one; `search` keeps the open boxes and has `compiled` search
+them depth first; `checks` finds the first of equal points, and tests domains and feasibility.
 """

@@ -1,7 +1,4 @@
-"""The first point where a condition holds, and checks before any work that are made of it.
-
-Formulas stay in their domains, and some point is feasible.
-"""
+"""Find the first point where a condition holds; check domains and feasibility with that."""
 
 from __future__ import annotations
 
@@ -37,23 +34,19 @@ from symbolic.ops import (
 )
 from symbolic.quantities import Domain
 
-#: Points looked at together, and those looked at before all others: most grids hold a feasible one.
+#: Points evaluated together, and those evaluated first: most grids hold a feasible one there.
 _BLOCK_POINTS, _FIRST_BLOCK_POINTS = sizes.FIRST_BLOCK, sizes.FIRST_GLANCE
-#: Beyond so many points they are not looked at one by one, but in boxes.
+#: Beyond so many points, boxes are bounded instead.
 _MAX_SCAN_POINTS = sizes.FIRST_MANY
 
 
 def first_point(
     grid: Grid, condition: Any, dims: Sequence[str], stats: SearchStats | None = None
 ) -> dict[str, int] | None:
-    """The lowest point of the axes ``dims`` where a condition holds; None where nowhere.
+    """Return the first point of the axes ``dims`` where a condition holds, or None.
 
-    ``condition`` maps the labels of the switch axes to a node over the leaves.
-
-    Raises
-    ------
-    OutOfTimeError
-        The time of the tally was up before that was known.
+    ``condition`` maps the labels of the switch axes to a node over the leaves. Raises
+    OutOfTimeError.
     """
     best: tuple[int, ...] | None = None
     for at, key in grid.keys(dims):
@@ -70,27 +63,27 @@ def first_point(
 def _first_point_of_case(
     grid: Grid, node: Node, key: tuple[str, ...], axes: Sequence[str], stats: SearchStats
 ) -> dict[str, int] | None:
-    own = grid.sort_axes(grid.node_dims(node, key) & set(axes))
-    shape = grid.shape(own) or (1,)
-    glance, all_of_it = (
+    used = grid.sort_axes(grid.node_dims(node, key) & set(axes))
+    shape = grid.shape(used) or (1,)
+    first, blocks = (
         Tiling(shape[:-1], shape[-1], size) for size in (_FIRST_BLOCK_POINTS, _BLOCK_POINTS)
     )
     many = math.prod(shape) > _MAX_SCAN_POINTS
-    for tiling, count in ((glance, 1), (all_of_it, 0 if many else all_of_it.count)):
+    for tiling, count in ((first, 1), (blocks, 0 if many else blocks.count)):
         for number in range(count):
             bounds = tiling.bounds(number)[0].reshape(-1, 2)
-            place = _first_point_in_box(grid, node, key, own, bounds)
+            place = _first_point_in_box(grid, node, key, used, bounds)
             if place is not None:
-                return {**dict.fromkeys(axes, 0), **dict(zip(own, place, strict=False))}
+                return {**dict.fromkeys(axes, 0), **dict(zip(used, place, strict=False))}
             if stats.is_late and number + 1 < tiling.count:
                 raise _domain_time_error()
     if not many:
         return None
     root = constant(where(node, 0.0, math.inf))  # by bounds over boxes
     with np.errstate(all="ignore"):
-        sizes = {axis: grid.axes[axis].size for axis in own}
+        sizes = {axis: grid.axes[axis].size for axis in used}
         space = merge_axes(root, grid.leaves[key], sizes, {}, stats)
-        result, proven = first_configuration(space, own, None, 0.0, stats)
+        result, proven = first_configuration(space, used, None, 0.0, stats)
     if result is None and not proven:
         raise _domain_time_error()
     return None if result is None else {**dict.fromkeys(axes, 0), **result}
@@ -98,14 +91,14 @@ def _first_point_of_case(
 
 def _domain_time_error() -> OutOfTimeError:
     return OutOfTimeError(
-        "whether all formulas stay in their domains was not known in time: give more time"
+        "it was not proven in time that all formulas stay in their domains: give more time"
     )
 
 
 def _first_point_in_box(
     grid: Grid, node: Node, key: tuple[str, ...], axes: Sequence[str], bounds: NDArray[np.int64]
 ) -> list[int] | None:
-    """The lowest point inside a box where a condition holds."""
+    """Return the lowest point inside a box where a condition holds."""
     values = {}
     box = {axis: slice(*ends) for axis, ends in zip(axes, bounds.tolist(), strict=False)}
     for name in references(node):
@@ -119,13 +112,13 @@ def _first_point_in_box(
     return [int(low + step) for low, step in zip(bounds[:, 0], place, strict=True)]
 
 
-# --- The first of equal configurations, in the order of the axes: one axis after the other
+# --- The first of equal configurations, one axis after the other
 
 
 def _find_as_low(
     space: MergedProblem, target: float, stats: SearchStats
 ) -> tuple[dict[str, int] | None, bool]:
-    """Return a configuration as low as a target; without one, whether the time was up before."""
+    """Return a configuration as low as a target, or None, and whether the time was up before."""
     goal = Incumbent(value=float(np.nextafter(target, math.inf)), target=target)
     late = search(space.problem, goal, stats) < math.inf
     return (None, late) if goal.place is None else (space.grid_place(goal.place), False)
@@ -134,14 +127,14 @@ def _find_as_low(
 def lowest_along_axis(
     space: MergedProblem, axis: str, low: int, high: int, target: float, stats: SearchStats
 ) -> tuple[dict[str, int] | None, bool]:
-    """The configuration as low as a target with the lowest index along an axis; if that is proven.
+    """Return a configuration as low as a target with the least index along an axis; if proven.
 
     The index is at least ``low`` and below ``high``.
     """
     number, along = space.rows_of_axis(axis)
     result: dict[str, int] | None = None
     middle = high - 1  # most often nothing else is as low
-    while low < high:  # then the lower half of what is left, each time
+    while low < high:  # then the lower half of the rest, each time
         rows = np.flatnonzero((along >= low) & (along <= middle))
         earlier, late = None, False
         if rows.size:
@@ -163,19 +156,11 @@ def first_configuration(
     target: float,
     stats: SearchStats,
 ) -> tuple[dict[str, int] | None, bool]:
-    """The first configuration at which an objective is as low as a target; whether that is proven.
+    """Return the first configuration whose objective is as low as a target; if that is proven.
 
-    Each row of a merged axis stands for the first of its combinations, so that the first of all is
-    found among them: those with the lowest index along one axis, then along the next.
-
-    Parameters
-    ----------
-    space : Space
-        The objective.
-    axes : sequence of str
-        The axes of the grid, in their order.
-    place : mapping of str to int, optional
-        One such configuration, if one is known.
+    Each row of a merged axis stands for the first of its combinations, so the first of all is among
+    them: those with the least index along one axis, then along the next. ``place`` is one such
+    configuration, if one is known.
     """
     if place is None:
         place, late = _find_as_low(space, target, stats)
@@ -196,15 +181,15 @@ def first_configuration(
     return result, True
 
 
-# --- Checks: formulas stay in their domains, and some point is feasible
+# --- Checks of a grid
 
 
-#: Points drawn to tell which of several conditions excludes most.
+#: Points drawn to find the condition that excludes most.
 _SAMPLE = sizes.CHECK_SAMPLE
 
 
 def check_point_count(grid: Grid) -> None:
-    """Raise where there are more points than can be counted."""
+    """Raise if there are more points than 64-bit indices can count."""
     if grid.points >= 2**63:
         raise DseError(
             f"the axes make {grid.points:.3g} points, more than 64-bit indices hold: shorten an "
@@ -221,9 +206,8 @@ def check_grid(
 ) -> None:
     """Raise where a given formula leaves its domain, or no point is feasible; once a grid.
 
-    ``counted``: the points will be counted, so that there must be less than 2**63 of them.
-    ``possible``: some point must be feasible, unless the time of a tally is up before that is known
-    (what is asked of the grid then tells). Formulas must be checked in time.
+    ``require_feasible`` is dropped if the time is up before it is decided (the query then reports
+    it); formulas must be checked in time.
     """
     if count_points:
         check_point_count(grid)
@@ -247,7 +231,7 @@ def check_grid(
 
 
 def _why_infeasible(grid: Grid, stats: SearchStats | None) -> str:
-    """What each condition leaves, and which excludes most where all together leave nothing."""
+    """Return which conditions are broken everywhere, or which excludes most points."""
     lines = []
     for condition in grid.conditions:
         dims = grid.condition_dims(condition)
@@ -264,9 +248,9 @@ def _why_infeasible(grid: Grid, stats: SearchStats | None) -> str:
         if broken:
             names = references(condition.node)
             values = grid.evaluate_point(dict.fromkeys(grid.axes, 0), names)
-            told = dict(grid.decode_value(name, value) for name, value in values.items())
+            labels = dict(grid.decode_value(name, value) for name, value in values.items())
             shown = ", ".join(
-                f"{n} = {v if isinstance(v, str) else f'{v:g}'}" for n, v in told.items()
+                f"{n} = {v if isinstance(v, str) else f'{v:g}'}" for n, v in labels.items()
             )
             kind = "rule" if condition.is_rule else "constraint"
             lines.append(
@@ -279,7 +263,7 @@ def _why_infeasible(grid: Grid, stats: SearchStats | None) -> str:
 
 
 def _most_excluding_condition(grid: Grid) -> str:
-    """Which condition the fewest of some points meet, drawn the same each time."""
+    """Return the condition that the fewest of some points meet, drawn the same each time."""
     if len(grid.conditions) < 2:
         return ""
     rng = np.random.default_rng(0)
@@ -311,7 +295,7 @@ def _check_formula(grid: Grid, name: str, stats: SearchStats | None) -> None:
 
     def outside(key: tuple[str, ...]) -> Node:
         graph = grid.graphs[key]
-        if name not in graph.definitions:  # of another switch's branch
+        if name not in graph.definitions:  # it belongs to another label
             return constant(False)
         return outside_domain(graph.flat(name), row.domain)
 
@@ -325,14 +309,14 @@ def _check_formula(grid: Grid, name: str, stats: SearchStats | None) -> None:
 
 
 def check_enclosable(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> None:
-    """Raise where something below the roots has no enclosure, naming the quantity it is in."""
+    """Raise where something below the roots has no enclosure, naming its quantity."""
     for key, root in roots.items():
         for name in references(root):
             if grid.leaves[key][name].failures:
                 why = next(iter(grid.leaves[key][name].failures.values()))
                 raise DseError(
                     f"{name} has no value at some points ({why}), so that nothing can be proven: "
-                    "ask method='scan', or leave these points out"
+                    "use method='scan', or leave these points out"
                 )
     known = {*trend_algebra(), "constant", "reference"}
     for key, root in roots.items():
@@ -342,13 +326,13 @@ def check_enclosable(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> None:
                 used = {node.op for node in walk((definition.node,))} & missing
                 if used:
                     raise DseError(
-                        f"{name} has no enclosure, for it uses {', '.join(sorted(used))}: ask "
-                        "method='scan', which looks at every point"
+                        f"{name} has no enclosure, for it uses {', '.join(sorted(used))}: use "
+                        "method='scan', which evaluates every point"
                     )
 
 
 def outside_domain(node: Node, domain: Domain) -> Node:
-    """Whether a value is none of a domain."""
+    """Return the condition that a value lies outside a domain."""
     below = node <= domain.low if domain.low_open else node < domain.low
     above = node >= domain.high if domain.high_open else node > domain.high
     tests = [negate(both(node >= -math.inf, node <= math.inf)), below, above]

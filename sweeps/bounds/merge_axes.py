@@ -1,7 +1,7 @@
-"""Axes that act together as one: of the combinations that no equation tells apart one is kept.
+"""Merge axes that act together: of the combinations that no equation distinguishes one is kept.
 
 Registers and shared memory act on the run time only through the blocks that fit; thousands of
-combinations of them, and of the threads of a block, come to a few. A set of axes is merged by
+combinations of them, and of the threads of a block, reduce to a few. A set of axes is merged by
 evaluating every quantity that depends on these axes alone and is read elsewhere: the distinct rows
 of such values are the indices of one axis that replaces the set. Each row stands for the first of
 its combinations in the order of the axes; rows that break a condition are left out.
@@ -52,10 +52,10 @@ def merge_axes(
     unmerged_axis: str | None = None,
     more: Sequence[Node] = (),
 ) -> MergedProblem:
-    """The objective with some axes fixed, others but ``apart`` merged, ready to be searched.
+    """Return the objective with some axes fixed, and others but ``unmerged_axis`` merged.
 
-    ``more`` are objectives that are infinite where the first is; once the time of a tally is up, no
-    more axes are merged.
+    ``more`` are objectives that are infinite where the first is; once time is up, no more axes are
+    merged.
     """
     used = {}
     for name in references(root, *more):
@@ -94,7 +94,7 @@ class _AxisMerger:
         self.nodes, self.step_axes = self._walk_steps()
 
     def step(self) -> bool:
-        """Merge one set of axes, if any is worth it."""
+        """Merge the best set of axes; False if none is worth it."""
         axes = list(self.sizes)
         pairs = [*((axis,) for axis in axes), *itertools.combinations(axes, 2)]
         best: tuple[float, tuple[str, ...]] | None = None
@@ -102,13 +102,9 @@ class _AxisMerger:
             if self.stats.is_late:
                 return False
             count = math.prod(self.sizes[axis] for axis in some)
-            if (
-                some in self.failed_groups
-                or self.unmerged_axis in some
-                or not 1 < count <= _MAX_COMBINATIONS
-            ):
+            if some in self.failed_groups or self.unmerged_axis in some:
                 continue
-            if self._has_shared_table(some):
+            if not 1 < count <= _MAX_COMBINATIONS or self._has_shared_table(some):
                 continue
             tried = {axis: evenly_spaced(self.sizes[axis], _TRIED_VALUES) for axis in some}
             share = self._distinct_share(some, tried)
@@ -121,14 +117,14 @@ class _AxisMerger:
         return self._merge_group(best[1])
 
     def _has_shared_table(self, group: Iterable[str]) -> bool:
-        """Whether a table lies along some of these axes and of others, too."""
+        """True if a table lies along some of these axes and along others."""
         inside = set(group)
         return any(
             inside & set(leaf.axes) and set(leaf.axes) - inside for leaf in self.leaves.values()
         )
 
     def _walk_steps(self) -> tuple[list[Node], dict[int, frozenset[str]]]:
-        """Every step, and the axes on which each depends."""
+        """Return every step, and the axes on which each depends."""
         nodes, result = walk(self.roots), dict[int, frozenset[str]]()
         for node in nodes:
             if node.op == "reference":
@@ -140,19 +136,18 @@ class _AxisMerger:
         return nodes, result
 
     def _read_nodes(self, group: Iterable[str]) -> tuple[list[Node], list[Node]]:
-        """What depends on some axes alone and is read elsewhere; conditions that must hold."""
+        """Return what depends on some axes alone and is read elsewhere, and required conditions."""
         inside = set(group)
-        own = {key for key, axes in self.step_axes.items() if axes and axes <= inside}
-        read = {id(root): root for root in self.roots if id(root) in own}
+        local = {key for key, axes in self.step_axes.items() if axes and axes <= inside}
+        read = {id(root): root for root in self.roots if id(root) in local}
         for node in self.nodes:
-            if node.op not in ("constant", "reference") and id(node) not in own:
-                read.update({id(arg): arg for arg in node.args if id(arg) in own})
-        return list(read.values()), [
-            node for node in _required_conditions(self.roots) if id(node) in own
-        ]
+            if node.op not in ("constant", "reference") and id(node) not in local:
+                read.update({id(arg): arg for arg in node.args if id(arg) in local})
+        required = [node for node in _required_conditions(self.roots) if id(node) in local]
+        return list(read.values()), required
 
     def _has_distinct_values(self, nodes: Sequence[Node], group: Iterable[str]) -> bool:
-        """Whether every value of every axis is read as it is, so that none are alike."""
+        """True if every value of every axis is read directly, so that none can be merged."""
         left = set(group)
         for node in nodes:
             if node.op == "reference" and self._is_injective(node.args[0]):
@@ -160,7 +155,7 @@ class _AxisMerger:
         return not left
 
     def _is_injective(self, name: str) -> bool:
-        """Whether a leaf has another value at each index of its one axis."""
+        """True if a leaf has another value at each index of its one axis."""
         if name not in self.injective_leaves:
             array = self.leaves[name].array
             self.injective_leaves[name] = array.ndim == 1 and np.unique(array).size == array.size
@@ -172,22 +167,21 @@ class _AxisMerger:
         shape = tuple(len(index[axis]) for axis in group)
         values = {}
         for name in references(*nodes):
-            values[name] = np.atleast_1d(
-                self.leaves[name].transpose(group).take(index).align_to(group)
-            )
+            leaf = self.leaves[name].transpose(group).take(index)
+            values[name] = np.atleast_1d(leaf.align_to(group))
         result = interpret_arrays(nodes, values)
         return [np.broadcast_to(value, shape).reshape(-1).astype(np.float64) for value in result]
 
     def _distinct_share(self, group: tuple[str, ...], index: Mapping[str, Indices]) -> float:
-        """Which share of some combinations is told apart."""
+        """Return the share of some combinations that are distinct."""
         read, needed = self._read_nodes(group)
         if not read:
             return 0.0
         if not needed and self._has_distinct_values(read, group):
             return 1.0
-        kept, rows = self._evaluate_rows(read, needed, group, index)
-        bits = np.ascontiguousarray(rows[:, kept].T).view(np.int64)
-        return len(np.unique(bits, axis=0)) / rows.shape[1] if kept.any() else 0.0
+        allowed, rows = self._evaluate_rows(read, needed, group, index)
+        bits = np.ascontiguousarray(rows[:, allowed].T).view(np.int64)
+        return len(np.unique(bits, axis=0)) / rows.shape[1] if allowed.any() else 0.0
 
     def _evaluate_rows(
         self,
@@ -197,13 +191,13 @@ class _AxisMerger:
         index: Mapping[str, Indices],
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
         values = self._values([*read, *needed], group, index)
-        kept = np.ones(values[0].size, dtype=bool)
+        allowed = np.ones(values[0].size, dtype=bool)
         for condition in values[len(read) :]:
-            kept &= condition != 0
-        return kept, np.stack(values[: len(read)])
+            allowed &= condition != 0
+        return allowed, np.stack(values[: len(read)])
 
     def _grid_indices(self, group: Sequence[str], places: Indices) -> dict[str, Indices]:
-        """The indices along the axes of the grid of some combinations, by axis."""
+        """Return the indices along the axes of the grid of some combinations, by axis."""
         split = unravel(places, tuple(self.sizes[axis] for axis in group))
         return {
             name: table[k][at]
@@ -213,17 +207,17 @@ class _AxisMerger:
         }
 
     def _grid_order(self, group: Sequence[str], places: Indices) -> Indices:
-        """The order of the axes of the grid, in which the rows of merged axes do not stand."""
+        """Return the order of combinations along the axes of the grid."""
         result = self._grid_indices(group, places)
         return np.lexsort([result[axis] for axis in reversed(self.axis_order) if axis in result])
 
     def _merge_group(self, group: tuple[str, ...]) -> bool:
-        """Replace some axes by one; whether there was time for it."""
+        """Replace some axes by one; False if there was no time for it."""
         read, needed = self._read_nodes(group)
         index = {axis: np.arange(self.sizes[axis]) for axis in group}
         if read:
-            kept, rows = self._evaluate_rows(read, needed, group, index)
-            places = np.flatnonzero(kept) if kept.any() else np.zeros(1, dtype=np.int64)
+            allowed, rows = self._evaluate_rows(read, needed, group, index)
+            places = np.flatnonzero(allowed) if allowed.any() else np.zeros(1, dtype=np.int64)
             places = places[self._grid_order(group, places)]
             code = np.zeros(places.size, dtype=np.int64)
             for values in rows:
@@ -262,7 +256,7 @@ class _AxisMerger:
 
 
 def _required_conditions(roots: Sequence[Node]) -> list[Node]:
-    """Conditions without which the objectives are infinite: those joined in the choice of each."""
+    """Return the conditions, joined in the choice of each objective, that all of them require."""
     result: list[dict[int, Node]] = []
     for root in roots:
         tests = root.args[:1] if root.op == "where" and repr(root.args[2]) == "inf" else ()

@@ -41,15 +41,15 @@ class Boxes(NamedTuple):
 
     @property
     def points(self) -> NDArray[np.float64]:
-        """How many points each holds."""
+        """Return how many points each box holds."""
         return np.asarray(np.prod((self.hi - self.lo + 1).astype(np.float64), axis=0))
 
     def take(self, selection: Any) -> Boxes:
-        """Some of them."""
+        """Return some of the boxes."""
         return Boxes(self.lo[:, selection], self.hi[:, selection])
 
     def halves(self, axis_of: Indices) -> Boxes:
-        """The first halves of all, each along an axis of its own, then the second."""
+        """Return the first halves of all boxes, each along its own axis, then the second halves."""
         at = np.arange(axis_of.size)
         middle = (self.lo[axis_of, at] + self.hi[axis_of, at]) // 2
         lo, hi = (np.tile(ends, 2) for ends in self)
@@ -58,7 +58,7 @@ class Boxes(NamedTuple):
         return Boxes(lo, hi)
 
     def all_points(self) -> Indices:
-        """Every point, box by box, in the order of the axes."""
+        """Return every point, box by box, in the order of the axes."""
         sizes = self.hi - self.lo + 1
         counts = np.prod(sizes, axis=0)
         owner = np.repeat(np.arange(counts.size), counts)
@@ -71,47 +71,47 @@ class Boxes(NamedTuple):
 
 
 def evenly_spaced(size: int, count: int) -> Indices:
-    """So many indices of an axis, or all if there are fewer, from its first to its last."""
+    """Return ``count`` indices of an axis, or all if there are fewer, from first to last."""
     return np.unique(np.linspace(0, size - 1, min(size, count)).astype(np.int64))
 
 
 def concatenate_boxes(parts: Sequence[Boxes]) -> Boxes:
-    """All of several boxes."""
+    """Return the boxes of several parts."""
     lo, hi = (np.concatenate([boxes[k] for boxes in parts], axis=1) for k in (0, 1))
     return Boxes(lo, hi)
 
 
 def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], NDArray[np.float64]]) -> Indices:
-    """The axis along which halving scores most, for each box; of equal ones the first.
+    """Return for each box the axis along which halving scores most; of equal ones the first.
 
-    ``score`` is told the first and then the second halves of some boxes, the numbers of these, and
-    the axis; what it gives is above -1.
+    ``score`` takes the first and then the second halves of some boxes, the numbers of these, and
+    the axis; it returns numbers above -1.
     """
     count = boxes.lo.shape[1]
     best, axis_of = np.full(count, -1.0), np.zeros(count, dtype=np.int64)
     for axis, (low, high) in enumerate(zip(boxes.lo, boxes.hi, strict=True)):
-        own = np.flatnonzero(low < high)
-        if own.size:
-            result = score(boxes.take(own).halves(np.full(own.size, axis)), own, axis)
-            better = result > best[own]
-            best[own[better]], axis_of[own[better]] = result[better], axis
+        wide = np.flatnonzero(low < high)
+        if wide.size:
+            result = score(boxes.take(wide).halves(np.full(wide.size, axis)), wide, axis)
+            better = result > best[wide]
+            best[wide[better]], axis_of[wide[better]] = result[better], axis
     return axis_of
 
 
-# --- An order of rows in which neighbours are alike, so that boxes of neighbours are bounded well
+# --- An order in which neighbouring rows are similar, so that boxes of them have tight bounds
 
 
-#: Rows up to which halves of halves are ordered, to which size of pieces.
+#: Most rows ordered by halves of halves, and the size of the last pieces.
 _MAX_ORDERED_ROWS, _MIN_PIECE = sizes.ALIKE_ORDERED, sizes.ALIKE_PIECE
 
 
 def order_by_similarity(rows: NDArray[np.float64], stats: SearchStats | None = None) -> Indices:
-    """An order in which each half of each half ... holds rows that are alike.
+    """Return an order in which each half of each half ... holds similar rows.
 
-    Once the time of a tally is up, the pieces left stay as they are.
+    Pieces that are left when time is up stay as they are.
     """
     count = rows.shape[1]
-    # what is above zero by its share, anything else by its share of the range
+    # positive rows by ratio, others by difference over the range
     positive = (rows > 0).all(axis=1, keepdims=True)
     with np.errstate(all="ignore"):
         scaled = np.where(positive, np.log(rows), rows)
@@ -135,10 +135,10 @@ def order_by_similarity(rows: NDArray[np.float64], stats: SearchStats | None = N
     return order
 
 
-# --- The least and the largest of a table over ranges of indices, looked up
+# --- The least and the largest of a table over ranges of indices
 
 
-#: Most numbers in the table of extremes of one leaf; beyond it only single values are told apart.
+#: Most numbers in the table of extremes of one leaf; a larger one only distinguishes single values.
 _MAX_SPARSE_TABLE = sizes.EXTREMES_TABLE
 
 
@@ -163,7 +163,7 @@ class RangeExtremes:
                 self.up &= ~bit
             if not np.all(step <= 0):
                 self.down &= ~bit
-        #: Whether the ends of a range are its extremes: of one value, too, but not of NaN.
+        #: True if the ends of a range are its extremes.
         rises_or_falls = self.dims == 1 and bool((self.up | self.down) & bits[0])
         self.is_sorted = rises_or_falls and not self.has_nan
         self.is_rising = self.dims == 1 and bool(self.up & bits[0])
@@ -178,7 +178,7 @@ class RangeExtremes:
             self.tables = least, _sparse_table(known, np.maximum), holes
 
     def __call__(self, lo: Sequence[Indices], hi: Sequence[Indices]) -> Trend:
-        """Over the ranges from ``lo`` to ``hi``, one of each for every axis of the problem."""
+        """Return the trend over the ranges from ``lo`` to ``hi``, given for every axis."""
         lows, highs = [lo[p] for p in self.axis_numbers], [hi[p] for p in self.axis_numbers]
         if self.is_sorted:
             first, last = self.array[lows[0]], self.array[highs[0]]
@@ -232,12 +232,12 @@ class RangeExtremes:
 
 
 def _log2(count: Any) -> Any:
-    """The exponent of the largest power of two that is not above a count."""
+    """Return the exponent of the largest power of two that is not above a count."""
     return np.frexp(count.astype(np.float64))[1] - 1
 
 
 def _sparse_table(array: NDArray[Any], join: Any) -> NDArray[Any]:
-    """Extremes over ranges of 1, 2, 4 ... values along each axis: (level, first, ...) by axis."""
+    """Return extremes over ranges of 1, 2, 4 ... along each axis: (level, first, ...) by axis."""
     for k in range(array.ndim):
         axis = 2 * k
         layers = [array]
@@ -257,7 +257,7 @@ def _sparse_table(array: NDArray[Any], join: Any) -> NDArray[Any]:
 
 
 class BoxProblem:
-    """A signed objective (smaller is better), or several, over axes of so many values each."""
+    """A signed objective (smaller is better), or several, over axes of indices."""
 
     def __init__(
         self,
@@ -299,7 +299,7 @@ class BoxProblem:
                     self.fixed_trends[id(node)] = self._fixed_trend(node)
 
     def with_objective(self, root: Node) -> BoxProblem:
-        """Another objective of the same leaves, over the same axes."""
+        """Return the problem of another objective of the same leaves and axes."""
         return BoxProblem(
             root, self.used_leaves, dict(zip(self.dims, self.sizes.tolist(), strict=True))
         )
@@ -314,16 +314,16 @@ class BoxProblem:
 
     @property
     def points(self) -> float:
-        """How many points there are."""
+        """Return how many points there are."""
         return float(np.prod(self.sizes.astype(np.float64)))
 
     @property
     def whole_box(self) -> Boxes:
-        """The box of all points."""
+        """Return the box of all points."""
         return Boxes(np.zeros((len(self.sizes), 1), dtype=np.int64), self.sizes[:, None] - 1)
 
     def step_trends(self, boxes: Boxes) -> dict[int, Trend]:
-        """Every step of the objective over the boxes."""
+        """Return the trend of every step over the boxes, by the id of its node."""
         done, lo, hi = dict(self.fixed_trends), list(boxes.lo), list(boxes.hi)
         for node in self.steps:
             if node.op == "reference":
@@ -337,25 +337,25 @@ class BoxProblem:
     def bound_boxes(
         self, boxes: Boxes, stats: SearchStats | None = None
     ) -> tuple[NDArray[np.float64], Any, Any]:
-        """The least of each objective over boxes (rows), and the axes along which all go one way.
+        """Return the least of each objective over boxes (rows), and monotone axes of all of them.
 
-        These are bits, of the axes along which none falls, and of those along which none rises.
+        These are bits of the axes along which no objective falls, and of those along which none
+        rises.
         """
         shape, steps = (boxes.lo.shape[1],), self.step_trends(boxes)
         if stats is not None:
             stats.boxes += shape[0]
         result = [steps[id(root)] for root in self.roots]
-        up, down = np.bitwise_and.reduce(
-            [[np.broadcast_to(way, shape) for way in (one.up, one.down)] for one in result]
-        )
-        return np.stack([np.broadcast_to(one.enclosure.lo, shape) for one in result]), up, down
+        ways = [[np.broadcast_to(way, shape) for way in (each.up, each.down)] for each in result]
+        up, down = np.bitwise_and.reduce(ways)
+        return np.stack([np.broadcast_to(each.enclosure.lo, shape) for each in result]), up, down
 
     def values(self, places: Indices) -> NDArray[np.float64]:
-        """The (first) objective at points, given as indices along each axis (rows)."""
+        """Return the (first) objective at points, given as indices along each axis (rows)."""
         return self._evaluate(self.roots[:1], places)[0]
 
     def all_values(self, places: Indices) -> NDArray[np.float64]:
-        """All objectives (rows) at points."""
+        """Return all objectives (rows) at points."""
         return np.stack(self._evaluate(self.roots, places))
 
     def _evaluate(self, roots: Sequence[Node], places: Indices) -> list[NDArray[np.float64]]:
@@ -369,7 +369,7 @@ class BoxProblem:
         return [np.broadcast_to(np.asarray(each, dtype=np.float64), shape) for each in result]
 
 
-# --- A problem over axes each of which is one of the grid or several of them, row by row
+# --- A problem with merged axes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -382,32 +382,31 @@ class MergedProblem:
     fixed_indices: Mapping[str, int]
 
     def grid_place(self, place: Indices) -> dict[str, int]:
-        """The index along each axis of the grid."""
+        """Return the index along each axis of the grid."""
         result = dict(self.fixed_indices)
         for (axes, table), index in zip(self.rows, place.tolist(), strict=True):
             result.update(zip(axes, table[:, index].tolist(), strict=True))
         return result
 
     def rows_of_axis(self, axis: str) -> tuple[int, Indices]:
-        """The axis of the problem in which one of the grid lies, and its index row by row."""
+        """Return the axis of the problem that holds an axis of the grid, and its index by row."""
         for number, (axes, table) in enumerate(self.rows):
             if axis in axes:
                 return number, table[axes.index(axis)]
         raise KeyError(axis)
 
     def select_rows(self, number: int, selection: Indices) -> MergedProblem:
-        """The part with some rows of one axis."""
+        """Return the part with some rows of one axis."""
         problem = self.problem
         name = problem.dims[number]
-        if len(self.rows[number][0]) > 1:  # halves of what is left should be alike, too
-            own = [leaf.array for leaf in problem.used_leaves.values() if leaf.axes == (name,)]
-            selection = selection[
-                order_by_similarity(np.stack(own)[:, selection].astype(np.float64))
-            ]
+        if len(self.rows[number][0]) > 1:  # halves of the selection should be similar, too
+            arrays = [leaf.array for leaf in problem.used_leaves.values() if leaf.axes == (name,)]
+            rows = np.stack(arrays)[:, selection].astype(np.float64)
+            selection = selection[order_by_similarity(rows)]
         return self._take_rows(number, selection)
 
     def sort_rows(self, order: Sequence[str]) -> tuple[MergedProblem, list[Indices]]:
-        """The same with all rows in the order of the grid, and where each of the rows is then."""
+        """Return the problem with rows in the order of the grid, and where each row went."""
         result, moved = self, []
         for number, (axes, table) in enumerate(self.rows):
             chosen = np.lexsort([table[axes.index(a)] for a in reversed(order) if a in axes])
@@ -433,17 +432,17 @@ class MergedProblem:
 
 TileNumbers = NDArray[np.int64]
 
-#: What stands where a rule is broken, by the kind of the type.
+#: Value of an output where a rule is broken, by the kind of its type.
 _FILL_VALUES = {"f": math.nan, "i": -1, "b": False}
 
 
 def tile_boxes(
     tiling: Tiling, row: Sequence[int], numbers: TileNumbers
 ) -> tuple[TileNumbers, TileNumbers, TileNumbers]:
-    """First and last index along each axis (rows) of some tiles (columns), and their points.
+    """Return first and last index along each axis (rows) of some tiles (columns), and their points.
 
-    ``row`` are the sizes of the axes that form the row of the nest; of a tile that cuts it in the
-    middle of an axis the box holds a little more than the tile.
+    ``row`` are the sizes of the axes that form the row of the nest; the box of a tile that cuts an
+    axis of the row in the middle holds a little more than the tile.
     """
     sizes = tiling.sizes
     low = np.zeros((len(sizes), numbers.size), dtype=np.int64)
@@ -470,7 +469,7 @@ def tile_boxes(
 
 
 class Enclosures:
-    """Between which numbers some formulas lie, and where conditions are possible, over boxes."""
+    """Enclosures of some formulas over boxes."""
 
     def __init__(
         self,
@@ -500,7 +499,7 @@ class Enclosures:
         dims: Sequence[str],
         whole: Sequence[int] = (),
     ) -> Enclosures | None:
-        """Those of formulas over a grid; None where a primitive has no enclosure.
+        """Return those of formulas over a grid; None where a primitive has no enclosure.
 
         ``whole`` are the sizes of the last axes, all of which lies in every box.
         """
@@ -510,7 +509,7 @@ class Enclosures:
         return cls(roots, grid.leaves[key], dims, whole)
 
     def enclose_boxes(self, low: TileNumbers, high: TileNumbers) -> list[Any]:
-        """The enclosure of each formula, for each box (columns)."""
+        """Return the enclosure of each formula, for each box (columns)."""
         last = np.broadcast_to(self.ends, (len(self.ends), low.shape[1]))
         low, high = np.concatenate([low, 0 * last]), np.concatenate([high, last])
         with np.errstate(all="ignore"):
@@ -524,10 +523,10 @@ class Enclosures:
 
 
 class InfeasibleTiles:
-    """Where no point keeps the rules: what some outputs hold there is known without a look.
+    """A test for tiles where no point meets the rules, whose outputs need no evaluation.
 
-    A constraint of ``where`` only marks points, whose values stay: it bars nothing but ``feasible``
-    where that stands alone.
+    A constraint of ``where`` only marks points, whose values stay: it matters to ``feasible``
+    alone.
     """
 
     def __init__(self, grid: Grid, outputs: Sequence[str], dims: Sequence[str]) -> None:
@@ -538,19 +537,17 @@ class InfeasibleTiles:
     def _rule_enclosures(self, key: tuple[str, ...]) -> Enclosures | None:
         if key not in self._enclosures:
             grid = self.grid
-            rules = (
-                [grid.feasible_node(key)] if self.only_feasible else grid.rule_nodes(key, self.dims)
-            )
+            rules = grid.rule_nodes(key, self.dims)
+            rules = [grid.feasible_node(key)] if self.only_feasible else rules
             root = [constant(both(*rules))] if rules else []
-            self._enclosures[key] = (
-                Enclosures.from_grid(grid, key, root, self.plain) if rules else None
-            )
+            known = Enclosures.from_grid(grid, key, root, self.plain) if rules else None
+            self._enclosures[key] = known
         return self._enclosures[key]
 
     def is_infeasible(
         self, key: tuple[str, ...], low: TileNumbers, high: TileNumbers
     ) -> NDArray[np.bool_]:
-        """Whether no point of some boxes of the switch-free axes keeps the rules."""
+        """Return the mask of boxes of the switch-free axes where no point meets the rules."""
         rules = self._rule_enclosures(key)
         if rules is None:
             return np.zeros(low.shape[1], dtype=bool)
@@ -558,5 +555,5 @@ class InfeasibleTiles:
 
     @staticmethod
     def fill_missing(array: NDArray[Any]) -> None:
-        """What stands there: NaN, -1 or False."""
+        """Fill an array with NaN, -1 or False, as at infeasible points."""
         array.fill(_FILL_VALUES[array.dtype.kind])

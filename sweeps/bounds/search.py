@@ -1,8 +1,8 @@
-"""Branch and bound over boxes: the most promising first, each dug into for a while in machine code.
+"""Branch and bound over boxes: the most promising first, each searched depth first for a while.
 
-The boxes still open are kept in a pool. A round takes the boxes with the lowest bounds, which
-threads dig into one by one, all from the least value known when the round began: so the answer, and
-what is looked at, does not depend on how many threads there are.
+A pool holds the open boxes. A round takes those with the lowest bounds; threads search them one by
+one, all from the best value known when the round began, so that neither the answer nor the boxes
+visited depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -24,45 +24,45 @@ from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.search_loop import SearchStats, run_search
 from symbolic.ops import constant
 
-#: Boxes of a round; of the first, and boxes bounded in each before the next round.
+#: Boxes of a round, and boxes bounded in each before the next round.
 ROUND, BUDGET = sizes.SEARCH_ROUND, sizes.SEARCH_BUDGET
-#: Open boxes beyond which those nearest to their end come first, and boxes bounded in each then.
+#: Open boxes beyond which those with the highest bounds come first, and boxes bounded in each then.
 POOL, DEEP_BUDGET = sizes.SEARCH_POOL, sizes.SEARCH_DEEP
-#: Not empty once the machine code is there.
+#: Not empty once the compiled search is loaded.
 _load_done: list[bool] = []
-#: Points told of one dig that the library's functions leave in doubt.
+#: Most points of one box that library functions may misjudge and NumPy evaluates again.
 _MAX_NEAR_POINTS = sizes.SEARCH_NEAR
-#: Boxes bounded before a descent is thought worth its time.
+#: Boxes bounded before coordinate descent is worth its time.
 _BOXES_BEFORE_DESCENT = sizes.SEARCH_QUICK
 
 
 @dataclass(slots=True, kw_only=True)
 class Incumbent:
-    """The search for the least value, to within a share of it."""
+    """The best value so far, sought to within a relative gap."""
 
     gap: float = 0.0
     value: float = math.inf
     place: Indices | None = None
-    #: The least bound of what was set aside though it might hold a smaller value.
+    #: The least bound of the boxes that were set aside though they might hold a smaller value.
     discarded_bound: float = math.inf
-    #: A value as low as which ends the search.
+    #: The search ends at a value as low as this.
     target: float = -math.inf
 
     def offer(self, places: Indices, values: NDArray[np.float64]) -> None:
-        """Keep the best of some points."""
+        """Keep the best of some points, if it is better."""
         if values.size:
             best = int(np.argmin(values))
             if values[best] < self.value:
                 self.value, self.place = float(values[best]), places[:, best].copy()
 
     def tighten(self, value: float) -> None:
-        """Seek less than a value found elsewhere."""
+        """Require less than a value known from elsewhere."""
         if value < self.value:
             self.value, self.place = value, None
 
 
 class _BoxStack(NamedTuple):
-    """Boxes: the first and last index along each axis, what is supposed, a bound."""
+    """Boxes: the first and last index along each axis, assumptions, and a bound."""
 
     firsts: Any
     lasts: Any
@@ -95,7 +95,7 @@ class _BoxSearch:
         )
 
     def has_open_pieces(self) -> bool:
-        """Whether a box is left; those in which a value found since leaves no part are closed."""
+        """True if a box is left; boxes that cannot beat the best value are dropped."""
         goal, bounds = self.incumbent, self.pool.bounds
         open_to = bounds < pruning_bound(goal.value, goal.gap)
         gone = bounds[~open_to]
@@ -106,7 +106,7 @@ class _BoxSearch:
         return bool(self.pool.bounds.size) and goal.value > goal.target
 
     def step(self) -> None:
-        """Dig into the boxes with the lowest bounds; or improve the goal, once, where many are."""
+        """Search the boxes with the lowest bounds; once, where many are open, run ``improve``."""
         if self.improve is not None and self.stats.boxes > self.descent_at:
             self.improve()
             self.improve = None
@@ -126,20 +126,18 @@ class _BoxSearch:
             return self._search_box(some.take([number]), limit, budget)
 
         result = run_in_threads(work, some.bounds.size)
-        left = some.take([number for number, one in enumerate(result) if one is None])
-        self._collect(left, [one for one in result if one is not None])
+        left = some.take([number for number, part in enumerate(result) if part is None])
+        self._collect(left, [part for part in result if part is not None])
 
     def report(self) -> None:
-        """The best so far, and below which nothing is; where any as good as one is sought, not."""
+        """Report the best value and the lower bound, unless a value as low as a target suffices."""
         goal = self.incumbent
         if goal.target == -math.inf:
-            report_best(
-                goal.value,
-                min(float(self.pool.bounds.min(initial=goal.value)), goal.discarded_bound),
-            )
+            bound = float(self.pool.bounds.min(initial=goal.value))
+            report_best(goal.value, min(bound, goal.discarded_bound))
 
     def _search_box(self, box: _BoxStack, limit: float, budget: int) -> tuple[Any, ...]:
-        """What is left of a box, the best and where it is, what may be as good, what was done."""
+        """Return the rest of a box, the best and its place, near points, and counters."""
         from sweeps.bounds.compiled.depth_first import make_buffers, search_depth_first
 
         dims, atoms = box.firsts.shape[1], box.assumptions.shape[1]
@@ -152,17 +150,15 @@ class _BoxSearch:
         for whole, part in zip(stack, box, strict=True):
             whole[:1] = part
         best, place = np.array([limit, math.inf]), np.full(dims, -1)
-        counters, near = (
-            np.zeros(4, dtype=np.int64),
-            np.empty((_MAX_NEAR_POINTS, dims), dtype=np.int64),
-        )
-        room = make_buffers(self.tape, dims)
-        task = (limit, self.incumbent.gap, budget, best, counters, place, near, room)
+        counters = np.zeros(4, dtype=np.int64)
+        near = np.empty((_MAX_NEAR_POINTS, dims), dtype=np.int64)
+        buffers = make_buffers(self.tape, dims)
+        task = (limit, self.incumbent.gap, budget, best, counters, place, near, buffers)
         count = search_depth_first(self.tape, 1, *stack, *task)
         return stack.take(slice(0, count)), best, place, near[: counters[3]], counters
 
     def _collect(self, unsearched_boxes: _BoxStack, results: list[tuple[Any, ...]]) -> None:
-        """Join what is left; what was found is looked at again, as NumPy computes it."""
+        """Merge the results; found points are evaluated again, as NumPy computes them."""
         goal, tally = self.incumbent, self.stats
         parts = [self.pool, unsearched_boxes, *(left for left, *_ in results)]
         self.pool = _BoxStack(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -184,22 +180,16 @@ def search(
     stats: SearchStats,
     improve: Callable[[], None] | None = None,
 ) -> float:
-    """Improve the goal until no box is left; the least bound of those left when time is up.
+    """Improve the incumbent until no box is left; return the least bound left when time is up.
 
     ``improve`` is called once, where many boxes are open.
     """
-    one = _BoxSearch(problem, incumbent, stats, improve)
-    return math.inf if run_search(one, stats, min_steps=1) else float(one.pool.bounds.min())
+    boxes = _BoxSearch(problem, incumbent, stats, improve)
+    return math.inf if run_search(boxes, stats, min_steps=1) else float(boxes.pool.bounds.min())
 
 
 def prepare_search(deadline: float = math.inf) -> None:
-    """Load the machine code, or compile it where that was never done; once a process.
-
-    Raises
-    ------
-    OutOfTimeError
-        The time is up before.
-    """
+    """Load the compiled search, or compile it; raise OutOfTimeError if that takes too long."""
     if not _load_done:
         run_with_deadline(_run_empty_search, deadline, "the search was compiled")
         _load_done.append(True)
@@ -210,10 +200,8 @@ def _run_empty_search() -> None:
 
 
 def compile_parts() -> None:
-    """Compile those parts of the machine code that another process may compile beside the rest."""
+    """Compile the parts of the search that another process may compile meanwhile."""
     from sweeps.bounds.compiled import depth_first
 
-    some = _BoxSearch(BoxProblem(constant(0.0), {}, {}), Incumbent(), SearchStats())
-    depth_first.compile_parts(
-        some.tape, depth_first.make_buffers(some.tape, some.pool.firsts.shape[1])
-    )
+    tape = encode_tape(BoxProblem(constant(0.0), {}, {}))
+    depth_first.compile_parts(tape, depth_first.make_buffers(tape, 0))

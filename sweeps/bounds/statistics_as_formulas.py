@@ -1,7 +1,7 @@
-"""Statistics as part of the equations, so that bounds over boxes tell of them as of anything else.
+"""Write statistics as formulas, so that boxes of them can be bounded.
 
 A statistic over few points is one copy of its formula for each of them, joined in the order and
-with the rounding of :mod:`sweeps.nest.statistics`: what is proven of it is what a scan finds.
+with the rounding of :mod:`sweeps.nest.statistics`, so that a proof agrees with a scan.
 """
 
 from __future__ import annotations
@@ -19,19 +19,11 @@ from sweeps.grid.lazy_statistics import LazyStatistic
 from sweeps.runtime.interrupts import raise_if_interrupted
 from symbolic.graph import Definition, Graph
 from symbolic.intervals import trend_algebra
-from symbolic.ops import (
-    Node,
-    constant,
-    reference,
-    references,
-    substitute,
-    walk,
-)
+from symbolic.ops import Node, constant, reference, references, substitute, walk
 from symbolic.statistics import STATISTICS, statistic_as_formula
 
-#: Most points over which a statistic becomes part of the equations; values up to which it is
-#: computed at once, wherever it is known; values, and numbers of its own, up to which it may be
-#: computed before a proof.
+#: Most points over which a statistic becomes a formula; values up to which it is computed at once;
+#: most values, and results, for which it may be computed before a proof.
 MAX_EXPANDED_POINTS, CHEAP_VALUES, MAX_VALUES, MAX_RESULTS = (
     sizes.EXPAND_POINTS,
     sizes.EXPAND_CHEAP,
@@ -42,10 +34,10 @@ _LEAF_OPS = ("constant", "reference")
 
 
 def expand_statistics(grid: Grid, *, inputs_move: bool = False) -> Grid:
-    """A grid in which statistics over few points are formulas.
+    """Return a grid in which statistics over few points are formulas.
 
-    Others stay leaves, whose values are computed when they are first read; so do those that take
-    little, unless quantities on which they depend are to be ``moved``.
+    Others stay leaves, computed when they are first read; so do those that take little, unless
+    quantities on which they depend are to be moved.
     """
     cheap = -1 if inputs_move else CHEAP_VALUES
     if (known := grid.cache.get(("expanded", cheap))) is not None:
@@ -65,17 +57,15 @@ def expand_statistics(grid: Grid, *, inputs_move: bool = False) -> Grid:
 
 
 def unexpanded_statistic(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> str:
-    """A statistic below some roots that is to be computed and takes too much; empty where none."""
+    """Return a statistic below some roots that takes too much to compute; empty if none."""
     for key, root in roots.items():
         for name in references(root):
             leaf = grid.leaves[key][name]
             if isinstance(leaf, LazyStatistic) and not leaf.group.is_computed:
                 shape = leaf.group.grid.shape
-                own, each = (
-                    math.prod(shape(leaf.group.result_axes)),
-                    math.prod(shape(leaf.reduced_axes)),
-                )
-                if own > MAX_RESULTS or own * each > MAX_VALUES:
+                count = math.prod(shape(leaf.group.result_axes))
+                each = math.prod(shape(leaf.reduced_axes))
+                if count > MAX_RESULTS or count * each > MAX_VALUES:
                     return name
     return ""
 
@@ -98,12 +88,12 @@ def _expand_graph(grid: Grid, key: tuple[str, ...], cheap: int) -> tuple[Graph, 
         for name in leaves
         if name not in known
     }
-    given = {name: one for name, one in definitions.items() if one.is_leaf}  # some read later ones
-    return replace(graph, definitions={**points, **given, **definitions}, _flat_nodes={}), leaves
+    leading = {n: each for n, each in definitions.items() if each.is_leaf}  # some read later ones
+    return replace(graph, definitions={**points, **leading, **definitions}, _flat_nodes={}), leaves
 
 
 def _stays_leaf(leaf: Leaf, cheap: int) -> bool:
-    """Whether a leaf stays one: no statistic, one of many points, or one that takes little."""
+    """True if a leaf stays one: no statistic, one of many points, or one that takes little."""
     if not isinstance(leaf, LazyStatistic):
         return True
     folding = leaf.group
@@ -118,22 +108,22 @@ def _stays_leaf(leaf: Leaf, cheap: int) -> bool:
 
 
 class _Expansion:
-    """Statistics as formulas; what these are made of is entered among the leaves."""
+    """Statistics as formulas; parts of these become leaves of their own."""
 
     def __init__(self, grid: Grid, leaves: dict[str, Leaf], cheap: int) -> None:
         self.leaves, self.cheap = leaves, cheap
         self.sizes = {n: grid.axes[n].size for n in grid.non_switch_axes(grid.axes)}
 
     def leaf_node(self, name: str, leaf: Leaf, fixed: Mapping[str, int]) -> Node:
-        """A leaf at indices along some axes."""
+        """Return a leaf at indices along some axes."""
         if _stays_leaf(leaf, self.cheap):
-            own = {axis: index for axis, index in fixed.items() if axis in leaf.axes}
-            if not own:
+            cut = {axis: index for axis, index in fixed.items() if axis in leaf.axes}
+            if not cut:
                 return reference(name)
-            told = f"{name} at {', '.join(f'{axis} {index}' for axis, index in own.items())}"
-            if told not in self.leaves:
-                self.leaves[told] = _leaf_at(leaf, own)
-            return reference(told)
+            text = f"{name} at {', '.join(f'{axis} {index}' for axis, index in cut.items())}"
+            if text not in self.leaves:
+                self.leaves[text] = _leaf_at(leaf, cut)
+            return reference(text)
         assert isinstance(leaf, LazyStatistic)
         folding, values = leaf.group, []
         inner: Mapping[str, Leaf] = folding.grid.leaves[()]
@@ -146,7 +136,7 @@ class _Expansion:
         return statistic_as_formula(about, values, folding.weights, self._is_never_nan(values))
 
     def _is_never_nan(self, values: Sequence[Node]) -> bool:
-        """Whether bounds over all points tell that no value is ever NaN."""
+        """True if bounds over all points show that no value is ever NaN."""
         if any(node.op not in trend_algebra() for node in walk(values) if node.op not in _LEAF_OPS):
             return False
         problem = BoxProblem(values[0], self.leaves, self.sizes, values[1:])
@@ -156,7 +146,7 @@ class _Expansion:
 
 
 def _leaf_at(leaf: Leaf, fixed: Mapping[str, int]) -> Leaf:
-    """A leaf at one index of some axes, without these; where it has no value it is NaN."""
+    """Return a leaf at one index of some axes, without these; NaN where it has no value."""
     cut = leaf.slice_axes({axis: slice(index, index + 1) for axis, index in fixed.items()})
     left = tuple(axis for axis in leaf.axes if axis not in fixed)
     return Leaf(axes=left, array=np.asarray(cut.align_to(left)), switch_axes=leaf.switch_axes)

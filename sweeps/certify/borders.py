@@ -1,4 +1,4 @@
-"""The next border of a case, from every point of a grid, along its axes and other quantities."""
+"""Find the next border of a case from every point of a grid, along one of its quantities."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from symbolic.quantities import Domain
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-#: The case beyond a border that is not there.
+#: The case beyond a border that does not exist.
 NO_BORDER = -2
 #: Points of the lines followed together.
 BLOCK_POINTS = sizes.BORDERS_TOGETHER
-#: A quantity that is no axis is followed over a factor of two to this power.
+#: A quantity that is no axis is followed over a factor of two to this power, up and down.
 OCTAVES = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BorderQuantity:
-    """A quantity along which borders are sought; ``ends`` replace where it is looked for them."""
+    """A quantity along which borders are sought; ``ends`` replace the default range."""
 
     name: str
     domain: Domain
@@ -39,9 +39,9 @@ class BorderQuantity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextBorders:
-    """Along one way, downwards and upwards (first axis) from each point.
+    """The next borders downwards and upwards (first axis) from each point, along one quantity.
 
-    ``value`` is where the point stands, ``border`` the next border and ``beyond`` the case there.
+    ``value`` is the quantity at the point, ``case_beyond`` the case beyond the border.
     """
 
     value: Floats
@@ -57,19 +57,10 @@ def grid_borders(
     quantity: BorderQuantity,
     places: Mapping[str, Indices],
 ) -> NextBorders:
-    """The next borders along one way.
+    """Return the next borders along one quantity: an axis, or a leaf of the grid.
 
-    Parameters
-    ----------
-    grid : Grid
-    roots : mapping of str to Node
-        The case over the leaves, by the labels of the switch axes.
-    dims : sequence of str
-        The axes of the answer.
-    way : Way
-        An axis, or another quantity that is a leaf of the grid.
-    places : mapping of str to array
-        For each of the axes the indices from which to look.
+    ``roots`` are the case over the leaves by the labels of the switch axes, ``dims`` the axes of
+    the answer, ``places`` the indices along each of them from which borders are sought.
     """
     shape = tuple(len(places[dim]) for dim in dims)
     cells = shape or (1,)
@@ -80,24 +71,22 @@ def grid_borders(
     for key, cell in _switch_cells(grid, dims, places):
         plain = grid.non_switch_axes(lines_of)
         sizes = [len(places[d]) for d in plain]
-        steps = len(places[quantity.name]) if quantity.name in dims else 1
-        block = max(
-            BLOCK_POINTS
-            // (grid.axes[quantity.name].size if quantity.name in dims else 2 * OCTAVES),
-            1,
-        )
+        is_axis = quantity.name in dims
+        steps = len(places[quantity.name]) if is_axis else 1
+        length = grid.axes[quantity.name].size if is_axis else 2 * OCTAVES
+        block = max(BLOCK_POINTS // length, 1)
         count = math.prod(sizes)
         for first in range(0, count, block):
             numbers = np.arange(first, min(first + block, count))
             index = unravel(numbers, sizes)
             at = {d: places[d][i] for d, i in zip(plain, index, strict=True)}
-            asked = grid.leaves[key], roots[key], quantity, at
-            if quantity.name in dims:
+            line = grid.leaves[key], roots[key], quantity, at
+            if is_axis:
                 values = grid.axes[quantity.name].values
                 start = np.tile(values[places[quantity.name]], (numbers.size, 1))
-                result, exact = _borders_along_axis(*asked, values, numbers.size)
+                result, exact = _borders_along_axis(*line, values, numbers.size)
             else:
-                result, exact, start = _borders_along_input(*asked, numbers.size)
+                result, exact, start = _borders_along_input(*line, numbers.size)
             undecided += result.undecided_gaps
             borders, cases = _nearest_borders(result, start, exact)
             spread = {d: i[:, None] for d, i in zip(plain, index, strict=True)}
@@ -116,17 +105,17 @@ def grid_borders(
 
 
 def _switch_cells(grid: Grid, dims: Sequence[str], places: Mapping[str, Indices]) -> Any:
-    """The labels of the switch axes, and which cell of the answer each combination fills."""
+    """Yield the labels of the switch axes, and the cell of the answer of each combination."""
     for at, key in grid.keys(dims):
-        held = {a: np.flatnonzero(places[a] == i) for a, i in at.items()}
-        if all(result.size for result in held.values()):
-            yield key, {a: result[:1, None] for a, result in held.items()}
+        rows = {axis: np.flatnonzero(places[axis] == index) for axis, index in at.items()}
+        if all(row.size for row in rows.values()):
+            yield key, {axis: row[:1, None] for axis, row in rows.items()}
 
 
 def _other_leaf_values(
     leaves: Mapping[str, Leaf], root: Node, indices: Mapping[str, Indices], name: str
 ) -> dict[str, Any]:
-    """The values of the leaves on each line, but for those along it."""
+    """Return the values of the leaves on each line, but for the one along it."""
     result = {}
     for used in references(root):
         leaf = leaves[used]
@@ -143,20 +132,16 @@ def _borders_along_axis(
     values: Floats,
     count: int,
 ) -> tuple[Crossings, bool]:
-    """The borders along an axis, and whether only its values count."""
+    """Return the borders along an axis, and whether only its values count."""
     tables = [n for n in references(root) if n != quantity.name and quantity.name in leaves[n].axes]
     if tables or (quantity.domain.whole and quantity.ends is None):
         return _borders_between_values(leaves, root, quantity.name, values, indices, count), True
     edges = np.unique(np.concatenate([values, quantity.ends or ()]))
     if quantity.ends is not None:
         edges = edges[(edges >= min(quantity.ends)) & (edges <= max(quantity.ends))]
-    others, lines = (
-        _other_leaf_values(leaves, root, indices, quantity.name),
-        np.tile(edges, (count, 1)),
-    )
-    return find_crossings(
-        root, quantity.name, others, lines, whole=quantity.domain.whole
-    ), quantity.domain.whole
+    others = _other_leaf_values(leaves, root, indices, quantity.name)
+    lines, whole = np.tile(edges, (count, 1)), quantity.domain.whole
+    return find_crossings(root, quantity.name, others, lines, whole=whole), whole
 
 
 def _borders_between_values(
@@ -167,14 +152,14 @@ def _borders_between_values(
     indices: Mapping[str, Indices],
     count: int,
 ) -> Crossings:
-    """The borders between the values of an axis between which there is nothing."""
+    """Return the borders between neighbouring values of a discrete axis."""
     order = np.argsort(values)
     along = {axis: index[:, None] for axis, index in indices.items()} | {name: order[None, :]}
-    held = {
+    known = {
         used: np.atleast_1d(leaves[used].array[tuple(along[axis] for axis in leaves[used].axes)])
         for used in references(root)
     }
-    case = np.broadcast_to(interpret_arrays((root,), held)[0], (count, order.size))
+    case = np.broadcast_to(interpret_arrays((root,), known)[0], (count, order.size))
     case = np.asarray(case, dtype=float)
     case = np.where(np.isnan(case), -1.0, case)
     line, place = np.nonzero(case[:, 1:] != case[:, :-1])
@@ -189,23 +174,21 @@ def _borders_along_input(
     indices: Mapping[str, Indices],
     count: int,
 ) -> tuple[Crossings, bool, Floats]:
-    """The borders along a leaf that is no axis, whether only whole values count, and its values."""
+    """Return the borders along a leaf, whether only whole values count, and its values."""
     leaf = leaves.get(quantity.name)
     value = math.nan if leaf is None else leaf.array[tuple(indices[axis] for axis in leaf.axes)]
     start = np.asarray(np.broadcast_to(value, (count,)), dtype=float)
     if leaf is None or quantity.name not in references(root):
         none = np.zeros(0)
         return Crossings(np.zeros(0, np.int64), none, none, none, none, 0), True, start[:, None]
-    others, edges = (
-        _other_leaf_values(leaves, root, indices, quantity.name),
-        octave_grid(start, quantity.domain, quantity.ends),
-    )
+    others = _other_leaf_values(leaves, root, indices, quantity.name)
+    edges = octave_grid(start, quantity.domain, quantity.ends)
     result = find_crossings(root, quantity.name, others, edges, whole=quantity.domain.whole)
     return result, quantity.domain.whole, start[:, None]
 
 
 def octave_grid(start: Floats, domain: Domain, ends: tuple[float, float] | None = None) -> Floats:
-    """Places on both sides of a value, by octaves, to the ends of its domain.
+    """Return places on both sides of a value, by octaves, to the ends of its domain.
 
     >>> octave_grid(np.array([4.0]), Domain(low=1, low_open=False, whole=True), (2, 9)).tolist()
     [[2.0, 4.0, 8.0, 9.0]]
@@ -232,28 +215,29 @@ def octave_grid(start: Floats, domain: Domain, ends: tuple[float, float] | None 
 def _nearest_borders(
     line_crossings: Crossings, start: Floats, exact: bool
 ) -> tuple[Floats, NDArray[np.int16]]:
-    """The borders next to some places on each line; if ``exact`` the first value beyond counts."""
+    """Return the borders next to some places on each line; if ``exact`` the first value beyond."""
     lines, steps = start.shape
     position = border_positions(line_crossings)
     border = np.full((2, lines, steps), math.nan)
     beyond = np.full((2, lines, steps), NO_BORDER, dtype=np.int16)
-    if line_crossings.line.size:
-        first = np.searchsorted(line_crossings.line, np.arange(lines))
-        last = np.searchsorted(line_crossings.line, np.arange(lines), side="right")
-        # how many borders of the line lie below each place, by one sort of both
-        line = np.concatenate([line_crossings.line, np.repeat(np.arange(lines), steps)])
-        x = np.concatenate([line_crossings.high, start.reshape(-1)])
-        is_start = np.arange(x.size) >= line_crossings.line.size
-        order = np.lexsort((is_start, x, line))
-        below = np.empty(x.size, dtype=np.int64)
-        below[order] = np.cumsum(~is_start[order])
-        passed = below[line_crossings.line.size :].reshape(lines, steps)  # of all lines before, too
-        for side, place, there, ends, case in (
-            (0, passed - 1, passed > first[:, None], line_crossings.low, line_crossings.before),
-            (1, passed, passed < last[:, None], line_crossings.high, line_crossings.after),
-        ):
-            chosen = np.clip(place, 0, line_crossings.line.size - 1)
-            at = (ends if exact else position)[chosen]
-            border[side] = np.where(there, at, math.nan)
-            beyond[side] = np.where(there, case[chosen], NO_BORDER)
+    count = line_crossings.line.size
+    if not count:
+        return border, beyond
+    first = np.searchsorted(line_crossings.line, np.arange(lines))
+    last = np.searchsorted(line_crossings.line, np.arange(lines), side="right")
+    # how many borders of the line lie below each place, by one sort of both
+    line = np.concatenate([line_crossings.line, np.repeat(np.arange(lines), steps)])
+    x = np.concatenate([line_crossings.high, start.reshape(-1)])
+    is_start = np.arange(x.size) >= count
+    order = np.lexsort((is_start, x, line))
+    below = np.empty(x.size, dtype=np.int64)
+    below[order] = np.cumsum(~is_start[order])
+    passed = below[count:].reshape(lines, steps)  # borders of all lines before included
+    for side, place, there, ends, case in (
+        (0, passed - 1, passed > first[:, None], line_crossings.low, line_crossings.before),
+        (1, passed, passed < last[:, None], line_crossings.high, line_crossings.after),
+    ):
+        chosen = np.clip(place, 0, count - 1)
+        border[side] = np.where(there, (ends if exact else position)[chosen], math.nan)
+        beyond[side] = np.where(there, case[chosen], NO_BORDER)
     return border, beyond

@@ -1,11 +1,9 @@
-"""The exact front of some objectives: no configuration that is left out adds to it.
+"""Find the exact Pareto front: no configuration that is left out adds to it.
 
-The axes are merged for all objectives together, then boxes are explored in which a point might
-stand beside those found, or beat them: the corner of a box that is as low in every objective as its
-bounds allow is compared with the points found so far. Where one of them dominates the corner, or
-equals it, no point of the box adds to the front. Axes along which every objective goes one way are
-taken at their better end; what is left is halved along the axis that lifts the corner most. Of
-equal points the first in the order of the axes stands for all.
+The axes are merged for all objectives together. Boxes are explored whose corner of lower bounds no
+point of the archive dominates or equals: others add nothing to the front. Axes along which every
+objective is monotone are fixed at their better end; the rest is halved along the axis that lifts
+the corner most. Of equal points the first in axis order is kept.
 """
 
 from __future__ import annotations
@@ -49,15 +47,15 @@ from symbolic.ops import Node, both, constant, reference, substitute, where
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# --- Every point of a small part of a problem, by a loop nest written for its objectives
+# --- Objectives at every point of a small box, by a compiled loop nest
 
 
-#: Least points of a row, if the whole problem were looked at.
+#: Least points of a row of the whole problem.
 _ROW = sizes.LEAF_ROW
 
 
 class CompiledObjectives:
-    """The objectives of a problem at all combinations of some indices along each axis."""
+    """The objectives of a problem at all combinations of indices, by a compiled loop nest."""
 
     def __init__(self, problem: BoxProblem) -> None:
         self.problem = problem
@@ -86,11 +84,11 @@ class CompiledObjectives:
         compile_nest(self.nest)
 
     def values(self, indices: Sequence[Indices]) -> NDArray[np.float64]:
-        """The objectives (rows), the combinations in the order that :meth:`places` tells."""
+        """Return the objectives (rows) of all combinations, in the order of :meth:`places`."""
         dims = self.problem.dims
         at = dict(zip(dims, indices, strict=True))
         length = {axis: index.size for axis, index in at.items()}
-        outer, row = ([dims[axis] for axis in own] for own in (self.outer, self.row))
+        outer, row = ([dims[axis] for axis in axes] for axes in (self.outer, self.row))
         sizes = np.array([*(length[a] for a in outer), math.prod(length[a] for a in row)])
         bounds = np.stack([np.zeros_like(sizes), sizes], axis=1).reshape(-1)
         arrays = [
@@ -102,7 +100,7 @@ class CompiledObjectives:
         return result
 
     def places(self, indices: Sequence[Indices], flat: Indices) -> Indices:
-        """The index along each axis (rows) of some of the values."""
+        """Return the index along each axis (rows) of some of the values."""
         order = (*self.outer, *self.row)
         split = unravel(flat, [indices[axis].size for axis in order])
         places = np.empty((len(indices), flat.size), dtype=np.int64)
@@ -114,7 +112,7 @@ class CompiledObjectives:
 def compile_objectives_in_time(
     problem: BoxProblem, stats: SearchStats
 ) -> CompiledObjectives | None:
-    """Those of a problem, unless the time is up before they are compiled."""
+    """Return the compiled objectives, or None if the time is up before."""
     result: list[CompiledObjectives] = []
 
     def load() -> None:
@@ -128,55 +126,54 @@ def compile_objectives_in_time(
     return result[0] if result and not stats.is_late else None
 
 
-# --- Points of which none beats another, the best of all that were looked at
+# --- Non-dominated points
 
 
-#: Most points of a front that is certified.
+#: Most points of a certified front.
 MAX_FRONT_POINTS = sizes.FRONT_MOST
 
-#: Most points that many others are held against first.
+#: Most archived points that new ones are compared with first.
 _FIRST_COMPARED = sizes.ARCHIVE_JUDGES
-#: Points of which some tell which judges beat most, and how many of them.
+#: Number of new points from which on archived ones are sorted by how many of a sample they
+#: dominate, and the size of the sample.
 _PRESORT_MIN_POINTS, _SAMPLE = sizes.ARCHIVE_MANY, sizes.ARCHIVE_SAMPLE
 
 
 class Archive:
-    """Objectives (rows) of some points, all finite, and what tells where they are (rows)."""
+    """A set of points of which none dominates another: finite objectives and places (rows)."""
 
     def __init__(self, objectives: int, axes: int) -> None:
         self.values = np.empty((objectives, 0))
         self.places = np.empty((axes, 0), dtype=np.int64)
 
     def non_dominated_indices(self, values: NDArray[np.float64]) -> Indices:
-        """Which points are finite, and neither beaten by one held nor equal to it in all."""
+        """Return the points that are finite and that no point here dominates or equals."""
         rest = np.arange(values.shape[1])
-        held = self.values[:, :: max(-(-self.values.shape[1] // _FIRST_COMPARED), 1)]
-        if (
-            rest.size > _PRESORT_MIN_POINTS and held.shape[1]
-        ):  # those first that beat most of some points
+        first = self.values[:, :: max(-(-self.values.shape[1] // _FIRST_COMPARED), 1)]
+        if rest.size > _PRESORT_MIN_POINTS and first.shape[1]:
             some = values[:, :: rest.size // _SAMPLE, None]
-            beats = np.all(held[:, None] <= some, axis=0).sum(axis=0)
-            held = held[:, np.argsort(-beats, kind="stable")]
-        for judges in (held, self.values):
+            beats = np.all(first[:, None] <= some, axis=0).sum(axis=0)
+            first = first[:, np.argsort(-beats, kind="stable")]
+        for judges in (first, self.values):
             if rest.size:
                 part = values if rest.size == values.shape[1] else values[:, rest]
                 rest = rest[non_dominated_by(part, judges, np.full(judges.shape[1], -1))]
         return rest[np.all(values[:, rest] < np.inf, axis=0)]
 
     def non_dominated_mask(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Of each point, whether it is one of those."""
+        """Return the mask of :meth:`non_dominated_indices`."""
         result = np.zeros(values.shape[1], dtype=bool)
         result[self.non_dominated_indices(values)] = True
         return result
 
     def add(self, values: NDArray[np.float64], places: Indices) -> None:
-        """Points that are ``open_to``; those of them, and those held, that another beats go."""
+        """Add non-dominated points; drop those, new or old, that another dominates."""
         if not values.shape[1]:
             return
         joined = np.concatenate([self.values, values], axis=1)
         reach = np.ptp(joined, axis=1, keepdims=True)
         rank = (values / np.where(reach > 0, reach, 1.0)).sum(axis=0)
-        # those that beat many first; who beats another comes before it, for rounding is monotone
+        # a point comes before those that it dominates, as rounding is monotone
         order = np.lexsort((*values[::-1], rank))
         best = non_dominated_in_order(values[:, order], raise_if_interrupted)
         values, places = values[:, order[best]], places[:, order[best]]
@@ -185,17 +182,17 @@ class Archive:
         self.places = np.concatenate([self.places[:, stay], places], axis=1)
         if self.places.shape[1] > MAX_FRONT_POINTS:
             raise DseError(
-                f"the front has more than {MAX_FRONT_POINTS:,} points, which is the most that are "
+                f"the front has more than {MAX_FRONT_POINTS:,} points, the most that can be "
                 "certified: round objectives by floor, or give coarser axes"
             )
 
 
-#: Boxes taken together; points of a box that is scanned, and of boxes looked at together.
+#: Boxes processed together; most points of a box that is scanned, and of boxes scanned together.
 BATCH, MAX_SCAN_POINTS, JOINT_SCAN_POINTS = sizes.BEAT_BATCH, sizes.BEAT_LEAF, sizes.BEAT_TOGETHER
-#: Points of a problem from which on a loop nest is compiled for it.
+#: Least points of a problem for which a loop nest is compiled.
 COMPILE_MIN_POINTS = sizes.BEAT_COMPILED
-#: Points drawn at first; points of a coarse grid; most points that are improved along each axis,
-#: values tried there, and how often.
+#: Points drawn at first; points of a coarse grid; most points improved along each axis, values
+#: tried there, and rounds.
 _SAMPLED_STARTS, _COARSE_POINTS, _IMPROVED_POINTS, _AXIS_VALUES, _ROUNDS = (
     sizes.BEAT_DRAWN,
     sizes.BEAT_COARSE,
@@ -217,25 +214,22 @@ class FrontSearch:
         self.compiled_objectives: CompiledObjectives | None = None
         self.boxes = Boxes(np.zeros((sizes.size, 0), np.int64), np.zeros((sizes.size, 0), np.int64))
         self.ideals = np.zeros((len(problem.roots), 0))
-        #: Points of open boxes, as the watcher was told.
+        #: Points of open boxes at the last report of progress.
         self.unreported_points = float(points)
         add_total(int(points))
         if points > MAX_SCAN_POINTS:
-            with suppress(OutOfTimeError):  # these points only make the search shorter
+            with suppress(OutOfTimeError):  # these points only shorten the search
                 self._add_start_points()
         self._add_boxes(problem.whole_box)
 
     def has_open_pieces(self) -> bool:
-        """Whether a box is left."""
+        """True if a box is left."""
         return bool(self.ideals.shape[1])
 
     def step(self) -> None:
         """Scan the small ones of some boxes, and halve the others.
 
-        Raises
-        ------
-        OutOfTimeError
-            The time was up before; the boxes are those of before.
+        Without time for it OutOfTimeError is raised, and the boxes are those of before.
         """
         before = self.boxes, self.ideals
         try:
@@ -245,14 +239,14 @@ class FrontSearch:
             raise
 
     def _step(self) -> None:
-        kept = self.archive.non_dominated_indices(self.ideals)
-        self.boxes, self.ideals = self.boxes.take(kept), self.ideals[:, kept]
-        count = max(kept.size - BATCH, 0)
+        alive = self.archive.non_dominated_indices(self.ideals)
+        self.boxes, self.ideals = self.boxes.take(alive), self.ideals[:, alive]
+        count = max(alive.size - BATCH, 0)
         some, ideals = self.boxes.take(slice(count, None)), self.ideals[:, count:]
         self.boxes, self.ideals = self.boxes.take(slice(count)), self.ideals[:, :count]
         small = some.points <= MAX_SCAN_POINTS
         rest = np.flatnonzero(small)[~self._scan_boxes(some.take(small))]
-        if rest.size:  # the time was up before
+        if rest.size:  # not scanned in time
             self.boxes = concatenate_boxes([self.boxes, some.take(rest)])
             self.ideals = np.concatenate([self.ideals, ideals[:, rest]], axis=1)
         if not small.all():
@@ -263,7 +257,7 @@ class FrontSearch:
             self._add_boxes(some.halves(axis_of))
 
     def report(self) -> None:
-        """How many points the front has so far, and how much of the space is settled."""
+        """Report the size of the front, and the points settled since the last report."""
         left = float(self.boxes.points.sum())
         report_front_size(self.archive.values.shape[1])
         add_done(int(self.unreported_points - left))
@@ -271,26 +265,28 @@ class FrontSearch:
 
     # --- bounds
     def _add_boxes(self, boxes: Boxes) -> None:
-        """Keep what may hold points of the front, at the better ends of its axes."""
+        """Keep the boxes that may hold points of the front, at the better ends of their axes."""
         ideals, up, down = self.problem.bound_boxes(boxes, self.stats)
-        kept = self.archive.non_dominated_indices(ideals)
-        before, ideals = boxes.take(kept), ideals[:, kept]
-        boxes = clip_monotone_axes(before, up[kept], down[kept])
+        alive = self.archive.non_dominated_indices(ideals)
+        before, ideals = boxes.take(alive), ideals[:, alive]
+        boxes = clip_monotone_axes(before, up[alive], down[alive])
         changed = (boxes.lo != before.lo) | (boxes.hi != before.hi)
         cut = np.flatnonzero(np.any(changed, axis=0))
         if cut.size:
             ideals[:, cut] = self.problem.bound_boxes(boxes.take(cut), self.stats)[0]
         reach = self._objective_ranges()
-        order = np.argsort(-(ideals / reach).sum(axis=0), kind="stable")  # the lowest come first
+        order = np.argsort(
+            -(ideals / reach).sum(axis=0), kind="stable"
+        )  # the lowest is taken first
         self.boxes = concatenate_boxes([self.boxes, boxes.take(order)])
         self.ideals = np.concatenate([self.ideals, ideals[:, order]], axis=1)
 
     def _objective_ranges(self) -> Floats:
-        """How far apart the points found so far are in each objective."""
+        """Return the range of each objective over the archive; 1 where it is 0."""
         values = self.archive.values
-        reach = (
-            np.ptp(values, axis=1, keepdims=True) if values.shape[1] else np.ones((len(values), 1))
-        )
+        if not values.shape[1]:
+            return np.ones((len(values), 1))
+        reach = np.ptp(values, axis=1, keepdims=True)
         return np.where(reach > 0, reach, 1.0)
 
     def _is_excluded(self, ideals: Floats, _: Indices) -> NDArray[np.bool_]:
@@ -298,35 +294,33 @@ class FrontSearch:
 
     # --- points
     def offer(self, places: Indices) -> None:
-        """Keep those of some points that nothing known beats."""
+        """Add the non-dominated ones of some points to the archive."""
         values = self.problem.all_values(places)
-        kept = self.archive.non_dominated_indices(values)
-        rows = np.zeros((len(self.archive.places), kept.size), dtype=np.int64)
-        rows[0], rows[1 : 1 + len(places)] = self.number, places[:, kept]
-        self.archive.add(values[:, kept], rows)
+        best = self.archive.non_dominated_indices(values)
+        rows = np.zeros((len(self.archive.places), best.size), dtype=np.int64)
+        rows[0], rows[1 : 1 + len(places)] = self.number, places[:, best]
+        self.archive.add(values[:, best], rows)
 
     def _visit(self, places: Indices) -> None:
         self.stats.visited_points += places.shape[1]
         self.offer(places)
 
     def _scan_combinations(self, indices: Sequence[Indices]) -> Indices:
-        """Those of all combinations of some indices that may be on the front."""
+        """Return the combinations of some indices that may be on the front."""
         if self.compiled_objectives is None:
-            mesh = np.meshgrid(*indices, indexing="ij")
-            places = (
-                np.stack([part.reshape(-1) for part in mesh]) if mesh else np.zeros((0, 1), int)
-            )
+            mesh = [part.reshape(-1) for part in np.meshgrid(*indices, indexing="ij")]
+            places = np.stack(mesh) if mesh else np.zeros((0, 1), int)
             return places[:, self.archive.non_dominated_indices(self.problem.all_values(places))]
         values = self.compiled_objectives.values(indices)
-        kept = self.archive.non_dominated_indices(values)
-        if kept.size > 2 * JOINT_SCAN_POINTS // 100:  # most beat each other
-            own = Archive(len(values), 1)
-            own.add(values[:, kept], kept[None])
-            kept = own.places[0]
-        return self.compiled_objectives.places(indices, kept)
+        best = self.archive.non_dominated_indices(values)
+        if best.size > 2 * JOINT_SCAN_POINTS // 100:  # most dominate each other
+            local = Archive(len(values), 1)
+            local.add(values[:, best], best[None])
+            best = local.places[0]
+        return self.compiled_objectives.places(indices, best)
 
     def _scan_boxes(self, boxes: Boxes) -> NDArray[np.bool_]:
-        """Look at every point of some boxes; which of them were looked at in time."""
+        """Evaluate every point of some boxes; return the mask of boxes done in time."""
         points = boxes.points
         tiny = points * points.size <= JOINT_SCAN_POINTS
         seen = np.ones(points.size, dtype=bool)
@@ -353,7 +347,7 @@ class FrontSearch:
         return seen
 
     def _add_start_points(self) -> None:
-        """Good points before any box: some drawn, a coarse grid, what is better along each axis."""
+        """Add good points before any box: random ones, a coarse grid, and steps along each axis."""
         sizes = self.problem.sizes
         drawn = np.random.default_rng(0).integers(0, sizes[:, None], (sizes.size, _SAMPLED_STARTS))
         drawn[:, 0], drawn[:, -1] = 0, sizes - 1
@@ -388,7 +382,7 @@ class FrontSearch:
 def clip_monotone_axes(
     boxes: Boxes, up: NDArray[np.uint64], down: NDArray[np.uint64], sought_axis: int | None = None
 ) -> Boxes:
-    """Boxes at the better ends of their axes; at the first where the least index is sought."""
+    """Return boxes at the better ends of their axes; ``sought_axis`` only at its first."""
     lo, hi = boxes.lo.copy(), boxes.hi.copy()
     for axis in range(len(lo)):
         bit = np.uint64(1) << np.uint64(axis)
@@ -407,34 +401,32 @@ def best_split_axis(
     is_excluded: Callable[[Floats, Indices], NDArray[np.bool_]],
     stats: SearchStats,
 ) -> Indices:
-    """The axis along which halving lifts the corner of each box most.
+    """Return for each box the axis along which halving lifts its corner most.
 
-    ``gone`` tells by the corners of halves, and the numbers of their boxes, which are done with;
-    ``reach`` is what counts as far in each objective.
+    ``is_excluded`` takes the corners of halves and the numbers of their boxes; ``ranges`` scale the
+    objectives.
     """
 
     def score(halves: Boxes, numbers: Indices, axis: int) -> Floats:
         result = problem.bound_boxes(halves, stats)[0]
         lifted = np.minimum((result - np.tile(ideals[:, numbers], 2)) / ranges, 1.0)
         lift = np.nan_to_num(lifted, nan=0.0).mean(axis=0)
-        both = (
-            np.where(is_excluded(result, np.tile(numbers, 2)), 1.0, lift).reshape(2, -1).sum(axis=0)
-        )
+        lift = np.where(is_excluded(result, np.tile(numbers, 2)), 1.0, lift)
+        both = lift.reshape(2, -1).sum(axis=0)
         length = (boxes.hi - boxes.lo)[axis, numbers]
         return np.asarray(both + 1e-9 * length / problem.sizes[axis])
 
     return best_axis(boxes, score)
 
 
-# --- The gaps between the points of a front of two objectives, each shown to be empty by a search
-# What is on the front besides the points found lies, in both objectives, below the corner of a gap
-# between neighbours of them. Where boxes tell little of both objectives together, the search for
-# the least of the first, where the second is below the corner, may still show that nothing is
-# there.
+# --- The gaps between the points of a front of two objectives, each searched by itself
+# A further point of the front lies, in both objectives, below the corner of a gap between
+# neighbouring points. Where boxes bound both objectives together badly, a search for the least of
+# the first, subject to the second below the corner, may still prove the gap empty.
 
 
 class _GapSearch:
-    """Every gap, and those that points found there leave; ``corners`` are those that are open."""
+    """The open gaps of a front; points that are found in a gap split it."""
 
     def __init__(self, searches: Sequence[FrontSearch], stats: SearchStats) -> None:
         self.searches, self.stats = searches, stats
@@ -442,26 +434,26 @@ class _GapSearch:
         self.open_corners = self.closed_corners = np.empty((2, 0))
 
     def has_open_pieces(self) -> bool:
-        """Whether a gap is left between the points known by now."""
+        """True if a gap is left between the points known by now."""
         corners = _gap_corners(self.archive.values)
         known = np.all(corners[:, :, None] <= self.closed_corners[:, None], axis=0).any(axis=1)
         self.open_corners = corners[:, ~known]
         return bool(self.open_corners.shape[1])
 
     def step(self) -> None:
-        """Look into the first; it is closed where nothing is found."""
+        """Search the first gap; close it if nothing is found."""
         before, corner = self.archive.values, self.open_corners[:, :1]
-        seen = all(_search_gap(one, corner[:, 0], self.stats) for one in self.searches)
+        seen = all(_search_gap(part, corner[:, 0], self.stats) for part in self.searches)
         if seen and self.archive.values is before:
             self.closed_corners = np.concatenate([self.closed_corners, corner], axis=1)
 
     def report(self) -> None:
-        """How many points the front has so far."""
+        """Report the size of the front."""
         self.searches[0].report()
 
 
 def _gap_corners(values: Floats) -> Floats:
-    """The corners of the gaps between neighbours, and beyond the first and last."""
+    """Return the corners of the gaps between neighbours, and beyond the first and last."""
     order = np.argsort(values[0])
     first = np.append(values[0, order], math.inf)
     second = np.concatenate([[math.inf], values[1, order]])
@@ -469,7 +461,7 @@ def _gap_corners(values: Floats) -> Floats:
 
 
 def _search_gap(front_search: FrontSearch, corner: Floats, stats: SearchStats) -> bool:
-    """Offer the archive what a part holds below a corner; whether there was time to see it all."""
+    """Offer the archive a point below a corner, if there is one; False if the time was up."""
     problem = front_search.problem
     first, second = problem.roots
     limit, most = corner.tolist()
@@ -485,22 +477,22 @@ def _search_gap(front_search: FrontSearch, corner: Floats, stats: SearchStats) -
     return not late
 
 
-# --- Of configurations equal in every objective the first, for all points of a front together
-# One axis of the grid after the other, in their order: the lowest index along it with which a point
-# is still met, among those that agree along the axes before. All points are sought together, in
-# boxes that are halved until none of the points can be met earlier.
+# --- The first of equal configurations, for all points of a front together
+# One axis of the grid after the other: the least index along it with which a point is still met,
+# among configurations that agree along the axes before. All points are sought together, in boxes
+# that are halved until none of the points can be met earlier.
 
 
-#: What a nest may be off from NumPy, as a share.
+#: Relative difference of a compiled nest from NumPy.
 _RELATIVE_ERROR = 1e-12
 
 
 class _TieBreakSearch:
-    """The first configuration of each target in the order of some axes.
+    """The search for the first configuration of each target in the order of some axes.
 
-    ``targets`` are objectives (rows) that no configuration beats; ``places`` (axes of the problem
-    in rows) is where each is met, -1 where that is not known. Once ``most`` boxes were bounded it
-    ends.
+    ``targets`` are objectives (rows) that no configuration dominates; ``places`` (axes of the
+    problem in rows) is where each is met, -1 where that is not known. It ends after ``max_boxes``
+    boxes.
     """
 
     def __init__(
@@ -521,24 +513,24 @@ class _TieBreakSearch:
         )
         reach = np.ptp(targets, axis=1, keepdims=True)
         self.objective_ranges = np.where(reach > 0, reach, 1.0)
-        #: Which targets are met, and where; the first and last row of each axis that are left.
+        #: Mask of targets that are met, and their places; first and last row of each axis left.
         self.is_met = np.all(places >= 0, axis=0)
         self.places = np.zeros_like(places)
-        for row, at, own in zip(self.places, moved, places, strict=True):
-            row[:] = at[own]
-        if not self.axes:  # one point alone
+        for row, at, before in zip(self.places, moved, places, strict=True):
+            row[:] = at[before]
+        if not self.axes:  # a single point
             result = self.problem.all_values(np.zeros((0, 1), dtype=np.int64))
             self.is_met = np.all(result <= targets, axis=0)
         self.low = np.zeros_like(self.places)
         self.high = np.repeat(self.problem.sizes[:, None] - 1, self.is_met.size, axis=1)
 
     def run(self) -> bool:
-        """Fix the axes one after the other, while there is time; whether all is proven then."""
+        """Fix the axes one after the other while there is time; return whether all is proven."""
         for axis in self.axes:
             number, along = self.space.rows_of_axis(axis)
             if not self._find_lowest_indices(number, along, first=axis == self.axes[0]):
                 return False
-            for k in np.flatnonzero(self.is_met):  # in order along the axis from low to high
+            for k in np.flatnonzero(self.is_met):  # rows are in order along the axis
                 begin = self.low[number, k]
                 part = along[begin : self.high[number, k] + 1]
                 index = along[self.places[number, k]]
@@ -547,7 +539,7 @@ class _TieBreakSearch:
         return True
 
     def grid_places(self) -> Indices:
-        """The places along the axes of the grid."""
+        """Return the places along the axes of the grid."""
         result = np.zeros((len(self.axes), self.is_met.size), dtype=np.int64)
         for (names, table), rows in zip(self.space.rows, self.places, strict=True):
             for name, column in zip(names, table, strict=True):
@@ -556,10 +548,10 @@ class _TieBreakSearch:
 
     # --- one axis
     def _find_lowest_indices(self, number: int, along: Indices, first: bool) -> bool:
-        """Find for each target the lowest index along an axis of the grid; whether there was time.
+        """Find for each target the least index along an axis of the grid; False if out of time.
 
-        Targets for which the same is left are sought together; those of which it is not known
-        whether they are met, along the first axis.
+        Targets with the same remaining ranges are sought together; targets not known to be met,
+        along the first axis only.
         """
         self.number, self.along = number, along
         self.limit = np.where(self.is_met, along[self.places[number]], along.max() + 1)
@@ -581,33 +573,33 @@ class _TieBreakSearch:
         order = np.argsort(owner, kind="stable")
         self.members = sought[order]
         self.begins = np.searchsorted(owner[order], np.arange(groups.shape[1] + 1))
-        one = self.members[self.begins[:-1]]
-        lo, hi = self.low[:, one], last[:, one]
+        leaders = self.members[self.begins[:-1]]
+        lo, hi = self.low[:, leaders], last[:, leaders]
         hi[number] = np.maximum.reduceat(last[number, self.members], self.begins[:-1])
         self.boxes, self.owner = Boxes(lo, hi), np.arange(lo.shape[1])
         return run_search(self, self.stats, self.max_boxes)
 
     def has_open_pieces(self) -> bool:
-        """Whether a box is left."""
+        """True if a box is left."""
         return bool(self.owner.size)
 
     def step(self) -> None:
         """Scan the small ones of some boxes, and halve the others."""
         count = max(self.owner.size - BATCH, 0)
-        some, own = self.boxes.take(slice(count, None)), self.owner[count:]
+        some, owner = self.boxes.take(slice(count, None)), self.owner[count:]
         self.boxes, self.owner = self.boxes.take(slice(count)), self.owner[:count]
         ideals, up, down = self.problem.bound_boxes(some, self.stats)
-        kept = ~self._is_excluded(ideals, own, some)
-        some = clip_monotone_axes(some.take(kept), up[kept], down[kept], self.number)
-        own, ideals = own[kept], ideals[:, kept]
+        alive = ~self._is_excluded(ideals, owner, some)
+        some = clip_monotone_axes(some.take(alive), up[alive], down[alive], self.number)
+        owner, ideals = owner[alive], ideals[:, alive]
         small = some.points <= MAX_SCAN_POINTS
-        self._scan_boxes(some.take(small), own[small], ideals[:, small])
+        self._scan_boxes(some.take(small), owner[small], ideals[:, small])
         if small.all():
             return
-        some, own, ideals = some.take(~small), own[~small], ideals[:, ~small]
+        some, owner, ideals = some.take(~small), owner[~small], ideals[:, ~small]
 
         def is_excluded(half_ideals: Floats, box_numbers: Indices) -> Mask:
-            return self._is_excluded(half_ideals, own[box_numbers], some.take(box_numbers))
+            return self._is_excluded(half_ideals, owner[box_numbers], some.take(box_numbers))
 
         axis_of = best_split_axis(
             self.problem, some, ideals, self.objective_ranges, is_excluded, self.stats
@@ -615,13 +607,13 @@ class _TieBreakSearch:
         parts = some.halves(axis_of)
         order = np.argsort(-self.along[parts.lo[self.number]], kind="stable")
         self.boxes = concatenate_boxes([self.boxes, parts.take(order)])
-        self.owner = np.concatenate([self.owner, np.tile(own, 2)[order]])
+        self.owner = np.concatenate([self.owner, np.tile(owner, 2)[order]])
 
     def report(self) -> None:
-        """The front is known; who stands for each of its points is not told."""
+        """Report nothing: the front is known already."""
 
     def _box_target_pairs(self, owners: Indices) -> tuple[Indices, Indices, Indices]:
-        """Each box with each of its targets: numbers of boxes, targets, where each box begins."""
+        """Return each box with each of its targets: numbers of both, and where each box begins."""
         counts = np.diff(self.begins)[owners]
         begins = np.cumsum(counts) - counts
         box = np.repeat(np.arange(owners.size), counts)
@@ -631,7 +623,7 @@ class _TieBreakSearch:
     def _open_pairs(
         self, ideals: Floats, owners: Indices, boxes: Boxes
     ) -> tuple[Mask, Indices, Indices, Indices]:
-        """Of each box and target whether the box may hold it, earlier than where it is known."""
+        """Return which boxes may meet which targets at a lower index than is known."""
         box, target, begins = self._box_target_pairs(owners)
         open_to = self.along[boxes.lo[self.number]][box] < self.limit[target]
         for ideal, values in zip(ideals, self.targets, strict=True):
@@ -652,7 +644,7 @@ class _TieBreakSearch:
         self.stats.visited_points += int(points.sum())
         open_to, _, target, begins = self._open_pairs(ideals, owners, boxes)
         ends = np.append(begins[1:], open_to.size)
-        asked = [target[a:b][open_to[a:b]] for a, b in zip(begins, ends, strict=True)]
+        sought = [target[a:b][open_to[a:b]] for a, b in zip(begins, ends, strict=True)]
         tiny = points * points.size <= JOINT_SCAN_POINTS
         if tiny.any():
             places = boxes.take(tiny).all_points()
@@ -660,7 +652,7 @@ class _TieBreakSearch:
             last = np.cumsum(points[tiny])
             for k, end in zip(np.flatnonzero(tiny), last.tolist(), strict=True):
                 part = slice(end - points[k], end)
-                self._record_met(values[:, part], places[:, part], asked[k])
+                self._record_met(values[:, part], places[:, part], sought[k])
         large = np.flatnonzero(~tiny)
 
         def work(number: int) -> Indices:
@@ -670,18 +662,17 @@ class _TieBreakSearch:
             ]
             if self.compiled_objectives is None:
                 return boxes.take([k]).all_points()
-            near = self._near_target_points(
-                self.compiled_objectives.values(ranges), self.targets[:, asked[k]]
-            )
+            values = self.compiled_objectives.values(ranges)
+            near = self._near_target_points(values, self.targets[:, sought[k]])
             return self.compiled_objectives.places(ranges, near)
 
         if large.size:
             with np.errstate(all="ignore"):
                 for k, places in zip(large, run_in_threads(work, large.size), strict=True):
-                    self._record_met(self.problem.all_values(places), places, asked[k])
+                    self._record_met(self.problem.all_values(places), places, sought[k])
 
     def _near_target_points(self, values: Floats, targets: Floats) -> Indices:
-        """Which points may be as low as some target; the first objective tells of most."""
+        """Return the points that may be as low as some target."""
         order = np.sort(targets[0])
         first = values[0]
         below = np.searchsorted(order, first - _RELATIVE_ERROR * np.abs(first))
@@ -692,7 +683,7 @@ class _TieBreakSearch:
         return near[np.all((part - off <= most) & (part + off >= least), axis=0)]
 
     def _record_met(self, values: Floats, places: Indices, target_numbers: Indices) -> None:
-        """Take over where points meet targets earlier than was known."""
+        """Record where points meet targets at a lower index than was known."""
         if not places.shape[1]:
             return
         index = self.along[places[self.number]]
@@ -705,8 +696,8 @@ class _TieBreakSearch:
                     self.places[:, k] = places[:, first]
 
 
-#: Boxes bounded before the gaps of a front of two objectives are closed one by one, or the first of
-#: equal points are found one by one; least points of a grid of which that may be asked.
+#: Boxes bounded before the gaps of a front of two objectives are closed one by one; boxes bounded
+#: before ties are broken one by one; least points of a grid whose gaps may be searched.
 BOXES_BEFORE_GAPS, MAX_JOINT_TIE_BOXES, _GAP_MIN_POINTS = (
     sizes.FRONT_PATIENCE,
     sizes.FRONT_SINGLE,
@@ -717,10 +708,10 @@ BOXES_BEFORE_GAPS, MAX_JOINT_TIE_BOXES, _GAP_MIN_POINTS = (
 def certified_front(
     grid: Grid, goals: Sequence[Goal], stats: SearchStats
 ) -> tuple[NDArray[np.int64], dict[str, Any], NDArray[np.bool_] | None]:
-    """The points that no other beats in every objective, proven: indices (points, axes) in order.
+    """Return the certified front: indices (points, axes), attributes, and mask of proven points.
 
-    When the time is up, the best found so far are given: of what is told besides, ``complete`` is 0
-    then, ``boxes_left`` how many boxes may hold more; and which points none of these can beat.
+    The points are in axis order. When time is up, ``complete`` is 0, ``boxes_left`` counts boxes
+    that may hold more, and the mask marks the points that none of these can dominate.
     """
     report_front_size(0)
     if len(goals) == 2 and grid.points > _GAP_MIN_POINTS:
@@ -736,18 +727,18 @@ def certified_front(
             spaces.append(merge_axes(root, part.leaves, part.sizes, {}, stats, more=more))
         axes = max(len(space.rows) for space in spaces)
         archive = Archive(len(goals), 1 + axes)
-        explored = [
+        searches = [
             FrontSearch(space.problem, number, archive, stats)
             for number, space in enumerate(spaces)
         ]
         patience = stats.boxes + BOXES_BEFORE_GAPS if len(goals) == 2 else math.inf
         with suppress(OutOfTimeError):
-            for one in explored:
-                run_search(one, stats, patience)
-        ideals = np.concatenate([one.ideals for one in explored], axis=1)
+            for part_search in searches:
+                run_search(part_search, stats, patience)
+        ideals = np.concatenate([each.ideals for each in searches], axis=1)
         ideals = ideals[:, archive.non_dominated_mask(ideals)]
         if ideals.shape[1] and not stats.is_late:
-            gaps = _GapSearch(explored, stats)
+            gaps = _GapSearch(searches, stats)
             run_search(gaps, stats)
             below = np.all(ideals[:, :, None] < gaps.open_corners[:, None], axis=0).any(axis=1)
             ideals = ideals[:, below & archive.non_dominated_mask(ideals)]
@@ -759,7 +750,7 @@ def certified_front(
         raise InfeasibleError("no feasible point has finite objectives: relax the constraints")
     order = sorted(range(len(result)), key=result.__getitem__)
     index = np.array([result[k] for k in order], dtype=np.int64).reshape(len(order), len(grid.axes))
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "method": "certified",
         "complete": int(complete),
         "settled": int(settled),
@@ -769,19 +760,19 @@ def certified_front(
     proven = None
     if not complete:
         proven = _proven_mask(archive.values, ideals)[order]
-        told |= {"boxes_left": ideals.shape[1], "points_proven": int(proven.sum())}
-    return index, told, proven
+        attributes |= {"boxes_left": ideals.shape[1], "points_proven": int(proven.sum())}
+    return index, attributes, proven
 
 
 def _finite_objectives(grid: Grid, case: SwitchCase, goals: Sequence[Goal]) -> list[Node]:
-    """The objectives where all are finite, else infinite."""
+    """Return the objectives where all are finite, else infinite."""
     alone = [objective_node(grid, case.key, goal) for goal in goals]
     holds = both(*(node.args[0] for node in alone), *(node.args[1] < math.inf for node in alone))
     return [constant(where(holds, node.args[1], math.inf)) for node in alone]
 
 
 def _proven_mask(values: NDArray[np.float64], ideals: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which points the corner of no box beats."""
+    """Return the mask of points that the corner of no box dominates."""
     result = np.ones(values.shape[1], dtype=bool)
     for ideal in ideals.T[:, :, None]:
         result &= ~(np.all(ideal <= values, axis=0) & np.any(ideal < values, axis=0))
@@ -795,7 +786,7 @@ def _break_ties(
     archive: Archive,
     stats: SearchStats,
 ) -> tuple[list[tuple[int, ...]], bool]:
-    """The first configuration of each point, an index along each axis; whether that is proven."""
+    """Return the first configuration of each point, an index along each axis; if that is proven."""
     result: list[tuple[int, ...]] = [()] * archive.values.shape[1]
     proven = True
     if not result:
@@ -805,16 +796,16 @@ def _break_ties(
         known = np.where(archive.places[0] == number, rows, -1)
         axes = tuple(part.sizes)
         met, sure = known[0] >= 0 if len(known) else archive.places[0] == number, False
-        own = [space.grid_place(place) for place in np.maximum(known, 0).T]
-        places = np.array([[place[axis] for place in own] for axis in axes])
+        on_grid = [space.grid_place(place) for place in np.maximum(known, 0).T]
+        places = np.array([[place[axis] for place in on_grid] for axis in axes])
         places = places.reshape(len(axes), len(result))
         if not stats.is_late:
-            with suppress(OutOfTimeError):  # else as they were found
-                settling = _TieBreakSearch(
+            with suppress(OutOfTimeError):  # ties stay unbroken then
+                ties = _TieBreakSearch(
                     space, axes, archive.values, known, stats, MAX_JOINT_TIE_BOXES
                 )
-                sure = settling.run()
-                places, met = settling.grid_places(), settling.is_met
+                sure = ties.run()
+                places, met = ties.grid_places(), ties.is_met
         for k in range(len(result)):
             place = dict(zip(axes, places[:, k].tolist(), strict=True)) if met[k] else None
             if not sure:
@@ -833,7 +824,7 @@ def _first_tie(
     place: dict[str, int] | None,
     stats: SearchStats,
 ) -> tuple[dict[str, int] | None, bool]:
-    """The first configuration that meets one target, by searches for each axis."""
+    """Return the first configuration that meets one target, by searches for each axis."""
     if stats.is_late:
         return place, False
     problem = space.problem

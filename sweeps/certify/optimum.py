@@ -1,4 +1,4 @@
-"""A grid under each label of its switch axes, and the best of all these parts together."""
+"""Certify the best point of a grid over all labels of its switch axes, and rank points."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sweeps.runtime.search_loop import SearchStats
 from symbolic.errors import OutOfTimeError
 from symbolic.ops import Node, both, constant, where
 
-# --- Good configurations before any proof: along each axis in turn, then along pairs of axes
+# --- A heuristic start: coordinate descent along single axes, then along pairs
 
 
 #: Points drawn, and how many of the best are improved.
@@ -32,7 +32,7 @@ _AXIS_VALUES, _PAIR_POINTS, _ROUNDS = sizes.DESCENT_ALONG, sizes.DESCENT_PAIR, s
 
 
 def coordinate_descent(problem: BoxProblem, incumbent: Incumbent, stats: SearchStats) -> None:
-    """Offer the goal what coordinate descent finds from a few starts, the same each time."""
+    """Offer the incumbent the results of coordinate descent from a few fixed starts."""
     rng = np.random.default_rng(0)
     sizes = problem.sizes
     drawn = rng.integers(0, sizes[:, None], (len(sizes), _SAMPLED_STARTS if len(sizes) else 1))
@@ -41,8 +41,7 @@ def coordinate_descent(problem: BoxProblem, incumbent: Incumbent, stats: SearchS
     stats.visited_points += values.size
     order = np.argsort(values, kind="stable")[:_IMPROVED_STARTS]
     for number in order[values[order] < np.inf]:
-        begun = drawn[:, number]
-        place, value = _improve(problem, begun, float(values[number]), 1, stats)
+        place, value = _improve(problem, drawn[:, number], float(values[number]), 1, stats)
         incumbent.offer(place[:, None], np.array([value]))
     if incumbent.place is not None:
         place, value = _improve(problem, incumbent.place, incumbent.value, 2, stats)
@@ -52,7 +51,7 @@ def coordinate_descent(problem: BoxProblem, incumbent: Incumbent, stats: SearchS
 def _improve(
     problem: BoxProblem, place: Indices, value: float, max_axes: int, stats: SearchStats
 ) -> tuple[Indices, float]:
-    """As good as changing up to so many axes together makes it."""
+    """Improve a point by changing up to ``max_axes`` axes together."""
     movable = np.flatnonzero(problem.sizes > 1).tolist()
     moves = [m for k in range(1, max_axes + 1) for m in itertools.combinations(movable, k)]
     for _ in range(_ROUNDS):
@@ -72,7 +71,7 @@ def _improve(
 
 
 def _candidate_moves(problem: BoxProblem, place: Indices, axes: tuple[int, ...]) -> Indices:
-    """The place with every value along some axes, or those near and a few of those further off."""
+    """Return the place with every value along some axes, or with near and some far ones."""
     most = _AXIS_VALUES if len(axes) == 1 else int(_PAIR_POINTS ** (1 / len(axes)))
     steps = []
     for axis in axes:
@@ -103,20 +102,20 @@ class SwitchCase:
     def merged_problem(
         self, fixed: Mapping[str, int], stats: SearchStats, unmerged_axis: str | None = None
     ) -> MergedProblem:
-        """The objective with some axes fixed, others but ``apart`` merged."""
+        """Return the objective with some axes fixed, and others but ``unmerged_axis`` merged."""
         return merge_axes(
             self.root, self.leaves, self.sizes, fixed, stats, unmerged_axis=unmerged_axis
         )
 
     def grid_index(self, grid: Grid, place: Mapping[str, int]) -> tuple[int, ...]:
-        """The index along every axis of the grid."""
+        """Return the index along every axis of the grid."""
         whole = {**place, **self.labels}
         return tuple(int(whole.get(axis, 0)) for axis in grid.axes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Winner:
-    """The best of a part of the grid: an index along every axis, and what is proven of it."""
+    """The best point of a part of the grid: an index along every axis, and its certificate."""
 
     place: Mapping[str, int] | None
     value: float
@@ -128,7 +127,7 @@ NO_WINNER = Winner(place=None, value=math.inf, bound=math.inf, is_settled=True)
 
 
 def switch_cases(grid: Grid, goals: Sequence[Goal], extra_axes: Sequence[str]) -> list[SwitchCase]:
-    """The first objective, over the axes of all, under each label of the switch axes."""
+    """Return the first objective, over the axes of all goals, for each label of the switch axes."""
     dims = grid.sort_axes({*dims_of(grid, goals), *extra_axes})
     sizes = {axis: grid.axes[axis].size for axis in grid.non_switch_axes(dims)}
     return [
@@ -144,7 +143,7 @@ def switch_cases(grid: Grid, goals: Sequence[Goal], extra_axes: Sequence[str]) -
 
 
 def matching_cases(cases: Sequence[SwitchCase], cell: Mapping[str, int]) -> list[SwitchCase]:
-    """Those that hold some indices of the ``per`` axes."""
+    """Return the cases that agree with some indices of the ``per`` axes."""
     return [p for p in cases if all(cell.get(a, index) == index for a, index in p.labels.items())]
 
 
@@ -157,14 +156,14 @@ def best_in_cell(
     *,
     break_ties: bool = True,
 ) -> Winner:
-    """The best of the grid at some indices of the ``per`` axes.
+    """Return the best point of the grid at some indices of the ``per`` axes.
 
-    Of equal ones the first in the order of the axes, unless it need not be settled which it is.
+    Of equal points the first in axis order, unless ``break_ties`` is false.
     """
-    asked = matching_cases(cases, cell)
+    cases = matching_cases(cases, cell)
     with np.errstate(all="ignore"):
-        spaces = [part.merged_problem(cell, stats) for part in asked]
-        goals = [Incumbent(gap=gap) for _ in asked]
+        spaces = [part.merged_problem(cell, stats) for part in cases]
+        goals = [Incumbent(gap=gap) for _ in cases]
         least = bound = math.inf
         for goal, space in zip(goals, spaces, strict=True):
             goal.tighten(least)
@@ -174,7 +173,7 @@ def best_in_cell(
         bound = min(bound, least)
         firsts: list[tuple[int, ...]] = []
         settled = break_ties and bound == least
-        for part, goal, space in zip(asked, goals, spaces, strict=True):
+        for part, goal, space in zip(cases, goals, spaces, strict=True):
             goal.tighten(least)
             place = None if goal.place is None else space.grid_place(goal.place)
             if break_ties and bound == least < math.inf:
@@ -186,18 +185,15 @@ def best_in_cell(
     return Winner(place=first, value=least, bound=bound, is_settled=settled)
 
 
-# --- Every configuration in order, the best first: the next value, then the next of equal ones
+# --- Ranking: the next value, then its ties
 
 
 def ranked_winners(
     grid: Grid, cases: Sequence[SwitchCase], cell: Mapping[str, int], stats: SearchStats
 ) -> Iterator[Winner]:
-    """The configurations at some indices of some axes, the best first, ties in axis order.
+    """Yield the points at some indices of some axes, the best first, ties in axis order.
 
-    Raises
-    ------
-    OutOfTimeError
-        When the time is up before the next is proven to be it.
+    Raises OutOfTimeError before a rank that is not proven in time.
     """
 
     def indexed_values(part: SwitchCase) -> Iterator[tuple[float, tuple[int, ...]]]:
@@ -212,16 +208,13 @@ def ranked_winners(
 def _ranked_places(
     case: SwitchCase, fixed: Mapping[str, int], stats: SearchStats
 ) -> Iterator[tuple[float, dict[str, int]]]:
-    """The values below infinity in ascending order; each is found by a search for the next."""
+    """Yield the finite values in ascending order; a search finds each next one."""
     value = -math.inf
     while True:
         part = replace(case, root=_restrict_above(case.root, value))
         space, goal = part.merged_problem(fixed, stats), Incumbent()
-        _check_in_time(
-            search(
-                space.problem, goal, stats, partial(coordinate_descent, space.problem, goal, stats)
-            )
-        )
+        improve = partial(coordinate_descent, space.problem, goal, stats)
+        _check_in_time(search(space.problem, goal, stats, improve))
         if goal.place is None:
             return
         value, first = goal.value, space.grid_place(goal.place)
@@ -241,7 +234,7 @@ def _check_in_time(open_bound: float) -> None:
 
 
 def _restrict_above(root: Node, value: float) -> Node:
-    """The objective where it is above a value, else infinite."""
+    """Return the objective where it is above a value, else infinite."""
     if value == -math.inf:
         return root
     if root.op == "where" and repr(root.args[2]) == "inf":
@@ -256,7 +249,7 @@ def _next_tie(
     stats: SearchStats,
     fixed: Mapping[str, int],
 ) -> tuple[dict[str, int] | None, bool]:
-    """The next configuration in axis order that is as low as a target; whether that is proven."""
+    """Return the next configuration in axis order that is as low as a target; if that is proven."""
     free = [axis for axis in case.sizes if axis not in fixed]
     for number in reversed(range(len(free))):
         axis = free[number]

@@ -1,4 +1,4 @@
-"""Which configurations of a grid meet every condition, as boxes: certain ones, and open ones."""
+"""Find the boxes of a grid whose configurations meet every condition: certain and open ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from symbolic.ops import Node, constant, where
 
 Indices = NDArray[np.int64]
 
-#: Boxes looked at together; points that are looked at one by one.
+#: Boxes split together; most points of a box that is scanned.
 BATCH, MAX_SCAN_POINTS = sizes.TARGETS_BATCH, sizes.TARGETS_SCANNED
 
 
@@ -35,7 +35,7 @@ class CertifiedBoxes:
 
 
 class _CaseBoxes:
-    """The boxes of one part of a grid: certain, open, and points met."""
+    """The boxes of one part of a grid: certain and open ones."""
 
     def __init__(self, problem: BoxProblem, stats: SearchStats) -> None:
         self.problem, self.stats = problem, stats
@@ -48,9 +48,9 @@ class _CaseBoxes:
         return sum(boxes.lo.shape[1] for boxes in (*self.certain, *self.open_boxes))
 
     def classify(self, boxes: Boxes) -> tuple[Any, Any, Any]:
-        """Which boxes meet the conditions for certain, which may somewhere, and how wide they are.
+        """Return which boxes certainly meet the conditions, which may, and how undecided they are.
 
-        As wide as the numbers are far apart between which a comparison is open.
+        The latter sums the relative ranges of the sides of comparisons that are open.
         """
         self.stats.boxes += boxes.lo.shape[1]
         steps = self.problem.step_trends(boxes)
@@ -71,7 +71,7 @@ class _CaseBoxes:
         for axis, (low, high) in enumerate(zip(boxes.lo, boxes.hi, strict=True)):
             bit = np.uint64(1) << np.uint64(axis)
             one_way &= (low == high) | (((up | down) & bit) != 0)
-        if one_way.any():  # the corners tell
+        if one_way.any():  # the corners decide
             best, worst = (corner[:, one_way] for corner in _best_and_worst_corners(boxes, up))
             certain, possible = certain.copy(), possible.copy()
             certain[one_way] = self.problem.values(worst) == 0
@@ -90,14 +90,14 @@ class _CaseBoxes:
             self.open_boxes.append(left.take(~small))
 
     def scan(self, boxes: Boxes) -> None:
-        """Look at every point; those that meet the conditions become boxes along the last axis."""
+        """Evaluate every point; merge those that meet the conditions into boxes."""
         places = boxes.all_points()
         met = places[:, self.problem.values(places) == 0]
         if met.shape[1]:
             self.certain.append(_merge_adjacent(Boxes(met, met)))
 
     def split_largest(self) -> None:
-        """Split the largest open boxes where that decides most."""
+        """Split the largest open boxes along the axis that decides most."""
         boxes, self.open_boxes = concatenate_boxes(self.open_boxes), []
         order = np.argsort(-boxes.points, kind="stable")
         chosen, rest = order[:BATCH], order[BATCH:]
@@ -117,14 +117,14 @@ class _CaseBoxes:
 
 
 class _AllCaseBoxes:
-    """Those of all parts, until there are enough boxes."""
+    """The boxes of all parts, until there are enough of them."""
 
     def __init__(self, max_boxes: int) -> None:
         self.cases: list[_CaseBoxes] = []
         self.max_boxes, self.unreported_points = max_boxes, 0.0
 
     def add(self, case: _CaseBoxes) -> None:
-        """Of one more part."""
+        """Add a part."""
         self.cases.append(case)
         points = case.problem.points
         add_total(int(points))
@@ -132,25 +132,25 @@ class _AllCaseBoxes:
         case.add_boxes(case.problem.whole_box)
 
     def has_open_pieces(self) -> bool:
-        """Whether a box is left, and there is room for more."""
-        some = any(one.open_boxes for one in self.cases)
-        return some and sum(one.size for one in self.cases) <= self.max_boxes
+        """True if a box is left, and there may be more of them."""
+        some = any(case.open_boxes for case in self.cases)
+        return some and sum(case.size for case in self.cases) <= self.max_boxes
 
     def step(self) -> None:
-        """Split some of each part."""
-        for one in self.cases:
-            if one.open_boxes:
-                one.split_largest()
+        """Split some boxes of each part."""
+        for case in self.cases:
+            if case.open_boxes:
+                case.split_largest()
 
     def report(self) -> None:
-        """How much of the space is settled."""
-        left = sum(float(boxes.points.sum()) for one in self.cases for boxes in one.open_boxes)
+        """Report the points settled since the last report."""
+        left = sum(float(boxes.points.sum()) for case in self.cases for boxes in case.open_boxes)
         add_done(int(self.unreported_points - left))
         self.unreported_points = left
 
 
 def _best_and_worst_corners(boxes: Boxes, up: Any) -> tuple[Indices, Indices]:
-    """Where a condition holds first and last, if it goes one way along every axis."""
+    """Return the corners where a condition, monotone along every axis, holds first and last."""
     best, worst = boxes.lo.copy(), boxes.hi.copy()
     for axis in range(len(best)):
         falls = (up & (np.uint64(1) << np.uint64(axis))) == 0
@@ -160,7 +160,7 @@ def _best_and_worst_corners(boxes: Boxes, up: Any) -> tuple[Indices, Indices]:
 
 
 def _merge_adjacent(boxes: Boxes) -> Boxes:
-    """Boxes that lie side by side as one, axis by axis, until none do."""
+    """Return boxes with neighbours merged, axis by axis, until none are left."""
     lo, hi = boxes
     before = -1
     while lo.shape[1] != before and lo.shape[0]:
@@ -190,17 +190,8 @@ def certified_boxes(
 ) -> CertifiedBoxes:
     """Subdivide the grid until every box is certain or empty, or there are enough.
 
-    Parameters
-    ----------
-    grid : Grid
-    roots : mapping of str to Node
-        The condition over the leaves, by the labels of the switch axes.
-    dims : sequence of str
-        The axes on which it depends.
-    tally : Tally
-        What is bounded is added to it; once it is late, what is open stays open.
-    most : int
-        Boxes after which it does, too.
+    ``roots`` are the condition over the leaves by the labels of the switch axes, ``dims`` the axes
+    on which it depends. What is open when time is up, or beyond ``max_boxes``, stays open.
     """
     plain = grid.non_switch_axes(dims)
     sizes = {dim: grid.axes[dim].size for dim in plain}
@@ -212,10 +203,10 @@ def certified_boxes(
             labels.append(at)
         run_search(sets, stats)
     lows, highs, certain = [], [], []
-    for fixed, one in zip(labels, sets.cases, strict=True):
-        for held, sure in ((one.certain, True), (one.open_boxes, False)):
-            if held:
-                boxes = _merge_adjacent(concatenate_boxes(held))
+    for fixed, case in zip(labels, sets.cases, strict=True):
+        for some, sure in ((case.certain, True), (case.open_boxes, False)):
+            if some:
+                boxes = _merge_adjacent(concatenate_boxes(some))
                 lows.append(_with_fixed_axes(boxes.lo, dims, plain, fixed))
                 highs.append(_with_fixed_axes(boxes.hi, dims, plain, fixed))
                 certain.append(np.full(boxes.lo.shape[1], sure))
@@ -226,15 +217,14 @@ def certified_boxes(
         hi=np.concatenate([none, *highs], axis=1),
         certain=np.concatenate([np.zeros(0, dtype=bool), *certain]),
         boxes_bounded=stats.boxes - before,
-        complete=not any(one.open_boxes for one in sets.cases),
+        complete=not any(case.open_boxes for case in sets.cases),
     )
 
 
 def _with_fixed_axes(
     places: Indices, dims: Sequence[str], plain: Sequence[str], fixed: Mapping[str, Any]
 ) -> Indices:
-    count = places.shape[1]
-    rows = [
-        np.full(count, fixed[dim]) if dim in fixed else places[plain.index(dim)] for dim in dims
-    ]
-    return np.stack(rows) if rows else np.zeros((0, count), dtype=np.int64)
+    rows = np.empty((len(dims), places.shape[1]), dtype=np.int64)
+    for row, dim in zip(rows, dims, strict=True):
+        row[:] = fixed[dim] if dim in fixed else places[plain.index(dim)]
+    return rows

@@ -1,4 +1,4 @@
-"""Inputs within ± over a grid: between which values each output lies, and what can be the best."""
+"""Bound outputs, and find possible optima, of a grid whose inputs are within tolerances."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from symbolic.intervals import Interval, Trend, interval_of, literal_trend, tren
 from symbolic.ops import Node, constant, interpret_all, interpret_arrays, references, where
 from symbolic.primitives.rule_operations import ALL_AXES, choose, either_flag, is_empty
 
-# --- Between which values a quantity lies where some inputs are known within ±, point by point
-# An uncertain input lies between two ends at each configuration. Where a quantity goes one way
-# along it, its extreme is at one of them; otherwise the ends are drawn together, piece by piece,
-# until the extreme is bracketed closely or there are enough pieces.
+# --- Bounds of a quantity at each configuration
+# An uncertain input lies between two ends at each configuration. If a quantity is monotone in it,
+# the extreme is at one of them; otherwise the range is halved until the extreme is bracketed
+# closely or there are enough pieces.
 
 
 Floats = NDArray[np.float64]
 
-#: Rounds of halving; pieces of a configuration, on average; how close is close.
+#: Rounds of halving; mean pieces of a configuration; relative width of a close bracket.
 ROUNDS, MEAN_PIECES, RELATIVE_TOLERANCE = 20, sizes.RANGES_PIECES, 1e-4
-#: Configurations looked at together.
+#: Configurations processed together.
 BLOCK_POINTS = sizes.RANGES_TOGETHER
 
 
@@ -41,7 +41,8 @@ BLOCK_POINTS = sizes.RANGES_TOGETHER
 class ToleranceProblem:
     """A quantity over configurations, some of its inputs between ends of their own.
 
-    ``known`` holds a number, or one for each configuration; the ends do the latter.
+    ``known_values`` holds a number, or one for each configuration; the ends are arrays of the
+    latter.
     """
 
     root: Node
@@ -53,17 +54,17 @@ class ToleranceProblem:
 
     @property
     def uncertain_names(self) -> tuple[str, ...]:
-        """The uncertain inputs on which it depends."""
+        """Return the uncertain inputs on which the quantity depends."""
         return tuple(name for name in references(self.root) if name in self.low)
 
     def values(self, selection: Any, inputs: Mapping[str, Floats]) -> Floats:
-        """At places within the ends, of some configurations."""
+        """Return the quantity at inputs within the ends, of some configurations."""
         values = {**self._select_known(selection), **inputs}
         result = interpret_arrays((self.root,), values)[0]
         return np.broadcast_to(np.asarray(result, dtype=float), np.shape(selection))
 
     def trend(self, selection: Any, low: Mapping[str, Floats], high: Mapping[str, Floats]) -> Trend:
-        """Enclosed between ends, and how it goes along each of the inputs."""
+        """Return the enclosure between ends, and its trend along each of the inputs."""
         values: dict[str, Trend] = {}
         for name, value in self._select_known(selection).items():
             values[name] = Trend(interval_of(value), ALL_AXES, ALL_AXES)
@@ -81,7 +82,7 @@ class ToleranceProblem:
         return {n: np.atleast_1d(a[selection] if a.ndim else a) for n, a in arrays.items()}
 
     def input_ends(self, selection: Any) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """The ends of the inputs at some configurations."""
+        """Return the ends of the inputs at some configurations."""
         low, high = (
             {n: side[n][selection] for n in self.uncertain_names} for side in (self.low, self.high)
         )
@@ -89,9 +90,9 @@ class ToleranceProblem:
 
 
 def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Floats:
-    """For each configuration a number below which the quantity is certain not to fall.
+    """Return for each configuration a number below which the quantity certainly never falls.
 
-    It is attained, or all but, where so many pieces suffice; NaN where the quantity may be NaN.
+    It is tight, or nearly, if enough ``pieces`` are allowed; NaN where the quantity may be NaN.
     """
     owner = np.arange(problem.count)
     low, high = problem.input_ends(owner)
@@ -101,17 +102,15 @@ def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Flo
     for turn in range(ROUNDS + 1):
         trend = problem.trend(owner, low, high)
         below = np.broadcast_to(trend.enclosure.lo, owner.shape)
-        if trend.enclosure.may_be_nan is not False:
-            np.logical_or.at(
-                undefined, owner, np.broadcast_to(trend.enclosure.may_be_nan, owner.shape)
-            )
+        if (nan := trend.enclosure.may_be_nan) is not False:
+            np.logical_or.at(undefined, owner, np.broadcast_to(nan, owner.shape))
         low, high = _pin_monotone_inputs(problem, trend, low, high)
         point = np.logical_and.reduce([low[name] == high[name] for name in low], axis=0)
         point = np.broadcast_to(point, owner.shape)
         middle = {name: _middle(problem, name, low[name], high[name]) for name in low}
         here = problem.values(owner, middle)
         np.fmin.at(attained, owner, here)
-        below = np.where(point, here, below)  # it goes one way along all: the end is the extreme
+        below = np.where(point, here, below)  # monotone along all: the end is the extreme
         goal = attained[owner]
         last = turn == ROUNDS or 2 * owner.size > pieces * problem.count
         near = np.where(np.isfinite(goal), RELATIVE_TOLERANCE * np.abs(goal), 0.0)
@@ -126,14 +125,14 @@ def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Flo
 def _pin_monotone_inputs(
     problem: ToleranceProblem, trend: Trend, low: dict[str, Floats], high: dict[str, Floats]
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """The ends drawn to the one where the quantity is least, along the inputs it goes one way."""
-    found_low, found_high = {}, {}
+    """Return the ends, those of monotone inputs pinned to where the quantity is least."""
+    new_low, new_high = {}, {}
     for place, name in enumerate(problem.uncertain_names):
         bit = np.uint64(1) << np.uint64(place)
         rises, falls = (trend.up & bit) != 0, (trend.down & bit) != 0
-        found_high[name] = np.where(rises, low[name], high[name])
-        found_low[name] = np.where(falls & ~rises, high[name], low[name])
-    return found_low, found_high
+        new_high[name] = np.where(rises, low[name], high[name])
+        new_low[name] = np.where(falls & ~rises, high[name], low[name])
+    return new_low, new_high
 
 
 def _middle(problem: ToleranceProblem, name: str, low: Floats, high: Floats) -> Floats:
@@ -149,15 +148,13 @@ def _split_pieces(
     high: dict[str, Floats],
     selection: NDArray[np.bool_],
 ) -> tuple[Any, dict[str, Floats], dict[str, Floats]]:
-    """Some pieces halved along the input whose ends lie furthest apart."""
+    """Return some pieces halved along the input with the widest relative range."""
     low = {name: ends[selection] for name, ends in low.items()}
     high = {name: ends[selection] for name, ends in high.items()}
     names = list(low)
     with np.errstate(all="ignore"):
-        width = np.stack(
-            [np.nan_to_num((high[n] - low[n]) / np.maximum(np.abs(high[n]), 1e-300)) for n in names]
-        )
-    widest = np.argmax(width, axis=0)
+        widths = [(high[n] - low[n]) / np.maximum(np.abs(high[n]), 1e-300) for n in names]
+    widest = np.argmax(np.nan_to_num(widths), axis=0)
     lows, highs = [], []
     for half in (0, 1):
         a, b = dict(low), dict(high)
@@ -171,11 +168,11 @@ def _split_pieces(
                 b[name] = np.where(mine, middle, high[name])
         lows.append(a)
         highs.append(b)
-    join = [
-        {name: np.concatenate([one[name] for one in sides]) for name in names}
+    low, high = (
+        {name: np.concatenate([side[name] for side in sides]) for name in names}
         for sides in (lows, highs)
-    ]
-    return np.tile(owner[selection], 2), join[0], join[1]
+    )
+    return np.tile(owner[selection], 2), low, high
 
 
 #: Pieces of all configurations, and of one at most.
@@ -196,7 +193,7 @@ class UncertainInput:
 
 
 def root_axes(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> tuple[str, ...]:
-    """The axes on which nodes over the leaves depend."""
+    """Return the axes on which nodes over the leaves depend."""
     result: set[str] = set()
     for key, root in roots.items():
         result |= grid.node_dims(root, key)
@@ -214,10 +211,9 @@ def output_ranges(
     *,
     subdivide: bool = True,
 ) -> tuple[Floats, Floats]:
-    """The least and the most of a node at each configuration, as far as rules allow the inputs.
+    """Return the least and the most of a node at each configuration, where rules allow the inputs.
 
-    Infinite, the wrong way round, where they allow none. ``halved``: the ends are drawn together
-    where that takes pieces.
+    Infinite, least above most, where they allow none. ``subdivide`` tightens the ends by pieces.
     """
     result = np.empty((2, *grid.shape(dims)))
     pieces = min(max(ALL_PIECES // max(result.size, 1), 1), MAX_PIECES) if subdivide else 1
@@ -249,7 +245,7 @@ def _tolerance_problem(
     inputs: Sequence[UncertainInput],
     numbers: Any,
 ) -> ToleranceProblem:
-    """A node at some configurations, numbered in the order of the axes that are no switches."""
+    """Return the problem of a node at numbered configurations of the switch-free axes."""
     index = unravel(numbers, grid.shape(plain))
     along = dict(zip(plain, index, strict=True))
 
@@ -260,14 +256,14 @@ def _tolerance_problem(
         return np.broadcast_to(np.asarray(leaf_values(leaf), dtype=float), len(numbers))
 
     used = references(root)
-    uncertain = {one.name: one for one in inputs if one.name in used}
+    uncertain = {each.name: each for each in inputs if each.name in used}
     leaves = grid.leaves[key]
     return ToleranceProblem(
         root=root,
         known_values={name: leaf_values(leaves[name]) for name in used if name not in uncertain},
-        low={name: leaf_floats(one.low[key]) for name, one in uncertain.items()},
-        high={name: leaf_floats(one.high[key]) for name, one in uncertain.items()},
-        whole=frozenset(name for name, one in uncertain.items() if one.whole),
+        low={name: leaf_floats(each.low[key]) for name, each in uncertain.items()},
+        high={name: leaf_floats(each.high[key]) for name, each in uncertain.items()},
+        whole=frozenset(name for name, each in uncertain.items() if each.whole),
         count=len(numbers),
     )
 
@@ -280,10 +276,10 @@ def can_be_best(
     feasibility: tuple[Any, Any],
     cells: int,
 ) -> NDArray[np.bool_]:
-    """Which configurations may have the least of a node; see :func:`sweeps.certify.tolerances`.
+    """Return the mask of configurations that may have the least value of a node.
 
-    ``held``: where every condition certainly holds, and where it may, over ``dims``. Where the axes
-    hold switches, configurations under different labels are compared by their extremes alone.
+    ``feasibility``: where every condition certainly holds, and where it may, over ``dims``.
+    Configurations under different labels of switch axes are compared by their extremes alone.
     """
     sure, may = feasibility
     low, high = output_ranges(grid, roots, dims, inputs, {}, subdivide=False)
@@ -292,8 +288,8 @@ def can_be_best(
         return np.asarray(result)
     key = next(iter(roots))
     spread = _tolerance_problem(grid, key, roots[key], dims, inputs, np.arange(result.size))
-    kept = _possible_winners(spread, result.reshape(-1), np.asarray(sure).reshape(-1), cells)
-    return np.asarray(kept.reshape(result.shape))
+    able = _possible_winners(spread, result.reshape(-1), np.asarray(sure).reshape(-1), cells)
+    return np.asarray(able.reshape(result.shape))
 
 
 def _possible_winners(
@@ -302,10 +298,10 @@ def _possible_winners(
     surely_feasible: NDArray[np.bool_],
     cells: int,
 ) -> NDArray[np.bool_]:
-    """Which configurations may be the least, the uncertain inputs being the same for all of them.
+    """Return which configurations may be the least, the uncertain inputs being common to all.
 
-    The space of the inputs is cut into at most so many cells; within one, a configuration cannot be
-    the best whose least is above the most of another one that is ``sure`` to be feasible.
+    The space of the inputs is cut into at most ``cells``; within one, a configuration cannot be the
+    best if its least is above the most of another that is surely feasible.
     """
     result = np.zeros(problem.count, dtype=bool)
     names = problem.uncertain_names
@@ -328,7 +324,7 @@ def _possible_winners(
 
 
 def _may_be_least(low: Any, high: Any, surely_feasible: Any) -> NDArray[np.bool_]:
-    """Where the least of a configuration is not above the most of another one that is sure.
+    """Return which leasts are not above the most of a surely feasible configuration.
 
     An infinite value is never the best, as in an optimum.
     """
@@ -340,7 +336,7 @@ def _may_be_least(low: Any, high: Any, surely_feasible: Any) -> NDArray[np.bool_
 def _bounds_in_cell(
     problem: ToleranceProblem, cell: Mapping[str, tuple[float, float]], selection: Any
 ) -> Any:
-    """The least and the most within a cell of the inputs, without halving."""
+    """Return the least and the most within a cell of the inputs, without halving."""
     ends = np.empty((2, selection.size))
     for first in range(0, selection.size, BLOCK_POINTS):
         block = slice(first, first + BLOCK_POINTS)
@@ -351,14 +347,14 @@ def _bounds_in_cell(
 
 
 def _interpolate(low: Floats, high: Floats, share: float) -> Floats:
-    """Return what lies a share of the way from low to high; at both ends these themselves."""
+    """Return the value a share of the way from low to high; exact at both ends."""
     return (high if share else low) if share in (0.0, 1.0) else low + (high - low) * share
 
 
 def _problem_in_cell(
     problem: ToleranceProblem, cell: Mapping[str, tuple[float, float]], selection: Any
 ) -> ToleranceProblem:
-    """Some configurations within a cell of the inputs, of which all numbers count."""
+    """Return the problem of some configurations within a cell of the inputs, none whole."""
     low, high = problem.input_ends(selection)
     return ToleranceProblem(
         root=problem.root,
@@ -373,10 +369,10 @@ def _problem_in_cell(
     )
 
 
-# --- Which of very many configurations can be the best: boxes of configurations are halved
-# A box is dropped where, in every cell of the inputs, its least is above the most of some
-# configuration. What is the best at the middle and at the corners of the inputs is found by proof,
-# so that it certainly can be.
+# --- Possible optima among very many configurations: boxes of configurations are halved
+# A box is dropped if, in every cell of the inputs, its least is above the most of some
+# configuration. The best at the middle and at the corners of the inputs is certified, so it
+# certainly can be the best.
 
 
 #: Parts of each input, by how many inputs there are; boxes bounded together.
@@ -394,13 +390,13 @@ class _BandExtremes:
     def __call__(self, lo: Any, hi: Any) -> Trend:
         a, b = self.low(lo, hi), self.high(lo, hi)
         undefined = either_flag(a.enclosure.may_be_nan, b.enclosure.may_be_nan)
-        empty = is_empty(undefined, a.enclosure.lo, b.enclosure.hi)  # a NaN among the ends of each
+        empty = is_empty(undefined, a.enclosure.lo, b.enclosure.hi)  # every end may be NaN
         least, most = choose(empty, np.inf, a.enclosure.lo), choose(empty, -np.inf, b.enclosure.hi)
         return Trend(Interval(least, most, undefined), a.up & b.up, a.down & b.down)
 
 
 class _ProblemWithinTolerances(BoxProblem):
-    """An objective over boxes, whatever the inputs are within their ends."""
+    """An objective over boxes, for all values of the inputs within their ends."""
 
     def __init__(
         self,
@@ -424,32 +420,23 @@ class _ProblemWithinTolerances(BoxProblem):
         return super()._fixed_trend(node)
 
     def objective_ranges(self, boxes: Boxes) -> NDArray[np.float64]:
-        """Between which numbers the objective lies in each box (rows: least, most)."""
+        """Return the enclosure of the objective in each box (rows: least, most)."""
         count = boxes.lo.shape[1]
         result = np.empty((2, count))
         for first in range(0, count, _BLOCK_BOXES):
             part = slice(first, first + _BLOCK_BOXES)
-            held = self.step_trends(boxes.take(part))[id(self.root)].enclosure
-            result[0, part], result[1, part] = held.lo, held.hi
+            ends = self.step_trends(boxes.take(part))[id(self.root)].enclosure
+            result[0, part], result[1, part] = ends.lo, ends.hi
         return result
 
 
 def possible_winners(
     grid: Grid, goal: Goal, inputs: Sequence[UncertainInput], *, max_boxes: int
 ) -> tuple[CertifiedBoxes, NDArray[np.float64]]:
-    """Boxes outside of which no configuration is the best, whatever the inputs.
+    """Return boxes outside of which no configuration is the best, and winning shares.
 
-    Those that are ``certain`` hold one configuration, which is the best for some values of the
-    inputs. ``complete`` where all boxes are single configurations.
-
-    Parameters
-    ----------
-    grid : Grid
-        Without switch axes; its inputs stand at what the study gives them.
-    inputs : sequence of Uncertain
-        At most three.
-    most : int
-        How many boxes at most.
+    Boxes that are ``certain`` hold one configuration, the best for some values of the (at most
+    three) inputs. ``complete`` if all boxes are single configurations. The grid has no switch axes.
     """
     with np.errstate(all="ignore"):
         return _WinnerSearch(grid, goal, inputs).run(max_boxes)
@@ -467,13 +454,13 @@ class _WinnerSearch:
         return replace(low, array=_interpolate(low.array, high.array, share))
 
     def _input_cells(self, parts: int) -> list[_ProblemWithinTolerances]:
-        """The objective in each cell of the inputs."""
+        """Return the objective in each cell of the inputs."""
         cuts = [(k / parts, (k + 1) / parts) for k in range(parts)]
         result = []
         for cell in itertools.product(cuts, repeat=len(self.inputs)):
             ends = {
-                one.name: (self._interpolated_leaf(one, a), self._interpolated_leaf(one, b))
-                for one, (a, b) in zip(self.inputs, cell, strict=True)
+                each.name: (self._interpolated_leaf(each, a), self._interpolated_leaf(each, b))
+                for each, (a, b) in zip(self.inputs, cell, strict=True)
             }
             result.append(
                 _ProblemWithinTolerances(self.root, self.grid.leaves[self.key], self.sizes, ends)
@@ -481,17 +468,17 @@ class _WinnerSearch:
         return result
 
     def _certain_winners(self) -> NDArray[np.int64]:
-        """The best at the middle and at the corners of the inputs; a column each."""
+        """Return the best at the middle and at the corners of the inputs; a column each."""
         result = []
-        middle = [] if any(one.whole for one in self.inputs) else [(0.5,) * len(self.inputs)]
-        for chosen in [*middle, *itertools.product((0.0, 1.0), repeat=len(self.inputs))]:
-            own = {
-                o.name: self._interpolated_leaf(o, s)
-                for o, s in zip(self.inputs, chosen, strict=True)
+        middle = [] if any(each.whole for each in self.inputs) else [(0.5,) * len(self.inputs)]
+        for shares in [*middle, *itertools.product((0.0, 1.0), repeat=len(self.inputs))]:
+            fixed = {
+                each.name: self._interpolated_leaf(each, share)
+                for each, share in zip(self.inputs, shares, strict=True)
             }
-            leaves = {self.key: {**self.grid.leaves[self.key], **own}}
-            held = replace(self.grid, leaves=leaves, cache={})
-            best = best_in_cell(held, switch_cases(held, [self.goal], ()), {}, 0.0, self.stats)
+            leaves = {self.key: {**self.grid.leaves[self.key], **fixed}}
+            grid = replace(self.grid, leaves=leaves, cache={})
+            best = best_in_cell(grid, switch_cases(grid, [self.goal], ()), {}, 0.0, self.stats)
             if best.place is not None and best.bound == best.value:
                 result.append([best.place[axis] for axis in self.sizes])
         return np.unique(np.array(result, dtype=np.int64).reshape(-1, len(self.sizes)), axis=0).T
@@ -535,7 +522,7 @@ class _WinnerSearch:
     def _exclude_boxes(
         self, boxes: Boxes, cells: Sequence[_ProblemWithinTolerances], limits: list[float]
     ) -> tuple[Boxes, list[float]]:
-        """The boxes that some cell leaves; what is known of single configurations bounds others."""
+        """Return the boxes that may win in some cell; single ones tighten the limits."""
         alive, tightened = np.zeros(boxes.lo.shape[1], dtype=bool), []
         single = np.all(boxes.lo == boxes.hi, axis=0)
         for cell, limit in zip(cells, limits, strict=True):
@@ -548,7 +535,7 @@ class _WinnerSearch:
 
 
 def _winning_shares(boxes: Boxes, cells: Sequence[_ProblemWithinTolerances]) -> NDArray[np.float64]:
-    """In which share of the cells a box certainly holds the best, and in which it may."""
+    """Return the share of cells in which a box certainly wins, and in which it may."""
     result = np.zeros((2, boxes.lo.shape[1]))
     single = np.all(boxes.lo == boxes.hi, axis=0)
     for cell in cells:
@@ -562,32 +549,31 @@ def _winning_shares(boxes: Boxes, cells: Sequence[_ProblemWithinTolerances]) -> 
 
 
 def _contains_any(boxes: Boxes, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which boxes hold one of some places (columns)."""
+    """Return the mask of boxes that hold one of some places (columns)."""
     lo, hi = boxes.lo[:, :, None], boxes.hi[:, :, None]
     inside = (lo <= places[:, None]) & (places[:, None] <= hi)
     return np.asarray(np.any(np.all(inside, axis=0), axis=1))
 
 
 def _certain_maximum(cell: _ProblemWithinTolerances, points: Boxes) -> float:
-    """What some configuration certainly reaches in a cell."""
+    """Return the most that the best configuration can have in a cell."""
     return float(np.min(cell.objective_ranges(points)[1], initial=np.inf))
 
 
 def _halve_boxes(
     boxes: Boxes, single: NDArray[np.bool_], problem: _ProblemWithinTolerances
 ) -> Boxes:
-    """The boxes of several configurations halved along the axis that parts their bounds most."""
+    """Halve boxes of several configurations along the axis that raises the bounds most."""
     some, rest = boxes.take(~single), boxes.take(single)
     wide = some.hi > some.lo
     gains = np.full(wide.shape, -np.inf)
     for axis in range(len(wide)):
-        own = np.flatnonzero(wide[axis])
-        for first in range(0, own.size, _BLOCK_BOXES):
-            part = own[first : first + _BLOCK_BOXES]
+        numbers = np.flatnonzero(wide[axis])
+        for first in range(0, numbers.size, _BLOCK_BOXES):
+            part = numbers[first : first + _BLOCK_BOXES]
             halves = some.take(part).halves(np.full(part.size, axis))
             high = problem.bound_boxes(halves)[0].reshape(2, -1).max(axis=0)
             gains[axis, part] = np.nan_to_num(high, posinf=1e300, neginf=-1e300)
     best = gains >= gains.max(axis=0)  # of equal ones the longest
     axis_of = np.argmax(np.where(best & wide, some.hi - some.lo, -1), axis=0)
-    parts = some.halves(axis_of)
-    return concatenate_boxes([parts, rest])
+    return concatenate_boxes([some.halves(axis_of), rest])

@@ -1,1 +1,1 @@
-"""Workers of a dask.distributed cluster compute tiles of a store and parts of a question."""
+"""Dask workers that compute tiles of a store and parts of a query."""

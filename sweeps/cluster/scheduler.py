@@ -1,7 +1,6 @@
-"""Workers of a dask.distributed cluster, which compute the tiles of a store or parts of a question.
+"""Dask clusters: connect or start one, and run tiles or parts of a query on its workers.
 
-Values go from the workers into the store, and nowhere else; a worker needs no study and no model
-file.
+Workers write values into the store themselves, and need no study or model file.
 """
 
 from __future__ import annotations
@@ -27,16 +26,15 @@ from sweeps.store.backend import is_url
 from sweeps.store.fill import RETRIES, TileWriter
 from symbolic.errors import DseError
 
-#: Tasks that a thread of a worker has before it, its own included, and those for workers that come.
+#: Tasks submitted per worker thread, its running one included, and at least, for later workers.
 _TASKS_PER_THREAD, _MIN_TASKS = 2, 2
-#: Parts of a question for each thread of a worker, so that all end about together.
+#: Parts of a query per worker thread, so that all end at about the same time.
 _SHARES = sizes.CLUSTER_SHARES
 _CONNECT_TIMEOUT = 10
 _ENDED_STATES = ("closed", "failed")
-#: Seconds between two looks at how many workers there are, and whether all processes are there.
+#: Seconds between checks of the number of workers.
 _POLL_SECONDS = 1.0
-#: What the processes of this machine do besides computing, which takes a tenth of its time: samples
-#: of what they are at, and looks at how they are, many times a second. Nobody asks for these here.
+#: Turns off profiling and monitoring in local workers, which would take a tenth of their time.
 _QUIET_CONFIG = {
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.monitor-interval": "1s",
@@ -51,20 +49,18 @@ Answer = TypeVar("Answer")
 
 
 def versions() -> dict[str, str]:
-    """Return the versions and the setting of sizes on which the bytes of a tile depend."""
+    """Return the package versions and size settings on which the bytes of a tile depend."""
     known = {name: metadata.version(name) for name in ("simt-dse", "numpy", "numba", "zarr")}
     return {**known, "DSE_SIZES": sizes.SETTING}
 
 
 def version_differences(local: Mapping[str, str], wanted: Mapping[str, str]) -> str:
-    """Return which versions differ from those that are wanted."""
-    return ", ".join(
-        f"{name} {v}, not {wanted[name]}" for name, v in local.items() if v != wanted[name]
-    )
+    """Return text that lists which local versions differ from those wanted."""
+    return ", ".join(f"{k} {v}, not {wanted[k]}" for k, v in local.items() if v != wanted[k])
 
 
 def _check_versions(wanted: Mapping[str, str]) -> None:
-    """Raise where this process, a worker, has other versions, by which its values would differ."""
+    """Raise if this worker's versions differ, so that its values might."""
     from distributed import get_worker
 
     if other := version_differences(versions(), wanted):
@@ -74,34 +70,24 @@ def _check_versions(wanted: Mapping[str, str]) -> None:
         )
 
 
-# --- The cluster a run is given: one that is there, or one of this machine made for it
-
-
 @contextmanager
 def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Workers | None]:
-    """Yield the workers of a cluster or of the address of its scheduler (``tcp://host:8786``).
+    """Yield the workers of a Client or scheduler address, or start processes; else None.
 
-    ``workers`` is a number of processes of this machine to start instead, and to end afterwards.
-    None is yielded where neither is given: threads of this process compute.
-
-    Raises
-    ------
-    DseError
-        Both are given, or what is given is none of these; no scheduler answers; dask.distributed is
-        not installed.
+    Processes of this machine end with the block. On None, threads of this process compute.
     """
     if client is None and workers is None:
         yield None
         return
     if client is not None and workers is not None:
         raise DseError(
-            "client is a cluster that is there, and workers a number of processes to start: give "
-            "one of them"
+            "client is a running cluster, and workers a number of processes to start: give one of "
+            "them"
         )
     count: Any = workers
     whole = isinstance(count, Integral) and not isinstance(count, bool)
     if count is not None and not (whole and count >= 1):
-        raise DseError(f"workers = {workers!r}: expected how many processes, at least 1")
+        raise DseError(f"workers = {workers!r}: expected a number of processes, at least 1")
     try:
         import dask
         from distributed import Client, LocalCluster
@@ -117,7 +103,7 @@ def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Wor
                 processes=True,
                 dashboard_address=":0",
                 silence_logs=logging.CRITICAL,
-                config=_QUIET_CONFIG,  # of processes that take the place of lost ones, too
+                config=_QUIET_CONFIG,  # also for restarted processes
             )
         with (
             cluster,
@@ -131,7 +117,7 @@ def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Wor
         level = log.level
         try:
             with _connect(client) as made:
-                log.setLevel(logging.CRITICAL)  # what it would tell is told as an error
+                log.setLevel(logging.CRITICAL)  # we raise these as errors
                 yield Workers(made)
         finally:
             log.setLevel(level)
@@ -139,13 +125,13 @@ def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Wor
         yield Workers(client)
     else:
         raise DseError(
-            f"client = {client!r}: expected a distributed.Client that waits (not an asynchronous "
-            "one), or the address of a scheduler"
+            f"client = {client!r}: expected a synchronous distributed.Client, or the address of a "
+            "scheduler"
         )
 
 
 def _connect(address: str) -> Any:
-    """A client of the scheduler at an address."""
+    """Return a client of the scheduler at an address."""
     from distributed import Client
 
     class ClosingClient(Client):  # type: ignore[misc]
@@ -153,23 +139,23 @@ def _connect(address: str) -> Any:
             try:
                 super().start(**options)
             except BaseException:
-                with suppress(Exception):  # else its end is waited for in vain, long after
+                with suppress(Exception):  # else Dask waits for it at exit
                     self.close(timeout=1)
                 raise
 
     try:
         return ClosingClient(address, timeout=_CONNECT_TIMEOUT, set_as_default=False)
-    except Exception as error:  # of an address, a connection, or what something else answers
-        said = error if isinstance(error, (OSError, ValueError)) else reason_of(error)
+    except Exception as error:
+        reason = error if isinstance(error, (OSError, ValueError)) else reason_of(error)
         raise DseError(
-            f"no scheduler answers at {address!r} ({said}): start one with dask scheduler, or give "
-            "the address that it tells"
+            f"no scheduler answers at {address!r} ({reason}): start one with dask scheduler, or "
+            "give the address that it prints"
         ) from error
 
 
 @contextmanager
 def _restart_lost_workers(cluster: Any, count: int) -> Iterator[None]:
-    """Start anew what dask gives up: a process that ended while it began, or took long to."""
+    """Replace local workers that ended or did not start, which Dask gives up on."""
     over = threading.Event()
 
     def restart_ended() -> None:  # in the thread of the cluster
@@ -190,7 +176,7 @@ def _restart_lost_workers(cluster: Any, count: int) -> Iterator[None]:
 
 
 def _ignore_interrupts(client: Any) -> None:
-    """Let workers finish their tiles when the terminal interrupts all."""
+    """Let workers finish their tiles on Ctrl-C, which the terminal sends to all processes."""
     from distributed import WorkerPlugin
 
     class IgnoreInterrupts(WorkerPlugin):  # type: ignore[misc]
@@ -208,11 +194,8 @@ def _ignore_interrupts(client: Any) -> None:
             return
 
 
-# --- Tiles of a store: what computes them travels to the workers once
-
-
 class Workers:
-    """The workers of a dask.distributed cluster, which run tasks."""
+    """Workers of a Dask cluster, which run tasks."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -220,7 +203,7 @@ class Workers:
         self._thread_count, self._counted_at = 0, -_POLL_SECONDS
 
     def capacity(self) -> int:
-        """Return how many tasks are worth having under way."""
+        """Return how many tasks to keep submitted."""
         now = time.monotonic()
         if now - self._counted_at > _POLL_SECONDS:
             self._counted_at = now
@@ -228,23 +211,23 @@ class Workers:
         return _MIN_TASKS + _TASKS_PER_THREAD * self._thread_count
 
     def share_writer(self, writer: TileWriter) -> Any:
-        """Return what stands for a writer in tasks; the scheduler can send it to any worker."""
+        """Return a future of the writer, which is sent to each worker once."""
         there = copy.copy(writer)
         there.place = _shared_location(writer.place)
         return self.client.submit(_check_writer, there, versions(), pure=False)
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Begin a task."""
+        """Submit a task."""
         future: Future[Any] = self._executor.submit(task, *arguments)
         return future
 
     def cancel(self, future: Future[Any]) -> bool:
-        """Return True if a task will not be computed; whether a worker has begun is not known."""
+        """Return True if a task will surely not run, because no worker is left to have begun it."""
         return not self.client.nthreads() and future.cancel()
 
 
 def _check_writer(writer: TileWriter, wanted: Mapping[str, str]) -> TileWriter:
-    """Return a writer as a worker can use it: a task, whose result the others share."""
+    """Return a writer after checking the versions of this worker."""
     _check_versions(wanted)
     return writer
 
@@ -255,19 +238,16 @@ def _shared_location(place: str) -> str:
         return str(Path(place).absolute())
     if place.startswith("memory:"):
         raise DseError(
-            f"{place} is in the memory of this process, which no worker sees: choose a folder that "
-            "all share, or an object store (s3://)"
+            f"{place} is in the memory of this process, which workers cannot access: choose a "
+            "shared folder, or an object store (s3://)"
         )
     return place
-
-
-# --- A question shared out: each worker is asked of parts, and answers come in order
 
 
 def split_longest_axis(
     sizes: Mapping[str, int], dims: Sequence[str], workers: Workers
 ) -> list[Indexers]:
-    """Slices of the longest axis, of those along which anything varies."""
+    """Split the longest axis of ``dims`` into slices, several per worker thread."""
     axis = max(dims, key=lambda name: sizes[name], default=None)
     if axis is None:
         return [{}]
@@ -283,17 +263,15 @@ def map_parts(
     source: Any,
     parts: Sequence[Indexers],
 ) -> Iterator[Answer]:
-    """What is answered of each part of a source, which the workers are sent once."""
+    """Yield the answer for each part of a source, in order; the source is sent once."""
     client = workers.client
-    there = client.scatter(source, hash=False)
-    asked = [
-        client.submit(_answer_part, query, there, part, versions(), pure=False) for part in parts
-    ]
+    task = _answer_part, query, client.scatter(source, hash=False)
+    futures = [client.submit(*task, part, versions(), pure=False) for part in parts]
     try:
-        for future in asked:
+        for future in futures:
             yield future.result()
     finally:
-        client.cancel(asked)
+        client.cancel(futures)
 
 
 def _answer_part(

@@ -1,1 +1,1 @@
-"""Datasets as files: written whole or not at all, read again, with what was not stored."""
+"""Datasets as files: atomic writes, reading back, and lazy outputs."""

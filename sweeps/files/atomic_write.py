@@ -1,7 +1,7 @@
-"""Files and folders that appear under their names only when they are whole.
+"""Atomic writes of files and folders.
 
-Every file that the product writes for a user goes through here: it is written aside, in the same
-folder, and then renamed. A full disk or an interrupt leaves what stood there before.
+Every file for a user is written into a temporary folder next to it and then renamed, so that a
+full disk or an interrupt leaves the earlier file as it was.
 """
 
 from __future__ import annotations
@@ -20,45 +20,40 @@ from sweeps.store.backend import PART_SUFFIX, unwritable_error
 from sweeps.store.lock import file_lock
 from symbolic.errors import DseError
 
-#: The system refuses to write, whatever is written.
+#: Errors of the disk, whatever is written.
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 
 
 @contextmanager
 def atomic_path(path: Path, *, replace: bool = False) -> Iterator[Path]:
-    """Yield a name beside ``path`` to write under; it becomes ``path`` if all goes well.
+    """Yield a temporary path that becomes ``path`` if the block succeeds.
 
-    If anything fails it is removed, and so are leftovers of killed processes. ``replace`` takes
-    the place of an existing file, whose permissions stay; a device or pipe is written directly.
-
-    Raises
-    ------
-    DseError
-        ``path`` exists and is not to be replaced; it or its folder cannot be written.
+    An existing file is only replaced under ``replace``, and keeps its permissions. Devices and
+    pipes are written directly. Leftovers of killed processes are removed.
     """
     try:
         place, mode = _check_target(path, replace=replace)
     except OSError as error:
         raise unwritable_error(path.parent, error) from error
     if mode is not None and not stat.S_ISREG(mode):
-        yield path  # /dev/stdout, or a pipe: nothing can take its place
+        yield path  # /dev/stdout or a pipe cannot be replaced
         return
     with _temporary_folder(place) as room:
-        beside = room / path.name
+        temporary = room / path.name
         try:
-            yield beside
-            if not beside.is_dir():  # the many files of a folder are left to the system
-                with beside.open("rb+") as file:
-                    os.fsync(file.fileno())  # a disk may tell only now that it is full
+            yield temporary
+            if not temporary.is_dir():  # we do not sync the many files of a folder
+                with temporary.open("rb+") as file:
+                    os.fsync(file.fileno())  # a full disk may only now be reported
                 if mode is not None:
-                    beside.chmod(stat.S_IMODE(mode))
-            _rename_into_place(beside, place, replace=replace)
+                    temporary.chmod(stat.S_IMODE(mode))
+            _rename_into_place(temporary, place, replace=replace)
         except FileExistsError:
             raise _exists_error(path) from None
         except OSError as error:
             if error.errno not in _DISK_ERRORS:
                 raise
-            before = "what is there stays as it was" if place.exists() else "nothing is left there"
+            before = "the earlier file is unchanged" if place.exists() else "nothing was written"
             raise DseError(
                 f"{path} cannot be written: {error.strerror}; {before}: free some space, or choose "
                 "another place"
@@ -66,13 +61,7 @@ def atomic_path(path: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 def write_atomic(path: str | Path, content: str | bytes, *, replace: bool = True) -> Path:
-    """Write a file at once, text as UTF-8; it appears when it is whole.
-
-    Raises
-    ------
-    DseError
-        As of :func:`atomic_path`; or the text holds a character that UTF-8 cannot express.
-    """
+    """Write text (as UTF-8) or bytes to a file at once."""
     path = Path(path)
     try:
         data = content.encode("utf-8") if isinstance(content, str) else content
@@ -82,16 +71,16 @@ def write_atomic(path: str | Path, content: str | bytes, *, replace: bool = True
             f"{path} cannot be written: its text holds {sign}, half of a character, which UTF-8 "
             "cannot express: remove it from the names, titles and sources of the input"
         ) from error
-    with atomic_path(path, replace=replace) as beside:
-        beside.write_bytes(data)
+    with atomic_path(path, replace=replace) as temporary:
+        temporary.write_bytes(data)
     return path
 
 
 @contextmanager
 def _temporary_folder(path: Path) -> Iterator[Path]:
-    """Yield a new folder beside a path, which is removed at the end.
+    """Yield a new folder next to a path, removed at the end.
 
-    So are those that killed processes have left: nobody holds their locks.
+    Unlocked folders were left by killed processes and are removed first.
     """
     for lock in path.parent.glob(f".{glob.escape(path.name)}.*.lock"):
         with suppress(DseError, OSError), file_lock(lock, lock.name):
@@ -113,7 +102,7 @@ def _exists_error(path: Path) -> DseError:
 
 
 def _check_target(path: Path, *, replace: bool) -> tuple[Path, int | None]:
-    """Return the file behind a link, and the mode of what is to be replaced; None if nothing is."""
+    """Return the path behind a link, and the mode of the file to replace (None: no file)."""
     if not replace:
         if path.exists() or path.is_symlink():
             raise _exists_error(path)
@@ -129,7 +118,7 @@ def _check_target(path: Path, *, replace: bool) -> tuple[Path, int | None]:
 
 
 def _rename_into_place(temporary: Path, path: Path, *, replace: bool) -> None:
-    """Give what was written its name, unless something that must stay has it by now."""
+    """Rename a temporary file or folder, unless the name is taken and must not be replaced."""
     if replace:
         temporary.replace(path)
         return
@@ -138,7 +127,7 @@ def _rename_into_place(temporary: Path, path: Path, *, replace: bool) -> None:
             os.link(temporary, path)
         except FileExistsError:
             raise
-        except OSError:  # some file systems know no links
+        except OSError:  # some file systems have no links
             pass
         else:
             return

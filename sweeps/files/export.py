@@ -1,7 +1,7 @@
-"""Files: zarr, netCDF, CSV and Parquet, written under a name only when whole, and read back.
+"""Export of Datasets to zarr, netCDF, CSV and Parquet, and reading them back.
 
-zarr and netCDF hold the Dataset as it is. CSV and Parquet hold one row a configuration; what a
-table cannot say (axes, units, attributes) goes into a leading comment or the file's metadata.
+zarr and netCDF hold a Dataset as it is. CSV and Parquet hold one row per configuration; axes, units
+and attributes go into a leading comment or the file's metadata.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,26 +34,22 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- NetCDF files, written and read through h5netcdf
+# --- NetCDF files, by h5netcdf
 
-# The netCDF4 library is not used: it stores a fill value with every variable of text, and HDF5
-# (1.10 to 2.0 at least) may end the process when two files with such values are open and one is
-# closed. h5netcdf stores none, and reads the files of either.
-#
-# HDF5 may also end the process where a write fails, as on a full disk. So it writes to a file whose
-# writes never fail (:class:`UnfailingFile`).
+# We do not use the netCDF4 library, because it stores a fill value with every text variable: if two
+# such files are open and one is closed, HDF5 (1.10 to 2.0 at least) may kill the process. HDF5 may
+# also kill it if a write fails, as on a full disk, so it writes to an :class:`UnfailingFile`.
 
-
-#: After a failure, what is written in pieces of at most so many bytes can be read again.
+#: Largest writes after a failure, in bytes, that can be read again.
 _MAX_CACHED_WRITE = 1 << 20
 _EXTERNAL_HINT = (
-    "lies in another file, and a Dataset opens no other file: copy the values into the file "
-    "(h5repack, or xarray.open_dataset and to_netcdf)"
+    "is stored in another file, which is not opened: copy the values into this file (h5repack, or "
+    "xarray.open_dataset and to_netcdf)"
 )
 
 
 def _check_netcdf_libraries() -> None:
-    """Raise DseError where h5netcdf or h5py is not installed; they are an extra of this package."""
+    """Raise if h5netcdf or h5py, an optional extra, is missing."""
     try:
         import h5netcdf  # noqa: F401
         import h5py  # noqa: F401
@@ -65,19 +61,11 @@ def _check_netcdf_libraries() -> None:
 
 
 def write_netcdf(ds: xr.Dataset, path: Path) -> None:
-    """Write a Dataset as a netCDF file.
-
-    Raises
-    ------
-    OSError
-        The disk is full, or the file may not be as large.
-    DseError
-        The file cannot be written for another reason, or libraries are missing.
-    """
+    """Write a Dataset as a netCDF file; OSError if the disk is full."""
     _check_netcdf_libraries()
     ds = ds.copy()
     owners: list[Any] = [ds, *ds.variables.values()]
-    for owner in owners:  # text as Python has it, not as NumPy
+    for owner in owners:  # h5netcdf expects str, not its subclass of NumPy
         owner.attrs = {k: str(v) if isinstance(v, str) else v for k, v in owner.attrs.items()}
     with UnfailingFile(path) as file:
         ds.to_netcdf(file, engine="h5netcdf", format="NETCDF4")
@@ -86,25 +74,17 @@ def write_netcdf(ds: xr.Dataset, path: Path) -> None:
         return
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS):
         raise error
-    free = shutil.disk_usage(path.parent).free
-    raise DseError(
-        f"{path.name} cannot be written: {error.strerror} ({free:,} bytes are free there)"
-    ) from error
+    free = f"{shutil.disk_usage(path.parent).free:,} bytes are free there"
+    raise DseError(f"{path.name} cannot be written: {error.strerror} ({free})") from error
 
 
 def read_netcdf(path: Path) -> xr.Dataset:
-    """Open a netCDF file lazily.
-
-    Raises
-    ------
-    DseError
-        Parts of it lie in other files, which are not opened; or libraries are missing.
-    """
+    """Open a netCDF file lazily; raise if its data lie in other files."""
     _check_netcdf_libraries()
     import h5py
 
     def leads_out(name: str, item: Any) -> str | None:
-        """Return the name of what lies in another file: by a link, as virtual or external data."""
+        """Return the name of an item whose data lie in another file."""
         data = isinstance(item, h5py.Dataset) and (item.is_virtual or item.external)
         return name if data or isinstance(item, h5py.ExternalLink) else None
 
@@ -117,13 +97,13 @@ def read_netcdf(path: Path) -> xr.Dataset:
 
 
 class UnfailingFile(io.FileIO):
-    """A new file whose writes never fail.
+    """New file whose writes never fail.
 
-    ``error`` is the first that the system reported, or None. What is written after it is kept in
-    memory where it is small, as HDF5 reads its own tables again, and else is dropped.
+    ``error`` is the first error of the system, or None. Later writes are cached if they are small,
+    because HDF5 reads its own tables again, and dropped otherwise.
     """
 
-    read: Any = io.RawIOBase.read  # which calls :meth:`readinto`
+    read: Any = io.RawIOBase.read  # calls :meth:`readinto`
     readall: Any = io.RawIOBase.readall
 
     def __init__(self, path: Path) -> None:
@@ -140,13 +120,13 @@ class UnfailingFile(io.FileIO):
             return None
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Move to a place, which is returned."""
+        """Move to an offset and return it."""
         if whence == os.SEEK_END:
             offset, whence = self._end + offset, os.SEEK_SET
         return super().seek(offset, whence)
 
     def write(self, data: Any) -> int:
-        """Write at the place; return the number of bytes, all of them."""
+        """Write at the current offset and report all bytes as written."""
         view, start, done = memoryview(data).cast("B"), self.tell(), 0
         while done < len(view) and self.error is None:
             done += self._try(os.pwrite, self.fileno(), view[done:], start + done) or 0
@@ -157,7 +137,7 @@ class UnfailingFile(io.FileIO):
         return len(view)
 
     def readinto(self, buffer: Any) -> int:
-        """Read at the place into a buffer; return the number of bytes."""
+        """Read at the current offset into a buffer; return the number of bytes."""
         start = self.tell()
         size = max(0, min(len(buffer), self._end - start))
         buffer[:size] = (self._try(os.pread, self.fileno(), size, start) or b"").ljust(size, b"\0")
@@ -168,7 +148,7 @@ class UnfailingFile(io.FileIO):
         return self.seek(start + size) - start
 
     def truncate(self, size: int | None = None) -> int:
-        """Give the file another size, which is returned."""
+        """Resize the file and return its size."""
         self._end = self.tell() if size is None else size
         if self.error is None:
             self._try(super().truncate, self._end)
@@ -179,31 +159,24 @@ class UnfailingFile(io.FileIO):
         self._try(super().close)
 
 
-# --- Which names and texts each file format can hold; what none can hold is refused in words
+# --- Names and texts that each file format can hold
 
-# Names of outputs may hold a slash, as formulas do, which zarr and netCDF read as a folder. There
-# they are written under another name, with the right one as an attribute.
-
+# zarr and netCDF read a slash in a name, as formulas have, as a folder. So slashes are replaced and
+# the original name is stored as an attribute.
 
 #: Formats in which a name may be a path.
 _PATH_FORMATS = (".zarr", ".nc")
 _NAME = "simt_dse_name"
 _SLASHES = str.maketrans({"/": "\N{DIVISION SLASH}", "\\": "\N{SET MINUS}"})
-#: Bytes of a name that is a folder in zarr.
+#: Longest name in bytes that can be a folder in zarr.
 _MAX_NAME_BYTES = 200
-#: What xarray does not read back as an attribute, as it changes how values are read.
+#: Attributes that xarray interprets instead of reading them back.
 _RESERVED = {"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "dtype"}
 _RESERVED |= {"coordinates", "calendar", _NAME}
 
 
 def check_names(ds: xr.Dataset, path: Path) -> None:
-    """Refuse a Dataset that a file of this name could not give back.
-
-    Raises
-    ------
-    DseError
-        A name, label or attribute that would be lost or changed.
-    """
+    """Raise if a file with this suffix cannot hold a name, label or attribute of a Dataset."""
     for what, problem in _problems(ds, path.suffix):
         raise DseError(
             f"{path} cannot be written: {what} {problem}; rename it (ds.rename, assign_attrs), or "
@@ -212,7 +185,7 @@ def check_names(ds: xr.Dataset, path: Path) -> None:
 
 
 def _problems(ds: xr.Dataset, suffix: str) -> Iterator[tuple[str, str]]:
-    """Yield what cannot be written, and why."""
+    """Yield each name, label or attribute that cannot be written, and why."""
     as_folders = suffix in _PATH_FORMATS
     for name in dict.fromkeys([*ds.variables, *ds.dims]):
         problem = _name_problem(name)
@@ -220,10 +193,8 @@ def _problems(ds: xr.Dataset, suffix: str) -> Iterator[tuple[str, str]]:
             problem = _folder_problem(str(name) if name in ds.dims else _stored_name(name))
         if problem:
             yield f"the name {_quote(name)}", problem
-    for owner, attributes in [
-        ("the Dataset", ds.attrs),
-        *((_quote(n), v.attrs) for n, v in ds.variables.items()),
-    ]:
+    owners = [("the Dataset", ds.attrs), *((_quote(n), v.attrs) for n, v in ds.variables.items())]
+    for owner, attributes in owners:
         for key, value in attributes.items():
             what = f"the attribute {_quote(key)} of {owner}"
             problem = _name_problem(key) or _attribute_problem(value, suffix)
@@ -235,15 +206,15 @@ def _problems(ds: xr.Dataset, suffix: str) -> Iterator[tuple[str, str]]:
                 yield what, "would change how values are read"
     for name, variable in ds.variables.items():
         if variable.dtype.kind in "OUT":
-            for one in variable.values.reshape(-1).tolist():
-                if problem := _text_problem(str(one)):
-                    yield f"the label {_quote(one)} of {_quote(name)}", problem
+            for label in variable.values.reshape(-1).tolist():
+                if problem := _text_problem(str(label)):
+                    yield f"the label {_quote(label)} of {_quote(name)}", problem
         elif variable.dtype.kind not in "iufb":
             yield f"the variable {_quote(name)}", f"is of the type {variable.dtype}"
 
 
 def _text_problem(text: str) -> str:
-    """Say what no file can hold of a text; empty where it can hold all."""
+    """Return why no file can hold a text; empty if it can."""
     if "\0" in text:
         return "holds the character NUL"
     try:
@@ -255,7 +226,7 @@ def _text_problem(text: str) -> str:
 
 def _name_problem(name: Any) -> str:
     if not isinstance(name, str):
-        return "is no text"
+        return "is not text"
     if not name.strip():
         return "is empty"
     if any(sign < " " or sign == "\x7f" for sign in name):
@@ -277,17 +248,17 @@ def _folder_problem(name: str, *, attribute: bool = False) -> str:
 
 
 def _attribute_problem(value: Any, suffix: str) -> str:
-    """Say why an attribute cannot be read back; empty where it can be."""
+    """Return why an attribute cannot be read back; empty if it can."""
     if isinstance(value, str):
         return _text_problem(value)
     if isinstance(value, (list, tuple)):
-        kinds = {type(one) for one in value}
+        kinds = {type(item) for item in value}
         if suffix == ".nc" and len(kinds) != 1:
             return "is a list that is empty or of several types, which netCDF cannot hold"
-        return next(filter(None, (_attribute_problem(one, suffix) for one in value)), "")
+        return next(filter(None, (_attribute_problem(item, suffix) for item in value)), "")
     if isinstance(value, np.ndarray):
         numbers = value.dtype.kind in "iuf" and value.ndim == 1 and value.size
-        return "" if numbers else "is no row of numbers: expected one, or a list of texts"
+        return "" if numbers else "is not a 1-d array of numbers: expected one, or a list of texts"
     is_bool = isinstance(value, (bool, np.bool_))
     if is_bool and suffix != ".nc":
         return ""
@@ -304,15 +275,15 @@ def _quote(name: Any) -> str:
 
 
 def _stored_name(name: Any, *, coordinate: bool = False) -> str:
-    """Return a name as zarr and netCDF have it."""
+    """Return a name as zarr and netCDF store it."""
     text = str(name).translate(_SLASHES)
     return "_".join(text.split()) if coordinate else text
 
 
 def _encode_names(ds: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset whose names are no paths; :func:`_decode_names` gives the names back.
+    """Return a Dataset without slashes in names, nor spaces in those of coordinates.
 
-    Names of coordinates hold no spaces then: xarray writes them as a list parted by spaces.
+    xarray stores the names of coordinates as one text separated by spaces.
     """
     new = {
         name: stored
@@ -331,48 +302,47 @@ def _encode_names(ds: xr.Dataset) -> xr.Dataset:
 
 
 def _decode_names(ds: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset that was read, with the names that its variables had."""
-    own = {name: v.attrs[_NAME] for name, v in ds.variables.items() if _NAME in v.attrs}
-    own = {
+    """Return a Dataset with the original names of its variables."""
+    names = {name: v.attrs[_NAME] for name, v in ds.variables.items() if _NAME in v.attrs}
+    names = {
         name: text
-        for name, text in own.items()
+        for name, text in names.items()
         if isinstance(text, str)
         and name in (_stored_name(text), _stored_name(text, coordinate=True))
         and text not in ds.variables
     }
-    if not own:
+    if not names:
         return ds
-    for name in own:
+    for name in names:
         del ds[name].attrs[_NAME]
-    return ds.rename_vars(own)
+    return ds.rename_vars(names)
 
 
-# --- Copies in zarr, written so that they can be interrupted: what was begun has ended when removed
+# --- Copies in zarr that can be interrupted
 
-# zarr writes from threads of its own, which an interrupt of the main thread does not stop. They
-# would write on while the half-written store is removed, and leave pieces of it behind.
-
+# An interrupt of the main thread does not stop zarr's own threads. They would write on while the
+# partial store is being removed, and leave pieces of it behind.
 
 _WRITE_TIMEOUT = 10.0
 
 
 @contextmanager
 def _stoppable_store(path: Path) -> Iterator[Any]:
-    """Yield a store of zarr in a folder; once the block has failed nothing more is written."""
+    """Yield a zarr store in a folder; if the block fails nothing more is written."""
     from zarr.storage import LocalStore
 
-    # an event, which cannot be pickled: dask would write by a copy of the store that never stops
+    # an Event cannot be pickled, so that Dask cannot write by a copy of the store that never stops
     stopped, under_way = threading.Event(), 0
 
     class Stoppable(LocalStore):
         async def set(self, key: str, value: Any, write: Any = LocalStore.set) -> None:
-            # on zarr's single event loop; a write is counted before it looks at `stopped`, so that
-            # none can begin once the count was seen to be 0
+            # runs on zarr's single event loop; a write is counted before it checks `stopped`, so
+            # that none can begin after the count was 0
             nonlocal under_way
             under_way += 1
             try:
                 if stopped.is_set():
-                    raise RuntimeError("nothing more is written")
+                    raise RuntimeError("writing was stopped")
                 await write(self, key, value)
             finally:
                 under_way -= 1
@@ -391,44 +361,41 @@ def _stoppable_store(path: Path) -> Iterator[Any]:
 
 
 def write_zarr(ds: xr.Dataset, path: Path) -> None:
-    """Write a zarr (v3) store under exactly this name."""
-    # labels as text of any length, which zarr stores in its standard way
+    """Write a Dataset as a zarr (v3) store with exactly this name."""
+    # labels as variable-length text, a standard type of zarr
     texts = {n: ds[n].astype(object) for n, v in ds.variables.items() if v.dtype.kind == "U"}
     with _stoppable_store(path) as store, ignore_format_warnings():
         ds.assign(texts).to_zarr(store, mode="w-", zarr_format=3, consolidated=True)
         check_json_length((path / "zarr.json").read_bytes(), "the store")
 
 
-#: What a system says that fails, whatever it was asked to read.
+#: Errors of the system rather than of a file.
 _SYSTEM_ERRORS = {errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT}
 _SYSTEM_ERRORS |= {errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 
 
+def _unknown_format(path: str | Path, known: Iterable[str]) -> DseError:
+    ending = f"{str(path)!r} ends in {Path(path).suffix!r}"
+    return DseError(f"{ending}: expected one of {', '.join(known)}")
+
+
 def export(ds: xr.Dataset, path: str | Path) -> Path:
-    """Write a Dataset in one of :data:`FORMATS`, by the ending of the name.
+    """Write a Dataset in one of :data:`FORMATS`, by the suffix of the name.
 
-    The file appears under its name only when it is whole. :func:`open_dataset` gives back the same
-    values, units, flags and attributes.
-
-    Raises
-    ------
-    DseError
-        An ending that is not known, a name that exists, a folder that cannot be written.
+    :func:`open_dataset` returns the same values, units, flags and attributes.
     """
     path = Path(path)
     format_ = FORMATS.get(path.suffix)
     if format_ is None:
-        raise DseError(
-            f"{str(path)!r} ends in {path.suffix!r}: expected one of {', '.join(FORMATS)}"
-        )
+        raise _unknown_format(path, FORMATS)
     check_names(ds, path)
-    with atomic_path(path) as beside:
-        format_.write(_encode_names(ds) if path.suffix in _PATH_FORMATS else ds, beside)
+    with atomic_path(path) as temporary:
+        format_.write(_encode_names(ds) if path.suffix in _PATH_FORMATS else ds, temporary)
     return path
 
 
 def _order_outputs(ds: xr.Dataset) -> xr.Dataset:
-    """The outputs in the order of the study; a store lists them as its folders lie."""
+    """Return the outputs in the order of the study, which a store does not keep."""
     try:
         listed = read_json(ds.attrs["study"])["outputs"]
     except (KeyError, TypeError, ValueError):
@@ -436,12 +403,12 @@ def _order_outputs(ds: xr.Dataset) -> xr.Dataset:
     listed = listed if isinstance(listed, list) else []
     first = [name for name in listed if isinstance(name, str) and name in ds.data_vars]
     ordered = ds[[*first, *(name for name in ds.data_vars if name not in first)]]
-    # those of axes along which nothing varies too
+    # keep coordinates of axes along which nothing varies
     return ordered.assign_coords({n: c for n, c in ds.coords.items() if n not in ordered.coords})
 
 
 def _read_zarr(path: str | Path) -> xr.Dataset:
-    """Open a zarr store; that of a run stays the one it was, or refuses to be read."""
+    """Open a zarr store; the shards of a run's store are checked when they are read."""
     info = read_info(path)
     if info is None:
         check_unrecorded(backend_of(path))
@@ -452,10 +419,7 @@ def _read_zarr(path: str | Path) -> xr.Dataset:
 
 
 class FileFormat(NamedTuple):
-    """What a file is called, and how a Dataset is written to a path and read from there.
-
-    ``read`` gives what was written: values, dimensions, units, flags and attributes.
-    """
+    """Name of a file format, its writer and its reader."""
 
     kind: str
     write: Callable[[xr.Dataset, Path], object]
@@ -472,15 +436,9 @@ FORMATS: dict[str, FileFormat] = {
 
 
 def open_dataset(path: str | Path) -> xr.Dataset:
-    """Open a file or store that this library wrote; zarr (a URL too) and netCDF lazily.
-
-    Raises
-    ------
-    DseError
-        Nothing is there, or not of a kind this library writes.
-    """
+    """Open a file or store that :func:`export` or a run wrote; zarr and netCDF lazily."""
     if not isinstance(path, (str, os.PathLike)):
-        raise DseError(f"{path!r} is no path: expected that of a store or file of a run")
+        raise DseError(f"{path!r} is not a path: expected one of a store or file of a run")
     url, suffix = is_url(path), Path(path).suffix
     known = [".zarr"] if url else list(FORMATS)
     if (suffix in known or not url) and not (backend_of(path) if url else Path(path)).exists():
@@ -490,7 +448,7 @@ def open_dataset(path: str | Path) -> xr.Dataset:
     if not url:
         check_file(Path(path), "file", None)
     if suffix not in known:
-        raise DseError(f"{str(path)!r} ends in {suffix!r}: expected one of {', '.join(known)}")
+        raise _unknown_format(path, known)
     kind, _, reader = FORMATS[suffix]
     path = path if url else Path(path)
     try:

@@ -1,4 +1,4 @@
-"""Outputs of a grid as lazy Dask arrays, whose blocks the loop nests compute when they are read."""
+"""Outputs of a grid as lazy Dask arrays, computed by loop nests."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Chunks = int | str | Sequence[Any] | Mapping[str, Any] | None
 def lazy_dataset(
     grid: Grid, attributes: Mapping[str, Any], *, chunks: Chunks = None, expand: bool = False
 ) -> xr.Dataset:
-    """Return the Dataset of a grid with lazy outputs; :func:`dse.verbs.study.lazy` says how.
+    """Return the Dataset of a grid with lazy outputs; see :func:`dse.verbs.study.lazy`.
 
-    The identity in the attributes names the tasks.
+    Task names contain the identity in ``attributes``.
     """
     check_grid(grid)
     arrays = _lazy_arrays(StoreLayout(grid, expand=expand), attributes.get("identity", ""), chunks)
@@ -37,11 +37,7 @@ def lazy_dataset(
 
 
 def add_lazy_outputs(ds: xr.Dataset, grid: Grid, names: tuple[str, ...]) -> xr.Dataset:
-    """Return a Dataset of a grid, or of a part of it, with further lazy outputs of the grid.
-
-    They lie over the axes on which they depend; where the Dataset holds a part of these, so do
-    they.
-    """
+    """Return a Dataset of a grid, or a part of it, with further lazy outputs."""
     arrays = _lazy_arrays(StoreLayout(grid), f"{ds.attrs.get('identity', '')} {names}", None)
     return add_variables(ds, grid_dataset(grid, {name: arrays[name] for name in names}, {}))
 
@@ -67,11 +63,11 @@ def _lazy_arrays(
             high = tuple(each[k + 1] for each, k in zip(ends, place, strict=True))
             blocks[block, *place] = (BoxProgram.compute, program, low, high)
         for number, name in enumerate(part.outputs):
-            own = f"{name}-{key}"
-            taken = {(own, *at): (operator.getitem, (block, *at), number) for at in places}
-            graph = HighLevelGraph({block: blocks, own: taken}, {block: set(), own: {block}})
+            layer = f"{name}-{key}"
+            items = {(layer, *at): (operator.getitem, (block, *at), number) for at in places}
+            graph = HighLevelGraph({block: blocks, layer: items}, {block: set(), layer: {block}})
             meta = np.empty((0,) * len(part.shape), dtype=layout.dtype(name))
-            result[name] = part.dims, da.Array(graph, own, cuts, dtype=meta.dtype, meta=meta)
+            result[name] = part.dims, da.Array(graph, layer, cuts, dtype=meta.dtype, meta=meta)
     return result
 
 

@@ -1,6 +1,6 @@
-"""CSV and Parquet: a Dataset as rows, one a configuration.
+"""CSV and Parquet files with one row per configuration.
 
-What a table cannot say (axes, units, attributes) is a leading comment, or the file's metadata.
+Axes, units and attributes are stored in a leading comment (CSV) or the metadata (Parquet).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _ROWS = sizes.EXPORT_ROWS
 _MARK = "# simt-dse "
 _KEY = b"simt_dse"
 _TEXT = "text"
-#: Bytes of the leading comment that are read; bytes of one value, text aside.
+#: Most bytes of the leading comment; of one value other than text.
 _MAX_HEADER_BYTES, _MAX_VALUE_BYTES = MAX_LENGTH + 1, 16
-#: What a spreadsheet takes for a formula at the beginning of a cell. An apostrophe is put before
-#: it, and before what then looks like that, and taken away again in reading.
+#: Beginnings of a cell that a spreadsheet takes for a formula, with any apostrophes before them.
+#: Writing adds an apostrophe; reading removes one.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-#: The same within the text of the comment, which a spreadsheet parts at these signs.
+#: The same within the comment, which a spreadsheet splits at these signs.
 _IN_COMMENT = re.compile(r'(?<=[,;|\t"])(\s*)([=+\-@])')
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
@@ -47,19 +47,21 @@ def _cell(text: str) -> str:
 
 
 def _text_of(cell: str) -> str:
-    """Return the text of a cell that :func:`_cell` made."""
+    """Return the text of a cell made by :func:`_cell`."""
     return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell
 
 
 def _escape_header(header: str) -> str:
-    """Return the JSON of the comment without what a spreadsheet would take for a formula."""
-    return _JSON_TEXT.sub(
-        lambda text: _IN_COMMENT.sub(lambda one: f"{one[1]}\\u{ord(one[2]):04x}", text[0]), header
-    )
+    """Escape what a spreadsheet might take for a formula in the JSON of the comment."""
+
+    def escape(text: re.Match[str]) -> str:
+        return _IN_COMMENT.sub(lambda sign: f"{sign[1]}\\u{ord(sign[2]):04x}", text[0])
+
+    return _JSON_TEXT.sub(escape, header)
 
 
 def _header(ds: xr.Dataset) -> str:
-    """What a table cannot say: dimensions, kinds and attributes, as JSON."""
+    """Return the dimensions, types and attributes of a Dataset as JSON."""
     text = json.dumps(
         {
             "cells": "formulas have an apostrophe",
@@ -94,7 +96,7 @@ def _from_json(value: Any) -> Any:
 
 
 def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
-    """The Dataset as rows, one a configuration, some at a time."""
+    """Yield a Dataset as data frames of some rows each."""
     import pandas as pd
 
     sizes = axis_sizes(ds)
@@ -103,7 +105,7 @@ def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
     dims_of = {name: [str(dim) for dim in ds[name].dims] for name in names}
     lazy = [name for name in names if not isinstance(ds[name].variable._data, np.ndarray)]
     size = sum(ds[name].nbytes for name in lazy)
-    check_memory(size, "the variables", "export to .zarr or .nc, which takes them piece by piece")
+    check_memory(size, "the variables", "export to .zarr or .nc, which are written in pieces")
     arrays = {name: np.asarray(ds[name].values) for name in names}
     total = math.prod(shape)
     for low in range(0, total, _ROWS):
@@ -117,7 +119,7 @@ def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
 
 
 def write_csv(ds: xr.Dataset, path: Path) -> None:
-    """One row a configuration, what a table cannot say in a leading comment."""
+    """Write a Dataset as CSV."""
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(_MARK + _escape_header(_header(ds)) + "\n")
         for number, frame in enumerate(_frames(ds)):
@@ -132,13 +134,7 @@ def write_csv(ds: xr.Dataset, path: Path) -> None:
 
 
 def parquet_library() -> Any:
-    """Return pyarrow's module for Parquet files.
-
-    Raises
-    ------
-    DseError
-        It is not installed; it is an extra of this package.
-    """
+    """Return pyarrow's module for Parquet files; raise if the extra is not installed."""
     try:
         import pyarrow.parquet
     except ImportError as error:
@@ -150,7 +146,7 @@ def parquet_library() -> Any:
 
 
 def write_parquet(ds: xr.Dataset, path: Path) -> None:
-    """One row a configuration, what a table cannot say in the metadata."""
+    """Write a Dataset as Parquet."""
     pq = parquet_library()
     import pyarrow as pa
 
@@ -168,22 +164,22 @@ def write_parquet(ds: xr.Dataset, path: Path) -> None:
 
 
 def _kind(text: Any) -> np.dtype[Any]:
-    """Return the type of values that the comment names; one of long values is refused."""
+    """Return the type of values named in a header; raise if it is none that we write."""
     result: np.dtype[Any] = np.dtype(text)
     if result.kind not in "biufcMm" or result.itemsize > _MAX_VALUE_BYTES:
-        raise ValueError(f"its values are of the type {str(text)[:40]!r}, which no table holds")
+        raise ValueError(f"the type {str(text)[:40]!r} cannot be in a table")
     return result
 
 
 def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dataset:
-    """Rows and header back to a Dataset, each variable over its own dimensions."""
-    said = read_json(header)
-    quoted = cells and "cells" in said
+    """Convert rows and header to a Dataset, each variable over its own dimensions."""
+    about = read_json(header)
+    quoted = cells and "cells" in about
     if quoted:
         frame.columns = [_text_of(str(name)) for name in frame.columns]
-    dims, shape = list(said["sizes"]), list(said["sizes"].values())
+    dims, shape = list(about["sizes"]), list(about["sizes"].values())
     result: dict[str, Any] = {}
-    for name, row in said["variables"].items():
+    for name, row in about["variables"].items():
         if name not in frame:
             continue
         values = np.asarray(frame[name]).reshape(shape)
@@ -202,21 +198,21 @@ def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dat
         attrs = {k: _from_json(v) for k, v in row["attrs"].items()}
         result[name] = (row["dims"], values, attrs)
     return assemble(
-        {name: value for name, value in result.items() if name not in said["coords"]},
-        {name: value for name, value in result.items() if name in said["coords"]},
-        {k: _from_json(v) for k, v in said["attrs"].items()},
+        {name: value for name, value in result.items() if name not in about["coords"]},
+        {name: value for name, value in result.items() if name in about["coords"]},
+        {k: _from_json(v) for k, v in about["attrs"].items()},
     )
 
 
 def read_csv(path: Path) -> xr.Dataset:
-    """What :func:`write_csv` wrote."""
+    """Read a file of :func:`write_csv`."""
     import pandas as pd
 
     with path.open(encoding="utf-8", newline="") as file:  # labels may hold "\r"
         first = file.readline(_MAX_HEADER_BYTES)
         if not first.startswith(_MARK):
-            raise DseError(f"{path} was not written by this library: its first line says nothing")
-        # as text: the numbers are read exactly below, each as its own type
+            raise DseError(f"{path} was not written by this library: it lacks our first line")
+        # as text: values are converted below, each to its own type
         how: dict[str, Any] = {"dtype": str, "keep_default_na": False, "skip_blank_lines": False}
         header = first.removeprefix(_MARK)
         frame = pd.read_csv(file, **how) if json.loads(header)["variables"] else pd.DataFrame()
@@ -224,9 +220,9 @@ def read_csv(path: Path) -> xr.Dataset:
 
 
 def read_parquet(path: Path) -> xr.Dataset:
-    """What :func:`write_parquet` wrote."""
+    """Read a file of :func:`write_parquet`."""
     table = parquet_library().read_table(path)
     header = (table.schema.metadata or {}).get(_KEY)
     if header is None:
-        raise DseError(f"{path} was not written by this library: its metadata says nothing")
+        raise DseError(f"{path} was not written by this library: it lacks our metadata")
     return _from_frame(table.to_pandas(), header.decode())

@@ -1,5 +1,5 @@
-"""The design space: axes of values (`space`, `laws`), and a graph of equations over them.
+"""Design space: axes of values, and a graph of equations over them.
 
-`build` makes a `grid` of what a study gives; `goals` are formulas to be made small or large;
-`awaited` computes statistics over axes when they are first read; `dataset` labels results.
+``build`` joins ``axes`` with a model into a ``grid``; ``goals`` reads objectives;
+``lazy_statistics`` computes statistics over axes on first use; ``dataset`` labels results.
 """

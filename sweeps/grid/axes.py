@@ -1,4 +1,4 @@
-"""The axes of a grid: what varies, in which order, over which values."""
+"""Axes of a grid: names, values, labels and weights."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from symbolic.expression import parse_value
 from symbolic.file_access import PathBase
 from symbolic.quantities import Quantity
 
-# --- The forms in which the values of a numeric axis are given
+# --- Values of numeric axes
 
 
 _FORMS = (
@@ -25,25 +25,24 @@ _FORMS = (
     "{ geomspace = [start, stop, count] }, { powers_of_two = [start, stop] } "
     "or { zip = { name = list, ... } }"
 )
-#: Most values of one axis: half a GiB each for its numbers, its coordinate and their order.
+#: Most values of one axis: half a GiB each for numbers, coordinate and sort order.
 _MAX_VALUES = 2**26
-_MAX_EXACT_INT = 2.0**53  # beyond it not every whole number is a float
+_MAX_EXACT_INT = 2.0**53  # floats hold all smaller integers exactly
 _FINITE = np.finfo(np.float64).max.item()
 
 
 def _number(value: Any, row: Quantity, where: str) -> float | int:
+    problem = f"{where} holds {value!r}: expected a number, with or without a unit"
     if isinstance(value, str):
         try:
-            return float(parse_value(value, row, {}))  # without a name it is no formula
+            return float(parse_value(value, row, {}))  # no names: a number, not a formula
         except UnitError as error:
             raise UnitError(f"{where}: {error}") from None
         except DseError:
-            problem = f"{where} holds {value!r}: expected a number, with or without a unit"
             raise DseError(problem) from None
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
-        raise DseError(f"{where} holds {value!r}: expected a number, with or without a unit")
+    numeric = isinstance(value, (int, float, np.integer, np.floating))
+    if not numeric or isinstance(value, bool):
+        raise DseError(problem)
     number: float | int = value.item() if isinstance(value, np.generic) else value
     if isinstance(number, int) and abs(number) > _MAX_EXACT_INT:
         try:
@@ -72,40 +71,37 @@ def _triple(spec: Any, row: Quantity, where: str, form: str) -> tuple[float, flo
 
 
 def _check_count(count: float, where: str) -> None:
-    """Refuse more values than an axis may hold, before any of them is made."""
+    """Raise if an axis would have too many values, before any is made."""
     if count > _MAX_VALUES:
-        many = (
-            f"{count:,.0f}" if count < 1e15 else f"{count:.3g}" if count < 1e308 else "over 1e308"
-        )
+        many = f"{count:.3g}" if count < 1e308 else "over 1e308"
+        many = f"{count:,.0f}" if count < 1e15 else many
         raise DseError(
-            f"{where} would hold {many} values, more than the {_MAX_VALUES:,} that an axis may hold: "
-            "give a smaller count, a larger step, or a part of its range"
+            f"{where} would hold {many} values, and an axis may hold {_MAX_VALUES:,}: give a "
+            "smaller count, a larger step, or a part of its range"
         )
     check_memory(24 * count, f"{where} would hold {count:,.0f} values, which", "give it fewer")
 
 
 def _space_values(
-    make: Callable[..., NDArray[Any]], ends: tuple[float, float, int]
+    make: Callable[..., NDArray[Any]], start: float, stop: float, count: int
 ) -> NDArray[Any]:
-    """Return values from one end to the other, also where their distance overflows."""
+    """Return values from start to stop, also if their distance overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
-        values = make(*ends)
+        values = make(start, stop, count)
     if np.isfinite(values).all():
         return values
-    start, stop, count = ends
     return 2 * make(start / 2, stop / 2, count)
 
 
 def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray[Any]:
     keys = set(spec)
     if keys == {"linspace"}:
-        start, stop, count = _triple(spec["linspace"], row, where, "linspace")
-        return _space_values(np.linspace, (start, stop, count))
+        return _space_values(np.linspace, *_triple(spec["linspace"], row, where, "linspace"))
     if keys == {"geomspace"}:
         start, stop, count = _triple(spec["geomspace"], row, where, "geomspace")
         if start <= 0 or stop <= 0:
             raise DseError(f"{where}: geomspace needs positive ends, was given {start}, {stop}")
-        return _space_values(np.geomspace, (start, stop, count))
+        return _space_values(np.geomspace, start, stop, count)
     if keys == {"powers_of_two"}:
         ends = spec["powers_of_two"]
         if not isinstance(ends, Sequence) or isinstance(ends, str) or len(ends) != 2:
@@ -127,9 +123,7 @@ def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray
             )
         steps = (stop - start) / step
         if steps < -1e-9:
-            raise DseError(
-                f"{where} is empty: from start {start} a step of {step} leads away from stop {stop}"
-            )
+            raise DseError(f"{where} is empty: {start} + {step} leads away from stop {stop}")
         _check_count(steps + 1, where)
         if all(isinstance(value, int) for value in (start, stop, step)):
             return _integer_array(range(int(start), int(stop) + (1 if step > 0 else -1), int(step)))
@@ -147,7 +141,7 @@ def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray
 
 
 def _interval_error(ends: Any, row: Quantity, where: str) -> DseError:
-    """Return the error for the two ends of an interval, with the dense grid to write instead."""
+    """Return the error for ``between``, which suggests a dense grid instead."""
     low, high = "low", "high"
     if isinstance(ends, Sequence) and not isinstance(ends, str) and len(ends) == 2:
         low, high = (f'"{end}"' if isinstance(end, str) else str(end) for end in ends)
@@ -155,24 +149,24 @@ def _interval_error(ends: Any, row: Quantity, where: str) -> DseError:
     if row.domain.whole:
         dense = f"start = {low}, stop = {high}"
     return DseError(
-        f"{where} is given by between, and an axis is a list of values: write a dense grid, such "
-        f"as {row.name} = {{ {dense} }}"
+        f"{where}: between is for intervals, and an axis is a list of values: write a dense grid, "
+        f"such as {row.name} = {{ {dense} }}"
     )
 
 
 def _integer_array(values: range) -> NDArray[Any]:
-    """Return whole numbers, as floats where some are beyond those that floats hold exactly."""
+    """Return integers, as floats if some are too large for floats to hold exactly."""
     wide = bool(values) and _has_inexact_ints((values[0], values[-1]))
     return np.fromiter(values, np.float64 if wide else np.int64, len(values))
 
 
 def _has_inexact_ints(values: Any) -> bool:
-    """Whether some whole number is beyond those that floats hold exactly."""
+    """True if an integer is too large for floats to hold exactly."""
     return bool(np.any(np.abs(np.asarray(values, dtype=np.float64)) > _MAX_EXACT_INT))
 
 
 def parse_numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
-    """The values of a numeric axis, whole numbers kept whole."""
+    """Return the values of a numeric axis; integers stay integers."""
     if isinstance(spec, Mapping):
         array = _from_mapping(spec, row, where)
     elif isinstance(spec, range):
@@ -188,17 +182,14 @@ def parse_numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
                 f"{where} is an array of shape {array.shape} and type {array.dtype}: "
                 "expected one dimension of numbers"
             )
-        array = array.astype(
-            np.float64 if array.dtype.kind == "f" or _has_inexact_ints(array) else np.int64
-        )
+        real = array.dtype.kind == "f" or _has_inexact_ints(array)
+        array = array.astype(np.float64 if real else np.int64)
     elif isinstance(spec, Sequence) and not isinstance(spec, str):
         numbers = [_number(value, row, where) for value in spec]
         whole = all(isinstance(value, int) for value in numbers)
         array = np.array(numbers, dtype=np.int64 if whole else np.float64)
     else:
-        raise DseError(
-            f"{where} = {spec!r} is no axis: expected {_FORMS}; a single value belongs in set"
-        )
+        raise DseError(f"{where} = {spec!r} is no axis: expected {_FORMS}; put one value under set")
     if row.domain.whole and array.dtype.kind == "f":
         exact = (np.floor(array) == array) & (np.abs(array) <= _MAX_EXACT_INT)
         return array.astype(np.int64) if np.all(exact) else array
@@ -206,13 +197,11 @@ def parse_numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
 
 
 def normalize_weights(weights: Any, count: int, where: str) -> NDArray[np.float64]:
-    """Weights as shares that sum to one: one for each of so many values, of at least 0."""
+    """Return weights that sum to one; raise unless there is a finite one >= 0 per value."""
     if isinstance(weights, (str, Mapping)) or not hasattr(weights, "__len__"):
         raise DseError(f"{where}: weights = {weights!r}, expected a list of numbers")
     if len(weights) != count:
-        raise DseError(
-            f"{where} has {count} values and {len(weights)} weights: give one for each value"
-        )
+        raise DseError(f"{where} has {count} values and {len(weights)} weights: give one per value")
     for weight in weights:
         number = isinstance(weight, (int, float, np.integer, np.floating))
         if not number or isinstance(weight, bool) or not 0 <= weight <= _FINITE:
@@ -230,13 +219,12 @@ _RESERVED_NAMES = ("feasible", "machine", "objective", "point", "rank", "workloa
 class Axis:
     """One dimension of a grid.
 
-    ``kind`` is ``"number"``, ``"label"`` (categories, as an integer index), ``"switch"`` (each
-    label has a nest of its own), ``"zip"`` (several quantities vary together) or ``"draw"`` (so do
-    those that are random). ``values`` are the stored numbers (the index for categories); ``labels``
-    the categories; ``columns`` the quantities of a zip. ``coordinate`` is what the dataset shows.
-    Statistics weigh its values by ``weights``, which sum to one; all count alike where there are
-    none. Of ``replicates`` of draws, one after another and of one length, each is a sample by
-    itself; ``spans`` are the least and largest value that is drawn of each random quantity, and
+    ``kind`` is ``"number"``, ``"label"`` (categories; ``values`` are their indices), ``"switch"``
+    (labels that select equations; each has its own loop nest), ``"zip"`` (``columns`` of several
+    quantities vary together) or ``"draw"`` (``columns`` of random quantities). ``coordinate`` is
+    what the Dataset shows. ``weights`` of statistics sum to 1; None means equal weights. Draws
+    consist of ``replicates``: independent samples of equal length, one after another.
+    ``random_ranges`` holds for each random quantity the least and largest value that is drawn, then
     those of its law.
     """
 
@@ -254,17 +242,17 @@ class Axis:
 
     @property
     def size(self) -> int:
-        """How many values it has."""
+        """Return the number of values."""
         return len(self.coordinate)
 
     @property
     def value_weights(self) -> NDArray[np.float64]:
-        """Return how much each value counts, in sum 1."""
+        """Return the weight of each value, in sum 1."""
         return np.full(self.size, 1 / self.size) if self.weights is None else self.weights
 
     @property
     def default_index(self) -> int:
-        """Where a point stands that does not say: at the first value, of draws the most central."""
+        """Return the index of a point that names no value: the first; the most central draw."""
         if self.kind != "draw":
             return 0
         columns = np.stack([np.asarray(column, dtype=float) for column in self.columns.values()])
@@ -272,7 +260,7 @@ class Axis:
         return int(np.square(ranks).sum(axis=0).argmin())
 
     def position(self, value: Any, quantities: Mapping[str, Quantity]) -> int:
-        """The index of a value or label, or an error that names the nearest."""
+        """Return the index of a value or label; the error names the nearest one."""
         if self.labels:
             text = value if isinstance(value, str) else read_label(self.name, value)
             if text in self.labels:
@@ -287,9 +275,9 @@ class Axis:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
             raise DseError(f"{value!r} is no value of the axis {self.name}") from None
-        held = self.coordinate if self.kind == "zip" else self.values
-        index = int(np.argmin(np.abs(held - number)))
-        if not math.isclose(held[index], number, rel_tol=1e-9, abs_tol=0.0):
+        values = self.coordinate if self.kind == "zip" else self.values
+        index = int(np.argmin(np.abs(values - number)))
+        if not math.isclose(values[index], number, rel_tol=1e-9, abs_tol=0.0):
             raise DseError(
                 f"{self.name} = {value} is not on its axis; the nearest value is "
                 f"{self.coordinate[index]}, and the axis holds {_preview(self.coordinate)}"
@@ -332,33 +320,13 @@ def _check_distinct(values: Sequence[Any] | NDArray[Any], where: str) -> None:
 def parse_axis(
     name: str, spec: Any, quantities: Mapping[str, Quantity], folder: PathBase = None
 ) -> Axis:
-    """Read one axis as a study or a call gives it.
+    """Read one axis from a study file or a call; a mapping may also have ``weights``.
 
-    Parameters
-    ----------
-    name : str
-        A quantity, ``machine`` or ``workload``, or any name for a zip of several quantities.
-    spec : object
-        A list (numbers, numbers with units, labels), range or one-dimensional array; a mapping
-        ``start``/``stop``/``step`` (stop inclusive), ``linspace``, ``geomspace``,
-        ``powers_of_two``, ``values`` (any of these) or ``zip`` (a mapping from quantities to lists
-        of one length); beside any of these ``weights``, by which statistics weigh the values.
-    quantities : mapping of str to Quantity
-        The rows that may be named.
-    folder : Path or Reach, optional
-        The folder against which the paths of laws are read.
-
-    Raises
-    ------
-    DseError
-        An axis that is empty, repeats a value, has a unit that does not fit, a value outside the
-        domain of its quantity, or an unknown name.
+    ``folder`` is the one against which paths of laws are resolved.
 
     >>> from symbolic.quantities import TABLE
     >>> parse_axis("threads_per_block", {"start": 32, "stop": 128, "step": 32}, TABLE).coordinate
     array([ 32,  64,  96, 128])
-    >>> parse_axis("core_clock", ["1 GHz", 1.3e9], TABLE).values.tolist()
-    [1000000000.0, 1300000000.0]
     """
     where = f"the axis {name}"
     if not isinstance(name, str):

@@ -1,4 +1,4 @@
-"""Joining a model with axes and values into a grid."""
+"""Build a grid from a model, axes and values."""
 
 from __future__ import annotations
 
@@ -46,19 +46,18 @@ if TYPE_CHECKING:
     from sweeps.grid.lazy_statistics import ComputeStatistics
 
 
-# --- What is known before a loop nest runs is worked out before it is written
+# --- Constant folding before a loop nest is written
 
 
 def fold_constants(
     roots: Sequence[Node], constants: Mapping[str, float], names: Mapping[int, str]
 ) -> tuple[list[Node], dict[int, str]]:
-    """The same values at the known ones of some quantities, in fewer steps, and the nodes' names.
+    """Return nodes simplified with known values, and the names of the new nodes.
 
-    Only what is exact in floating-point arithmetic is left out: ``x * 1``, but neither ``x * 0``
-    nor ``x + 0``.
+    Only rules that are exact in floating point apply: ``x * 1``, but not ``x * 0`` or ``x + 0``.
     """
     done: dict[int, Node] = {}
-    kept: dict[int, str] = {}
+    new_names: dict[int, str] = {}
     for node in walk(roots):
         if node.op == "reference":
             name = node.args[0]
@@ -69,8 +68,8 @@ def fold_constants(
             new = _simplify(node.op, tuple(done[id(arg)] for arg in node.args))
         done[id(node)] = new
         if id(node) in names and new.op != "constant":
-            kept.setdefault(id(new), names[id(node)])
-    return [done[id(root)] for root in roots], kept
+            new_names.setdefault(id(new), names[id(node)])
+    return [done[id(root)] for root in roots], new_names
 
 
 def _simplify(op: str, args: tuple[Node, ...]) -> Node:
@@ -82,7 +81,7 @@ def _simplify(op: str, args: tuple[Node, ...]) -> Node:
 
 
 def _number(value: bool | float) -> NDArray[Any]:
-    """An array, so that what is folded is what arrays compute: a float has other exp and log."""
+    """Return an array of one value, because exp and log of Python floats differ from NumPy's."""
     return np.array([value], dtype=bool if isinstance(value, bool) else float)
 
 
@@ -101,12 +100,12 @@ def _where(condition: Node, yes: Node, no: Node) -> Node | None:
 
 
 def _junction_rule(absorbing: bool) -> Callable[[Node, Node], Node | None]:
-    """The rule of a join of conditions: a constant decides it, or leaves the other condition."""
+    """Return the rule of ``both`` or ``either``: a constant decides it or leaves the other."""
 
     def rule(a: Node, b: Node) -> Node | None:
-        for one, other in ((a, b), (b, a)):
-            if one.op == "constant":
-                return one if bool(one.args[0]) is absorbing else other
+        for condition, other in ((a, b), (b, a)):
+            if condition.op == "constant":
+                return condition if bool(condition.args[0]) is absorbing else other
         return None
 
     return rule
@@ -128,10 +127,10 @@ _RULES: dict[str, Callable[..., Node | None]] = {
 }
 
 
-# --- Table equations: evaluated before the grid, once for each distinct combination of inputs
+# --- Table equations, evaluated once for each distinct combination of inputs
 
 
-#: Seconds after which what is left is shared among threads, and pieces for each of these.
+#: Seconds before threads take over, and pieces of work for each thread.
 _SERIAL_SECONDS, _PIECES = 0.1, sizes.TABLE_PIECES
 
 Inputs = tuple[Any, ...]
@@ -140,9 +139,9 @@ Inputs = tuple[Any, ...]
 def run_tables(
     graph: Graph, equations: Sequence[Equation], leaves: Mapping[str, Leaf], order: tuple[str, ...]
 ) -> dict[str, Leaf]:
-    """Table equations over the same inputs; ``leaves`` holds what these are made of.
+    """Return the leaves of table equations that share their inputs.
 
-    All of them are asked at one input before the next, so that they can share what they compute.
+    All of them are evaluated at one input before the next, so that they can share work.
     """
     needs = equations[0].inputs
     roots = [graph.flat(need) for need in needs]
@@ -157,37 +156,37 @@ def run_tables(
     rows = zip(*(c.reshape(-1).tolist() for c in columns), strict=True) if columns else [()]
     places = [known.setdefault(row, len(known)) for row in rows]
     upstream = {leaves[n].failures[k] for n in names for k in leaves[n].failures}
-    asked = [row for row in known if not (upstream and any(x is None or x != x for x in row))]
-    results = dict(zip(asked, _evaluate_rows(equations, asked), strict=True))
+    usable = [row for row in known if not (upstream and any(x is None or x != x for x in row))]
+    results = dict(zip(usable, _evaluate_rows(equations, usable), strict=True))
     missing = _FailureReason(next(iter(sorted(upstream)), ""))
-    listed = [results.get(row) or [missing] * len(equations) for row in known]
-    own = tuple(axis for axis in order if axis in switched)
-    found = {}
+    rows_of = [results.get(row) or [missing] * len(equations) for row in known]
+    switch_axes = tuple(axis for axis in order if axis in switched)
+    tables = {}
     for number, eq in enumerate(equations):
-        kind = object if graph.model.quantity(eq.name).is_label else np.float64
-        told = [result[number] for result in listed]
-        blank = None if kind is object else math.nan
-        column = np.array([blank if isinstance(v, _FailureReason) else v for v in told], dtype=kind)
+        dtype = object if graph.model.quantity(eq.name).is_label else np.float64
+        outcomes = [result[number] for result in rows_of]
+        blank = None if dtype is object else math.nan
+        column = np.array([blank if isinstance(v, _FailureReason) else v for v in outcomes], dtype)
         failed = {
             place: f"{eq.name}: {why}" if why not in upstream else why
             for place, row in enumerate(places)
-            if isinstance(why := told[row], _FailureReason)
+            if isinstance(why := outcomes[row], _FailureReason)
         }
         if len(failed) == len(places):
-            _raise_if_all_failed(equations, asked, results)
+            _raise_if_all_failed(equations, usable, results)
         array = column[places].reshape(shape)
-        found[eq.name] = Leaf(axes=axes, array=array, switch_axes=own, failures=failed)
-    return found
+        tables[eq.name] = Leaf(axes=axes, array=array, switch_axes=switch_axes, failures=failed)
+    return tables
 
 
 class _FailureReason(str):
-    """Why there is no value."""
+    """Reason why a table equation has no value at some input."""
 
 
 def _raise_if_all_failed(
     equations: Sequence[Equation], rows: Sequence[Inputs], results: Mapping[Inputs, list[Any]]
 ) -> None:
-    """Raise where an equation has failed at every input."""
+    """Raise if an equation failed at every input."""
     for number, eq in enumerate(equations):
         if rows and all(isinstance(results[row][number], _FailureReason) for row in rows):
             why = results[rows[0]][number]
@@ -195,20 +194,18 @@ def _raise_if_all_failed(
 
 
 def _evaluate_rows(equations: Sequence[Equation], inputs: Sequence[Inputs]) -> list[list[Any]]:
-    """The equations at each of the inputs; by threads where that takes long."""
+    """Evaluate equations at each input, in threads if that takes long."""
     began = time.monotonic()
-    found: list[list[Any]] = []
-    while len(found) < len(inputs) and time.monotonic() - began < _SERIAL_SECONDS:
-        found.append(_evaluate_row(equations, inputs[len(found)]))
-    rest = inputs[len(found) :]
+    results: list[list[Any]] = []
+    while len(results) < len(inputs) and time.monotonic() - began < _SERIAL_SECONDS:
+        results.append(_evaluate_row(equations, inputs[len(results)]))
+    rest = inputs[len(results) :]
     if not rest:
-        return found
+        return results
     size = math.ceil(len(rest) / (_PIECES * cpu_count()))
     pieces = [rest[first : first + size] for first in range(0, len(rest), size)]
-    done = run_in_threads(
-        lambda piece: [_evaluate_row(equations, row) for row in pieces[piece]], len(pieces)
-    )
-    return found + [result for piece in done for result in piece]
+    done = run_in_threads(lambda k: [_evaluate_row(equations, r) for r in pieces[k]], len(pieces))
+    return results + [result for piece in done for result in piece]
 
 
 def _evaluate_row(equations: Sequence[Equation], row: Inputs) -> list[Any]:
@@ -229,15 +226,15 @@ def _value(eq: Equation, row: Inputs) -> Any:
 
 
 def _describe_inputs(eq: Equation, row: Inputs) -> str:
-    told = ", ".join(f"{name} = {value}" for name, value in zip(eq.inputs, row, strict=True))
-    return f"at {told}" if told else "without inputs"
+    text = ", ".join(f"{name} = {value}" for name, value in zip(eq.inputs, row, strict=True))
+    return f"at {text}" if text else "without inputs"
 
 
 Value = float | Node | Leaf
 
-#: What files give, whose labels are no values of a quantity.
-#: Axes of a study; answers need a few dimensions more.
+#: Most axes of a study; answers need a few dimensions more.
 _MOST_AXES = sizes.AXES_MOST
+#: Axes whose labels name files.
 _FILE_AXES = ("machine", "workload")
 
 
@@ -254,62 +251,39 @@ def build_grid(
     compute_statistics: ComputeStatistics | None = None,
     invalid_values: Mapping[str, str] | None = None,
 ) -> Grid:
-    """Join a model with axes and values.
+    """Join a model with axes (outermost first) and values.
 
-    Parameters
-    ----------
-    model : Model
-        The equations.
-    axes : sequence of Axis
-        What varies, outermost first.
-    values : mapping of str to float, Node or Leaf
-        Given quantities: a number, a formula in other quantities, or a table over some axes.
-    labels : mapping of str to str
-        Given quantities whose values are labels and which only table equations read; what machine
-        and workload they are, where it is told. Constraints may name them too.
-    switches : mapping of str to str
-        Labels of switches that do not vary.
-    tables : mapping of str to mapping
-        For a categorical axis: quantities that it supplies, with a number, a formula or None (not
-        supplied) for each label.
-    outputs, constraints :
-        As ``outputs`` and ``where`` in :func:`symbolic.resolve.resolve`.
-    fold : callable, optional
-        What computes statistics, where formulas have some:
-        :func:`sweeps.nest.statistics.compute_statistics`.
-    refused : mapping of str to str
-        Values that do not hold here, and why: an error if a formula needs one of them.
-
-    Raises
-    ------
-    DseError
-        There are too many axes, or see :func:`symbolic.resolve.resolve`.
+    ``values`` are numbers, formulas in other quantities, or tables over some axes. Only table
+    equations and constraints read ``labels``, which may include ``machine`` and ``workload``;
+    ``switches`` are labels of switches that do not vary. ``tables`` holds for an axis of labels the
+    quantities it supplies, each with a number, a formula or None (not supplied) per label.
+    ``outputs`` and ``constraints`` are those of :func:`symbolic.resolve.resolve`.
+    ``compute_statistics`` is needed if formulas may hold statistics. ``invalid_values`` holds for
+    some quantities the error to raise if a formula needs one.
     """
     if len(axes) > _MOST_AXES:
         raise DseError(
-            f"the study has {len(axes)} axes, expected at most {_MOST_AXES}: an array of NumPy has "
-            "at most 64 dimensions; give a quantity of one value under set instead, or zip axes"
+            f"the study has {len(axes)} axes, expected at most {_MOST_AXES}: NumPy arrays "
+            "have at most 64 dimensions; put quantities with one value under set, or zip axes"
         )
     axis_of = {axis.name: axis for axis in axes}
-    given: dict[str, Node | None] = {}
+    definitions: dict[str, Node | None] = {}
     leaves: dict[str, Leaf] = {}
     for name, value in (values or {}).items():
-        if isinstance(value, Node):
-            given[name] = value
-        else:
-            given[name] = None
-            leaves[name] = (
-                value if isinstance(value, Leaf) else Leaf(axes=(), array=np.array(float(value)))
-            )
+        definitions[name] = value if isinstance(value, Node) else None
+        if isinstance(value, Leaf):
+            leaves[name] = value
+        elif not isinstance(value, Node):
+            leaves[name] = Leaf(axes=(), array=np.array(float(value)))
     for name, label in (labels or {}).items():
         if name not in _FILE_AXES:
-            given[name] = None
+            definitions[name] = None
             leaves[name] = Leaf(axes=(), array=np.array(read_label(name, label), dtype=object))
     model, places = _add_label_indices(model, axes, labels or {}, switches or {})
-    given |= dict.fromkeys(places)
+    definitions |= dict.fromkeys(places)
     leaves |= places
     for axis in axes:
-        _add_axis(axis, (tables or {}).get(axis.name, {}), given, leaves)
+        _add_axis(axis, (tables or {}).get(axis.name, {}), definitions, leaves)
     switch_axes = tuple(axis.name for axis in axes if axis.kind == "switch")
     wanted = None
     if outputs is not None:
@@ -323,7 +297,7 @@ def build_grid(
     for key in itertools.product(*(axis_of[name].labels for name in switch_axes)):
         graph = resolve(
             model,
-            values=given,
+            values=definitions,
             switches={**(switches or {}), **dict(zip(switch_axes, key, strict=True))},
             outputs=wanted,
             where=constraints,
@@ -333,9 +307,9 @@ def build_grid(
                 raise DseError((invalid_values or {})[name])
         refuse_laws(graph)
         graphs[key] = graph
-        at = {a: axis_of[a].labels.index(k) for a, k in zip(switch_axes, key, strict=True)}
-        here = {name: _select_switch_labels(leaf, at) for name, leaf in leaves.items()}
-        complete[key] = _complete(graph, here, tuple(axis_of))
+        indices = {a: axis_of[a].labels.index(k) for a, k in zip(switch_axes, key, strict=True)}
+        selected = {name: _select_switch_labels(leaf, indices) for name, leaf in leaves.items()}
+        complete[key] = _complete(graph, selected, tuple(axis_of))
         if compute_statistics is not None and graph.statistics:
             from sweeps.grid.lazy_statistics import add_statistics
 
@@ -354,7 +328,7 @@ def build_grid(
 def _add_label_indices(
     model: Model, axes: Sequence[Axis], labels: Mapping[str, str], switches: Mapping[str, str]
 ) -> tuple[Model, dict[str, Leaf]]:
-    """The model whose quantities tell the labels that they take, and the places of those."""
+    """Add quantities for the indices of labels to a model; return it and their leaves."""
     rows = {name: Quantity(name=name, labels=()) for name in _FILE_AXES} | dict(model.quantities)
     taken = {name: str(row.default) for name, row in rows.items() if row.is_switch}
     fixed = {name: (label,) for name, label in {**taken, **labels, **switches}.items()}
@@ -364,20 +338,19 @@ def _add_label_indices(
         row, known = rows[name], here
         if name not in _FILE_AXES:
             known = row.labels or here
-        elif name not in over and here[0] in row.axis_labels:  # one of several that are known
+        elif name not in over and here[0] in row.axis_labels:
             known = row.axis_labels
-        array = np.array([known.index(one) if one in known else -1 for one in here], dtype=float)
+        array = np.array([known.index(x) if x in known else -1 for x in here], dtype=float)
         dims = (name,) if name in over else ()
         result[label_index_name(name)] = Leaf(axes=dims, array=array if dims else array.reshape(()))
         rows[name] = replace(row, axis_labels=known) if row.is_label else row
-        rows[label_index_name(name)] = Quantity(
-            name=label_index_name(name), domain=Domain.parse("whole [0, inf)")
-        )
+        index = label_index_name(name)
+        rows[index] = Quantity(name=index, domain=Domain.parse("whole [0, inf)"))
     return replace(model, quantities=rows), result
 
 
 def _select_switch_labels(leaf: Leaf, indices: Mapping[str, int]) -> Leaf:
-    """The part of a table over switch axes that is read under some labels of theirs."""
+    """Return the part of a table that applies under some labels of switch axes."""
     switched = tuple(axis for axis in leaf.axes if axis in indices)
     if not switched:
         return leaf
@@ -392,7 +365,7 @@ def _add_axis(
     definitions: dict[str, Node | None],
     leaves: dict[str, Leaf],
 ) -> None:
-    """Enter the quantities that an axis supplies."""
+    """Add the quantities that an axis supplies to definitions and leaves."""
     if axis.kind == "number":
         definitions[axis.name] = None
         leaves[axis.name] = Leaf(axes=(axis.name,), array=axis.values)
@@ -414,22 +387,22 @@ def _add_axis(
             )
             continue
         index = reference(label_index_name(axis.name))
-        node = reference(name)  # the model's own definition, where a label supplies nothing
+        node = reference(name)  # labels without a value use the model's definition
         first = {label: place for place, label in reversed([*enumerate(axis.labels)])}
         for place in first.values():  # rows of measurements name a workload several times
             if (value := supplied[place]) is not None:
                 node = where(equal(index, place), value, node)
         if all(value is not None for value in supplied):
-            node = substitute(node, {name: constant(supplied[0])})  # the last resort left out
+            node = substitute(node, {name: constant(supplied[0])})  # never used: drop the reference
         definitions[name] = node
 
 
 def _inline_label_formulas(
     axis: Axis, table: Mapping[str, Sequence[float | Node | None]]
 ) -> dict[str, list[float | Node | None]]:
-    """The table with each label's formulas in terms of that label's own values.
+    """Return the table with each label's formulas in terms of that label's own values.
 
-    So a quantity that only one label supplies may serve that label's formulas.
+    So a formula of a label may use a quantity that only this label supplies.
     """
 
     def inline(
@@ -446,9 +419,8 @@ def _inline_label_formulas(
                 cycle = " -> ".join([*path[path.index(need) :], need])
                 raise DseError(f"the formulas of {label} form a cycle: {cycle}")
             if need in label_values:
-                known[need] = constant(
-                    inline(label_values[need], (*path, need), label_values, label)
-                )
+                value_of = inline(label_values[need], (*path, need), label_values, label)
+                known[need] = constant(value_of)
         return substitute(value, known)
 
     result: dict[str, list[float | Node | None]] = {name: [] for name in table}
@@ -464,7 +436,7 @@ def _inline_label_formulas(
 
 
 def _complete(graph: Graph, leaves: Mapping[str, Leaf], order: tuple[str, ...]) -> dict[str, Leaf]:
-    """The leaves a graph uses: those given, the defaults, and the table equations evaluated."""
+    """Return the leaves a graph uses, with defaults and evaluated table equations."""
     complete: dict[str, Leaf] = {}
     for name, definition in graph.definitions.items():
         if definition.kind == "given":
@@ -472,7 +444,7 @@ def _complete(graph: Graph, leaves: Mapping[str, Leaf], order: tuple[str, ...]) 
         elif definition.kind == "default":
             complete[name] = Leaf(axes=(), array=np.array(float(definition.node.args[0])))
         elif definition.kind == "table" and name not in complete:
-            alike = [d for d in graph.definitions.values() if d.needs == definition.needs]
-            tables = [d.equation for d in alike if d.kind == "table" and d.equation is not None]
+            peers = [d for d in graph.definitions.values() if d.needs == definition.needs]
+            tables = [d.equation for d in peers if d.kind == "table" and d.equation is not None]
             complete.update(run_tables(graph, tables, complete, order))
     return complete

@@ -1,4 +1,4 @@
-"""Labels: from bare arrays to an xarray Dataset that explains itself, and back to quantities."""
+"""Convert arrays of a grid to labelled xarray Datasets, and Datasets to quantities."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from symbolic.quantities import Quantity, indexed_quantity, label_index_name
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Under this key a Dataset remembers the store from which it was opened.
+#: Key of a Dataset's encoding for the store from which it was opened.
 _STORE_KEY = "simt_dse_store"
-#: Names of lazy arrays of an unfinished store begin with this and its place.
+#: Prefix of the names of lazy arrays of an unfinished store, before its place.
 _UNFINISHED_PREFIX = "unfinished:"
-#: Beside the places of labels, the labels.
+#: Attribute of label indices that lists the labels.
 _LABELS = "labels"
 
 
 def variable_attributes(grid: Grid, name: str) -> dict[str, Any]:
-    """The attributes of one variable: units, long name, meanings of flags."""
+    """Return the attributes of an output: units, long name, flag meanings."""
     if name == FEASIBLE:
         texts = "; ".join(condition.text for condition in grid.conditions)
         return {"long_name": "whether every rule and constraint holds", "conditions": texts}
@@ -41,13 +41,13 @@ def variable_attributes(grid: Grid, name: str) -> dict[str, Any]:
 
 
 def flag_attributes(flags: Mapping[int, str], kind: Any = np.int8) -> dict[str, Any]:
-    """The attributes that tell what the values of a bound or case mean, after CF."""
+    """Return the CF attributes that explain the values of a case or bound."""
     words = ("_".join(text.split()) for text in flags.values())
     return {"flag_values": np.array(list(flags), dtype=kind), "flag_meanings": " ".join(words)}
 
 
 def read_flag_meanings(attributes: Mapping[Any, Any]) -> dict[int, str]:
-    """What the values of a bound or case mean, as :func:`flag_attributes` tells it; nothing of others."""
+    """Return the flag meanings written by :func:`flag_attributes`; empty without any."""
     flags = np.atleast_1d(attributes.get("flag_values", ())).tolist()
     words = str(attributes.get("flag_meanings", "")).split()
     pairs = zip(flags, words, strict=False)
@@ -55,7 +55,7 @@ def read_flag_meanings(attributes: Mapping[Any, Any]) -> dict[int, str]:
 
 
 def axis_coordinates(grid: Grid) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
-    """The coordinates of a grid: each axis, and the columns of zipped axes along theirs."""
+    """Return the coordinates of a grid: its axes, and the columns of zipped axes."""
     result: dict[str, tuple[str, NDArray[Any], dict[str, Any]]] = {}
     for axis in grid.axes.values():
         row = grid.model.quantities.get(axis.name)
@@ -81,7 +81,7 @@ def grid_dataset(
     arrays: Mapping[str, tuple[tuple[str, ...], NDArray[Any]]],
     attributes: Mapping[str, Any],
 ) -> xr.Dataset:
-    """The Dataset of a run: each axis a dimension coordinate, each output over its own axes."""
+    """Return the Dataset of a run, with each output over its own axes."""
     import xarray as xr
 
     return xr.Dataset(
@@ -98,10 +98,10 @@ def grid_dataset(
 
 
 def add_variables(ds: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
-    """A Dataset with further variables, at the labels that it holds."""
+    """Return a Dataset with further variables, restricted to the labels it has."""
     used = {str(dim) for variable in more.data_vars.values() for dim in variable.dims}
-    kept = {dim: ds[dim].values for dim in used if dim in ds.coords}
-    part = more.drop_vars([n for n in more.coords if n not in more.dims]).sel(kept)
+    labels = {dim: ds[dim].values for dim in used if dim in ds.coords}
+    part = more.drop_vars([n for n in more.coords if n not in more.dims]).sel(labels)
     result = ds.assign({name: variable.variable for name, variable in part.data_vars.items()})
     result.encoding = dict(ds.encoding)
     return result
@@ -110,74 +110,67 @@ def add_variables(ds: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
 def assemble(
     variables: Mapping[str, Any], coords: Mapping[str, Any], attributes: Mapping[str, Any]
 ) -> xr.Dataset:
-    """A Dataset of variables and coordinates, each as (dimensions, array, attributes)."""
+    """Return a Dataset of variables and coordinates as (dimensions, array, attributes)."""
     import xarray as xr
 
     return xr.Dataset(variables, coords=coords, attrs=dict(attributes))
 
 
 def open_zarr(store: Any, info: Any = None) -> xr.Dataset:
-    """Open a zarr store lazily, a shard a block; ``info`` is that of the store of a run."""
+    """Open a zarr store lazily, one Dask block per shard; ``info`` is the StoreInfo of a run."""
     import xarray as xr
 
-    # no other format is written; some can unpickle
+    # other formats are never written, and some can unpickle
     ds: xr.Dataset = xr.open_zarr(store, zarr_format=3, chunks=None)
-    # labels have the type that they have in a run
+    # labels as fixed-width text, as in a run
     texts = {name: c for name, c in ds.coords.items() if c.dtype.kind == "T"}
-    ds = ds.assign_coords(
-        {n: c.copy(data=np.array(c.values.tolist(), str)) for n, c in texts.items()}
-    )
+    texts = {n: c.copy(data=np.array(c.values.tolist(), str)) for n, c in texts.items()}
+    ds = ds.assign_coords(texts)
     shards = {
         name: variable.encoding.get("shards") or variable.encoding.get("chunks")
         for name, variable in ds.data_vars.items()
     }
-    begins = (
-        f"{_UNFINISHED_PREFIX}{info.place}:" if info is not None and not info.is_complete else ""
-    )
+    complete = info is None or info.is_complete
+    begins = "" if complete else f"{_UNFINISHED_PREFIX}{info.place}:"
     for name, shape in shards.items():
         variable = ds[name].variable
         sizes = dict(zip(variable.dims, shape or (), strict=False))
-        # with a name of our own dask does not pickle what is read to find one
+        # without a name Dask would pickle the data to make one
         ds[name] = variable.chunk(sizes, name=f"{begins}{name}-{uuid.uuid4().hex}")
     ds.encoding[_STORE_KEY] = info, _array_identities(ds), set(ds.coords)
     return ds
 
 
 def unfinished_places(ds: xr.Dataset) -> list[str]:
-    """Return the stores, unfinished when they were opened, of which a Dataset is a part."""
+    """Return the places of the unfinished stores from which a Dataset's arrays come."""
     layers = [
         str(layer)
         for variable in ds.variables.values()
         for layer in getattr(getattr(variable._data, "dask", None), "layers", ())
     ]
-    places = [
-        layer.removeprefix(_UNFINISHED_PREFIX)
-        for layer in layers
-        if layer.startswith(_UNFINISHED_PREFIX)
-    ]
-    return list(dict.fromkeys(place.rpartition(":")[0] for place in places))
+    lazy = [layer for layer in layers if layer.startswith(_UNFINISHED_PREFIX)]
+    places = (layer.removeprefix(_UNFINISHED_PREFIX).rpartition(":")[0] for layer in lazy)
+    return list(dict.fromkeys(places))
 
 
 def source_store(ds: xr.Dataset) -> Any:
-    """The store of a run in which a Dataset lies, if arrays and axes are as they were opened."""
+    """Return the StoreInfo of the store a Dataset was opened from; None if it was changed."""
     info, known, axes = ds.encoding.get(_STORE_KEY, (None, {}, set()))
     if info is None:
         return None
-    here = _array_identities(ds)
-    alike = all(
-        name in known and _are_equal_arrays(held, known[name]) for name, held in here.items()
-    )
-    return info if alike and axes == set(ds.coords) else None
+    arrays = _array_identities(ds).items()
+    unchanged = all(name in known and _are_equal_arrays(a, known[name]) for name, a in arrays)
+    return info if unchanged and axes == set(ds.coords) else None
 
 
 def _are_equal_arrays(array: Any, other: Any) -> bool:
-    """True if two arrays hold the same, or two names of lazy ones are the same."""
+    """True if two arrays are equal, or two names of lazy arrays."""
     floats = np.asarray(array).dtype.kind == np.asarray(other).dtype.kind == "f"
     return np.array_equal(array, other, equal_nan=floats)
 
 
 def _array_identities(ds: xr.Dataset) -> dict[str, Any]:
-    """What tells the array of each variable from any other: the name of a lazy one, its values."""
+    """Return for each variable its values, or the name of its array if that is lazy."""
     return {
         str(name): variable.values if name in ds.coords else getattr(data, "name", data)
         for name, variable in ds.variables.items()
@@ -193,9 +186,9 @@ def open_netcdf(path: Path) -> xr.Dataset:
 
 
 def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:
-    """The variables and coordinates of a Dataset as quantities: numbers with units, or labels.
+    """Return the variables of a Dataset as quantities: numbers with units, or labels.
 
-    Of a Dataset that is :func:`add_label_indices`, the labels that a condition may name are told.
+    After :func:`add_label_indices` the label quantities also list the labels they may take.
     """
     result: dict[str, Quantity] = {}
     for key, variable in ds.variables.items():
@@ -215,10 +208,10 @@ def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:
 def add_label_indices(
     ds: xr.Dataset, known_labels: Mapping[str, tuple[tuple[str, ...], float | None]] | None = None
 ) -> xr.Dataset:
-    """A Dataset with the places of its labels beside them, so that a part keeps them all.
+    """Return a Dataset with an index for each label, so that parts keep the same indices.
 
-    ``known`` tells the labels that a quantity may take, and the place of the one that it has where
-    the Dataset does not hold it.
+    ``known_labels`` holds the labels a quantity may take, and the index of its label if the Dataset
+    lacks the quantity.
     """
     result: dict[str, Any] = {}
     more = known_labels or {}
@@ -229,13 +222,13 @@ def add_label_indices(
         place, data = label_index_name(str(name)), variable.data
         if data.dtype.kind in "OSUT" and isinstance(data, np.ndarray) and place not in ds.variables:
             at = {label: place for place, label in enumerate(more.get(str(name), ((), None))[0])}
-            listed = [at.setdefault(str(one), len(at)) for one in data.reshape(-1).tolist()]
+            listed = [at.setdefault(str(label), len(at)) for label in data.reshape(-1).tolist()]
             array = np.array(listed, dtype=np.float64).reshape(data.shape)
             result[place] = (variable.dims, array, {_LABELS: list(at)})
     return ds.assign_coords(result) if result else ds
 
 
-# --- An answer as bare arrays: xarray takes longer to import than most answers take to find
+# --- Answers as bare arrays: importing xarray takes longer than most queries
 
 
 #: The dimensions of an array, its values and its attributes.
@@ -246,7 +239,7 @@ _bare_answers = ContextVar("bare", default=False)
 
 @contextmanager
 def answers_as_arrays() -> Iterator[None]:
-    """Answers in this thread are for :func:`arrays_of` and their attributes alone."""
+    """Return answers of queries in this context as bare arrays, for :func:`arrays_of`."""
     before = _bare_answers.set(True)
     try:
         yield
@@ -255,7 +248,7 @@ def answers_as_arrays() -> Iterator[None]:
 
 
 class _ArrayAnswer:
-    """What a Dataset is made of; for all but its attributes it makes that Dataset."""
+    """Arrays of a Dataset, which is only built when more than its attributes is read."""
 
     def __init__(self, outputs: Mapping[str, Any], coordinates: Mapping[str, Any], attrs: Any):
         self.outputs, self.coordinates, self.attrs = outputs, coordinates, dict(attrs)
@@ -275,25 +268,26 @@ class _ArrayAnswer:
 def make_answer(
     variables: Mapping[str, Any], coords: Mapping[str, Any], attributes: Mapping[str, Any]
 ) -> xr.Dataset:
-    """As :func:`sweeps.grid.dataset.assemble`; bare arrays where nothing else is asked of them."""
+    """Return a Dataset as :func:`assemble`, or bare arrays under :func:`answers_as_arrays`."""
     if _bare_answers.get():
         return _ArrayAnswer(variables, coords, attributes)  # type: ignore[return-value]
     return assemble(variables, coords, attributes)
 
 
 def preload_xarray() -> None:
-    """Load what answers are made of, so that it is not done once the time of a search is up."""
+    """Import xarray before the time limit of a search starts to matter."""
     if not _bare_answers.get():
-        assemble({}, {"none": ("none", np.zeros(0), {})}, {})  # an array: for it xarray loads Dask
+        # a variable makes xarray import Dask
+        assemble({}, {"none": ("none", np.zeros(0), {})}, {})
 
 
 def arrays_of(answer: xr.Dataset) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The coordinates of an answer, and its outputs, by name."""
+    """Return the coordinates and the outputs of an answer as bare arrays by name."""
     if isinstance(answer, _ArrayAnswer):
         return _arrays(answer.coordinates), _arrays(answer.outputs)
     parts = (
-        {str(n): (one.dims, one.values, one.attrs) for n, one in some.items()}
-        for some in (answer.coords, answer.data_vars)
+        {str(n): (v.dims, v.values, v.attrs) for n, v in variables.items()}
+        for variables in (answer.coords, answer.data_vars)
     )
     coordinates, outputs = map(_arrays, parts)
     return coordinates, outputs

@@ -1,7 +1,6 @@
-"""Points at which an equation failed: no value there, and the reason kept with the place.
+"""Points at which a table equation failed, with the reasons.
 
-Only table equations are somebody's code at each point, so only they can fail at some of them. What
-needs their value is NaN there (a case or bound -1), and never the best.
+Outputs that need a failed value are NaN there (-1 for a case or bound), and never the best.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from sweeps.grid.flat_index import ravel
 from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.ops import references
 
-#: So many configurations of a tile are told one by one.
+#: Most configurations of a tile that are listed one by one.
 _MAX_LISTED = sizes.FAILED_LISTED
 
 
@@ -36,17 +35,17 @@ class Failure:
 
 
 def reason_of(error: BaseException) -> str:
-    """An error in one line.
+    """Return an error as one line.
 
     >>> reason_of(ZeroDivisionError("division by zero")), reason_of(MemoryError())
     ('ZeroDivisionError: division by zero', 'MemoryError')
     """
-    said = " ".join(str(error).split())
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def failures_of(grid: Grid, outputs: Sequence[str]) -> tuple[Failure, ...]:
-    """What of some outputs over the whole grid could not be computed."""
+    """Return the failures of some outputs over the whole grid."""
     if not _has_failures(grid):
         return ()
     dims = grid.sort_axes({axis for name in outputs for axis in grid.dims(name)})
@@ -66,18 +65,17 @@ def failures_in(
     high: Sequence[int],
     tile: str = "",
 ) -> list[Failure]:
-    """What of some outputs within a box of their axes, of one label of each switch, failed."""
+    """Return the failures of some outputs in a box of ``dims`` with one label per switch."""
     if not _has_failures(grid):
         return []
     box = {axis: slice(a, b) for axis, a, b in zip(dims, low, high, strict=True)}
     switches = {axis: box[axis].start for axis in grid.switch_axes if axis in box}
-    key = tuple(grid.axes[axis].labels[switches.get(axis, 0)] for axis in grid.switch_axes)
+    key = grid.switch_labels(switches)
     graph = grid.graphs[key]
     flat = [graph.flat(n) for n in outputs if n != FEASIBLE and n in graph.definitions]
     failed = (grid.leaves[key][name] for name in references(*flat))
-    leaves = [
-        leaf.slice_axes(box) for leaf in failed if leaf.failures and set(leaf.axes) <= set(dims)
-    ]
+    failed = (leaf for leaf in failed if leaf.failures and set(leaf.axes) <= set(dims))
+    leaves = [leaf.slice_axes(box) for leaf in failed]
     if not leaves:
         return []
     axes = grid.sort_axes({axis for leaf in leaves for axis in leaf.axes})

@@ -1,7 +1,7 @@
-"""Flat indices into grids, by our own integer arithmetic.
+"""Flat indices into grids.
 
-We do not use NumPy's ``unravel_index``: in NumPy 2.3 to 2.4 it is wrong for an array of
-shape (n, 1) with n > 8,192. A test forbids it, and ``ravel_multi_index``.
+NumPy's ``unravel_index`` (2.3 to 2.4) is wrong for arrays of shape (n, 1) with n > 8,192. A test
+forbids it, and ``ravel_multi_index``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Goals: formulas to be made small or large, as questions give them, and as nodes of a grid."""
+"""Objectives of queries, read from options and converted to nodes of a grid."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from symbolic.expression import parse
 from symbolic.ops import Node, both, constant, references, where
 from symbolic.statistics import resolve_direction
 
-#: The name of an objective that is a formula.
+#: Name of an objective that is a formula.
 OBJECTIVE = "objective"
 
-#: Winners that are listed at most.
+#: Most configurations that ``top`` may list.
 _MAX_TOP = sizes.TOP_MOST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """A formula to be made small (``sign`` 1) or large (``sign`` -1)."""
+    """Formula to minimize (``sign`` 1) or maximize (``sign`` -1)."""
 
     text: str
     sign: float
@@ -32,21 +32,17 @@ class Goal:
         return self.text
 
     def formula(self, quantities: Mapping[str, Any]) -> Node:
-        """The formula; what is worst or best in it follows from its direction."""
+        """Return the formula; ``worst`` and ``best`` in it follow from its direction."""
         return resolve_direction(parse(self.text, quantities), self.sign > 0)
 
     def node(self, quantities: Mapping[str, Any]) -> Node:
-        """The formula, signed so that smaller is better."""
+        """Return the formula, signed so that smaller is better."""
         node = self.formula(quantities)
         return node if self.sign > 0 else -node
 
 
 def texts_of(value: Any, key: str) -> tuple[str, ...]:
-    """A text, or several of them, as a tuple; ``key`` stands in the message where it is neither.
-
-    >>> texts_of("time <= 1", "where"), texts_of(None, "where")
-    (('time <= 1',), ())
-    """
+    """Return None, a text or several as a tuple; ``key`` names the option in errors."""
     if value is None or isinstance(value, str):
         return () if value is None else (value,)
     if not isinstance(value, Iterable):
@@ -59,7 +55,7 @@ def texts_of(value: Any, key: str) -> tuple[str, ...]:
 
 
 def read_goals(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
-    """The goals of ``minimize=`` and ``maximize=``: each a text, a list of texts, or None."""
+    """Return the goals of ``minimize=`` and ``maximize=``: each a text, a list, or None."""
     goals = []
     for key, texts, sign in (("minimize", minimize, 1.0), ("maximize", maximize, -1.0)):
         goals += [Goal(text=text, sign=sign) for text in texts_of(texts, key)]
@@ -69,16 +65,16 @@ def read_goals(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
 
 
 def one_goal(minimize: Any, maximize: Any) -> Goal:
-    """The one goal of an optimum."""
+    """Return the only goal, or raise."""
     goals = read_goals(minimize, maximize)
     if len(goals) != 1:
         texts = ", ".join(goal.text for goal in goals)
-        raise DseError(f"a question takes one objective, was given {texts}: for several ask pareto")
+        raise DseError(f"expected one objective, was given {texts}: use pareto for several")
     return goals[0]
 
 
 def goals_in_order(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
-    """The goals of an optimum, the first in priority first; a minus turns a quantity's direction.
+    """Return the goals in order of priority; a minus sign reverses the direction of one.
 
     >>> [(goal.text, goal.sign) for goal in goals_in_order(["time", "-throughput"], None)]
     [('time', 1.0), ('throughput', -1.0)]
@@ -91,8 +87,8 @@ def goals_in_order(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
         around = {g.text: f"-{g.text}" if g.text.isidentifier() else f"-({g.text})" for g in goals}
         listed = [g.text if g.sign > 0 else around[g.text] for g in goals]
         raise DseError(
-            f"of minimize and maximize it is not told which comes first, was given {texts}: put "
-            f"all in one list in order of priority, such as minimize={listed!r}, or ask pareto"
+            f"minimize and maximize have no order of priority, was given {texts}: put all in one "
+            f"list in order of priority, such as minimize={listed!r}, or use pareto"
         )
     turned = []
     for goal in goals:
@@ -106,17 +102,18 @@ def goals_in_order(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
 
 
 def check_top(top: int, where: str = "") -> None:
-    """Refuse a number of winners below one, or beyond what is held in memory."""
+    """Raise unless ``top`` is a whole number from 1 to the maximum."""
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise DseError(f"{where}top = {top!r}: expected a whole number of at least 1")
     if top > _MAX_TOP:
         raise DseError(
-            f"{where}top = {top}: expected at most {_MAX_TOP:,}; for more, export the run and sort it"
+            f"{where}top = {top}: expected at most {_MAX_TOP:,}; to get more, export the run and "
+            "sort it"
         )
 
 
 def per_axes(per: str | Sequence[str] | None, axes: Sequence[str]) -> tuple[str, ...]:
-    """The axes named by ``per``, in the order of the grid."""
+    """Return the axes named by ``per``, in the order of the grid."""
     names = texts_of(per, "per")
     for name in names:
         check_name(name, axes, f"per = {name!r} is no axis")
@@ -124,22 +121,22 @@ def per_axes(per: str | Sequence[str] | None, axes: Sequence[str]) -> tuple[str,
 
 
 def describe_goals(goals: Sequence[Goal]) -> str:
-    """Objectives in order of priority: ``minimize time, then maximize throughput``."""
+    """Return objectives as text: ``minimize time, then maximize throughput``."""
     return ", then ".join(f"{'minimize' if g.sign > 0 else 'maximize'} {g.text}" for g in goals)
 
 
 def objective_name(goals: Sequence[Goal], number: int, quantities: Any) -> str:
-    """The name of an objective in an answer: its own, or that of a formula by its place."""
+    """Return the name of an objective in an answer; formulas are numbered."""
     text = goals[number].text
     formula = OBJECTIVE if len(goals) == 1 else f"{OBJECTIVE}_{number + 1}"
     return text if text in quantities else formula
 
 
 def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
-    """The signed objective over the leaves, infinite where a condition fails or it is no number."""
+    """Return the signed objective, infinite if a condition fails or it has no value."""
     graph = grid.graphs[key]
     value = graph.flatten(goal.node(grid.model.quantities))
-    holds = value > -math.inf  # so neither NaN nor an infinity to be maximised
+    holds = value > -math.inf  # excludes NaN, and infinities that are maximised
     if graph.conditions:
         holds = both(grid.feasible_node(key), holds)
     if failed := grid.no_failure_nodes(value, key):
@@ -148,7 +145,7 @@ def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
 
 
 def dims_of(grid: Grid, goals: Sequence[Goal]) -> set[str]:
-    """The axes on which some goals, and feasibility, depend."""
+    """Return the axes on which some goals, and feasibility, depend."""
     names = {n for goal in goals for n in references(goal.node(grid.model.quantities))}
     dims = {dim for name in names for dim in grid.dims(name)}
     return dims | set(grid.dims(FEASIBLE))

@@ -1,7 +1,4 @@
-"""A grid: a model joined with axes and values, ready to be evaluated anywhere on it.
-
-Every quantity knows the axes on which it depends; conditions and switches included.
-"""
+"""Grid: a model joined with axes and values, and the axes each quantity depends on."""
 
 from __future__ import annotations
 
@@ -28,15 +25,13 @@ from symbolic.ops import (
 )
 from symbolic.quantities import indexed_quantity
 
-# --- The values of one quantity over the axes on which it depends
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
-    """The values of one quantity over some axes, in the order of the grid.
+    """Values of one quantity over some axes, in the order of the grid.
 
-    ``switched`` are the switch axes on which it depends too; each of their labels has its own leaf.
-    ``failed`` tells why there is no value at some flat indices.
+    It also depends on ``switch_axes``, each label of which has its own leaf. ``failures`` holds the
+    reasons for missing values by flat index.
     """
 
     axes: tuple[str, ...]
@@ -46,29 +41,28 @@ class Leaf:
 
     @property
     def pending_group(self) -> Any:
-        """Return what computes values that are not known yet (a Folding); None if they are."""
+        """Return the StatisticGroup that will compute the values; None if they are known."""
         return None
 
     def align_to(self, axes: Sequence[str]) -> NDArray[Any]:
-        """The values shaped for broadcasting over the given axes."""
+        """Return the values reshaped to broadcast over some axes."""
         sizes = dict(zip(self.axes, self.array.shape, strict=True))
         return self.array.reshape([sizes.get(axis, 1) for axis in axes])
 
     def slice_axes(self, slices: Mapping[str, slice]) -> Leaf:
-        """Its values within a part of some axes."""
+        """Return the leaf within slices of some axes."""
         if not any(axis in slices for axis in self.axes):
             return self
         index = tuple(slices.get(axis, slice(None)) for axis in self.axes)
         array, failed = self.array[index], {}
         if self.failures:
             numbers = np.arange(self.array.size).reshape(self.array.shape)[index].reshape(-1)
-            failed = {
-                k: self.failures[n] for k, n in enumerate(numbers.tolist()) if n in self.failures
-            }
+            known = self.failures
+            failed = {k: known[n] for k, n in enumerate(numbers.tolist()) if n in known}
         return replace(self, array=array, failures=failed)
 
     def take(self, indices: Mapping[str, NDArray[np.int64]]) -> Leaf:
-        """Its values at some places of some axes, in that order."""
+        """Return the leaf at some indices of some axes, in that order."""
         if not any(axis in indices for axis in self.axes):
             return self
         array = np.asarray(self.array)
@@ -78,29 +72,29 @@ class Leaf:
         return replace(self, array=array)
 
     def gather(self, indices: Mapping[str, Any]) -> NDArray[Any]:
-        """Its values at points, given by indices along each axis."""
+        """Return the values at points, given by indices along each axis."""
         return np.asarray(self.array[tuple(indices[axis] for axis in self.axes)])
 
     def transpose(self, axes: Sequence[str]) -> Leaf:
-        """Its values in another order of axes."""
-        own = tuple(axis for axis in axes if axis in self.axes)
-        if own == self.axes:
+        """Return the leaf with its axes in another order."""
+        order = tuple(axis for axis in axes if axis in self.axes)
+        if order == self.axes:
             return self
-        array = self.array.transpose([self.axes.index(axis) for axis in own])
-        return Leaf(axes=own, array=array, switch_axes=self.switch_axes)
+        array = self.array.transpose([self.axes.index(axis) for axis in order])
+        return Leaf(axes=order, array=array, switch_axes=self.switch_axes)
 
 
 def compute_pending(leaves: Iterable[Leaf]) -> None:
-    """Compute the values of leaves that are not known yet, those of one group in one pass."""
-    groups: dict[int, list[Any]] = {}
+    """Compute all pending leaves, those that share a pass together."""
+    passes: dict[int, list[Any]] = {}
     for leaf in leaves:
-        folding = leaf.pending_group
-        if folding is not None:
-            same = groups.setdefault(id(folding.group), [])
-            if folding not in same:
-                same.append(folding)
-    for foldings in groups.values():
-        foldings[0].compute(foldings)
+        group = leaf.pending_group
+        if group is not None:
+            groups = passes.setdefault(id(group.shared_pass), [])
+            if group not in groups:
+                groups.append(group)
+    for groups in passes.values():
+        groups[0].compute(groups)
 
 
 FEASIBLE = "feasible"
@@ -109,7 +103,7 @@ _TYPES = {"float": np.float64, "flag": np.int8, "bool": np.bool_}
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A model on axes, made by :func:`sweeps.grid.build.build_grid`.
+    """Model on axes, made by :func:`sweeps.grid.build.build_grid`.
 
     ``graphs`` and ``leaves`` are keyed by the labels of the switch axes.
     """
@@ -121,45 +115,43 @@ class Grid:
     leaves: Mapping[tuple[str, ...], Mapping[str, Leaf]]
     outputs: tuple[str, ...]
     _dims: dict[Any, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
-    #: What follows from the grid and need not be found twice: a check passed, nests prepared.
+    #: Results that depend on the grid alone: checks passed, nests prepared.
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    # --- shape
     @property
     def points(self) -> int:
-        """The number of configurations."""
+        """Return the number of configurations."""
         return math.prod(axis.size for axis in self.axes.values())
 
     def shape(self, dims: Iterable[str]) -> tuple[int, ...]:
-        """The sizes of some axes."""
+        """Return the sizes of some axes."""
         return tuple(self.axes[dim].size for dim in dims)
 
     def sort_axes(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Names of axes in the order of the grid."""
+        """Return names of axes in the order of the grid."""
         wanted = set(names)
         return tuple(axis for axis in self.axes if axis in wanted)
 
-    # --- what depends on what
     @property
     def graph(self) -> Graph:
-        """The graph of the first label of every switch axis."""
+        """Return the graph of the first label of every switch axis."""
         return next(iter(self.graphs.values()))
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """The rules and constraints that apply, each once."""
+        """Return the rules and constraints that apply, each once."""
         result = {c.text: c for graph in self.graphs.values() for c in graph.conditions}
         return tuple(result.values())
 
     def dims(self, name: str) -> tuple[str, ...]:
-        """The axes on which a quantity, or ``feasible``, depends."""
+        """Return the axes on which a quantity, or ``feasible``, depends."""
         if name not in self._dims:
             if name == FEASIBLE:
                 dims = {d for condition in self.conditions for d in self.condition_dims(condition)}
             else:
                 dims = set()
                 for key, graph in self.graphs.items():
-                    if name not in graph.definitions:  # of another switch's branch
+                    if name not in graph.definitions:  # used under other labels
                         continue
                     dims.update(self.node_dims(graph.flat(name), key))
                     dims.update(graph.switches_of([name]) & set(self.switch_axes))
@@ -167,7 +159,7 @@ class Grid:
         return self._dims[name]
 
     def condition_dims(self, condition: Condition) -> tuple[str, ...]:
-        """The axes on which a condition depends."""
+        """Return the axes on which a condition depends."""
         if condition.text not in self._dims:
             dims: set[str] = set()
             for key, graph in self.graphs.items():
@@ -181,19 +173,19 @@ class Grid:
         return self._dims[condition.text]
 
     def node_dims(self, node: Node, key: tuple[str, ...]) -> set[str]:
-        """The axes of the leaves below a node."""
+        """Return the axes of the leaves below a node."""
         leaves = self.leaves[key]
         used = [leaves[name] for name in references(node)]
         return {axis for leaf in used for axis in (*leaf.axes, *leaf.switch_axes)}
 
     # --- nodes over the leaves
     def feasible_node(self, key: tuple[str, ...]) -> Node:
-        """Whether every rule and constraint holds."""
+        """Return the conjunction of all rules and constraints."""
         graph = self.graphs[key]
         return _all(graph.flat_condition(c) for c in graph.conditions)
 
     def output_node(self, name: str, key: tuple[str, ...], dims: Sequence[str]) -> Node:
-        """An output over the leaves, marked where a rule within its axes is broken."""
+        """Return an output, set to NaN (-1 for flags) if a rule within ``dims`` is broken."""
         if name == FEASIBLE:
             return self.feasible_node(key)
         graph = self.graphs[key]
@@ -205,7 +197,7 @@ class Grid:
         return constant(where(_all(rules), node, broken))
 
     def rule_nodes(self, key: tuple[str, ...], dims: Sequence[str]) -> list[Node]:
-        """The rules of the model within some axes."""
+        """Return the rules of the model that depend on ``dims`` alone."""
         graph = self.graphs[key]
         return [
             graph.flat_condition(c)
@@ -214,22 +206,22 @@ class Grid:
         ]
 
     def no_failure_nodes(self, node: Node, key: tuple[str, ...]) -> list[Node]:
-        """That what a node is made of has a value, where some of it failed."""
+        """Return conditions that the leaves below a node have values, for those with failures."""
         failed = (n for n in references(node) if self.leaves[key][n].failures)
         return [constant(reference(name) >= -math.inf) for name in failed]
 
     def dtype(self, name: str) -> Any:
-        """The type in which an output is stored."""
+        """Return the type in which an output is stored."""
         return _TYPES[self.kind(name)]
 
     def kind(self, name: str) -> str:
-        """How an output is stored: 'float', 'flag' (a small integer) or 'bool'."""
+        """Return how an output is stored: 'float', 'flag' (a small integer) or 'bool'."""
         if name == FEASIBLE:
             return "bool"
         return "flag" if self.flag_meanings(name) else "float"
 
     def flag_meanings(self, name: str) -> Mapping[int, str]:
-        """The meanings of the values of a case or bound; empty for a number."""
+        """Return the meanings of the values of a case or bound; empty for a number."""
         for graph in self.graphs.values():
             definition = graph.definitions.get(name)
             if definition is not None and definition.equation is not None:
@@ -238,23 +230,26 @@ class Grid:
 
     # --- keys of switch axes
     def keys(self, dims: Sequence[str]) -> Iterator[tuple[dict[str, int], tuple[str, ...]]]:
-        """The index along each switch axis among ``dims``, and the labels of all switch axes."""
+        """Yield the index along each switch axis in ``dims``, and the labels of all switch axes."""
         within = [axis for axis in self.switch_axes if axis in dims]
         for index in itertools.product(*(range(self.axes[axis].size) for axis in within)):
             at = dict(zip(within, index, strict=True))
-            labels = (self.axes[axis].labels[at.get(axis, 0)] for axis in self.switch_axes)
-            yield at, tuple(labels)
+            yield at, self.switch_labels(at)
+
+    def switch_labels(self, indices: Mapping[str, int]) -> tuple[str, ...]:
+        """Return the label of each switch axis at some indices; the first without an index."""
+        return tuple(self.axes[a].labels[indices.get(a, 0)] for a in self.switch_axes)
 
     def non_switch_axes(self, dims: Iterable[str]) -> list[str]:
-        """Those of some axes that are no switches."""
+        """Return those axes that are no switches."""
         return [axis for axis in dims if axis not in self.switch_axes]
 
     def split_by_switches(
         self, array: NDArray[Any], dims: Sequence[str]
     ) -> Iterator[tuple[tuple[str, ...], NDArray[Any]]]:
-        """What lies under each label of the switch axes in an array whose last axes are ``dims``.
+        """Yield each key of labels with its part of an array whose last axes are ``dims``.
 
-        With the labels the part of the array, to be filled, over the axes that are no switches.
+        The part is a view over the axes that are no switches, which the caller may fill.
         """
         for at, key in self.keys(dims):
             yield key, array[(..., *(at.get(dim, slice(None)) for dim in dims))]
@@ -263,11 +258,11 @@ class Grid:
     def evaluate(
         self, roots: Sequence[Node], key: tuple[str, ...], dims: Sequence[str]
     ) -> list[NDArray[Any]]:
-        """Nodes over the leaves, in NumPy, each broadcast over the (switch-free) axes ``dims``."""
+        """Evaluate nodes in NumPy, each broadcast over the axes ``dims`` (no switches)."""
         leaves = self.leaves[key]
         names = references(*roots)
         compute_pending(leaves[name] for name in names)
-        # never fewer than one dimension: bare numbers would divide as Python does
+        # at least one dimension: Python floats would raise on division by zero
         values = {name: np.atleast_1d(leaves[name].align_to(dims)) for name in names}
         shape = self.shape(dims)
         result = interpret_arrays(roots, values)
@@ -276,11 +271,11 @@ class Grid:
         return [np.broadcast_to(value, shape) for value in result]
 
     def evaluate_point(self, point: Mapping[str, int], names: Sequence[str]) -> dict[str, Any]:
-        """Quantities at one configuration, given as an index along each axis.
+        """Return quantities, or ``feasible``, at one configuration given by indices.
 
-        ``feasible`` may be among the names. Values are not marked where a rule is broken.
+        Unlike outputs of a run, values are not replaced by NaN where a rule is broken.
         """
-        key = tuple(self.axes[a].labels[point[a]] for a in self.switch_axes)
+        key = self.switch_labels(point)
         graph, leaves = self.graphs[key], self.leaves[key]
         roots = [self.feasible_node(key) if n == FEASIBLE else graph.flat(n) for n in names]
         values = {
@@ -293,20 +288,18 @@ class Grid:
     def outputs_at_points(
         self, indices: Mapping[str, NDArray[np.int64]], names: Sequence[str]
     ) -> dict[str, NDArray[Any]]:
-        """Outputs at many configurations, given as indices along each axis; marked as in a run."""
+        """Return outputs, as a run stores them, at configurations given by indices."""
         count = len(next(iter(indices.values()))) if indices else 1
         result = {name: np.empty(count, dtype=self.dtype(name)) for name in names}
         which = [self.axes[a].values[indices[a]].astype(int) for a in self.switch_axes]
         combos = np.array(which, dtype=int).reshape(len(which), count)
         for combo in {tuple(column) for column in combos.T.tolist()}:
             chosen = np.all(combos == np.array(combo, dtype=int).reshape(-1, 1), axis=0)
-            key = tuple(
-                self.axes[a].labels[i] for a, i in zip(self.switch_axes, combo, strict=True)
-            )
+            key = self.switch_labels(dict(zip(self.switch_axes, combo, strict=True)))
             roots = [self.output_node(name, key, tuple(self.axes)) for name in names]
             leaves, at = self.leaves[key], {axis: index[chosen] for axis, index in indices.items()}
             values = {
-                # never a bare number: floats have other exp and log than arrays
+                # arrays, because exp and log of Python floats differ from NumPy's
                 name: np.atleast_1d(leaves[name].gather(at))
                 for name in references(*roots)
             }
@@ -316,28 +309,25 @@ class Grid:
         return result
 
     def decode_value(self, name: str, value: Any) -> tuple[str, float | str]:
-        """A quantity and its value; for the place of a label, the label."""
+        """Return a quantity and its value; the label for the index of a label."""
         row = self.model.quantities.get(indexed_quantity(name))
         if row is None or name == row.name:
             return name, float(value)
         return row.name, row.axis_labels[int(value)]
 
     def describe(self, point: Mapping[str, int]) -> str:
-        """A point as text: ``active_sms = 4, machine = gtx280``."""
+        """Return a point as text: ``active_sms = 4, machine = gtx280``."""
         return ", ".join(f"{axis} = {self.axes[axis].coordinate[i]}" for axis, i in point.items())
 
 
 def _all(nodes: Iterable[Node]) -> Node:
-    """Whether all of some conditions hold."""
+    """Return the conjunction of conditions."""
     listed = list(nodes)
     return constant(both(*listed) if listed else True)
 
 
-# --- Tiles of a grid: boxes that cover it, any of them by its number
-
-
 class Tiling:
-    """Boxes that cover a nest's axes, each contiguous in memory; any box by its number."""
+    """Numbered boxes that cover the axes of a loop nest, each contiguous in memory."""
 
     def __init__(self, outer: Sequence[int], row: int, target: int) -> None:
         self.sizes = (*outer, row)
@@ -345,14 +335,14 @@ class Tiling:
         while split and inner * self.sizes[split - 1] <= target:
             split -= 1
             inner *= self.sizes[split]
-        self.split = split - 1  # the axis that is cut; below 0 where one box holds everything
+        self.split = split - 1  # the axis that is cut; below 0 if one box holds everything
         self.inner = inner
         self.step = max(1, target // inner) if split else 1
         self.cuts = -(-self.sizes[self.split] // self.step) if split else 1
         self.count = math.prod(self.sizes[: max(self.split, 0)]) * self.cuts
 
     def bounds(self, number: int) -> tuple[NDArray[np.int64], int, int]:
-        """First and last+1 index of each axis, the flat index of the first point, the points."""
+        """Return (first, last + 1) of each axis, the flat index of the first point, the points."""
         bounds = np.empty(2 * len(self.sizes), dtype=np.int64)
         bounds[0::2], bounds[1::2] = 0, self.sizes
         if self.split < 0:
@@ -370,7 +360,7 @@ class Tiling:
         return bounds, origin, (high - low) * self.inner
 
     def locate(self, flat: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the number of the box that holds each flat index, and that of its first point."""
+        """Return for each flat index the number of its box, and the index of its first point."""
         if self.split < 0:
             return np.zeros_like(flat), np.zeros_like(flat)
         whole, size = self.inner * self.sizes[self.split], self.inner * self.step
@@ -379,10 +369,7 @@ class Tiling:
         return rest * self.cuts + cut, rest * whole + cut * size
 
 
-# --- A part of a grid: at one index, or within a slice, of some axes
-
-
-#: The axis of points that are looked at by themselves.
+#: Axis of individual points in :func:`gather_points`.
 POINT_AXIS = "point"
 
 #: Indices or slices by axis.
@@ -390,7 +377,7 @@ Indexers = Mapping[str, int | slice]
 
 
 def subgrid(grid: Grid, indexers: Indexers) -> Grid:
-    """The grid at one index of some axes, which stay as axes of one value, or within a slice."""
+    """Return a grid at one index (axes keep one value) or within a slice of some axes."""
     if not indexers:
         return grid
     cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in indexers.items()}
@@ -400,12 +387,12 @@ def subgrid(grid: Grid, indexers: Indexers) -> Grid:
     }
     axes = dict(grid.axes)
     axes |= {name: _slice_axis(axes[name], part) for name, part in cut.items()}
-    kept = {"formulas": True} if grid.cache.get("formulas") else {}
-    return replace(grid, axes=axes, leaves=leaves, _dims={}, cache=kept)
+    cache = {"formulas": True} if grid.cache.get("formulas") else {}
+    return replace(grid, axes=axes, leaves=leaves, _dims={}, cache=cache)
 
 
 def _slice_axis(axis: Axis, part: slice) -> Axis:
-    """A part of an axis; of a switch the values tell the places of its labels."""
+    """Return a part of an axis; the values of a switch are renumbered from 0."""
     size = part.stop - part.start
     return replace(
         axis,
@@ -423,23 +410,17 @@ def gather_points(
     indices: Mapping[str, NDArray[np.int64]],
     whole_axes: Sequence[str],
 ) -> Grid:
-    """Some points of a grid along one axis, and the axes that stay ``whole``, which come last.
+    """Return a grid of some points along one axis, and ``whole_axes`` after it.
 
-    Parameters
-    ----------
-    grid : Grid
-        In the leaves of which the axes that stay come after the others.
-    key : tuple of str
-        The labels of its switch axes; of the grid that is made it is ().
-    places : mapping of str to array of int
-        An index along each of the other axes, for each point.
+    ``indices`` holds an index along each other axis for each point. The leaves of ``grid`` must
+    have the whole axes last; the result has no switch axes.
     """
     here = {axis: np.atleast_1d(index) for axis, index in indices.items()}
     index = np.arange(len(next(iter(here.values()))) if here else 1)
     axis = Axis(name=POINT_AXIS, kind="index", coordinate=index, values=index.astype(np.float64))
     leaves = {}
     for name, leaf in grid.leaves[key].items():
-        inner = tuple(one for one in leaf.axes if one in whole_axes)
+        inner = tuple(axis for axis in leaf.axes if axis in whole_axes)
         if len(inner) == len(leaf.axes):
             leaves[name] = leaf
         else:
@@ -447,7 +428,7 @@ def gather_points(
             leaves[name] = Leaf(axes=(POINT_AXIS, *inner), array=result)
     return replace(
         grid,
-        axes={POINT_AXIS: axis, **{one: grid.axes[one] for one in whole_axes}},
+        axes={POINT_AXIS: axis, **{name: grid.axes[name] for name in whole_axes}},
         switch_axes=(),
         graphs={(): grid.graphs[key]},
         leaves={(): leaves},

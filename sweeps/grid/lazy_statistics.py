@@ -1,9 +1,8 @@
-"""Statistics over axes, as leaves of a grid: computed when they are first wanted.
+"""Statistics over axes, as leaves of a grid that are computed on first use.
 
-A statistic has no value of its own before all values of its formula are known along its axes. So it
-is a leaf, over the other axes on which the formula depends; what it is made of is a grid of its
-own, in which the axes it goes along come last. Statistics along the same axes that are wanted at
-once are computed in one pass over the values.
+A statistic needs all values of its formula along its axes, so it is a leaf over the other axes.
+Its formula is a grid of its own, in which the reduced axes come last. Statistics that are needed
+together and reduce the same axes are computed in one pass over the values.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ from symbolic.ops import Node, both, constant, reference, references, where
 from symbolic.statistics import DESIGN, DRAW, RUN, Statistic, StatisticName, statistics_of
 
 Floats = NDArray[np.float64]
-#: Computes the statistics of some formulas over the same grid, each an array over the other axes.
+#: Function that computes the statistics of formulas over the same grid, by name.
 ComputeStatistics = Callable[[Sequence["StatisticGroup"]], Mapping[str, Floats]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StatisticPass:
-    """Formulas with the same axes in the same part of the grid: one pass can compute them all."""
+    """Formulas with the same axes in the same part of a grid, computed in one pass."""
 
     lock: Any = field(default_factory=threading.RLock)
-    #: The last part that was asked for: its group, and each formula there.
+    #: The last part that was sliced: its pass, and each group there.
     parts: dict[Any, tuple[StatisticPass, dict[StatisticGroup, StatisticGroup]]] = field(
         default_factory=dict
     )
@@ -43,10 +42,9 @@ class StatisticPass:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StatisticGroup:
-    """A formula over a grid, and its statistics along the last axes of that.
+    """Formula over a grid, and its statistics along the last axes of that grid.
 
-    ``root`` is NaN where the formula has no value. ``along`` begins with the draws where it goes
-    over these.
+    ``root`` is NaN where the formula has no value. Draws come first in ``reduced_axes``.
     """
 
     grid: Grid
@@ -60,7 +58,7 @@ class StatisticGroup:
 
     @property
     def weights(self) -> Floats | None:
-        """How much each point along the axes counts, in sum 1; None where all count alike."""
+        """Return the weight of each point along the reduced axes, in sum 1; None if equal."""
         axes = [self.grid.axes[axis] for axis in self.reduced_axes]
         if all(axis.weights is None for axis in axes):
             return None
@@ -71,57 +69,57 @@ class StatisticGroup:
 
     @property
     def replicates(self) -> int:
-        """How many samples of draws there are along its axes."""
+        """Return the number of independent samples among the draws; 1 without draws."""
         return self.grid.axes[DRAW].replicates if DRAW in self.reduced_axes else 1
 
     @property
     def draws(self) -> int:
-        """Return the number of draws along its axes; 1 where it does not go over them."""
+        """Return the number of draws along the reduced axes; 1 without draws."""
         return self.grid.axes[DRAW].size if DRAW in self.reduced_axes else 1
 
     @property
     def is_computed(self) -> bool:
-        """Whether they are computed."""
+        """True if all statistics of the formula are computed."""
         return len(self._results) >= len(self.statistics)
 
     def array(self, name: str) -> Floats:
-        """A statistic over the other axes."""
+        """Return a statistic over the other axes."""
         self.compute([self])
         return self._results[name]
 
     def compute(self, groups: Sequence[StatisticGroup]) -> None:
-        """Compute the statistics of formulas of this group that are not known, in one pass."""
+        """Compute the missing statistics of some groups that share a pass."""
         with self.shared_pass.lock:
-            missing = [folding for folding in groups if not folding.is_computed]
+            missing = [group for group in groups if not group.is_computed]
             if missing:
                 result = self.compute_statistics(missing)
-                for folding in missing:
-                    folding._results.update({name: result[name] for name in folding.statistics})
+                for group in missing:
+                    group._results.update({name: result[name] for name in group.statistics})
 
     def slice_axes(self, slices: Mapping[str, slice]) -> StatisticGroup:
-        """The same within a part of some axes."""
+        """Return the group within slices of some axes."""
         with self.shared_pass.lock:
             key = tuple((axis, cut.start, cut.stop) for axis, cut in sorted(slices.items()))
             if key not in self.shared_pass.parts:
-                self.shared_pass.parts.clear()  # one part after another is wanted
+                self.shared_pass.parts.clear()  # parts are used one after another
                 self.shared_pass.parts[key] = StatisticPass(), {}
-            group, within = self.shared_pass.parts[key]
-            if self not in within:
-                within[self] = replace(self, grid=subgrid(self.grid, slices), shared_pass=group)
-            return within[self]
+            shared_pass, groups = self.shared_pass.parts[key]
+            if self not in groups:
+                part = subgrid(self.grid, slices)
+                groups[self] = replace(self, grid=part, shared_pass=shared_pass)
+            return groups[self]
 
     def gather(self, indices: Mapping[str, Any]) -> StatisticGroup:
-        """The same at some points, given by indices along the other axes; slices stay whole."""
+        """Return the group at points, given by indices along the result axes, or slices."""
         whole = tuple(axis for axis in self.result_axes if isinstance(indices[axis], slice))
         here = {axis: indices[axis] for axis in self.result_axes if axis not in whole}
         grid = gather_points(self.grid, (), here, (*whole, *self.reduced_axes))
-        return replace(
-            self, grid=grid, result_axes=(POINT_AXIS, *whole), shared_pass=StatisticPass()
-        )
+        axes = (POINT_AXIS, *whole)
+        return replace(self, grid=grid, result_axes=axes, shared_pass=StatisticPass())
 
 
 class LazyStatistic(Leaf):
-    """A statistic as a leaf, computed when its values are first read."""
+    """Leaf of a statistic, computed when its values are first read."""
 
     __slots__ = ("group", "name")
 
@@ -131,14 +129,14 @@ class LazyStatistic(Leaf):
     def __init__(
         self, group: StatisticGroup, name: str, axes: tuple[str, ...], switch_axes: tuple[str, ...]
     ) -> None:
-        for key, value in {"axes": axes, "switch_axes": switch_axes, "failed": {}}.items():
+        for key, value in {"axes": axes, "switch_axes": switch_axes, "failures": {}}.items():
             object.__setattr__(self, key, value)
         object.__setattr__(self, "group", group)
         object.__setattr__(self, "name", name)
 
     @property
     def array(self) -> Any:
-        """Its values."""
+        """Return the values."""
         result = self.group.array(self.name)
         if self.axes == self.group.result_axes:
             return result
@@ -146,17 +144,14 @@ class LazyStatistic(Leaf):
 
     @property
     def pending_group(self) -> StatisticGroup | None:
-        """See :class:`sweeps.grid.grid.Leaf`."""
+        """Return the group, if it is not computed."""
         return None if self.group.is_computed else self.group
 
     def __reduce__(self) -> Any:
         return _computed_leaf, (self.axes, self.array, self.switch_axes)
 
     def slice_axes(self, slices: Mapping[str, slice]) -> Leaf:
-        """See :class:`sweeps.grid.grid.Leaf`; only what the part is made of is computed.
-
-        What is told along the axes of a statistic is of all their values, whatever the part.
-        """
+        """Return the leaf within slices; a pending one stays lazy, over all reduced values."""
         used = {axis: part for axis, part in slices.items() if axis in self.axes}
         if not used:
             return self
@@ -165,28 +160,24 @@ class LazyStatistic(Leaf):
         return LazyStatistic(self.group.slice_axes(used), self.name, self.axes, self.switch_axes)
 
     def take(self, indices: Mapping[str, NDArray[np.int64]]) -> Leaf:
-        """See :class:`sweeps.grid.grid.Leaf`; all values are computed."""
+        """Return the leaf at some indices; all values are computed."""
         return _computed_leaf(self.axes, self.array, self.switch_axes).take(indices)
 
     def gather(self, indices: Mapping[str, Any]) -> NDArray[Any]:
-        """See :class:`sweeps.grid.grid.Leaf`; of few points no others are computed."""
+        """Return the values at points, without computing others."""
         if self.group.is_computed or not self.axes:
             return super().gather(indices)
         return self.group.gather(indices).array(self.name)
 
     @property
     def reduced_axes(self) -> tuple[str, ...]:
-        """The axes along which it goes."""
+        """Return the axes along which the statistic is taken."""
         return self.group.reduced_axes
 
     def transpose(self, axes: Sequence[str]) -> Leaf:
-        """See :class:`sweeps.grid.grid.Leaf`."""
-        own = tuple(axis for axis in axes if axis in self.axes)
-        return (
-            self
-            if own == self.axes
-            else LazyStatistic(self.group, self.name, own, self.switch_axes)
-        )
+        """Return the leaf with its axes in another order."""
+        order = tuple(axis for axis in axes if axis in self.axes)
+        return LazyStatistic(self.group, self.name, order, self.switch_axes)
 
 
 def _computed_leaf(axes: tuple[str, ...], array: Floats, switch_axes: tuple[str, ...]) -> Leaf:
@@ -200,49 +191,40 @@ def add_statistics(
     switches: set[str],
     compute_statistics: ComputeStatistics,
 ) -> None:
-    """Enter the statistics of a graph among its leaves, those of its conditions first.
+    """Add the statistics of a graph to its leaves, those within conditions first.
 
-    A point where a condition fails has no value: most statistics along an axis with such a point
-    are NaN, and the best leaves it out. Statistics within conditions see those without any.
-
-    Raises
-    ------
-    DseError
-        An axis that is none of the study, or along which a statistic cannot go.
+    Points where a condition fails have no value: they make most statistics along their axis NaN;
+    ``best`` leaves them out. Statistics within conditions ignore conditions that hold statistics.
     """
-    entry = _StatisticBuilder(graph, leaves, axes, switches, compute_statistics)
-    held = graph.ancestors(name for c in graph.conditions for name in references(c.node))
-    for name in sorted(graph.statistics, key=lambda name: name not in held):
+    builder = _StatisticBuilder(graph, leaves, axes, switches, compute_statistics)
+    in_conditions = graph.ancestors(name for c in graph.conditions for name in references(c.node))
+    for name in sorted(graph.statistics, key=lambda name: name not in in_conditions):
         assert isinstance(name, StatisticName)
-        leaves[name] = entry.leaf(name, skip_statistic_conditions=name in held)
-    asked = held & graph.ancestors(graph.outputs)
+        leaves[name] = builder.leaf(name, skip_statistic_conditions=name in in_conditions)
+    in_both = in_conditions & graph.ancestors(graph.outputs)
     for name in graph.statistics:
-        if name in asked and isinstance(name, StatisticName):
-            entry.check_sees_conditions(name)
+        if name in in_both and isinstance(name, StatisticName):
+            builder.check_sees_conditions(name)
 
 
+@dataclass(frozen=True, slots=True)
 class _StatisticBuilder:
-    """The statistics of one graph, which become leaves over the axes of a study."""
+    """Builder of the leaves of one graph's statistics."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        leaves: Mapping[str, Leaf],
-        axes: Mapping[str, Axis],
-        switches: set[str],
-        compute_statistics: ComputeStatistics,
-    ) -> None:
-        self.graph, self.leaves, self.axes = graph, leaves, axes
-        self.switches, self.compute_statistics = switches, compute_statistics
-        self.statistic_groups: dict[Any, StatisticGroup] = {}
-        self.passes: dict[Any, StatisticPass] = {}
+    graph: Graph
+    leaves: Mapping[str, Leaf]
+    axes: Mapping[str, Axis]
+    switches: set[str]
+    compute_statistics: ComputeStatistics
+    statistic_groups: dict[Any, StatisticGroup] = field(default_factory=dict)
+    passes: dict[Any, StatisticPass] = field(default_factory=dict)
 
     def axes_of(self, *nodes: Node) -> set[str]:
-        """The axes of the leaves below some nodes."""
+        """Return the axes of the leaves below some nodes."""
         return {axis for n in references(*nodes) for axis in self.leaves[n].axes}
 
     def leaf(self, name: StatisticName, skip_statistic_conditions: bool) -> Leaf:
-        """The leaf of a statistic; a ``plain`` one sees no conditions with statistics in them."""
+        """Return the leaf of a statistic."""
         graph, leaves, axes, about = self.graph, self.leaves, self.axes, name.statistic
         node = graph.flatten(about.argument)
         if about.kind == "error":
@@ -250,29 +232,28 @@ class _StatisticBuilder:
             assert isinstance(inner, LazyStatistic)
             if DRAW not in about.axes:
                 raise DseError(
-                    f"{name}: {node.args[0]} goes over {', '.join(inner.reduced_axes) or 'no axis'}, and "
-                    "an error is told of a statistic over draw itself: ask for that of the one "
-                    "within"
+                    f"{name}: only statistics over draw have an error, and {node.args[0]} is over "
+                    f"{', '.join(inner.reduced_axes) or 'no axis'}: take the error of the inner one"
                 )
-            own = replace(inner.group, statistics={name: about})
-            return LazyStatistic(own, name, inner.axes, inner.switch_axes)
+            group = replace(inner.group, statistics={name: about})
+            return LazyStatistic(group, name, inner.axes, inner.switch_axes)
         self._refuse_labels(name)
         named, depends = self._named_axes(name), self.axes_of(node)
         for within in statistics_of([node]):
             if twice := [axis for axis in within.statistic.axes if axis in named - depends]:
                 raise DseError(
-                    f"{name}: {within} goes over {twice[0]} already, so that nothing of it is "
-                    "left: take one of the two, or name another axis"
+                    f"{name}: {within} is already over {twice[0]}: use one of the two statistics, "
+                    "or name another axis"
                 )
         flat = [(c, graph.flat_condition(c)) for c in graph.conditions]
-        known = [
-            (c, held)
-            for c, held in flat
-            if not (skip_statistic_conditions and statistics_of([held]))
+        seen = [
+            (c, condition)
+            for c, condition in flat
+            if not (skip_statistic_conditions and statistics_of([condition]))
+            and self.axes_of(condition) & named
         ]
-        seen = [(c, held) for c, held in known if self.axes_of(held) & named]
-        inside = [held for _, held in seen]
-        reach = depends.union(*(self.axes_of(held) for held in inside))
+        inside = [condition for _, condition in seen]
+        reach = depends.union(*map(self.axes_of, inside))
         along = tuple(sorted(named & reach, key=lambda a: (a != DRAW, list(axes).index(a))))
         rest = tuple(axis for axis in axes if axis in reach and axis not in along)
         failed = [n for n in references(node) if leaves[n].failures]
@@ -301,85 +282,82 @@ class _StatisticBuilder:
             )
         self.statistic_groups[key].statistics[name] = about
         switched = {axis for n in references(node) for axis in leaves[n].switch_axes}
-        # a switch may change nothing but the conditions that it sees
+        # a switch may matter through these conditions alone
         chosen = references(about.argument, *(c.node for c, _ in seen))
         switched |= graph.switches_of(chosen) & self.switches
         own_switches = tuple(axis for axis in axes if axis in switched)
         return LazyStatistic(self.statistic_groups[key], name, rest, own_switches)
 
     def _named_axes(self, name: StatisticName) -> set[str]:
-        """The axes along which a statistic goes, as its text names them."""
+        """Return the axes along which a statistic is taken, as its text names them."""
         about, axes, result = name.statistic, self.axes, set[str]()
         for axis in about.axes:
             if axis == DESIGN:
                 result |= {a for a in axes if a not in (DRAW, RUN, *about.outer_axes)}
                 if not result:
                     raise DseError(
-                        f"{name}: design means all axes but {DRAW}, {RUN} and those of the "
-                        "statistics around it, and none is left: name other axes"
+                        f"{name}: design means all axes but {DRAW}, {RUN} and those of the outer "
+                        "statistics, and none is left: name other axes"
                     )
             elif axis in axes:
                 result.add(axis)
             elif axis == DRAW:
                 raise DseError(
-                    f"{name} goes over what is random, and nothing is: give quantities laws "
+                    f"{name} is over draws, and no quantity is random: give quantities laws "
                     f"([random], random=), or name axes, as in {about.kind}"
                     f"({about.argument_text}{', ' + about.level_text if about.level_text else ''}, "
                     f"{next(iter(axes), 'workload')})"
                 )
             else:
                 raise UnknownNameError(
-                    f"{name}: {axis!r} is no axis of the study{nearest_hint(axis, axes)}; its axes are: "
-                    f"{', '.join(axes) or 'none'}"
+                    f"{name}: {axis!r} is no axis of the study{nearest_hint(axis, axes)}; its axes "
+                    f"are: {', '.join(axes) or 'none'}"
                 )
         if wrong := [axis for axis in axes if axis in result & self.switches]:
             raise DseError(
-                f"{name}: {wrong[0]} chooses among equations, and a statistic goes over values: "
-                "name other axes"
+                f"{name}: {wrong[0]} selects equations, so no statistic can be taken over it: name "
+                "other axes"
             )
         return result
 
     def _refuse_labels(self, name: StatisticName) -> None:
-        """Refuse a statistic, other than a chance, of what tells cases by numbers."""
+        """Raise if a statistic other than a chance is taken of cases or bounds."""
         about = name.statistic
         if about.kind == "chance" or about.argument.op != "reference":
             return
         definition = self.graph.definitions.get(about.argument.args[0])
         if definition is not None and definition.equation and (flags := definition.equation.flags):
             raise DseError(
-                f"{name}: {about.argument.args[0]} tells cases by numbers, which have no "
-                f"{about.kind}: ask chance({about.argument.args[0]} == "
+                f"{name}: the values of {about.argument.args[0]} are cases, which have no "
+                f"{about.kind}: use chance({about.argument.args[0]} == "
                 f"{str(next(iter(flags.values())))!r})"
             )
 
     def check_sees_conditions(self, name: StatisticName) -> None:
-        """Refuse a statistic that is asked for, and as part of a condition does not see another."""
+        """Raise if an output, as part of a condition, ignores another condition."""
         named = self._named_axes(name)
         for condition in self.graph.conditions:
             node = self.graph.flat_condition(condition)
-            lies = self.axes_of(node) & named
-            if lies and statistics_of([node]):
+            along = self.axes_of(node) & named
+            if along and statistics_of([node]):
                 raise DseError(
-                    f"{name} is asked for and stands in a condition, where it does not see "
-                    f"{condition.text!r}, which differs along {', '.join(sorted(lies))}: leave one "
-                    "of the conditions out, or ask for another statistic"
+                    f"{name} is an output and part of a condition, so it ignores "
+                    f"{condition.text!r}, which varies along {', '.join(sorted(along))}: drop one "
+                    "condition, or use another statistic"
                 )
 
 
-# --- Statistics some configurations at a time, so that what is held does not grow with the grid
-
-
-#: Values of a statistic that are held at once.
+#: Most values of a statistic in memory at once.
 MAX_PORTION_VALUES = sizes.PORTION
 
 
 def statistic_portions(
     grid: Grid, roots: Mapping[tuple[str, ...], Sequence[Node]], whole_axes: Iterable[str] = ()
 ) -> list[dict[str, slice]]:
-    """Parts of a grid in which no statistic below some roots has more values than are held.
+    """Return parts of a grid in which each statistic below some roots fits in memory.
 
-    They follow each other along one axis, none of those ``kept``, nor one that a statistic goes
-    along. Where there is none, or no need, there is one part: the whole.
+    They cut one axis that is not in ``whole_axes`` and that no statistic reduces; if there is no
+    such axis, or no need, the whole grid is returned.
     """
     result = [
         leaf
@@ -400,7 +378,7 @@ def statistic_portions(
 
 
 def _lazy_statistics(leaves: Mapping[str, Leaf], names: Iterable[str]) -> Iterator[LazyStatistic]:
-    """The statistics among some leaves, and those within these."""
+    """Yield the statistics among some leaves, and those nested in them."""
     for name in names:
         leaf = leaves[name]
         if isinstance(leaf, LazyStatistic):

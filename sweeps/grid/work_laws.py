@@ -1,7 +1,4 @@
-"""Laws of work as labels: where the models of ``symbolic`` meet the laws of ``stochastic``.
-
-A model's table equations read ``distribution``. Its values stay labels for everybody else.
-"""
+"""Laws of work as labels: the values of ``distribution`` that table equations read."""
 
 from __future__ import annotations
 
@@ -28,12 +25,9 @@ if TYPE_CHECKING:
     from stochastic.loss.moments import OrderStatistics
 
 
-# --- Laws of launches as labels: what a model's equations ask of them, computed when first asked
-
-
 @dataclass(frozen=True, slots=True)
 class LaunchShape:
-    """Blocks on slots, warps of a block and items side by side in a warp; who deals them out."""
+    """Sizes of a launch (``lanes`` are items side by side in a warp), and its dispatch."""
 
     blocks: int
     slots: int
@@ -50,7 +44,7 @@ class LaunchShape:
 
 
 class LaunchLaw(str):
-    """The text of a launch and its law; two of one text are of one law."""
+    """Text of a launch with its law, computed on first use; equal texts mean equal laws."""
 
     law: Pmf
     shape: LaunchShape
@@ -58,12 +52,12 @@ class LaunchLaw(str):
     _lock: threading.Lock
 
     def __new__(cls, text: str, law: Pmf, shape: LaunchShape) -> LaunchLaw:
-        """The launch of items of a law, known by the text."""
+        """Return the law of a launch whose items follow ``law``, named by ``text``."""
         warp = f"{shape.warps} warps of {shape.lanes} items"
-        told = f"{text}: {shape.blocks} blocks of {warp} on {shape.slots} slots, {shape.dispatch}"
-        told += f", alike {shape.correlation!r}" if shape.correlation else ""
-        told += f", {shape.sharing}" if shape.sharing else ""
-        result = super().__new__(cls, told)
+        label = f"{text}: {shape.blocks} blocks of {warp} on {shape.slots} slots, {shape.dispatch}"
+        label += f", alike {shape.correlation!r}" if shape.correlation else ""
+        label += f", {shape.sharing}" if shape.sharing else ""
+        result = super().__new__(cls, label)
         result.law, result.shape, result._lock = law, shape, threading.Lock()
         result._text = text
         return result
@@ -72,7 +66,7 @@ class LaunchLaw(str):
         return self._text, self.law, self.shape
 
     def __getstate__(self) -> None:
-        """What was computed is computed anew elsewhere."""
+        """Pickle nothing that was computed."""
 
     @property
     def _times_and_idle(self) -> tuple[TimeLaw | SharedLaunch, TimeBreakdown]:
@@ -85,66 +79,59 @@ class LaunchLaw(str):
 
     @property
     def values(self) -> Any:
-        """The steps that it can take, ascending."""
+        """Return the possible launch times in steps, ascending."""
         return self._times_and_idle[0].values
 
     @property
     def cdf_values(self) -> Any:
-        """The probability that it takes no more than each of these."""
+        """Return P(launch time <= value) for each of ``values``."""
         return np.asarray(self._times_and_idle[0].cdf_values, dtype=np.float64)
 
     @property
     def simulation_count(self) -> int:
-        """Of how many simulated launches this is the law; 0 where it is exact."""
+        """Return the number of simulated launches behind the law; 0 if it is exact."""
         result = self._times_and_idle[0]
         return 0 if getattr(result, "certain", False) else len(getattr(result, "times", ()))
 
     @property
     def mean(self) -> float:
-        """Mean steps."""
+        """Return the mean launch time in steps."""
         return float(self._times_and_idle[0].mean())
 
     @property
     def std(self) -> float:
-        """Their standard deviation."""
+        """Return the standard deviation of the launch time in steps."""
         return self._times_and_idle[0].std()
 
     @property
     def idle(self) -> TimeBreakdown:
-        """Where the time of slots and lanes goes."""
+        """Return the breakdown of the time of slots and lanes."""
         return self._times_and_idle[1]
 
 
 @lru_cache(maxsize=1024)
 def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreakdown]:
-    """Kept from one question of a study to the next, which builds its grid anew."""
+    """Compute the law of a launch; cached across queries, each of which builds a new grid."""
     from stochastic import LawError
     from stochastic.launch_time.dispatch import dispatch_law
 
     try:
-        shape = launch.shape
-        told = (
-            shape.blocks,
-            shape.slots,
-            shape.lanes,
-            shape.warps,
-            shape.dispatch,
-            shape.correlation,
-        )
-        return dispatch_law(launch.law, *told, shape.sharing)
-    except LawError as error:  # of this launch; others of the sweep have their laws
+        s = launch.shape
+        sizes = s.blocks, s.slots, s.lanes, s.warps
+        return dispatch_law(launch.law, *sizes, s.dispatch, s.correlation, s.sharing)
+    except LawError as error:  # fails this launch alone, not the sweep
         raise ValueError(str(error)) from error
 
 
-#: The quantity whose labels are laws.
+#: Quantity whose labels are laws.
 LAW_QUANTITY = "distribution"
-#: Places at which a bin may end, of a law with more values than these.
+#: Most values at which a bin may end.
 _MAX_BIN_ENDS = sizes.LAW_BIN_ENDS
 _TAIL_CUTOFF = 1e-17  # probability that may be left out of the longest item
 
 
 def has_law_labels(name: str) -> bool:
-    """Whether the labels of a quantity are laws of work."""
+    """True if the labels of a quantity are laws of work."""
     return name == LAW_QUANTITY
 
 
@@ -152,11 +139,11 @@ _Answer = TypeVar("_Answer")
 
 
 def _cached_by_law(answer: Callable[..., _Answer]) -> Callable[..., _Answer]:
-    """Return a method of a law; its last answers are kept by the law, for texts may be alike."""
-    kept = lru_cache(maxsize=64)(answer)
+    """Return a method whose results are cached by the law, as texts need not be unique."""
+    cached = lru_cache(maxsize=64)(answer)
 
     def method(self: WorkLaw, *given: Any) -> _Answer:
-        return kept(self.pmf, *given)
+        return cached(self.pmf, *given)
 
     return method
 
@@ -210,28 +197,28 @@ def _bounds(pmf: Pmf, lanes: float) -> Bounds:
 
 
 class WorkLaw(str):
-    """The text of a law of work, and the law; ``content`` tells laws of one text apart."""
+    """Text of a law of work with the law; ``content`` distinguishes laws of equal text."""
 
     __slots__ = ("content", "pmf")
 
     pmf: Pmf
     content: str
 
-    #: The law of the loss of a group of so many lanes; rigorous bounds on its mean.
+    #: Law of the loss of a group of so many lanes; rigorous bounds on its mean.
     imbalance = _cached_by_law(_imbalance)
     bounds = _cached_by_law(_bounds)
-    #: Bins that are enough, and the slowdown of the items sorted into them (lanes, bins).
+    #: Sufficient number of bins, and the slowdown of items sorted into them (lanes, bins).
     binning = _cached_by_law(_binning)
-    #: The mean of the longest of some items, neighbours of which are alike (items, alike).
+    #: Mean of the longest of some correlated items (items, correlation).
     mean_max = _cached_by_law(_mean_max)
-    #: The best length of a piece, and what lockstep costs then (lanes, overhead).
+    #: Best length of a piece, and the cost of lockstep then (lanes, overhead).
     best_piece_length = _cached_by_law(_best_piece_length)
-    #: The best number of items in lockstep, and what it costs then (lanes, overhead).
+    #: Best number of items in lockstep, and its cost (lanes, overhead).
     best_granularity = _cached_by_law(_best_granularity)
     _cached_piece_law = _cached_by_law(_pieces)
 
     def __new__(cls, text: str, pmf: Pmf, content: str = "") -> WorkLaw:
-        """The text with its law."""
+        """Return the text with its law."""
         result = super().__new__(cls, text)
         result.pmf, result.content = pmf, content
         return result
@@ -240,11 +227,11 @@ class WorkLaw(str):
         return str(self), self.pmf, self.content
 
     def order_statistics(self, lanes: float) -> OrderStatistics:
-        """Moments of the longest item of a group, and of one."""
+        """Return the moments of the longest item of a group, and of one item."""
         return self.imbalance(lanes).order_statistics()
 
     def pieces(self, length: float, overhead: float) -> tuple[WorkLaw, float]:
-        """The law of a piece of an item, and how many there are on average; 0 leaves it whole."""
+        """Return the law of a piece of an item and the mean number of pieces; length 0 is whole."""
         if length == 0:
             return self, 1.0
         pmf, count = self._cached_piece_law(length, overhead)
@@ -261,7 +248,7 @@ class WorkLaw(str):
         correlation: float,
         *rate: float,
     ) -> LaunchLaw:
-        """The law of a launch whose items have this law; ``rate``: of :class:`Sharing`."""
+        """Return the law of a launch; ``rate`` are the fields of :class:`Sharing`."""
         from stochastic import Sharing
 
         sharing = None
@@ -274,25 +261,9 @@ class WorkLaw(str):
 
 
 def read_law(value: Any, folder: PathBase = None, where: str = f"{LAW_QUANTITY} =") -> WorkLaw:
-    """A law of work as a label.
+    """Return the label of a law given as a Pmf, a text ("geometric:0.05") or a path of a CSV file.
 
-    Parameters
-    ----------
-    value : str or Pmf
-        ``"geometric:0.05"``, ``"uniform:20,40"``, the path of a file, or a law of one's own.
-    folder : Path or Reach, optional
-        The folder against which relative paths are read, and which files may be.
-    where : str
-        What stands before it in messages.
-
-    Raises
-    ------
-    DseError
-        A text that is no law.
-
-    >>> law = read_law("geometric:0.05")
-    >>> law, law.pmf.mean()
-    ('geometric:0.05', 20.0)
+    Relative paths start at ``folder``; ``where`` begins error messages.
     """
     from stochastic import LawError, Pmf
 
@@ -314,7 +285,7 @@ def read_law(value: Any, folder: PathBase = None, where: str = f"{LAW_QUANTITY} 
 
 
 def _content(pmf: Pmf) -> str:
-    """What tells a law apart from others of the same text."""
+    """Return a text that distinguishes a law from others of the same name."""
     if not pmf.is_finite:
         return repr(pmf)
     digest = hashlib.sha256(f"{pmf.low} {pmf.missing!r} ".encode() + pmf.weights.tobytes())
@@ -322,12 +293,11 @@ def _content(pmf: Pmf) -> str:
 
 
 def contents(labels: Iterable[str]) -> dict[str, str]:
-    """What stands behind those labels that are laws from files or of one's own."""
+    """Return the contents of those labels that are laws from files or Pmf objects."""
     return {t: t.content for t in labels if isinstance(t, WorkLaw) and t.content}
 
 
 def read_label(name: str, value: Any, folder: PathBase = None, where: str = "") -> str:
-    """The label of any quantity; that of a law is read."""
-    return (
-        read_law(value, folder, where or f"{name} =") if has_law_labels(name) else label_text(value)
-    )
+    """Return the label of any quantity; the text of a law is parsed."""
+    is_law = has_law_labels(name)
+    return read_law(value, folder, where or f"{name} =") if is_law else label_text(value)

@@ -1,6 +1,6 @@
-"""Loop nests: written and made machine code by `emit`.
+"""Loop nests, written and compiled by ``emit``.
 
-`run` fills arrays with a grid's outputs tile by tile; `passes` goes over tiles that nobody keeps
-and leaves out those of which bounds tell enough; `reduce` keeps the smallest and the front;
-`summarize` computes statistics of rows, and their errors.
+``run`` fills arrays with a grid's outputs tile by tile; ``tiles`` streams over tiles and skips
+those that bounds exclude; ``reduce`` selects the smallest values and the Pareto front;
+``statistics`` computes statistics of rows, and their errors.
 """

@@ -1,11 +1,10 @@
-"""From the graph to a loop nest: each step at the outermost loop that binds its inputs.
+"""Write a graph as a loop nest: each step in the outermost loop that binds its inputs.
 
 The trailing axes of the grid are flattened into one *row*, so that the innermost loop is long and
-vectorised however short the last axes are. A step that depends on no outer axis of a loop is taken
-out of that loop; where it depends on the row as well, its values over the row are kept in a buffer.
-A long loop along the row is cut before and after its calls of the library, in the same way: each
-piece is short enough for the processor to work on several points at once.
-:attr:`Nest.source` is the printable text; :func:`compile_nest` makes machine code of it.
+vectorised however short the last axes are. A step that does not depend on a loop's axis is moved
+out of that loop; if it depends on the row, its values over the row are kept in a buffer. A long
+loop along the row is split before and after calls of the C library, so that each piece vectorises.
+:attr:`Nest.source` is the printable text; :func:`compile_nest` compiles it.
 """
 
 from __future__ import annotations
@@ -26,15 +25,12 @@ from sweeps.grid.build import fold_constants
 from symbolic.ops import Node, reference, walk
 from symbolic.primitives import PRIMITIVES
 
-# --- Where each step of a loop nest stands, and how it is written there
-
-
-#: A loop along the row of more steps than this is cut at its calls.
+#: Loops along the row with more steps are split at their calls.
 _MAX_LOOP_STEPS = sizes.NEST_STEPS
 
 
 def safe_identifier(name: str) -> str:
-    """A name that may stand in a program, whatever the quantity is called: a statistic is a text.
+    """Return a quantity's name as an identifier, because statistics are named by their text.
 
     >>> safe_identifier("time"), safe_identifier("mean(time)")
     ('time', 'of_a3f09511')
@@ -43,10 +39,10 @@ def safe_identifier(name: str) -> str:
 
 
 class StepPlacement:
-    """Every step of some formulas, with the depth of its loop and its place along the row.
+    """Loop depth and stage along the row of each step of some formulas.
 
-    Where a step varies along the row and is used in an inner loop, or in a later piece of its own,
-    its values are kept in a buffer of ``size`` for each.
+    A step that varies along the row and is used in an inner loop or a later stage is kept in a
+    buffer of ``size`` values.
     """
 
     def __init__(
@@ -71,7 +67,7 @@ class StepPlacement:
         self._classify()
 
     def _classify(self) -> None:
-        """Find the depth of the loop that binds each node, and whether it varies along the row."""
+        """Determine the loop depth of each node, whether it varies along the row, and buffers."""
         level = {axis: depth + 1 for depth, axis in enumerate(self.outer)}
         for node in self.nodes:
             if node.op == "constant":
@@ -86,9 +82,8 @@ class StepPlacement:
             self.depth[id(node)], self.varies_along_row[id(node)] = depth, vector
         self._split_stages()
         outside = (-1, 0)
-        users = {
-            id(root): max(self.depth_and_stage(root), (self.row_depth, 0)) for root in self.roots
-        }
+        row = (self.row_depth, 0)
+        users = {id(root): max(self.depth_and_stage(root), row) for root in self.roots}
         for node in reversed(self.nodes):
             if node.op in ("constant", "reference"):
                 continue
@@ -99,33 +94,28 @@ class StepPlacement:
                 users[id(arg)] = max(users.get(id(arg), outside), at)
         for node in self.nodes:
             inner = self.varies_along_row[id(node)] and node.op not in ("constant", "reference")
-            if (
-                inner
-                and not node.is_boolean
-                and users.get(id(node), outside) > self.depth_and_stage(node)
-            ):
+            used_later = users.get(id(node), outside) > self.depth_and_stage(node)
+            if inner and used_later and not node.is_boolean:
                 self.buffer[id(node)] = len(self.buffer)
 
     def _split_stages(self) -> None:
-        """Put the steps of a long loop along the row in stages: calls in the odd ones.
+        """Assign the steps of long loops along the row to stages; odd stages hold the calls.
 
-        A step of one operand in the loop goes where it is first used, if that is later: its operand
-        is kept in its place, and may be kept for others already.
+        A step with one operand moves to the stage of its first use if that is later: its operand is
+        buffered instead, which others may need too.
         """
         steps = [n for n in self.nodes if self.varies_along_row[id(n)] and n.op != "reference"]
         depths = [self.depth[id(node)] for node in steps]
         long = {depth for depth in depths if depths.count(depth) > _MAX_LOOP_STEPS}
 
         def same_depth_args(node: Node) -> list[Node]:
-            own = self.depth[id(node)]
-            return [a for a in node.args if id(a) in self.stage and self.depth[id(a)] == own]
+            depth = self.depth[id(node)]
+            return [a for a in node.args if id(a) in self.stage and self.depth[id(a)] == depth]
 
         for node in steps:
             call = PRIMITIVES[node.op].calls_library and self.depth[id(node)] in long
-            result = [
-                self.stage[id(a)] + (self.stage[id(a)] % 2 != call) for a in same_depth_args(node)
-            ]
-            self.stage[id(node)] = max([int(call), *result])
+            stages = [self.stage[id(arg)] for arg in same_depth_args(node)]
+            self.stage[id(node)] = max([int(call), *(s + (s % 2 != call) for s in stages)])
         used: dict[int, int] = {id(root): 0 for root in self.roots}
         for node in reversed(steps):
             operands = same_depth_args(node)
@@ -138,21 +128,21 @@ class StepPlacement:
                 used[id(operand)] = min(used.get(id(operand), at), at)
 
     def depth_and_stage(self, node: Node) -> tuple[int, int]:
-        """The depth and stage of a node."""
+        """Return the depth and stage of a node."""
         return self.depth[id(node)], self.stage.get(id(node), 0)
 
     def _is_inlined(self, node: Node) -> bool:
-        """Whether a node is written out where it is used: buffers hold numbers, not conditions."""
+        """True if a node is written where it is used: buffers hold no conditions."""
         return node.is_boolean and self.varies_along_row[id(node)]
 
     def name(self, node: Node) -> str:
-        """The variable of a node."""
+        """Return the variable of a node."""
         if id(node) not in self.variables:
             self.variables[id(node)] = self.names.get(id(node)) or f"t{len(self.variables)}"
         return self.variables[id(node)]
 
     def operand(self, node: Node, position: tuple[int, int]) -> str:
-        """How a node is read inside the loop of some depth and stage."""
+        """Return the text that reads a node at some depth and stage."""
         if node.op == "constant":
             value = node.args[0]
             if isinstance(value, bool):
@@ -170,7 +160,7 @@ class StepPlacement:
         return self.name(node)
 
     def _place(self, node: Node) -> str:
-        """The place of a leaf's value, or of the first of its row, in its array."""
+        """Return the index of a leaf's value, or of the first of its row."""
         axes = [axis for axis in self.outer if axis in self.leaves[node.args[0]]]
         place = ""
         for axis in axes:
@@ -180,7 +170,7 @@ class StepPlacement:
         return place
 
     def step(self, node: Node) -> list[str]:
-        """The statements that compute a node."""
+        """Return the statements that compute a node."""
         name = self.name(node)
         if node.op == "reference":
             place = self._place(node)
@@ -192,20 +182,18 @@ class StepPlacement:
         return [f"{name} = " + PRIMITIVES[node.op].nest.format(*operands)]
 
     def scalars_at(self, depth: int) -> list[str]:
-        """Statements of one value each, and the rows of the leaves, at a depth."""
+        """Return the statements at a depth outside loops along the row."""
         lines = []
         for node in self.nodes:
             if self.depth[id(node)] != depth or node.op == "constant":
                 continue
-            leaf = node.op == "reference"
-            if (leaf and self.leaves[node.args[0]]) or (
-                not leaf and not self.varies_along_row[id(node)]
-            ):
+            is_array = node.op == "reference" and self.leaves[node.args[0]]
+            if is_array or (node.op != "reference" and not self.varies_along_row[id(node)]):
                 lines += self.step(node)
         return lines
 
     def rows_at(self, depth: int) -> dict[int, list[str]]:
-        """Statements of the loops along the row at a depth, by their stage, in order."""
+        """Return the statements of the loops along the row at a depth, by stage."""
         stages: dict[int, list[str]] = {}
         for node in self.nodes:
             if not self.varies_along_row[id(node)] or self.depth[id(node)] != depth:
@@ -219,14 +207,14 @@ class StepPlacement:
         return dict(sorted(stages.items()))
 
 
-#: Longest piece of a row that is worked on at once; its buffers stay in the first-level cache.
+#: Longest piece of a row that is processed at once; its buffers fit the first-level cache.
 ROW_PIECE = sizes.NEST_ROW
-#: The row takes in trailing axes until it is this long; it stays this short rather than be cut.
+#: The row takes trailing axes until it is this long; a shorter one is preferred to a split axis.
 _LONG_ENOUGH, _ACCEPTABLE_ROW = sizes.NEST_LONG, sizes.NEST_SHORT
 
 
 def row_axis_count(sizes: Sequence[int]) -> int:
-    """How many trailing axes form the row."""
+    """Return how many trailing axes form the row."""
     length, count = 1, 0
     for size in reversed(sizes):
         if length >= (_LONG_ENOUGH if length * size <= ROW_PIECE else _ACCEPTABLE_ROW):
@@ -238,14 +226,13 @@ def row_axis_count(sizes: Sequence[int]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nest:
-    """The text of a loop nest and the order of its arguments.
+    """Text of a loop nest and the order of its arguments.
 
     The function takes ``bounds`` (first and last+1 index of each outer axis, then of the row),
     ``sizes`` (of the outer axes, then of the row), ``origin`` (flat index of the first element of
-    the output arrays), ``scalars``, one array a leaf in ``arrays``, then the outputs, or for a
-    reduction ``best`` (values, ascending) and ``places`` (their flat indices). With ``_`` behind
-    its name each is an array, without it the address of the first item; no output is the memory of
-    another argument.
+    the output arrays), ``scalars``, one array per leaf in ``arrays``, then the outputs, or for a
+    reduction ``best`` (values, ascending) and ``places`` (their flat indices). A name with ``_`` is
+    the array, without it the address of its first item. Outputs must not overlap other arguments.
     """
 
     source: str
@@ -257,7 +244,7 @@ class Nest:
 
     @property
     def key(self) -> str:
-        """A hash of the text and kinds, under which the compiled function is kept."""
+        """Return the hash of text and kinds under which the compiled function is cached."""
         return _hash(self.kinds, self.source)
 
 
@@ -272,7 +259,7 @@ _CASTS = {"float": "", "flag": "np.int8", "bool": ""}
 def _safe_axis_names(
     outer: Sequence[str], row: Sequence[str], leaves: Mapping[str, Sequence[str]]
 ) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str, ...]]]:
-    """The axes by names that may stand in a program, whatever the dimensions are called."""
+    """Return the axes renamed to identifiers if need be."""
     axes = (*outer, *row)
     plain = all(axis.isascii() and axis.isidentifier() and axis != "row" for axis in axes)
     short = {axis: axis if plain else f"axis{k}" for k, axis in enumerate(axes)}
@@ -293,23 +280,13 @@ def emit(
     constants: Mapping[str, float] | None = None,
     reduce: bool = False,
 ) -> Nest:
-    """Write the loop nest that fills some outputs, or that finds the smallest of one.
+    """Write the loop nest that fills outputs, or finds the smallest values of one (``reduce``).
 
-    Parameters
-    ----------
-    outer, row : sequence of str
-        The axes of the outer loops, and those flattened into the row, in the order of the grid.
-    leaves : mapping of str to sequence of str
-        The axes on which each leaf depends.
-    outputs : sequence of (Node, str)
-        What to compute, over the leaves, and its kind: ``"float"``, ``"flag"`` or ``"bool"``. A
-        reduction takes one output, the objective, infinite where a point does not count.
-    names : mapping of int to str
-        Names for nodes (by ``id``), to keep the text readable.
-    known : mapping of str to float
-        Leaves without axes whose values stand in the text; see :func:`sweeps.grid.build.fold_constants`.
-    reduce : bool
-        Keep the smallest values and their places instead of storing.
+    ``outer`` and ``row`` are the axes of the outer loops and of the row; ``leaves`` holds the axes
+    of each leaf. Each of ``outputs`` is a node over the leaves and its kind (``"float"``,
+    ``"flag"`` or ``"bool"``); a reduction takes one, infinite at points to ignore. ``names`` of
+    nodes, by ``id``, keep the text readable. The values of ``constants``, which are leaves without
+    axes, are folded into the text.
     """
     roots, names = fold_constants([node for node, _ in outputs], constants or {}, names)
     outer, row, leaves = _safe_axis_names(outer, row, leaves)
@@ -318,8 +295,8 @@ def emit(
     scalars = tuple(name for name in used if not leaves[name])
     arrays = tuple(name for name in used if leaves[name])
     results = ["best", "places"] if reduce else [f"out{k}" for k in range(len(outputs))]
-    given = ["bounds", "sizes", "scalars", *(f"a_{safe_identifier(n)}" for n in arrays), *results]
-    taken = [f"{name}_" for name in given]
+    args = ["bounds", "sizes", "scalars", *(f"a_{safe_identifier(n)}" for n in arrays), *results]
+    taken = [f"{name}_" for name in args]
     lines = [f"def nest({', '.join([*taken[:2], 'origin', *taken[2:]])}):"]
 
     def add_lines(indent: int, *texts: str) -> None:
@@ -330,7 +307,7 @@ def emit(
             add_lines(indent, "for j in range(width):")
             add_lines(indent + 1, *loop)
 
-    add_lines(1, *(f"{name} = data_pointer({name}_)" for name in given))
+    add_lines(1, *(f"{name} = data_pointer({name}_)" for name in args))
     for position, name in enumerate(scalars):
         add_lines(1, f"{emitter.name(reference(name))} = scalars[{position}]")
     for position, axis in enumerate([*outer, "row"]):
@@ -338,18 +315,14 @@ def emit(
     count = len(emitter.buffer) + (1 if reduce else 0)
     objective = len(emitter.buffer) * ROW_PIECE
     if count:
-        add_lines(
-            1, f"memory = allocate_floats({count * ROW_PIECE})", "buffer = align_pointer(memory)"
-        )
+        add_lines(1, f"memory = allocate_floats({count * ROW_PIECE})")
+        add_lines(1, "buffer = align_pointer(memory)")
     if reduce:
         add_lines(1, "last = best_.size - 1", "limit = best[last]")
     first = 2 * len(outer)
     add_lines(1, f"for start in range(bounds[{first}], bounds[{first + 1}], {ROW_PIECE}):")
-    add_lines(
-        2,
-        f"width = bounds[{first + 1}] - start",
-        f"width = width if width < {ROW_PIECE} else {ROW_PIECE}",
-    )
+    add_lines(2, f"width = bounds[{first + 1}] - start")
+    add_lines(2, f"width = width if width < {ROW_PIECE} else {ROW_PIECE}")
     add_lines(2, *emitter.scalars_at(0))
     indent = 2
     for depth in range(len(outer) + 1):
@@ -372,7 +345,7 @@ def emit(
             value = emitter.operand(roots[0], written[0])
             final = rows.pop(written[0][1], [])
             loops(indent, rows)
-            # a later piece of the rows comes back to lower places, which win ties
+            # later pieces of the row return to lower places, which win ties
             add_lines(indent, "bar = next_up(limit) if place < places[last] else limit")
             add_lines(indent, "hits = 0", "for j in range(width):")
             add_lines(
@@ -420,12 +393,12 @@ def emit(
     )
 
 
-# --- From the text of a loop nest to machine code. The project's only exec stands here
+# --- Compiling the text of a loop nest: the project's only exec
 
 
 _compiled_nests: dict[str, compile_cache.CompiledFunction] = {}
 _lock = threading.Lock()
-#: What a nest calls: of numbers, of memory.
+#: Functions that nests call.
 _NUMBER_FUNCTIONS = (
     *("ceil", "exp", "floor", "log", "log10", "log2", "next_up"),
     *("maximum", "minimum", "pow", "sqrt", "where"),
@@ -446,7 +419,7 @@ _RESULTS: dict[str, tuple[type, ...]] = {
 
 
 def compile_nest(nest: Nest) -> Callable[..., None]:
-    """The machine code of a nest; compiled once for each text, and kept."""
+    """Return the compiled function of a nest, cached by its text."""
     if nest.key not in _compiled_nests:
         with _lock:
             if nest.key not in _compiled_nests:
@@ -457,17 +430,12 @@ def compile_nest(nest: Nest) -> Callable[..., None]:
 def _compile(nest: Nest) -> compile_cache.CompiledFunction:
     namespace: dict[str, Any] = {"np": np, "__name__": __name__}
     if compile_cache.is_jit_disabled():
-        namespace |= {
-            name: PRIMITIVES[name].scalar for name in _NUMBER_FUNCTIONS if name in PRIMITIVES
-        }
+        namespace |= {f: PRIMITIVES[f].scalar for f in _NUMBER_FUNCTIONS if f in PRIMITIVES}
         namespace |= {**_MEMORY, "next_up": lambda x: math.nextafter(x, math.inf)}
     else:
         namespace |= {
             name: compile_cache.LazyImport("sweeps.nest.intrinsics", name)
-            for name in _NUMBER_FUNCTIONS
-        }
-        namespace |= {
-            name: compile_cache.LazyImport("sweeps.nest.intrinsics", name) for name in _MEMORY
+            for name in (*_NUMBER_FUNCTIONS, *_MEMORY)
         }
     exec(compile(nest.source, f"<nest {nest.key}>", "exec"), namespace)
     body: compile_cache.CompiledFunction = compile_cache.compiled(

@@ -1,4 +1,4 @@
-"""The steps of a loop nest that are more than a line of Python: as few instructions as can be."""
+"""Numba intrinsics that loop nests call, each as few machine instructions as possible."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def _from_bits(_: Any, x: Any) -> Any:
 
 @numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]
 def log(x: Any) -> Any:
-    """The natural logarithm without a branch or a call, so that a loop with it is vectorized.
+    """Return the natural logarithm without a branch or a call, so that loops vectorise.
 
-    x = 2^k m with m between the roots of 1/2 and 2; ln m = 2 artanh s of s = (m - 1) / (m + 1), by
-    its series, written as f - s (f - r) with f = m - 1, because 2 s = f - s f. Below 1 ulp. Floats
-    and arrays take the same steps (:func:`symbolic.primitives.elementary.log`).
+    x = 2^k m with m between the roots of 1/2 and 2; ln m = 2 artanh s with s = (m - 1) / (m + 1),
+    by its series, written as f - s (f - r) with f = m - 1, because 2 s = f - s f. Below 1 ulp.
+    Floats and arrays take the same steps (:func:`symbolic.primitives.elementary.log`).
     """
     small = x < SMALLEST_NORMAL
     shifted = _to_bits(x * (SUBNORMAL_SCALE if small else 1.0)) + (ONE - ROOT)
@@ -62,13 +62,13 @@ def log(x: Any) -> Any:
 
 @numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]
 def next_up(x: Any) -> Any:
-    """The next larger number of a finite one."""
+    """Return the next larger float of a finite one."""
     return _from_bits(_to_bits(x + 0.0) + (1 if x >= 0.0 else -1))
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def where(_: Any, condition: Any, yes: Any, no: Any) -> Any:
-    """One of two values, by one instruction: a branch would have to be undone, which takes long."""
+    """Return one of two values by a select instruction: a mispredicted branch is slow."""
     boolean = isinstance(yes, types.Boolean) and isinstance(no, types.Boolean)
     kind = types.boolean if boolean else types.float64
 
@@ -93,18 +93,18 @@ _PAIR = types.float64(types.float64, types.float64)
 
 @intrinsic  # type: ignore[untyped-decorator]
 def minimum(_: Any, a: Any, b: Any) -> Any:
-    """The smaller value; the second where one is no number."""
+    """Return the smaller value; the second if one is NaN."""
     return _PAIR, _smaller
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def maximum(_: Any, a: Any, b: Any) -> Any:
-    """The larger value; the second where one is no number."""
+    """Return the larger value; the second if one is NaN."""
     return _PAIR, _larger
 
 
 def _llvm_intrinsic(name: str) -> Any:
-    """A function of one number that LLVM knows by name: Numba would look long for a ufunc's."""
+    """Return an LLVM intrinsic of one float; Numba would take long to resolve NumPy's ufunc."""
 
     def code(_: Any, builder: Any, __: Any, args: Any) -> Any:
         return builder.call(builder.module.declare_intrinsic(f"llvm.{name}", [args[0].type]), args)
@@ -122,9 +122,9 @@ exp, log2, log10 = _llvm_intrinsic("exp"), _llvm_intrinsic("log2"), _llvm_intrin
 
 @intrinsic  # type: ignore[untyped-decorator]
 def pow(_: Any, x: Any, y: Any) -> Any:  # noqa: A001 - its name in the text of a nest
-    """The power of the C library. LLVM must not know the operands: it rewrites x ** 2.0 and others.
+    """Return the power by the C library, with operands hidden from LLVM's optimizer.
 
-    What it makes of them is an ulp off what floats and arrays compute.
+    LLVM would rewrite x ** 2.0 and others, one ulp off the results of floats and arrays.
     """
 
     def hide_from_optimizer(builder: Any, value: Any) -> Any:
@@ -134,31 +134,29 @@ def pow(_: Any, x: Any, y: Any) -> Any:  # noqa: A001 - its name in the text of 
         return builder.bitcast(same, value.type)
 
     def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
-        given = [hide_from_optimizer(builder, value) for value in args]
-        return builder.call(builder.module.declare_intrinsic("llvm.pow", [args[0].type]), given)
+        hidden = [hide_from_optimizer(builder, value) for value in args]
+        return builder.call(builder.module.declare_intrinsic("llvm.pow", [args[0].type]), hidden)
 
     return _PAIR, generate
 
 
-# --- Memory in a loop nest: of an array the address of its first item, and room of its own
-
-# An item at an address is one instruction. For an item of an array Numba writes many, which count
-# places from the end as well, and of which nothing is left but the time that it took.
+# --- Memory by pointers: for items of arrays Numba emits code that handles negative indices, which
+# LLVM removes again, but takes long to
 
 
 _REALS = types.CPointer(types.float64)
-#: Bytes of a line of the cache.
+#: Bytes of a cache line.
 _LINE = 64
 
 
 def _pointer_type(kind: Any) -> Any:
-    """What points to the items of an array; truths are numbers in memory."""
+    """Return the type of a pointer to the items of an array; booleans are bytes."""
     return types.CPointer(types.int8 if isinstance(kind, types.Boolean) else kind)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def data_pointer(_: Any, array: Any) -> Any:
-    """Where an array begins."""
+    """Return the address of an array's first item."""
 
     def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
         return builder.extract_value(args[0], 4)
@@ -168,7 +166,7 @@ def data_pointer(_: Any, array: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def offset_pointer(_: Any, address: Any, place: Any) -> Any:
-    """Where an item is, so many after another."""
+    """Return the address so many items further on."""
 
     def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
         return builder.gep(args[0], [args[1]])
@@ -178,7 +176,7 @@ def offset_pointer(_: Any, address: Any, place: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def allocate_floats(_: Any, count: Any) -> Any:
-    """Memory for so many numbers, wherever a line of the cache begins in it; to be freed."""
+    """Allocate memory for floats with room to align it; the caller frees it."""
 
     def generate(context: Any, builder: Any, _: Any, args: Any) -> Any:
         size, byte = ir.IntType(64), ir.IntType(8).as_pointer()
@@ -196,7 +194,7 @@ def allocate_floats(_: Any, count: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def align_pointer(_: Any, memory: Any) -> Any:
-    """Where a line of the cache begins in some memory, the first."""
+    """Return the first address in allocated memory that begins a cache line."""
 
     def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
         size, kind = ir.IntType(64), args[0].type
@@ -210,7 +208,7 @@ def align_pointer(_: Any, memory: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def free(_: Any, memory: Any) -> Any:
-    """Give memory back."""
+    """Free memory of :func:`allocate_floats`."""
 
     def generate(context: Any, builder: Any, _: Any, args: Any) -> Any:
         byte = ir.IntType(8).as_pointer()

@@ -1,4 +1,4 @@
-"""Reductions over arrays: the smallest values with their places, and the Pareto front."""
+"""Reductions over arrays: the smallest values, the Pareto front, the best of each draw."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from stochastic.compile_cache import compiled
 
-#: Strong points that others are held against first; points among which they are looked for; points
-#: that are held against the front so far together.
+#: Strong points with which others are compared first; points among which they are sought; points
+#: that are compared with the front together.
 _ARCHIVE, _SAMPLE, _BATCH_POINTS = sizes.REDUCE_ARCHIVE, sizes.REDUCE_SAMPLE, sizes.REDUCE_TOGETHER
 
 
 def smallest_indices(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """Indices of the ``count`` smallest values, ascending, ties by lowest index.
+    """Return the indices of the ``count`` smallest finite values, ascending.
 
-    Infinite values do not count; fewer indices come out where fewer values are finite.
+    Ties go to the lowest index.
 
     >>> smallest_indices(np.array([3.0, 1.0, np.inf, 1.0]), 3).tolist()
     [1, 3, 0]
@@ -41,15 +41,15 @@ def smallest_indices(values: NDArray[np.float64], count: int) -> NDArray[np.int6
 def non_dominated_by(
     values: NDArray[np.float64], strong: NDArray[np.float64], places: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Indices of the points (columns) that no strong one dominates, by a compiled filter.
+    """Return the indices of the points (columns) that no strong point dominates.
 
-    ``places`` are the indices of the strong points, below 0 where they come before all; of equal
-    points that with the lowest index stands for all. Strong points must be finite.
+    ``places`` are the indices of the strong points, negative if they precede all; among equal
+    points only the lowest index is returned. Strong points must be finite.
     """
-    kept = np.empty(values.shape[1], dtype=np.int64)
+    result = np.empty(values.shape[1], dtype=np.int64)
     strong, places = np.ascontiguousarray(strong), places.astype(np.int64)
-    count = _fill_non_dominated(np.ascontiguousarray(values), strong, places, kept)
-    return kept[:count]
+    count = _fill_non_dominated(np.ascontiguousarray(values), strong, places, result)
+    return result[:count]
 
 
 @compiled(_nrt=False)
@@ -77,7 +77,7 @@ def _fill_non_dominated(values, strong, places, indices):
 
 
 def _strong_points(values: NDArray[np.float64], step: int) -> NDArray[np.int64]:
-    """Places of some points, of every ``step``-th, that no other of these is likely to beat."""
+    """Return indices of every ``step``-th points that are likely to dominate many others."""
     part = values[:, ::step]
     low = part.min(axis=1, keepdims=True)
     spread = part.max(axis=1, keepdims=True) - low
@@ -91,10 +91,9 @@ def _strong_points(values: NDArray[np.float64], step: int) -> NDArray[np.int64]:
 def non_dominated_in_order(
     values: NDArray[np.float64], check_interrupt: Callable[[], object] = bool
 ) -> NDArray[np.int64]:
-    """Return the indices of the points that no earlier one dominates; of equal ones the first.
+    """Return the indices of the points that no earlier point dominates or equals.
 
-    The points must be in an order in which none is dominated by a later one. ``halt`` is called
-    from time to time.
+    No point may be dominated by a later one. ``check_interrupt`` is called from time to time.
     """
     front, result = np.empty((len(values), 0)), [np.empty(0, dtype=np.int64)]
     for start in range(0, values.shape[1], _BATCH_POINTS):
@@ -108,13 +107,10 @@ def non_dominated_in_order(
 
 
 def pareto_indices(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Indices of the points that no other dominates, ascending; all objectives are minimised.
+    """Return the indices of the non-dominated points, ascending; all objectives are minimised.
 
-    Parameters
-    ----------
-    values : array of float, shape (objectives, points)
-        A point with NaN or infinity in any objective does not count. Of points that are equal in
-        every objective the one with the lowest index stands for all.
+    ``values`` has shape (objectives, points). Points with NaN or infinity are ignored; among equal
+    points only the lowest index is returned.
 
     >>> pareto_indices(np.array([[1.0, 2.0, 3.0, 1.0], [3.0, 2.0, 2.5, 3.0]])).tolist()
     [0, 1]
@@ -124,32 +120,29 @@ def pareto_indices(values: NDArray[np.float64]) -> NDArray[np.int64]:
         values = np.ascontiguousarray(values[:, finite])
     if not finite.size:
         return finite.astype(np.int64)
-    kept = np.arange(finite.size)
-    for sample in (_SAMPLE, finite.size):  # strong points of some first, which leave few
-        if kept.size > max(4 * _ARCHIVE, sample if sample == _SAMPLE else 0):
-            part = values[:, kept]
-            places = _strong_points(part, -(-kept.size // sample))
-            kept = kept[non_dominated_by(part, part[:, places], places)]
-    chosen = values[:, kept]
-    order = np.lexsort((kept, *chosen[::-1]))
+    rest = np.arange(finite.size)
+    for sample in (_SAMPLE, finite.size):  # a sample's strong points already remove most
+        if rest.size > max(4 * _ARCHIVE, sample if sample == _SAMPLE else 0):
+            part = values[:, rest]
+            places = _strong_points(part, -(-rest.size // sample))
+            rest = rest[non_dominated_by(part, part[:, places], places)]
+    chosen = values[:, rest]
+    order = np.lexsort((rest, *chosen[::-1]))
     if len(values) == 2:
         second = chosen[1, order]
         best_before = np.concatenate([[np.inf], np.minimum.accumulate(second)[:-1]])
         order = order[second < best_before]
     else:
         order = order[non_dominated_in_order(chosen[:, order])]
-    return np.sort(finite[kept[order]]).astype(np.int64)
+    return np.sort(finite[rest[order]]).astype(np.int64)
 
 
-# --- Who is best in each draw, in machine code: rows are configurations, columns are draws
+# --- The best of each draw: rows are configurations, columns are draws
 
 
 @compiled(_nrt=False)
 def update_winners(values, best, winner_rows):
-    """The rows that are as good as the best so far in some column, which becomes better by them.
-
-    Their places stand first in ``kept``; how many they are is returned.
-    """
+    """Update the best of each column; store rows that equal or improve one, return their number."""
     count = 0
     for i in range(values.shape[0]):
         row = values[i]
@@ -166,22 +159,21 @@ def update_winners(values, best, winner_rows):
 
 @compiled(_nrt=False)
 def sum_cells(values, weights, cells, sums) -> None:
-    """The weighted sums of each row over cells of columns.
+    """Fill ``sums`` (rows, cells) with weighted sums of each row over cells of columns.
 
-    ``cells`` of shape (partitions, columns) tells in which cell each column lies; ``sums``, of
-    shape (rows, cells), is filled. A row that is not finite everywhere in a cell is not there.
+    ``cells`` (partitions, columns) holds the cell of each column.
     """
     sums[:] = 0.0
     for i in range(values.shape[0]):
-        row, own = values[i], sums[i]
+        row, row_sums = values[i], sums[i]
         for p in range(cells.shape[0]):
             for j in range(row.size):
-                own[cells[p, j]] += weights[j] * row[j]
+                row_sums[cells[p, j]] += weights[j] * row[j]
 
 
 @compiled(_nrt=False)
 def update_two_best(values, best, second, ties) -> None:
-    """Keep the least of each column and the one after it, and how many rows have the least."""
+    """Update the least and the second least of each column, and the number of ties."""
     for i in range(values.shape[0]):
         row = values[i]
         for j in range(row.size):
@@ -199,12 +191,12 @@ def update_two_best(values, best, second, ties) -> None:
 def share_wins_and_regret(
     values, best, second, ties, weights, win_shares, regrets, counts_and_distance
 ) -> None:
-    """Of each row what it wins, ties in equal shares, and by how much it misses the best.
+    """Fill for each row the share of columns it wins (ties shared) and its regret.
 
-    Both are weighted sums over the columns in which something is best, apart for each of as many
-    equal parts of the columns as ``won`` and ``lost``, of shape (rows, parts), have. ``about``
-    holds for each row in how many columns it is best, in how many another is better, and how far
-    it is from the best other on the whole (root mean square).
+    Both are weighted sums over the columns that have a best value, one for each of as many equal
+    groups of columns as ``win_shares`` and ``regrets`` (rows, groups) have. ``counts_and_distance``
+    gets the number of columns where the row is best, where another is better, and the root mean
+    square distance to the best other row.
     """
     parts = win_shares.shape[1]
     size = values.shape[1] // parts

@@ -1,4 +1,4 @@
-"""Filling arrays over a grid: tiles of a few million points, worked on by threads."""
+"""Compute the outputs of a grid tile by tile in threads."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from sweeps.runtime.progress import Listener, RunCounter
 from sweeps.runtime.resources import check_memory, run_in_threads
 from symbolic.ops import Node, references
 
-#: Most points of a tile that is stored; a grid of fewer is cut in about four.
+#: Most points of a tile; a grid with fewer is cut into about four.
 TILE = sizes.RUN_TILE
-#: Below this many points a group is evaluated in NumPy: no compilation, no threads.
+#: Below this many points a group is evaluated in NumPy, without compiling or threads.
 NUMPY_POINTS = sizes.RUN_SMALL
-#: Below this many points a group is one tile, worked on by one thread.
+#: Below this many points a group is one tile.
 SINGLE_TILE_POINTS = sizes.RUN_SINGLE
-#: From so many points on it is asked which tiles no rule leaves anything of.
+#: From so many points on, tiles without feasible points are skipped.
 RULE_CHECK_POINTS = sizes.RUN_MANY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputGroup:
-    """Outputs over the same axes, filled together."""
+    """Outputs over the same axes, computed together."""
 
     dims: tuple[str, ...]
     outputs: tuple[str, ...]
 
 
 def output_groups(grid: Grid, *, expand: bool = False) -> tuple[OutputGroup, ...]:
-    """The outputs by the axes on which they depend; ``expand`` puts all over all axes."""
+    """Return the outputs grouped by their axes; ``expand`` puts all over all axes."""
     names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
     result: dict[tuple[str, ...], list[str]] = {}
     for name in names:
@@ -50,10 +50,10 @@ def output_groups(grid: Grid, *, expand: bool = False) -> tuple[OutputGroup, ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NestProgram:
-    """A nest with its data: call :meth:`run` on the bounds of a tile.
+    """Loop nest with its data, run on the bounds of a tile.
 
-    ``row`` are the sizes of the axes that form the row; ``sizes`` those of the outer axes, and of
-    the row.
+    ``row`` holds the sizes of the axes in the row; ``sizes`` those of the outer axes, then of the
+    whole row.
     """
 
     nest: Nest
@@ -67,7 +67,7 @@ class NestProgram:
         compile_nest(self.nest)(bounds, self.sizes, origin, self.scalars, *self.arrays, *results)
 
     def tiling(self, target: int) -> Tiling:
-        """Tiles of at most about ``target`` points."""
+        """Return tiles of at most about ``target`` points."""
         return Tiling([int(n) for n in self.sizes[:-1]], int(self.sizes[-1]), target)
 
 
@@ -80,12 +80,12 @@ def prepare(
     reduce: bool = False,
     row: int | None = None,
 ) -> NestProgram:
-    """The nest of some outputs over (switch-free) axes, with its inputs laid out; once a grid.
+    """Return the nest of some outputs over axes (no switches) with its inputs, cached by the grid.
 
-    ``row`` says how many of the last axes form the row, if it matters.
+    ``row`` is the number of trailing axes in the row, if it matters.
     """
-    asked = (key, tuple(dims), tuple(outputs), reduce, row)
-    if (ready := grid.cache.get(asked)) is not None:
+    cache_key = (key, tuple(dims), tuple(outputs), reduce, row)
+    if (ready := grid.cache.get(cache_key)) is not None:
         return ready  # type: ignore[no-any-return]
     sizes = grid.shape(dims)
     count = row_axis_count(sizes) if row is None else row
@@ -101,14 +101,14 @@ def prepare(
         and not leaf.axes
         and (graph.definitions[name].kind == "default" or leaf.array == 0)
     }
-    given: dict[str, Any] = {"leaves": axes, "names": names, "known": known}
-    nest = emit(outer=outer, row=inner, outputs=outputs, reduce=reduce, **given)
+    about: dict[str, Any] = {"leaves": axes, "names": names, "constants": known}
+    nest = emit(outer=outer, row=inner, outputs=outputs, reduce=reduce, **about)
     row_shape = grid.shape(inner)
     compute_pending(leaves[name] for name in (*nest.scalars, *nest.arrays))
     sizes_of = {axis: grid.axes[axis].size for axis in dims}
     arrays = [flatten_leaf(leaves[name], outer, inner, sizes_of) for name in nest.arrays]
     scalars = np.array([float(leaves[name].array) for name in nest.scalars], dtype=np.float64)
-    grid.cache[asked] = ready = NestProgram(
+    grid.cache[cache_key] = ready = NestProgram(
         nest=nest,
         row=row_shape,
         sizes=np.array([*grid.shape(outer), math.prod(row_shape)], dtype=np.int64),
@@ -121,34 +121,27 @@ def prepare(
 def flatten_leaf(
     leaf: Leaf, outer: Sequence[str], row: Sequence[str], sizes: Mapping[str, int]
 ) -> NDArray[np.float64]:
-    """Return the values of a leaf as a nest reads them; over all axes of the row if over one."""
-    own = (*(axis for axis in outer if axis in leaf.axes), *row)
-    array = leaf.align_to(own)
+    """Return the values of a leaf as a nest reads them; over the whole row if over a part of it."""
+    axes = (*(axis for axis in outer if axis in leaf.axes), *row)
+    array = leaf.align_to(axes)
     if any(axis in row for axis in leaf.axes):
-        array = np.broadcast_to(array, [sizes[axis] for axis in own])
+        array = np.broadcast_to(array, [sizes[axis] for axis in axes])
     return np.array(array, dtype=np.float64, order="C").reshape(-1)
 
 
 def compute(
     grid: Grid, *, expand: bool = False, listener: Listener | None = None
 ) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
-    """Every output of a grid, with its axes.
+    """Compute every output of a grid; return each with its axes.
 
-    Parameters
-    ----------
-    grid : Grid
-        What to compute.
-    expand : bool
-        Fill every output over all axes, instead of only those on which it depends.
-    listener : callable, optional
-        Told of the progress after each tile.
+    ``expand`` fills every output over all axes. ``listener`` is called after each tile.
     """
     check_point_count(grid)
     check_memory(
         sum(row["bytes"] for row in plan_rows(grid, expand=expand)),
         f"{', '.join(grid.outputs)} over {grid.points:.4g} points",
         "give run a store (store='OUT.zarr', dse run --store OUT.zarr), which keeps a few tiles in "
-        "memory; or ask optimum, pareto, count, histogram or quantiles, which keep nothing",
+        "memory; or use optimum, pareto, count, histogram or quantiles, which stream",
     )
     check_grid(grid)
     parts = output_groups(grid, expand=expand)
@@ -170,7 +163,7 @@ def _fill(
     # switch axes lead in memory, so that each nest fills one contiguous piece
     inner = (*(axis for axis in part.dims if axis not in plain), *plain)
     full = [np.empty(grid.shape(inner), dtype=grid.dtype(name)) for name in part.outputs]
-    barred = InfeasibleTiles(grid, part.outputs, part.dims)
+    infeasible = InfeasibleTiles(grid, part.outputs, part.dims)
     for at, key in grid.keys(part.dims):
         nodes = [grid.output_node(name, key, part.dims) for name in part.outputs]
         piece_of: Any = (*at.values(), ...)
@@ -182,7 +175,7 @@ def _fill(
         else:
             ready = prepare(grid, key, plain, list(zip(nodes, kinds, strict=True)))
             filled = [piece.reshape(-1) for piece in pieces]
-            _fill_tiles(ready, filled, points, meter, partial(barred.is_infeasible, key))
+            _fill_tiles(ready, filled, points, meter, partial(infeasible.is_infeasible, key))
     for name, array in zip(part.outputs, full, strict=True):
         yield name, (part.dims, array.transpose([inner.index(axis) for axis in part.dims]))
 
@@ -214,19 +207,19 @@ def _fill_tiles(
 
 
 def tile_count(shape: Sequence[int]) -> int:
-    """How many tiles a group over (switch-free) axes is worked in."""
+    """Return the number of tiles of a group over axes (no switches)."""
     count = row_axis_count(shape)
     outer, row = shape[: len(shape) - count], math.prod(shape[len(shape) - count :])
     return Tiling(outer, row, _target(math.prod(shape))).count
 
 
 def _target(points: int) -> int:
-    """Points of a tile, which depend on the size of the grid alone."""
+    """Return the points of a tile, which depend on the size of the grid alone."""
     return min(TILE, max(SINGLE_TILE_POINTS, points // 4))
 
 
 def plan_rows(grid: Grid, *, expand: bool = False) -> Iterator[Mapping[str, Any]]:
-    """What a run would store: an output's axes, points and bytes."""
+    """Yield the name, axes, points and bytes of each output that a run would store."""
     for part in output_groups(grid, expand=expand):
         points = math.prod(grid.shape(part.dims))
         for name in part.outputs:

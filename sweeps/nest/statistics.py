@@ -1,22 +1,22 @@
-"""Statistics of a formula over a grid: its values some points at a time, none of which is kept.
+"""Statistics of a formula over a grid, streamed over its values, and their errors.
 
 Errors of statistics over draws are half the widths of 95 % intervals. Every statistic is a mean
-over the draws, or a function of one: a chance is the mean of what holds, a tail the mean of what
-exceeds a quantile, a quantile the place where a chance equals its level. So one rule bounds them
-all. The replicates tell how far a mean is off (Student's interval). What few draws or none have
-seen they cannot tell; there the rules of few counts hold instead:
+over the draws, or a function of one: a chance is the mean of a condition, a tail the mean of the
+excess over a quantile, a quantile the place where a chance equals its level. So one rule bounds
+them all: the replicates give the error of a mean (Student's interval). Values that few or no draws
+have reached need other rules:
 
-- a chance of which few draws tell has the interval of Clopper and Pearson (1934), 3.7 / n where
-  something never occurred in n draws;
-- a mean may be off by 3.7 draws across its widest gap between two values, or as far beyond its
-  largest and least ones as a tail reaches that is as heavy as the ends of the replicates show; and
-  where few draws make up most of it, by as much as so few counts may be;
-- where all draws give one value, others have a chance of at most 3.7 / n, and lie in the range of
-  the formula over the laws of its inputs, which an enclosure proves (``reach``);
-- a quantile lies between order statistics; beyond the last of them that range bounds it.
+- a chance with few hits has the interval of Clopper and Pearson (1934), 3.7 / n after no hit in n
+  draws;
+- the error of a mean is at least that of 3.7 draws across the widest gap between two values, or as
+  far beyond the extremes as a tail reaches that is as heavy as the extremes of the replicates
+  suggest; if few draws make up most of the mean, at least that of such a small count;
+- if all draws give one value, others have a chance of at most 3.7 / n and lie in the range of the
+  formula over the laws of its inputs, which an enclosure proves;
+- a quantile lies between order statistics; that range bounds it beyond the last of them.
 
-An error is infinite where nothing bounds a statistic. It is 0 where a value is proven, and where a
-quantile is one value up to a chance of 1e-4.
+An error is infinite if nothing bounds a statistic. It is 0 if a value is proven, and if a quantile
+is one value up to a chance of 1e-4.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from stochastic.compile_cache import compiled
 from stochastic.threads import cpu_count
 from sweeps.grid.grid import Grid, Tiling, subgrid
 from sweeps.grid.lazy_statistics import StatisticGroup
-from sweeps.nest.tiles import ROWS_BLOCK, visit_rows
+from sweeps.nest.tiles import ROWS_BLOCK, Floats, visit_rows
 from sweeps.runtime.resources import check_memory
 from symbolic.confidence import (
     MIN_NORMAL_DRAWS,
@@ -54,25 +54,21 @@ from symbolic.ops import Node, references, walk
 from symbolic.primitives import elementary
 from symbolic.statistics import DRAW, Statistic
 
-# --- The range of a formula over the laws of its random inputs, by enclosures
-
-
-Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 #: Points that are enclosed together.
 _ENCLOSED_POINTS = sizes.REACH_TOGETHER
 
 
-def _range_function(folding: StatisticGroup) -> Callable[[Indices, bool], tuple[Floats, Floats]]:
-    """Return what encloses a formula at some points, given by flat indices.
+def _range_function(group: StatisticGroup) -> Callable[[Indices, bool], tuple[Floats, Floats]]:
+    """Return a function that encloses a formula at points given by flat indices.
 
-    It returns the least and the largest value of shape (points, values within a draw). Points that
-    follow each other are enclosed together, because several statistics need the same ones.
+    It returns the least and largest values, of shape (points, values within a draw). Neighbouring
+    points are enclosed together and cached, because several statistics need the same ones.
     """
-    inner = tuple(axis for axis in folding.reduced_axes if axis != DRAW)
-    dims, each = (*folding.result_axes, *inner), math.prod(folding.grid.shape(inner))
-    *outer, row = folding.grid.shape(folding.result_axes) or (1,)
+    inner = tuple(axis for axis in group.reduced_axes if axis != DRAW)
+    dims, each = (*group.result_axes, *inner), math.prod(group.grid.shape(inner))
+    *outer, row = group.grid.shape(group.result_axes) or (1,)
     tiling = Tiling(outer, row, max(_ENCLOSED_POINTS // each, 1))
     lock = threading.Lock()
 
@@ -80,12 +76,11 @@ def _range_function(folding: StatisticGroup) -> Callable[[Indices, bool], tuple[
     def enclose_tile(number: int, whole: bool) -> tuple[Floats, Floats]:
         bounds, _, points = tiling.bounds(number)
         ends = bounds.reshape(-1, 2).tolist()
-        tile = {axis: slice(*part) for axis, part in zip(folding.result_axes, ends, strict=False)}
-        part = subgrid(folding.grid, tile)
-        low, high = range_of(part, folding.root, dims, whole)
-        low, high = (
-            np.broadcast_to(e, part.shape(dims)).reshape(points, each) for e in (low, high)
-        )
+        tile = {axis: slice(*part) for axis, part in zip(group.result_axes, ends, strict=False)}
+        part = subgrid(group.grid, tile)
+        low, high = range_of(part, group.root, dims, whole)
+        shape = part.shape(dims)
+        low, high = (np.broadcast_to(e, shape).reshape(points, each) for e in (low, high))
         return low, high
 
     def range_at(flat: Indices, whole: bool) -> tuple[Floats, Floats]:
@@ -93,7 +88,7 @@ def _range_function(folding: StatisticGroup) -> Callable[[Indices, bool], tuple[
         numbers, starts = tiling.locate(flat)
         for number in np.unique(numbers).tolist():
             here = numbers == number
-            with lock:  # threads that want the same tile compute it once
+            with lock:  # threads that need the same tile compute it once
                 least, most = enclose_tile(number, whole)
             places = flat[here] - starts[here]
             low[here], high[here] = least[places], most[places]
@@ -107,9 +102,8 @@ def range_of(
 ) -> tuple[Floats, Floats]:
     """Return the least and largest value of a formula over a part of a grid, whatever is drawn.
 
-    Both broadcast over ``dims``, all axes of the formula but the draws. Each random input lies in
-    the range in which it is drawn, or in that of its whole law, which may be infinite. The range
-    is infinite where nothing encloses the formula.
+    Both broadcast over ``dims``, all axes of the formula but the draws. Random inputs span the
+    range that is drawn, or that of the ``whole`` law. Infinite if nothing encloses the formula.
     """
     spans, leaves = part.axes[DRAW].random_ranges, part.leaves[()]
     known = {*interval_algebra(), "constant", "reference"}
@@ -128,21 +122,18 @@ def range_of(
     return np.asarray(result.lo), np.asarray(result.hi)
 
 
-# --- What tells the error of means of rows of draws, in machine code
-
-
-#: How much heavier a tail may be than its replicates show, and how heavy at most: the index of a
-#: Pareto tail, that of the mean excess.
+#: Factor on the tail index that the replicates show, and the largest index: that of a Pareto tail,
+#: by which the mean excess grows.
 _TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
 
 
 @compiled(_nrt=False)
 def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
-    """Store for each row what tells the error of its mean.
+    """Fill each row of ``out`` with the terms of the error of the row's mean.
 
-    These are the standard deviation of the means of its replicates; the widest gap between two of
-    its values; the sum and the sum of squares of how far values are from the median, in units of
-    the range; the least and the largest value; and how far the tail goes on beyond these.
+    They are the standard deviation of the means of the replicates; the widest gap between values;
+    sum and sum of squares of distances to the median, in units of the range; the least and largest
+    value; and how far the tail reaches beyond them.
     """
     draws = rows.shape[1]
     size = draws // replicates
@@ -172,7 +163,7 @@ def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
             continue
         for j in range(draws):
             work[0, j], work[1, j], work[2, j] = 0.0, np.inf, -np.inf
-        for j in range(draws):  # of as many buckets as values one is empty, or all gaps are alike
+        for j in range(draws):  # with a bucket per value, one is empty or all gaps are equal
             place = min(int((row[j] - low) / width * draws), draws - 1)
             work[0, place] += 1.0
             work[1, place] = min(work[1, place], row[j])
@@ -204,11 +195,8 @@ def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
         out[i, 1], out[i, 2], out[i, 3] = gap, far, square
 
 
-# --- Rows of values in ascending order, and their quantiles
-
-
 class SortedRows:
-    """Rows in ascending order, to find their quantiles."""
+    """Rows in ascending order, for their quantiles."""
 
     def __init__(self, values: Floats, weights: Floats | None) -> None:
         if weights is None:
@@ -220,7 +208,7 @@ class SortedRows:
         self.has_nan = np.isnan(self.values[:, -1])
 
     def quantile(self, level: Fraction | Floats) -> Floats:
-        """Return the least value that is not exceeded with at least a chance, for each row."""
+        """Return the quantile of each row: the least value with P(X <= value) >= level."""
         count = self.values.shape[1]
         if self.cumulative_weights is not None:
             least = np.broadcast_to(np.asarray(level, dtype=np.float64), len(self.values))
@@ -234,32 +222,26 @@ class SortedRows:
         return np.where(self.has_nan, np.nan, result)
 
 
-#: Return the least and largest value of the formula over the laws of its inputs, of shape (rows,
-#: values within a draw), of some rows; of the laws as they are drawn, or of the whole of them.
+#: Returns the least and largest value of the formula at some rows, of shape (rows, values within a
+#: draw), over the drawn range of its inputs' laws or the whole laws.
 RangeFunction = Callable[[Indices, bool], tuple[Floats, Floats]]
-#: Turn that range, at some rows, into the range of what is averaged.
+#: Maps that range, at some rows, to the range of the averaged values.
 Change = Callable[[Floats, Floats, Indices], tuple[Floats, Floats]]
 
-#: The chance that an interval misses, on one side, a value that seems certain.
+#: One-sided error probability for quantiles that seem to be one value.
 _CERTAIN_TAIL = 5e-5
-#: Values that differ by a smaller share than this are one value.
+#: Values that differ less, relatively, are equal.
 _EQUAL_TOLERANCE = 1e-13
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingDesign:
-    """The design by which rows of values were drawn.
+    """Design by which rows of values were drawn.
 
-    Attributes
-    ----------
-    draws : int
-        How many draws there are; a row holds as many values of each, one draw after another.
-    replicates : int
-        Independent parts of the draws; below 2, the draws are all values of a law.
-    weights : array, optional
-        Of all values in a row, in sum 1. Draws count alike.
-    reach : callable, optional
-        The range of the formula over the laws of its inputs.
+    A row holds equally many values of each of ``draws`` draws, one draw after another.
+    ``replicates`` is the number of independent parts of the draws; below 2 the draws are all values
+    of a law. ``weights`` of all values in a row sum to 1; draws have equal weights. ``range_at``
+    encloses the formula over the laws of its inputs.
     """
 
     draws: int
@@ -291,29 +273,25 @@ class SamplingDesign:
 
 
 def _weighted_sum(values: Floats, shares: Floats) -> Floats:
-    """Return weighted sums along the last axis; what has no weight may be infinite."""
+    """Return weighted sums along the last axis; infinite values may have weight 0."""
     some = shares > 0
     return np.asarray(values[..., some] @ shares[some])
 
 
 def _max_distance(low: Floats, value: Floats, high: Floats) -> Floats:
-    """Return how far the farther end of a range is; infinite where it is unknown."""
+    """Return the distance to the farther end of a range; infinite if unknown."""
     far = np.maximum(np.maximum(high - value, value - low), 0.0)
-    return np.where(
-        far <= _EQUAL_TOLERANCE * np.abs(value), 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf)
-    )
+    equal = far <= _EQUAL_TOLERANCE * np.abs(value)
+    return np.where(equal, 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf))
 
 
-# --- Moments and extremes of rows of values, in machine code: each row gives one number
-
-
-#: What :func:`moments` gives: the mean, the standard deviation.
+#: Kinds of :func:`moments`.
 MEAN, STD = 0, 1
 
 
 @compiled
 def _total(row):
-    """The sum, several terms at a time; of few terms in order."""
+    """Return the sum, of long rows in eight interleaved parts."""
     count = row.size
     whole = count - count % 8 if count >= 32 else 0
     a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -338,7 +316,7 @@ def _mean(row, weights):
         return _total(row) / row.size
     result = 0.0
     for j in range(row.size):
-        if weights[j] > 0:  # what never is may be infinite
+        if weights[j] > 0:  # infinite values may have weight 0
             result += weights[j] * row[j]
     return result
 
@@ -352,9 +330,9 @@ def totals(values, out) -> None:
 
 @compiled
 def moments(values, weights, kind, out) -> None:
-    """The mean of each row (rows of equal weight where none are given), or what follows of it.
+    """Fill ``out`` with the mean of each row, or with its (population) standard deviation.
 
-    A standard deviation is that of the law which the row is.
+    Values have equal weights if ``weights`` is empty.
     """
     work = np.empty(values.shape[1])
     for i in range(values.shape[0]):
@@ -369,7 +347,10 @@ def moments(values, weights, kind, out) -> None:
 
 @compiled(_nrt=False)
 def fill_extremes(values, sign, skip, out) -> None:
-    """The largest of each row (``sign`` 1) or the least (-1); NaN left out, or passed on."""
+    """Fill ``out`` with the largest of each row (``sign`` 1) or the least (-1).
+
+    NaN are ignored under ``skip``, else passed on.
+    """
     for i in range(values.shape[0]):
         row = values[i]
         result, holes = -np.inf, 0
@@ -383,19 +364,19 @@ def fill_extremes(values, sign, skip, out) -> None:
 
 
 _NO_WEIGHTS = np.empty(0)
-#: Rows of at most so many values may be proven of, term by term (:mod:`sweeps.bounds.statistics_as_formulas`).
+#: Longest rows that a proof expands term by term (:mod:`sweeps.bounds.statistics_as_formulas`).
 SHORT_ROW = sizes.SUM_SHORT
 
 
 def compute_statistics(groups: Sequence[StatisticGroup]) -> Mapping[str, Floats]:
-    """Return every statistic of some formulas over the same grid, in one pass over their values."""
+    """Return every statistic of formulas over the same grid, in one pass over their values."""
     first = groups[0]
     rest, along, weights = first.result_axes, first.reduced_axes, first.weights
     grid = first.grid
     if len(groups) > 1:
-        leaves = {n: leaf for one in groups for n, leaf in one.grid.leaves[()].items()}
+        leaves = {n: leaf for g in groups for n, leaf in g.grid.leaves[()].items()}
         grid = replace(grid, leaves={(): leaves}, _dims={}, cache={})
-    roots = list(dict.fromkeys(folding.root for folding in groups))
+    roots = list(dict.fromkeys(group.root for group in groups))
     names = [(name, about, f.root) for f in groups for name, about in f.statistics.items()]
     shape, count = grid.shape(rest), math.prod(grid.shape(along))
     points = math.prod(shape)
@@ -405,7 +386,7 @@ def compute_statistics(groups: Sequence[StatisticGroup]) -> Mapping[str, Floats]
         "shorten axes, or leave some out of the study",
     )
     result = {name: np.empty(points) for name, _, _ in names}
-    reaches = {folding.root: _range_function(folding) for folding in groups}
+    reaches = {group.root: _range_function(group) for group in groups}
 
     def sample_at(root: Node, start: int) -> SamplingDesign:
         return SamplingDesign(
@@ -417,11 +398,11 @@ def compute_statistics(groups: Sequence[StatisticGroup]) -> Mapping[str, Floats]
 
     def fill_rows(values: list[Floats], start: int) -> None:
         for root, rows in zip(roots, values, strict=True):
-            own = [(name, about) for name, about, node in names if node is root]
-            inner = [a.argument.args[0].statistic if a.kind == "error" else a for _, a in own]
+            selected = [(name, about) for name, about, node in names if node is root]
+            inner = [a.argument.args[0].statistic if a.kind == "error" else a for _, a in selected]
             kinds = [about.kind for about in inner]
             ordered = SortedRows(rows, weights) if kinds.count("quantile") > 1 else None
-            for (name, about), of in zip(own, inner, strict=True):
+            for (name, about), of in zip(selected, inner, strict=True):
                 out = result[name][start : start + len(rows)]
                 if about.kind == "error":
                     out[...] = error_of(of, rows, sample_at(root, start), ordered)
@@ -439,18 +420,16 @@ def summary(
     out: Floats,
     sorted_rows: SortedRows | None = None,
 ) -> None:
-    """Fill ``out`` with a statistic of each row of values; ``ordered`` are the rows sorted."""
-    ROW_STATISTICS[statistic.kind].fill(
-        RowValues(values, weights, statistic.level, sorted_rows), out
-    )
+    """Fill ``out`` with a statistic of each row of values."""
+    rows = RowValues(values, weights, statistic.level, sorted_rows)
+    ROW_STATISTICS[statistic.kind].fill(rows, out)
 
 
 class RowValues:
-    """Rows of values, each of which one statistic summarizes, and the errors of what it gives.
+    """Rows of values, with the statistics of each row and their errors.
 
-    ``weights`` is how much each value of a row counts, in sum 1, where they do not count alike;
-    ``ordered`` are the rows in order, where they are known; ``sample`` is how the values were
-    drawn, of which errors tell.
+    ``weights`` of the values in a row sum to 1; None means equal. ``sorted_rows`` are the same rows
+    sorted, if known. ``sample`` is the design by which the values were drawn.
     """
 
     def __init__(
@@ -484,14 +463,13 @@ class RowValues:
             out[...] = np.partition(self.values, rank, axis=1)[:, rank]
             out[np.isnan(self.values).any(axis=1)] = np.nan
         else:
-            out[...] = (self.sorted_rows or SortedRows(self.values, self.weights)).quantile(
-                self.level
-            )
+            rows = self.sorted_rows or SortedRows(self.values, self.weights)
+            out[...] = rows.quantile(self.level)
 
     def tail(self, sign: float, out: Floats) -> None:
         """Fill ``out`` with the mean beyond the quantile: above for ``sign`` 1, below for -1."""
         values = self.values if sign > 0 else -self.values
-        with np.errstate(all="ignore"):  # infinite values may make NaN, as their sums do
+        with np.errstate(all="ignore"):
             if self.weights is None:
                 self._fill_unweighted_tail(values, out)
             else:
@@ -504,24 +482,23 @@ class RowValues:
         return int(max(math.ceil(self.level * self.count) - 1, 0))
 
     def _fill_unweighted_tail(self, values: Floats, out: Floats) -> None:
-        """Fill ``out`` with the mean from a rank on, whose value counts for a part.
+        """Fill ``out`` with the mean from a rank on, the value of which counts in part.
 
-        Short rows are added in ascending order, as a proof expands them
+        Short rows are summed in ascending order, as a proof expands them
         (:class:`symbolic.statistics.NodeValues`).
         """
         level, count, rank = self.level, self.count, self._rank
-        values = (
-            np.sort(values, axis=1) if count <= SHORT_ROW else np.partition(values, rank, axis=1)
-        )
+        short = count <= SHORT_ROW
+        values = np.sort(values, axis=1) if short else np.partition(values, rank, axis=1)
         totals(np.ascontiguousarray(values[:, rank + 1 :]), out)
         out += values[:, rank] * float(rank + 1 - level * count)
         out /= float((1 - level) * count)
 
     def _fill_weighted_tail(self, values: Floats, out: Floats) -> None:
-        """Fill ``out`` with the mean beyond the first value up to which weights reach the level.
+        """Fill ``out`` with the quantile plus the mean excess over it.
 
-        It is that value and the mean excess over it (Rockafellar and Uryasev 2000, Optimization of
-        conditional value-at-risk, Journal of Risk 2, equation 4).
+        See Rockafellar and Uryasev 2000, Optimization of conditional value-at-risk, Journal of Risk
+        2, equation 4.
         """
         out[...] = SortedRows(values, self.weights).quantile(self.level)
         more = np.empty_like(out)
@@ -529,9 +506,8 @@ class RowValues:
         finite = np.isfinite(out)
         out[finite] += more[finite] / (1 - float(self.level))
 
-    # --- errors
     def mean_error(self, values: Floats, change: Change) -> Floats:
-        """Return the error of the mean of some values, one for each of those of the rows."""
+        """Return the error of the mean of values derived from the rows; ``change`` maps ranges."""
         rows = self.sample.means_per_draw(values)
         about, parts = np.empty((self.points, 7)), self.sample.replicates
         _fill_mean_error_terms(rows, parts, np.empty((3, self.draws)), np.empty((2, parts)), about)
@@ -544,16 +520,13 @@ class RowValues:
             width = high[few] - low[few]
             excess = poisson_upper_width(count) / count * total[few] * width / self.draws
             result[few] = np.maximum(result[few], excess)
-        alike = high - low <= _EQUAL_TOLERANCE * np.maximum(np.abs(low), np.abs(high))
-        places = np.flatnonzero(alike)
+        constant = high - low <= _EQUAL_TOLERANCE * np.maximum(np.abs(low), np.abs(high))
+        places = np.flatnonzero(constant)
         if places.size:
             least, most = change(*self.sample.value_ranges(places, self.count), places)
             here = rows[places, 0]
-            beyond = _max_distance(
-                _weighted_sum(least, self.value_weights),
-                here,
-                _weighted_sum(most, self.value_weights),
-            )
+            low, high = (_weighted_sum(end, self.value_weights) for end in (least, most))
+            beyond = _max_distance(low, here, high)
             result[places] = min(ZERO_COUNT_BOUND / self.draws, 1.0) * beyond
         return np.where(np.isnan(wide), np.nan, result)
 
@@ -584,7 +557,7 @@ class RowValues:
         return np.where(off == 0, 0.0, middle * np.expm1(off))
 
     def chance_error(self) -> Floats:
-        """Return the error of a chance; 0 where it is proven to be 0 or 1."""
+        """Return the error of a chance; 0 if it is proven to be 0 or 1."""
         rows = self.sample.means_per_draw(self.values)
         result = chance_half_width_of_rows(rows, self.sample.replicates)
         places = np.flatnonzero((rows == rows[:, :1]).all(axis=1))
@@ -602,10 +575,10 @@ class RowValues:
         return np.where(np.isnan(here), np.nan, _max_distance(here, here, end))
 
     def quantile_error(self) -> Floats:
-        """Return how far the quantiles are at the ends of the interval of the level.
+        """Return the distance to the quantiles at the ends of the interval of the level.
 
-        The share of the draws that do not exceed a quantile is a mean (Woodruff 1952); where few
-        draws lie on one side of it, order statistics bound it.
+        The share of draws up to a quantile is a mean (Woodruff 1952); if few draws are on one side
+        of it, order statistics bound it.
         """
         if self.level in (0, 1):
             return self.extreme_error(self.level == 1, False)
@@ -614,9 +587,8 @@ class RowValues:
         below = self.sample.means_per_draw((self.values <= here[:, None]).astype(np.float64))
         wide = half_width(below.reshape(self.points, self.sample.replicates, -1).mean(axis=-1))
         if min(p, 1 - p) * self.draws < MIN_NORMAL_DRAWS:
-            low, high = (
-                rank / self.draws for rank in quantile_ranks(self.draws, p, TAIL_PROBABILITY)
-            )
+            ranks = quantile_ranks(self.draws, p, TAIL_PROBABILITY)
+            low, high = (rank / self.draws for rank in ranks)
             levels = np.minimum(low, p - wide), np.maximum(high, p + wide)
         else:
             off = np.hypot(wide, ZERO_COUNT_BOUND / self.draws)
@@ -624,17 +596,15 @@ class RowValues:
         result = self._quantile_distance(order, here, *levels)
         sure = np.flatnonzero(result == 0)
         if sure.size:
-            ends = [
-                np.full(self.points, r / self.draws)
-                for r in quantile_ranks(self.draws, p, _CERTAIN_TAIL)
-            ]
+            ranks = quantile_ranks(self.draws, p, _CERTAIN_TAIL)
+            ends = [np.full(self.points, rank / self.draws) for rank in ranks]
             result[sure] = self._quantile_distance(order, here, ends[0], ends[1])[sure]
         return np.where(np.isnan(here), np.nan, result)
 
     def _quantile_distance(
         self, order: SortedRows, quantile: Floats, low: Floats, high: Floats
     ) -> Floats:
-        """Return how far quantiles of two levels are; beyond the draws, the range is."""
+        """Return the distance to quantiles of two levels; beyond the draws, to the range."""
         first, last = order.quantile(low), order.quantile(high)
         open_ended = np.flatnonzero((low * self.draws < 1 - ROUNDING) | (high > 1 + ROUNDING))
         if open_ended.size:
@@ -648,11 +618,11 @@ class RowValues:
         return _max_distance(first, quantile, last)
 
     def tail_error(self, sign: float) -> Floats:
-        """Return the error of the mean of a tail, from what exceeds the quantile of all draws.
+        """Return the error of the mean of a tail, from the excess over the quantile of all draws.
 
-        A little off the quantile this mean does not change (Rockafellar and Uryasev 2000). Where
-        so few draws are in the tail that its quantile has no bound, the range of the formula is
-        the bound.
+        To first order this mean does not depend on the quantile (Rockafellar and Uryasev 2000). If
+        the tail has so few draws that its quantile is unbounded, the range of the formula is the
+        bound.
         """
         p, rank, signed = float(self.level), self._rank, sign * self.values
         if self.weights is None:
@@ -670,23 +640,20 @@ class RowValues:
         if high > self.draws:
             here = quantile[:, 0] + self.sample.means_per_draw(over).mean(axis=1)
             least, most = self.sample.value_ranges(np.arange(self.points), self.count)
-            end = np.where(self.value_weights > 0, most if sign > 0 else -least, -np.inf).max(
-                axis=1
-            )
+            end = np.where(self.value_weights > 0, most if sign > 0 else -least, -np.inf)
+            end = end.max(axis=1)
             order = SortedRows(signed, self.weights)
             start = order.quantile(np.full(self.points, low / self.draws)) if low else -end
-            result = np.where(
-                np.isnan(here), np.nan, np.maximum(result, _max_distance(start, here, end))
-            )
+            result = np.maximum(result, _max_distance(start, here, end))
+            result[np.isnan(here)] = np.nan
         return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowStatistic:
-    """How a statistic of :data:`symbolic.statistics.STATISTICS` summarizes rows of values.
+    """Functions of a statistic of :data:`symbolic.statistics.STATISTICS`.
 
-    ``fill`` computes it; ``error`` is half the width of its 95 % interval over draws, infinite
-    where None.
+    ``error`` is half the width of its 95 % interval over draws; None means infinite.
     """
 
     fill: Callable[[RowValues, Floats], None]
@@ -710,7 +677,7 @@ def _extreme_of(high: bool, skip: bool) -> RowStatistic:
     )
 
 
-#: What stands in rows of values, by the name of the statistic.
+#: Functions of each statistic, by its name.
 ROW_STATISTICS: dict[str, RowStatistic] = {
     "mean": _moment_of(
         MEAN, lambda rows: rows.mean_error(rows.values, lambda low, high, _: (low, high))
@@ -734,14 +701,13 @@ def error_of(
     sample: SamplingDesign,
     sorted_rows: SortedRows | None = None,
 ) -> Floats:
-    """Return half the width of the 95 % interval of a statistic of each row of values."""
+    """Return half the width of the 95 % interval of a statistic of each row."""
     if sample.replicates < 2:
         return np.zeros(len(values))
     error = ROW_STATISTICS[statistic.kind].error
     if error is None:
         return np.full(len(values), np.inf)
-    rows = RowValues(
-        np.ascontiguousarray(values), sample.weights, statistic.level, sorted_rows, sample
-    )
+    values = np.ascontiguousarray(values)
+    rows = RowValues(values, sample.weights, statistic.level, sorted_rows, sample)
     with np.errstate(all="ignore"):
         return error(rows)

@@ -1,4 +1,4 @@
-"""Going over the tiles of a loop nest, those left out of which enclosures tell enough."""
+"""Iterate over tiles of a loop nest, skipping those that enclosures exclude."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.search_loop import iterate_batches
 from symbolic.ops import Node
 
-#: Below this many points no nest is compiled; points of a tile: what they take stays in the cache
-#: of the processor.
+#: Below this many points no nest is compiled; points of a tile, whose values fit the cache.
 NUMPY_POINTS, TILE_POINTS = sizes.PASS_SMALL, sizes.PASS_PIECE
-#: Fewest tiles for which enclosures are worth their time; most tiles enclosed together.
+#: Fewest tiles for which enclosures pay off; most tiles enclosed together.
 _MIN_TILES, _BATCH = sizes.PASS_WORTH, sizes.PASS_BATCH
 #: Pieces of a batch for each thread.
 _SHARES = sizes.PASS_SHARES
@@ -35,25 +34,25 @@ TileFilter = Callable[[list[Any], TileNumbers], NDArray[np.bool_]]
 
 @dataclass(slots=True)
 class SkippedTiles:
-    """What was left out: tiles in which no point can be feasible, or none can matter."""
+    """Number of tiles and points skipped, because no point can be feasible or matter."""
 
     tiles: int = 0
     points: int = 0
-    #: Points that an interrupt left.
+
     points_left: int = 0
 
     def add_points_left(self, points: int) -> None:
-        """Some that an interrupt left."""
+        """Add points that an interrupt left."""
         self.points_left += points
 
     def attributes(self, weight: int = 1) -> dict[str, int]:
-        """For a Dataset; each point stands for ``weight`` configurations."""
+        """Return attributes of a Dataset; each point stands for ``weight`` configurations."""
         result = {"tiles_skipped": self.tiles, "points_skipped": self.points * weight}
         return {**result, "points_left": self.points_left * weight} if self.points_left else result
 
 
 def batches(count: int) -> Iterator[TileNumbers]:
-    """The numbers of so many tiles, some at a time: few first, so that these tell of the rest."""
+    """Yield the numbers of tiles in batches, small ones first: their results prune the others."""
     low, size = 0, 2 * _MIN_TILES
     while low < count:
         yield np.arange(low, min(low + size, count))
@@ -70,12 +69,11 @@ def iterate_tiles(
     *,
     partial: bool = False,
 ) -> Iterator[Result]:
-    """What ``work`` gives of some tiles at a time, in order, by threads.
+    """Yield the result of ``work`` on some tiles at a time, in order, from threads.
 
-    ``keep`` tells by the enclosures over tiles, and their points, which must be looked at; it is
-    asked again after each batch, when the results of the one before are known. An interrupt ends it
-    before its end: where the results are those of a ``partial`` answer, ``skipped`` tells what is
-    left.
+    ``tile_filter`` returns from enclosures over tiles, and their points, which to visit; it is
+    called for each batch after the results of the batch before. On an interrupt this raises; if a
+    ``partial`` answer is useful, it ends early and ``skipped`` counts the points left.
     """
     points_of = math.prod(tiling.sizes)
 
@@ -85,15 +83,14 @@ def iterate_tiles(
             end = tiling.bounds(last)[1] if last < tiling.count else points_of
             yield numbers, end - tiling.bounds(int(numbers[0]))[1]
 
-    for numbers in iterate_batches(
-        batches_with_points(), points_of, skipped.add_points_left if partial else None
-    ):
+    report_left = skipped.add_points_left if partial else None
+    for numbers in iterate_batches(batches_with_points(), points_of, report_left):
         if enclosures is not None and tiling.count >= _MIN_TILES:
             low, high, points = tile_boxes(tiling, row, numbers)
-            kept = tile_filter(enclosures.enclose_boxes(low, high), points)
-            skipped.tiles += int(np.count_nonzero(~kept))
-            skipped.points += int(points[~kept].sum())
-            numbers = numbers[kept]
+            mask = tile_filter(enclosures.enclose_boxes(low, high), points)
+            skipped.tiles += int(np.count_nonzero(~mask))
+            skipped.points += int(points[~mask].sum())
+            numbers = numbers[mask]
         if numbers.size:
             shares = np.array_split(numbers, min(numbers.size, _SHARES * cpu_count()))
             yield from _map_shares(work, shares)
@@ -112,20 +109,20 @@ def aggregate_points(
     *,
     partial: bool = False,
 ) -> Iterator[Result]:
-    """What is kept of the values of formulas over switch-free axes, some tiles each, in order.
+    """Yield partial aggregates of formulas over axes (no switches), some tiles each, in order.
 
-    ``feed`` adds to what ``make`` makes: it is given a row of values for each formula, where a
-    condition holds (everywhere without one), and the flat index of the first of these points. The
-    bounds that ``keep`` is told are those of the formulas, then of the condition.
+    ``add_values`` adds to what ``make_partial`` returns a row of values per formula, the mask of
+    the ``condition``, and the flat index of the first point. ``tile_filter`` gets enclosures of the
+    formulas, then of the condition.
     """
     nodes = [*formulas, *([] if condition is None else [condition])]
     count, points = len(formulas), math.prod(grid.shape(dims))
     if points <= NUMPY_POINTS:
         arrays = [array.reshape(-1) for array in grid.evaluate(nodes, key, dims)]
         values = np.array(arrays[:count], dtype=np.float64).reshape(count, points)
-        true = (
-            np.ones(points, dtype=bool) if condition is None else np.array(arrays[-1], dtype=bool)
-        )
+        true = np.ones(points, dtype=bool)
+        if condition is not None:
+            true = np.array(arrays[-1], dtype=bool)
         result = make_partial()
         add_values(result, values, true, 0)
         yield result
@@ -133,41 +130,40 @@ def aggregate_points(
     kinds = [*["float"] * count, "bool"][: len(nodes)]
     ready = prepare(grid, key, dims, list(zip(nodes, kinds, strict=True)))
     compile_nest(ready.nest)
-    tiling = ready.tiling(TILE_POINTS if count else 2 * TILE_POINTS)  # a truth takes little
+    tiling = ready.tiling(TILE_POINTS if count else 2 * TILE_POINTS)  # booleans are small
 
-    cut: list[int] = []
+    points_cut: list[int] = []
 
     def work(numbers: TileNumbers) -> Result:
-        own, most = make_partial(), tiling.bounds(0)[2]
-        room, true = np.empty((count, most)), np.ones(most, dtype=bool)
+        result, most = make_partial(), tiling.bounds(0)[2]
+        buffer, true = np.empty((count, most)), np.ones(most, dtype=bool)
         for number in numbers.tolist():
             bounds, origin, size = tiling.bounds(number)
             if partial and is_interrupted():
-                cut.append(size)
+                points_cut.append(size)
                 continue
-            values = room if size == most else np.empty((count, size))
+            values = buffer if size == most else np.empty((count, size))
             ready.run(bounds, origin, *[*values, true[:size]][: len(nodes)])
-            add_values(own, values, true[:size], origin)
-        return own
+            add_values(result, values, true[:size], origin)
+        return result
 
     known = None if tile_filter is None else Enclosures.from_grid(grid, key, nodes, dims)
     judge = tile_filter or (lambda known, points: np.ones(points.size, dtype=bool))
     yield from iterate_tiles(tiling, ready.row, known, judge, work, skipped, partial=partial)
-    skipped.add_points_left(sum(cut))
+    skipped.add_points_left(sum(points_cut))
 
 
 def _map_shares(work: Callable[[TileNumbers], Result], shares: list[TileNumbers]) -> list[Result]:
     return run_in_threads(lambda place: work(shares[place]), len(shares))
 
 
-# --- The values of formulas along some axes, a row for each point of the others; none is kept
-
+# --- Rows of values along some axes, for each point of the others
 
 Floats = NDArray[np.float64]
 
-#: Below this many values no nest is compiled; values that are looked at together.
+#: Below this many values no nest is compiled; values per visit.
 ROWS_SMALL, ROWS_BLOCK = sizes.ROWS_SMALL, sizes.ROWS_BLOCK
-#: Along axes with fewer values than these the points make up the rows.
+#: If rows have fewer values, the loops run over points innermost.
 _SHORT_ROW = sizes.ROWS_SHORT
 
 
@@ -180,11 +176,11 @@ def visit_rows(
     visit: Callable[[list[Floats], int], None],
     point_filter: Callable[[Floats], NDArray[np.bool_]] | None = None,
 ) -> None:
-    """Call ``tell`` with the values of formulas along some axes, for points of the other axes.
+    """Call ``visit`` with the values of formulas along some axes, for points of the other axes.
 
-    ``tell`` gets the rows of each formula, of shape (points, values along), and the flat index of
-    the first of these points; several threads call it. ``keep`` goes with one formula: it is given
-    lower bounds of the values of some points, and points for which it is false are left out.
+    ``visit`` gets the rows of each formula, of shape (points, values along), and the flat index of
+    the first of these points; several threads call it. ``point_filter``, with one formula, gets
+    lower bounds of the values at some points and returns which to visit.
     """
     points, count = math.prod(grid.shape(result_axes)), math.prod(grid.shape(reduced_axes))
     if points * count <= ROWS_SMALL:
@@ -205,12 +201,11 @@ def _visit_rows_innermost(
     visit: Callable[[list[Floats], int], None],
     point_filter: Callable[[Floats], NDArray[np.bool_]] | None,
 ) -> None:
-    """The axes of the values are the innermost loops."""
+    """Visit rows with the axes of the values as innermost loops."""
     count = math.prod(grid.shape(reduced_axes))
     row = row_axis_count(grid.shape(reduced_axes))
-    ready = prepare(
-        grid, key, (*result_axes, *reduced_axes), [(root, "float") for root in roots], row=row
-    )
+    dims = (*result_axes, *reduced_axes)
+    ready = prepare(grid, key, dims, [(root, "float") for root in roots], row=row)
     compile_nest(ready.nest)
     sizes = grid.shape(result_axes) or (1,)
     tiling = Tiling(sizes[:-1], sizes[-1], max(1, ROWS_BLOCK // count))
@@ -224,15 +219,10 @@ def _visit_rows_innermost(
         ready.run(whole, first * count, *values)
         visit([each.reshape(points, count) for each in values], first)
 
-    dims = (*result_axes, *reduced_axes)
-    known = (
-        None
-        if point_filter is None
-        else Enclosures.from_grid(grid, key, roots, dims, grid.shape(reduced_axes))
-    )
-    if known is None or point_filter is None:
+    if point_filter is None:
         run_in_threads(work, tiling.count)
         return
+    known = Enclosures.from_grid(grid, key, roots, dims, grid.shape(reduced_axes))
     judge = point_filter
 
     def work_on_tiles(numbers: TileNumbers) -> None:
@@ -254,7 +244,7 @@ def _visit_rows_outermost(
     reduced_axes: Sequence[str],
     visit: Callable[[list[Floats], int], None],
 ) -> None:
-    """The axes of the values are the outermost loops: one pass over the points for each."""
+    """Visit rows with the axes of the values as outermost loops: one pass for each value."""
     count = math.prod(grid.shape(reduced_axes))
     ready = prepare(grid, key, (*reduced_axes, *result_axes), [(root, "float") for root in roots])
     compile_nest(ready.nest)

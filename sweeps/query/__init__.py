@@ -1,6 +1,7 @@
-"""Queries: what a source answers (`source`), and how answers are composed, whatever the source.
+"""Queries over any source, and how answers are composed.
 
-A source answers one objective at a time: its best, and all that is as good as some value. From that
-``optimum`` composes objectives in order, ties, shares, ranks and labels; `spread` counts and folds,
-`chances` asks over draws; the `matrix` says which options each verb supports on which source.
+A source (`source`) answers one objective at a time: its best points, and all points as good as some
+value. `optimum` composes objectives in order, ties, tolerances, ranks and labels from that;
+`distribution` counts and folds, `uncertainty` compares over draws, and `support_table` says which
+options each verb supports on which source.
 """

@@ -1,4 +1,4 @@
-"""How many configurations are feasible, and how a quantity spreads over them, of any source."""
+"""Count feasible configurations, and describe how a quantity is distributed over them."""
 
 from __future__ import annotations
 
@@ -37,15 +37,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- Compiled counting: values into bins, and the digits of numbers
-
-
 @compiled(_nrt=False)
 def count_bins(values, allowed, edges, first_bin, scale, counts, outside_counts) -> None:
-    """Count values between edges; see :class:`sweeps.query.distribution.BinCounts`.
+    """Count values between ``edges``; see :class:`BinCounts`.
 
-    ``first`` holds, for each of many equal slots of the whole range, the bin in which it begins,
-    and at its end the last bin. ``rest`` counts what is below, above, and no number.
+    ``first_bin`` holds the bin in which each of many equal slots of the whole range begins, and at
+    its end the last bin. ``outside_counts`` counts values below, above and NaN.
     """
     slots = first_bin.size - 2
     low, high = edges[0], edges[edges.size - 1]
@@ -72,11 +69,11 @@ def count_bins(values, allowed, edges, first_bin, scale, counts, outside_counts)
 
 @compiled(_nrt=False)
 def count_digits(values, allowed, prefixes, first_prefix, shift, width, counts, totals) -> None:
-    """Count a digit of numbers that begin alike; see :class:`sweeps.query.distribution.DigitCounts`.
+    """Count the next digit of keys that share a prefix; see :class:`DigitCounts`.
 
-    ``counts`` has a row for each of ``begins``, which ascend; ``first`` holds, for each first digit
-    that a number may have, which of these is the first to have it, or -1; nothing where the first
-    digit is counted. ``rest`` counts numbers, and what is none.
+    ``counts`` has a row for each of ``prefixes``, which ascend. ``first_prefix`` holds the first
+    prefix with each first digit, or -1; it is empty while the first digit is counted. ``totals``
+    counts numbers and NaN.
     """
     bits = values.view(np.uint64)
     sign, one = np.uint64(1) << np.uint64(63), np.uint64(1)
@@ -103,9 +100,9 @@ def count_digits(values, allowed, prefixes, first_prefix, shift, width, counts, 
                 break
 
 
-#: From so many values on they are counted by compiled code.
+#: Values from which on compiled code counts them.
 _COMPILED_MIN_VALUES = sizes.BINS_COMPILED
-#: Fewest slots of the whole range of a histogram.
+#: Least number of slots of the whole range of a histogram.
 _SLOTS = sizes.BINS_SLOTS
 #: Bits of a digit; a number has 64.
 DIGIT_BITS = sizes.BINS_DIGIT
@@ -118,25 +115,23 @@ class ValueRange:
         self.low, self.high = math.inf, -math.inf
 
     def feed(self, values: Floats, allowed: Mask) -> None:
-        """Some values, and which of them count."""
+        """Include some values, where ``allowed``."""
         counts = np.isfinite(values) & allowed
         self.low = min(self.low, float(np.min(values, where=counts, initial=math.inf)))
         self.high = max(self.high, float(np.max(values, where=counts, initial=-math.inf)))
 
     def add(self, other: ValueRange) -> None:
-        """What another part keeps."""
+        """Include the range of another part."""
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
 
 
 class BinCounts:
-    """Counts of values between edges, and of those ``below``, ``above`` and ``undefined``."""
+    """Counts of values in bins, and of those below, above and NaN."""
 
     def __init__(self, edges: Floats) -> None:
         self.edges, bins = edges, len(edges) - 1
-        self.counts, self.outside_counts = (
-            np.zeros(bins, dtype=np.int64),
-            np.zeros(3, dtype=np.int64),
-        )
+        self.counts = np.zeros(bins, dtype=np.int64)
+        self.outside_counts = np.zeros(3, dtype=np.int64)
         slots, span = max(2 * bins, _SLOTS), float(edges[-1]) - float(edges[0])
         self.scale = slots / span if 0 < span < math.inf and slots / span < math.inf else 0.0
         starts = edges[0] + np.arange(slots) / self.scale if self.scale else edges[:1]
@@ -144,11 +139,10 @@ class BinCounts:
         self.first_bin = np.append(self.first_bin, bins - 1)
 
     def feed(self, values: Floats, allowed: Mask) -> None:
-        """Some values, and which of them count."""
+        """Count some values, where ``allowed``."""
         edges, rest = self.edges, self.outside_counts
         if values.size >= _COMPILED_MIN_VALUES:
-            given = (edges, self.first_bin, self.scale, self.counts, rest)
-            count_bins(values, allowed, *given)
+            count_bins(values, allowed, edges, self.first_bin, self.scale, self.counts, rest)
             return
         known = values[allowed]
         inside = known[(known >= edges[0]) & (known <= edges[-1])]
@@ -158,16 +152,13 @@ class BinCounts:
         rest += [np.count_nonzero(chosen) for chosen in outside]
 
     def add(self, other: BinCounts) -> None:
-        """What another part keeps."""
+        """Add the counts of another part."""
         self.counts += other.counts
         self.outside_counts += other.outside_counts
 
 
 class DigitCounts:
-    """Counts of the next digit of those values whose order begins with one of some numbers.
-
-    Floats are ordered as whole numbers are, once their bits are turned: see :func:`order_key`.
-    """
+    """Counts of the next digit of the values whose keys begin with one of some prefixes."""
 
     def __init__(self, prefixes: NDArray[np.uint64], shift: int) -> None:
         self.prefixes, self.shift = prefixes, shift
@@ -175,13 +166,13 @@ class DigitCounts:
         for k in range(len(prefixes) - 1 if self.first_prefix.size else -1, -1, -1):
             self.first_prefix[(int(prefixes[k]) << (shift + DIGIT_BITS)) >> (64 - DIGIT_BITS)] = k
         self.counts = np.zeros((len(prefixes), 1 << DIGIT_BITS), dtype=np.int64)
-        self.totals = np.zeros(2, dtype=np.int64)  # numbers, and what is none
+        self.totals = np.zeros(2, dtype=np.int64)  # numbers, NaN
 
     def feed(self, values: Floats, allowed: Mask) -> None:
-        """Some values, and which of them count."""
+        """Count some values, where ``allowed``."""
         if values.size >= _COMPILED_MIN_VALUES:
-            given = (self.prefixes, self.first_prefix, self.shift, DIGIT_BITS)
-            count_digits(values, allowed, *given, self.counts, self.totals)
+            table = (self.prefixes, self.first_prefix, self.shift, DIGIT_BITS)
+            count_digits(values, allowed, *table, self.counts, self.totals)
             return
         known = values[allowed & ~np.isnan(values)]
         self.totals += np.array([known.size, np.count_nonzero(allowed) - known.size])
@@ -192,36 +183,36 @@ class DigitCounts:
             row += np.bincount(digit[begin == wanted], minlength=row.size)
 
     def add(self, other: DigitCounts) -> None:
-        """What another part keeps."""
+        """Add the counts of another part."""
         self.counts += other.counts
         self.totals += other.totals
 
 
 def order_key(values: Floats) -> NDArray[np.uint64]:
-    """Whole numbers in the order of some floats; both zeros are the same one."""
+    """Return integers that are ordered as the floats are; both zeros share one."""
     bits = (values + 0.0).view(np.uint64)
     sign = np.uint64(1 << 63)
     return np.where(bits & sign, ~bits, bits | sign)
 
 
 def value_of_key(key: int) -> float:
-    """The float of a key."""
+    """Return the float that has a key."""
     bits = key ^ (1 << 63) if key >> 63 else key ^ ((1 << 64) - 1)
     return float(np.uint64(bits).view(np.float64))
 
 
 def _quantiles(source: FormulaValues, q: float | Sequence[float]) -> xr.Dataset:
-    """The values below which given shares of the feasible configurations lie, exactly.
+    """Return the exact quantiles of a formula over the feasible configurations.
 
-    Of N values the quantile q is the least one that at least q N of them do not exceed: the inverse
-    of their distribution function, never a mean of two neighbours; q = 0 is the least of all.
-    Points where the formula is no number do not count. Four passes, each of which fixes 16 bits.
+    The quantile q of N values is the least one that at least q N of them do not exceed (the inverse
+    of the distribution function, no interpolation); q = 0 is the least of all. NaN does not count.
+    Four passes fix 16 bits of the keys each.
     """
     shares = _parse_shares(q)
     begins, before = [0] * len(shares), [0] * len(shares)
     ranks: list[int] = []
     rest = np.zeros(2, dtype=np.int64)
-    lowest, highest = order_key(np.array([-math.inf, math.inf])).tolist()  # beyond them lies NaN
+    lowest, highest = order_key(np.array([-math.inf, math.inf])).tolist()  # NaN lies beyond
     for shift in range(64 - DIGIT_BITS, -1, -DIGIT_BITS):
         distinct = sorted(set(begins))
         wanted = np.array(distinct, dtype=np.uint64)
@@ -260,7 +251,7 @@ def _quantiles(source: FormulaValues, q: float | Sequence[float]) -> xr.Dataset:
 
 
 def count_attributes(source: FormulaValues, totals: NDArray[np.int64]) -> dict[str, Any]:
-    """Of how many configurations it is told, under which conditions."""
+    """Return the conditions and the number of feasible and undefined configurations."""
     numbers, undefined = (int(n) * source.weight for n in totals)
     return {
         "conditions": "; ".join(source.conditions),
@@ -271,15 +262,15 @@ def count_attributes(source: FormulaValues, totals: NDArray[np.int64]) -> dict[s
 
 
 def unit_attributes(source: FormulaValues) -> dict[str, Any]:
-    """The unit and the meaning of the formula."""
+    """Return the unit and the long name of the formula."""
     return {k: v for k, v in source.attributes.items() if k in ("units", "long_name")}
 
 
 def _parse_shares(q: Any) -> list[Fraction]:
-    """Shares as the decimals that they are written as: 0.1 is a tenth."""
-    given = q[()] if isinstance(q, np.ndarray) else [q] if isinstance(q, str) else q
+    """Return shares as the decimals that they are written as: 0.1 is a tenth."""
+    listed = q[()] if isinstance(q, np.ndarray) else [q] if isinstance(q, str) else q
     shares = []
-    for share in given if isinstance(given, (Sequence, np.ndarray)) else [given]:
+    for share in listed if isinstance(listed, (Sequence, np.ndarray)) else [listed]:
         number = isinstance(share, (int, float, np.number)) and not isinstance(share, bool)
         if not number or not 0 <= float(share) <= 1:
             raise DseError(f"q = {share!r}: expected numbers from 0 to 1, such as [0.5, 0.9]")
@@ -289,31 +280,22 @@ def _parse_shares(q: Any) -> list[Fraction]:
     return shares
 
 
-# --- How many feasible configurations lie in which bin of values
+# --- Histograms
 
 
-#: Most bins.
 _MAX_BINS = sizes.BINS_MOST
 
 
 def _histogram(source: FormulaValues, edges: Floats) -> xr.Dataset:
-    """How many feasible configurations have a value in each of some bins, by their edges."""
+    """Count the feasible configurations with a value in each bin."""
     result = source.gather(lambda: BinCounts(edges))
     skipped = source.skipped_tiles.attributes(source.weight)
-    weight, units = source.weight, unit_attributes(source)
-    below, above = (int(n) * weight for n in result.outside_counts[:2])
-    rest = np.array(
-        [result.counts.sum() + result.outside_counts[:2].sum(), result.outside_counts[2]]
-    )
-    text = {k: v for k, v in units.items() if k == "units"}
+    weight, outside = source.weight, result.outside_counts
+    totals = np.array([result.counts.sum() + outside[:2].sum(), outside[2]])
+    text = {k: v for k, v in unit_attributes(source).items() if k == "units"}
+    about = {"long_name": "feasible configurations in the bin"}
     return assemble(
-        {
-            "configurations": (
-                "bin",
-                result.counts * weight,
-                {"long_name": "feasible configurations in the bin"},
-            )
-        },
+        {"configurations": ("bin", result.counts * weight, about)},
         {
             "low": ("bin", edges[:-1], {"long_name": f"low edge of {source.text}", **text}),
             "high": ("bin", edges[1:], {"long_name": f"high edge of {source.text}", **text}),
@@ -321,36 +303,26 @@ def _histogram(source: FormulaValues, edges: Floats) -> xr.Dataset:
         {
             "question": f"histogram of {source.text}",
             "definition": "a bin holds its low edge, the last one both of its edges",
-            "below": below,
-            "above": above,
-            **count_attributes(source, rest),
+            "below": int(outside[0]) * weight,
+            "above": int(outside[1]) * weight,
+            **count_attributes(source, totals),
             **skipped,
         },
     )
 
 
 def bin_edges(source: FormulaValues, bins: Any) -> Floats:
-    """The edges of so many equal bins between the least and the largest finite value, or as given.
-
-    Raises
-    ------
-    DseError
-        What is no number of bins, and no ascending list of numbers, or of texts with units.
-    InfeasibleError
-        No feasible configuration has a finite value to put bins around.
-    """
-    bins = bins[()] if isinstance(bins, np.ndarray) else bins  # of no dimensions: a number
+    """Return the edges of equal bins over the finite values, or the given edges."""
+    bins = bins[()] if isinstance(bins, np.ndarray) else bins  # an array of no dimensions: a number
     if isinstance(bins, (int, np.integer)) and not isinstance(bins, bool):
         if not 1 <= bins <= _MAX_BINS:
             raise DseError(f"bins = {bins}: expected from 1 to {_MAX_BINS:,} bins, or their edges")
         result = source.gather(ValueRange)
         if result.low > result.high:
             raise no_number_error(source)
-        half = np.linspace(
-            result.low / 2, result.high / 2, int(bins) + 1
-        )  # the span may be infinite
         edges = np.linspace(result.low, result.high, int(bins) + 1)
-        edges = edges if np.all(np.isfinite(edges)) else 2 * half
+        if not np.all(np.isfinite(edges)):  # the span overflows
+            edges = 2 * np.linspace(result.low / 2, result.high / 2, int(bins) + 1)
         edges = np.unique(np.clip(edges, result.low, result.high))
         return edges if edges.size > 1 else np.repeat(edges, 2)
     if isinstance(bins, str) or not isinstance(bins, (Sequence, np.ndarray)):
@@ -374,11 +346,7 @@ def _parse_edge(source: FormulaValues, edge: Any) -> float:
 
 
 def grid_count(grid: Grid) -> xr.Dataset:
-    """The number of feasible points of a grid, and of all.
-
-    The attributes say under which conditions, and how much was left out: ``points_skipped`` counts
-    points of those tiles of which bounds tell that none, or every one, is feasible.
-    """
+    """Count the feasible points of a grid, skipping tiles that bounds decide."""
     check_grid(grid, require_feasible=False)
     skipped, total = SkippedTiles(), 0
     dims = grid.dims(FEASIBLE)
@@ -399,7 +367,7 @@ def grid_count(grid: Grid) -> xr.Dataset:
 
 
 def dataset_count(ds: xr.Dataset, where: Sequence[str] = ()) -> xr.Dataset:
-    """As :func:`grid_count`, of a Dataset: what it marks as feasible, and ``where`` allows."""
+    """Count the points of a Dataset that it marks as feasible and ``where`` allows."""
     table = DatasetTable(ds, where)
     ds = table.ds
     nodes = conjuncts([*table.conditions, *([reference(FEASIBLE) > 0] if FEASIBLE in ds else [])])
@@ -425,7 +393,7 @@ def count_by_independent_groups(
     sizes: Mapping[str, int],
     count: Callable[[Node, Sequence[str]], int],
 ) -> int:
-    """The points that meet all conditions, those that share no axes counted apart."""
+    """Return how many points meet all conditions: the product over groups that share no axes."""
     groups: list[tuple[list[Node], set[str]]] = []
     for node, axes in conditions:
         meets = [group for group in groups if not group[1].isdisjoint(axes)]
@@ -442,7 +410,7 @@ def count_by_independent_groups(
 def _count_condition(
     grid: Grid, key: tuple[str, ...], node: Node, dims: Sequence[str], skipped_tiles: SkippedTiles
 ) -> int:
-    """The points of some switch-free axes where a condition holds."""
+    """Count the points of some switch-free axes where a condition holds."""
     certain = 0
 
     def is_undecided(enclosures: list[Any], points: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -466,7 +434,7 @@ def _count_condition(
 def count_dataset(
     feasible: int, points: int, conditions: Sequence[str], skip_attributes: Mapping[str, int]
 ) -> xr.Dataset:
-    """The answer: how many points are feasible, of how many, under which conditions."""
+    """Return the Dataset that answers a count."""
     variables = {
         "feasible_points": ((), np.int64(feasible), {"long_name": "feasible configurations"}),
         "points": ((), np.int64(points), {"long_name": "configurations in all"}),
@@ -476,12 +444,12 @@ def count_dataset(
 
 
 def count(source: QuerySource, per: Sequence[str] = ()) -> xr.Dataset:
-    """How many configurations are feasible, of how many, for each value of some axes."""
+    """Count the feasible configurations for each value of some axes."""
     return stack_answers(source, per, lambda part: part.count())
 
 
 def histogram(source: QuerySource, text: str, bins: Any, per: Sequence[str] = ()) -> xr.Dataset:
-    """How many feasible configurations have a value in each bin; the bins are alike for all."""
+    """Count the feasible configurations in each bin, the same bins for all values of ``per``."""
     values = source.values(text)
     edges = bin_edges(values, bins)
     if not per:
@@ -490,50 +458,50 @@ def histogram(source: QuerySource, text: str, bins: Any, per: Sequence[str] = ()
 
 
 def quantiles(source: QuerySource, text: str, q: Any, per: Sequence[str] = ()) -> xr.Dataset:
-    """The values that given shares do not exceed, for each value of some axes."""
+    """Return quantiles for each value of some axes."""
     return stack_answers(source, per, lambda part: _quantiles(part.values(text), q))
 
 
-# --- A question of one's own: a fold over the values of formulas, of any source
+# --- Folds written by users, over the values of formulas
 
 
 class Fold(Protocol):
-    """What is kept of the configurations that are feasible, while all of them pass by.
+    """An aggregate of the feasible configurations, as users of ``fold`` write it.
 
     Threads and processes feed folds of their own, which are merged in the order of the axes.
     """
 
     def feed(self, values: Floats, weight: int) -> None:
-        """Some configurations: a row for each formula; each stands for ``weight`` of them.
+        """Include some configurations: a row for each formula; each stands for ``weight`` of them.
 
         The weight is more than 1 where the formulas and conditions are the same along an axis.
         """
 
     def merge(self, other: Self) -> None:
-        """What a fold of other configurations keeps."""
+        """Include another fold, of other configurations."""
 
     def answer(self) -> Any:
-        """What is asked: a number, an array or a Dataset."""
+        """Return the result: a number, an array or a Dataset."""
 
 
 AnyFold = TypeVar("AnyFold", bound=Fold)
 
 
 class _FoldAggregate:
-    """A fold as the loop feeds it: what is not feasible is left out."""
+    """A fold as an aggregate of values, fed only with feasible configurations."""
 
     def __init__(self, fold: Any, weight: int) -> None:
         self.fold, self.weight = fold, weight
 
     def feed(self, values: Floats, allowed: NDArray[np.bool_]) -> None:
-        """Some values, a row for each of several formulas, and which of them count."""
+        """Feed some values, a row for each formula, where ``allowed``."""
         rows = np.atleast_2d(values)
         rows = rows if np.all(allowed) else rows[:, allowed]
         if rows.shape[1]:
             self.fold.feed(rows, self.weight)
 
     def add(self, other: _FoldAggregate) -> None:
-        """What another part keeps."""
+        """Merge the fold of another part."""
         self.fold.merge(other.fold)
 
 
@@ -543,23 +511,9 @@ def run_fold(
     formulas: Sequence[str],
     indexers: Indexers | None = None,
 ) -> AnyFold:
-    """A fold that has seen every feasible configuration of a source, or of a part of it.
+    """Return a fold that was fed every feasible configuration of a source, or of a part of it.
 
-    Parameters
-    ----------
-    source : Source
-        A grid or a Dataset.
-    make : callable
-        Makes a fold that has seen nothing; it is called for each thread's share of the points.
-    formulas : sequence of str
-        The quantities or formulas of which it is fed the values, in their order.
-    at : mapping, optional
-        An index or a slice of some axes: those of the part.
-
-    Raises
-    ------
-    DseError
-        There is no formula, or what is made is no fold.
+    ``make`` is called for each thread's share of the points.
     """
     make_checked_fold(make, formulas)
     values = source.values(*formulas, indexers=indexers)
@@ -569,7 +523,7 @@ def run_fold(
 
 
 def make_checked_fold(make: Callable[[], AnyFold], formulas: Sequence[str]) -> AnyFold:
-    """A fold that has seen nothing; see :func:`run_fold`."""
+    """Return a new fold; raise unless it has the methods of :class:`Fold`."""
     if not formulas:
         raise DseError("formulas is empty: name the quantities of which the fold is fed values")
     fold = make()

@@ -1,4 +1,4 @@
-"""Where the models of a Dataset disagree, and what choosing by one costs if another is right."""
+"""Compare the models of a Dataset: where they differ, and the regret of choosing by another one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from symbolic.ops import reference, references
 if TYPE_CHECKING:
     import xarray as xr
 
-#: The dimension of the models, and its twin: the model that is taken for right.
+#: The dimension of the models, and its twin: the model taken to be right.
 MODEL_DIMENSION, REFERENCE_DIMENSION = "model", "under"
 #: Values closer than this are equal.
 TIE_TOLERANCE = 1e-12
@@ -30,7 +30,7 @@ Variable = tuple[tuple[str, ...], NDArray[Any], dict[str, Any]]
 
 
 def flag_names(ds: xr.Dataset) -> list[str]:
-    """The cases and bounds of a Dataset."""
+    """Return the variables of a Dataset that hold cases or bounds."""
     marks = ("flag_meanings", "flag_meanings_by_model")
     return [str(n) for n, v in ds.data_vars.items() if any(mark in v.attrs for mark in marks)]
 
@@ -42,12 +42,12 @@ def dataset_disagreement(
     where: Sequence[str] = (),
     per: str | Sequence[str] | None = None,
 ) -> xr.Dataset:
-    """See :func:`dse.disagreement`; without a goal the cases and bounds alone."""
+    """See :func:`dse.disagreement`; without a goal only cases and bounds are compared."""
     count = int(ds.sizes.get(MODEL_DIMENSION, 0))
     if count < 2:
-        given = "holds one model" if count else f"has no dimension {MODEL_DIMENSION!r}"
+        what = "holds one model" if count else f"has no dimension {MODEL_DIMENSION!r}"
         raise DseError(
-            f"the Dataset {given}: expected that of several models, as dse.Study(model=[...]) gives"
+            f"the Dataset {what}: expected that of several models, as dse.Study(model=[...]) gives"
         )
     table = DatasetTable(ds, where)
     axes = [axis for axis in table.axes if axis != MODEL_DIMENSION]
@@ -67,24 +67,19 @@ def dataset_disagreement(
         for axis in table.axes
         if axis in used and axis in ds.coords
     }
-    coords[MODEL_DIMENSION] = (
-        MODEL_DIMENSION,
-        np.array(names),
-        {"long_name": "the model that is followed"},
-    )
-    coords[REFERENCE_DIMENSION] = (
-        REFERENCE_DIMENSION,
-        np.array(names),
-        {"long_name": "the model that is taken for right"},
-    )
-    told = {
+    for dim, text in (
+        (MODEL_DIMENSION, "the model that is followed"),
+        (REFERENCE_DIMENSION, "the model that is taken for right"),
+    ):
+        coords[dim] = (dim, np.array(names), {"long_name": text})
+    attributes = {
         "title": f"disagreement of {', '.join(names)}",
         "question": question,
         "where": " and ".join(where),
         "per": " ".join(case.per),
         "study": str(ds.attrs.get("study", "")),
     }
-    return assemble(result, coords, told)
+    return assemble(result, coords, attributes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,19 +92,17 @@ class _ModelComparison:
 
     # --- cases, bounds, feasibility
     def feasibility_differences(self) -> dict[str, Variable]:
-        """Where some models allow a configuration and others do not."""
+        """Return where some models allow a configuration and others do not."""
         dims = self.table.dims([])
-        allowed = self._with_models_first(
-            self.table.broadcast_over(FEASIBLE, dims).astype(bool), dims
-        )
+        feasible = self.table.broadcast_over(FEASIBLE, dims).astype(bool)
+        allowed = self._with_models_first(feasible, dims)
         differs = np.asarray(allowed.any(axis=0) & ~allowed.all(axis=0))
-        said = {"long_name": "whether some models allow the configuration and others do not"}
-        return {
-            f"{FEASIBLE}_differs": (tuple(d for d in dims if d != MODEL_DIMENSION), differs, said)
-        }
+        about = {"long_name": "whether some models allow the configuration and others do not"}
+        rest = tuple(dim for dim in dims if dim != MODEL_DIMENSION)
+        return {f"{FEASIBLE}_differs": (rest, differs, about)}
 
     def flag_differences(self, name: str) -> dict[str, Variable]:
-        """Where a case or bound has another meaning, and the share of such points by pairs."""
+        """Return where a case or bound has another meaning, and the share of points by pair."""
         node = reference(name)
         known = self.table.dims([node, *self.table.conditions])
         dims = known if MODEL_DIMENSION in known else (MODEL_DIMENSION, *known)
@@ -123,25 +116,26 @@ class _ModelComparison:
         least = np.where(counts, codes, np.iinfo(np.int64).max).min(axis=0)
         rest = tuple(dim for dim in dims if dim != MODEL_DIMENSION)
         differs = np.where(counts, codes, -1).max(axis=0) > least
-        kept = tuple(axis for axis in self.per if axis in rest)
-        over = tuple(1 + place for place, dim in enumerate(rest) if dim not in kept)
-        pairs = [self._differing_share(codes, counts, one, over) for one in range(len(self.models))]
+        per = tuple(axis for axis in self.per if axis in rest)
+        over = tuple(1 + place for place, dim in enumerate(rest) if dim not in per)
+        models = range(len(self.models))
+        pairs = [self._differing_share(codes, counts, model, over) for model in models]
         meant = str(self.table.ds[name].attrs.get("long_name", name))
-        said = {
+        about = {
             "long_name": f"whether models differ on {meant}",
             "compared": int((counts.sum(axis=0) > 1).sum()),  # that two or more models allow
         }
         return {
-            f"{name}_differs": (rest, differs, said),
+            f"{name}_differs": (rest, differs, about),
             f"{name}_disagreement": (
-                (MODEL_DIMENSION, REFERENCE_DIMENSION, *kept),
+                (MODEL_DIMENSION, REFERENCE_DIMENSION, *per),
                 np.stack(pairs),
                 {"units": "1", "long_name": f"share of configurations that differ on {meant}"},
             ),
         }
 
     def _with_models_first(self, array: NDArray[Any], dims: Sequence[str]) -> NDArray[Any]:
-        """With the models first; alike for all where they are no dimension of it."""
+        """Return the array with the models as its first axis."""
         if MODEL_DIMENSION not in dims:
             return np.broadcast_to(array, (len(self.models), *array.shape))
         return np.moveaxis(array, list(dims).index(MODEL_DIMENSION), 0)
@@ -149,7 +143,7 @@ class _ModelComparison:
     def _differing_share(
         self, codes: NDArray[Any], counts: NDArray[np.bool_], model: int, axes: tuple[int, ...]
     ) -> NDArray[np.float64]:
-        """Of the points that count for both, the share where a model differs from each."""
+        """Return the share of points, feasible for both, where a model differs from each other."""
         both = counts & counts[model]
         differ = ((codes != codes[model]) & both).sum(axis=axes)
         compared = both.sum(axis=axes)
@@ -157,7 +151,7 @@ class _ModelComparison:
         return result
 
     def _common_codes(self, name: str) -> list[NDArray[np.int64]]:
-        """For each model a table from its values to numbers that mean the same for all, or -1."""
+        """Return for each model a table from its values to codes that all models share, or -1."""
         attrs = self.table.ds[name].attrs
         if "flag_meanings_by_model" in attrs:
             texts: Mapping[str, Any] = read_json(attrs["flag_meanings_by_model"])
@@ -172,8 +166,8 @@ class _ModelComparison:
             words = str(texts.get(model) or "").split()
             if not words or len(words) != len(flags.get(model) or ()):
                 raise DseError(
-                    f"what the values of {name} mean to {model} is not said: run the study anew, "
-                    f"or leave {name} out (ds.drop_vars({name!r}))"
+                    f"the Dataset does not say what the values of {name} mean to {model}: run the "
+                    f"study anew, or leave {name} out (ds.drop_vars({name!r}))"
                 )
             lut = np.full(max(flags[model]) + 2, -1, dtype=np.int64)
             for flag, word in zip(flags[model], words, strict=True):
@@ -184,7 +178,7 @@ class _ModelComparison:
 
     # --- optima
     def optima(self, goal: Goal) -> dict[str, Variable]:
-        """Each model's best configuration, and what it is worth to the others."""
+        """Return each model's best configuration, and its regret under the others."""
         table = self.table
         used = references(goal.node(table.quantities))
         if not any(MODEL_DIMENSION in table.ds[name].dims for name in used):
@@ -192,72 +186,68 @@ class _ModelComparison:
         (values,), dims = table.values([goal])
         shape = [table.axes[axis] for axis in dims]
         values, whole = broadcast_axes(np.broadcast_to(values, shape), dims, self.per, table.axes)
-        kept = (MODEL_DIMENSION, *self.per)
-        rest = tuple(axis for axis in whole if axis not in kept)
-        flat, scores, _ = top_k(values, whole, kept, 1)
-        chosen, own = flat[..., 0], scores[..., 0]
+        cells = (MODEL_DIMENSION, *self.per)
+        rest = tuple(axis for axis in whole if axis not in cells)
+        flat, scores, _ = top_k(values, whole, cells, 1)
+        chosen, best = flat[..., 0], scores[..., 0]
         if np.all(chosen < 0):
             raise InfeasibleError(
                 f"no configuration with a finite {goal.text} is feasible: relax the constraints"
             )
-        moved = values.transpose([whole.index(axis) for axis in (*kept, *rest)])
-        rows = moved.reshape(*own.shape, -1)
-        regret = np.stack([self._regret(goal, rows, own, place) for place in chosen])
+        moved = values.transpose([whole.index(axis) for axis in (*cells, *rest)])
+        rows = moved.reshape(*best.shape, -1)
+        regret = np.stack([self._regret(goal, rows, best, place) for place in chosen])
         with np.errstate(invalid="ignore"):
-            ties = (rows <= (own + TIE_TOLERANCE * np.abs(own))[..., None]).sum(axis=-1)
+            ties = (rows <= (best + TIE_TOLERANCE * np.abs(best))[..., None]).sum(axis=-1)
         unit = str(table.ds[goal.text].attrs.get("units", "")) if goal.text in table.ds else ""
-        said = {"units": unit or "1", "long_name": f"{goal.text} at the optimum of the model"}
+        about = {"units": unit or "1", "long_name": f"{goal.text} at the optimum of the model"}
         name = goal.text if goal.text in table.ds else OBJECTIVE
         none = chosen < 0
-        places = unravel_places(flat, rest, kept, table.axes)
-        told = {
+        places = unravel_places(flat, rest, cells, table.axes)
+        result = {
             f"best_{axis}": self._best_coordinates(axis, places[axis][..., 0], none)
             for axis in rest
         }
-        told[f"best_{name}"] = (kept, np.where(none, np.nan, goal.sign * own), said)
-        told["ties"] = (
-            kept,
-            np.where(none, 0, ties),
-            {"units": "1", "long_name": "configurations that are as good as the optimum"},
-        )
+        result[f"best_{name}"] = (cells, np.where(none, np.nan, goal.sign * best), about)
+        about = {"units": "1", "long_name": "configurations that are as good as the optimum"}
+        result["ties"] = (cells, np.where(none, 0, ties), about)
         pair = (MODEL_DIMENSION, REFERENCE_DIMENSION, *self.per)
         ends = "at the optimum of the model followed", "at that of the model taken for right"
         over, under = ends if goal.sign > 0 else reversed(ends)
         ratio = f"{goal.text} {over}, over {goal.text} {under}, both computed by model `under`"
-        told["regret"] = (pair, regret, {"units": "1", "long_name": ratio})
+        result["regret"] = (pair, regret, {"units": "1", "long_name": ratio})
         with np.errstate(invalid="ignore"):
             differs = regret > 1 + TIE_TOLERANCE
         text = "whether the optimum of the model followed is none of the model taken for right"
-        told["optimum_differs"] = (pair, differs, {"long_name": text})
-        return told
+        result["optimum_differs"] = (pair, differs, {"long_name": text})
+        return result
 
     def _best_coordinates(
         self, axis: str, places: NDArray[np.int64], missing: NDArray[np.bool_]
     ) -> Variable:
-        """Where along an axis the optima lie."""
+        """Return the values of an axis at the optima."""
         ds, size = self.table.ds, self.table.axes[axis]
         values = np.asarray(ds[axis].values) if axis in ds.coords else np.arange(size)
         result = values[np.maximum(places, 0)]
         if missing.any():
             text = result.dtype.kind in "UOS"
             result = np.where(missing, "" if text else np.nan, result)
-        kept = (
-            {k: v for k, v in ds[axis].attrs.items() if k == "units"} if axis in ds.coords else {}
-        )
-        said = {**kept, "long_name": f"{axis} at the optimum of the model"}
-        return ((MODEL_DIMENSION, *self.per), result, said)
+        about = {"long_name": f"{axis} at the optimum of the model"}
+        if axis in ds.coords and "units" in ds[axis].attrs:
+            about = {"units": ds[axis].attrs["units"], **about}
+        return ((MODEL_DIMENSION, *self.per), result, about)
 
     def _regret(
         self, goal: Goal, rows: NDArray[np.float64], best_scores: NDArray[np.float64], places: Any
     ) -> NDArray[np.float64]:
-        """Under each model, what the places chosen by one of them are worth beside its optimum."""
+        """Return the ratio of each model's objective at the chosen places to its optimum."""
         index = np.broadcast_to(np.maximum(places, 0), best_scores.shape)[..., None]
         there = np.take_along_axis(rows, index, axis=-1)[..., 0]
         for array in (best_scores, there):
             finite = goal.sign * array[np.isfinite(array)]
             if (finite < 0).any():
                 raise DseError(
-                    f"{goal.text} is {finite.min():g} at an optimum, and regret is a ratio: give "
+                    f"{goal.text} is {finite.min():g} at an optimum, but regret is a ratio: give "
                     "an objective that is never below 0"
                 )
         with np.errstate(all="ignore"):

@@ -1,8 +1,8 @@
-"""The best configurations of any source: objectives in order, ranks, ties, shares, labels.
+"""Find the best configurations of any source: objectives in order, ranks, ties, tolerances, labels.
 
-A source answers one objective where others are as good as was found (`held`); that is all that is
-needed. Of several objectives the first ranks, and whatever ties in it is asked the next; what is as
-good as some value is listed; for each value of an axis the part of the source there is asked.
+A source answers one objective within the bounds of earlier ones; that is all that is needed. Of
+several objectives the first ranks, and the next decides among its ties; configurations within a
+tolerance are listed; each value of an axis is answered by the part of the source there.
 """
 
 from __future__ import annotations
@@ -36,15 +36,14 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- Invariants that every answer holds before it leaves, whatever the source and the method
-# The points that an answer names are evaluated once more, one by one, and so is a sample of the
-# other points. An answer that its own source contradicts is a fault of this program, never a
-# result. The check is bounded to a few milliseconds: of more than NAMED named points some are
-# evaluated, evenly spread, and SAMPLE other points are drawn. None is drawn where a point takes
-# long (of a lazy Dataset, of statistics that are not computed yet), nor where nothing is proven.
+# --- Invariants of every answer, whatever the source and the method
+# The points of an answer are evaluated once more, one by one, and so is a sample of other points:
+# an answer that its own source contradicts is a fault of this program. To bound the check to a few
+# milliseconds, at most MAX_NAMED_POINTS are evaluated, evenly spread, and SAMPLE_POINTS are drawn.
+# None is drawn where a point takes long (lazy Dataset, pending statistics) or nothing is proven.
 
 
-#: Named points that are evaluated at most; points drawn to contradict an answer; points of a front
+#: Most named points that are evaluated; points drawn to contradict an answer; points of a front
 #: that are compared with all of it.
 MAX_NAMED_POINTS, SAMPLE_POINTS = sizes.INVARIANT_NAMED, sizes.INVARIANT_SAMPLE
 MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
@@ -58,20 +57,12 @@ Places = Mapping[str, Indices]
 def check_optimum(
     source: QuerySource, query: Query, points: RankedPoints, attributes: Mapping[str, Any]
 ) -> None:
-    """Raise unless the named points have the scores of a search, in order, and none is better.
-
-    Raises
-    ------
-    InternalError
-        The answer breaks an invariant.
-    """
+    """Raise unless named points have the scores of the search, in order, and none is better."""
     report = _FailureReport(source, query.goals, query)
     named = points.scores < math.inf
     flat = {axis: index[named] for axis, index in points.places.items()}
-    gaps, bounds = (
-        np.atleast_1d(attributes.get("gap", 0.0)),
-        np.atleast_1d(attributes.get("bound", math.nan)),
-    )
+    gaps = np.atleast_1d(attributes.get("gap", 0.0))
+    bounds = np.atleast_1d(attributes.get("bound", math.nan))
     proven = not np.any(gaps) and not attributes.get("points_left")
     some, places = _evenly_spaced_numbers(int(np.count_nonzero(named))), {}
     if proven and source.is_cheap:
@@ -110,22 +101,16 @@ def check_optimum(
     if wrong := _first_index(counts & better):
         report.fail("a point that is not named is better", places, drawn, wrong)
     if query.within is not None and query.top == 1 and len(values) == 1 and not query.per:
-        for one in np.flatnonzero(
-            counts & (drawn[0] <= tolerance_limit(best.item(), query.within))
-        )[:4]:
-            same = [flat[axis] == index[one] for axis, index in places.items()]
+        near = drawn[0] <= tolerance_limit(best.item(), query.within)
+        for number in np.flatnonzero(counts & near)[:4]:
+            same = [flat[axis] == index[number] for axis, index in places.items()]
             if not np.any(np.logical_and.reduce(same)):
-                report.fail("a point is as near the best and is not listed", places, drawn, [one])
+                what = "a point is as near the best and is not listed"
+                report.fail(what, places, drawn, [number])
 
 
 def check_no_feasible_point(source: QuerySource, query: Query) -> None:
-    """Raise if a sampled point is feasible and finite where an answer says that none is.
-
-    Raises
-    ------
-    InternalError
-        There is such a point.
-    """
+    """Raise if a sampled point is feasible and finite though the answer is that none is."""
     if len(query.goals) > 1 or not source.is_cheap:
         return
     places = _sample_places(source.sizes, {})
@@ -144,15 +129,10 @@ def check_front(
     *,
     complete: bool = True,
 ) -> None:
-    """Raise unless the points of a front are feasible, finite, and none beats another.
+    """Raise unless the points of a front are feasible, finite, and none dominates another.
 
-    ``proven`` tells of which points it is certain that nothing beats them; ``whole``, that all
-    points were looked at.
-
-    Raises
-    ------
-    InternalError
-        The answer breaks an invariant.
+    ``proven_mask`` marks the points that certainly nothing dominates; ``complete`` means that all
+    points were considered.
     """
     if not source.sizes:
         return
@@ -175,8 +155,8 @@ def check_front(
     table, cell = np.stack(drawn), _cell_numbers(places, per, source.sizes) if places else None
     for k in np.flatnonzero(allowed & np.all(np.isfinite(table), axis=0)).tolist():
         assert cell is not None
-        own, point = rows[:, label == cell[k]], table[:, k : k + 1]
-        if not np.any(np.all(own <= point, axis=0)):
+        front, point = rows[:, label == cell[k]], table[:, k : k + 1]
+        if not np.any(np.all(front <= point, axis=0)):
             report.fail("no point of the front is as good as this one", places, drawn, [k])
 
 
@@ -193,7 +173,7 @@ def _cell_numbers(places: Places, per: Sequence[str], sizes: Mapping[str, int]) 
 
 
 def _evenly_spaced_numbers(count: int) -> Indices:
-    """Return the numbers of so many points, or of :data:`MAX_NAMED_POINTS` of them from first to last."""
+    """Return the numbers of ``count`` points, or of :data:`MAX_NAMED_POINTS` of them."""
     return np.unique(np.linspace(0, count - 1, min(count, MAX_NAMED_POINTS)).astype(np.int64))
 
 
@@ -204,7 +184,7 @@ def _evaluate_both(
     sample_places: Places,
     count: int,
 ) -> Iterator[tuple[list[Floats], Mask]]:
-    """Return the goals, and what is feasible, at so many named points, and at those drawn."""
+    """Return goals and feasibility at ``count`` named points, and at those drawn."""
     both = {
         axis: np.concatenate([answer_places[axis], sample_places[axis]]) for axis in sample_places
     } or answer_places
@@ -219,7 +199,7 @@ def _first_index(wrong: Any) -> list[int]:
 
 
 def _sample_places(sizes: Mapping[str, int], near_places: Places) -> dict[str, Indices]:
-    """Return some points, the same each time: random ones, and neighbours of the first of some."""
+    """Return some points, the same each time: random ones, and neighbours of the first named."""
     rng = np.random.default_rng(0)
     places = {axis: rng.integers(0, size, SAMPLE_POINTS) for axis, size in sizes.items()}
     if not near_places or not next(iter(near_places.values())).size:
@@ -232,13 +212,13 @@ def _sample_places(sizes: Mapping[str, int], near_places: Places) -> dict[str, I
         if 0 <= at < size
     ]
     return {
-        axis: np.concatenate([index, np.array([one[axis] for one in moved], dtype=np.int64)])
+        axis: np.concatenate([index, np.array([place[axis] for place in moved], dtype=np.int64)])
         for axis, index in places.items()
     }
 
 
 class _FailureReport:
-    """The question and the answer, as the report of an internal error names them."""
+    """The query and the answer, for the message of an internal error."""
 
     def __init__(
         self,
@@ -248,15 +228,15 @@ class _FailureReport:
         per: Sequence[str] = (),
     ) -> None:
         self.source, self.goals = source, goals
-        given = {"per": list(query.per if query else per)}
+        options = {"per": list(query.per if query else per)}
         if query is not None:
             names = ("top", "ties", "within", "method", "gap", "time_limit")
-            given |= {name: getattr(query, name) for name in names}
+            options |= {name: getattr(query, name) for name in names}
         where = " and ".join(source.condition_texts)
         self.query_text = (
             describe_goals(goals) if query else " and ".join(describe_goals([g]) for g in goals)
         ) + (f", where {where}" if where else "")
-        self.query_text += "".join(f", {name}={value!r}" for name, value in given.items() if value)
+        self.query_text += "".join(f", {name}={val!r}" for name, val in options.items() if val)
 
     def check_finite_and_feasible(
         self, places: Places, values: Sequence[Floats], feasible: Mask
@@ -292,66 +272,58 @@ class _FailureReport:
         numbers: Sequence[int],
         scores: Floats | None = None,
     ) -> None:
-        """Raise with a report."""
+        """Raise an internal error that describes the query and the point."""
         k = numbers[0] if numbers else 0
         point = {
             name: np.asarray(array)[places[axis][k]].item()
             for name, (axis, array, _) in self.source.coordinates.items()
             if places[axis].size
         }
-        got = ", ".join(f"{name} = {value}" for name, value in point.items())
+        text = ", ".join(f"{name} = {value}" for name, value in point.items())
         for goal, row in zip(self.goals, values, strict=True):
-            got += f"; {goal.text} = {goal.sign * float(row[k])!r} there" if row.size else ""
+            text += f"; {goal.text} = {goal.sign * float(row[k])!r} there" if row.size else ""
         if scores is not None:
-            got += f", and {self.goals[0].sign * float(scores[k])!r} by the search"
-        raise InternalError(what, query=self.query_text, result=got)
+            text += f", and {self.goals[0].sign * float(scores[k])!r} by the search"
+        raise InternalError(what, query=self.query_text, result=text)
 
 
-# --- Objectives in order, ranks, ties, shares, labels
+# --- Optima
 
 
 def optimum(source: QuerySource, query: Query) -> xr.Dataset:
-    """The best configurations of a source.
+    """Return the best configurations of a source.
 
-    Of several objectives each decides among what is best by those before it. With ``ties`` they lie
-    along ``tie``, else ranked along ``rank`` where several are wanted; for each value of the axes
-    ``per``, where fewer are found than elsewhere, NaN, -1, False or an empty label stands.
-
-    Raises
-    ------
-    InfeasibleError
-        No configuration satisfies the constraints, or none with finite objectives.
-    InternalError
-        The answer breaks an invariant.
+    Each objective decides among the ties of those before it. With ``ties`` they lie along ``tie``,
+    otherwise along ``rank`` where several are wanted; NaN, -1, False or an empty label fills up
+    where a value of ``per`` has fewer than others.
     """
     goals = query.goals
     try:
         choice = _find_points(source, query)
     except InfeasibleError as error:
-        if (
-            type(error) is InfeasibleError and not is_interrupted()
-        ):  # an interrupt leaves points unseen
+        # an interrupt leaves points unseen
+        if type(error) is InfeasibleError and not is_interrupted():
             check_no_feasible_point(source, query)
         raise
     result = source.answer(choice.places, query)
-    told = source.result_attributes(goals, result)
-    check_optimum(source, query, choice, told)
+    attributes = source.result_attributes(goals, result)
+    check_optimum(source, query, choice, attributes)
     if query.within is not None:
         count = int(np.count_nonzero(choice.scores < math.inf))
-        told |= {"within": query.within, "configurations": count}
+        attributes |= {"within": query.within, "configurations": count}
     if query.ties and query.within is None and query.top == 1:
         result = result.drop_vars("rank").rename_dims(rank="tie")
-    return result.assign_attrs(told)
+    return result.assign_attrs(attributes)
 
 
 def _find_points(source: QuerySource, query: Query) -> RankedPoints:
-    """Return the configurations that are wanted."""
+    """Return the configurations that the query asks for."""
     goals = query.goals
     if len(goals) == 1 and not query.has_ties_or_within:
         choice = source.best(ObjectiveStage(goals=goals), query.per, query.top)
     else:
-        # of several ranks one could be taken by what has no number in a later objective; within a
-        # share of the last objective ``top`` only limits what is listed
+        # a point without a number in a later objective must not take a rank; within a tolerance
+        # ``top`` only limits the list
         ranked = query.top > 1 and query.within is None
         known = tuple(ObjectiveBound(goal=goal) for goal in goals[1:]) if ranked else ()
         first = ObjectiveStage(goals=goals, earlier_bounds=known)
@@ -366,11 +338,11 @@ def _find_points(source: QuerySource, query: Query) -> RankedPoints:
 
 
 def _optimize_from_stage(source: QuerySource, query: Query, stage: ObjectiveStage) -> RankedPoints:
-    """The configurations wanted by the objectives from one on, those before being held."""
+    """Return the configurations wanted by the objectives from one on."""
     first = source.best(stage, (), 1 if query.within is not None else query.top)
     if not first.scores.size or not first.scores[0] < math.inf:
         raise source.no_point_error(stage)
-    if is_interrupted() and not query.has_ties_or_within:  # what was decided so far
+    if is_interrupted() and not query.has_ties_or_within:  # decided so far
         return first
     if stage.number < len(query.goals) - 1:
         return RankedPoints.concatenate(list(_optimize_ties(source, query, stage, first)))
@@ -383,11 +355,11 @@ def _optimize_from_stage(source: QuerySource, query: Query, stage: ObjectiveStag
 def _optimize_ties(
     source: QuerySource, query: Query, stage: ObjectiveStage, first: RankedPoints
 ) -> Iterator[RankedPoints]:
-    """What ties in an objective is asked the next one; what is alone with its value stands."""
+    """Yield the best by the next objective among the ties of each value of one."""
     values, counts = np.unique(first.scores, return_counts=True)
     for place, (score, count) in enumerate(zip(values.tolist(), counts.tolist(), strict=True)):
         last = place == len(values) - 1
-        if count == 1 and not last:  # better than the last, so all of its value are here
+        if count == 1 and not last:  # better than the last, so all points of its value are here
             yield first.take(first.scores == score)
             continue
         now = ObjectiveBound(goal=stage.goal, score=score, exact=place > 0)
@@ -400,13 +372,13 @@ def _optimize_ties(
         except OutOfTimeError:
             if query.has_ties_or_within or query.top > 1:
                 raise
-            yield first  # what was decided so far
+            yield first  # decided so far
 
 
 def _stack_points(
     parts: Sequence[RankedPoints | InfeasibleError], shape: tuple[int, ...], axes: Sequence[str]
 ) -> RankedPoints:
-    """The configurations of each cell, in arrays as long as the longest."""
+    """Return the configurations of each cell, in arrays as long as the longest."""
     if isinstance(parts[0], RankedPoints) and not shape:
         return parts[0]
     some = {row: part for row, part in enumerate(parts) if isinstance(part, RankedPoints)}
@@ -423,27 +395,22 @@ def _stack_points(
     )
 
 
-# --- The configurations that no other beats in every objective, of any source and for each label
+# --- Pareto fronts
 
 
 def pareto(source: QuerySource, goals: Sequence[Goal], per: Sequence[str] = ()) -> xr.Dataset:
-    """The configurations that no other beats in every objective, for each value of some axes.
-
-    They lie along ``point``, in axis order, those of each value of ``per`` together.
-    """
+    """Return the non-dominated configurations for each value of some axes, along ``point``."""
     fronts = successful_answers(answers_or_errors(source, per, lambda part: part.front(goals)))
     places = {
-        axis: np.concatenate([np.asarray(one.places[axis]) for one in fronts])
+        axis: np.concatenate([np.asarray(front.places[axis]) for front in fronts])
         for axis in source.sizes
     }
-    proven = np.concatenate([one.full_proven_mask() for one in fronts])
-    whole = all(
-        one.attributes.get("complete", 1) and not one.attributes.get("points_left")
-        for one in fronts
-    )
+    proven = np.concatenate([front.full_proven_mask() for front in fronts])
+    attributes = [front.attributes for front in fronts]
+    whole = all(each.get("complete", 1) and not each.get("points_left") for each in attributes)
     check_front(source, goals, per, places, proven, complete=whole)
     result = source.points_dataset(places, goals)
-    if any(one.proven_mask is not None for one in fronts):
+    if any(front.proven_mask is not None for front in fronts):
         about = {"long_name": "whether no configuration beats this one"}
         result = result.assign(proven=("point", proven, about))
-    return result.assign_attrs(merge_attributes([one.attributes for one in fronts]))
+    return result.assign_attrs(merge_attributes(attributes))

@@ -1,4 +1,4 @@
-"""What a source answers of one objective: the interface that questions are composed of."""
+"""The interface of a source: what it answers of one objective; and the record of a query."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-# --- The Dataset that answers a question
+# --- The Dataset that answers a query
 
 
 def shape_of(places: Mapping[str, NDArray[np.int64]]) -> tuple[int, ...]:
@@ -47,7 +47,7 @@ def winners_dataset(
     goals: Sequence[Goal],
     with_rank: bool,
 ) -> xr.Dataset:
-    """The Dataset of some winners: the axes as coordinates, the outputs as variables.
+    """Return the Dataset of some winners: axes as coordinates, outputs as variables.
 
     ``places`` holds an index along each axis, of shape (*per, top); -1 where there is none.
     """
@@ -72,7 +72,7 @@ def winners_dataset(
 
 
 def _fill_missing(array: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
-    """The array with nothing where there is no winner: NaN, -1, False or an empty label."""
+    """Return the array with NaN, -1, False or an empty label where there is no winner."""
     if not np.any(missing):
         return array
     if array.dtype.kind == "i" and array.dtype.itemsize > 1:
@@ -81,10 +81,10 @@ def _fill_missing(array: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[An
     return np.where(missing, np.array(empty, dtype=array.dtype), array)
 
 
-# --- A question asked for each value of some axes, the answers side by side
+# --- Queries for each value of some axes
 
 
-#: What is told of all parts together: by default the sum.
+#: Attributes of which the least of all parts counts; of others the sum.
 _MIN_KEYS = ("complete", "settled")
 
 
@@ -93,14 +93,14 @@ class Sliceable(Protocol):
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The axes, in order, and how many values each has."""
+        """Return the length of each axis, in order."""
 
     @property
     def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
-        """The coordinates: the axis along which each lies, its values, its attributes."""
+        """Return for each coordinate its axis, its values and its attributes."""
 
     def part_at(self, indices: Mapping[str, int]) -> Self:
-        """The part at one index of some axes, of which places are told as of the whole."""
+        """Return the part at one index of some axes; its places are those of the whole."""
 
 
 AnySource = TypeVar("AnySource", bound=Sliceable)
@@ -110,19 +110,17 @@ AnyAnswer = TypeVar("AnyAnswer")
 def answers_or_errors(
     source: AnySource, per: Sequence[str], answer_part: Callable[[AnySource], AnyAnswer]
 ) -> list[AnyAnswer | InfeasibleError]:
-    """What is answered of the part at each value of some axes; where nothing is, why not.
+    """Return the answer, or the error, of the part at each value of some axes.
 
-    Without axes the whole is asked, and raises why not; that there was no time is raised of a part,
-    too.
+    Without axes the whole source is asked and errors are raised; running out of time always is.
     """
     result: list[AnyAnswer | InfeasibleError] = []
     sizes = [source.sizes[axis] for axis in per]
     for number, cell in enumerate(np.ndindex(*sizes)):
         raise_if_out_of_time(number, math.prod(sizes))
         try:
-            result.append(
-                answer_part(source.part_at(dict(zip(per, cell, strict=True))) if per else source)
-            )
+            part = source.part_at(dict(zip(per, cell, strict=True))) if per else source
+            result.append(answer_part(part))
         except InfeasibleError as error:
             if not per or type(error) is not InfeasibleError:
                 raise
@@ -131,8 +129,8 @@ def answers_or_errors(
 
 
 def successful_answers(parts: Sequence[AnyAnswer | InfeasibleError]) -> list[AnyAnswer]:
-    """The answers among them; raises the last reason where there are none."""
-    result = [one for one in parts if not isinstance(one, InfeasibleError)]
+    """Return the answers among them; raise the last error if there is none."""
+    result = [part for part in parts if not isinstance(part, InfeasibleError)]
     if not result and isinstance(why := parts[-1], InfeasibleError):
         raise why
     return result
@@ -141,40 +139,30 @@ def successful_answers(parts: Sequence[AnyAnswer | InfeasibleError]) -> list[Any
 def stack_answers(
     source: AnySource, per: Sequence[str], answer_part: Callable[[AnySource], xr.Dataset]
 ) -> xr.Dataset:
-    """What is answered of each part of a source, along the axes ``per``, in their order.
-
-    Where nothing is answered stands NaN.
-
-    Raises
-    ------
-    InfeasibleError
-        There is no answer for any part.
-    UnknownNameError
-        One of the axes is none.
-    """
+    """Return the answers of all parts along the axes ``per``; NaN where a part has none."""
     if not per:
         return answer_part(source)
     per = per_axes(per, tuple(source.sizes))
     answers = answers_or_errors(source, per, answer_part)
-    told = successful_answers(answers)
-    first, shape = told[0], tuple(source.sizes[axis] for axis in per)
+    successes = successful_answers(answers)
+    first, shape = successes[0], tuple(source.sizes[axis] for axis in per)
     variables: dict[str, Any] = {}
     for name, variable in first.data_vars.items():
         nothing = np.full(variable.shape, np.nan)
         rows = [nothing if isinstance(a, InfeasibleError) else a[name].values for a in answers]
         array = np.stack(rows).reshape(*shape, *variable.shape)
         variables[str(name)] = ((*per, *variable.dims), array, dict(variable.attrs))
-    own = {name: c for name, c in source.coordinates.items() if c[0] in per}
-    coords: dict[Any, Any] = {**own, **first.coords}
-    counts = merge_attributes([one.attrs for one in told])
+    labels = {name: c for name, c in source.coordinates.items() if c[0] in per}
+    coords: dict[Any, Any] = {**labels, **first.coords}
+    counts = merge_attributes([answer.attrs for answer in successes])
     return assemble(variables, coords, {**first.attrs, **counts})
 
 
 def merge_attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What is told of several parts, as of one."""
+    """Return the attributes of several parts as those of one: sums, least or largest."""
     result: dict[str, Any] = {}
-    for one in parts:
-        for key, value in one.items():
+    for part in parts:
+        for key, value in part.items():
             if key not in result or isinstance(value, str):
                 result[key] = value
             elif key in _MIN_KEYS:
@@ -186,7 +174,7 @@ def merge_attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedPoints:
-    """Some configurations, the best first: an index along every axis, and the signed objective.
+    """Configurations, best first: an index along every axis, and the signed objective.
 
     Arrays are of shape (*per, n); places are -1 where there is none.
     """
@@ -195,13 +183,13 @@ class RankedPoints:
     scores: Floats
 
     def take(self, selection: Any) -> RankedPoints:
-        """Some of them."""
+        """Return some of the points."""
         places = {axis: index[selection] for axis, index in self.places.items()}
         return RankedPoints(places=places, scores=self.scores[selection])
 
     @classmethod
     def concatenate(cls, parts: Sequence[RankedPoints]) -> RankedPoints:
-        """All of several over the same axes, one after the other."""
+        """Return all points of several, over the same axes."""
         places = {
             axis: np.concatenate([part.places[axis] for part in parts], axis=-1)
             for axis in parts[0].places
@@ -211,14 +199,14 @@ class RankedPoints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectiveBound:
-    """That an objective has a number, or is as good as was found; ``alone``: and not better."""
+    """A bound from an earlier objective: finite, at most ``score``, or ``score`` if ``exact``."""
 
     goal: Goal
     score: float = math.inf
     exact: bool = False
 
     def condition(self, signed: Any) -> Any:
-        """The condition on the signed objective, be it a formula or values."""
+        """Return the condition on the signed objective, a formula or values."""
         if isinstance(signed, Node) and self.exact:
             return equal(signed, self.score)
         if self.score == math.inf:
@@ -228,7 +216,7 @@ class ObjectiveBound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectiveStage:
-    """One of several objectives in order, by its number, where what was decided before holds."""
+    """One of several objectives in order, subject to the bounds of those before it."""
 
     goals: tuple[Goal, ...]
     number: int = 0
@@ -236,15 +224,15 @@ class ObjectiveStage:
 
     @property
     def goal(self) -> Goal:
-        """The objective."""
+        """Return the objective."""
         return self.goals[self.number]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Front:
-    """The points of a front in axis order, an index along every axis, and how they were found.
+    """The points of a front in axis order, an index along every axis, and the answer's attributes.
 
-    ``proven`` tells, where not all is known, which points nothing can beat.
+    ``proven_mask`` marks the points that nothing can dominate; None: all.
     """
 
     places: Mapping[str, Indices]
@@ -331,7 +319,7 @@ class QuerySource(Sliceable, Protocol):
         nodes = [goal.node(self.quantities) for goal in goals]
         result = self.compute([*nodes, *self.conditions], places)
         holds = np.logical_and.reduce(result[len(nodes) :], axis=0, initial=True)
-        values = [one.astype(np.float64) for one in result[: len(nodes)]]
+        values = [array.astype(np.float64) for array in result[: len(nodes)]]
         return values, np.broadcast_to(holds, shape_of(places)).astype(bool)
 
     def answer(self, places: Mapping[str, Indices], query: Query) -> xr.Dataset:
@@ -355,15 +343,15 @@ class QuerySource(Sliceable, Protocol):
         return make_answer(variables, coords, {"question": question})
 
 
-# --- Chosen configurations as indices along every axis, those included along which nothing varies
+# --- Configurations as indices along every axis, including axes along which nothing varies
 
 
-#: Most configurations that are listed as ties, or as near the best.
+#: Most configurations listed as ties, or as near the best.
 MAX_LISTED = sizes.LISTED_MOST
 
 
 def describe_near_best(goal: Goal, best_score: float, tolerance: float) -> str:
-    """What is said of configurations that are as good as some value, or near it."""
+    """Return the text that says how near the best some configurations are."""
     value = f"{goal.sign * best_score:.6g}"
     if tolerance:
         return f"are within {tolerance:.6g} of the best {goal.text}, {value}"
@@ -384,27 +372,23 @@ def tolerance_limit(best_score: float, tolerance: float) -> float:
 
 
 def check_listable(count: int, what: str, idle: Sequence[str] = (), *, exact: bool = True) -> None:
-    """Refuse to list more configurations than can be listed.
+    """Raise if there are more configurations than can be listed.
 
-    ``idle`` are axes of no influence; without ``counted`` there may be more than ``count``.
+    ``idle`` are axes of no influence; without ``exact`` there may be more than ``count``.
     """
     if count > MAX_LISTED:
-        along = f"; along {', '.join(idle)} nothing varies" if idle else ""
+        along = f"; nothing varies along {', '.join(idle)}" if idle else ""
         raise DseError(
-            f"{'' if exact else 'at least '}{count:,} configurations {what}, of which "
+            f"{'' if exact else 'at least '}{count:,} configurations {what}, but at most "
             f"{MAX_LISTED:,} can be listed: fix some axes by constraints, ask for a smaller "
             f"share, or for the first of them by top{along}"
         )
 
 
 def ranked_points(
-    flat: Indices,
-    scores: Floats,
-    rest: Sequence[str],
-    per: Sequence[str],
-    sizes: Mapping[str, int],
+    flat: Indices, scores: Floats, rest: Sequence[str], per: Sequence[str], sizes: Mapping[str, int]
 ) -> RankedPoints:
-    """Winners by their flat indices over some axes, shape (*per, top), as a choice."""
+    """Return winners by flat indices over some axes, shape (*per, top), as places."""
     flat, scores, rest = add_idle_axes(flat, scores, rest, per, sizes)
     if not per:  # without the ranks that no point takes
         flat = flat[: max(int(np.count_nonzero(flat >= 0)), 1)]
@@ -413,13 +397,9 @@ def ranked_points(
 
 
 def list_all_points(
-    flat: Indices,
-    scores: Floats,
-    dims: Sequence[str],
-    sizes: Mapping[str, int],
-    what: str,
+    flat: Indices, scores: Floats, dims: Sequence[str], sizes: Mapping[str, int], what: str
 ) -> RankedPoints:
-    """All configurations with flat indices over some axes, the best first."""
+    """Return all configurations with some flat indices, the best first."""
     idle = [axis for axis in sizes if axis not in dims]
     count = flat.size * math.prod(sizes[axis] for axis in idle)
     check_listable(count, what, idle)
@@ -430,7 +410,7 @@ def list_all_points(
 def repeat_over_idle_axes(
     index: Mapping[str, Indices], scores: Floats, sizes: Mapping[str, int]
 ) -> RankedPoints:
-    """Configurations, given along some axes, at every value of the others: the best first."""
+    """Return configurations at every value of the axes they do not name, the best first."""
     idle = [axis for axis in sizes if axis not in index]
     copies = math.prod(sizes[axis] for axis in idle)
     places = {axis: np.repeat(each, copies) for axis, each in index.items()}
@@ -444,7 +424,7 @@ def repeat_over_idle_axes(
 
 
 def merge_ranked_points(parts: Sequence[RankedPoints], top: int | None = None) -> RankedPoints:
-    """The best of several choices over the same axes, ties in their order; all where no ``top``."""
+    """Return the best of several lists over the same axes, ties in axis order."""
     every = RankedPoints.concatenate(parts)
     order = np.lexsort([*reversed(list(every.places.values())), every.scores], axis=-1)[..., :top]
     result = np.take_along_axis(every.scores, order, axis=-1)
@@ -457,19 +437,19 @@ def merge_ranked_points(parts: Sequence[RankedPoints], top: int | None = None) -
 
 
 def points_in_whole(points: RankedPoints, fixed_indices: Mapping[str, int]) -> RankedPoints:
-    """The choice of a part at one index of some axes, as one of the whole."""
+    """Return points of a part at fixed indices as points of the whole."""
     return replace(points, places=places_in_whole(points.places, fixed_indices))
 
 
 def places_in_whole(
     places: Mapping[str, Indices], fixed_indices: Mapping[str, int]
 ) -> dict[str, Indices]:
-    """Places in a part at one index of some axes, as of the whole."""
-    held = {axis: np.where(places[axis] < 0, -1, index) for axis, index in fixed_indices.items()}
-    return {**places, **held}
+    """Return places of a part at fixed indices as places of the whole."""
+    fixed = {axis: np.where(places[axis] < 0, -1, index) for axis, index in fixed_indices.items()}
+    return {**places, **fixed}
 
 
-# --- The record of a question
+# --- The record of a query
 
 
 _METHODS = ("auto", "scan", "certified")
@@ -477,11 +457,11 @@ _METHODS = ("auto", "scan", "certified")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """Which configurations are wanted: the best by objectives in order, and which beside it.
+    """A request for an optimum: objectives in order, axes, ranks, tolerance, method and limits.
 
-    ``per`` are axes for each value of which it is asked; ``top`` how many, best first; ``ties``
-    wants all that are as good as the last of these, ``within`` all that are off the best by at most
-    a share of it. ``time_limit`` [s] and ``gap`` bound a search with a proof.
+    ``per`` are axes for each value of which an answer is wanted; ``top`` how many, best first;
+    ``ties`` asks for all as good as the last of these, ``within`` for all whose objective differs
+    from the best by at most that share. ``time_limit`` [s] and ``gap`` bound a certified search.
     """
 
     goals: tuple[Goal, ...]
@@ -495,7 +475,7 @@ class Query:
 
     @property
     def has_ties_or_within(self) -> bool:
-        """Whether all are wanted that are as good as some value."""
+        """True if all configurations as good as some value are wanted."""
         return self.ties or self.within is not None
 
     @property
@@ -505,7 +485,7 @@ class Query:
 
     @property
     def has_limit(self) -> bool:
-        """Whether a search is bounded, so that only a proof tells what its answer is worth."""
+        """True if the search is bounded, so that its answer needs a certificate."""
         return self.time_limit is not None or self.gap is not None
 
 
@@ -521,22 +501,13 @@ def build_query(
     time_limit: float | None = None,
     gap: float | None = None,
 ) -> Query:
-    """The question of an optimum over some axes.
-
-    Raises
-    ------
-    DseError
-        What is no axis, number of winners, share, method or limit; or what contradicts itself.
-    """
+    """Return a checked query; raise if an option is wrong or contradicts another."""
     check_top(top)
     if within is not None:
         _check_number("within", within, "a share of the best value, such as 0.01")
     _check_method(method, time_limit, gap)
-    several = [
-        name
-        for name, asked in (("top", top != 1), ("ties", ties), ("within", within is not None))
-        if asked
-    ]
+    options = {"top": top != 1, "ties": ties, "within": within is not None}
+    several = [name for name, is_set in options.items() if is_set]
     if gap and several:
         raise DseError(
             f"gap = {gap:g} leaves open which others are as good: leave {', '.join(several)} out, "
@@ -555,21 +526,19 @@ def build_query(
 
 
 def _check_method(method: str, time_limit: Any, gap: Any) -> None:
-    """Refuse what is no method, or limits of a scan."""
+    """Raise if the method is unknown, or a scan has limits."""
     if method not in _METHODS:
         raise DseError(f"method = {method!r}: expected one of {', '.join(_METHODS)}")
     limits = {"time_limit": time_limit, "gap": gap}
-    given = [name for name, value in limits.items() if value is not None]
-    if method == "scan" and given:
-        raise DseError(
-            f"a scan looks at every point: {' and '.join(given)} need method='certified'"
-        )
-    for name in given:
+    used = [name for name, value in limits.items() if value is not None]
+    if method == "scan" and used:
+        raise DseError(f"a scan looks at every point: {' and '.join(used)} need method='certified'")
+    for name in used:
         _check_number(name, limits[name], "a number that is not below 0")
 
 
 def _check_number(name: str, value: Any, expected: str) -> None:
-    """Refuse what is no number, or below 0."""
+    """Raise unless a value is a finite number that is not below 0."""
     wrong = isinstance(value, bool) or not isinstance(value, (int, float))
     if wrong or not 0 <= value < math.inf:
         raise DseError(f"{name} = {value!r}: expected {expected}")

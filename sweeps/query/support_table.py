@@ -1,6 +1,6 @@
-"""Which options each verb supports on each kind of source, and why not others.
+"""Say which options each verb supports on each kind of source, and why not others.
 
-Used to refuse calls and to generate ``docs/asking.md``.
+Used to reject calls and to generate ``docs/asking.md``.
 """
 
 from __future__ import annotations
@@ -9,66 +9,49 @@ from collections.abc import Iterable, Mapping
 
 from symbolic.errors import DseError
 
-#: Sources by name: what they are.
+#: The kinds of sources, described.
 SOURCES = {
     "study": "a study over values of its axes, or a finished store of it",
     "Dataset": "a Dataset in memory, of another file, or of a store whose model is not at hand",
     "rows": "measured rows along `configuration`",
 }
-MODIFIERS = (
-    "where",
-    "per",
-    "top",
-    "ties",
-    "within",
-    "objectives",
-    "method",
-    "time_limit",
-    "gap",
-)
+MODIFIERS = ("where", "per", "top", "ties", "within", "objectives", "method", "time_limit", "gap")
 
 _SELECTION_MODIFIERS = "top ties within gap"
-_WHY_ONE_OBJECTIVE = "which configurations can be best is told for one objective"
-_WHY_NO_PARTIAL_ANSWER = "its answer is of all points: a part of them would tell something else"
+_WHY_ONE_OBJECTIVE = "it takes one objective"
+_WHY_NO_PARTIAL_ANSWER = "it aggregates over all points, so a partial answer would be wrong"
 
-#: Verbs, sources and modifiers (any, where empty), and why these cannot be asked together; empty
-#: where they can be. The first row that fits counts.
+#: Verbs, sources and modifiers (any, where empty), and why these do not go together; empty where
+#: they do. The first row that fits counts.
 _RULES = (
-    (
-        *("meets ranges borders information law", "rows", ""),
-        "measured rows have no equations that tell what lies between them",
-    ),
+    (*("meets ranges borders information law", "rows", ""), "measured rows have no equations"),
     (
         *("sensitivity", "rows", ""),
-        "the rows lie along configuration, and their columns are no axes: make a grid of the "
-        "measurements (dse.open(..., shape='grid'), dse import --shape grid)",
+        "the columns of measured rows are no axes: make a grid of the measurements "
+        "(dse.open(..., shape='grid'), dse import --shape grid)",
     ),
-    (
-        *("pareto", "", _SELECTION_MODIFIERS),
-        "every point of a front stands for itself: none is ranked, tied or near another",
-    ),
+    (*("pareto", "", _SELECTION_MODIFIERS), "the points of a front have no rank, and none is best"),
     (
         *("optimum pareto", "Dataset rows", "method time_limit gap"),
-        "what is recorded is looked at as it is, which is exact and takes no proof",
+        "recorded values are scanned, which is exact",
     ),
     (
         *("law", "", " ".join(MODIFIERS)),
-        "a law is that of one configuration: give the values of its axes (at=)",
+        "a law is the distribution at one configuration: give the values of its axes (at=)",
     ),
     ("chances information", "", "objectives", _WHY_ONE_OBJECTIVE),
     ("chances information", "", "method time_limit", _WHY_NO_PARTIAL_ANSWER),
     (
         *("information", "", f"per {_SELECTION_MODIFIERS}"),
-        "it is the worth of one choice among all configurations: give the study fewer",
+        "it values one choice among all configurations: give the study fewer configurations",
     ),
     (
         *("chances", "", "ties within gap"),
-        "in each draw one is best, ties share it, and what another would miss is its regret: none "
-        "stands beside the best by a share",
+        "each draw has one best configuration, ties share it; the loss of others is their regret",
     ),
     (
         *("chances", "rows", "per"),
-        "runs are compared as they stand: choose of the Dataset (ds.sel)",
+        "runs are compared as recorded: select from the Dataset before (ds.sel)",
     ),
     ("optimum pareto chances information law", "", "", ""),
     (
@@ -78,22 +61,22 @@ _RULES = (
         "it chooses no configurations, so none can be ranked, tied or near the best",
     ),
     ("ranges", "", "objectives", _WHY_ONE_OBJECTIVE),
-    ("", "", "objectives", "it asks for no best: give minimize or maximize to optimum or pareto"),
+    ("", "", "objectives", "it has no objective: give minimize or maximize to optimum or pareto"),
     (
         *("meets ranges borders", "", "method"),
-        "its boxes are found by bounds alone: there is no other method",
+        "it always uses bounds over boxes: there is no other method",
     ),
     ("meets", "", "time_limit", ""),
     ("", "", "method time_limit", _WHY_NO_PARTIAL_ANSWER),
     (
         *("ranges borders", "", "per"),
-        "it answers at every configuration already: choose of its answer (found.sel)",
+        "it answers for every configuration: select from its result (result.sel)",
     ),
 )
 
-#: Statistics that bounds over boxes tell of only where they were computed before.
+#: Why a statistic cannot be bounded over boxes.
 WHY_UNBOUNDED = {
-    "moved": "what it goes over is more than 64 points, and moving a quantity would need them all",
+    "moved": "it is over more than 64 points, all of which a moved quantity changes",
     "many": "bounds carry one copy of the equations for each point of a statistic, of at most 64, "
     "and computing it first would take too many values",
 }
@@ -104,42 +87,30 @@ _WORKAROUNDS = {
 
 
 def why_unsupported(verb: str, source: str, modifier: str = "") -> str:
-    """Why a verb cannot be asked of a source, with a modifier or at all; empty where it can be.
+    """Return why a source, or one modifier, does not support a verb; empty where it does.
 
     >>> why_unsupported("optimum", "study", "ties"), why_unsupported("count", "Dataset", "top")[:34]
     ('', 'it chooses no configurations, so n')
     """
     for *cells, why in _RULES:
-        asked = zip(cells, (verb, source, modifier), strict=True)
-        if all(not cell or word in cell.split() for cell, word in asked):
+        pairs = zip(cells, (verb, source, modifier), strict=True)
+        if all(not cell or word in cell.split() for cell, word in pairs):
             return why
     return ""
 
 
 def reject_statistic(name: str, why: str) -> None:
-    """Refuse a statistic of which nothing can be proven; nothing where it has no name.
-
-    Raises
-    ------
-    DseError
-        With one of the reasons :data:`WHY_UNBOUNDED`.
-    """
+    """Raise if a statistic, by its name, cannot be bounded for the reason ``why``."""
     if name:
         raise DseError(f"{name} cannot be bounded: {WHY_UNBOUNDED[why]}; {_WORKAROUNDS[why]}")
 
 
 def check_supported(verb: str, source: str, modifiers: Mapping[str, bool]) -> None:
-    """Refuse what cannot be asked of a source; ``given`` tells which modifiers are.
-
-    Raises
-    ------
-    DseError
-        The first of them that cannot be, with the reason.
-    """
+    """Raise unless a source supports a verb with the modifiers that are set."""
     if whole := why_unsupported(verb, source):
-        raise DseError(f"{verb} is not asked of {SOURCES[source]}: {whole}")
-    for modifier, asked in modifiers.items():
-        if asked and (why := why_unsupported(verb, source, modifier)):
+        raise DseError(f"{verb} does not work on {SOURCES[source]}: {whole}")
+    for modifier, is_set in modifiers.items():
+        if is_set and (why := why_unsupported(verb, source, modifier)):
             out = "several objectives" if modifier == "objectives" else modifier
             raise DseError(
                 f"{verb} of {SOURCES[source]} takes no {modifier}: {why}; leave {out} out"
@@ -147,14 +118,11 @@ def check_supported(verb: str, source: str, modifiers: Mapping[str, bool]) -> No
 
 
 def support_table(verbs: Iterable[str]) -> str:
-    """What may be asked of what, in Markdown: where something cannot be, the number of the reason.
-
-    The reasons are listed below the table.
-    """
+    """Return the table of supported modifiers in Markdown, with numbered reasons below it."""
     reasons: dict[str, int] = {}
     lines = [f"| verb | of | {' | '.join(MODIFIERS)} |", f"|---|---|{'---|' * len(MODIFIERS)}"]
     for verb in verbs:
-        rows: dict[str, list[str]] = {}  # sources of which the same may be asked stand together
+        rows: dict[str, list[str]] = {}  # sources by what they support
         for source in SOURCES:
             cells = []
             for modifier in MODIFIERS:
@@ -163,6 +131,6 @@ def support_table(verbs: Iterable[str]) -> str:
             rows.setdefault(" | ".join(cells), []).append(source)
         lines += [f"| `{verb}` | {', '.join(of)} | {cells} |" for cells, of in rows.items()]
     lines += ["", *(f"{number}. {why}." for why, number in reasons.items())]
-    lines += ["", "A statistic over axes is refused where bounds are asked for and"]
+    lines += ["", "Verbs that need bounds reject a statistic over axes if"]
     lines += ["", *(f"* {why}." for why in WHY_UNBOUNDED.values())]
     return "\n".join(lines)

@@ -1,8 +1,7 @@
-"""Which configurations can be best when something is random, how often, and what they would cost.
+"""Find how often each configuration is best over draws, its regret, and the value of information.
 
-Who may be best is found on the draws of a study; how often, on fresh ones: a configuration that was
-lucky among many is not told to be as good as it was then (the winner's curse). What fresh draws
-give to others is told as left over.
+Candidates are chosen on the draws of a study and assessed on fresh ones, which avoids the
+optimism of selection (winner's curse); ``left`` is the chance that fresh draws give to others.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from sweeps.query.source import (
     Sliceable,
     answers_or_errors,
     check_listable,
+    successful_answers,
     winners_dataset,
 )
 from sweeps.scan.winners_per_draw import (
@@ -45,21 +45,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- A source of which an objective has a value in each of some draws
-
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
 def draw_dimension(axes: Collection[str]) -> str:
-    """Return the one of some dimensions of a Dataset that holds draws.
-
-    Raises
-    ------
-    DseError
-        There is none, or there are two.
-    """
+    """Return the dimension of a Dataset that holds draws; raise if there is none, or two."""
     result = [axis for axis in (DRAW, RUN) if axis in axes]
     if len(result) != 1:
         what = "neither" if not result else "both"
@@ -73,9 +64,9 @@ def draw_dimension(axes: Collection[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOverDraws(Sliceable):
-    """The configurations of a source, each with values ``along`` the axis of the draws.
+    """The configurations of a source, each with values along the axis of the draws.
 
-    ``fresh`` is the same with other draws; ``exact``: all that may happen is looked at.
+    ``fresh`` is the same with other draws; ``exact``: the draws enumerate all that may happen.
     """
 
     source: QuerySource
@@ -119,7 +110,7 @@ class SourceOverDraws(Sliceable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PartChances:
-    """What the likeliest configurations of a part win: arrays of one length, and single numbers."""
+    """Chances and regrets of the likeliest configurations of a part, and totals of the part."""
 
     places: Mapping[str, Indices]
     columns: Mapping[str, Floats]
@@ -128,39 +119,23 @@ class _PartChances:
 
     @property
     def length(self) -> int:
-        """How many there are."""
+        """Return how many configurations are listed."""
         return len(self.columns["chance"])
 
 
 def chances(
     source: SourceOverDraws, goal: Goal, *, per: Sequence[str] = (), top: int | None = None
 ) -> xr.Dataset:
-    """How often each configuration is best, and what it costs where it is not.
+    """Return how often each configuration is best, and its expected regret.
 
-    Parameters
-    ----------
-    source : Draws
-        Of a grid, or of a table.
-    goal : Goal
-        What should be small or large.
-    per : sequence of str
-        Axes for each value of which others compete.
-    top : int, optional
-        How many are told, the likeliest first; all that can win where None.
-
-    Raises
-    ------
-    InfeasibleError
-        In no draw anything counts.
+    ``top`` limits the list to the likeliest; None lists all that can win.
     """
     if top is not None:
         check_top(top)
     per = per_axes(per, tuple(source.sizes))
     parts = answers_or_errors(source, per, lambda part: _part_chances(part, goal, top))
-    told = [part for part in parts if isinstance(part, _PartChances)]
-    if not told:
-        raise next(part for part in parts if isinstance(part, InfeasibleError))
-    shape, longest = tuple(source.sizes[axis] for axis in per), max(p.length for p in told)
+    successes = successful_answers(parts)
+    shape, longest = tuple(source.sizes[axis] for axis in per), max(p.length for p in successes)
 
     def stack_parts(which: str, name: str, fill_value: float) -> NDArray[Any]:
         result = np.full((len(parts), longest), fill_value)
@@ -169,11 +144,11 @@ def chances(
                 row[: part.length] = getattr(part, which)[name]
         return result.reshape(*shape, longest)
 
-    first = told[0]
+    first = successes[0]
     places = {a: stack_parts("places", a, -1).astype(np.int64) for a in first.places}
     if not places:  # there is one configuration
         places = {"": np.zeros((*shape, longest), dtype=np.int64)}
-    lists = {n: stack_parts("lists", n, np.nan) for n in first.columns}
+    lists = {n: stack_parts("columns", n, np.nan) for n in first.columns}
     alone = {
         name: np.array([p.scalars[name] if isinstance(p, _PartChances) else np.nan for p in parts])
         for name in first.scalars
@@ -183,20 +158,20 @@ def chances(
     result = {name: (array, about[name]) for name, array in lists.items()}
     ds = winners_dataset(coordinates, result, per, places, [goal], True)
     ds = ds.assign({n: (per, a.reshape(shape), about[n]) for n, a in alone.items()})
-    return ds.assign_attrs(configurations=sum(part.count for part in told))
+    return ds.assign_attrs(configurations=sum(part.count for part in successes))
 
 
 def _output_attributes(source: SourceOverDraws, goal: Goal) -> dict[str, dict[str, str]]:
     unit = source.unit(goal)
-    told = {
+    columns = {
         "chance": ("1", "chance to be the best; ties share a draw equally"),
         "regret": (unit, f"expected loss of {goal.text} against the best of each draw"),
         "left": ("1", "chance that the best is none of those listed"),
     }
-    result = {name: {"units": units, "long_name": words} for name, (units, words) in told.items()}
+    result = {name: {"units": unit, "long_name": text} for name, (unit, text) in columns.items()}
     result |= {
         f"{name}_error": {"units": units, "long_name": f"half the 95 % interval of {name}"}
-        for name, (units, _) in told.items()
+        for name, (units, _) in columns.items()
     }
     return {**result, "none": {"units": "1", "long_name": "chance that nothing is feasible"}}
 
@@ -215,9 +190,7 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
         check_listable(able.size, "can be the best")
     if not source.exact and fresh is not first:
         rivals = np.union1d(able, possible_winners(fresh, able[np.argsort(-chance)[:MAX_RIVALS]]))
-        rivals = np.union1d(
-            rivals, sample_configurations(fresh)
-        )  # so that it is known how far others are
+        rivals = np.union1d(rivals, sample_configurations(fresh))  # tell how far others are
         result = win_statistics(fresh, rivals)
         of = np.searchsorted(rivals, able)
     else:
@@ -247,23 +220,23 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
     )
 
 
-# --- What it would be worth to know random inputs before a configuration is chosen
-# The choice that is best on average is made once; who knew some inputs would choose for each of
-# their values what is best on average then. By how much that is better is the worth of knowing them
-# (Raiffa and Schlaifer 1961: EVPI of all, EVPPI of some).
+# --- Value of information
+# One configuration is best on average over all draws. With some inputs known, the best on average
+# could be chosen for each of their values; the gain is the value of knowing them (Raiffa and
+# Schlaifer 1961: EVPI of all inputs, EVPPI of some).
 
 
-#: What to measure where nothing is worth it.
+#: Answer where no measurement is worth its error.
 NOTHING_TO_MEASURE = "none"
-#: Cells into which the draws are cut to find who may be best in one.
+#: Cells of draws in which likely winners are sought.
 _CELLS = sizes.CELLS_OF_DRAWS
-#: Most of the configurations that are best in some draw.
+#: Most configurations taken as likely winners.
 _MAX_LIKELY_WINNERS = sizes.LIKELY_WINNERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _InformationValue:
-    """What knowing a set is worth, how surely, and what share each configuration is then chosen."""
+    """Value of knowing a set, its error, and the share of draws that choose each rival."""
 
     value: float
     error: float
@@ -276,18 +249,10 @@ def information(
     sets: Mapping[str, Sequence[str]],
     nested_grid: Callable[[str], tuple[Grid, int, int]],
 ) -> xr.Dataset:
-    """What knowing all, and what knowing sets of inputs would be worth.
+    """Return the expected value of perfect information, of all and of sets of inputs.
 
-    Parameters
-    ----------
-    source : Draws
-        Of a grid.
-    goal : Goal
-        What should be small or large on average.
-    sets : mapping of str to sequence of str
-        The random quantities of each set, by its name.
-    nested : callable
-        Of a set the grid with nested draws, and how many outer and inner ones each replicate has.
+    ``nested_grid`` returns the grid with nested draws for a set, and how many outer and inner draws
+    each replicate has.
     """
     first, fresh = source.first_and_fresh_scores(goal)
     assert isinstance(first, GridDrawScores)
@@ -332,7 +297,7 @@ def information(
 
 
 def _draw_cells(columns: Sequence[Floats], exact: bool) -> Indices:
-    """The cell of each draw: draws of the same values, or that are near in all of some columns."""
+    """Return the cell of each draw: draws with equal, or near, values in all columns."""
     parts = max(2, round(_CELLS ** (1 / len(columns))))
     keys = []
     for column in columns:
@@ -346,7 +311,7 @@ def _draw_cells(columns: Sequence[Floats], exact: bool) -> Indices:
 
 
 def _likely_winners(scores: DrawScores) -> Indices:
-    """The configurations that are best in the most draws, and a few others."""
+    """Return the configurations that are best in the most draws, and a few others."""
     able = possible_winners(scores)
     first = able[
         np.argsort(-win_statistics(scores, able).chance, kind="stable")[:_MAX_LIKELY_WINNERS]
@@ -355,19 +320,19 @@ def _likely_winners(scores: DrawScores) -> Indices:
 
 
 def _cell_winners(scores: DrawScores, cells: Sequence[Indices], known_winners: Indices) -> Indices:
-    """The first configuration with the least mean in each cell, and those that are ``known``."""
-    starts = np.cumsum([0, *(int(one.max()) + 1 for one in cells[:-1])])
-    together = np.stack([one + start for one, start in zip(cells, starts, strict=True)])
+    """Return the first configuration with the least mean in each cell, and known winners."""
+    starts = np.cumsum([0, *(int(numbers.max()) + 1 for numbers in cells[:-1])])
+    together = np.stack([numbers + low for numbers, low in zip(cells, starts, strict=True)])
     able = possible_cell_winners(scores, together)
     result = set(known_winners.tolist())
-    for one in cells:
-        sums = _cell_sums(scores, able, one)
+    for numbers in cells:
+        sums = _cell_sums(scores, able, numbers)
         result |= set(able[np.argmin(sums, axis=0)].tolist())
     return np.array(sorted(result), dtype=np.int64)
 
 
 def _cell_sums(scores: DrawScores, flat: Indices, cells: Indices) -> Floats:
-    """The weighted sums of some configurations over cells of draws: (configurations, cells)."""
+    """Return weighted sums of configurations over cells of draws: (configurations, cells)."""
     result = np.empty((flat.size, int(cells.max()) + 1))
     order = np.argsort(cells, kind="stable")
     starts = np.searchsorted(cells[order], np.arange(result.shape[1]))
@@ -381,15 +346,15 @@ def _cell_sums(scores: DrawScores, flat: Indices, cells: Indices) -> Floats:
 
 
 def _shares_of_rivals(able: Indices, choice_shares: Floats, rivals: Indices) -> Floats:
-    """What is chosen of some configurations, as of others, by which the likeliest are told."""
+    """Return the shares of the rivals among those of the configurations ``able``."""
     shares = dict(zip(able.tolist(), choice_shares.tolist(), strict=True))
-    return np.array([shares.get(one, 0.0) for one in rivals.tolist()])
+    return np.array([shares.get(rival, 0.0) for rival in rivals.tolist()])
 
 
 def _value_by_cells(
     sums: Floats, current: int, cells: Indices, scores: DrawScores
 ) -> _InformationValue:
-    """Of laws that are enumerated."""
+    """Return the value of information from enumerated laws."""
     chosen = np.zeros(len(sums))
     np.add.at(chosen, sums.argmin(axis=0)[cells], scores.weights)
     return _InformationValue(
@@ -400,12 +365,12 @@ def _value_by_cells(
 def _value_by_nested_draws(
     goal: Goal, rivals: Indices, current: int, grid: Grid, outer: int, inner: int
 ) -> _InformationValue:
-    """Of nested draws: the mean of the inner ones tells what would be chosen.
+    """Return the value of information from nested draws: inner means decide the choice.
 
-    The least of means with errors is too low by about their variance, so that the worth is too
-    high; by how much more it is so with half of the inner draws tells how much. It falls with the
-    number of draws, or with its square where they fill the cube evenly: so the difference once, or
-    a third of it. Two thirds are taken off, a third is told as error besides that of replicates.
+    The least of noisy means is biased low by about their variance, so the value is biased high. The
+    excess with half of the inner draws, over that with all, measures the bias: it falls with the
+    number of draws, or with its square where they fill the cube evenly, so the bias is the excess
+    or a third of it. Two thirds are subtracted, a third is added to the error of the replicates.
     """
     contest = GridDrawScores.from_grid(grid, goal)
     parts = contest.replicates
@@ -438,10 +403,10 @@ def _value_by_nested_draws(
 def _make_monotone(
     set_values: Mapping[str, _InformationValue], sets: Mapping[str, Sequence[str]], maximum: float
 ) -> dict[str, _InformationValue]:
-    """Nobody loses by knowing more: what errors say against that is taken back."""
+    """Return values that never fall as a set grows, nor exceed the value of knowing all."""
     done: dict[str, _InformationValue] = {}
     for name in sorted(set_values, key=lambda name: len(sets[name])):
-        within = [one.value for other, one in done.items() if set(sets[other]) <= set(sets[name])]
+        within = [v.value for other, v in done.items() if set(sets[other]) <= set(sets[name])]
         worth = min(max([0.0, set_values[name].value, *within]), maximum)
         done[name] = replace(set_values[name], value=worth)
     return {name: done[name] for name in set_values}
@@ -458,50 +423,43 @@ def _information_dataset(
 ) -> xr.Dataset:
     unit = source.unit(goal)
     flat, now = rivals
-    others = [_most_frequent_alternative(one.choice_shares, now) for one in set_values.values()]
+    values = list(set_values.values())
+    others = [_most_frequent_alternative(each.choice_shares, now) for each in values]
     coords: dict[str, Any] = {"set": ("set", np.array(list(set_values), dtype=object).astype(str))}
     variables: dict[str, Any] = {}
     places = source.places(rest, flat)
-    for name, (axis, values, attrs) in source.coordinates.items():
+    for name, (axis, array, attrs) in source.coordinates.items():
         if axis not in places:
             continue
-        own = values[places[axis]]
+        labels = array[places[axis]]
         about = {**attrs, "long_name": f"{attrs.get('long_name', name)} that is best on average"}
-        coords[name] = ((), own[now], about)
-        then = own[np.maximum(others, 0)]
+        coords[name] = ((), labels[now], about)
+        then = labels[np.maximum(others, 0)]
         if min(others) < 0:
             empty = "" if then.dtype.kind == "U" else np.nan
             then = np.where(np.array(others) < 0, empty, then if empty == "" else then * 1.0)
         about = {**attrs, "long_name": f"{name} that is chosen most often instead"}
         variables[f"then_{name}"] = ("set", then, about)
-    lists = {
-        "evppi": (
-            [one.value for one in set_values.values()],
-            unit,
-            "worth of knowing a set of inputs",
-        ),
-        "evppi_error": ([one.error for one in set_values.values()], unit, "half its 95 % interval"),
-        "changes": (
-            [1 - one.choice_shares[now] for one in set_values.values()],
-            "1",
-            "chance that another configuration is chosen then",
-        ),
+    half = {"units": unit, "long_name": "half its 95 % interval"}
+    about = {"units": unit, "long_name": "worth of knowing a set of inputs"}
+    changes = {"units": "1", "long_name": "chance that another configuration is chosen then"}
+    whole = {"units": unit, "long_name": "worth of knowing all inputs"}
+    result: dict[str, Any] = {
+        "evppi": ("set", np.array([each.value for each in values]), about),
+        "evppi_error": ("set", np.array([each.error for each in values]), half),
+        "changes": ("set", np.array([1 - each.choice_shares[now] for each in values]), changes),
+        "evpi": ((), perfect.value, whole),
+        "evpi_error": ((), perfect.error, half),
     }
-    told: dict[str, Any] = {
-        n: ("set", np.array(v), {"units": u, "long_name": w}) for n, (v, u, w) in lists.items()
-    }
-    told["evpi"] = ((), perfect.value, {"units": unit, "long_name": "worth of knowing all inputs"})
-    about = {"units": unit, "long_name": "half its 95 % interval"}
-    told["evpi_error"] = ((), perfect.error, about)
     attributes = {
         "question": describe_goals([goal]),
         "next": _next_to_measure(set_values, sets, perfect),
     }
-    return assemble({**told, **variables}, coords, attributes)
+    return assemble({**result, **variables}, coords, attributes)
 
 
 def _most_frequent_alternative(choice_shares: Floats, current: int) -> int:
-    """What is chosen most often but what is chosen now; -1 where nothing else is."""
+    """Return the most frequent choice other than the current one; -1 if there is none."""
     rest = choice_shares.copy()
     rest[current] = 0
     return int(np.argmax(rest)) if rest.any() else -1
@@ -512,8 +470,8 @@ def _next_to_measure(
     sets: Mapping[str, Sequence[str]],
     perfect: _InformationValue,
 ) -> str:
-    """What to measure: the input, else the set, else all, worth most and more than its error."""
-    worth = {name: one.value for name, one in set_values.items() if one.value > one.error}
+    """Return what to measure: the input, else the set, else all, worth more than its error."""
+    worth = {name: each.value for name, each in set_values.items() if each.value > each.error}
     alone = [name for name in worth if len(sets[name]) == 1] or list(worth)
     if not alone and perfect.value > perfect.error:
         return ", ".join(dict.fromkeys(part for name in set_values for part in name.split(", ")))

@@ -1,1 +1,1 @@
-"""How work goes on: in threads, as far as memory reaches, watched, and ended in order."""
+"""Execution of long work: threads, memory checks, progress, interrupts and time limits."""

@@ -1,7 +1,7 @@
-"""A search that is interrupted ends as if its time were up, with the best that it has found.
+"""Interrupts and time limits that end a search with the best result so far.
 
-While a question heeds interrupts (:func:`return_best_on_interrupt`), the first one only asks its loops to stop;
-they look at :func:`is_interrupted` as at the clock. A second one is an interrupt as any other.
+While a query handles interrupts (:func:`return_best_on_interrupt`), the first one only asks its
+loops to stop; they check :func:`is_interrupted` as they check the clock. A second one interrupts.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from symbolic.errors import InfeasibleError, OutOfTimeError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-#: Seconds that are waited for machine code, however little time there is: it may lie ready.
+#: Least seconds to wait for compiled code, because it may be cached.
 _MIN_LOAD_SECONDS = 1.0
 _POLL_SECONDS = 0.05
-#: Seconds after a limit in which further cells still get the best that little time allows.
+#: Seconds after the limit during which further cells still get a quick answer.
 _GRACE = 1.0
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 
 class _InterruptState:
-    """Whether a question heeds interrupts, and whether one came; what still compiles in vain."""
+    """State of the process: handling interrupts, stop requested, thread left compiling."""
 
     is_handling = False
     is_requested = False
@@ -38,10 +38,7 @@ class _InterruptState:
 
 
 class Interrupted(KeyboardInterrupt):
-    """A search was interrupted; ``best`` is its answer so far, as if its time had been up.
-
-    None where nothing was found by then; the message says what is known.
-    """
+    """A search was interrupted; ``best`` is its answer so far, or None."""
 
     def __init__(self, message: str, best: Any = None) -> None:
         super().__init__(message)
@@ -49,7 +46,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def request_stop() -> bool:
-    """Ask the search that goes on to end; False where none does, or it was asked before."""
+    """Ask the running search to end; False if none runs or it was asked before."""
     if not _InterruptState.is_handling or _InterruptState.is_requested:
         return False
     _InterruptState.is_requested = True
@@ -57,20 +54,20 @@ def request_stop() -> bool:
 
 
 def is_interrupted() -> bool:
-    """Whether the search that goes on is to end."""
+    """True if the running search was asked to end."""
     return _InterruptState.is_requested
 
 
 def deadline() -> float:
-    """Return when the question must end, by :func:`time.monotonic`; infinite without a limit."""
+    """Return when the query must end, by :func:`time.monotonic`; infinite without a limit."""
     return _deadline.get()
 
 
 @contextmanager
 def time_limited(seconds: float | None) -> Iterator[None]:
-    """Limit everything within to so many seconds from now; an earlier limit around it stays."""
+    """Limit the time of the block; an earlier outer limit stays."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
-        yield  # no limit, or one that is refused where the question is read
+        yield  # no limit, or an invalid one, which the query rejects
         return
     token = _deadline.set(min(_deadline.get(), time.monotonic() + seconds))
     try:
@@ -80,28 +77,18 @@ def time_limited(seconds: float | None) -> Iterator[None]:
 
 
 def raise_if_interrupted() -> None:
-    """End work that has no partial answer, after an interrupt or when the time is up.
-
-    Raises
-    ------
-    Interrupted, OutOfTimeError
-    """
+    """Raise Interrupted or OutOfTimeError if work without partial answer must end."""
     if _InterruptState.is_requested:
         raise Interrupted("interrupted before there was an answer")
     if time.monotonic() > _deadline.get():
-        raise OutOfTimeError("the time was up before anything was known: give more time")
+        raise OutOfTimeError("the time was up before there was any result: give more time")
 
 
 def raise_if_out_of_time(cell: int, cells: int) -> None:
-    """End an answer for many cells if the time was up a second ago: each cell takes some of it.
-
-    Raises
-    ------
-    OutOfTimeError
-    """
+    """Raise OutOfTimeError if time was up a second ago; each cell still takes a little."""
     if cell and time.monotonic() > _deadline.get() + _GRACE:
         raise OutOfTimeError(
-            f"the time was up after {cell:,} of {cells:,} cells of per: give more time, or ask for "
+            f"the time was up after {cell:,} of {cells:,} cells of per: give more time, or use "
             "fewer cells (--at)"
         )
 
@@ -114,7 +101,7 @@ def _on_sigint(*_: Any) -> None:
 @contextmanager
 def _handle_interrupts() -> Iterator[None]:
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if ours:  # else whoever listens asks
+    if ours:  # else the handler of the program calls request_stop
         signal.signal(signal.SIGINT, _on_sigint)
     _InterruptState.is_handling = True
     try:
@@ -126,10 +113,10 @@ def _handle_interrupts() -> Iterator[None]:
 
 
 def return_best_on_interrupt(query: _F) -> _F:
-    """A question that an interrupt ends with :class:`Interrupted`, which holds its answer so far.
+    """Decorate a query so that an interrupt raises :class:`Interrupted` with the answer so far.
 
-    Its attribute ``interrupted`` is 1. Interrupts reach the main thread alone: in others it is
-    asked as it is.
+    The answer has the attribute ``interrupted`` = 1. Only the main thread receives interrupts; in
+    others the query runs unchanged.
     """
 
     @wraps(query)
@@ -144,24 +131,20 @@ def return_best_on_interrupt(query: _F) -> _F:
                 if not is_interrupted():
                     raise
                 late = isinstance(error, OutOfTimeError)
-                said = str(error) if late else "nothing was found by then"
-                raise Interrupted(said) from None
+                message = str(error) if late else "there was no result yet"
+                raise Interrupted(message) from None
             if is_interrupted():
-                raise Interrupted(
-                    "the best so far is in its attribute best", result.assign_attrs(interrupted=1)
-                )
+                best = result.assign_attrs(interrupted=1)
+                raise Interrupted("the best so far is in its attribute best", best)
             return result
 
     return run_query  # type: ignore[return-value]
 
 
 def run_with_deadline(work: Callable[[], object], deadline: float, what: str) -> None:
-    """Do what cannot be stopped in a thread of its own, and wait for it no longer than there is.
+    """Do what cannot be stopped in a thread, and wait for it until the deadline.
 
-    Raises
-    ------
-    OutOfTimeError
-        The time is up, or the search is to end; the work goes on, for whoever asks next.
+    On OutOfTimeError the work continues in the background, for later calls.
     """
     failed: list[BaseException] = []
     over = threading.Event()
@@ -180,10 +163,10 @@ def run_with_deadline(work: Callable[[], object], deadline: float, what: str) ->
     try:
         while not over.wait(_POLL_SECONDS):
             if is_interrupted() or time.monotonic() > deadline:
-                late = "it was to end" if is_interrupted() else "the time was up"
+                late = "it was interrupted" if is_interrupted() else "the time was up"
                 raise OutOfTimeError(
-                    f"{late} while {what}, which is done once for this machine: nothing "
-                    "is known yet; give more time"
+                    f"{late} while {what}, which is done once for this machine: there is "
+                    "no result yet; give more time"
                 )
     except BaseException:
         _InterruptState.abandoned_thread = thread
@@ -193,7 +176,6 @@ def run_with_deadline(work: Callable[[], object], deadline: float, what: str) ->
 
 
 def has_background_work() -> bool:
-    """Whether work still goes on for which nobody waits, so that a process cannot end in order."""
-    return (
-        _InterruptState.abandoned_thread is not None and _InterruptState.abandoned_thread.is_alive()
-    )
+    """True if a thread still does work that nobody waits for."""
+    thread = _InterruptState.abandoned_thread
+    return thread is not None and thread.is_alive()

@@ -1,4 +1,4 @@
-"""How far a long run is, told to a listener after each tile."""
+"""Progress of long runs and searches, reported to listeners."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from stochastic.compile_cache import compile_seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Where a long run stands: values done or failed of how many, seconds since it began.
+    """State of a long run: values done or failed out of ``total``, seconds since it began.
 
-    ``compiling`` is how many of the seconds this process has compiled; ``skipped`` how many of
-    the values done were stored by an earlier run; ``best`` the best value so far of the quantity
-    that is looked for, where one is; ``barred`` how many of the values done were not computed,
-    because no point of their tile keeps the rules. Of a search with a proof ``gap`` is how far off,
-    as a share, the best so far can be; of a front ``points`` is how many it has so far.
+    ``compiling`` is the part of the seconds spent compiling; ``skipped`` the values that an earlier
+    run stored; ``best`` the best value of the objective so far; ``infeasible`` the values not
+    computed because no point of their tile is feasible. ``gap`` is the relative optimality gap of a
+    certified search; ``points`` the size of a front so far.
     """
 
     done: int
@@ -38,13 +37,13 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Values a second so far, compiling and what was skipped apart."""
+        """Return values computed per second, without compiling and skipped values."""
         seconds = self.elapsed - self.compiling
         return (self.done - self.skipped) / seconds if seconds > 0 else 0.0
 
     @property
     def remaining(self) -> float:
-        """Estimated seconds to the end."""
+        """Return the estimated seconds to the end."""
         left = self.total - self.done - self.failed
         return left / self.rate if self.rate else math.inf
 
@@ -54,14 +53,13 @@ Listener = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a run did.
+    """Summary of a run.
 
-    ``open`` returns its Dataset, which a run into a store opens then. ``seconds`` is without
-    ``compiling``; ``share`` is how much of the values was computed now, ``tiles`` how many of the
-    store's tiles, and how many an earlier run had stored; ``feasible`` the feasible points, None
-    where all are; ``kept`` where a fresh run keeps the earlier store; ``failed`` the configurations
-    that could not be computed (:class:`sweeps.grid.failures.Failure`); ``barred`` how many values
-    needed no computing, because no point of their tile keeps the rules.
+    ``open_dataset`` returns its Dataset. ``seconds`` is without ``compiling``; ``share`` the share
+    of the values computed now; ``tiles`` the number computed now and before; ``feasible`` the
+    number of feasible points, None if all are; ``old_store`` where a fresh run moved the earlier
+    store; ``failures`` the configurations that could not be computed; ``infeasible`` the number of
+    values not computed because no point of their tile is feasible.
     """
 
     open_dataset: Any = None
@@ -76,14 +74,14 @@ class Outcome:
 
 
 def gap_of(value: float, bound: float) -> float:
-    """How far a value is from what none is below, as a share of it."""
+    """Return the distance of a value from its lower bound, relative to the value."""
     if value <= bound:
         return 0.0
     return (value - bound) / abs(value) if value else math.inf
 
 
 class RunCounter:
-    """Counts values and tells a listener; tiles end in several threads."""
+    """Thread-safe counter of values that notifies a listener."""
 
     def __init__(self, total: int, listener: Listener | None, *, sign: float = 1.0) -> None:
         self.total, self.listener, self.sign = total, listener, sign
@@ -95,17 +93,17 @@ class RunCounter:
 
     @property
     def compiling(self) -> float:
-        """Seconds in which this process has compiled since the run began."""
+        """Return the seconds this process has compiled since the run began."""
         return compile_seconds() - self._compiled_before
 
     def add_skipped(self, points: int, best: float | None = None) -> None:
-        """Values that an earlier run has stored."""
+        """Count values that an earlier run stored."""
         self.done += points
         self.skipped += points
         self._update_best(best)
 
     def add_done(self, points: int, best: float | None = None) -> None:
-        """Values done, and the best of them."""
+        """Count values done, and the best of them."""
         with self.lock:
             self.done += points
             self._update_best(best)
@@ -113,24 +111,24 @@ class RunCounter:
                 self.listener(self.snapshot())
 
     def add_failed(self, points: int) -> None:
-        """Values that cannot be computed."""
+        """Count values that cannot be computed."""
         with self.lock:
             self.failed += points
             if self.listener is not None:
                 self.listener(self.snapshot())
 
     def move_to_failed(self, points: int) -> None:
-        """Of values about to be done, those that have failed."""
+        """Count values as failed that are about to be counted as done."""
         self.done -= points
         self.failed += points
 
     def add_infeasible(self, points: int) -> None:
-        """Of values about to be done, those that need not be computed."""
+        """Count values that need no computing; they are counted as done as well."""
         with self.lock:
             self.infeasible += points
 
     def snapshot(self) -> Progress:
-        """Where the run stands."""
+        """Return the current progress."""
         return Progress(
             done=self.done,
             total=self.total,
@@ -147,11 +145,8 @@ class RunCounter:
             self.best = best
 
 
-# --- Who watches a question: it is told how far the loops are, and of a search what is proven
-
-
 class _QueryProgress:
-    """What is known so far of one question."""
+    """Progress of one query."""
 
     def __init__(self, listener: Listener, sign: float) -> None:
         self.listener, self.sign, self.start_time = listener, sign, time.monotonic()
@@ -168,7 +163,7 @@ _query_progress: ContextVar[_QueryProgress | None] = ContextVar("watch", default
 
 @contextmanager
 def report_progress(listener: Listener | None, sign: float = 1.0) -> Iterator[None]:
-    """Questions in this context tell a listener; ``sign`` turns what is made small into values."""
+    """Report the progress of queries in this context; ``sign`` restores maximized values."""
     before = _query_progress.set(None if listener is None else _QueryProgress(listener, sign))
     try:
         yield
@@ -177,28 +172,28 @@ def report_progress(listener: Listener | None, sign: float = 1.0) -> Iterator[No
 
 
 def add_total(points: int) -> None:
-    """So many points will be looked at, or left out because bounds tell enough of them."""
+    """Add points that the running query will visit or skip."""
     watch = _query_progress.get()
     if watch is not None:
         watch.latest = replace(watch.latest, total=watch.latest.total + points)
 
 
 def add_done(points: int) -> None:
-    """So many of them are done."""
+    """Count points as done."""
     watch = _query_progress.get()
     if watch is not None:
         watch.report(done=watch.latest.done + points)
 
 
 def report_front_size(points: int) -> None:
-    """How many points a front has so far; the searches in its gaps name no best of it."""
+    """Report how many points a front has so far; its inner searches report no best."""
     watch = _query_progress.get()
     if watch is not None:
         watch.latest = replace(watch.latest, points=points)
 
 
 def report_best(value: float, bound: float = -math.inf) -> None:
-    """What a search has found so far, and below which nothing is, if that is known."""
+    """Report the best value of a search so far, and its lower bound if known."""
     watch = _query_progress.get()
     if watch is not None and watch.latest.points is None:
         known = value < math.inf

@@ -1,6 +1,6 @@
-"""How much memory there is for what a grid would hold, told before it is taken.
+"""Memory checks before allocation, and a thread pool.
 
-Without this Linux grants more than there is and ends the process once it is used.
+Linux grants more memory than there is and kills the process once it is used.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import TypeVar
 from stochastic.threads import cpu_count
 from symbolic.errors import TooLargeError
 
-#: Less than this is not asked for; share of what there is that one thing may take.
+#: Smaller requests are not checked; largest share of the available memory.
 _MIN_CHECKED_BYTES, _SHARE = 1 << 26, 0.95
-#: Of both kinds of control groups: the folder, the limit, what is used, what of it can be given up.
+#: Folder of both kinds of control groups; their files of the limit and usage; reclaimable bytes.
 _GROUPS = (
     ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
     (
@@ -32,10 +32,7 @@ _GROUPS = (
 
 
 def available_memory(root: Path = Path("/")) -> int:
-    """Bytes that this process can still take: of the machine, and of its control groups.
-
-    Where the system does not tell, as many as can be addressed.
-    """
+    """Return the bytes this process can still take, by machine and control groups."""
     result = [sys.maxsize]
     with suppress(OSError, ValueError, KeyError):
         result.append(1024 * _rows(root / "proc/meminfo")["MemAvailable:"])
@@ -53,7 +50,7 @@ def available_memory(root: Path = Path("/")) -> int:
 
 
 def _free_in_group(folder: Path, limit: str, used: str, idle: str) -> list[int]:
-    """What one control group leaves, if it has a limit."""
+    """Return the bytes that one control group leaves, if it has a limit."""
     with suppress(OSError, ValueError):
         most = int((folder / limit).read_text())
         now = int((folder / used).read_text())
@@ -66,24 +63,15 @@ def _rows(path: Path) -> dict[str, int]:
 
 
 def check_memory(needed: float, what: str, hint: str) -> None:
-    """Refuse what would take more memory than there is.
-
-    Raises
-    ------
-    TooLargeError
-        With how much is needed, how much there is, and the way out.
-    """
+    """Raise TooLargeError if ``what`` needs more memory than there is."""
     if needed < _MIN_CHECKED_BYTES:
         return
     there = available_memory()
     if needed > _SHARE * there:
         raise TooLargeError(
-            f"{what} need {needed / 2**30:,.3g} GiB of memory, of which {there / 2**30:,.3g} GiB "
-            f"can be had: {hint}"
+            f"{what} need {needed / 2**30:,.3g} GiB of memory, and {there / 2**30:,.3g} GiB are "
+            f"available: {hint}"
         )
-
-
-# --- Work in threads, as many as there are processors
 
 
 Result = TypeVar("Result")

@@ -1,8 +1,7 @@
-"""The one loop of every question: its time limit, its interrupt, and who is told how far it is.
+"""Main loops of all queries, with time limit, interrupt and progress.
 
-A search has pieces of a space that are open. It takes the most promising, drops those that are not
-worth a look, splits or evaluates the others; :func:`run_search` goes on with that until none is left,
-there are enough, or the time is up. A scan is a loop over all its pieces, :func:`iterate_batches`.
+A search (:func:`run_search`) repeatedly splits or evaluates its most promising open pieces, and
+drops what cannot matter. A scan (:func:`iterate_batches`) visits all its pieces.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Batch = TypeVar("Batch")
 
 @dataclass(slots=True, kw_only=True)
 class SearchStats:
-    """What a search did, and when it must end (of the clock :func:`time.monotonic`)."""
+    """Counts of a search, and its deadline by :func:`time.monotonic`."""
 
     deadline: float = math.inf
     boxes: int = 0
@@ -30,42 +29,42 @@ class SearchStats:
 
     @classmethod
     def start(cls, time_limit: float | None) -> SearchStats:
-        """That of a search which begins now, and may take so many seconds."""
+        """Return the stats of a search that begins now, with a limit in seconds."""
         if time_limit is None:
             return cls(deadline=deadline())
         return cls(deadline=min(time.monotonic() + time_limit, deadline()))
 
     @property
     def is_late(self) -> bool:
-        """Whether the time is up, or the search was interrupted."""
+        """True if the time is up or the search was interrupted."""
         return is_interrupted() or time.monotonic() > self.deadline
 
     def share_time(self, end: float, parts: int) -> None:
-        """Leave to the first of so many searches its part of the time until an end."""
+        """Set the deadline to an equal share of the time until ``end``, for one of ``parts``."""
         if end < math.inf:
             now = time.monotonic()
             self.deadline = now + max(end - now, 0.0) / max(parts, 1)
 
 
 class Search(Protocol):
-    """Pieces of a space, of which some are open."""
+    """Pieces of a space, some of which are open."""
 
     def has_open_pieces(self) -> bool:
-        """Whether a piece is left that is worth a look; those that are not are dropped."""
+        """True if a piece is left that may matter; others are dropped."""
 
     def step(self) -> None:
         """Split or evaluate the most promising pieces."""
 
     def report(self) -> None:
-        """Tell who watches what is known by now."""
+        """Report the progress."""
 
 
 def run_search(
     search: Search, stats: SearchStats, max_boxes: float = math.inf, *, min_steps: int = 0
 ) -> bool:
-    """Go on with a search; whether it came to its end before the time was up.
+    """Run a search; False if the time or ``max_boxes`` ended it before it was complete.
 
-    It ends, too, once ``most`` boxes were bounded. ``least`` steps are taken however late it is.
+    At least ``min_steps`` steps are taken.
     """
     done = 0
     while search.has_open_pieces():
@@ -82,21 +81,10 @@ def iterate_batches(
     points: int,
     report_left: Callable[[int], object] | None = None,
 ) -> Iterator[Batch]:
-    """Batches of so many points one after the other, until an interrupt.
+    """Yield batches of a scan, each with its number of points, until an interrupt.
 
-    Parameters
-    ----------
-    batches : iterable of (batch, int)
-        With how many points each has.
-    points : int
-        Of all batches.
-    leave : callable, optional
-        Told by an interrupt how many points are left: what is known by then is an answer.
-
-    Raises
-    ------
-    Interrupted
-        There is no answer before the end.
+    An interrupt raises, unless ``report_left`` is given: it gets the number of points left, and the
+    results so far count as an answer.
     """
     add_total(points)
     left = points

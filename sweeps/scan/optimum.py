@@ -1,4 +1,4 @@
-"""Questions of a grid that is not stored: a fused nest keeps the best of each tile."""
+"""Scan a grid that is not stored for its best points, or its front, tile by tile."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from symbolic.ops import Node
 def top_k(
     values: NDArray[np.float64], dims: Sequence[str], per: Sequence[str], count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
-    """The ``top`` smallest, shape (*per, top): flat indices over the other axes, and values."""
+    """Return the ``count`` smallest values, shape (*per, count), and flat indices over the rest."""
     rest = tuple(dim for dim in dims if dim not in per)
     moved = values.transpose([dims.index(dim) for dim in (*per, *rest)])
     shape = moved.shape[: len(per)]
@@ -56,7 +56,7 @@ def broadcast_axes(
     extra_axes: Sequence[str],
     sizes: Mapping[str, int],
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """Values over some axes as values over further ones, too, along which they are the same."""
+    """Return values over some axes as values over further ones, along which they are constant."""
     whole = tuple(axis for axis in sizes if axis in dims or axis in extra_axes)
     shape = [sizes[axis] if axis in dims else 1 for axis in whole]
     return np.broadcast_to(values.reshape(shape), [sizes[axis] for axis in whole]), whole
@@ -69,7 +69,7 @@ def add_idle_axes(
     per: Sequence[str],
     sizes: Mapping[str, int],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
-    """The winners among all axes, those included along which nothing varies: ties of each other.
+    """Return the winners among all axes; points along idle axes tie.
 
     ``flat`` and ``values`` are those of :func:`top_k`, over the axes ``rest``. A configuration of
     the first ``top`` lies, along either kind of axes, among the first ``top`` that tie.
@@ -95,22 +95,17 @@ def add_idle_axes(
 
 
 def unravel_places(
-    flat: NDArray[np.int64],
-    rest: Sequence[str],
-    per: Sequence[str],
-    sizes: Mapping[str, int],
+    flat: NDArray[np.int64], rest: Sequence[str], per: Sequence[str], sizes: Mapping[str, int]
 ) -> dict[str, NDArray[np.int64]]:
-    """From flat indices over ``rest``, shape (*per, top), to an index along every axis."""
+    """Return an index along every axis for flat indices over ``rest``, shape (*per, top)."""
     shape = tuple(sizes[axis] for axis in rest)
     split = unravel(np.maximum(flat, 0), shape)
     places = {axis: np.zeros(flat.shape, dtype=np.int64) for axis in sizes}
-    places.update(
-        {axis: np.asarray(i, dtype=np.int64) for axis, i in zip(rest, split, strict=True)}
-    )
+    for axis, index in zip(rest, split, strict=True):
+        places[axis] = np.asarray(index, dtype=np.int64)
     for position, axis in enumerate(per):
-        steps = np.arange(sizes[axis]).reshape(
-            [-1 if k == position else 1 for k in range(flat.ndim)]
-        )
+        steps = np.arange(sizes[axis])
+        steps = steps.reshape([-1 if k == position else 1 for k in range(flat.ndim)])
         places[axis] = np.broadcast_to(steps, flat.shape).copy()
     for axis in places:
         places[axis][flat < 0] = -1
@@ -119,7 +114,7 @@ def unravel_places(
 
 #: Points of a tile that is only reduced.
 REDUCED_TILE = sizes.SCAN_TILE
-#: Points looked at together where there are many short rankings.
+#: Points evaluated together for many short rankings.
 BLOCK = sizes.SCAN_BLOCK
 
 
@@ -131,15 +126,12 @@ def scan_top_k(
     top: int,
     skipped_tiles: SkippedTiles,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
-    """As :func:`top_k`, of a node of each graph over some axes."""
+    """Return :func:`top_k` of a node of each graph over some axes."""
     points = math.prod(grid.shape(dims))
     if points <= tiles.NUMPY_POINTS:
         return top_k(_evaluate(grid, objectives, dims), dims, per, top)
-    if (
-        per
-        and per[0] not in grid.switch_axes
-        and points // math.prod(grid.shape(per)) <= tiles.NUMPY_POINTS
-    ):
+    short = points // math.prod(grid.shape(per)) <= tiles.NUMPY_POINTS
+    if per and per[0] not in grid.switch_axes and short:
         return _top_k_in_blocks(grid, objectives, dims, per, top)
     return _top_k_fused(grid, objectives, dims, per, top, skipped_tiles)
 
@@ -147,7 +139,7 @@ def scan_top_k(
 def _evaluate(
     grid: Grid, nodes: Mapping[tuple[str, ...], Node], dims: Sequence[str]
 ) -> NDArray[np.float64]:
-    """A node of each graph over all given axes, switch axes included, in NumPy."""
+    """Evaluate a node of each graph over all given axes, switch axes included, in NumPy."""
     full = np.empty(grid.shape(dims))
     for key, piece in grid.split_by_switches(full, dims):
         piece[...] = grid.evaluate([nodes[key]], key, grid.non_switch_axes(dims))[0]
@@ -161,15 +153,14 @@ def _top_k_in_blocks(
     per: Sequence[str],
     top: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
-    """As :func:`top_k`, some values of the first ``per`` axis at a time: many short rankings."""
+    """Return :func:`top_k` by blocks of the first ``per`` axis: many short rankings."""
     size = grid.axes[per[0]].size
     step = max(1, BLOCK * size // math.prod(grid.shape(dims)))
     parts = []
     rows = [slice(low, min(low + step, size)) for low in range(0, size, step)]
     each = math.prod(grid.shape(dims)) // size
-    for some in iterate_batches(
-        ((row, each * (row.stop - row.start)) for row in rows), each * size
-    ):
+    batches = ((row, each * (row.stop - row.start)) for row in rows)
+    for some in iterate_batches(batches, each * size):
         cut = subgrid(grid, {per[0]: some})
         parts.append(top_k(_evaluate(cut, objectives, dims), dims, per, top))
     flat, scores = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
@@ -184,7 +175,7 @@ def _top_k_fused(
     top: int,
     skipped_tiles: SkippedTiles,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[str, ...]]:
-    """As :func:`top_k`, by the fused nest: each tile keeps its best, the tiles are merged."""
+    """Return :func:`top_k` by the fused nest: each tile keeps its best, the tiles are merged."""
     rest = tuple(dim for dim in dims if dim not in per)
     shape = grid.shape(per)
     result = np.full((*shape, top), -1, dtype=np.int64)
@@ -207,7 +198,7 @@ def _top_k_fused(
 def _merge_top_k(
     best: NDArray[np.float64], best_places: NDArray[np.int64], values: Any, places: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """As many as there are of the best so far, with further values and places among them."""
+    """Return the best of the best so far and further values, with their places."""
     joined, at = np.concatenate([best, values]), np.concatenate([best_places, places])
     order = np.lexsort((at, joined))[: best.size]
     return joined[order], at[order]
@@ -220,7 +211,7 @@ def ravel_with_switches(
     rest: Sequence[str],
     grid: Grid,
 ) -> NDArray[np.int64]:
-    """From flat indices over the switch-free axes to flat indices over ``rest``."""
+    """Return flat indices over ``rest`` for flat indices over the switch-free axes."""
     if not any(dim in labels for dim in rest):
         return flat
     split = unravel(np.maximum(flat, 0), grid.shape(plain))
@@ -239,7 +230,7 @@ def _top_k_of_case(
     top: int,
     skipped_tiles: SkippedTiles,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The ``top`` smallest values over some axes and their flat indices (-1: none)."""
+    """Return the ``top`` smallest values over some axes and their flat indices (-1: none)."""
     points = math.prod(grid.shape(dims))
     if points <= tiles.NUMPY_POINTS:
         values = grid.evaluate([objective], key, dims)[0].reshape(-1)
@@ -251,9 +242,7 @@ def _top_k_of_case(
     best, result = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
 
     def may_improve(enclosures: list[Any], _: Any) -> NDArray[np.bool_]:
-        return np.asarray(
-            enclosures[0].lo < best[-1]
-        )  # of equal ones an earlier tile has the first
+        return np.asarray(enclosures[0].lo < best[-1])  # ties are won by earlier tiles
 
     def work(numbers: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         values, places = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
@@ -270,22 +259,22 @@ def _top_k_of_case(
     return best, result
 
 
-# --- The Pareto front of a grid that is not stored, tile by tile
+# --- The Pareto front
 
 
-#: Most points of a front that tell whether a tile is worth looking at.
+#: Most points of a front that a tile is compared with.
 _MAX_COMPARED = sizes.FRONT_JUDGES
 
 
 class _RunningFront:
-    """The best so far: objectives (rows) of some points, and their flat indices, ascending."""
+    """The front so far: objectives (rows) of some points, and their flat indices, ascending."""
 
     def __init__(self, objectives: int) -> None:
         self.values = np.empty((objectives, 0))
         self.places = np.empty(0, dtype=np.int64)
 
     def add(self, values: NDArray[np.float64], places: NDArray[np.int64]) -> None:
-        """Some more points, which may be better, or worse, than those held."""
+        """Add some points; drop those, new or old, that another dominates."""
         places = np.concatenate([self.places, places])
         order = np.argsort(places, kind="stable")
         joined = np.ascontiguousarray(np.concatenate([self.values, values], axis=1)[:, order])
@@ -293,7 +282,7 @@ class _RunningFront:
         self.values, self.places = joined[:, best], places[order][best]
 
     def may_contain_non_dominated(self, enclosures: Sequence[Any], _: Any) -> NDArray[np.bool_]:
-        """Which tiles may hold a point that is none of those held and not beaten by one."""
+        """Return the mask of tiles that may contain a new non-dominated point."""
         least = np.stack([interval.lo for interval in enclosures])
         worth: NDArray[np.bool_] = np.all(least < math.inf, axis=0)
         for point in self.values.T[:: -(-self.values.shape[1] // _MAX_COMPARED) or 1]:
@@ -309,14 +298,14 @@ def _scan_front_of_case(
     dims: Sequence[str],
     skipped_tiles: SkippedTiles,
 ) -> _RunningFront:
-    """The front over the switch-free axes under some labels of the others."""
+    """Return the front over the switch-free axes under some labels of the others."""
     nodes, result = [objective_node(grid, key, goal) for goal in goals], _RunningFront(len(goals))
 
     def add_tile(
         tile_front: _RunningFront, values: NDArray[np.float64], _: Any, origin: int
     ) -> None:
-        held = tile_front.values[:, :: -(-tile_front.places.size // _MAX_COMPARED) or 1]
-        left = non_dominated_by(values, held, np.full(held.shape[1], -1))
+        some = tile_front.values[:, :: -(-tile_front.places.size // _MAX_COMPARED) or 1]
+        left = non_dominated_by(values, some, np.full(some.shape[1], -1))
         left = left[pareto_indices(values[:, left])]
         tile_front.add(values[:, left], left + origin)
 
@@ -338,9 +327,9 @@ def _scan_front_of_case(
 
 
 def scan_front(grid: Grid, goals: Sequence[Goal], skipped_tiles: SkippedTiles) -> dict[str, Any]:
-    """The points that no other beats in every objective, tile by tile: an index along every axis.
+    """Return the front, tile by tile: an index along every axis, in axis order.
 
-    They are in axis order. Of points equal in every objective the first stands for all.
+    Of points equal in every objective the first is kept.
     """
     check_grid(grid)
     dims = grid.sort_axes(dims_of(grid, goals))

@@ -1,4 +1,4 @@
-"""The values of a formula, some at a time: over a grid that is not stored, or of a Dataset."""
+"""Yield the values of formulas, some at a time, over a grid that is not stored or a Dataset."""
 
 from __future__ import annotations
 
@@ -25,9 +25,6 @@ from symbolic.quantities import indexed_quantity
 if TYPE_CHECKING:
     import xarray as xr
 
-# --- A Dataset as arrays over its axes, for formulas
-
-
 #: The dimension of measured rows.
 ROW_DIMENSION = "configuration"
 
@@ -43,7 +40,7 @@ class DatasetTable:
         self.conditions = [parse_condition(text, self.quantities) for text in where]
 
     def part_at(self, indexers: Indexers) -> DatasetTable:
-        """The part at an index, or within a slice, of some axes, which stay."""
+        """Return the part at an index, or within a slice, of some axes, which stay."""
         return DatasetTable(select_part(self.ds, indexers), self.where)
 
     @property
@@ -52,12 +49,12 @@ class DatasetTable:
         return {str(name): dict(one.attrs) for name, one in self.ds.data_vars.items()}
 
     def dims(self, nodes: Sequence[Node]) -> tuple[str, ...]:
-        """The axes on which formulas, and feasibility, depend."""
+        """Return the axes on which formulas, and feasibility, depend."""
         names = references(*nodes)
         if missing := [name for name in names if name not in self.ds.variables]:
             raise UnknownNameError(
-                f"{missing[0]} is not in the Dataset, which tells no statistics of its own: make "
-                "it an output of the study, or ask the study"
+                f"{missing[0]} is not in the Dataset, from which no statistics are computed: make "
+                "it an output of the study, or query the study"
             )
         used = {str(d) for name in names for d in self.ds[name].dims}
         if FEASIBLE in self.ds:
@@ -65,25 +62,24 @@ class DatasetTable:
         return tuple(axis for axis in self.axes if axis in used)
 
     def broadcast_over(self, name: str, dims: Sequence[str]) -> NDArray[Any]:
-        """A variable shaped for broadcasting over some axes."""
+        """Return a variable shaped for broadcasting over some axes."""
         variable = self.ds[name].variable
         present = [dim for dim in dims if dim in variable.dims]
         array = variable.transpose(*present).values.astype(np.float64, copy=False)
         return array.reshape([self.axes[d] if d in variable.dims else 1 for d in dims])
 
     def feasible_mask(self, dims: Sequence[str]) -> NDArray[np.bool_]:
-        """Where a point counts: it is feasible, and the conditions hold."""
+        """Return the mask of points that are feasible and meet the conditions."""
         names = references(*self.conditions)
         arrays = {name: self.broadcast_over(name, dims) for name in names}
-        counts: Any = (
-            self.broadcast_over(FEASIBLE, dims).astype(bool) if FEASIBLE in self.ds else True
-        )
+        has_mask = FEASIBLE in self.ds
+        counts: Any = self.broadcast_over(FEASIBLE, dims).astype(bool) if has_mask else True
         for condition in interpret_arrays(self.conditions, arrays):
             counts = counts & condition
         return np.broadcast_to(counts, tuple(self.axes[dim] for dim in dims))
 
     def values(self, goals: Sequence[Goal]) -> tuple[list[NDArray[np.float64]], tuple[str, ...]]:
-        """The signed goals over their axes, infinite where a point does not count."""
+        """Return the signed goals over their axes, infinite where a point does not count."""
         nodes = [goal.node(self.quantities) for goal in goals]
         dims = self.dims([*nodes, *self.conditions])
         arrays = {name: self.broadcast_over(name, dims) for name in references(*nodes)}
@@ -94,7 +90,7 @@ class DatasetTable:
 
     @property
     def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
-        """The coordinates: the axis along which each lies, its values, its attributes."""
+        """Return for each coordinate its axis, its values and its attributes."""
         result = {
             str(name): (str(c.dims[0]), np.asarray(c.values), dict(c.attrs))
             for name, c in self.ds.coords.items()
@@ -120,7 +116,7 @@ class DatasetTable:
 
 
 def select_part(ds: xr.Dataset, indexers: Indexers) -> xr.Dataset:
-    """The part of a Dataset at an index, or within a slice, of some axes, which stay."""
+    """Return the part of a Dataset at an index, or within a slice, of some axes, which stay."""
     cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in indexers.items()}
     return ds.isel(cut) if cut else ds
 
@@ -130,14 +126,14 @@ def _is_lazy(variable: Any) -> bool:
 
 
 def axis_sizes(ds: xr.Dataset) -> dict[str, int]:
-    """The length of each axis, in the order of the study, which breaks ties; then of others."""
+    """Return the length of each axis: first those of the study, whose order breaks ties."""
     sizes = {str(dim): int(size) for dim, size in ds.sizes.items()}
     listed = [axis for axis in str(ds.attrs.get("axes", "")).split() if axis in sizes]
     return {axis: sizes[axis] for axis in (*listed, *sizes)}
 
 
 def columns_as_axes(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
-    """Measured rows with some of their columns as axes: each row counts at its own values.
+    """Return measured rows with some columns as axes: each row is feasible at its own values.
 
     Columns that are none, or axes already, are left as they are.
     """
@@ -149,9 +145,9 @@ def columns_as_axes(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     for name in names:
         column, about = ds[name], dict(ds[FEASIBLE].attrs) if FEASIBLE in ds else {}
         values = np.unique(column.values)
-        own = column.values == values[:, None]
+        mask = column.values == values[:, None]
         counts = ds[FEASIBLE].variable if FEASIBLE in ds else True
-        feasible = type(column.variable)((name, ROW_DIMENSION), own) & counts
+        feasible = type(column.variable)((name, ROW_DIMENSION), mask) & counts
         ds = ds.drop_vars(name).assign({FEASIBLE: feasible}).assign_coords({name: values})
         ds[name].attrs.update(column.attrs)
         ds[FEASIBLE].attrs.update(about)
@@ -167,20 +163,20 @@ ValueRanges = Sequence[tuple[float, float]]
 
 
 class Aggregate(Protocol):
-    """What is kept of some values; parts of different values are added."""
+    """A mergeable partial aggregate of values."""
 
     def feed(self, values: Floats, allowed: Mask) -> None:
-        """Some values, and which of them count; of several formulas a row each."""
+        """Include some values, a row for each formula, where ``allowed``."""
 
     def add(self, other: Self) -> None:
-        """What another part keeps."""
+        """Merge the aggregate of another part."""
 
 
 AnyAggregate = TypeVar("AnyAggregate", bound=Aggregate)
 
 
 class GridValues:
-    """Formulas over a grid, by one loop nest; what conditions make impossible is left out."""
+    """Formulas over a grid, by one loop nest; tiles that conditions exclude are skipped."""
 
     def __init__(self, grid: Grid, text: str, *more: str) -> None:
         check_grid(grid, require_feasible=False)
@@ -203,9 +199,8 @@ class GridValues:
     ) -> AnyAggregate:
         """See :data:`FormulaValues`."""
         whole, self.skipped_tiles = make(), SkippedTiles()
-        roots = {
-            key: [*self._formula_nodes(key), *self._feasible_nodes(key)] for key in self.grid.graphs
-        }
+        keys = self.grid.graphs
+        roots = {key: [*self._formula_nodes(key), *self._feasible_nodes(key)] for key in keys}
         for cut in statistic_portions(self.grid, roots):
             self._gather_cut(subgrid(self.grid, cut), whole, make, value_ranges)
         return whole
@@ -220,7 +215,7 @@ class GridValues:
         make: Callable[[], AnyAggregate],
         value_ranges: ValueRanges | None,
     ) -> None:
-        """Add what a part keeps of the values of a part of the grid."""
+        """Merge the aggregate of a part of the grid into the whole."""
 
         def add_tile(part: AnyAggregate, values: Floats, allowed: Mask, _: int) -> None:
             part.feed(values[0] if len(values) == 1 else values, allowed)
@@ -237,28 +232,16 @@ class GridValues:
                 worth &= np.any(ranges, axis=0)
             return worth
 
-        plain, judge = (
-            grid.non_switch_axes(self.dims),
-            may_matter if grid.conditions or value_ranges else None,
-        )
+        plain = grid.non_switch_axes(self.dims)
+        test = may_matter if grid.conditions or value_ranges else None
         for _, key in grid.keys(self.dims):
             holds = next(iter(self._feasible_nodes(key)), None)
-            asked = (
-                grid,
-                key,
-                plain,
-                self._formula_nodes(key),
-                holds,
-                make,
-                add_tile,
-                judge,
-                self.skipped_tiles,
-            )
-            for part in aggregate_points(*asked):
+            what = (grid, key, plain, self._formula_nodes(key), holds)
+            for part in aggregate_points(*what, make, add_tile, test, self.skipped_tiles):
                 whole.add(part)
 
     def _formula_nodes(self, key: tuple[str, ...]) -> list[Node]:
-        """The formulas over the leaves, no number where something has no value."""
+        """Return the formulas over the leaves, NaN where something has no value."""
         grid, result = self.grid, []
         for node in self.nodes:
             value = grid.graphs[key].flatten(node)
@@ -269,21 +252,20 @@ class GridValues:
 
 
 def no_number_error(source: FormulaValues) -> InfeasibleError:
-    """What to raise where a formula is a number at no configuration; which conditions exclude all.
+    """Return the error to raise where a formula is a number at no configuration.
 
-    Those of a grid are told apart by :func:`sweeps.bounds.checks.check_grid`, which raises where none is
-    met.
+    For a grid :func:`sweeps.bounds.checks.check_grid` says which conditions exclude all points.
     """
     if isinstance(source, GridValues):
         check_grid(source.grid)
-    said = " and ".join(map(repr, source.conditions)) or "all conditions"
+    texts = " and ".join(map(repr, source.conditions)) or "all conditions"
     return InfeasibleError(
-        f"{source.text} is a number at no configuration that satisfies {said}: relax them"
+        f"{source.text} is a number at no configuration that satisfies {texts}: relax them"
     )
 
 
 def iterate_blocks(ds: xr.Dataset, dims: Sequence[str]) -> Iterator[xr.Dataset]:
-    """A Dataset some points at a time, along some dimensions; each chunk is read once."""
+    """Yield blocks of a Dataset along some dimensions; each chunk is read once."""
     sizes = {dim: int(ds.sizes[dim]) for dim in dims}
     largest = max(ds.variables.values(), key=lambda variable: variable.size, default=None)
     chunks: Mapping[Any, tuple[int, ...]] = {}
@@ -306,9 +288,6 @@ def iterate_blocks(ds: xr.Dataset, dims: Sequence[str]) -> Iterator[xr.Dataset]:
 def _chunk_slices(lengths: Sequence[int]) -> list[slice]:
     ends = list(itertools.accumulate(lengths, initial=0))
     return [slice(low, high) for low, high in itertools.pairwise(ends)]
-
-
-# --- The values of a formula over a Dataset, some at a time
 
 
 class TableValues:
@@ -342,27 +321,26 @@ class TableValues:
             values = interpret_arrays(self.nodes, arrays)
             holds = table.feasible_mask(self.dims)
             rows = [_contiguous_row(value, np.float64, holds.shape) for value in values]
-            whole.feed(
-                rows[0] if len(rows) == 1 else np.stack(rows),
-                _contiguous_row(holds, np.bool_, holds.shape),
-            )
+            allowed = _contiguous_row(holds, np.bool_, holds.shape)
+            whole.feed(rows[0] if len(rows) == 1 else np.stack(rows), allowed)
         return whole
 
 
 def _contiguous_row(array: Any, kind: type, shape: tuple[int, ...]) -> NDArray[Any]:
-    """An array of some shape as one row, as compiled code takes it; no copy where it is one."""
-    given: NDArray[Any] = np.asarray(array, dtype=kind)
-    whole = given if given.shape == shape else np.broadcast_to(given, shape)
+    """Return an array, broadcast to a shape, as one writable row; a copy only if needed."""
+    whole: NDArray[Any] = np.asarray(array, dtype=kind)
+    if whole.shape != shape:
+        whole = np.broadcast_to(whole, shape)
     return np.require(whole.reshape(-1), requirements=["C", "W"])
 
 
-#: A formula over a source; each value stands for ``weight`` configurations. Its ``gather`` returns
-#: what a part keeps of all values; it may be spared those outside of some bounds.
+#: Formulas over a source; each value stands for ``weight`` configurations. ``gather`` returns the
+#: aggregate of all values; it may skip those outside of ``value_ranges``.
 FormulaValues = GridValues | TableValues
 
 
 def condition_texts(ds: xr.Dataset, more: Sequence[str]) -> tuple[str, ...]:
-    """The conditions that a Dataset carries, and those of a question."""
+    """Return the conditions that a Dataset carries, and those of a query."""
     carried = str(ds[FEASIBLE].attrs.get("conditions", "")) if FEASIBLE in ds else ""
     texts = [text for text in carried.split("; ") if text] or [FEASIBLE] * (FEASIBLE in ds)
     return tuple(dict.fromkeys([*texts, *more]))

@@ -1,8 +1,8 @@
-"""The variance of an output over a grid, shared out to its axes: exact, in blocks of any grid.
+"""Decompose the variance of an output over a grid by its axes, exactly, in blocks.
 
-Every point that counts weighs the same. An axis *alone* explains the variance of the means along it
-(the first-order index of Sobol, as a variance); an axis *in all* what is left where all others are
-known (the total index). Where every point counts the two are those of the analysis of variance.
+Every feasible point has the same weight. The first-order index of an axis (Sobol, as a variance) is
+the variance of the means along it; the total index is what is left where all other axes are known.
+If every point counts the two are those of the analysis of variance.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 
-#: Points of a block: every step of a formula is kept while it is evaluated.
+#: Points of a block: every step of a formula stays in memory while it is evaluated.
 BLOCK = sizes.DECOMPOSE_BLOCK
 #: Spreads below this share of the size of the values are rounding.
 _ROUNDING = 16 * np.finfo(np.float64).eps
@@ -45,28 +45,22 @@ class VarianceDecomposition:
 
     @property
     def is_constant(self) -> bool:
-        """Whether there is no variance to be shared out."""
+        """True if there is no variance to decompose."""
         return bool(self.high - self.low <= _ROUNDING * max(abs(self.low), abs(self.high)))
 
 
 def decompose_variance(
     shape: Sequence[int], block: ReadBlock, *, limit: int = BLOCK
 ) -> VarianceDecomposition:
-    """Share the variance out.
+    """Return the variance of a grid, and its first-order and total parts by axis.
 
-    Parameters
-    ----------
-    shape : sequence of int
-        Of the grid.
-    block : callable
-        The values within one slice of each axis; NaN where a point does not count.
-    limit : int
-        Points of a block at most, where that leaves an axis whole: a grid that is larger is read
-        twice or more, since the last step needs all values along an axis together.
+    ``block`` returns the values within one slice of each axis, NaN where a point does not count.
+    Blocks have at most ``limit`` points where that leaves an axis whole: a larger grid is read
+    twice or more, as total parts need all values along an axis together.
 
     >>> values = np.add.outer([0.0, 1.0], [0.0, 2.0, 4.0])
-    >>> found = decompose_variance((2, 3), values.__getitem__)
-    >>> found.variance == sum(found.first), [round(v, 6) for v in found.total]
+    >>> result = decompose_variance((2, 3), values.__getitem__)
+    >>> result.variance == sum(result.first), [round(v, 6) for v in result.total]
     (True, [0.25, 2.666667])
     """
     dims = len(shape)
@@ -78,22 +72,22 @@ def decompose_variance(
     for number, (whole, split) in enumerate(_axis_passes(shape, limit)):
         for place in _blocks(shape, split, limit):
             values = block(place)
-            held = ~np.isnan(values)
-            size = int(np.count_nonzero(held))
+            known = ~np.isnan(values)
+            size = int(np.count_nonzero(known))
             if not size:
                 continue
-            values = np.where(held, values, 0.0)
+            values = np.where(known, values, 0.0)
             if shift is None:
                 shift = float(values.sum() / size)
-            values = np.where(held, values - shift, 0.0)
+            values = np.where(known, values - shift, 0.0)
             for k in whole:
-                within[k] += _squares_along(values, held, k)
+                within[k] += _squares_along(values, known, k)
             if number:
                 continue
-            low = min(low, float(values.min(where=held, initial=math.inf)))
-            high = max(high, float(values.max(where=held, initial=-math.inf)))
+            low = min(low, float(values.min(where=known, initial=math.inf)))
+            high = max(high, float(values.max(where=known, initial=-math.inf)))
             here = float(values.sum()) / size
-            rest = np.where(held, values - here, 0.0)
+            rest = np.where(known, values - here, 0.0)
             apart = here - mean
             squares += float((rest * rest).sum()) + apart * apart * count * size / (count + size)
             mean += apart * size / (count + size)
@@ -101,7 +95,7 @@ def decompose_variance(
             for k in range(dims):
                 others = tuple(axis for axis in range(dims) if axis != k)
                 sums[k][place[k]] += values.sum(axis=others)
-                counts[k][place[k]] += held.sum(axis=others)
+                counts[k][place[k]] += known.sum(axis=others)
     shift = shift or 0.0
     if not count:
         low = high = mean = math.nan
@@ -125,7 +119,7 @@ def decompose_variance(
 
 
 def _squares_along(values: Floats, counts: NDArray[np.bool_], axis: int) -> float:
-    """The sum of squares about the means of the lines along an axis."""
+    """Return the sum of squares about the means of the lines along an axis."""
     size = counts.sum(axis=axis, keepdims=True)
     means = values.sum(axis=axis, keepdims=True) / np.maximum(size, 1)
     rest = np.where(counts, values - means, 0.0)
@@ -133,14 +127,14 @@ def _squares_along(values: Floats, counts: NDArray[np.bool_], axis: int) -> floa
 
 
 def _axis_passes(shape: Sequence[int], limit: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Axes that are whole in a pass, each in one of them, and those split into blocks."""
+    """Yield the axes that are whole in a pass, each in one of them, and those split into blocks."""
     left = list(range(len(shape)))
     first = True
     while left or first:
         split: list[int] = []
         points = math.prod(shape)
         done = [axis for axis in range(len(shape)) if axis not in left]
-        for axis in [*done, *left[:-1]]:  # one of those left stays whole
+        for axis in [*done, *left[:-1]]:  # the last one left stays whole
             if points <= limit:
                 break
             split.append(axis)
@@ -152,7 +146,7 @@ def _axis_passes(shape: Sequence[int], limit: int) -> Iterator[tuple[list[int], 
 
 
 def _blocks(shape: Sequence[int], split: Sequence[int], limit: int) -> Iterator[tuple[slice, ...]]:
-    """Slices that cover a grid: steps of one along split axes, but for the last of them."""
+    """Yield slices that cover a grid: steps of one along split axes, but for the last of them."""
     rest = math.prod(size for axis, size in enumerate(shape) if axis not in split)
     steps = dict.fromkeys(split, 1)
     if split:

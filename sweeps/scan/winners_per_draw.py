@@ -1,7 +1,7 @@
-"""An objective over configurations and draws: which configurations can be best, and how often.
+"""Find which configurations can be best over draws, and how often.
 
-Nothing is kept of the values but the least in each draw. Who is as good as the least so far is
-looked at again when the least is known: nobody else can be best, whatever the order.
+Only the least value in each draw is stored. Configurations as good as the least so far are
+evaluated again when the least is known: no other can be best, whatever the order.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from symbolic.statistics import DRAW
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
-#: Told of the values of some configurations in all draws, and of their flat indices or numbers.
+#: Takes the values of some configurations in all draws, and their flat indices or numbers.
 ScoreConsumer = Callable[[Floats, Indices], None]
 ScoreFilter = Callable[[Floats], NDArray[np.bool_]]
-#: Parts of draws of which nothing is told, each taken for a sample by itself.
+#: Parts of draws without replicates of their own, each taken as a sample.
 _REPLICATES = 16
 
 
@@ -43,8 +43,8 @@ _REPLICATES = 16
 class DrawScores(ABC):
     """The signed objective over configurations and draws, infinite where a point does not count.
 
-    There are ``count`` configurations, over the axes ``rest``. ``weights`` of the draws sum to 1;
-    of ``replicates`` equal parts each is a sample by itself.
+    There are ``count`` configurations over the ``axes``. ``weights`` of the draws sum to 1; each of
+    ``replicates`` equal parts is a sample by itself.
     """
 
     axes: tuple[str, ...]
@@ -54,27 +54,26 @@ class DrawScores(ABC):
 
     @abstractmethod
     def visit_all(self, consume: ScoreConsumer, may_matter: ScoreFilter) -> None:
-        """Tell of every configuration, by its flat index; from several threads.
+        """Pass every configuration to a consumer, by its flat index; from several threads.
 
-        Some are left out of which ``keep`` is not true, told a number that none of their values is
-        below.
+        Those for which ``may_matter`` of a lower bound of all their values is false are left out.
         """
 
     @abstractmethod
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """Tell of some configurations, by their numbers among those that are given."""
+        """Pass some configurations to a consumer, by their numbers in ``flat``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridDrawScores(DrawScores):
-    """See :class:`DrawScores`; of a grid."""
+    """Draw scores of a grid."""
 
     grid: Grid
     goal: Goal
 
     @classmethod
     def from_grid(cls, grid: Grid, goal: Goal) -> GridDrawScores:
-        """Return that of an objective; axes along which nothing varies are left out."""
+        """Return the scores of an objective; idle axes are left out."""
         check_grid(grid)
         rest, draws = grid.sort_axes(dims_of(grid, [goal]) - {DRAW}), grid.axes[DRAW]
         return cls(
@@ -113,9 +112,9 @@ class GridDrawScores(DrawScores):
                 continue
             node = objective_node(grid, key, self.goal)
             used = {name: grid.leaves[key][name] for name in references(node)}
-            own = {axis: i[numbers] for axis, i in places.items() if axis not in at}
-            part = gather_points(replace(grid, leaves={key: used}), key, own, (DRAW,))
-            copies = 1 if own else numbers.size  # nothing but switches: a point each
+            plain = {axis: i[numbers] for axis, i in places.items() if axis not in at}
+            part = gather_points(replace(grid, leaves={key: used}), key, plain, (DRAW,))
+            copies = 1 if plain else numbers.size  # only switches: a point each
 
             def consume_points(
                 rows: list[Floats], first: int, numbers: Indices = numbers, c: int = copies
@@ -127,13 +126,13 @@ class GridDrawScores(DrawScores):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableDrawScores(DrawScores):
-    """See :class:`DrawScores`; of values in memory, of shape (configurations, draws)."""
+    """Draw scores of values in memory, of shape (configurations, draws)."""
 
     values: Floats
 
     @classmethod
     def from_table(cls, table: DatasetTable, goal: Goal, draw_axis: str) -> TableDrawScores:
-        """Return that of an objective; parts of the draws that follow each other are samples."""
+        """Return the scores of an objective; consecutive parts of the draws are samples."""
         values, dims = table.values([goal])
         size, rest = table.axes[draw_axis], tuple(axis for axis in dims if axis != draw_axis)
         whole = np.broadcast_to(values[0], [table.axes[axis] for axis in dims])
@@ -164,17 +163,17 @@ class TableDrawScores(DrawScores):
         consume(np.ascontiguousarray(self.values[flat]), np.arange(flat.size))
 
 
-# --- How often configurations are best among each other, and what they miss where they are not
+# --- Win statistics of some configurations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WinStatistics:
-    """How often some configurations are best, ties in equal shares, and what they miss on average.
+    """Chances and mean regrets of some configurations, of which ties win equal shares.
 
-    ``chances`` and ``regrets``, of shape (configurations, replicates), are the same of each
-    replicate. ``none`` is the weight of draws in which nothing counts; regrets are of the others.
-    In ``losses`` draws another is better.
-    ``apart`` is how far each is from the best of the others (root mean square).
+    ``replicate_chances`` and ``replicate_regrets``, of shape (configurations, replicates), are the
+    same of each replicate. ``no_winner_weight`` is the weight of draws in which nothing counts;
+    regrets are over the others. In ``losses`` draws another is better; ``distance_to_best`` is how
+    far each is from the best of the others (root mean square).
     """
 
     chance: Floats
@@ -187,9 +186,9 @@ class WinStatistics:
 
 
 def widen_for_few_draws(width: Floats, count: Any, mean: Any, size: Any, draws: int) -> Floats:
-    """Return half the width of a mean's interval, widened where few draws tell it.
+    """Return half the width of a mean's interval, widened where few draws contribute to it.
 
-    ``count`` draws make up the mean; ``size`` is what another one may count.
+    ``count`` draws contribute to the mean; ``size`` is what another one may contribute.
     """
     count = np.asarray(count, dtype=np.float64)
     some = np.maximum(count, 1.0)
@@ -211,7 +210,7 @@ def regret_width(statistics: WinStatistics, selection: Any, draws: int) -> Float
 
 
 def win_statistics(scores: DrawScores, flat: Indices) -> WinStatistics:
-    """What some configurations win among each other; ties share a draw in equal parts."""
+    """Return the win statistics of some configurations among each other."""
     weights, parts = scores.weights, scores.replicates
     best, second = np.full((2, weights.size), np.inf)
     ties = np.zeros(weights.size, dtype=np.int64)
@@ -246,10 +245,10 @@ def win_statistics(scores: DrawScores, flat: Indices) -> WinStatistics:
         )
 
 
-# --- Which configurations can be best in some draw, and which are most often
+# --- Possible winners of a draw
 
 
-#: Configurations looked at first, so that little is as good as the least so far.
+#: Configurations visited first, so that few are as good as the least so far.
 _FIRST_VISITED = sizes.LEADERS_FIRST
 #: Likely winners with which all others are compared on fresh draws.
 MAX_RIVALS = sizes.CHANCE_RIVALS
@@ -258,28 +257,26 @@ _ROUNDING = 1e-12
 
 
 def possible_winners(scores: DrawScores, likely: Indices | None = None) -> Indices:
-    """The configurations that are best, or as good, in some draw, and maybe others; ascending.
+    """Return the configurations that are best, or tie, in some draw, and maybe others; ascending.
 
-    ``known`` are some that are likely to be good.
+    ``likely`` are some that are likely to be good.
     """
 
     def find_winners(values: Floats, numbers: Indices) -> int:
         return int(update_winners(values, best, numbers))
 
     best = np.full(scores.weights.size, np.inf)
-    some = (
-        sample_configurations(scores)
-        if likely is None
-        else np.union1d(sample_configurations(scores), likely)
-    )
+    some = sample_configurations(scores)
+    some = some if likely is None else np.union1d(some, likely)
     scores.visit_some(some, lambda values, _: _lower_best(values, best))
     return _collect_winners(scores, find_winners, lambda low: np.asarray(low <= best.max()))
 
 
 def possible_cell_winners(scores: DrawScores, cells: NDArray[np.int64]) -> Indices:
-    """The configurations with the least mean in some cell of draws, and maybe others; ascending.
+    """Return the configurations with the least mean in some cell of draws, and maybe others.
 
-    ``cells`` of shape (partitions, draws), as of :func:`sweeps.nest.reduce.sum_cells`.
+    ``cells`` of shape (partitions, draws), as in :func:`sweeps.nest.reduce.sum_cells`. The result
+    ascends.
     """
     best = np.full(int(cells.max()) + 1, np.inf)
     weights = scores.weights
@@ -293,7 +290,7 @@ def possible_cell_winners(scores: DrawScores, cells: NDArray[np.int64]) -> Indic
         find_winners(values, np.empty_like(flat))
 
     scores.visit_some(sample_configurations(scores), visit_first)
-    best += _ROUNDING * np.abs(best)  # what is found elsewhere may be a last bit off
+    best += _ROUNDING * np.abs(best)  # computed elsewhere it may differ in the last bit
     each = np.bincount(cells.reshape(-1), np.tile(weights, len(cells)))
 
     def may_win(low: Floats) -> NDArray[np.bool_]:
@@ -303,12 +300,12 @@ def possible_cell_winners(scores: DrawScores, cells: NDArray[np.int64]) -> Indic
 
 
 def _lower_best(values: Floats, best: Floats) -> None:
-    least = values.min(axis=0)  # what is found elsewhere may be a last bit off
+    least = values.min(axis=0)  # computed elsewhere it may differ in the last bit
     np.minimum(best, least + _ROUNDING * np.abs(least), out=best)
 
 
 def sample_configurations(scores: DrawScores, count: int = _FIRST_VISITED) -> Indices:
-    """Some configurations all over."""
+    """Return ``count`` evenly spaced configurations."""
     return evenly_spaced(scores.count, count)
 
 
@@ -318,11 +315,9 @@ def _collect_winners(
     result: list[Indices] = [np.empty(0, dtype=np.int64)]
 
     def collect(values: Floats, flat: Indices) -> None:
-        kept = np.empty(len(values), dtype=np.int64)
-        if count := find_winners(
-            values, kept
-        ):  # threads may undo each other's least: more is kept then
-            result.append(flat[kept[:count]])
+        numbers = np.empty(len(values), dtype=np.int64)
+        if count := find_winners(values, numbers):  # threads may undo each other's least: harmless
+            result.append(flat[numbers[:count]])
 
     scores.visit_all(collect, may_win)
     return np.sort(np.concatenate(result))

@@ -1,4 +1,4 @@
-"""A grid as what is asked, with a proof: enclosures of whole boxes tell that nothing is better."""
+"""A grid as a source with certificates: enclosures of boxes prove that nothing is better."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ if TYPE_CHECKING:
 
 Indices = NDArray[np.int64]
 
-#: Most boxes that are held where all that is near the best is listed.
+#: Most boxes held to list all configurations near the best.
 _MAX_BOXES = sizes.LISTED_BOXES
 
 
 @dataclass(slots=True, kw_only=True)
 class _ProofState:
-    """What all searches of one answer share: the clock, and what was proven of each objective."""
+    """The state shared by all searches of one answer: the clock, and certificates by objective."""
 
     query: Query
     stats: SearchStats
@@ -71,18 +71,15 @@ class _ProofState:
     winners: list[list[Winner]]
 
     def share_time(self) -> None:
-        """The time that is left is shared by the searches that are left."""
+        """Give the next search its share of the time left."""
         self.stats.share_time(self.final_deadline, self.stages_left)
         self.stages_left -= 1
 
 
 def prepare_proof(grid: Grid, query: Query, *, front: bool = False) -> GridProof:
-    """A grid of which a question is to be answered with a proof: the best, or the front.
+    """Return a grid for which a query, or its front, is to be certified.
 
-    Raises
-    ------
-    DseError
-        Something has no enclosure, or no value at some points.
+    Raises DseError if something has no enclosure, or no value at some points.
     """
     grid, tally = expand_statistics(grid), SearchStats.start(query.time_limit)
     if query.time_limit is not None:
@@ -110,7 +107,7 @@ def _objective_roots(grid: Grid, query: Query) -> list[dict[tuple[str, ...], Nod
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridProof(GridSource):
-    """A grid, and the searches that prove what is best there."""
+    """A grid, and the searches that certify its answers."""
 
     grid: Grid
     state: _ProofState
@@ -118,11 +115,11 @@ class GridProof(GridSource):
     _cases: dict[Any, list[SwitchCase]] = field(default_factory=dict)
 
     def part_at(self, indices: Mapping[str, int]) -> GridProof:
-        """The part at one index of some axes."""
+        """Return the part at one index of some axes."""
         return replace(self, fixed_indices={**self.fixed_indices, **indices})
 
     def _stage_cases(self, stage: ObjectiveStage, extra_axes: Sequence[str]) -> list[SwitchCase]:
-        """The next objective where the others hold, under each label of the switch axes."""
+        """Return the next objective within earlier bounds, under each label of the switch axes."""
         if tuple(extra_axes) not in self._cases:
             self._cases[tuple(extra_axes)] = switch_cases(self.grid, stage.goals, extra_axes)
         return [
@@ -135,8 +132,8 @@ class GridProof(GridSource):
         grid, search = self.grid, self.state
         shape = grid.shape(per)
         # several winners may be equal along axes on which nothing depends
-        kept = tuple(grid.axes) if top > 1 else grid.sort_axes({*per, *self.fixed_indices})
-        parts = self._stage_cases(stage, kept)
+        axes = tuple(grid.axes) if top > 1 else grid.sort_axes({*per, *self.fixed_indices})
+        parts = self._stage_cases(stage, axes)
         lost, winners = False, []
         for number, cell in enumerate(np.ndindex(*shape)):
             raise_if_out_of_time(number, math.prod(shape))
@@ -146,7 +143,7 @@ class GridProof(GridSource):
             for result in winners[-1]:
                 late = search.stats.is_late or result.bound < math.inf
                 lost |= result.place is None and late
-        # large arrays are not made where the time is up before all cells are searched
+        # allocated late: no large arrays where time is up before all cells are searched
         places = {axis: np.full((*shape, top), -1, dtype=np.int64) for axis in grid.axes}
         scores = np.full((*shape, top), math.inf)
         for cell, ranked in zip(np.ndindex(*shape), winners, strict=True):
@@ -185,23 +182,16 @@ class GridProof(GridSource):
     def within_tolerance(
         self, stage: ObjectiveStage, best_score: float, tolerance: float
     ) -> RankedPoints:
-        """See :class:`sweeps.query.source.QuerySource`: all boxes throughout which values are as good.
-
-        Raises
-        ------
-        OutOfTimeError
-            The best, or not all that is near it, was proven in time.
-        """
+        """See :class:`sweeps.query.source.QuerySource`; raises OutOfTimeError."""
         tally, goal = self.state.stats, stage.goal
         best = self.state.winners[stage.number][-1]
         if best.bound < best.value:
             raise OutOfTimeError(
-                f"the best, {goal.sign * best_score:.6g} so far, was not proven in time: give more time"
+                f"the best, {goal.sign * best_score:.6g} so far, was not proven in time: give more "
+                "time"
             )
-        limit, what = (
-            tolerance_limit(best_score, tolerance),
-            describe_near_best(goal, best_score, tolerance),
-        )
+        limit = tolerance_limit(best_score, tolerance)
+        what = describe_near_best(goal, best_score, tolerance)
         grid = subgrid(self.grid, self.fixed_indices)
         dims = grid.sort_axes(dims_of(grid, stage.goals))
         near = {key: constant(stage_node(grid, key, stage) <= limit) for key in grid.graphs}
@@ -210,14 +200,11 @@ class GridProof(GridSource):
         sure = Boxes(met.lo, met.hi).take(met.certain)
         count = sum(math.prod(int(n) for n in row) for row in (sure.hi - sure.lo + 1).T)
         if not met.complete:
+            late, full = "in time: give more time", f"with {_MAX_BOXES:,} boxes: scan them"
             raise OutOfTimeError(
-                f"at least {count:,} configurations {what}; not all could be told "
-                + (
-                    "in time: give more time"
-                    if tally.is_late
-                    else f"with {_MAX_BOXES:,} boxes: scan them"
-                )
-                + ", a smaller share, or fix some axes by constraints"
+                f"at least {count:,} configurations {what}; not all could be listed "
+                f"{late if tally.is_late else full}, a smaller share, or fix some axes by "
+                "constraints"
             )
         idle = [axis for axis in grid.axes if axis not in dims]
         check_listable(count * math.prod(grid.shape(idle)), what, idle)
@@ -226,33 +213,28 @@ class GridProof(GridSource):
         scores = np.full(count, best_score)
         if dims:
             places = {axis: index.get(axis, np.zeros(count, dtype=np.int64)) for axis in sizes}
-            (scores,) = self.compute(
-                [goal.node(self.quantities)], places_in_whole(places, self.fixed_indices)
-            )
+            places = places_in_whole(places, self.fixed_indices)
+            (scores,) = self.compute([goal.node(self.quantities)], places)
         return points_in_whole(repeat_over_idle_axes(index, scores, sizes), self.fixed_indices)
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """See :class:`sweeps.query.source.QuerySource`; the time left is shared by the parts left."""
+        """See :class:`sweeps.query.source.QuerySource`; parts share the time left."""
         search = self.state
         search.share_time()
-        part, tally = (
-            subgrid(self.grid, self.fixed_indices),
-            SearchStats(deadline=search.stats.deadline),
-        )
-        index, told, proven = certified_front(part, goals, tally)
-        places = dict(zip(part.axes, index.T, strict=True))
-        return Front(
-            places=places_in_whole(places, self.fixed_indices), attributes=told, proven_mask=proven
-        )
+        part = subgrid(self.grid, self.fixed_indices)
+        stats = SearchStats(deadline=search.stats.deadline)
+        index, attributes, proven = certified_front(part, goals, stats)
+        places = places_in_whole(dict(zip(part.axes, index.T, strict=True)), self.fixed_indices)
+        return Front(places=places, attributes=attributes, proven_mask=proven)
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
-        """The certificate: how far off every objective can be, and what was looked at.
+        """Return the certificate: how far off every objective can be, and the work done.
 
-        No configuration is better than ``bound``; ``gap`` is how far, in shares of the value found,
-        that is from it: 0 where it is proven to be the optimum. Of several objectives in order of
-        priority there are as many bounds and gaps. ``settled`` says that of equal ones it is the
-        first in the order of the axes. ``points_visited`` counts the points looked at, some of them
-        more than once; ``points_excluded`` those of which bounds over boxes told enough.
+        No configuration is better than ``bound``; ``gap`` is its distance from the value, relative
+        to it: 0 if that is the proven optimum. Objectives in order of priority have a bound and a
+        gap each. ``settled`` is 1 if ties are broken by the order of the axes. ``points_visited``
+        counts evaluated points, some more than once; ``points_excluded`` those that bounds over
+        boxes exclude.
         """
         tally, bounds, gaps = self.state.stats, [], []
         for number, (goal, winners) in enumerate(zip(goals, self.state.winners, strict=True)):
@@ -263,7 +245,7 @@ class GridProof(GridSource):
                 continue
             values = [winner.value for winner in winners]
             if len(goals) > 1 and len(winners) == 1 and not answer.sizes:
-                # what was found later may be better by an objective proven to a share only
+                # later objectives may improve one that is proven up to a gap only
                 name = objective_name(goals, number, answer.variables)
                 values = [min(values[0], goal.sign * float(answer[name]))]
             off = [gap_of(v, winner.bound) for v, winner in zip(values, winners, strict=True)]
@@ -277,26 +259,26 @@ class GridProof(GridSource):
             "method": "certified",
             "bound": bounds if several else bounds[0],
             "gap": gaps if several else gaps[0],
-            "settled": int(bool(last) and all(one.is_settled or listed for one in last)),
+            "settled": int(bool(last) and all(winner.is_settled or listed for winner in last)),
             "boxes": tally.boxes,
             "points_visited": tally.visited_points,
             "points_excluded": excluded if excluded < 2**63 else float(excluded),
         }
 
 
-# --- By a scan, with a proof, or by whichever is quicker
+# --- The choice between a scan and a proof
 
 
-#: Up to so many points a scan takes no longer than a proof; up to so many it is what remains where
-#: no proof is found in the time of a scan, at so many points a second.
+#: Points up to which a scan takes no longer than a proof; points up to which it is the fallback
+#: where no proof is found in the time of a scan; points a scan evaluates in a second.
 SCAN_FIRST_POINTS, MAX_SCAN_POINTS, SCAN_POINTS_PER_SECOND = sizes.SCANNED, sizes.SCANNABLE, 1e9
 
 
 def find_optimum(source: Any, query: Query) -> xr.Dataset:
-    """The best configurations of any source; of a grid the attribute ``method`` says how.
+    """Return the optimum of any source; the attribute ``method`` says how a grid was searched.
 
-    ``"auto"`` scans small grids, for several ranks larger ones, too. Otherwise it looks for a
-    proof, and scans where none is found in the time that a scan takes, if that is reasonable.
+    ``"auto"`` scans small grids, and larger ones for several ranks. Otherwise it searches for a
+    certificate for as long as a scan would take, and then scans if that is reasonable.
     """
     if not isinstance(source, GridScan) or query.method == "scan":
         return optimum(source, query)
@@ -327,7 +309,7 @@ def find_optimum(source: Any, query: Query) -> xr.Dataset:
 
 
 def find_front(source: Any, query: Query) -> xr.Dataset:
-    """The front of any source; ``"auto"`` scans of a grid what a scan can pass over."""
+    """Return the front of any source; ``"auto"`` scans grids that a scan can cover."""
     if isinstance(source, GridScan) and query.method != "scan":
         grid = source.grid
         vast = math.prod(grid.shape(dims_of(grid, query.goals))) > MAX_SCAN_POINTS

@@ -1,4 +1,4 @@
-"""A grid as what is asked: every point is looked at, by compiled nests that store nothing."""
+"""A grid as a source: every point is evaluated by compiled nests that store nothing."""
 
 from __future__ import annotations
 
@@ -46,39 +46,38 @@ Floats = NDArray[np.float64]
 
 
 def stage_node(grid: Grid, key: tuple[str, ...], stage: ObjectiveStage) -> Node:
-    """An objective where what was decided before holds, over the leaves."""
-    before = [one.condition(objective_node(grid, key, one.goal)) for one in stage.earlier_bounds]
+    """Return an objective over the leaves, infinite where a bound of an earlier one fails."""
+    bounds = stage.earlier_bounds
+    before = [bound.condition(objective_node(grid, key, bound.goal)) for bound in bounds]
     root = objective_node(grid, key, stage.goal)
     return constant(where(both(*before), root, math.inf)) if before else root
 
 
 class GridSource(QuerySource, Protocol):
-    """What is told of a grid, however it is searched."""
+    """The part of a source that grids share, however they are searched."""
 
     grid: Grid
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The axes, in order, and how many values each has."""
+        """Return the length of each axis, in order."""
         return {axis: self.grid.axes[axis].size for axis in self.grid.axes}
 
     @property
     def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
-        """The coordinates: the axis along which each lies, its values, its attributes."""
+        """Return for each coordinate its axis, its values and its attributes."""
         return axis_coordinates(self.grid)
 
     @property
     def quantities(self) -> Mapping[str, Any]:
-        """What formulas may name."""
+        """Return the quantities that formulas may name."""
         return self.grid.model.quantities
 
     def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
         """See :class:`sweeps.query.source.QuerySource`; each point by itself, in NumPy."""
-        known, shape = (
-            self.grid.outputs_at_points(_flat_places(places), references(*nodes)),
-            shape_of(places),
-        )
+        known = self.grid.outputs_at_points(_flat_places(places), references(*nodes))
         result = interpret_arrays(nodes, {n: a.astype(np.float64) for n, a in known.items()})
+        shape = shape_of(places)
         size = math.prod(shape)
         return [np.broadcast_to(np.asarray(v), size).reshape(shape) for v in result]
 
@@ -100,7 +99,7 @@ class GridSource(QuerySource, Protocol):
 
     @property
     def is_cheap(self) -> bool:
-        """See :class:`sweeps.query.source.QuerySource`; not where a statistic is yet to compute."""
+        """See :class:`sweeps.query.source.QuerySource`; false while a statistic is pending."""
         every = (leaf for leaves in self.grid.leaves.values() for leaf in leaves.values())
         return all(leaf.pending_group is None for leaf in every)
 
@@ -122,7 +121,7 @@ class GridSource(QuerySource, Protocol):
         return GridValues(subgrid(self.grid, indexers or {}), text, *more)
 
     def draw_scores(self, goal: Goal, along: str) -> GridDrawScores:
-        """See :class:`sweeps.query.source.QuerySource`; draws are along their axis."""
+        """See :class:`sweeps.query.source.QuerySource`; draws have an axis of their own."""
         return GridDrawScores.from_grid(self.grid, goal)
 
 
@@ -132,14 +131,14 @@ def _flat_places(places: Mapping[str, Indices]) -> dict[str, Indices]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridScan(GridSource):
-    """A grid of which every point is looked at but those of which bounds tell enough."""
+    """A grid whose points are all evaluated, but for tiles that bounds exclude."""
 
     grid: Grid
     skipped_tiles: SkippedTiles = field(default_factory=SkippedTiles)
     fixed_indices: Mapping[str, int] = field(default_factory=dict)
 
     def part_at(self, indices: Mapping[str, int]) -> GridScan:
-        """The part at one index of some axes; what is left out is counted together."""
+        """Return the part at one index of some axes; all parts count skipped tiles together."""
         return replace(
             self, grid=subgrid(self.grid, indices), fixed_indices={**self.fixed_indices, **indices}
         )
@@ -147,16 +146,15 @@ class GridScan(GridSource):
     def _stage_nodes(
         self, stage: ObjectiveStage, per: Sequence[str] = ()
     ) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...], list[dict[str, slice]]]:
-        """The next objective where the others hold, of each graph; the axes that matter to all.
+        """Return the next objective of each graph, the axes that matter, and parts of the grid.
 
-        And parts of which the statistics can be held.
+        Memory holds the statistics of a part.
         """
         grid = self.grid
-        asked = {key: stage_node(grid, key, stage) for key in grid.graphs}
-        cuts = statistic_portions(
-            grid, {key: [node] for key, node in asked.items()}, {*per, *self.fixed_indices}
-        )
-        return asked, grid.sort_axes(dims_of(grid, stage.goals)), cuts
+        nodes = {key: stage_node(grid, key, stage) for key in grid.graphs}
+        roots = {key: [node] for key, node in nodes.items()}
+        cuts = statistic_portions(grid, roots, {*per, *self.fixed_indices})
+        return nodes, grid.sort_axes(dims_of(grid, stage.goals)), cuts
 
     def _answer_cuts(
         self,
@@ -164,17 +162,17 @@ class GridScan(GridSource):
         answer_part: Callable[[GridScan], RankedPoints],
         top: int | None = None,
     ) -> RankedPoints:
-        """What is asked of parts of the grid, one after the other, as one answer."""
+        """Answer parts of the grid one after the other, and merge the results."""
         result: list[RankedPoints] = []
         for cut in cuts:
             part = subgrid(self.grid, cut)
-            part.cache["checked"] = True  # of the whole
+            part.cache["checked"] = True  # the whole is feasible
             here = answer_part(replace(self, grid=part))
             ((axis, where_),) = cut.items()
             index = here.places[axis]
             moved = {**here.places, axis: np.where(index < 0, -1, index + where_.start)}
             result.append(replace(here, places=moved))
-            if top is not None:  # no more are needed than the first
+            if top is not None:  # only the first are needed
                 result = [merge_ranked_points(result, top)]
         return merge_ranked_points(result, top)
 
@@ -182,52 +180,46 @@ class GridScan(GridSource):
         """See :class:`sweeps.query.source.QuerySource`."""
         grid = self.grid
         check_grid(grid)
-        asked, dims, cuts = self._stage_nodes(stage, per)
+        nodes, dims, cuts = self._stage_nodes(stage, per)
         if len(cuts) > 1:
             return self._answer_cuts(cuts, lambda part: part.best(stage, per, top), top)
         dims = grid.sort_axes({*dims, *per})
-        flat, scores, rest = scan_top_k(grid, asked, dims, per, top, self.skipped_tiles)
-        return points_in_whole(
-            ranked_points(flat, scores, rest, per, self.sizes), self.fixed_indices
-        )
+        flat, scores, rest = scan_top_k(grid, nodes, dims, per, top, self.skipped_tiles)
+        points = ranked_points(flat, scores, rest, per, self.sizes)
+        return points_in_whole(points, self.fixed_indices)
 
     def within_tolerance(
         self, stage: ObjectiveStage, best_score: float, tolerance: float
     ) -> RankedPoints:
-        """See :class:`sweeps.query.source.QuerySource`; tiles that lie above are left out."""
+        """See :class:`sweeps.query.source.QuerySource`; tiles above the limit are skipped."""
         grid = self.grid
-        asked, dims, cuts = self._stage_nodes(stage)
-        limit, what = (
-            tolerance_limit(best_score, tolerance),
-            describe_near_best(stage.goal, best_score, tolerance),
-        )
+        nodes, dims, cuts = self._stage_nodes(stage)
         if len(cuts) > 1:
             return self._answer_cuts(
                 cuts, lambda part: part.within_tolerance(stage, best_score, tolerance)
             )
-        plain = grid.non_switch_axes(dims)
+        limit = tolerance_limit(best_score, tolerance)
+        what = describe_near_best(stage.goal, best_score, tolerance)
+        plain, skipped = grid.non_switch_axes(dims), self.skipped_tiles
         count, parts = 0, [(np.empty(0, dtype=np.int64), np.empty(0))]
         for at, key in grid.keys(dims):
-            for flat, values in _points_below(
-                grid, key, asked[key], plain, limit, self.skipped_tiles
-            ):
+            for flat, values in _points_below(grid, key, nodes[key], plain, limit, skipped):
                 count += flat.size
                 check_listable(count, what, exact=False)
                 parts.append((ravel_with_switches(flat, plain, at, dims, grid), values))
         flat, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return points_in_whole(
-            list_all_points(flat, scores, dims, self.sizes, what), self.fixed_indices
-        )
+        points = list_all_points(flat, scores, dims, self.sizes, what)
+        return points_in_whole(points, self.fixed_indices)
 
     def front(self, goals: Sequence[Goal]) -> Front:
         """See :class:`sweeps.query.source.QuerySource`."""
         skipped = SkippedTiles()
         places = scan_front(self.grid, goals, skipped)
-        told = replace(self, skipped_tiles=skipped).result_attributes(goals, None)
-        return Front(places=places_in_whole(places, self.fixed_indices), attributes=told)
+        attributes = replace(self, skipped_tiles=skipped).result_attributes(goals, None)
+        return Front(places=places_in_whole(places, self.fixed_indices), attributes=attributes)
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset | None) -> dict[str, Any]:
-        """That every point was looked at, and how many needed no look."""
+        """Return the method, and how many points were skipped."""
         dims = self.grid.sort_axes(dims_of(self.grid, goals))
         weight = self.grid.points // math.prod(self.grid.shape(dims))
         return {"method": "scan", **self.skipped_tiles.attributes(weight)}
@@ -241,7 +233,7 @@ def _points_below(
     limit: float,
     skipped_tiles: SkippedTiles,
 ) -> Iterator[tuple[Indices, Floats]]:
-    """Flat indices over switch-free axes of what does not exceed a limit, and the values there."""
+    """Yield flat indices over switch-free axes of values up to a limit, and the values."""
 
     def add_tile(points: list[Any], values: Floats, _: Any, origin: int) -> None:
         flat = np.flatnonzero(values[0] <= limit)

@@ -1,4 +1,4 @@
-"""A Dataset as what is asked: its arrays over its axes, for formulas."""
+"""A Dataset as a source: its arrays over its axes, all evaluated."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableScan(QuerySource):
-    """A Dataset of which every point is looked at."""
+    """A Dataset whose points are all evaluated."""
 
     table: DatasetTable
     fixed_indices: Mapping[str, int] = field(default_factory=dict)
@@ -49,23 +49,23 @@ class TableScan(QuerySource):
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The axes, in order, and how many values each has."""
+        """Return the length of each axis, in order."""
         return self.table.axes
 
     def part_at(self, indices: Mapping[str, int]) -> TableScan:
-        """The part at one index of some axes."""
+        """Return the part at one index of some axes."""
         return TableScan(
             table=self.table.part_at(indices), fixed_indices={**self.fixed_indices, **indices}
         )
 
     @property
     def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
-        """The coordinates: the axis along which each lies, its values, its attributes."""
+        """Return for each coordinate its axis, its values and its attributes."""
         return self.table.coordinates
 
     @property
     def quantities(self) -> Mapping[str, Any]:
-        """What formulas may name."""
+        """Return the quantities that formulas may name."""
         return self.table.quantities
 
     def count(self) -> xr.Dataset:
@@ -83,23 +83,23 @@ class TableScan(QuerySource):
         return TableDrawScores.from_table(self.table, goal, along)
 
     def _stage_values(self, stage: ObjectiveStage) -> tuple[Floats, tuple[str, ...]]:
-        """The next objective, infinite where a point does not count or another does not hold."""
+        """Return the next objective, infinite where a point or an earlier bound fails."""
         if stage.goals not in self._values_cache:
             self._values_cache[stage.goals] = self.table.values(stage.goals)
         values, dims = self._values_cache[stage.goals]
         shape = tuple(self.table.axes[dim] for dim in dims)
         result = np.broadcast_to(values[stage.number], shape)
-        for one in stage.earlier_bounds:
-            result = np.where(one.condition(values[stage.goals.index(one.goal)]), result, np.inf)
+        for bound in stage.earlier_bounds:
+            holds = bound.condition(values[stage.goals.index(bound.goal)])
+            result = np.where(holds, result, np.inf)
         return result, dims
 
     def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
         """See :class:`sweeps.query.source.QuerySource`."""
         values, dims = self._stage_values(stage)
         values, dims = broadcast_axes(values, dims, per, self.sizes)
-        return points_in_whole(
-            ranked_points(*top_k(values, dims, per, top), per, self.sizes), self.fixed_indices
-        )
+        points = ranked_points(*top_k(values, dims, per, top), per, self.sizes)
+        return points_in_whole(points, self.fixed_indices)
 
     def within_tolerance(
         self, stage: ObjectiveStage, best_score: float, tolerance: float
@@ -108,10 +108,9 @@ class TableScan(QuerySource):
         values, dims = self._stage_values(stage)
         flat = np.flatnonzero(values <= tolerance_limit(best_score, tolerance))
         scores = values.reshape(-1)[flat]
-        choice = list_all_points(
-            flat, scores, dims, self.sizes, describe_near_best(stage.goal, best_score, tolerance)
-        )
-        return points_in_whole(choice, self.fixed_indices)
+        what = describe_near_best(stage.goal, best_score, tolerance)
+        points = list_all_points(flat, scores, dims, self.sizes, what)
+        return points_in_whole(points, self.fixed_indices)
 
     def front(self, goals: Sequence[Goal]) -> Front:
         """See :class:`sweeps.query.source.QuerySource`."""
@@ -121,10 +120,8 @@ class TableScan(QuerySource):
         best = pareto_indices(np.stack(whole))
         if not best.size:
             raise no_row_error(goals, self.table.where)
-        places = unravel_places(best, dims, (), self.sizes)
-        return Front(
-            places=places_in_whole(places, self.fixed_indices), attributes={"method": "scan"}
-        )
+        places = places_in_whole(unravel_places(best, dims, (), self.sizes), self.fixed_indices)
+        return Front(places=places, attributes={"method": "scan"})
 
     def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
         """See :class:`sweeps.query.source.QuerySource`."""
@@ -161,12 +158,12 @@ class TableScan(QuerySource):
         return no_row_error(stage.goals[: stage.number + 1], self.table.where)
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
-        """That every point was looked at."""
+        """Return the method."""
         return {"method": "scan"}
 
 
 def no_row_error(goals: Sequence[Goal], where: Sequence[str]) -> InfeasibleError:
-    """What to raise where no recorded point is left."""
+    """Return the error to raise where no recorded point is left."""
     constraints = " and ".join(map(repr, where)) or "the constraints of the study"
     return InfeasibleError(
         f"no point with a finite {', '.join(goal.text for goal in goals)} satisfies "

@@ -1,7 +1,6 @@
-"""Where a store lies: a folder, or a place that fsspec reaches by a URL.
+"""Backends of stores: a local folder, or a URL reached by fsspec.
 
-What stands under a key is whole: a file is written under another name first, an object appears at
-once. Nothing else writes the files of a store.
+Files and objects appear under their keys only when complete.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from typing import Any, TypeAlias
 
 from symbolic.errors import DseError, OtherProcessError, UnreachableError
 
-#: The folder of a store that zarr does not look into, with what only this package reads.
+#: Folder of a store with the files that only this package reads.
 PRIVATE_FOLDER = ".simt-dse"
-#: The ending of the name of a file that is not whole yet.
+#: Suffix of files that are being written.
 PART_SUFFIX = ".part"
-#: By these a store is known and opened; an object store sets them last.
+#: Keys by which a store is recognized; a copy sets them last.
 _MARKER_KEYS = (f"{PRIVATE_FOLDER}/manifest", "zarr.json", f"{PRIVATE_FOLDER}/finished")
-#: The mark of a finished store that is being copied over another one.
+#: Mark of a finished store that is being copied over another one.
 _REPLACING_MARK = f"{PRIVATE_FOLDER}/replacing"
 
 
 def unwritable_error(folder: Path, error: OSError) -> DseError:
-    """Return the error of a folder in which nothing can be made."""
+    """Return the error for a folder that cannot be written, with a remedy."""
     ways = {errno.ENOENT: "create the folder", errno.ENOTDIR: "create the folder"}
     ways |= {errno.ENOSPC: "free some space", errno.EDQUOT: "free some space"}
     ways |= {errno.ENAMETOOLONG: "choose a shorter name"}
@@ -38,7 +37,7 @@ def unwritable_error(folder: Path, error: OSError) -> DseError:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Flush a file, or the names in a folder, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -47,11 +46,11 @@ def sync(path: Path) -> None:
 
 
 class LocalBackend:
-    """A store in a folder of the file system. Keys are paths with ``/``."""
+    """Store in a folder. Keys are paths with ``/``."""
 
     def __init__(self, path: str | Path) -> None:
         self.name, path = str(path), Path(path)
-        #: The folder, where the path is a link to it.
+        # follow a link, so that replacing the store keeps it
         self.path = Path(os.path.realpath(path)) if path.is_symlink() else path
 
     def exists(self) -> bool:
@@ -60,22 +59,22 @@ class LocalBackend:
             os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError):
             return self.path.is_symlink()
-        except (OSError, ValueError) as error:  # links in a circle, or no name of a file
+        except (OSError, ValueError) as error:  # circular links, or an invalid name
             reason = error.strerror if isinstance(error, OSError) else error
             raise UnreachableError(f"{self.name} cannot be reached: {reason}") from error
         return True
 
     def get(self, key: str) -> bytes:
-        """Return what stands under a key; FileNotFoundError if nothing does."""
+        """Return the content of a key; FileNotFoundError if it is missing."""
         try:
             return (self.path / key).read_bytes()
         except (NotADirectoryError, IsADirectoryError) as error:
             raise FileNotFoundError(*error.args) from None
 
     def put(self, key: str, data: Any, *, durable: bool = True) -> None:
-        """Set a key, durably if one waits; its name is durable once its folder is settled."""
+        """Set a key; its name is durable after :meth:`make_durable` on the folder."""
         path = self.path / key
-        # a worker that was taken for lost may still be writing the same key
+        # a worker that was given up may still be writing the same key
         temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART_SUFFIX}")
         with suppress(FileExistsError):
             path.parent.mkdir(parents=True)
@@ -89,7 +88,7 @@ class LocalBackend:
                     os.fsync(handle)
             finally:
                 os.close(handle)
-            if path.is_dir() and not path.is_symlink():  # no file of a store is one
+            if path.is_dir() and not path.is_symlink():  # damage: keys are files
                 shutil.rmtree(path)
             os.replace(temporary, path)
         except BaseException:
@@ -98,18 +97,18 @@ class LocalBackend:
             raise
 
     def make_durable(self, folders: Iterable[str], files: Iterable[str] = ()) -> None:
-        """Make some files durable, then the names in some folders."""
-        with ThreadPoolExecutor(8) as pool:  # a disk settles many at once as soon as one
+        """Flush some files, then the names in some folders."""
+        with ThreadPoolExecutor(8) as pool:  # disks sync many files as fast as one
             list(pool.map(lambda key: sync(self.path / key), files))
             list(pool.map(lambda key: sync(self.path / key), folders))
 
     def delete(self, key: str) -> None:
-        """Remove a key, if it is there."""
+        """Remove a key, if it exists."""
         with suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(self.path / key)
 
     def sizes(self, folder: str) -> dict[str, int]:
-        """Return the bytes of each file of a folder; empty if there is no such folder."""
+        """Return the size of each file in a folder; empty if there is no such folder."""
         result = {}
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in list(os.scandir(self.path / folder)):
@@ -119,7 +118,7 @@ class LocalBackend:
         return result
 
     def files(self) -> dict[str, int]:
-        """Return the bytes of all files by their keys."""
+        """Return the sizes of all files by key."""
         result = {}
         for folder, _, names in os.walk(self.path):
             within = Path(folder).relative_to(self.path)
@@ -129,13 +128,13 @@ class LocalBackend:
         return dict(sorted(result.items()))
 
     def create(self, files: Mapping[str, bytes]) -> None:
-        """Make the store of these files, all or nothing."""
+        """Create the store from files, all or nothing."""
         made = LocalBackend(self._sibling_path("new"))
         shutil.rmtree(made.path, ignore_errors=True)
         try:
             for key in {key.rpartition("/")[0] for key in files}:
                 (made.path / key).mkdir(parents=True, exist_ok=True)
-            with ThreadPoolExecutor(8) as pool:  # disks take many small files at a time
+            with ThreadPoolExecutor(8) as pool:  # disks write many small files in parallel
                 list(pool.map(made.put, files, files.values()))
             made.make_durable({key.rpartition("/")[0] for key in files})
             if self.exists():
@@ -147,19 +146,19 @@ class LocalBackend:
         sync(self.path.parent)
 
     def _sibling_path(self, kind: str) -> Path:
-        """Return the path of a folder that belongs to the writer of this one."""
+        """Return the path of a hidden sibling, which only the writer uses."""
         return self.path.with_name(f".{self.path.name}.{kind}")
 
     def lock_path(self) -> Path:
-        """Return the path of the file that the writer locks."""
+        """Return the path of the lock file."""
         return self._sibling_path("lock")
 
     def staging(self) -> LocalBackend:
-        """Return the place where a store is built that shall replace this one."""
+        """Return the backend in which a replacement is built."""
         return LocalBackend(self._sibling_path("next"))
 
     def recover(self) -> None:
-        """Bring a replacement to its end or back that a kill has stopped; by the writer only."""
+        """Finish or undo a replacement that was killed; only the writer may call this."""
         for kind in ("new", "gone"):
             if (left := self._sibling_path(kind)).exists():
                 shutil.rmtree(left, ignore_errors=True)
@@ -171,18 +170,18 @@ class LocalBackend:
                 self._discard(last)
 
     def has_leftovers(self) -> bool:
-        """True if a kill, or a writer that is at work, has left folders beside this one."""
+        """True if a running or killed writer has temporary folders here."""
         return any(self._sibling_path(kind).exists() for kind in ("new", "next", "last", "gone"))
 
     def is_being_replaced(self) -> bool:
-        """True if a kill has left nothing under the name, and the store under another one."""
+        """True if a replacement was killed between its two renames."""
         return not self.exists() and self._sibling_path("last").exists()
 
     def replace_by(self, other: Any) -> None:
-        """Put the store of another folder here and remove the present one.
+        """Replace this store by another folder and remove the old one.
 
-        At once where the system can exchange names; else the present one has another name for a
-        moment, from which :meth:`recover` brings it back.
+        Atomic if the system can exchange names; else the old store has another name for a moment,
+        from which :meth:`recover` restores it.
         """
         if _exchange_names(self.path, other.path):
             sync(self.path.parent)
@@ -200,24 +199,24 @@ class LocalBackend:
         self._discard(last)
 
     def _discard(self, path: Path) -> None:
-        """Remove a folder; by another name at once, so that no part of it is taken for a store."""
+        """Remove a folder; it is renamed first, so that no remnant is taken for a store."""
         gone = self._sibling_path("gone")
         shutil.rmtree(gone, ignore_errors=True)
         os.rename(path, gone)
         shutil.rmtree(gone, ignore_errors=True)
 
     def remove(self) -> None:
-        """Remove all that is here."""
+        """Remove everything here."""
         if self.exists():
             self._discard(self.path)
 
     def move(self, new_name: str) -> None:
-        """Give what is here another name."""
+        """Rename the folder."""
         os.rename(self.name, new_name)
 
 
 def _exchange_names(path: Path, other: Path) -> bool:
-    """Exchange two names at once; False if the system has no such call."""
+    """Exchange two names atomically; False if the system cannot."""
     import ctypes
 
     now, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
@@ -230,16 +229,16 @@ def _exchange_names(path: Path, other: Path) -> bool:
 
 
 class RemoteBackend:
-    """A store under a URL. Each object appears at once, so that nothing unfinished is ever seen."""
+    """Store under a URL. Objects appear atomically."""
 
     def __init__(self, url: str) -> None:
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
 
         self.name = url.rstrip("/")
         if set("*?[]") & set(self.name):
-            raise DseError(f"{url!r} holds one of * ? [ ], by which objects are matched: rename it")
+            raise DseError(f"{url!r} holds one of the wildcards * ? [ ]: rename it")
         try:
-            # no list of names is kept: other hosts set objects meanwhile
+            # other hosts set objects meanwhile
             fs, root = url_to_fs(self.name, use_listings_cache=False)
         except ImportError as error:
             kind = url.partition("://")[0]
@@ -255,11 +254,11 @@ class RemoteBackend:
 
     def exists(self) -> bool:
         """True if any object is there."""
-        # what does not answer may be said not to exist
+        # fsspec may return False on errors
         return bool(self.fs.exists(self.root) or self.sizes(""))
 
     def get(self, key: str) -> bytes:
-        """Return an object; FileNotFoundError if it is not there."""
+        """Return an object; FileNotFoundError if it is missing."""
         return bytes(self.fs.cat_file(self._path(key)))
 
     def put(self, key: str, data: Any, *, durable: bool = True) -> None:
@@ -270,12 +269,12 @@ class RemoteBackend:
         """Do nothing: objects are durable once they are set."""
 
     def delete(self, key: str) -> None:
-        """Remove an object, if it is there."""
+        """Remove an object, if it exists."""
         with suppress(FileNotFoundError):
             self.fs.rm_file(self._path(key))
 
     def sizes(self, folder: str) -> dict[str, int]:
-        """Return the bytes of each object of a folder."""
+        """Return the size of each object in a folder."""
         listed = []
         with suppress(FileNotFoundError):
             listed = self.fs.ls(self._path(folder), detail=True)
@@ -283,42 +282,42 @@ class RemoteBackend:
         return {entry["name"].rsplit("/", 1)[-1]: int(entry["size"]) for entry in files}
 
     def files(self) -> dict[str, int]:
-        """Return the bytes of all objects by their keys."""
+        """Return the sizes of all objects by key."""
         result = self.fs.find(self.root, detail=True)
         return {path[len(self.root) + 1 :]: result[path]["size"] for path in sorted(result)}
 
     def create(self, files: Mapping[str, bytes]) -> None:
-        """Set the objects, the manifest first: by it a run that was killed here goes on."""
+        """Set the objects, the manifest first, so that a killed run can continue."""
         for key in sorted(files, key=lambda key: key not in _MARKER_KEYS):
             self.put(key, files[key])
 
     def lock_path(self) -> str:
-        """Return the path of the object that names the writer."""
+        """Return the path of the lock object."""
         return f"{self.root.removesuffix('.zarr')}.lock"
 
     def staging(self) -> RemoteBackend:
-        """Return the place where a store is built that shall replace this one."""
+        """Return the backend in which a replacement is built."""
         parent, name = self.name.rsplit("/", 1)
         return RemoteBackend(f"{parent}/.{name.removesuffix('.zarr')}.next.zarr")
 
     def has_leftovers(self) -> bool:
-        """True if a kill, or a writer that is at work, has left objects beside these."""
+        """True if a running or killed writer has staged objects."""
         return self.staging().exists()
 
     def is_being_replaced(self) -> bool:
-        """True if a kill has stopped a replacement of this store."""
+        """True if a replacement was killed while it copied."""
         return get_or_none(self.staging(), _REPLACING_MARK) is not None
 
     def recover(self) -> None:
-        """Bring a replacement to its end that a kill has stopped; by the writer only."""
+        """Finish a replacement that was killed; only the writer may call this."""
         if self.is_being_replaced():
             self.replace_by(self.staging())
 
     def replace_by(self, other: Any) -> None:
-        """Copy the store of another place over this one, and remove it there.
+        """Replace this store by a copy of another and remove the other.
 
-        This takes time. What tells that a store is here goes first and comes last, and a mark in
-        the other place lets :meth:`recover` do it again.
+        Marker keys are deleted first and copied last, so that no partial copy is taken for a store;
+        a mark in the other place lets :meth:`recover` repeat it.
         """
         other.put(_REPLACING_MARK, b"")
         for key in _MARKER_KEYS:
@@ -332,7 +331,7 @@ class RemoteBackend:
         other.remove()
 
     def _copy(self, target: RemoteBackend, keys: Sequence[str]) -> None:
-        """Copy some objects to another place."""
+        """Copy some objects to another backend."""
         self.fs.copy([self._path(key) for key in keys], [target._path(key) for key in keys])
 
     def remove(self) -> None:
@@ -347,7 +346,7 @@ class RemoteBackend:
 
 
 class _ReachableFileSystem:
-    """A file system of objects; what it does not find or know is told apart from other errors."""
+    """Wrapper of fsspec that raises UnreachableError on all but missing objects."""
 
     def __init__(self, fs: Any, name: str) -> None:
         self._fs, self._name = fs, name
@@ -360,7 +359,7 @@ class _ReachableFileSystem:
                 return inner(*args, **options)
             except (FileNotFoundError, FileExistsError, NotImplementedError):
                 raise
-            except Exception as error:  # of credentials, addresses, protocols
+            except Exception as error:
                 from sweeps.grid.failures import reason_of
 
                 reason = error if isinstance(error, OSError) else reason_of(error)
@@ -373,14 +372,14 @@ StoreBackend: TypeAlias = LocalBackend | RemoteBackend
 
 
 def get_or_none(backend: StoreBackend, key: str) -> bytes | None:
-    """Return what stands under a key; None if nothing does."""
+    """Return the content of a key, or None."""
     with suppress(FileNotFoundError):
         return backend.get(key)
     return None
 
 
 def free_name(backend: StoreBackend) -> str:
-    """Return a free name beside a store, for what is there."""
+    """Return an unused name next to a store, to move it to."""
     (stem, ending), number = os.path.splitext(backend.name), 1
     while type(backend)(result := f"{stem}.old-{number}{ending}").exists():
         number += 1
@@ -393,13 +392,7 @@ def is_url(place: object) -> bool:
 
 
 def backend_of(place: str | Path) -> Any:
-    """Return the backend of a path or URL.
-
-    Raises
-    ------
-    DseError
-        No place can have such a name, its links lead nowhere, or files in it lead out of it.
-    """
+    """Return the backend of a path or URL; raise if it is invalid or links lead out of it."""
     if is_url(place) and not str(place).startswith("file://"):
         return RemoteBackend(str(place))
     result = LocalBackend(str(Path(str(place).removeprefix("file://"))))

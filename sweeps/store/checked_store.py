@@ -1,7 +1,7 @@
-"""The arrays of a store as zarr reads them, each shard compared with its record.
+"""Zarr store of a run that checks each shard against its record when it is read.
 
-A Dataset that was opened stays that of one study: where another store has come to its place, or a
-shard is lost or damaged, reading is refused.
+An opened Dataset belongs to one study: if the store was replaced, or a shard is missing or damaged,
+reading raises.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from sweeps.store.records import (
     read_record,
 )
 
-#: Shards that stay in memory for the next chunk of the same.
+#: Number of shards cached for their next chunks.
 _CACHED_SHARDS = sizes.READER_SHARDS
 
 
 class CheckedStore(WrapperStore[Store]):
-    """The store of a run as zarr reads it, of one study; every file is checked when it is read."""
+    """Read-only zarr store of one run, every file of which is checked."""
 
     def __init__(self, info: StoreInfo) -> None:
         self.info, self._backend = info, backend_of(info.place)
@@ -51,13 +51,13 @@ class CheckedStore(WrapperStore[Store]):
         return type(self).__name__, self.info.place, self.info.identity, self.info.is_complete
 
     def with_read_only(self, read_only: bool = False) -> Self:
-        """Return the store itself: it is never written."""
+        """Return the store itself, which is never written."""
         return self
 
     def read(self, key: str) -> Any:
-        """Return what stands under a key as it was written; None if an unfinished store lacks it.
+        """Return the content of a key, or None if an unfinished store lacks it.
 
-        Raise where it is missing or changed, or another store has come to this place.
+        Raise if it is missing or changed, or the store was replaced.
         """
         with self._lock:
             if key in self._cache:
@@ -66,7 +66,7 @@ class CheckedStore(WrapperStore[Store]):
         data, problem = self._read_and_check(key)
         if problem:
             self.info.check_same()
-            data, problem = self._read_and_check(key)  # it may just have been repaired
+            data, problem = self._read_and_check(key)  # may just have been repaired
         if problem:
             problem = "it is missing" if data is None else problem
             raise damaged_error(self._backend.name, key, problem)
@@ -78,7 +78,7 @@ class CheckedStore(WrapperStore[Store]):
         return data
 
     def _read_and_check(self, key: str) -> tuple[Any, str]:
-        """Return what stands under a key, and what is wrong with it; empty if nothing is."""
+        """Return the content of a key, and its problem or an empty text."""
         data = get_or_none(self._backend, key)
         known = self.info.manifest["files"].get(key)
         if known is not None:
@@ -86,7 +86,7 @@ class CheckedStore(WrapperStore[Store]):
         name, _, chunk = key.rpartition("/")
         part = self.info.manifest["chunks"].get(name)
         if part is None or chunk.split(".")[0] != "c":
-            return None, ""  # no part of the store: zarr looks for metadata of other versions
+            return None, ""  # not ours: zarr looks for metadata of other versions
         tile = ".".join([str(part["part"]), *chunk.split(".")[1:]])
         record, problem = read_record(self._backend, tile, self.info.identity)
         if problem and problem != WRONG_TILE and not self.info.is_complete:
@@ -98,7 +98,7 @@ class CheckedStore(WrapperStore[Store]):
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return bytes under a key."""
+        """Return bytes of a key."""
         data = await asyncio.to_thread(self.read, key)
         if data is None:
             return None
@@ -108,5 +108,5 @@ class CheckedStore(WrapperStore[Store]):
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
-        """Return bytes under some keys."""
+        """Return bytes of some keys."""
         return [await self.get(key, prototype, ends) for key, ends in key_ranges]

@@ -1,4 +1,4 @@
-"""Computing boxes of the outputs of a grid, in any process: what stores and lazy arrays hold."""
+"""Compute boxes of a grid's outputs for stores and lazy arrays, in any process."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _BLOCK = sizes.STORE_BLOCK
 
 
 class BoxProgram:
-    """Computes boxes of some outputs over the same axes.
+    """Picklable program that computes boxes of outputs over the same axes.
 
-    It can be pickled: it then holds a loop nest (or, of a small grid, the values) for each label
-    of the switches, as nothing but text and numbers.
+    When pickled it holds a loop nest (or the values of a small grid) for each label of the
+    switches, which are text and numbers only.
     """
 
     def __init__(self, grid: Grid, dims: Sequence[str], names: Sequence[str]) -> None:
@@ -43,8 +43,7 @@ class BoxProgram:
         small = not plain or math.prod(grid.shape(plain)) <= sweeps.nest.run.NUMPY_POINTS
 
         def make(switch_index: tuple[int, ...]) -> NestProgram | list[NDArray[Any]]:
-            places = dict(zip(switches, switch_index, strict=True))
-            key = tuple(grid.axes[axis].labels[places.get(axis, 0)] for axis in grid.switch_axes)
+            key = grid.switch_labels(dict(zip(switches, switch_index, strict=True)))
             nodes = [grid.output_node(name, key, dims) for name in names]
             if small:
                 return grid.evaluate(nodes, key, plain)
@@ -65,10 +64,9 @@ class BoxProgram:
         return self._programs[switch_index]
 
     def compile(self, tile: Tile) -> None:
-        """Compile what a tile needs."""
-        for at in itertools.product(
-            *(range(tile.low[k], tile.high[k]) for k in self.switch_positions)
-        ):
+        """Compile the nests of a tile."""
+        ranges = (range(tile.low[k], tile.high[k]) for k in self.switch_positions)
+        for at in itertools.product(*ranges):
             program = self._program(at)
             if isinstance(program, NestProgram):
                 compile_nest(program.nest)
@@ -76,7 +74,7 @@ class BoxProgram:
     def compute(
         self, low: Sequence[int], high: Sequence[int], *, infeasible: bool = False
     ) -> list[NDArray[Any]]:
-        """Return each output over a box of the axes; blank where no point of it is feasible."""
+        """Return each output over a box of the axes; fill values if the box is ``infeasible``."""
         shape = tuple(b - a for a, b in zip(low, high, strict=True))
         arrays: list[NDArray[Any]] = [np.empty(shape, dtype) for dtype in self.dtypes]
         if infeasible:
@@ -112,7 +110,7 @@ def _fill_box(
     box: Sequence[tuple[int, int]],
     pieces: Sequence[NDArray[Any]],
 ) -> None:
-    """Fill flat arrays with the values in a box, one contiguous run of the grid after another."""
+    """Fill flat arrays with the values of a box, one contiguous run of the grid at a time."""
     whole = len(shape)  # axes from here on are whole
     while whole and box[whole - 1] == (0, shape[whole - 1]):
         whole -= 1
@@ -132,10 +130,7 @@ def _fill_box(
 
 
 def program_of(layout: StoreLayout, part: StorePart) -> BoxProgram:
-    """Return the program of the tiles of a part.
-
-    It also computes ``feasible`` where the axes of the part decide it.
-    """
+    """Return the program of a part's tiles, with ``feasible`` if the part's axes decide it."""
     grid = layout.grid
     inside = bool(grid.conditions) and set(grid.dims(FEASIBLE)) <= set(part.dims)
     names = tuple(dict.fromkeys((*part.outputs, *([FEASIBLE] if inside else []))))
@@ -145,24 +140,23 @@ def program_of(layout: StoreLayout, part: StorePart) -> BoxProgram:
 def mark_infeasible_tiles(
     layout: StoreLayout, tiles: Iterable[Tile]
 ) -> Iterator[tuple[Tile, bool]]:
-    """Yield tiles, each with True if no point of it is feasible; many are checked at once."""
+    """Yield tiles, each with True if no point of it is feasible; checked in blocks."""
     grid = layout.grid
-    for number, those in itertools.groupby(tiles, key=lambda tile: tile.part):
+    for number, part_tiles in itertools.groupby(tiles, key=lambda tile: tile.part):
         part = layout.parts[number]
         rules = InfeasibleTiles(grid, part.outputs, part.dims)
         plain = [k for k, axis in enumerate(part.dims) if axis not in grid.switch_axes]
         switched = [k for k, axis in enumerate(part.dims) if axis in grid.switch_axes]
-        # what NumPy computes at once is not worth the check
+        switches = [part.dims[k] for k in switched]
+        # NumPy computes small parts faster than the check
         small = math.prod(part.shape[k] for k in plain) <= sweeps.nest.run.NUMPY_POINTS
-        while block := list(itertools.islice(those, _BLOCK)):
+        while block := list(itertools.islice(part_tiles, _BLOCK)):
             infeasible = np.zeros(len(block), dtype=bool)
             low = np.array([tile.low for tile in block], dtype=np.int64).T
             high = np.array([tile.high for tile in block], dtype=np.int64).T - 1
             for at in set() if small or not plain else set(map(tuple, low[switched].T.tolist())):
                 chosen = np.all(np.array(at, dtype=np.int64) == low[switched].T, axis=1)
-                places = dict(zip([part.dims[k] for k in switched], at, strict=True))
-                key = tuple(grid.axes[a].labels[places.get(a, 0)] for a in grid.switch_axes)
-                infeasible[chosen] = rules.is_infeasible(
-                    key, low[plain][:, chosen], high[plain][:, chosen]
-                )
+                key = grid.switch_labels(dict(zip(switches, at, strict=True)))
+                box = low[plain][:, chosen], high[plain][:, chosen]
+                infeasible[chosen] = rules.is_infeasible(key, *box)
             yield from zip(block, infeasible.tolist(), strict=True)

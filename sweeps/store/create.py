@@ -1,4 +1,4 @@
-"""The beginning of a store: its metadata and coordinates by zarr, and its manifest."""
+"""Initial files of a store: metadata and coordinates by zarr, and the manifest."""
 
 from __future__ import annotations
 
@@ -20,19 +20,16 @@ from symbolic.json_text import check_json_length
 if TYPE_CHECKING:
     import zarr
 
-#: The file without which a folder is no zarr group.
+#: Metadata file of zarr groups and arrays.
 METADATA_FILE = "zarr.json"
-#: What is read where nothing has been written, by the kind of the type.
+#: Fill values of missing chunks, by the kind of the type.
 FILL: dict[str, Any] = {"f": float("nan"), "i": -1, "b": False}
 _CHUNK_KEY_ENCODING: Any = {"name": "default", "separator": "."}
 
 
 @contextmanager
 def ignore_format_warnings() -> Iterator[None]:
-    """Ignore that zarr (v3) has yet to agree on text of any length, and on consolidated metadata.
-
-    Without the latter xarray warns when it opens a store.
-    """
+    """Suppress warnings that text and consolidated metadata are not final in zarr v3."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*(Zarr format 3|Zarr V3|zarr v3).*")
         yield
@@ -40,7 +37,7 @@ def ignore_format_warnings() -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class StorePlan:
-    """What a store shall hold: its tiles, what its manifest tells of its study, its attributes."""
+    """Content of a store to be: layout, manifest of its study, attributes."""
 
     layout: StoreLayout
     manifest: dict[str, Any]
@@ -53,41 +50,34 @@ class StorePlan:
 
     @cached_property
     def files(self) -> dict[str, bytes]:
-        """Return the files with which the store begins."""
-        return _skeleton(self.layout, self.attributes, self.manifest)
+        """Return the initial files: all but shards of outputs, records and the end mark."""
+        import zarr
+        from zarr.storage import MemoryStore
 
-
-def _skeleton(
-    layout: StoreLayout, attributes: Mapping[str, Any], manifest_head: Mapping[str, Any]
-) -> dict[str, bytes]:
-    """Return every file of a store but shards of outputs, records and the end mark."""
-    import zarr
-    from zarr.storage import MemoryStore
-
-    grid = layout.grid
-    files: dict[str, Any] = {}
-    parts = {name: part for part in layout.parts for name in part.outputs}
-    coordinates = axis_coordinates(grid)
-    beside = " ".join(name for name in coordinates if name not in grid.axes)
-    # by this xarray knows which arrays besides the axes are coordinates
-    about = {**attributes, **({"coordinates": beside} if beside else {})}
-    with ignore_format_warnings():
-        root = zarr.create_group(MemoryStore(files), attributes=_to_json(about))
-        for name, (axis, values, given) in coordinates.items():
-            _coordinate(root, name, axis, values, given)
-        for name in (*grid.outputs, *(n for n in parts if n not in grid.outputs)):
-            _output(root, layout, parts[name], name)
-        zarr.consolidate_metadata(root.store)
-    result = {key: data.to_bytes() for key, data in sorted(files.items())}
-    result[METADATA_FILE] = _order_arrays(result[METADATA_FILE], [*coordinates, *grid.outputs])
-    check_json_length(result[METADATA_FILE], "the store")
-    sums = {key: checksum(data) for key, data in result.items()}
-    manifest = {**manifest_head, "tiles": layout.count, "files": sums}
-    return {MANIFEST: encode_checked_json(manifest), **result}
+        grid = self.layout.grid
+        files: dict[str, Any] = {}
+        parts = {name: part for part in self.layout.parts for name in part.outputs}
+        coordinates = axis_coordinates(grid)
+        extra = " ".join(name for name in coordinates if name not in grid.axes)
+        # xarray reads from this attribute which other arrays are coordinates
+        about = {**self.attributes, **({"coordinates": extra} if extra else {})}
+        with ignore_format_warnings():
+            root = zarr.create_group(MemoryStore(files), attributes=_to_json(about))
+            for name, (axis, values, attributes) in coordinates.items():
+                _coordinate(root, name, axis, values, attributes)
+            for name in (*grid.outputs, *(n for n in parts if n not in grid.outputs)):
+                _output(root, self.layout, parts[name], name)
+            zarr.consolidate_metadata(root.store)
+        result = {key: data.to_bytes() for key, data in sorted(files.items())}
+        result[METADATA_FILE] = _order_arrays(result[METADATA_FILE], [*coordinates, *grid.outputs])
+        check_json_length(result[METADATA_FILE], "the store")
+        sums = {key: checksum(data) for key, data in result.items()}
+        manifest = {**self.manifest, "tiles": self.layout.count, "files": sums}
+        return {MANIFEST: encode_checked_json(manifest), **result}
 
 
 def _order_arrays(root: bytes, names: Sequence[str]) -> bytes:
-    """Return the metadata of a group with its arrays in an order, in which readers list them."""
+    """Return the metadata of a group with its arrays in an order, which readers show."""
     tree = json.loads(root)
     arrays = tree["consolidated_metadata"]["metadata"]
     ordered = {name: arrays[name] for name in dict.fromkeys([*names, *arrays])}
@@ -96,7 +86,7 @@ def _order_arrays(root: bytes, names: Sequence[str]) -> bytes:
 
 
 def _to_json(tree: Any) -> Any:
-    """Return attributes as values of JSON."""
+    """Return attributes as JSON values."""
     if isinstance(tree, Mapping):
         return {key: _to_json(value) for key, value in tree.items()}
     return tree.tolist() if isinstance(tree, (np.ndarray, np.generic)) else tree
@@ -131,7 +121,7 @@ def _output(root: zarr.Group, layout: StoreLayout, part: StorePart, name: str) -
     dtype = layout.dtype(name)
     compressors: list[Any] = [Crc32cCodec()]
     if layout.compression == COMPRESSIONS[0]:
-        # bytes are sorted where values differ along every axis
+        # shuffling bytes pays off if values vary along every axis
         varies = len(layout.grid.dims(name)) == len(part.dims) and dtype.itemsize > 1
         shuffle: Any = "shuffle" if varies else "noshuffle"
         blosc = BloscCodec(cname="lz4", clevel=1, shuffle=shuffle, typesize=dtype.itemsize)
@@ -152,7 +142,7 @@ def _output(root: zarr.Group, layout: StoreLayout, part: StorePart, name: str) -
 
 
 class ShardEncoder:
-    """Turns the values of a tile into the bytes of a shard, by zarr; one thread uses it."""
+    """Encoder of tiles as shards, by zarr; not thread-safe."""
 
     def __init__(self, metadata: Mapping[str, bytes]) -> None:
         import zarr

@@ -1,4 +1,4 @@
-"""Filling a store: complete tiles stay, missing ones are computed; anything may stop it."""
+"""Fill a store: complete tiles stay, missing ones are computed; resumable at any time."""
 
 from __future__ import annotations
 
@@ -35,24 +35,21 @@ from sweeps.store.records import (
 )
 from symbolic.errors import DseError, UnreachableError
 
-#: How often a tile that failed is tried again; so many failures one after the other end a run.
+#: Retries of a failed tile; failures in a row that end a run.
 RETRIES, _MAX_CONSECUTIVE_FAILURES = 2, 16
-#: Bytes of memory that the values of all tiles under way may take, and their copies as shards.
+#: Most bytes of the values of running tiles, and their copies as shards.
 _MEMORY = sizes.STORE_MEMORY
 _READERS = 8
-_LOST_REASON = "the worker was lost each time, as where memory does not suffice"
-#: Seconds until a worker on another host must see what this process has written.
+_LOST_REASON = "the worker was lost each time, as if memory ran out"
+#: Seconds until a worker on another host must see files of this process.
 _VISIBILITY_TIMEOUT = 10.0
 
-#: The output whose best value is reported with the progress, and 1 for the least or -1.
+#: Output whose best value is reported with the progress, and 1 (least) or -1 (largest).
 WatchedOutput: TypeAlias = tuple[str, float]
 
 
 class TileWriter:
-    """Computes tiles of a part and stores them: the shards, then the record.
-
-    It can be pickled, and its threads share it.
-    """
+    """Picklable, thread-safe task that computes a tile and stores its shards, then its record."""
 
     def __init__(
         self, plan: StorePlan, part: StorePart, place: str, watch: str | None = None
@@ -62,7 +59,7 @@ class TileWriter:
         self.watch = watch if watch in part.outputs else None
         self._metadata = {name: plan.files[f"{name}/{METADATA_FILE}"] for name in part.outputs}
         self._local = threading.local()
-        #: True if a point may be infeasible, which other axes decide.
+
         self._has_conditions = bool(plan.layout.grid.conditions)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -100,12 +97,12 @@ class TileWriter:
             shard = encoder.encode(name, key, tile.low, values[name])
             backend.put(key, shard)
             record["shards"][name] = [len(shard), checksum(shard)]
-        # one that a power failure tears counts for nothing: none waits
-        backend.put(f"{RECORDS}/{tile.name}", encode_checked_json(record), wait=False)
+        # not durable: records torn by a power failure are detected
+        backend.put(f"{RECORDS}/{tile.name}", encode_checked_json(record), durable=False)
         return record
 
     def _open_store(self) -> StoreBackend:
-        """Return the store, which a worker on another host must see as the run does."""
+        """Return the backend, after waiting until this host sees the store."""
         backend: StoreBackend = backend_of(self.place)
         limit = time.monotonic() + _VISIBILITY_TIMEOUT
         while True:
@@ -115,20 +112,20 @@ class TileWriter:
             if time.monotonic() > limit:
                 raise DseError(
                     f"a worker on {socket.gethostname()} does not see the store at {self.place}: "
-                    "it must be a folder that all share, or a place in an object store (s3://)"
+                    "it must be a shared folder, or in an object store (s3://)"
                 )
             time.sleep(0.1)
 
 
 def _extremes(values: Any, allowed: Any) -> list[float] | None:
-    """Return the least and largest finite value where it is allowed."""
+    """Return the least and largest finite value among the feasible ones."""
     counts = np.isfinite(values) if allowed is None else np.isfinite(values) & allowed
-    kept = values[counts]
-    return [float(kept.min()), float(kept.max())] if kept.size else None
+    chosen = values[counts]
+    return [float(chosen.min()), float(chosen.max())] if chosen.size else None
 
 
 def thread_count(layout: StoreLayout) -> int:
-    """Return how many threads compute tiles: while one waits for the disk another computes."""
+    """Return how many threads compute tiles: more than CPUs, as some wait for the disk."""
     widest = max(
         (sum(layout.dtype(n).itemsize for n in part.outputs) + 24) * part.tile(0).points
         for part in layout.parts
@@ -137,7 +134,7 @@ def thread_count(layout: StoreLayout) -> int:
 
 
 class _ThreadPool(ThreadPoolExecutor):
-    """Threads of this process, which run tasks as the workers of a cluster do."""
+    """Threads of this process with the interface of a cluster's workers."""
 
     def __init__(self, layout: StoreLayout) -> None:
         self.count = thread_count(layout)
@@ -147,15 +144,15 @@ class _ThreadPool(ThreadPoolExecutor):
         self.shutdown(cancel_futures=True)
 
     def capacity(self) -> int:
-        """Return how many tasks are worth having under way."""
+        """Return how many tasks to keep submitted."""
         return 2 * self.count
 
     def share_writer(self, writer: TileWriter) -> TileWriter:
-        """Return what stands for a writer in the arguments of tasks."""
+        """Return the writer as an argument of tasks."""
         return writer
 
     def cancel(self, future: Future[Any]) -> bool:
-        """Return True if a task has not begun and now will not."""
+        """Return True if a task had not begun and is cancelled."""
         return future.cancel()
 
 
@@ -167,15 +164,10 @@ def fill(
     watch: WatchedOutput | None = None,
     pool: Any = None,
 ) -> Outcome:
-    """Compute the tiles that are missing from a store, which is made where nothing is.
+    """Compute the missing tiles of a store, which is created if need be.
 
-    The caller holds the lock of the place. ``pool`` computes the tiles, threads of this process by
-    default.
-
-    Raises
-    ------
-    DseError
-        The place cannot be written. What is stored stays, and the same call continues.
+    The caller holds the lock. ``pool`` computes the tiles, threads of this process by default.
+    After an error the same call continues.
     """
     if (done := finished_outcome(plan, backend)) is not None:
         return done
@@ -188,7 +180,7 @@ def fill(
             raise DseError(f"{backend.name} cannot be made: {error.strerror or error}") from error
     else:
         _remove_part_files(backend)
-        for key, data in files.items():  # an object store may have been begun, and not to the end
+        for key, data in files.items():  # creation in an object store may have been killed
             if get_or_none(backend, key) != data:
                 backend.put(key, data)
     job = TileJob(plan, backend, listener, watch=watch, pool=pool)
@@ -202,7 +194,7 @@ def fill(
         check_grid(layout.grid)
     job.run(missing)
     if pool is not None:
-        _remove_part_files(backend)  # of workers that were lost
+        _remove_part_files(backend)  # of lost workers
     if job.failures:
         backend.delete(FINISHED)
     else:
@@ -223,33 +215,32 @@ def fill(
 
 
 def _remove_part_files(backend: StoreBackend) -> None:
-    """Remove the files that killed processes left unfinished."""
+    """Remove the temporary files of killed processes."""
     for key in backend.files():
         if key.endswith(PART_SUFFIX):
             backend.delete(key)
 
 
 def end_mark(plan: StorePlan, feasible: int) -> bytes:
-    """Return the mark that all tiles are complete; ``feasible`` as :func:`tile_feasible_points` counts."""
+    """Return the mark that all tiles are complete."""
     count = feasible_points(plan.layout, feasible)
-    return encode_checked_json(
-        {"identity": plan.identity, "tiles": plan.layout.count, "feasible": count}
-    )
+    mark = {"identity": plan.identity, "tiles": plan.layout.count, "feasible": count}
+    return encode_checked_json(mark)
 
 
 def tile_feasible_points(layout: StoreLayout, tile: Tile, record: Mapping[str, Any]) -> int:
-    """Return the number of feasible points in a tile of ``feasible``; 0 for any other tile."""
+    """Return the number of feasible points in a tile of ``feasible``; else 0."""
     return int(record["feasible"]) if FEASIBLE in layout.parts[tile.part].outputs else 0
 
 
 def feasible_points(layout: StoreLayout, feasible: int) -> int | None:
-    """Return how many points of the grid are feasible; None if no output tells."""
+    """Return the feasible points of the grid from those in the tiles; None if not an output."""
     parts = [part for part in layout.parts if FEASIBLE in part.outputs]
     return feasible * (layout.grid.points // parts[0].points) if parts else None
 
 
 def finished_outcome(plan: StorePlan, backend: StoreBackend) -> Outcome | None:
-    """Return what there is to report of a finished store that lacks nothing; else None."""
+    """Return the outcome of a store that is complete already; else None."""
     mark = decode_checked_json(get_or_none(backend, FINISHED))
     if mark is None or mark.get("identity") != plan.identity:
         return None
@@ -261,7 +252,7 @@ def finished_outcome(plan: StorePlan, backend: StoreBackend) -> Outcome | None:
 def _iterate_records(
     plan: StorePlan, backend: StoreBackend
 ) -> Iterator[tuple[Tile, dict[str, Any]]]:
-    """Yield every tile with its record; empty where it or a shard in its length is missing."""
+    """Yield every tile with its record; empty if it or a shard is missing or too short."""
     layout = plan.layout
     there = backend.sizes(RECORDS)
     lengths = {name: backend.sizes(name) for part in layout.parts for name in part.outputs}
@@ -284,10 +275,10 @@ def _iterate_records(
 
 
 class TileJob:
-    """Tiles of a store that are computed, and what became of them.
+    """Job that computes tiles of a store, and its results.
 
-    A tile that fails is tried again, then recorded as failed; the rest goes on. A place that cannot
-    be written, and failures at every tile, end it.
+    A tile that fails is retried, then recorded as failed while the rest continues. The job ends if
+    the place cannot be written, or if many tiles in a row fail.
     """
 
     def __init__(
@@ -307,7 +298,7 @@ class TileJob:
         self._running: dict[Future[Any], tuple[Callable[[], Future[Any]], Tile, bool, int]] = {}
 
     def skip(self, tile: Tile, record: Mapping[str, Any]) -> None:
-        """Count a tile that an earlier run has stored."""
+        """Count a tile that an earlier run stored."""
         self.feasible_points += tile_feasible_points(self.layout, tile, record)
         self.counter.add_skipped(tile.points, self._best(record))
 
@@ -317,16 +308,13 @@ class TileJob:
         return None if ends is None else float(ends[0 if self.counter.sign > 0 else 1])
 
     def run(self, tiles: Sequence[Tile]) -> None:
-        """Compute and store tiles, some at a time."""
+        """Compute and store tiles."""
         self.counter.start_time = time.monotonic()
         if not tiles:
             return
         try:
-            with (
-                nullcontext(self.pool)
-                if self.pool is not None
-                else _ThreadPool(self.layout) as pool
-            ):
+            has_pool = self.pool is not None
+            with nullcontext(self.pool) if has_pool else _ThreadPool(self.layout) as pool:
                 self._run(pool, tiles)
         except BaseException as error:
             stored = self.layout.count - len(tiles) + self.stored_tiles
@@ -338,9 +326,8 @@ class TileJob:
             if isinstance(error, UnreachableError):
                 raise UnreachableError(f"{error}; {text}") from error
             if isinstance(error, OSError):
-                raise DseError(
-                    f"{name} cannot be written: {error.strerror or error}; {text}"
-                ) from error
+                reason = error.strerror or error
+                raise DseError(f"{name} cannot be written: {reason}; {text}") from error
             error.add_note(text)
             raise
 
@@ -355,12 +342,11 @@ class TileJob:
             for tile, infeasible in mark_infeasible_tiles(layout, tiles):
                 part, program = layout.parts[tile.part], writers[tile.part].program
                 at = (tile.part, *(tile.index[k] for k in program.switch_positions))
-                if at not in compiled:  # on the clock, and each nest once
+                if at not in compiled:  # here, so that it counts as compiling time
                     program.compile(tile)
                     compiled.add(at)
-                failed = failures_in(
-                    layout.grid, part.outputs, part.dims, tile.low, tile.high, tile.name
-                )
+                box = part.dims, tile.low, tile.high
+                failed = failures_in(layout.grid, part.outputs, *box, tile.name)
                 about = tile, infeasible, [asdict(each) for each in failed]
                 begin = partial(pool.submit, _store, shared[tile.part], *about)
                 while len(self._running) >= pool.capacity():
@@ -369,17 +355,16 @@ class TileJob:
             while self._running:
                 self._collect_ended()
         except BaseException:
-            # wait for the tiles that are being computed, and begin no others
+            # wait for running tiles, and cancel the others
             left = set(self._running)
             while left := {future for future in left if not pool.cancel(future)}:
                 ended, left = wait(left, timeout=1.0)
-                self.stored_tiles += sum(
-                    not each.cancelled() and not each.exception() for each in ended
-                )
+                done = (future for future in ended if not future.cancelled())
+                self.stored_tiles += sum(not future.exception() for future in done)
             raise
 
     def _collect_ended(self) -> None:
-        """Wait for tiles and note what became of them."""
+        """Wait for tiles and handle their results."""
         ended, _ = wait(self._running, timeout=1.0, return_when=FIRST_COMPLETED)
         for future in ended:
             begin, tile, infeasible, attempt = self._running.pop(future)
@@ -407,8 +392,8 @@ class TileJob:
         self.counter.add_done(tile.points, self._best(record))
 
     def _fail(self, tile: Tile, error: Exception) -> None:
-        """Record that a tile failed however often it was tried; raise where all do."""
-        # which names hosts, and no store does
+        """Record that a tile failed in all attempts; raise if many did in a row."""
+        # this error's text names hosts, which no store should
         lost = type(error).__name__ == "KilledWorker"
         failure = Failure(
             tile=tile.name,
@@ -424,5 +409,5 @@ class TileJob:
 
 
 def _store(writer: TileWriter, tile: Tile, *more: Any) -> dict[str, Any]:
-    """Compute and store a tile: a task."""
+    """Compute and store a tile, as a task."""
     return writer.store(tile, *more)

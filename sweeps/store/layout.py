@@ -1,8 +1,8 @@
-"""The tiles of a store: outputs over the same axes are cut alike, a shard an output of a tile.
+"""Tiles of a store: outputs over the same axes are cut alike, with one shard per tile and output.
 
-A tile holds one index of each leading axis, an even share of the axis that is cut, and the
-trailing axes whole, so that it is one contiguous piece of its array. Switch axes are cut at each
-label. Where the cuts lie depends on the study alone.
+A tile has one index of each leading axis, an even share of the axis that is cut, and the trailing
+axes whole, so that it is contiguous in memory. Switch axes are cut at each label. The cuts depend
+on the study alone.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from stochastic import sizes
 from sweeps.grid.grid import Grid, Tiling
 from sweeps.nest.run import output_groups
 
-#: How chunks can be compressed; the first is the default of a new store.
+#: Compressions of chunks; the first is the default of a new store.
 COMPRESSIONS = ("lz4", "none")
 
-#: Most points of a tile, and about how many of the chunks in a shard that readers fetch alone.
+#: Most points of a tile; approximate points of a chunk, which readers fetch individually.
 TILE, CHUNK = sizes.STORE_TILE, sizes.STORE_CHUNK
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One tile of the outputs of a part: its place among the tiles, and its bounds."""
+    """One tile of the outputs of a part: its index among the tiles, and its bounds."""
 
     part: int
     index: tuple[int, ...]
@@ -37,7 +37,7 @@ class Tile:
 
     @property
     def name(self) -> str:
-        """Return a name that no other tile of the store has."""
+        """Return the name of the tile, unique in its store."""
         return ".".join(map(str, (self.part, *self.index)))
 
     @property
@@ -48,10 +48,10 @@ class Tile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorePart:
-    """Outputs over the same axes, cut alike: ``step`` points of each axis in a tile.
+    """Outputs over the same axes, cut into the same tiles.
 
-    ``shard`` is the shape of a shard of the arrays, ``chunk`` that of the chunks in it; a shard may
-    reach beyond the end of the axis that its chunks cut.
+    ``shard`` is the shape of a shard, ``chunk`` that of the chunks in it; a shard may extend beyond
+    the end of the axis that its chunks cut.
     """
 
     number: int
@@ -86,12 +86,12 @@ class StorePart:
 
     @staticmethod
     def key(output: str, tile: Tile) -> str:
-        """Return the key of the shard of an output."""
+        """Return the key of an output's shard."""
         return f"{output}/{'.'.join(['c', *map(str, tile.index)])}"
 
 
 class StoreLayout:
-    """The tiles in which the outputs of a grid are stored."""
+    """Tiles in which the outputs of a grid are stored."""
 
     def __init__(
         self, grid: Grid, *, expand: bool = False, compression: str = COMPRESSIONS[1]
@@ -157,9 +157,7 @@ def _part(grid: Grid, number: int, dims: tuple[str, ...], outputs: tuple[str, ..
 
 
 def _even_steps(shape: Sequence[int], target: int) -> tuple[int, ...]:
-    """Return the shape of even pieces of at most about ``target`` points.
-
-    Trailing axes are whole, and one axis is cut evenly.
+    """Return the shape of even pieces of about ``target`` points; only one axis is cut.
 
     >>> _even_steps((3, 100000), 2048), _even_steps((1, 20, 100000), 131072)
     ((1, 2041), (1, 1, 100000))

@@ -1,4 +1,4 @@
-"""One writer at a time: a file that is locked beside a folder, an object that names its holder."""
+"""Locks that admit one writer: a lock file next to a folder, or an object naming its holder."""
 
 from __future__ import annotations
 
@@ -15,28 +15,18 @@ from typing import Any
 from sweeps.store.backend import LocalBackend, StoreBackend, unwritable_error
 from symbolic.errors import DseError, OtherProcessError, UnreachableError
 
-#: Seconds for which a lock is tried: its file may just be removed by the last writer.
+#: Seconds to try a lock, as the last writer may be removing its file.
 _LOCK_TIMEOUT = 0.1
-#: What a file system says that knows no locks; a file that names its holder stands for one then.
+#: Errors of file systems without locks, where a file that names its holder is the lock.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
 _RESUME_HINT = "what is stored stays, and the same command continues"
-#: How often the object of a lock is tried where it is neither there nor can be made.
+#: Attempts on a lock object that neither exists nor can be created.
 _TRIES = 3
 
 
 @contextmanager
 def write_lock(backend: StoreBackend) -> Iterator[None]:
-    """Hold the right to write at a place, and to replace what is there.
-
-    What a killed process has left half done there is brought to its end first.
-
-    Raises
-    ------
-    OtherProcessError
-        Another process writes there.
-    DseError
-        The place cannot be written.
-    """
+    """Lock a place for writing, after recovery from a killed writer; OtherProcessError if busy."""
     with (
         file_lock(backend.lock_path(), backend.name)
         if isinstance(backend, LocalBackend)
@@ -48,17 +38,16 @@ def write_lock(backend: StoreBackend) -> Iterator[None]:
         except BrokenPipeError:
             raise
         except UnreachableError as error:
-            if isinstance(error.__cause__, UnreachableError):  # by tiles, which say how many stay
+            if isinstance(error.__cause__, UnreachableError):  # of tiles: has a hint already
                 raise
             raise UnreachableError(f"{error}; {_RESUME_HINT}") from error
         except OSError as error:
-            raise DseError(
-                f"{backend.name} cannot be written or read: {error.strerror or error}; {_RESUME_HINT}"
-            ) from error
+            problem = f"{backend.name} cannot be written or read: {error.strerror or error}"
+            raise DseError(f"{problem}; {_RESUME_HINT}") from error
 
 
 def remove_stale_lock(backend: StoreBackend) -> None:
-    """Remove the lock file that a killed writer has left."""
+    """Remove the lock file of a killed writer."""
     if isinstance(backend, LocalBackend) and backend.lock_path().exists():
         with suppress(DseError), file_lock(backend.lock_path(), backend.name):
             pass
@@ -72,18 +61,10 @@ def _busy_error(name: str, more: str = "") -> OtherProcessError:
 
 @contextmanager
 def file_lock(path: Path, name: str) -> Iterator[None]:
-    """Hold the lock of a file, which is made for it and removed afterwards.
-
-    Raises
-    ------
-    OtherProcessError
-        Another process holds it; ``name`` is what it protects.
-    DseError
-        It cannot be made or locked.
-    """
+    """Hold a lock file, which is removed afterwards; ``name`` is what it protects."""
     from filelock import FileLock, SoftFileLock, Timeout
 
-    try:  # else the folder would be made
+    try:  # else FileLock would create the folder
         os.stat(f"{path.parent}/.")
     except OSError as error:
         raise unwritable_error(path.parent, error) from error
@@ -95,7 +76,7 @@ def file_lock(path: Path, name: str) -> Iterator[None]:
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
-            with suppress(OSError):  # what the attempt has made is no sign of a holder
+            with suppress(OSError):  # the attempt has left an empty file
                 if not path.stat().st_size:
                     path.unlink()
             lock = SoftFileLock(path, **how)
@@ -107,7 +88,7 @@ def file_lock(path: Path, name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # whoever waits for it looks whether the name still means it
+        with suppress(OSError):  # others check after locking that the file is still the same
             if not path.stat().st_size:
                 path.unlink()
         lock.release()
@@ -115,10 +96,10 @@ def file_lock(path: Path, name: str) -> Iterator[None]:
 
 @contextmanager
 def _lock_object(backend: Any) -> Iterator[None]:
-    """Hold an object that names its holder.
+    """Hold a lock object that names its holder.
 
-    It is removed by its holder, or by the next writer if the holder ran on this host and has ended.
-    Whether one on another host still runs, a person must find out.
+    The next writer removes it if the holder ran on this host and has ended. For other hosts a
+    person must find out.
     """
     lock, data = backend.lock_path(), json.dumps(_process(os.getpid())).encode()
     url = f"{backend.name.removesuffix('.zarr')}.lock"
@@ -128,7 +109,7 @@ def _lock_object(backend: Any) -> Iterator[None]:
             break
         except (OSError, NotImplementedError, UnreachableError) as error:
             if not backend.fs.exists(lock):
-                if isinstance(error, NotImplementedError):  # it knows no such condition
+                if isinstance(error, NotImplementedError):  # no conditional writes
                     backend.fs.pipe_file(lock, data)
                     break
                 if attempt == _TRIES:
@@ -140,16 +121,10 @@ def _lock_object(backend: Any) -> Iterator[None]:
                 holder = json.loads(backend.fs.cat_file(lock))
                 who = f"process {holder['process']} of {holder['host']}"
                 has_ended = _has_ended(holder)
-            except (
-                ValueError,
-                LookupError,
-                TypeError,
-                AttributeError,
-                OverflowError,
-            ):
-                has_ended, who = False, "what holds it is unknown"
+            except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
+                has_ended, who = False, "its holder is unknown"
             if not has_ended:
-                raise _busy_error(backend.name, f" ({who}; if it runs no more, remove {url})")
+                raise _busy_error(backend.name, f" ({who}; if it no longer runs, remove {url})")
             backend.fs.rm_file(lock)
     try:
         yield
@@ -159,7 +134,7 @@ def _lock_object(backend: Any) -> Iterator[None]:
 
 
 def _process(number: int) -> dict[str, Any]:
-    """Return what tells a process of this host from any other: the booted host and its begin."""
+    """Return what identifies a process of this host: host, boot, number and start time."""
     result: dict[str, Any] = {"host": socket.gethostname(), "process": number}
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -169,11 +144,11 @@ def _process(number: int) -> dict[str, Any]:
 
 
 def _has_ended(holder: dict[str, Any]) -> bool:
-    """True if a holder has ended for sure: known only of processes of this host."""
+    """True if a holder has surely ended, which is only known for this host."""
     here = _process(int(holder["process"]))
     if "system" not in here or any(holder.get(k) != here[k] for k in ("host", "system")):
         return False
-    with suppress(PermissionError):  # it runs, and is somebody else's
+    with suppress(PermissionError):  # it runs as another user
         try:
             os.kill(int(holder["process"]), 0)
         except ProcessLookupError:

@@ -1,9 +1,7 @@
-"""What a store says of itself, in small files that hold their own checksum; without zarr.
+"""Manifest, tile records and end mark of a store: small JSON files with their own checksums.
 
-They are the manifest, which tells the study, the records of tiles, and the mark of a finished
-store. The record of a tile is written after all its shards, so that a tile with a record is
-complete. It holds the lengths and checksums of the shards, and says nothing of when, where or by
-how many processes it was computed.
+The record of a tile is written after all its shards, so that a tile with a record is complete. It
+holds lengths and checksums, and nothing that depends on when, where or how it was computed.
 """
 
 from __future__ import annotations
@@ -23,35 +21,29 @@ from symbolic.json_text import read_json
 if TYPE_CHECKING:
     import xarray as xr
 
-#: What a store says of itself: its study, and the checksums of the files of its metadata.
+#: Study of a store, and the checksums of its metadata files.
 MANIFEST = f"{PRIVATE_FOLDER}/manifest"
-#: The folder of the records, and the mark that is set when all of them are there.
+#: Folder of the records, and the mark that all of them are there.
 RECORDS, FINISHED = f"{PRIVATE_FOLDER}/tiles", f"{PRIVATE_FOLDER}/finished"
-#: What may be wrong with a file.
+#: Problems of a file.
 MISSING, UNFIT = "missing", "its checksum does not fit"
 WRONG_TILE = "it belongs to another tile or store"
 _SEAL = "crc32"
-#: Most bytes of such a file that are read.
+#: Most bytes of such a file.
 _MAX_BYTES = 1 << 26
 
 
 def checksum(data: Any) -> str:
     """Return the CRC-32 of bytes.
 
-    It is not that of the chunks in a shard: the CRC-32C of bytes that end in their CRC-32C is one
-    and the same, whatever they are.
+    Chunks end in their CRC-32C, and the CRC-32C of such bytes is a constant; so this is another
+    one.
     """
     return f"{zlib.crc32(data):08x}"
 
 
 def encode_checked_json(tree: Mapping[str, Any]) -> bytes:
-    """Return a tree as JSON that holds its own checksum.
-
-    >>> decode_checked_json(encode_checked_json({"a": [1, 2.5]}))
-    {'a': [1, 2.5]}
-    >>> decode_checked_json(encode_checked_json({"a": 1}).replace(b"1,", b"2,")) is None
-    True
-    """
+    """Return a tree as JSON that contains its own checksum."""
     text = json.dumps({**tree, _SEAL: ""}, indent=1, sort_keys=True, allow_nan=False)
     return text.replace(_seal(""), _seal(checksum(text.encode()))).encode()
 
@@ -61,7 +53,11 @@ def _seal(value: str) -> str:
 
 
 def decode_checked_json(data: bytes | None) -> dict[str, Any] | None:
-    """Return the tree of :func:`encode_checked_json`; None if it is missing or a bit of it has changed."""
+    """Return the tree of :func:`encode_checked_json`; None if missing or damaged.
+
+    >>> decode_checked_json(encode_checked_json({"a": 1}).replace(b"1,", b"2,")) is None
+    True
+    """
     try:
         tree = dict(read_json(data or b"", _MAX_BYTES))
         seal = str(tree.pop(_SEAL))
@@ -73,7 +69,7 @@ def decode_checked_json(data: bytes | None) -> dict[str, Any] | None:
 
 
 def read_manifest(data: bytes | None) -> dict[str, Any] | None:
-    """Return a manifest; None if it is missing, damaged, or lacks what a store is read by."""
+    """Return a manifest; None if it is missing, damaged or incomplete."""
     tree = decode_checked_json(data) or {}
     kinds = {"identity": str, "study": str, "files": dict, "chunks": dict}
     if any(not isinstance(tree.get(key), kind) for key, kind in kinds.items()):
@@ -89,9 +85,9 @@ def read_record(
     outputs: Collection[str] | None = None,
     points: int | None = None,
 ) -> tuple[dict[str, Any], str]:
-    """Return the record of a tile and no problem; or an empty one, and what is wrong with it.
+    """Return the record of a tile and "", or an empty record and the problem.
 
-    ``outputs`` and ``points`` are those of the tile, where they are known.
+    ``outputs`` and ``points`` of the tile are checked if given.
     """
     data = get_or_none(backend, f"{RECORDS}/{tile}")
     record = decode_checked_json(data)
@@ -109,7 +105,7 @@ def read_record(
 
 
 def problem_of_shard(data: bytes | None, record: Mapping[str, Any], output: str) -> str:
-    """Return what is wrong with the shard of an output; empty if it is as its record says."""
+    """Return the problem of an output's shard; empty if it matches its record."""
     if data is None:
         return MISSING
     length, crc = record["shards"].get(output, (0, ""))
@@ -118,20 +114,16 @@ def problem_of_shard(data: bytes | None, record: Mapping[str, Any], output: str)
     return "" if checksum(data) == crc else UNFIT
 
 
-# --- The store of a run as a whole: whose it is, and whether it is complete
-
-
 def damaged_error(place: str, key: str, problem: str) -> DamagedError:
-    """Return the error for what is not as it was written, with the way to repair it."""
+    """Return the error for a damaged file, with the command that repairs it."""
     return DamagedError(f"{place} is damaged: {key}: {problem}; repair it with dse verify --repair")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreInfo:
-    """What the store of a run says of itself: its place, its manifest, whether it is complete.
+    """Place and manifest of the store of a run, and whether it is complete.
 
-    ``manifest`` holds ``identity``, ``study`` (the text of the study) and what else tells its study
-    from others.
+    ``manifest`` holds ``identity``, ``study`` (the text of the study) and other data of the study.
     """
 
     place: str
@@ -144,11 +136,11 @@ class StoreInfo:
         return str(self.manifest["identity"])
 
     def check_same(self) -> None:
-        """Raise OtherProcessError where another store, or none, is at the place by now."""
+        """Raise OtherProcessError if the store was replaced or removed since it was opened."""
         backend = backend_of(self.place)
         now = get_or_none(backend, MANIFEST)
         begun = self.is_complete and get_or_none(backend, FINISHED) is None
-        # one that is damaged is no other one
+        # a damaged manifest is not that of another store
         if now is None or begun or decode_checked_json(now) not in (None, self.manifest):
             raise OtherProcessError(
                 f"another process has extended, replaced or removed {self.place} since it was "
@@ -157,35 +149,28 @@ class StoreInfo:
 
 
 def read_info(place: str | Path) -> StoreInfo | None:
-    """Return what the store of a run says of itself; None if something else is there.
-
-    Raises
-    ------
-    DamagedError
-        What tells its study is damaged.
-    """
+    """Return the info of the store of a run, or None; DamagedError if its manifest is damaged."""
     backend = backend_of(place)
     data = get_or_none(backend, MANIFEST)
     if data is None:
         check_not_replaced(backend)
         if get_or_none(backend, f"{PRIVATE_FOLDER}/identity") is not None:
             raise DamagedError(
-                f"{backend.name} was written by an earlier version, whose format is not read any "
-                "more: run its study into another place, or with --fresh"
+                f"{backend.name} was written by an earlier version, whose format is no longer "
+                "supported: run its study into another place, or with --fresh"
             )
         if get_or_none(backend, FINISHED) is None and not backend.sizes(RECORDS):
             return None
         raise damaged_error(backend.name, MANIFEST, "it is missing")
     manifest = read_manifest(data)
     if manifest is None:
-        lacks = "it does not say its study, or the files of the store"
-        raise damaged_error(
-            backend.name, MANIFEST, UNFIT if decode_checked_json(data) is None else lacks
-        )
+        lacks = "it lacks the study, or the files of the store"
+        problem = UNFIT if decode_checked_json(data) is None else lacks
+        raise damaged_error(backend.name, MANIFEST, problem)
     mark = get_or_none(backend, FINISHED)
     end = decode_checked_json(mark)
     if mark is not None and (end is None or end.get("identity") != manifest["identity"]):
-        if get_or_none(backend, MANIFEST) != data:  # it was replaced meanwhile
+        if get_or_none(backend, MANIFEST) != data:  # replaced meanwhile
             return read_info(place)
         problem = UNFIT if end is None else "it is that of another store"
         raise damaged_error(backend.name, FINISHED, problem)
@@ -193,23 +178,18 @@ def read_info(place: str | Path) -> StoreInfo | None:
 
 
 def check_not_replaced(backend: StoreBackend) -> None:
-    """Raise where another store is being put into a place, and neither stands there whole."""
+    """Raise if a store is being replaced and neither the old nor the new one is complete."""
     if backend.is_being_replaced():
         raise OtherProcessError(
-            f"another store is being put into the place of {backend.name}, by a process that is at "
-            f"it or was stopped: wait for it, or let dse verify {backend.name} bring it to its end"
+            f"{backend.name} is being replaced by another process, or was when that was stopped: "
+            f"wait for it, or finish it with dse verify {backend.name}"
         )
 
 
 def info_of(source: xr.Dataset | str | Path) -> StoreInfo | None:
-    """Return what the store of a run says of itself, given by its path or as it was opened.
+    """Return the info of the store of a run, given by its path or the Dataset opened from it.
 
-    None of any other file, and of a Dataset that was changed.
-
-    Raises
-    ------
-    OtherProcessError
-        Another store came to be there since the Dataset was opened.
+    None for any other file, and for a Dataset that was changed.
     """
     if isinstance(source, (str, Path)):
         return read_info(source) if str(source).rstrip("/").endswith(".zarr") else None
@@ -220,33 +200,21 @@ def info_of(source: xr.Dataset | str | Path) -> StoreInfo | None:
 
 
 def check_complete(place: str | Path) -> None:
-    """Raise where the store of a run is not finished.
-
-    Raises
-    ------
-    UnfinishedError
-        Values are missing, with the way to finish it, and to use what is there all the same.
-    """
+    """Raise UnfinishedError if the store of a run is not finished."""
     info = read_info(place)
     if info is None or info.is_complete:
         return
     backend = backend_of(place)
     count = len(backend.sizes(RECORDS))
     raise UnfinishedError(
-        f"{backend.name} is not finished ({count:,} tiles are stored): the command that began it "
-        f"continues (dse run STUDY --store {backend.name}); or ask what is there, loaded into "
-        "memory: dse.open(...).load()"
+        f"{backend.name} is not finished ({count:,} tiles are stored): continue it with the same "
+        f"command (dse run STUDY --store {backend.name}), or query the stored part in memory: "
+        "dse.open(...).load()"
     )
 
 
 def check_finished(source: xr.Dataset | str | Path) -> None:
-    """Raise where values of the store of a run, or of a part of it, are missing.
-
-    Raises
-    ------
-    UnfinishedError
-        As of :func:`check_complete`.
-    """
+    """Raise UnfinishedError if a Dataset, or the store at a path, lacks values."""
     info = info_of(source)
     if isinstance(source, (str, Path)):
         places = [info.place] if info is not None and not info.is_complete else []

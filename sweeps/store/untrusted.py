@@ -1,8 +1,8 @@
-"""Checks of a store that may come from somebody else, before it is read.
+"""Checks of a store of unknown origin, before it is read.
 
-A link in it that leads out, a device or a pipe would have other files read, or reading never end;
-so would a chunk that declares more bytes than memory has. A store that was copied without its
-records is read as any zarr group, in which a missing chunk would stand for fill values.
+Links that lead out of it would read other files; devices and pipes may never end; chunks may
+declare more bytes than memory has. Without its records a store is read as any zarr group, where
+missing chunks silently are fill values.
 """
 
 from __future__ import annotations
@@ -22,43 +22,37 @@ from stochastic import sizes
 from symbolic.errors import DamagedError, DseError
 from symbolic.json_text import MAX_LENGTH, read_json
 
-#: The file that describes arrays, which is read as a whole; the folder of the records of a run.
+#: Metadata file, which is read at once; folder of the records of a run.
 _METADATA_FILE, _PRIVATE_FOLDER = "zarr.json", ".simt-dse"
-#: Most bytes of a chunk or an axis that are read.
+#: Most bytes of a chunk or an axis.
 _MAX_BYTES = sizes.CHUNK_READ
-#: Bytes that packing may add to a chunk.
+#: Bytes that compression may add to a chunk.
 _SLACK = 1 << 20
 _COPY_HINT = "copy the folder of the store as a whole (cp -r OUT.zarr COPY.zarr)"
 
 
 def check_no_outside_links(path: Path) -> None:
-    """Raise where something in a folder leads out of it, or is neither file nor folder.
-
-    Raises
-    ------
-    DseError
-        Which of its files it is; none was opened.
-    """
+    """Raise if a file in a folder leads out of it, or is no regular file; none is opened."""
     try:
         if not stat.S_ISDIR(os.stat(path).st_mode):
             return
         with os.scandir(path) as entries:
             folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
         changed = tuple(os.stat(folder).st_mtime_ns for folder in (str(path), *sorted(folders)))
-    except (OSError, ValueError):  # removed meanwhile, or not ours to read
+    except (OSError, ValueError):  # removed meanwhile, or not readable
         return
     _check(str(path), changed)
 
 
 @lru_cache(maxsize=64)
 def _check(path: str, _mtimes: tuple[int, ...]) -> None:
-    """Check a folder; once, as long as it and the folders in it have not changed."""
+    """Check a folder, unless it and its subfolders are unchanged since the last time."""
     root = os.path.realpath(path)
     waiting = [root]
     while waiting:
         try:
             entries = list(os.scandir(waiting.pop()))
-        except OSError:  # removed meanwhile, or not ours to read
+        except OSError:  # removed meanwhile, or not readable
             continue
         for entry in entries:
             what = ""
@@ -74,28 +68,18 @@ def _check(path: str, _mtimes: tuple[int, ...]) -> None:
                     what = f"has more than {MAX_LENGTH:,} bytes"
             if what:
                 raise DseError(
-                    f"{path!r} is not opened as a store, for its file "
-                    f"{os.path.relpath(entry.path, root)!r} {what}: take a copy of the store as it "
+                    f"{path!r} is not opened as a store, because its file "
+                    f"{os.path.relpath(entry.path, root)!r} {what}: use a copy of the store as it "
                     "was written"
                 )
 
 
 def check_unrecorded(backend: Any) -> None:
-    """Warn that a store of a run has no records; nothing where it is another zarr group.
-
-    Raises
-    ------
-    DamagedError
-        A chunk is missing.
-    DseError
-        A chunk is too large to be read.
-    """
-    with suppress(FileNotFoundError):  # zarr says that it is missing
+    """Check a zarr group without records: raise on missing or huge chunks, else warn."""
+    try:
         tree = read_json(backend.get(_METADATA_FILE))
-        _check_arrays(backend, tree)
-
-
-def _check_arrays(backend: Any, tree: Mapping[str, Any]) -> None:
+    except FileNotFoundError:  # zarr will raise
+        return
     if (inline := tree.get("consolidated_metadata")) is not None:
         result = inline["metadata"]
     else:
@@ -109,26 +93,23 @@ def _check_arrays(backend: Any, tree: Mapping[str, Any]) -> None:
         return
     if lost := [key for keys in missing.values() for key in keys]:
         raise DamagedError(
-            f"{backend.name} has no records ({_PRIVATE_FOLDER}) and lacks {len(lost):,} of its chunks, "
-            f"such as {lost[0]}: {_COPY_HINT}"
+            f"{backend.name} has no records ({_PRIVATE_FOLDER}) and lacks {len(lost):,} of its "
+            f"chunks, such as {lost[0]}: {_COPY_HINT}"
         )
     if missing:
         warnings.warn(
-            f"{backend.name} has no records ({_PRIVATE_FOLDER}): it is read as a plain zarr group, and "
-            f"damage is not noticed; {_COPY_HINT}",
+            f"{backend.name} has no records ({_PRIVATE_FOLDER}): it is read as a plain zarr group, "
+            f"in which damage is not detected; {_COPY_HINT}",
             stacklevel=2,
         )
 
 
 def _check_array(backend: Any, name: str, about: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the chunks that an array lacks, if a run wrote it, which leaves out none.
-
-    Raise where something that is read at once is too large: a chunk, or the values of an axis.
-    """
+    """Return the chunks that an array of a run lacks; raise if a chunk or axis is too large."""
     from zarr.dtype import parse_dtype
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # zarr says it again
+        warnings.simplefilter("ignore")  # zarr will warn again
         each = parse_dtype(about["data_type"], zarr_format=3).to_native_dtype().itemsize or 1
     outer = chunk = about["chunk_grid"]["configuration"]["chunk_shape"]
     codecs, shape = about["codecs"], about["shape"]
@@ -144,15 +125,15 @@ def _check_array(backend: Any, name: str, about: Mapping[str, Any]) -> dict[str,
     ):
         if size > _MAX_BYTES:
             raise DseError(
-                f"{backend.name} is not read: {what} {size:,} bytes, and at most {_MAX_BYTES:,} are "
-                "read at once: write it with smaller chunks (xarray: ds.chunk(...).to_zarr)"
+                f"{backend.name} is not read: {what} {size:,} bytes, and at most {_MAX_BYTES:,} "
+                "are read at once: write it with smaller chunks (xarray: ds.chunk(...).to_zarr)"
             )
     # the chunks of a run end in a checksum, and their keys have dots
     separator = about.get("chunk_key_encoding", {}).get("configuration", {}).get("separator")
     if separator != "." or codecs[-1]["name"] != "crc32c":
         return {}
     counts = [math.ceil(size / length) for size, length in zip(shape, outer, strict=True)]
-    if len(there) > math.prod(counts):  # besides the chunks, one file describes the array
+    if len(there) > math.prod(counts):  # all chunks and the metadata file
         return {name: []}
     places = itertools.product(*map(range, counts))
     keys = (".".join(["c", *map(str, place)]) for place in places)

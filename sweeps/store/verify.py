@@ -1,4 +1,4 @@
-"""Finding damage in a store, and repairing it by computing the damaged tiles again."""
+"""Detect damage in a store, and repair it by recomputing the damaged tiles."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _READERS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """A file that is not as it was written; ``configurations`` are those of its tile."""
+    """File that is damaged; ``configurations`` are those of its tile."""
 
     file: str
     problem: str
@@ -44,9 +44,9 @@ class Damage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyResult:
-    """What was found: the number of tiles, how many are not stored yet, and the damage.
+    """Number of tiles, of tiles not stored yet, and the damage in a store.
 
-    ``kept`` is where a repair has put the files that do not belong to the store.
+    ``moved_to`` is where a repair has put files that do not belong to the store.
     """
 
     tiles: int
@@ -63,15 +63,15 @@ def verify(
     repair: bool = False,
     listener: Listener | None = None,
 ) -> VerifyResult:
-    """Compare every file of a store with its checksum, or with what it must hold.
+    """Compare every file of a store with its checksum or its known content.
 
-    A repair, which needs the lock of the place, writes the files with which it began anew where
-    they differ, and computes the damaged tiles again.
+    A repair, which needs the lock, rewrites the initial files that differ and recomputes the
+    damaged tiles.
     """
     layout, identity = plan.layout, plan.identity
     ended = get_or_none(backend, FINISHED) is not None
     files = _expected_files(backend, plan.files)
-    damages, kept = _check_unknown_files(layout, backend, files, repair=repair)
+    damages, moved_to = _check_unknown_files(layout, backend, files, repair=repair)
     damages += _check_files(backend, files, repair=repair)
     pending, feasible, has_failed = 0, 0, False
     broken: list[Tile] = []
@@ -95,11 +95,11 @@ def verify(
         feasible += job.feasible_points
         lost = len(broken) - job.stored_tiles
         has_failed = has_failed or bool(job.failures)
-        if job.failures:  # its values are missing again: the store is no longer finished
+        if job.failures:  # the store is no longer finished
             lost += 1
             backend.delete(FINISHED)
     if not pending and not has_failed:
-        # what the mark counts is known only where all tiles are whole
+        # the count in the mark is known only if all tiles are complete
         is_known = not broken or (repair and not lost)
         there = decode_checked_json(get_or_none(backend, FINISHED)) or {}
         if is_known or there.get("identity") != identity:
@@ -110,35 +110,35 @@ def verify(
         pending=pending,
         damages=tuple(damages),
         is_repaired=repair and bool(damages) and not lost,
-        moved_to=kept,
+        moved_to=moved_to,
     )
 
 
 def _expected_files(backend: StoreBackend, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """Return the files with which a store began: its own, where its manifest vouches for them.
+    """Return the initial files of a store: its own, if its manifest vouches for them.
 
-    Another version of zarr may have written the same metadata in other words.
+    Another version of zarr may have written the same metadata differently.
     """
     data = get_or_none(backend, MANIFEST)
     there, ours = read_manifest(data), decode_checked_json(files[MANIFEST])
     if there is None or ours is None or {**there, "files": ours["files"]} != ours:
         return files
-    own = {key: get_or_none(backend, key) or b"" for key in there["files"]}
-    if set(own) != set(ours["files"]):
+    stored = {key: get_or_none(backend, key) or b"" for key in there["files"]}
+    if set(stored) != set(ours["files"]):
         return files
-    whole = all(checksum(own[key]) == crc for key, crc in there["files"].items())
-    return {MANIFEST: data or b"", **own} if whole else files
+    whole = all(checksum(stored[key]) == crc for key, crc in there["files"].items())
+    return {MANIFEST: data or b"", **stored} if whole else files
 
 
 def _check_unknown_files(
     layout: StoreLayout, backend: StoreBackend, files: Mapping[str, bytes], *, repair: bool
 ) -> tuple[list[Damage], str | None]:
-    """Return the files that do not belong to a store, and where a repair has put them."""
+    """Return the files that do not belong to a store, and where a repair moved them."""
     known = {*files, FINISHED}
     for tile in layout.tiles():
         part = layout.parts[tile.part]
         known |= {part.key(name, tile) for name in part.outputs} | {f"{RECORDS}/{tile.name}"}
-    damages, aside, kept = [], free_name(backend), None
+    damages, aside, moved_to = [], free_name(backend), None
     for key in backend.files():
         if key in known:
             continue
@@ -148,16 +148,14 @@ def _check_unknown_files(
         damages.append(Damage(file=key, problem=problem))
         if repair:
             if not is_part:
-                kept = aside
+                moved_to = aside
                 backend_of(aside).put(key, backend.get(key))
             backend.delete(key)
-    return damages, kept
+    return damages, moved_to
 
 
-def _check_files(
-    backend: StoreBackend, files: Mapping[str, bytes], *, repair: bool
-) -> list[Damage]:
-    """Return which files are not what they must be."""
+def _check_files(backend: StoreBackend, files: Mapping[str, bytes], repair: bool) -> list[Damage]:
+    """Return the damage of files that differ from their expected content."""
     damages = []
     for key, data in files.items():
         result = get_or_none(backend, key)
@@ -174,13 +172,13 @@ def _describe_difference(stored: bytes | None, expected: bytes) -> str:
     if len(stored) != len(expected):
         return f"{len(stored):,} bytes, not {len(expected):,}"
     place = next(k for k, (a, b) in enumerate(zip(stored, expected, strict=True)) if a != b)
-    return f"byte {place:,} is another one"
+    return f"byte {place:,} differs"
 
 
 def _check_tile(
     layout: StoreLayout, backend: StoreBackend, tile: Tile, identity: str
 ) -> tuple[Tile, Mapping[str, Any], Sequence[Damage], bool]:
-    """Return the record of a tile, what is wrong with it, and whether nothing of it is there."""
+    """Return a tile, its record, its damage, and True if nothing of it is stored."""
     part, damages = layout.parts[tile.part], []
     about = {"tile": tile.name, "configurations": layout.describe(tile)}
     record, problem = read_record(backend, tile.name, identity, part.outputs, tile.points)

@@ -226,34 +226,34 @@ CUTTING_SOURCE = "E[pieces] E[longest piece] / E[W] of every length"
 @equation(source=BINS_SOURCE, table=True)
 def suggested_bins(distribution, lanes, most_bins):
     """Bins of similar work into which items are sorted: one more divides by less than 1.01."""
-    return distribution.binned(lanes, most_bins)[0]
+    return distribution.binning(lanes, most_bins)[0]
 
 
 @equation(source=BINS_SOURCE, table=True)
 def binned_slowdown(distribution, lanes, most_bins):
     """What a workload pays for lockstep with its items in these bins. [ratio]"""
-    return distribution.binned(lanes, most_bins)[1]
+    return distribution.binning(lanes, most_bins)[1]
 
 
 @equation(source=CUTTING_SOURCE, table=True)
 def suggested_piece(distribution, lanes, cut_overhead):
     """Length into which longer items are cut for the least work in all. [iterations]"""
-    return distribution.cut(lanes, cut_overhead)[0]
+    return distribution.best_piece_length(lanes, cut_overhead)[0]
 
 
 @equation(source=CUTTING_SOURCE, table=True)
 def cut_slowdown(distribution, lanes, cut_overhead):
     """What a workload pays for lockstep and cuts with its items in these pieces. [ratio]"""
-    return distribution.cut(lanes, cut_overhead)[1]
+    return distribution.best_piece_length(lanes, cut_overhead)[1]
 
 
 @equation(source=SHARING_SOURCE, table=True)
 def suggested_lanes(distribution, lanes, share_overhead):
     """Items in lockstep at the least cost, where the lanes left over share an item. [lanes]"""
-    return distribution.shared(lanes, share_overhead)[0]
+    return distribution.best_granularity(lanes, share_overhead)[0]
 
 
 @equation(source=SHARING_SOURCE, table=True)
 def shared_slowdown(distribution, lanes, share_overhead):
     """What a workload pays for lockstep and sharing with so many items in it. [ratio]"""
-    return distribution.shared(lanes, share_overhead)[1]
+    return distribution.best_granularity(lanes, share_overhead)[1]

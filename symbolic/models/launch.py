@@ -135,7 +135,7 @@ RATE_INPUTS = (*SHAPE_INPUTS, "warp_parallelism", "active_blocks_per_sm", "simul
 @equation(name="launch_steps", source=EXACT_SOURCE, table=True, when=HARDWARE, inputs=SHAPE_INPUTS)
 def by_hardware(piece_law, *shape):
     """The law of the steps of a launch whose blocks go to the first free slot."""
-    return require_law(piece_law).launched("hardware", *shape)
+    return require_law(piece_law).launch_law("hardware", *shape)
 
 
 @equation(
@@ -147,13 +147,13 @@ def by_hardware(piece_law, *shape):
 )
 def by_loop(piece_law, *shape):
     """The law of the steps where each slot has one block, which loops over its share."""
-    return require_law(piece_law).launched("loop", *shape)
+    return require_law(piece_law).launch_law("loop", *shape)
 
 
 @equation(name="launch_steps", source=EXACT_SOURCE, table=True, when=QUEUE, inputs=SHAPE_INPUTS)
 def by_queue(piece_law, *shape):
     """The law of the steps where warps persist and take the work of one warp at a time."""
-    return require_law(piece_law).launched("queue", *shape)
+    return require_law(piece_law).launch_law("queue", *shape)
 
 
 def _rate_equation(dispatch):
@@ -168,7 +168,7 @@ def _rate_equation(dispatch):
     )
     def by_rate(piece_law, *shape):
         """The law of the steps, of a full machine, where resident warps share a rate."""
-        return require_law(piece_law).launched(dispatch, *shape)
+        return require_law(piece_law).launch_law(dispatch, *shape)
 
     return by_rate.copy_as(by_rate.name, *by_rate.inputs, formula=dispatch)
 
@@ -215,7 +215,7 @@ def working_share(launch_steps):
 @equation(source="order statistics", table=True)
 def block_steps_mean(piece_law, lockstep_items, warps_per_block, alike_pieces):
     """Mean steps of a block, its longest item. [steps]"""
-    return require_law(piece_law).longest(lockstep_items * warps_per_block, alike_pieces)
+    return require_law(piece_law).mean_max(lockstep_items * warps_per_block, alike_pieces)
 
 
 # --- in seconds

@@ -216,4 +216,4 @@ def _widen_always(low: Any, high: Any, _: Any) -> tuple[Any, Any]:
 
 def outward_operations() -> dict[str, Any]:
     """The words that round outward."""
-    return {**_OUTWARD, "widened": _widen_always, "ONE_WAY": False}
+    return {**_OUTWARD, "widen": _widen_always, "ROUNDS_TO_NEAREST": False}

@@ -1,4 +1,4 @@
-"""What a first use takes, and the next: wall time and processor time, beside what they must be.
+"""Wall and processor time of a first use and of the next, compared with their limits.
 
     python -m tests.benchmarks.first_use         # a wheel, an environment of its own
     python -m tests.benchmarks.first_use --twin  # this environment with an empty cache instead
@@ -34,7 +34,7 @@ ASKED = (
 SOON = 0.5
 
 
-def installed(folder: Path, borrow: bool) -> Path:
+def install_package(folder: Path, borrow: bool) -> Path:
     """The ``dse`` of a new environment that holds a wheel of this tree."""
     wheels, home = folder / "wheels", folder / "venv"
     pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(wheels)]
@@ -47,7 +47,7 @@ def installed(folder: Path, borrow: bool) -> Path:
     return home / "bin" / "dse"
 
 
-def timed(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[float, ...]:
+def run_timed(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[float, ...]:
     """Seconds until something is on a terminal, until the end, and of the processor."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     main, side = pty.openpty()
@@ -55,7 +55,7 @@ def timed(command: list[str], folder: Path, environment: dict[str, str]) -> tupl
         command, stdin=side, stdout=side, stderr=side, cwd=folder, env=environment
     ) as process:
         os.close(side)
-        seen, told = 0.0, b""
+        seen, output = 0.0, b""
         while True:
             select.select([main], [], [])
             try:
@@ -64,11 +64,11 @@ def timed(command: list[str], folder: Path, environment: dict[str, str]) -> tupl
                 break
             if not data:
                 break
-            seen, told = seen or time.monotonic() - began, told + data
+            seen, output = seen or time.monotonic() - began, output + data
     os.close(main)
     wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.returncode:
-        raise SystemExit(f"{' '.join(command)}: {told.decode(errors='replace')[-400:]}")
+        raise SystemExit(f"{' '.join(command)}: {output.decode(errors='replace')[-400:]}")
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return seen, wall, spent
 
@@ -83,7 +83,7 @@ def main() -> None:
         folder = Path(name)
         dse = Path(sys.executable).with_name("dse")
         if not given.twin:
-            dse = installed(folder, given.system_site_packages)
+            dse = install_package(folder, given.system_site_packages)
         where = "this environment, with an empty cache" if given.twin else "a fresh installation"
         print(f"{where}; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
         print("                     time      seen    wall   processor   must   goal")
@@ -91,7 +91,7 @@ def main() -> None:
             environment = os.environ | {"DSE_CACHE": str(folder / what.split()[0])}
             for turn, (must, goal) in zip(("first", "next"), limits, strict=True):
                 here = Path(tempfile.mkdtemp(dir=folder))
-                seen, wall, spent = timed([str(dse), *arguments], here, environment)
+                seen, wall, spent = run_timed([str(dse), *arguments], here, environment)
                 wrong = " too long" * (wall > must) + " blank" * (seen > SOON)
                 print(
                     f"{what:20} {turn:5} {seen:8.2f} {wall:7.2f} {spent:11.2f} {must:6} {goal:6}"

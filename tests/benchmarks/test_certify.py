@@ -151,7 +151,7 @@ def scan_rate(study: dict[str, Any], question: dict[str, Any]) -> float:
     return made.grid().points / min(seconds[1:])
 
 
-def timed(case: Case, gap: float, repeats: int) -> tuple[float, Any]:
+def run_timed(case: Case, gap: float, repeats: int) -> tuple[float, Any]:
     seconds, result = [], None
     for _ in range(repeats):
         made = dse.Study(**case.study)
@@ -166,8 +166,8 @@ def timed(case: Case, gap: float, repeats: int) -> tuple[float, Any]:
 def test_certified_optima(case: Case) -> None:
     prepare_search()
     repeats = 5 if case.exact < 1 else 1
-    exact, best = timed(case, 0.0, repeats)
-    near, close = timed(case, 0.05, repeats)
+    exact, best = run_timed(case, 0.0, repeats)
+    near, close = run_timed(case, 0.05, repeats)
     points = dse.Study(**case.study).grid().points
     rate = scan_rate(case.study, case.question)
     print(

@@ -140,7 +140,7 @@ def busy(number):
 
 
 def directing(before, after):
-    """Of workers' processes the seconds of all threads but the one that computes; and of it."""
+    """Return the seconds of all threads of workers but the computing one, and its own."""
     other = computing = 0.0
     for number, threads in after.items():
         spent = sorted(s - before[number].get(name, 0.0) for name, s in threads.items())
@@ -219,7 +219,7 @@ def test_weak_scaling(folder, limit, monkeypatch):
 
 
 class Ended(SchedulerPlugin):
-    """How many tasks have ended well, from the first kill on."""
+    """Counter of the tasks that ended well since the first kill."""
 
     name = "ended"
 
@@ -315,13 +315,13 @@ def test_hosts_that_share_a_store_on_s3(hosts, folder, monkeypatch):
     monkeypatch.setattr(sweeps.store.layout, "TILE", 1 << 18)
     server = ThreadedMotoServer(ip_address="10.77.0.1", port=0, verbose=False)
     server.start()
-    told = {
+    rows = {
         "AWS_ENDPOINT_URL": "http://{}:{}".format(*server.get_host_and_port()),
         "AWS_ACCESS_KEY_ID": "somebody",
         "AWS_SECRET_ACCESS_KEY": "secret",
         "AWS_DEFAULT_REGION": "us-east-1",
     }
-    for name, value in told.items():
+    for name, value in rows.items():
         monkeypatch.setenv(name, value)
     s3fs.S3FileSystem.clear_instance_cache()
     fs = s3fs.S3FileSystem()

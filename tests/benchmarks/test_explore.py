@@ -1,4 +1,4 @@
-"""How long a page of `dse explore` takes to draw anew, and how large it is.
+"""Time to redraw a page of `dse explore`, and its size.
 
     python -m pytest tests/benchmarks/test_explore.py -m benchmark -s
 

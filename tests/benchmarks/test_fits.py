@@ -1,4 +1,4 @@
-"""What fits to published measurements come to: the page docs/fits.md, printed and compared.
+"""Results of fits to published measurements, compared with the page docs/fits.md.
 
     python -m pytest tests/benchmarks/test_fits.py -m benchmark -s
 
@@ -23,7 +23,7 @@ def test_the_page_is_what_its_program_prints():
     """Words alike, numbers within what a last digit may differ by on another machine."""
     printed = page().page(DATA)
     print("\n" + printed)
-    kept = (ROOT / "docs" / "fits.md").read_text()
-    assert NUMBER.sub("#", kept) == NUMBER.sub("#", printed)
-    ours, theirs = (np.array(NUMBER.findall(text), float) for text in (kept, printed))
+    stored_page = (ROOT / "docs" / "fits.md").read_text()
+    assert NUMBER.sub("#", stored_page) == NUMBER.sub("#", printed)
+    ours, theirs = (np.array(NUMBER.findall(text), float) for text in (stored_page, printed))
     np.testing.assert_allclose(ours, theirs, rtol=0.02, atol=0.011)

@@ -137,8 +137,8 @@ def test_sweep_of_laws():
     at = loss.isel(success_probability=7, lanes=11)
     own = imbalance(Pmf.geometric(float(at.success_probability)), int(at.lanes))
     assert_allclose(float(at), own.mean(), rtol=1e-9)
-    told = ", ".join(f"{seconds:.1f}" for seconds in spent)
-    show("sweep of laws", [f"{loss.size:,} pairs, cut near S = {own.error.cut}: {told} s"])
+    listed = ", ".join(f"{seconds:.1f}" for seconds in spent)
+    show("sweep of laws", [f"{loss.size:,} pairs, cut near S = {own.error.cut}: {listed} s"])
 
 
 def test_against_icepool():
@@ -198,8 +198,8 @@ def test_curves_of_cost():
                 spent, _ = median(lambda pmf=pmf, n=n, ask=ask: ask(imbalance(pmf, n, tol=1e-3)), 3)
                 line.append((n if label.startswith("lanes") else top, spent))
             curves[name, label] = line
-            told = ", ".join(f"{x}: {spent * 1e3:.3g}" for x, spent in line)
-            show(f"{name} over {label} [ms]", [told])
+            listed = ", ".join(f"{x}: {spent * 1e3:.3g}" for x, spent in line)
+            show(f"{name} over {label} [ms]", [listed])
             assert line
     picture = os.environ.get("DSE_BENCHMARK_PLOT")
     if picture:

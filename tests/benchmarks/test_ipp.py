@@ -116,9 +116,9 @@ def test_ipp_compiled_in_a_fresh_interpreter() -> None:
         "began = time.process_time(); compiled(ready.nest); print(time.process_time() - began)"
     )
     command = [sys.executable, "-c", code]
-    said = [
+    lines = [
         float(subprocess.check_output(command, cwd=ROOT, text=True, env=NOTHING_KEPT))
         for _ in range(ROUNDS)
     ]
-    print(f"\nipp, the nest of four outputs compiled: {min(said):.2f} s")
-    assert min(said) > 0
+    print(f"\nipp, the nest of four outputs compiled: {min(lines):.2f} s")
+    assert min(lines) > 0

@@ -42,16 +42,16 @@ def _variants() -> list[dict[str, Any]]:
     return [{each["Name"]: each["Value"] for each in one["Configuration"]} for one in results]
 
 
-def _spent() -> float:
+def _cpu_seconds() -> float:
     both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(used.ru_utime + used.ru_stime for used in both)
 
 
 def _took(work: Any) -> tuple[float, float]:
     """Seconds of the clock and of the processor."""
-    clock, spent = time.perf_counter(), _spent()
+    clock, spent = time.perf_counter(), _cpu_seconds()
     work()
-    return time.perf_counter() - clock, _spent() - spent
+    return time.perf_counter() - clock, _cpu_seconds() - spent
 
 
 def test_what_is_ours_takes_little_beside_the_compiler(
@@ -60,7 +60,7 @@ def test_what_is_ours_takes_little_beside_the_compiler(
     """In turn: the compiler alone, and variants each of which compiles to code of its own; of
     machine code nothing is known from the rounds before.
     """
-    distinct = list({str(_seen(each)): each for each in _variants()}.values())
+    distinct = list({str(_observed_counts(each)): each for each in _variants()}.values())
     text, ratios = FILE.read_text(), []
 
     def compile_all() -> None:  # as the compiler's manual says, with nothing of ours
@@ -85,7 +85,7 @@ def test_what_is_ours_takes_little_beside_the_compiler(
     assert spent < 1.3
 
 
-def _seen(variant: dict[str, Any]) -> list[Any]:
+def _observed_counts(variant: dict[str, Any]) -> list[Any]:
     return sorted((k, v) for k, v in variant.items() if not k.startswith("WORK_GROUP"))
 
 
@@ -100,7 +100,7 @@ def test_a_thousand_variants_on_two_cores(monkeypatch: pytest.MonkeyPatch, tmp_p
     clock, spent = _took(lambda: count_all(keep=False))
     print(f"\n1,000 variants: {clock:.1f} s of the clock, {spent:.1f} s of processors")
     count_all(keep=True)
-    kept, _ = _took(lambda: count_all(keep=True))
-    print(f"kept: {kept:.2f} s")
+    warm, _ = _took(lambda: count_all(keep=True))
+    print(f"kept: {warm:.2f} s")
     assert spent < 120
-    assert kept < 1
+    assert warm < 1

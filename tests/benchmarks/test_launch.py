@@ -1,4 +1,4 @@
-"""What the exact law of a launch costs, over blocks, slots and the longest block; and simulation.
+"""Cost of the exact law of a launch, over blocks, slots and the longest block; and of simulation.
 
     python -m pytest tests/benchmarks/test_launch.py -m benchmark -s
 

@@ -43,7 +43,7 @@ AXES = {
 }
 
 
-def interleaved(contenders, rounds=ROUNDS):
+def interleave(contenders, rounds=ROUNDS):
     """Median seconds of each contender, run in turn; each first once, uncounted."""
     times = {name: [] for name in contenders}
     for number in range(rounds + 1):
@@ -105,7 +105,7 @@ def formulas(n, latency, z, peak, lanes, per_request, per_operation, base, work,
 
 
 def by_xarray(*, first):
-    """By labelled arrays: the inputs broadcast first, or the outputs last."""
+    """Compute by labelled arrays: the inputs broadcast first, or the outputs last."""
     import xarray as xr
 
     inputs = [xr.DataArray(values, {name: values}, name) for name, values in AXES.items()]
@@ -154,7 +154,7 @@ def test_five_outputs():
     for name in OUTPUTS:
         np.testing.assert_array_equal(ours[name].values, theirs[name].values)
     del ours, theirs
-    median = interleaved(
+    median = interleave(
         {
             "limit": first_touch(5, points),
             "expanded": lambda: study.run(expand=True),
@@ -188,7 +188,7 @@ def test_fused_optimum():
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(allowed)})
     try:
-        median = interleaved({"optimum": lambda: study.optimum(minimize="flow_energy")}, 9)
+        median = interleave({"optimum": lambda: study.optimum(minimize="flow_energy")}, 9)
     finally:
         os.sched_setaffinity(0, allowed)
     rate = points / median["optimum"]
@@ -272,7 +272,7 @@ def test_mwp_cwp_against_a_hand_written_nest():
     study = dse.Study(model="mwp_cwp", axes=FOUR, set=WORKED, outputs=["exec_cycles"])
     hand = by_hand()
     np.testing.assert_allclose(study.run().exec_cycles.values, hand(), rtol=1e-12)
-    median = interleaved({"generated": study.run, "by hand": hand}, 4 * ROUNDS + 1)
+    median = interleave({"generated": study.run, "by hand": hand}, 4 * ROUNDS + 1)
     points = study.plan().points
     show(
         f"MWP-CWP over four axes, {points:.1e} points, two threads each",
@@ -286,7 +286,7 @@ def test_fixed_costs():
     small.update({name: AXES[name] for name in itertools.islice(AXES, 4)})
     study = dse.Study(model=MODEL, axes=small, outputs=OUTPUTS)
     assert study.plan().points == 10_000
-    median = interleaved(
+    median = interleave(
         {
             "run again": study.run,
             "new study and run": lambda: dse.Study(model=MODEL, axes=small, outputs=OUTPUTS).run(),

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 MEMORY = 512
 
 
-def timed(run, rounds=ROUNDS):
+def run_timed(run, rounds=ROUNDS):
     """Median seconds, and median seconds of processors; the first once, uncounted."""
     run()
     walls, works = [], []
@@ -39,14 +39,14 @@ def timed(run, rounds=ROUNDS):
     return statistics.median(walls), statistics.median(works)
 
 
-def over(threads):
+def long_axes(threads):
     """The study of the ratios with more values along its first axis."""
     return {**AXES, "threads": np.linspace(64, 2048, threads)}
 
 
 def test_rates():
     """1e9 points of ten axes: each question, and the optimum by one processor."""
-    study = dse.Study(model=MODEL, axes=over(100), outputs=["flow_energy", "time"])
+    study = dse.Study(model=MODEL, axes=long_axes(100), outputs=["flow_energy", "time"])
     points = study.plan().points
     limit = "flow_energy <= 1000"
     questions = {
@@ -59,7 +59,7 @@ def test_rates():
     }
     lines = []
     for name, ask in questions.items():
-        wall, work = timed(ask, rounds=3)
+        wall, work = run_timed(ask, rounds=3)
         skipped = ask().attrs["points_skipped"]
         lines.append(
             f"{name:22} {wall:7.2f} s  {points / wall / 1e9:6.2f} G points/s, "
@@ -91,7 +91,7 @@ def test_counting_factored():
 
 def test_pruning():
     """A constraint that leaves a corner of 1e9 points: the tiles looked at, and the time saved."""
-    study = dse.Study(model=MODEL, axes=over(100), outputs=["time"])
+    study = dse.Study(model=MODEL, axes=long_axes(100), outputs=["time"])
     where = ["cs_throughput >= 64", "time * base_power <= 1"]
     lines = []
     for name, ask in {
@@ -99,7 +99,7 @@ def test_pruning():
         "histogram": lambda: study.histogram("time", bins=[0, 0.1, 1, 10], where=where),
         "optimum": lambda: study.optimum(minimize="time", where=where, method="scan"),
     }.items():
-        wall, _ = timed(ask, rounds=3)
+        wall, _ = run_timed(ask, rounds=3)
         skipped = ask().attrs["points_skipped"]
         lines.append(f"{name:10} {wall:6.2f} s, {skipped / 1e9:.1%} of the points skipped")
     share = int(study.count(where=where)["feasible_points"]) / 1e9
@@ -109,7 +109,7 @@ def test_pruning():
 LIMITED = """
 import json, resource, sys, time, numpy as np, dse
 from tests.benchmarks.test_ratios import MODEL
-from tests.benchmarks.test_reduction import over
+from tests.benchmarks.test_reduction import long_axes
 def ask(study):
     limit = "flow_energy <= 1000"
     for name, run in {
@@ -122,13 +122,13 @@ def ask(study):
         began = time.perf_counter()
         run()
         yield name, time.perf_counter() - began
-dict(ask(dse.Study(model=MODEL, axes={n: v[:2] for n, v in over(2).items()})))  # libraries
+dict(ask(dse.Study(model=MODEL, axes={n: v[:2] for n, v in long_axes(2).items()})))  # libraries
 import numba, dask.threaded
 now = int(open("/proc/self/statm").read().split()[0]) * 4096
 allowed = int(sys.argv[2]) << 20
 resource.setrlimit(resource.RLIMIT_AS, (now + allowed, now + allowed))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-seconds = dict(ask(dse.Study(model=MODEL, axes=over(int(sys.argv[1])), outputs=["time"])))
+seconds = dict(ask(dse.Study(model=MODEL, axes=long_axes(int(sys.argv[1])), outputs=["time"])))
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(json.dumps({"memory": (after - before) / 1024, "seconds": seconds}))
 """
@@ -141,11 +141,11 @@ def test_memory():
         command = [sys.executable, "-W", "ignore", "-c", LIMITED, str(threads), str(MEMORY)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        said = json.loads(done.stdout)
+        answer = json.loads(done.stdout)
         points = 10**7 * threads
-        rates = [f"{name} {points / s / 1e9:.2f} G/s" for name, s in said["seconds"].items()]
+        rates = [f"{name} {points / s / 1e9:.2f} G/s" for name, s in answer["seconds"].items()]
         lines.append(
-            f"{points:.0e} points within {MEMORY} MiB of address space: {said['memory']:.0f} MiB "
+            f"{points:.0e} points within {MEMORY} MiB of address space: {answer['memory']:.0f} MiB "
             f"more resident; {', '.join(rates)}"
         )
     show("memory above the interpreter with its libraries", lines)

@@ -93,9 +93,9 @@ def test_the_example_on_a_stand_in(slurm, tmp_path):
                 os.killpg(int((slurm / "process.1").read_text()), signal.SIGKILL)
                 killed = time.monotonic() - began
             time.sleep(0.02)
-        said, told = run.communicate()
+        output, errors = run.communicate()
     took = time.monotonic() - began
-    assert run.returncode == 0, told
+    assert run.returncode == 0, errors
     begun = [out for out in slurm.glob("out.*") if out.stat().st_size]
     jobs = len(list(slurm.glob("script.*")))
     show(
@@ -103,7 +103,7 @@ def test_the_example_on_a_stand_in(slurm, tmp_path):
         [
             f"{jobs} jobs submitted, {len(begun)} begun, 4 processes of 8 threads each; the first "
             f"killed after {killed:.0f} s, all done after {took:.0f} s",
-            said.strip(),
+            output.strip(),
         ],
     )
     script = (slurm / "script.1").read_text()
@@ -112,5 +112,5 @@ def test_the_example_on_a_stand_in(slurm, tmp_path):
     assert re.search(r"^#SBATCH --mem=6[0-9]G$", script, re.MULTILINE)
     assert killed
     assert len(begun) > 1
-    assert said.strip() == str(best).strip()
+    assert output.strip() == str(best).strip()
     assert files(tmp_path / "out.zarr") == files(tmp_path / "calm.zarr")

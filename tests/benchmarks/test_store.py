@@ -50,7 +50,7 @@ def fresh(path):
     return path
 
 
-def settled(path):
+def wait_for_disk(path):
     """Wait until every file is on the disk."""
     for file in path.rglob("*"):
         if file.is_file():
@@ -72,11 +72,11 @@ def by_numpy(arrays, path):
 def by_dask(ds, path, encoding):
     """xarray and dask, the same chunks in the same shards."""
     ds.to_zarr(path, encoding=encoding, zarr_format=3)
-    settled(path)
+    wait_for_disk(path)
 
 
 def encoding_of(path):
-    """How the arrays of a store are cut and compressed, for ``to_zarr``."""
+    """Return how the arrays of a store are cut and compressed, for ``to_zarr``."""
     group = zarr.open_group(path, mode="r")
     return {
         name: {key: getattr(group[name], key) for key in ("shards", "chunks", "compressors")}
@@ -84,7 +84,7 @@ def encoding_of(path):
     }
 
 
-def measured(contenders, path):
+def measure(contenders, path):
     """Median seconds of each, and those of a processor, run in turn into an empty place.
 
     Each runs once before, uncounted.
@@ -136,7 +136,7 @@ def test_durable_rate(folder):
                 lazy, path, encodings[kind]
             ),
         }
-    median = measured(contenders, path)
+    median = measure(contenders, path)
     lines = [
         f"{name:36} {s:7.3f} s  {size / s / 1e9:5.2f} GB/s  {own:7.3f} s of a processor"
         for name, (s, own) in median.items()
@@ -199,13 +199,13 @@ def test_kills():
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    answer = json.loads(done.stdout)
     show(
         "SIGKILL at random moments",
         [
-            f"{said['kills']} kills of {said['stores']} runs, each ended with the bytes of one "
+            f"{answer['kills']} kills of {answer['stores']} runs, each ended with the bytes of one "
             "that nobody disturbed",
-            f"{said['repeated']} tiles computed twice, of {said['tiles'] * said['stores']:,}",
+            f"{answer['repeated']} tiles computed twice, of {answer['tiles'] * answer['stores']:,}",
         ],
     )
 
@@ -219,15 +219,15 @@ def test_full_disk(tmp_path):
         pytest.skip("a tmpfs cannot be mounted here")
     try:
         study = dse.Study(model=MODEL, axes={**AXES, "intensity": [1.0]}, outputs=OUTPUTS)
-        with pytest.raises(dse.DseError, match="No space left") as said:
+        with pytest.raises(dse.DseError, match="No space left") as answer:
             study.run(store=disk / "a.zarr")
-        assert said.value.__cause__.errno == errno.ENOSPC
+        assert answer.value.__cause__.errno == errno.ENOSPC
         assert not dse.verify(disk / "a.zarr").damages
         more = ["mount", "-o", "remount,size=4g", str(disk)]
         subprocess.run(more, check=True)
         result, expected = study.run(store=disk / "a.zarr"), study.run()
         for name in OUTPUTS:
             np.testing.assert_array_equal(result[name].values, expected[name].values)
-        show("a full disk", [str(said.value).split("; ", 1)[1]])
+        show("a full disk", [str(answer.value).split("; ", 1)[1]])
     finally:
         subprocess.run(["umount", str(disk)], check=True)

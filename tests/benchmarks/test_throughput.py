@@ -50,17 +50,17 @@ def study(model: str = "throughput", order: tuple[str, ...] = ORDERS[0]) -> dse.
     )
 
 
-def rate(asked: dse.Study) -> tuple[float, float, float]:
+def rate(sweep: dse.Study) -> tuple[float, float, float]:
     """Points a second: of the nest, of a stored run, of an optimum."""
-    ready = nest(asked)
+    ready = nest(sweep)
     compile_nest(ready.nest)
-    points = asked.plan().points
+    points = sweep.plan().points
     kinds = {"float": np.float64, "flag": np.int8, "bool": np.bool_}
     filled = [np.ones(points, kinds[kind]) for kind in ready.nest.kinds]
     bounds = ready.tiling(points).bounds(0)[0]
     spent = best(lambda: ready.run(bounds, 0, *filled), 2 * ROUNDS)
-    whole = best(asked.run, ROUNDS)
-    fused = best(lambda: asked.optimum(maximize="flops"), ROUNDS)
+    whole = best(sweep.run, ROUNDS)
+    fused = best(lambda: sweep.optimum(maximize="flops"), ROUNDS)
     return points / spent, points / whole, points / fused
 
 
@@ -85,9 +85,9 @@ def test_throughput_compiled_in_a_fresh_interpreter(model: str) -> None:
         "print(time.process_time() - began)"
     )
     command = [sys.executable, "-c", code]
-    said = [
+    lines = [
         float(subprocess.check_output(command, cwd=ROOT, text=True, env=NOTHING_KEPT))
         for _ in range(min(ROUNDS, 3))
     ]
-    print(f"\n{model}, the nest of four outputs compiled: {min(said):.2f} s")
-    assert min(said) > 0
+    print(f"\n{model}, the nest of four outputs compiled: {min(lines):.2f} s")
+    assert min(lines) > 0

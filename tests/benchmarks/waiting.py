@@ -1,4 +1,4 @@
-"""How long each command leaves the screen blank, and takes: cold, then warm.
+"""Time until each command shows something, and until it ends: cold, then warm.
 
     python -m tests.benchmarks.waiting [COMMAND ...]
 
@@ -60,13 +60,13 @@ COMMANDS = {
 
 
 class Wait(NamedTuple):
-    """What a command took; ``first`` is when anything was on the screen. [s]"""
+    """Times of a command; ``first`` is when anything was on the screen. [s]"""
 
     first: float
     end: float
     processors: float
     status: int
-    told: str
+    output: str
 
 
 def on_a_terminal(command: str, folder: Path, cache: Path) -> Wait:
@@ -80,7 +80,7 @@ def on_a_terminal(command: str, folder: Path, cache: Path) -> Wait:
         os.environ["DSE_CACHE"] = str(cache)
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         os.execvp("sh", ["sh", "-c", f"exec {command}"])
-    first, told = 0.0, b""
+    first, output = 0.0, b""
     while True:
         try:
             part = os.read(screen, 1 << 16)
@@ -89,7 +89,7 @@ def on_a_terminal(command: str, folder: Path, cache: Path) -> Wait:
         if not part:
             break
         first = first or time.monotonic() - began
-        told += part
+        output += part
     _, status, used = os.wait4(child, 0)
     os.close(screen)
     return Wait(
@@ -97,11 +97,11 @@ def on_a_terminal(command: str, folder: Path, cache: Path) -> Wait:
         end=time.monotonic() - began,
         processors=used.ru_utime + used.ru_stime,
         status=os.waitstatus_to_exitcode(status),
-        told=told.decode(errors="replace"),
+        output=output.decode(errors="replace"),
     )
 
 
-def prepared(folder: Path) -> Path:
+def prepare(folder: Path) -> Path:
     """The folder with what the commands read."""
     shutil.copytree(ROOT / "examples", folder / "examples")
     rows = ["threads_per_block,core_clock,time"]
@@ -116,7 +116,7 @@ def main(names: list[str]) -> int:
     print(f"{'':14}{'cold':>22}{'warm':>22}")
     print(f"{'command':14}" + 2 * f"{'first':>7}{'end':>7}{'cpu':>8}")
     with tempfile.TemporaryDirectory() as scratch:
-        folder = prepared(Path(scratch))
+        folder = prepare(Path(scratch))
         for number, name in enumerate(COMMANDS):
             if names and name not in (*names, "run"):
                 continue
@@ -128,7 +128,7 @@ def main(names: list[str]) -> int:
             print(line, flush=True)
             if wait.status:
                 failed = 1
-                print(f"  {COMMANDS[name]}: exit {wait.status}: {json.dumps(wait.told[-300:])}")
+                print(f"  {COMMANDS[name]}: exit {wait.status}: {json.dumps(wait.output[-300:])}")
     return failed
 
 

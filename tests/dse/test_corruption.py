@@ -110,7 +110,7 @@ def test_a_whole_manifest_that_lacks_something_is_damage(key: str, tmp_path: Pat
     for wrong in ({**tree, key: 5}, {each: tree[each] for each in tree if each != key}):
         manifest.write_bytes(encode_checked_json(wrong))
         for ask in (lambda: dse.open(path), lambda: dse.optimum(path, **ASKED)):
-            with pytest.raises(DamagedError, match="manifest: it does not say its study, or the f"):
+            with pytest.raises(DamagedError, match="manifest: it lacks the study, or the f"):
                 ask()
         with pytest.raises(DseError, match="manifest is damaged; repair it with dse verify"):
             Study(**SPEC).run(store=path)

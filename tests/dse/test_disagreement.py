@@ -239,7 +239,7 @@ def test_misuse(merge: xr.Dataset) -> None:
         dse.disagreement(merge.sel(model=[HONG]))
     with pytest.raises(UnknownNameError, match=r"no axis.*did you mean 'workload'"):
         dse.disagreement(merge, per="workloads")
-    with pytest.raises(dse.DseError, match="takes one objective"):
+    with pytest.raises(dse.DseError, match="expected one objective"):
         dse.disagreement(merge, minimize="time", maximize="case")
     with pytest.raises(dse.DseError, match=r"'tim'.*did you mean 'time'"):
         dse.disagreement(merge, minimize="tim")

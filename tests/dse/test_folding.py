@@ -171,7 +171,7 @@ def test_what_a_fold_raises_and_what_is_no_cluster(client: Client) -> None:
         STUDY.fold(Failing, "time", client=client)
     with pytest.raises(dse.DseError, match="has no method feed"):
         STUDY.fold(dict, "time", client=client)
-    with pytest.raises(dse.DseError, match=r"expected a distributed\.Client"):
+    with pytest.raises(dse.DseError, match=r"expected a synchronous distributed\.Client"):
         STUDY.fold(Mean, "time", client=5)
     with pytest.raises(dse.DseError, match="workers = 0"):
         STUDY.fold(Mean, "time", workers=0)

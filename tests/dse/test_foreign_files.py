@@ -66,7 +66,7 @@ def test_a_dataset_opens_no_file_that_it_names(keys: dict[str, Any], secret: Pat
     for place in (secret, f"../{secret.name}", "/dev/zero"):
         with pytest.raises(DseError) as caught:
             dse.derive(named(keys, place), "threads_needed")
-        assert "a Dataset opens no other file" in str(caught.value)
+        assert "which is not opened" in str(caught.value)
         assert str(place) in str(caught.value)
         assert "HUSH" not in str(caught.value).replace("'HUSH'", "")
 

@@ -440,7 +440,7 @@ def test_an_exchange_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
             lambda: dse.verify(url, repair=True),
             lambda: LARGE.run(store=url, extend=True),
         ):
-            with pytest.raises(OtherProcessError, match=r"if it runs no more, remove .*a\.lock"):
+            with pytest.raises(OtherProcessError, match=r"if it no longer runs, remove .*a\.lock"):
                 ask()
         monkeypatch.setattr(RemoteBackend, "remove", lambda self: killed())
         inner(self, other)
@@ -454,7 +454,7 @@ def test_an_exchange_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         LARGE.run(store=url, extend=True)
     for ask in (lambda: dse.open(url), lambda: dse.optimum(url, maximize="ms_throughput")):
-        with pytest.raises(OtherProcessError, match=r"let dse verify memory.*to its end"):
+        with pytest.raises(OtherProcessError, match=r"finish it with dse verify memory"):
             ask()
     assert opened.bound.load().equals(SMALL.run().bound)  # which is there still
     assert dse.verify(url).damages == ()

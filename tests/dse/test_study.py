@@ -337,7 +337,7 @@ def test_from_toml(tmp_path: Path) -> None:
         ('model = "transit"\nthreads = 3', "the key 'threads'.*belongs under .set. or .axes."),
         ('machine = "gtx280"', "names no model: begin it with model ="),
         ("model = ", "is no TOML"),
-        ('model = "transit"\n[axes]\nthreads = 5', "a single value belongs in set"),
+        ('model = "transit"\n[axes]\nthreads = 5', "put one value under set"),
         ('model = "transit"\n[axes]\nthreads = 1979-05-27', "is no axis"),
         ('model = "transit"\n[set]\nthreads = 1979-05-27', "threads = .*expected a number"),
         ('model = "transit"\naxes = 3', "axes = 3: expected a mapping"),

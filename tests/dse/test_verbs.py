@@ -212,7 +212,7 @@ REFUSED = {
 @pytest.mark.parametrize("of", [BOTH, ONE.run()], ids=["models", "Dataset"])
 def test_what_only_a_study_answers_is_refused_with_a_reason(name: str, of: Any) -> None:
     verb, options = REFUSED[name]
-    with pytest.raises(dse.DseError, match=f"takes no {name}: what is recorded is looked"):
+    with pytest.raises(dse.DseError, match=f"takes no {name}: recorded values are scanned"):
         getattr(dse, verb)(of, **options)
 
 

@@ -94,7 +94,7 @@ def test_runs_explanations_and_configurations_agree(study: Any) -> None:
     ds = study.run()
     grid = study.grid()
     places = np.arange(4)
-    told = grid.at_points({"x": places, "y": places * 0}, list(TRUE))
+    told = grid.outputs_at_points({"x": places, "y": places * 0}, list(TRUE))
     for name, values in TRUE.items():
         alike = ds[name].broadcast_like(ds.x).values
         np.testing.assert_array_equal(alike, values)

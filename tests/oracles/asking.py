@@ -1,4 +1,4 @@
-"""What is asked of a table of configurations, by looking at all of them in NumPy, one label a time.
+"""Answer queries of a table of configurations by brute force in NumPy, one label a time.
 
 Rows stand in axis order; an answer names rows.
 """
@@ -51,7 +51,7 @@ def best(
 def front(goals: Sequence[Floats], counted: NDArray[np.bool_]) -> list[int]:
     """The rows that no other beats; the first of equal ones."""
     rows = [int(r) for r in np.flatnonzero(counted & np.all(np.isfinite(goals), axis=0))]
-    kept = []
+    chosen = []
     for row in rows:
         mine = [goal[row] for goal in goals]
         beaten = False
@@ -60,8 +60,8 @@ def front(goals: Sequence[Floats], counted: NDArray[np.bool_]) -> list[int]:
             no_worse = all(a <= b for a, b in zip(theirs, mine, strict=True))
             beaten |= no_worse and (theirs != mine or other < row)
         if not beaten:
-            kept.append(row)
-    return kept
+            chosen.append(row)
+    return chosen
 
 
 def quantile(values: Floats, q: float) -> float:

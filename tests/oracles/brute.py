@@ -61,19 +61,19 @@ def best(
 
 
 def dominates(a: Sequence[float], b: Sequence[float]) -> bool:
-    """Whether a is nowhere worse than b and somewhere better."""
+    """True if a is nowhere worse than b and somewhere better."""
     return all(x <= y for x, y in zip(a, b, strict=True)) and tuple(a) != tuple(b)
 
 
 def pareto(points: Sequence[Sequence[float]]) -> list[int]:
     """Indices of the points that none dominates; of equal ones the first; infinite ones never."""
     rows = [(tuple(map(float, p)), i) for i, p in enumerate(points) if all(map(math.isfinite, p))]
-    kept = []
+    front = []
     for row, i in rows:
         beaten = any(dominates(other, row) or (other == row and j < i) for other, j in rows)
         if not beaten:
-            kept.append(i)
-    return kept
+            front.append(i)
+    return front
 
 
 def same_answer(

@@ -11,8 +11,8 @@ from symbolic.exact import to_exact
 from symbolic.model import Model
 
 
-def at(model: Model, values: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """What expressions are at a point; what they share is computed once."""
+def evaluator(model: Model, values: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """Return a function that evaluates expressions at a point; shared parts are computed once."""
     result = {model.symbol(name): to_exact(value) for name, value in values.items()}
 
     def value(expression: Any) -> Any:
@@ -29,4 +29,4 @@ def at(model: Model, values: Mapping[str, Any]) -> Callable[[Any], Any]:
 
 
 def put(model: Model, expression: Any, values: Mapping[str, Any]) -> Any:
-    return at(model, values)(expression)
+    return evaluator(model, values)(expression)

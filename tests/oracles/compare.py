@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 def ulps(a: Any, b: Any) -> NDArray[np.int64]:
-    """How many floats apart; 0 for two NaN, a huge number where one is NaN or the signs differ."""
+    """Return the distance in floats; 0 for two NaN, huge if one is NaN or the signs differ."""
     a, b = (np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in (a, b))
     assert a.shape == b.shape, (a.shape, b.shape)
     bits_a, bits_b = a.view(np.int64), b.view(np.int64)
@@ -22,7 +22,7 @@ def ulps(a: Any, b: Any) -> NDArray[np.int64]:
 
 
 def same_bits(a: Any, b: Any) -> bool:
-    """Whether all values are the same bits, NaN for NaN."""
+    """True if all values have the same bits, NaN for NaN."""
     return bool(np.all(ulps(a, b) == 0))
 
 

@@ -79,21 +79,21 @@ class Loops:
         for index in itertools.product(*(range(self.sizes[dim]) for dim in dims)):
             yield {**dict.fromkeys(self.axes, 0), **dict(zip(dims, index, strict=True))}
 
-    def _given(self, name: str, point: Mapping[str, int]) -> Value | None:
+    def _value_at(self, name: str, point: Mapping[str, int]) -> Value | None:
         for axis, steps in self.axes.items():
             if name in steps[point[axis]]:
                 return steps[point[axis]][name]
         return self.given.get(name)
 
     def _switch(self, name: str, point: Mapping[str, int]) -> str:
-        result = self._given(name, point)
+        result = self._value_at(name, point)
         row = self.model.quantities[name]
         label = str(row.default if result is None else result)
         if label != "auto":
             return label
         *_, without, within = row.labels or ()
-        held = all(self._given(need, point) is not None for need in row.settled_by)
-        return within if held else without
+        settled = all(self._value_at(need, point) is not None for need in row.settled_by)
+        return within if settled else without
 
     def equation(self, name: str, point: Mapping[str, int]) -> Equation | None:
         """The equation of a quantity under the switches of a point."""
@@ -107,7 +107,7 @@ class Loops:
 
     def _how(self, name: str, point: Mapping[str, int]) -> tuple[Any, tuple[str, ...]]:
         """A number, label or table; or a function and the quantities it needs."""
-        value = self._given(name, point)
+        value = self._value_at(name, point)
         if isinstance(value, Formula):
             return value.function, value.names
         if value is not None:
@@ -139,16 +139,16 @@ class Loops:
         return known[name]
 
     # --- what depends on what
-    def _behind(self, name: str, point: Mapping[str, int], seen: set[str]) -> set[str]:
+    def _inputs_behind(self, name: str, point: Mapping[str, int], seen: set[str]) -> set[str]:
         if name not in seen:
             seen.add(name)
             for need in self._how(name, point)[1]:
-                self._behind(need, point, seen)
+                self._inputs_behind(need, point, seen)
         return seen
 
     def _axes_of(self, name: str, point: Mapping[str, int]) -> set[str]:
         result = set()
-        value = self._given(name, point)
+        value = self._value_at(name, point)
         for axis, steps in self.axes.items():
             if not any(name in step for step in steps):
                 continue
@@ -169,7 +169,7 @@ class Loops:
         result: set[str] = set()
         for point in self.indices(tuple(self.axes)):
             for name in names:
-                for behind in self._behind(name, point, set()):
+                for behind in self._inputs_behind(name, point, set()):
                     result |= self._axes_of(behind, point)
         return tuple(axis for axis in self.axes if axis in result)
 
@@ -181,10 +181,10 @@ class Loops:
             if axis in self.model.quantities and self.model.quantities[axis].is_switch
         )
 
-    def _known(self, condition: Condition, point: Mapping[str, int]) -> bool:
+    def _is_known(self, condition: Condition, point: Mapping[str, int]) -> bool:
         try:
             for name in condition.names:
-                self._behind(name, point, set())
+                self._inputs_behind(name, point, set())
         except MissingError:
             return False
         return True
@@ -196,7 +196,7 @@ class Loops:
         keys = {self._switches(point) for point in points}
         listed = []
         for condition in [*map(rule, self.model.rules), *self.where]:
-            unknown = {self._switches(p) for p in points if not self._known(condition, p)}
+            unknown = {self._switches(p) for p in points if not self._is_known(condition, p)}
             applies = keys - unknown
             if not applies:
                 assert condition.is_rule
@@ -205,7 +205,7 @@ class Loops:
             for point in points:
                 if self._switches(point) in applies:
                     for name in condition.names:
-                        for behind in self._behind(name, point, set()):
+                        for behind in self._inputs_behind(name, point, set()):
                             result |= self._axes_of(behind, point)
             if unknown:
                 switch = self.model.quantities
@@ -221,7 +221,7 @@ class Loops:
         return condition.holds(*(self.value(name, point, known) for name in condition.names))
 
     def feasible(self, point: Mapping[str, int]) -> bool:
-        """Whether every rule and constraint holds."""
+        """True if every rule and constraint holds."""
         return all(self._holds(c, applies, point) for c, applies, _ in self.conditions)
 
     def run(

@@ -16,7 +16,7 @@ import sweeps.nest.run
 from symbolic.library import load_model
 from symbolic.models import ipp
 from tests.long import draws, long
-from tests.oracles.closed import at
+from tests.oracles.closed import evaluator as at
 from tests.papers._solve import solve
 
 #: §3.5.4: a block of 16 warps an SM, all accesses coalesced, 120 GB/s attained; Mem_L is 450.

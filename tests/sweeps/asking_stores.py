@@ -23,8 +23,8 @@ import dse
 from dse.runs.identity import stored_study
 from symbolic.errors import DseError, UnknownNameError
 from tests.sweeps.attack_checks import Truth
-from tests.sweeps.attack_models import drawn, made
-from tests.sweeps.beside import question
+from tests.sweeps.attack_models import draw_study, make_study
+from tests.sweeps.compare_answers import question
 from tests.sweeps.without_model import without_model
 
 
@@ -53,41 +53,41 @@ def is_same(one: Any, other: Any, *, attributes: bool = True) -> bool:
     )
 
 
-def compared(seed: int, folder: Path) -> tuple[str, str]:
+def compare(seed: int, folder: Path) -> tuple[str, str]:
     """Return what a drawn study was asked, and what of its answers differs (nothing: empty)."""
-    one = drawn(seed)
-    _, verb, given, asked = question(one, seed)
-    asked.pop("method", None)
+    one = draw_study(seed)
+    _, verb, given, options = question(one, seed)
+    options.pop("method", None)
     path = folder / f"{seed}.zarr"
     try:
-        study = made(one, folder / f"stored_{seed}.py")
-        if "where" in asked:
+        study = make_study(one, folder / f"stored_{seed}.py")
+        if "where" in options:
             truth = Truth(one)
-            asked["where"] = [truth._limit(*limit) for limit in asked["where"]]
+            options["where"] = [truth._limit(*limit) for limit in options["where"]]
         study.run(store=path)
     except (DseError, ValueError) as error:
         return f"refused: {str(error)[:50]}", ""
 
     def ask(source: Any) -> Any:
-        return getattr(dse, verb)(source, *given, **asked)
+        return getattr(dse, verb)(source, *given, **options)
 
-    told = f"{verb} {asked}"
+    text = f"{verb} {options}"
     own, stored = answer(ask, study), answer(ask, path)
     if stored_study(path) is None:  # a long table is not kept
         return "a study that its store does not tell", "" if is_same(
             own, stored, attributes=False
-        ) else f"{told}: {own} {stored}"
+        ) else f"{text}: {own} {stored}"
     opened = answer(ask, dse.open(path))
     with without_model():
         values = answer(ask, path)
     memory = answer(ask, study.run())
     if not (is_same(own, stored) and is_same(own, opened)):
-        return "wrong", f"{told}\nstudy: {own}\nstore: {stored}\nopened: {opened}"
+        return "wrong", f"{text}\nstudy: {own}\nstore: {stored}\nopened: {opened}"
     if isinstance(memory, DseError) or isinstance(values, DseError):
         wrong = not (isinstance(values, DseError) and is_refused_alike(memory, values))
-        return f"{verb}: refused", f"{told}\nDataset: {memory}\nvalues: {values}" if wrong else ""
+        return f"{verb}: refused", f"{text}\nDataset: {memory}\nvalues: {values}" if wrong else ""
     if not (is_same(values, memory) and is_same(own, values, attributes=False)):
-        return "wrong", f"{told}\nstudy: {own}\nvalues: {values}\nDataset: {memory}"
+        return "wrong", f"{text}\nstudy: {own}\nvalues: {values}\nDataset: {memory}"
     return verb, ""
 
 
@@ -102,7 +102,7 @@ def main(count: int, first: int = 1) -> int:
     kinds, wrong = collections.Counter[str](), 0
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(first, first + count):
-            kind, what = compared(seed, Path(folder))
+            kind, what = compare(seed, Path(folder))
             kinds[kind] += 1
             if what:
                 wrong += 1

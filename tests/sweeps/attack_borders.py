@@ -17,33 +17,33 @@ Floats = NDArray[np.float64]
 NEAR = 3e-11
 
 
-def _case(truth: Truth, asked: dict[str, Any]) -> Floats:
+def _case(truth: Truth, query: dict[str, Any]) -> Floats:
     """1 where the condition asked of holds, 0 where it does not, -1 where another is broken."""
-    return np.where(truth.allowed(asked), truth.at(asked["quantity"]), -1.0)
+    return np.where(truth.feasible_mask(query), truth.evaluate(query["quantity"]), -1.0)
 
 
 class _Way:
     """The case of every configuration of a study with one quantity at another value."""
 
-    def __init__(self, truth: Truth, asked: dict[str, Any], name: str) -> None:
-        self.truth, self.asked, self.name = truth, asked, name
+    def __init__(self, truth: Truth, query: dict[str, Any], name: str) -> None:
+        self.truth, self.query, self.name = truth, query, name
 
-    def at(self, values: Floats) -> Floats:
+    def evaluate(self, values: Floats) -> Floats:
         moved = Truth(self.truth.one, {self.name: lambda _: values})
-        return _case(moved, self.asked)
+        return _case(moved, self.query)
 
 
-def check_borders(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
+def check_borders(study: dse.Study, query: dict[str, Any], truth: Truth) -> None:
     """Raise Wrong where a border, or the case beyond it, differs from brute force."""
-    _followed(dse.borders(study, asked["quantity"], where=asked["where"]), asked, truth)
+    _check_neighbours(dse.borders(study, query["quantity"], where=query["where"]), query, truth)
     if "k" in study.grid().graph.definitions:  # no axis: over its domain
         with contextlib.suppress(DseError):  # nothing asked depends on it
-            result = dse.borders(study, asked["quantity"], where=asked["where"], along="k")
-            _followed(result, asked, truth)
+            result = dse.borders(study, query["quantity"], where=query["where"], along="k")
+            _check_neighbours(result, query, truth)
 
 
-def _followed(found: Any, asked: dict[str, Any], truth: Truth) -> None:
-    here = _case(truth, asked)
+def _check_neighbours(answer: Any, query: dict[str, Any], truth: Truth) -> None:
+    here = _case(truth, query)
 
     def spread(array: Any) -> Any:
         dims = [axis for axis in truth.axes if axis in array.dims]
@@ -51,23 +51,23 @@ def _followed(found: Any, asked: dict[str, Any], truth: Truth) -> None:
         values = array.transpose(*dims).values.reshape(sizes)
         return np.broadcast_to(values, truth.sizes).reshape(-1)
 
-    same(spread(found.condition), here, "the case at each configuration")
+    same(spread(answer.condition), here, "the case at each configuration")
     tabled = {name for dims, _ in truth.one.tables.values() for name in dims}
-    for along in found.along.values.tolist():
+    for along in answer.along.values.tolist():
         if along in tabled:
             continue  # only the values of the axis count
-        way = _Way(truth, asked, along)
+        way = _Way(truth, query, along)
         for side, sign in (("below", -1.0), ("above", 1.0)):
-            told = found.sel(along=along, side=side)
-            border, beyond = spread(told.border), spread(told.beyond)
+            row = answer.sel(along=along, side=side)
+            border, beyond = spread(row.border), spread(row.beyond)
             what = f"along {along}, {side}"
             same(np.isnan(border), beyond == -2, f"{what}: no border, nothing beyond")
-            if not found.attrs["undecided"]:  # as where rounding alone decides
-                _beyond(way, sign, border, beyond, what)
+            if not answer.attrs["undecided"]:  # as where rounding alone decides
+                _check_beyond(way, sign, border, beyond, what)
                 _same_until(way, sign, here, border, what)
 
 
-def _beyond(way: _Way, sign: float, border: Floats, beyond: Floats, what: str) -> None:
+def _check_beyond(way: _Way, sign: float, border: Floats, beyond: Floats, what: str) -> None:
     """The case that is told stands there."""
     seen = np.isnan(border)
     values = np.unique(way.truth.known[way.name])
@@ -76,7 +76,7 @@ def _beyond(way: _Way, sign: float, border: Floats, beyond: Floats, what: str) -
     steps = [np.maximum(share * np.abs(border), 5e-324) for share in (1e-16, 1e-12, NEAR / 3, NEAR)]
     for x in (border, *(border + sign * step for step in steps), *ends):
         near = np.abs(x - border) <= np.maximum(NEAR * np.abs(border), 5e-324)
-        seen |= near & (way.at(x) == beyond)
+        seen |= near & (way.evaluate(x) == beyond)
     wrong = np.flatnonzero(~seen)[:3]
     holds(seen.all(), f"{what}: not {beyond[wrong]} beyond {border[wrong]}")
 
@@ -90,8 +90,8 @@ def _same_until(way: _Way, sign: float, here: Floats, border: Floats, what: str)
         values = np.array([-far, far])
     limit = np.where(np.isnan(border), values[-1] if sign > 0 else values[0], border)
     rng = np.random.default_rng(start.size)
-    first = way.at(start + sign * NEAR * np.abs(start))
-    alone = (first != here) & (way.at(start - sign * NEAR * np.abs(start)) != here)
+    first = way.evaluate(start + sign * NEAR * np.abs(start))
+    alone = (first != here) & (way.evaluate(start - sign * NEAR * np.abs(start)) != here)
     expected = np.where(alone, first, here)
     for number in range(12):
         if number % 3:
@@ -100,9 +100,9 @@ def _same_until(way: _Way, sign: float, here: Floats, border: Floats, what: str)
             x = rng.choice(values, start.size)
         room = NEAR * np.maximum(np.abs(start), np.abs(limit))
         inside = ((x - start) * sign > room) & ((limit - x) * sign > room)
-        wrong = inside & (way.at(x) != expected)
+        wrong = inside & (way.evaluate(x) != expected)
         if wrong.any():  # but for a value alone
-            sides = [way.at(x + step * np.abs(x)) == expected for step in (-NEAR, NEAR)]
+            sides = [way.evaluate(x + step * np.abs(x)) == expected for step in (-NEAR, NEAR)]
             wrong &= ~(sides[0] & sides[1])
         bad = np.flatnonzero(wrong)[:3]
         holds(

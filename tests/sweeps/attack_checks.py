@@ -1,4 +1,4 @@
-"""What brute force, by Python's ``eval``, finds of a drawn study; whether a proof says the same."""
+"""Compare proofs of random studies with brute force by Python's ``eval``."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Wrong(AssertionError):  # noqa: N818 - what it says is what it is
     """A proof that brute force disproves."""
 
 
-def same(told: Any, true: Any, what: str) -> None:
-    if not np.array_equal(np.asarray(told), np.asarray(true), equal_nan=True):
-        raise Wrong(f"{what}: {told}, brute force has {true}")
+def same(actual: Any, true: Any, what: str) -> None:
+    if not np.array_equal(np.asarray(actual), np.asarray(true), equal_nan=True):
+        raise Wrong(f"{what}: {actual}, brute force has {true}")
 
 
 def holds(claim: Any, what: str) -> None:
@@ -68,30 +68,30 @@ class Truth:
                     )
                 elif "@" in name:
                     function, label = name.split("@")
-                    switches.setdefault(function, {})[label] = self.at(formula)
+                    switches.setdefault(function, {})[label] = self.evaluate(formula)
                     if len(switches[function]) == 2:
                         mode = known.get("mode", np.full(count, "one"))
                         known[function] = np.where(mode == "one", *switches[function].values())
                 else:
-                    known[name] = self.at(formula)
+                    known[name] = self.evaluate(formula)
 
     def _eval(self, formula: str, known: dict[str, Any]) -> Any:
         return eval(formula, dict(NAMES), known)
 
-    def at(self, formula: str) -> Any:
+    def evaluate(self, formula: str) -> Any:
         """A formula at every point."""
         with np.errstate(all="ignore"):
             result = self._eval(formula, self.known)
         return np.broadcast_to(result, self.index.shape[1:]).copy()
 
     def question(self) -> dict[str, Any]:
-        """What is asked, limits as values that are there."""
-        asked = dict(self.one.question)
-        if "where" in asked:
-            asked["where"] = [self._limit(*limit) for limit in asked["where"]]
-        if "quantity" in asked:
-            asked["quantity"] = self._limit(*asked["quantity"])
-        return asked
+        """Return the query, its limits replaced by values that occur."""
+        query = dict(self.one.question)
+        if "where" in query:
+            query["where"] = [self._limit(*limit) for limit in query["where"]]
+        if "quantity" in query:
+            query["quantity"] = self._limit(*query["quantity"])
+        return query
 
     def _limit(self, name: str, relation: str, share: float) -> str:
         values = np.unique(self.known[name][np.isfinite(self.known[name])])
@@ -100,32 +100,32 @@ class Truth:
             value = float(f"{value:.2g}")
         return f"{name} {relation} {value!r}"
 
-    def allowed(self, asked: dict[str, Any]) -> Any:
-        """Where all conditions hold."""
+    def feasible_mask(self, query: dict[str, Any]) -> Any:
+        """Return the mask of points where all conditions hold."""
         result = np.ones(self.index.shape[1], dtype=bool)
-        for text in asked.get("where", []):
-            result &= self.at(text)
+        for text in query.get("where", []):
+            result &= self.evaluate(text)
         return result
 
-    def objective(self, asked: dict[str, Any], moved: Any = None) -> list[Floats]:
+    def objective(self, query: dict[str, Any], moved: Any = None) -> list[Floats]:
         """Each objective, smaller being better, infinite where there is none."""
-        sense = "minimize" if "minimize" in asked else "maximize"
-        texts = asked[sense] if isinstance(asked[sense], list) else [asked[sense]]
-        sign, allowed = 1.0 if sense == "minimize" else -1.0, self.allowed(asked)
+        sense = "minimize" if "minimize" in query else "maximize"
+        texts = query[sense] if isinstance(query[sense], list) else [query[sense]]
+        sign, allowed = 1.0 if sense == "minimize" else -1.0, self.feasible_mask(query)
         result = []
         for text in texts:
-            value = sign * self.at(text).astype(float)
+            value = sign * self.evaluate(text).astype(float)
             result.append(np.where(np.isfinite(value) & allowed, value, math.inf))
         return result
 
-    def feasible(self, asked: dict[str, Any]) -> bool:
-        """Whether there is an answer."""
-        if "minimize" not in asked and "maximize" not in asked:
-            return bool(self.allowed(asked).any())
-        objectives = self.objective(asked)
+    def feasible(self, query: dict[str, Any]) -> bool:
+        """Return True if there is an answer."""
+        if "minimize" not in query and "maximize" not in query:
+            return bool(self.feasible_mask(query).any())
+        objectives = self.objective(query)
         if self.one.ask == "front":
             return bool(np.all(np.isfinite(objectives), axis=0).any())
-        if len(objectives) > 1 and asked.get("gap"):
+        if len(objectives) > 1 and query.get("gap"):
             return False  # it depends on what is found within the gap
         left = np.isfinite(objectives[0])
         for values in objectives:  # in order
@@ -135,125 +135,129 @@ class Truth:
             left &= values == least
         return True
 
-    def places(self, found: Any, study: dse.Study) -> list[int]:
+    def places(self, answer: Any, study: dse.Study) -> list[int]:
         """The numbers of configurations of an answer."""
         axes = study.grid().axes
         rows = [
-            [axes[name].position(v, {}) for v in np.atleast_1d(found[name].values).tolist()]
+            [axes[name].position(v, {}) for v in np.atleast_1d(answer[name].values).tolist()]
             for name in self.axes
         ]
         return np.ravel_multi_index(np.array(rows), self.sizes).tolist()
 
 
-def signed(found: Any, asked: dict[str, Any]) -> tuple[float, Any]:
+def signed_score(answer: Any, query: dict[str, Any]) -> tuple[float, Any]:
     """The sense of an answer, and its values, smaller being better."""
-    sense = "minimize" if "minimize" in asked else "maximize"
-    sign, text = (1.0 if sense == "minimize" else -1.0), asked[sense]
-    return sign, sign * found[text if text in found else "objective"].values
+    sense = "minimize" if "minimize" in query else "maximize"
+    sign, text = (1.0 if sense == "minimize" else -1.0), query[sense]
+    return sign, sign * answer[text if text in answer else "objective"].values
 
 
-def _optimum(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
-    result = study.optimum(**asked, method="certified")
-    values = truth.objective(asked)[0]
+def _optimum(study: dse.Study, query: dict[str, Any], truth: Truth) -> None:
+    result = study.optimum(**query, method="certified")
+    values = truth.objective(query)[0]
     least = float(values.min())
     holds(least < math.inf, f"found where nothing is: {result}")
-    sign, told = signed(result, asked)
-    place, told, bound = truth.places(result, study)[0], float(told), sign * result.attrs["bound"]
-    same(told, values[place], "the value where it was found")
+    sign, actual = signed_score(result, query)
+    place, actual, bound = (
+        truth.places(result, study)[0],
+        float(actual),
+        sign * result.attrs["bound"],
+    )
+    same(actual, values[place], "the value where it was found")
     holds(bound <= least, f"bound {bound}, yet {least} is there (signed)")
     gap = result.attrs["gap"]
-    off = gap * abs(told) * (1 + 1e-12) if gap < math.inf else math.inf
-    holds(told - least <= off, f"gap {gap}: {told}, yet {least}")
-    if "time_limit" not in asked:
-        given = asked.get("gap", 0.0)
+    off = gap * abs(actual) * (1 + 1e-12) if gap < math.inf else math.inf
+    holds(actual - least <= off, f"gap {gap}: {actual}, yet {least}")
+    if "time_limit" not in query:
+        given = query.get("gap", 0.0)
         holds(gap <= given * (1 + 1e-12), f"a gap of {gap} where {given} was asked")
         if not given:
-            same([told, bound], [least, least], "value and bound")
+            same([actual, bound], [least, least], "value and bound")
             holds(result.attrs["settled"], "not settled which is the first")
     if result.attrs["settled"]:
         same(place, int(np.argmin(values)), "the first of the best")
 
 
-def _top(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
-    result = study.optimum(**asked, method="certified")
-    values = truth.objective(asked)[0]
+def _top(study: dse.Study, query: dict[str, Any], truth: Truth) -> None:
+    result = study.optimum(**query, method="certified")
+    values = truth.objective(query)[0]
     order = np.argsort(values, kind="stable")
-    order = order[values[order] < math.inf][: asked["top"]]
+    order = order[values[order] < math.inf][: query["top"]]
     same(truth.places(result, study), order, "the ranks")
-    same(signed(result, asked)[1], values[order], "their values")
+    same(signed_score(result, query)[1], values[order], "their values")
 
 
-def _per(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
-    result = study.optimum(**asked, method="certified")
-    values = truth.objective(asked)[0].reshape(truth.sizes)
-    rest = tuple(k for k, name in enumerate(truth.axes) if name not in asked["per"])
+def _per(study: dse.Study, query: dict[str, Any], truth: Truth) -> None:
+    result = study.optimum(**query, method="certified")
+    values = truth.objective(query)[0].reshape(truth.sizes)
+    rest = tuple(k for k, name in enumerate(truth.axes) if name not in query["per"])
     least = values.min(axis=rest)
     least = np.where(np.isfinite(least), least, math.nan)
-    kept = [name for name in truth.axes if name in asked["per"]]
-    text = asked.get("minimize", asked.get("maximize"))
+    chosen = [name for name in truth.axes if name in query["per"]]
+    text = query.get("minimize", query.get("maximize"))
     array = result[text if text in result else "objective"]
-    sign = 1.0 if "minimize" in asked else -1.0
-    told = sign * np.broadcast_to(
-        array.transpose(*[d for d in kept if d in array.dims]), least.shape
+    sign = 1.0 if "minimize" in query else -1.0
+    actual = sign * np.broadcast_to(
+        array.transpose(*[d for d in chosen if d in array.dims]), least.shape
     )
-    given = asked.get("gap", 0.0)
-    same(np.isnan(told), np.isnan(least), "where there is none")
+    given = query.get("gap", 0.0)
+    same(np.isnan(actual), np.isnan(least), "where there is none")
     if given:
-        wrong = (told < least) | (told - least > given * np.abs(told) * (1 + 1e-12))
-        holds(not np.any(wrong), f"beyond a gap of {given}: {told}, brute force has {least}")
+        wrong = (actual < least) | (actual - least > given * np.abs(actual) * (1 + 1e-12))
+        holds(not np.any(wrong), f"beyond a gap of {given}: {actual}, brute force has {least}")
     else:
-        same(told, least, "the best of each")
-        scan = study.optimum(**{k: v for k, v in asked.items() if k != "gap"}, method="scan")
+        same(actual, least, "the best of each")
+        scan = study.optimum(**{k: v for k, v in query.items() if k != "gap"}, method="scan")
         holds(result.drop_attrs().identical(scan.drop_attrs()), f"{result}\nscan: {scan}")
 
 
-def _order(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
-    result = study.optimum(**asked, method="certified")
-    objectives = truth.objective(asked)
-    sign = 1.0 if "minimize" in asked else -1.0
+def _order(study: dse.Study, query: dict[str, Any], truth: Truth) -> None:
+    result = study.optimum(**query, method="certified")
+    objectives = truth.objective(query)
+    sign = 1.0 if "minimize" in query else -1.0
     place = truth.places(result, study)[0]
     left = np.all(np.isfinite(objectives[:1]), axis=0)
-    given = asked.get("gap", 0.0)
+    given = query.get("gap", 0.0)
     for number, values in enumerate(objectives):
         among = np.where(left, values, math.inf)
-        least, told = float(among.min()), float(values[place])
+        least, actual = float(among.min()), float(values[place])
         bound, gap = sign * result.attrs["bound"][number], result.attrs["gap"][number]
         holds(bound <= least, f"objective {number}: bound {bound}, yet {least} is there")
         holds(gap <= given * (1 + 1e-12), f"objective {number}: gap {gap}, asked {given}")
         if not given:
-            same([told, bound], [least, least], f"objective {number} and its bound")
-        left &= values <= told
+            same([actual, bound], [least, least], f"objective {number} and its bound")
+        left &= values <= actual
     if not given:
         same(place, int(np.flatnonzero(left)[0]), "the first of the best")
 
 
-def _within(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
-    result = study.optimum(**asked, method="certified")
-    values = truth.objective(asked)[0]
-    best, share = float(values.min()), asked["within"]
+def _tolerance(study: dse.Study, query: dict[str, Any], truth: Truth) -> None:
+    result = study.optimum(**query, method="certified")
+    values = truth.objective(query)[0]
+    best, share = float(values.min()), query["within"]
     near = np.flatnonzero((values <= best + share * abs(best)) & (values < math.inf))
     near = near[np.argsort(values[near], kind="stable")]
     same(truth.places(result, study), near, "all that are near")
     same(result.attrs["configurations"], near.size, "how many are near")
 
 
-def _front(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
-    result = study.pareto(**asked, method="certified")
-    values = np.stack(truth.objective(asked))
+def _front(study: dse.Study, query: dict[str, Any], truth: Truth) -> None:
+    result = study.pareto(**query, method="certified")
+    values = np.stack(truth.objective(query))
     finite = np.flatnonzero(np.all(np.isfinite(values), axis=0))
     vectors, first = np.unique(values[:, finite] + 0.0, axis=1, return_index=True)
-    kept = [
+    chosen = [
         int(finite[k])
         for v, k in zip(vectors.T, first, strict=True)
         if not np.any(np.all(vectors <= v[:, None], axis=0) & np.any(vectors < v[:, None], axis=0))
     ]
-    same(truth.places(result, study), sorted(kept), "the front")
+    same(truth.places(result, study), sorted(chosen), "the front")
     holds(result.attrs["complete"] and result.attrs["settled"], f"left open: {result.attrs}")
 
 
-def _meets(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
-    result = dse.meets(study, asked["where"], boxes=10**6)
-    allowed = truth.allowed(asked).reshape(truth.sizes)
+def _meets(study: dse.Study, query: dict[str, Any], truth: Truth) -> None:
+    result = dse.meets(study, query["where"], boxes=10**6)
+    allowed = truth.feasible_mask(query).reshape(truth.sizes)
     times = np.zeros(truth.sizes, dtype=int)
     axes = study.grid().axes
     holds(bool(np.all(result.certain)) and result.attrs["complete"], "boxes left open")
@@ -271,20 +275,24 @@ def _meets(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
     same(counts, [allowed.sum(), allowed.sum(), allowed.size], "inner, outer and total")
 
 
-def _count(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
-    result = study.count(**asked)
-    same(int(result.feasible_points), int(truth.allowed(asked).sum()), "how many are feasible")
+def _count(study: dse.Study, query: dict[str, Any], truth: Truth) -> None:
+    result = study.count(**query)
+    same(
+        int(result.feasible_points), int(truth.feasible_mask(query).sum()), "how many are feasible"
+    )
 
 
-def _ranges(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
+def _ranges(study: dse.Study, query: dict[str, Any], truth: Truth) -> None:
     one = truth.one
-    names = [n for n in [*one.set, *one.axes] if n in (*"abcd", "k") and n in _used(truth, asked)]
+    names = [
+        n for n in [*one.set, *one.axes] if n in (*"abcd", "k") and n in _used_names(truth, query)
+    ]
     zipped = [n for v in one.axes.values() if isinstance(v, dict) for n in v["zip"]]
     if not names or zipped:
         return
     name, share = names[0], 0.3
-    result = dse.ranges(study, {name: f"{100 * share:g} %"}, **asked)
-    text = asked.get("minimize", asked.get("maximize"))
+    result = dse.ranges(study, {name: f"{100 * share:g} %"}, **query)
+    text = query.get("minimize", query.get("maximize"))
     for away in (-share, -0.1, 0.0, 0.17, share):
         moved = Truth(one, {name: lambda v, away=away: v + np.abs(v) * away})
         for output in [n.split("@")[0] for n in one.equations if n in result]:
@@ -305,7 +313,7 @@ def _ranges(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
                 not np.any((value < low - off) | (value > high + off)),
                 f"{output} leaves its range at {away}",
             )
-        values = moved.objective(asked)[0]
+        values = moved.objective(query)[0]
         if np.isfinite(values.min()):
             best = values == values.min()
             shape = [
@@ -318,8 +326,8 @@ def _ranges(study: dse.Study, asked: dict[str, Any], truth: Truth) -> None:
             holds(bool(can[best].all()), f"the best by {text} at {away} is none that can be")
 
 
-def _used(truth: Truth, asked: dict[str, Any]) -> set[str]:
-    texts = [asked.get("minimize", asked.get("maximize")), *asked.get("where", [])]
+def _used_names(truth: Truth, query: dict[str, Any]) -> set[str]:
+    texts = [query.get("minimize", query.get("maximize")), *query.get("where", [])]
     result = {name for name in truth.known if any(name in text for text in texts)}
     for _ in truth.one.equations:
         for name, (needs, _) in truth.one.equations.items():
@@ -333,7 +341,7 @@ CHECKS: dict[str, Callable[[dse.Study, dict[str, Any], Truth], None]] = {
     "top": _top,
     "per": _per,
     "order": _order,
-    "within": _within,
+    "within": _tolerance,
     "front": _front,
     "meets": _meets,
     "ranges": _ranges,

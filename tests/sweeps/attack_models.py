@@ -60,7 +60,7 @@ class Drawn:
         return replace(self, **changed)
 
 
-def made(one: Drawn, path: Path) -> dse.Study:
+def make_study(one: Drawn, path: Path) -> dse.Study:
     """The study, its model written to a file."""
     path.write_text(one.text())
     tables = {
@@ -78,7 +78,7 @@ def made(one: Drawn, path: Path) -> dse.Study:
 
 
 class Holes:
-    """What is no number in some of the studies: at some points, at all of them, or at one.
+    """Formulas that are NaN in some of the studies: at some points, at all of them, or at one.
 
     It draws from numbers of its own, so that studies without NaN stay what they are.
     """
@@ -87,7 +87,7 @@ class Holes:
         self.rng = random.Random(f"holes {seed}")
         self.often = self.rng.choice((0.1, 0.25)) if self.rng.random() < share else 0.0
 
-    def made(self, formula: str, name: str) -> str:
+    def make_study(self, formula: str, name: str) -> str:
         """A formula, or one in its place that is NaN at some values of a quantity."""
         rng = self.rng
         if rng.random() >= self.often:
@@ -143,7 +143,7 @@ class _Formulas:
             return f"negate({self.condition(depth - 1)})"
         one, other = self.some(depth - 1), self.leaf()
         if depth > 0:
-            one = self.holes.made(one, self.names[0])
+            one = self.holes.make_study(one, self.names[0])
         if kind < 0.45:
             return rng.choice([f"equal(floor({one}), {other})", f"equal({one}, {other})"])
         if kind < 0.5:
@@ -183,14 +183,11 @@ class _Formulas:
             (1.5, f"({n} + maximum({y} - {n}, 0))"),
             (1, f"minimum({x}, {n}) * maximum({n}, {y})"),
             (1, f"({n} * {self.name()} + {self.name()} * {self.name()})"),
-            (
-                0.7,
-                f"({n} * 1e{large} + {y} - {n} * 1e{large})",
-            ),
+            (0.7, f"({n} * 1e{large} + {y} - {n} * 1e{large})"),
             (0.7, f"(log(absolute({n}) + 1) + log(absolute({y}) + 2))"),
         )
         weights = [weight for weight, _ in shapes]
-        return self.holes.made(rng.choices([text for _, text in shapes], weights)[0], n)
+        return self.holes.make_study(rng.choices([text for _, text in shapes], weights)[0], n)
 
 
 def _values(rng: random.Random, count: int) -> list[float]:
@@ -223,7 +220,7 @@ def _values(rng: random.Random, count: int) -> list[float]:
     return values
 
 
-def drawn(seed: int) -> Drawn:
+def draw_study(seed: int) -> Drawn:
     """A study and a question; limits are asked as ``{0}``, which the check fills in by values."""
     rng = random.Random(seed)
     count = rng.choices([1, 2, 3, 4], [4, 6, 4, 2])[0]

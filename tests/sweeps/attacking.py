@@ -37,36 +37,36 @@ import sweeps.runtime.resources
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from tests.sweeps.attack_borders import check_borders
 from tests.sweeps.attack_checks import CHECKS, Truth, Wrong
-from tests.sweeps.attack_models import Drawn, drawn, made
+from tests.sweeps.attack_models import Drawn, draw_study, make_study
 
 #: Studies of a process before another takes its place.
 _TASKS = 500
 
 
 @contextmanager
-def pressed(rng: random.Random) -> Iterator[None]:
+def small_steps(rng: random.Random) -> Iterator[None]:
     """Small rounds, boxes and batches, so that little is looked at point by point."""
-    kept = {
+    settings = {
         (sweeps.bounds.search, "ROUND"): rng.choice([1, 3, 32]),
         (sweeps.bounds.search, "BUDGET"): rng.choice([5, 40, 512]),
         (sweeps.bounds.search, "POOL"): rng.choice([2, 1 << 17]),
-        (sweeps.bounds.search, "_QUICK"): rng.choice([0, 8, 10**9]),
-        (sweeps.bounds.search, "_NEAR"): rng.choice([1, 3, 256]),
-        (sweeps.bounds.merge_axes, "_WORTH"): rng.choice([0, 1 << 28]),
-        (sweeps.bounds.merge_axes, "_SHARE"): rng.choice([0.75, 1.0]),
-        (sweeps.certify.front, "LEAF"): rng.choice([1, 4, 32]),
+        (sweeps.bounds.search, "_BOXES_BEFORE_DESCENT"): rng.choice([0, 8, 10**9]),
+        (sweeps.bounds.search, "_MAX_NEAR_POINTS"): rng.choice([1, 3, 256]),
+        (sweeps.bounds.merge_axes, "_MIN_POINTS"): rng.choice([0, 1 << 28]),
+        (sweeps.bounds.merge_axes, "_MAX_SHARE"): rng.choice([0.75, 1.0]),
+        (sweeps.certify.front, "MAX_SCAN_POINTS"): rng.choice([1, 4, 32]),
         (sweeps.certify.front, "BATCH"): rng.choice([2, 16, 256]),
-        (sweeps.certify.front, "PATIENCE"): rng.choice([0, 50, 1 << 15]),
-        (sweeps.certify.front, "ONE_BY_ONE"): rng.choice([0, 1 << 15]),
-        (sweeps.bounds.problem, "_TABLE"): rng.choice([0, 1 << 24]),
-        (sweeps.bounds.checks, "_MANY"): rng.choice([0, 1 << 26]),
-        (sweeps.bounds.checks, "_GLANCE"): rng.choice([1, 1 << 12]),
-        (sweeps.certify.targets, "SCANNED"): rng.choice([1, 8, 1 << 8]),
+        (sweeps.certify.front, "BOXES_BEFORE_GAPS"): rng.choice([0, 50, 1 << 15]),
+        (sweeps.certify.front, "MAX_JOINT_TIE_BOXES"): rng.choice([0, 1 << 15]),
+        (sweeps.bounds.problem, "_MAX_SPARSE_TABLE"): rng.choice([0, 1 << 24]),
+        (sweeps.bounds.checks, "_MAX_SCAN_POINTS"): rng.choice([0, 1 << 26]),
+        (sweeps.bounds.checks, "_FIRST_BLOCK_POINTS"): rng.choice([1, 1 << 12]),
+        (sweeps.certify.targets, "MAX_SCAN_POINTS"): rng.choice([1, 8, 1 << 8]),
         (sweeps.certify.targets, "BATCH"): rng.choice([1, 1 << 10]),
-        (sweeps.runtime.resources, "workers"): lambda: 1,
+        (sweeps.runtime.resources, "cpu_count"): lambda: 1,
     }
-    before = {(module, name): getattr(module, name) for module, name in kept}
-    for (module, name), value in kept.items():
+    before = {(module, name): getattr(module, name) for module, name in settings}
+    for (module, name), value in settings.items():
         setattr(module, name, value)
     try:
         yield
@@ -75,23 +75,23 @@ def pressed(rng: random.Random) -> Iterator[None]:
             setattr(module, name, value)
 
 
-def attacked(one: Drawn, seed: int, folder: Path) -> tuple[str, str]:
-    """How a study was answered, and what of it is wrong (nothing: empty)."""
+def attack(one: Drawn, seed: int, folder: Path) -> tuple[str, str]:
+    """Return how a study was answered, and what is wrong with the answer (empty: nothing)."""
     try:
-        study = made(one, folder / f"model_{seed}_{next(_NUMBERS)}.py")
+        study = make_study(one, folder / f"model_{seed}_{next(_NUMBERS)}.py")
     except (DseError, ValueError) as error:
         return f"refused: {str(error)[:60]}", ""
     truth = Truth(one)
-    asked = truth.question()
+    query = truth.question()
     try:
-        with pressed(random.Random(seed)):
-            (CHECKS | {"borders": check_borders})[one.ask](study, asked, truth)
+        with small_steps(random.Random(seed)):
+            (CHECKS | {"borders": check_borders})[one.ask](study, query, truth)
     except Wrong as error:
         return "wrong", str(error)
     except OutOfTimeError as error:
         return ("out of time", "") if one.ask == "late" else ("wrong", f"out of time: {error}")
     except InfeasibleError as error:
-        if truth.feasible(asked):
+        if truth.feasible(query):
             return "wrong", f"feasible, yet: {error}"
         return "nothing feasible", ""
     except DseError as error:
@@ -128,7 +128,7 @@ def shrunk(one: Drawn, seed: int, folder: Path, turns: int = 60) -> Drawn:
         going = False
         for part in _smaller(one):
             turns -= 1
-            if attacked(part, seed, folder)[0] == "wrong":
+            if attack(part, seed, folder)[0] == "wrong":
                 one, going = part, True
                 break
             if turns <= 0:
@@ -136,15 +136,15 @@ def shrunk(one: Drawn, seed: int, folder: Path, turns: int = 60) -> Drawn:
     return one
 
 
-def _told(seed: int) -> tuple[str, str]:
+def _report(seed: int) -> tuple[str, str]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        one = drawn(seed)
-        how, wrong = attacked(one, seed, folder)
+        one = draw_study(seed)
+        how, wrong = attack(one, seed, folder)
         if how != "wrong":
             return how, ""
         small = shrunk(one, seed, folder)
-        wrong = attacked(small, seed, folder)[1] or wrong
+        wrong = attack(small, seed, folder)[1] or wrong
         return how, (
             f"--- seed {seed}: {small.ask}\n{small.text()}\naxes = {small.axes}\n"
             f"set = {small.set}\ntables = {small.tables}\n"
@@ -154,31 +154,33 @@ def _told(seed: int) -> tuple[str, str]:
 
 def main(count: int, first: int = 0, jobs: int = 1) -> int:
     """Ask so many studies; the exit status."""
-    began, told = time.perf_counter(), collections.Counter[str]()
+    began, counts = time.perf_counter(), collections.Counter[str]()
     context = multiprocessing.get_context("spawn")
     print(f"seeds {first} to {first + count - 1}", flush=True)
     for begin in range(first, first + count, _TASKS * jobs):
         seeds = range(begin, min(begin + _TASKS * jobs, first + count))
         with ProcessPoolExecutor(jobs, context) as pool:
-            for how, wrong in pool.map(_told, seeds, chunksize=10):
-                told[how] += 1
+            for how, wrong in pool.map(_report, seeds, chunksize=10):
+                counts[how] += 1
                 if wrong:
                     print(wrong, flush=True)
         spent = time.perf_counter() - began
         done = seeds.stop - first
-        print(f"{done} studies, {spent:.0f} s, {told['wrong']} wrong", file=sys.stderr, flush=True)
-    refused = sum(number for how, number in told.items() if how.startswith("refused"))
-    for how, number in told.most_common():
+        print(
+            f"{done} studies, {spent:.0f} s, {counts['wrong']} wrong", file=sys.stderr, flush=True
+        )
+    refused = sum(number for how, number in counts.items() if how.startswith("refused"))
+    for how, number in counts.most_common():
         print(f"{number:7,}  {how}")
     print(
-        f"{count:,} studies, {refused:,} of them refused: {told['wrong']} differ from brute force; "
-        f"{time.perf_counter() - began:.0f} s"
+        f"{count:,} studies, {refused:,} of them refused: {counts['wrong']} differ from brute "
+        f"force; {time.perf_counter() - began:.0f} s"
     )
-    return int(told["wrong"] > 0)
+    return int(counts["wrong"] > 0)
 
 
 if __name__ == "__main__":
-    asked = [int(given) for given in sys.argv[1:]]
-    count, first, jobs = (*asked, *(500, 0, 1)[len(asked) :])
+    query = [int(given) for given in sys.argv[1:]]
+    count, first, jobs = (*query, *(500, 0, 1)[len(query) :])
     assert math.isfinite(count)
     sys.exit(main(count, first, jobs))

@@ -56,7 +56,7 @@ def study(seed: int, most: int = 20_000) -> tuple[dse.Study, dict[str, Any]]:
     name = rng.choice(list(MODELS))
     model = dse.model(name)
     needs = [n for n in model.inputs if not model.quantity(n).is_label]
-    held = {n: float(v) for n, v in point(model.quantities, needs, rng, edges=0.1).items()}
+    fixed = {n: float(v) for n, v in point(model.quantities, needs, rng, edges=0.1).items()}
     axes: dict[str, Any] = {}
     chosen = rng.sample(needs, min(len(needs), rng.randint(1, 5)))
     longest = max(2, int(rng.uniform(2, most ** (1 / len(chosen)))))
@@ -68,7 +68,7 @@ def study(seed: int, most: int = 20_000) -> tuple[dse.Study, dict[str, Any]]:
         values = list(drawn)
         rng.shuffle(values) if rng.random() < 0.3 else values.sort()
         axes[need] = values
-        del held[need]
+        del fixed[need]
     if len(axes) > 1 and rng.random() < 0.2:
         a, b = list(axes)[:2]
         size = min(len(axes[a]), len(axes[b]))
@@ -82,13 +82,13 @@ def study(seed: int, most: int = 20_000) -> tuple[dse.Study, dict[str, Any]]:
     if model.quantity(a).unit == model.quantity(b).unit:
         formulas.append(f"{a} - 2 * {b}")
     objective = rng.choice(formulas)
-    made = dse.Study(model=name, axes={n: axes[n] for n in order}, set=held)
+    made = dse.Study(model=name, axes={n: axes[n] for n in order}, set=fixed)
     question: dict[str, Any] = {rng.choice(["minimize", "maximize"]): objective}
     if rng.random() < 0.5:
         c = rng.choice(outputs)
         grid = made.grid()
         at = {axis: rng.randrange(grid.axes[axis].size) for axis in grid.axes}
-        limit = float(grid.at(at, [c])[c])
+        limit = float(grid.evaluate_point(at, [c])[c])
         if np.isfinite(limit):
             question["where"] = f"{c} {rng.choice(['<=', '>=', '<'])} {limit!r} * 1"
     if len(axes) > 1 and rng.random() < 0.15:
@@ -107,18 +107,18 @@ def answer(made: dse.Study, question: dict[str, Any], method: str) -> Any:
 
 
 @contextmanager
-def pressed(rng: random.Random, threads: int) -> Iterator[None]:
+def small_steps(rng: random.Random, threads: int) -> Iterator[None]:
     """The search cut in small rounds, axes merged or not, by so many threads."""
-    kept = {
+    settings = {
         (sweeps.bounds.search, "ROUND"): rng.choice([2, 5, 32]),
         (sweeps.bounds.search, "BUDGET"): rng.choice([20, 100, 512]),
         (sweeps.bounds.search, "POOL"): rng.choice([2, 1 << 17]),
-        (sweeps.bounds.search, "_QUICK"): rng.choice([4, 200, 10**9]),
-        (sweeps.bounds.merge_axes, "_WORTH"): rng.choice([0, 1 << 28]),
-        (sweeps.runtime.resources, "workers"): lambda: threads,
+        (sweeps.bounds.search, "_BOXES_BEFORE_DESCENT"): rng.choice([4, 200, 10**9]),
+        (sweeps.bounds.merge_axes, "_MIN_POINTS"): rng.choice([0, 1 << 28]),
+        (sweeps.runtime.resources, "cpu_count"): lambda: threads,
     }
-    before = {(module, name): getattr(module, name) for module, name in kept}
-    for (module, name), value in kept.items():
+    before = {(module, name): getattr(module, name) for module, name in settings}
+    for (module, name), value in settings.items():
         setattr(module, name, value)
     try:
         yield
@@ -127,8 +127,8 @@ def pressed(rng: random.Random, threads: int) -> Iterator[None]:
             setattr(module, name, value)
 
 
-def compared(seed: int, most: int = 20_000) -> tuple[int, bool] | None:
-    """How many points were compared, and whether one was feasible; None where nothing is drawn."""
+def compare(seed: int, most: int = 20_000) -> tuple[int, bool] | None:
+    """Return how many points were compared, and if one was feasible; None if no study is drawn."""
     try:
         made, question = study(seed, most)
     except DseError:  # such as more blocks than there are threads for
@@ -136,7 +136,7 @@ def compared(seed: int, most: int = 20_000) -> tuple[int, bool] | None:
     expected = answer(made, question, "scan")
     result = []
     for threads in (1, 2):
-        with pressed(random.Random(seed), threads):
+        with small_steps(random.Random(seed), threads):
             result.append(answer(made, question, "certified"))
     for one in result:
         same = one is None if expected is None else one is not None and one.identical(expected)
@@ -144,11 +144,11 @@ def compared(seed: int, most: int = 20_000) -> tuple[int, bool] | None:
     return made.grid().points, expected is not None
 
 
-def _told(seed: int, most: int) -> tuple[tuple[int, bool] | None, str, float]:
-    """What was compared, where it differs, and the memory that the process has taken [MB]."""
+def _report(seed: int, most: int) -> tuple[tuple[int, bool] | None, str, float]:
+    """Return what was compared, where it differs, and the peak memory of the process [MB]."""
     wrong, one = "", None
     try:
-        one = compared(seed, most)
+        one = compare(seed, most)
     except AssertionError as error:
         wrong, one = str(error), (0, True)
     return one, wrong, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -165,7 +165,7 @@ def main(count: int, most: int = 10**6, jobs: int = 1) -> int:
     while done < count:
         some = list(itertools.islice(seeds, min(_TASKS * jobs, count - done)))
         with ProcessPoolExecutor(jobs, context) as pool:
-            for one, error, taken in pool.map(_told, some, itertools.repeat(most)):
+            for one, error, taken in pool.map(_report, some, itertools.repeat(most)):
                 memory = max(memory, taken)
                 if error:
                     wrong += 1
@@ -183,5 +183,5 @@ def main(count: int, most: int = 10**6, jobs: int = 1) -> int:
 
 
 if __name__ == "__main__":
-    asked = [int(given) for given in sys.argv[1:]]
-    sys.exit(main(asked[0] if asked else 500, jobs=asked[1] if len(asked) > 1 else 1))
+    numbers = [int(given) for given in sys.argv[1:]]
+    sys.exit(main(numbers[0] if numbers else 500, jobs=numbers[1] if len(numbers) > 1 else 1))

@@ -42,8 +42,8 @@ from dse.runs.identity import stored_study
 from symbolic.errors import DseError, InfeasibleError
 from tests.sweeps.attack_checks import Truth
 from tests.sweeps.attack_large import drawn_large, question_large
-from tests.sweeps.attack_models import Drawn, drawn, made
-from tests.sweeps.attacking import pressed
+from tests.sweeps.attack_models import Drawn, draw_study, make_study
+from tests.sweeps.attacking import small_steps
 from tests.sweeps.without_model import without_model
 
 SOURCES = ("scan", "nests", "certified", "store", "values", "Dataset")
@@ -54,7 +54,7 @@ class Wrong(AssertionError):  # noqa: N818 - what it says is what it is
     """An answer that brute force does not give."""
 
 
-def asked(one: Drawn, seed: int) -> tuple[str, dict[str, Any]]:
+def draw_query(one: Drawn, seed: int) -> tuple[str, dict[str, Any]]:
     """A verb and its keywords, but for limits, which brute force fills in."""
     rng = random.Random(seed * 7 + 1)
     verb = rng.choice(VERBS)
@@ -84,11 +84,11 @@ def asked(one: Drawn, seed: int) -> tuple[str, dict[str, Any]]:
 
 
 class Brute:
-    """What is true of a question, from every point."""
+    """The true answer of a query, from every point."""
 
     def __init__(self, truth: Truth, verb: str, question: dict[str, Any]) -> None:
         self.truth, self.verb, self.question = truth, verb, question
-        self.allowed = truth.allowed(question)
+        self.allowed = truth.feasible_mask(question)
         self.per = [axis for axis in truth.axes if axis in question.get("per", [])]
         rows = [truth.axes.index(axis) for axis in self.per]
         self.shape = tuple(truth.sizes[row] for row in rows)
@@ -173,23 +173,23 @@ class Brute:
         return np.array([int(self.allowed[cell].sum()) for cell in self.cells])
 
     def values(self, cell: NDArray[np.int64]) -> NDArray[np.float64]:
-        result = self.truth.at(self.question["quantity"]).astype(float)
+        result = self.truth.evaluate(self.question["quantity"]).astype(float)
         return result[cell][self.allowed[cell]]
 
 
-def _places(found: Any, study: dse.Study, truth: Truth) -> NDArray[np.int64]:
+def _places(answer: Any, study: dse.Study, truth: Truth) -> NDArray[np.int64]:
     """The flat place of each configuration of an answer, -1 where there is none."""
     flat, none = None, None
     for axis, size in zip(truth.axes, truth.sizes, strict=True):
         values = np.asarray(study.grid().axes[axis].coordinate)
-        told = found[axis].values
+        actual = answer[axis].values
         order = {v: k for k, v in enumerate(values.tolist())}
-        index = np.array([order.get(v, -1) for v in np.asarray(told).reshape(-1).tolist()])
-        index = index.reshape(np.shape(told))
-        dims = found[axis].dims
-        whole, shape = list(found.sizes), list(found.sizes.values())
+        index = np.array([order.get(v, -1) for v in np.asarray(actual).reshape(-1).tolist()])
+        index = index.reshape(np.shape(actual))
+        dims = answer[axis].dims
+        whole, shape = list(answer.sizes), list(answer.sizes.values())
         index = np.broadcast_to(
-            index.reshape([found.sizes[d] if d in dims else 1 for d in whole]), shape
+            index.reshape([answer.sizes[d] if d in dims else 1 for d in whole]), shape
         )
         flat = index if flat is None else flat * size + index
         none = (index < 0) if none is None else none | (index < 0)
@@ -198,43 +198,43 @@ def _places(found: Any, study: dse.Study, truth: Truth) -> NDArray[np.int64]:
     return np.where(none, -1, flat)
 
 
-def _check(study: dse.Study, found: Any, brute: Brute) -> None:
+def _check(study: dse.Study, answer: Any, brute: Brute) -> None:
     question, verb = brute.question, brute.verb
     if verb == "optimum":
         true = brute.optimum()
         assert true is not None
-        flat = _places(found, study, brute.truth)
-        flat = np.where(np.isnan(_told(found, brute)[-1]), -1, flat)
-        kind = [d for d in found.sizes if d in ("rank", "tie")]
+        flat = _places(answer, study, brute.truth)
+        flat = np.where(np.isnan(_objective_rows(answer, brute)[-1]), -1, flat)
+        kind = [d for d in answer.sizes if d in ("rank", "tie")]
         rows = flat.reshape(len(brute.cells), -1)
-        if list(found.sizes) != [*brute.per, *kind]:
-            raise Wrong(f"dimensions {dict(found.sizes)}")
-        for number, (told, expected) in enumerate(zip(rows.tolist(), true, strict=True)):
-            if [k for k in told if k >= 0] != expected:
-                raise Wrong(f"cell {number}: {told}, brute force has {expected}")
-        _objectives(found, brute, flat)
+        if list(answer.sizes) != [*brute.per, *kind]:
+            raise Wrong(f"dimensions {dict(answer.sizes)}")
+        for number, (actual, expected) in enumerate(zip(rows.tolist(), true, strict=True)):
+            if [k for k in actual if k >= 0] != expected:
+                raise Wrong(f"cell {number}: {actual}, brute force has {expected}")
+        _objectives(answer, brute, flat)
     elif verb == "pareto":
-        flat = _places(found, study, brute.truth)
+        flat = _places(answer, study, brute.truth)
         if flat.tolist() != brute.pareto():
             raise Wrong(f"front {flat.tolist()}, brute force has {brute.pareto()}")
     elif verb == "count":
-        if found.feasible_points.values.reshape(-1).tolist() != brute.count().tolist():
-            raise Wrong(f"count {found.feasible_points.values}, brute force has {brute.count()}")
+        if answer.feasible_points.values.reshape(-1).tolist() != brute.count().tolist():
+            raise Wrong(f"count {answer.feasible_points.values}, brute force has {brute.count()}")
     elif verb == "histogram":
-        edges = np.append(found.low.values, found.high.values[-1])
-        bins = found.configurations.values.reshape(len(brute.cells), -1)
-        for told, cell in zip(bins, brute.cells, strict=True):
+        edges = np.append(answer.low.values, answer.high.values[-1])
+        bins = answer.configurations.values.reshape(len(brute.cells), -1)
+        for actual, cell in zip(bins, brute.cells, strict=True):
             values = brute.values(cell)
             values = values[(values >= edges[0]) & (values <= edges[-1])]
             place = np.minimum(np.searchsorted(edges, values, "right") - 1, len(edges) - 2)
             expected = np.bincount(place, minlength=len(edges) - 1)
-            if told.tolist() != expected.tolist():
-                raise Wrong(f"bins {told}, brute force has {expected}")
+            if actual.tolist() != expected.tolist():
+                raise Wrong(f"bins {actual}, brute force has {expected}")
     else:
-        name = next(iter(found.data_vars))
+        name = next(iter(answer.data_vars))
         shares = np.atleast_1d(question["q"])
-        told = found[name].values.reshape(len(brute.cells), -1)
-        for row, cell in zip(told, brute.cells, strict=True):
+        actual = answer[name].values.reshape(len(brute.cells), -1)
+        for row, cell in zip(actual, brute.cells, strict=True):
             values = np.sort(brute.values(cell)[~np.isnan(brute.values(cell))])
             expected = [
                 values[max(math.ceil(round(share * values.size, 9)), 1) - 1]
@@ -251,35 +251,35 @@ def _texts(brute: Brute) -> list[str]:
     return given if isinstance(given, list) else [given]
 
 
-def _told(found: Any, brute: Brute) -> list[NDArray[np.float64]]:
-    """What an answer says of every objective."""
-    texts, told = _texts(brute), []
+def _objective_rows(answer: Any, brute: Brute) -> list[NDArray[np.float64]]:
+    """Return the values of every objective in an answer."""
+    texts, actual = _texts(brute), []
     for number, text in enumerate(texts):
         formula = "objective" if len(texts) == 1 else f"objective_{number + 1}"
-        array = found[text if text in found.variables else formula]
-        shape = [found.sizes[d] if d in array.dims else 1 for d in found.sizes]
-        told.append(np.broadcast_to(array.values.reshape(shape), list(found.sizes.values())))
-    return told
+        array = answer[text if text in answer.variables else formula]
+        shape = [answer.sizes[d] if d in array.dims else 1 for d in answer.sizes]
+        actual.append(np.broadcast_to(array.values.reshape(shape), list(answer.sizes.values())))
+    return actual
 
 
-def _objectives(found: Any, brute: Brute, flat: NDArray[np.int64]) -> None:
+def _objectives(answer: Any, brute: Brute, flat: NDArray[np.int64]) -> None:
     """Every objective of the answer is that of its place."""
-    for text, told in zip(_texts(brute), _told(found, brute), strict=True):
-        true = brute.truth.at(text).astype(float)[np.maximum(flat, 0)]
-        if not np.array_equal(told[flat >= 0], true[flat >= 0], equal_nan=True):
-            raise Wrong(f"{text} is {told}, brute force has {true}")
+    for text, actual in zip(_texts(brute), _objective_rows(answer, brute), strict=True):
+        true = brute.truth.evaluate(text).astype(float)[np.maximum(flat, 0)]
+        if not np.array_equal(actual[flat >= 0], true[flat >= 0], equal_nan=True):
+            raise Wrong(f"{text} is {actual}, brute force has {true}")
 
 
-def combined(
+def combine(
     one: Drawn, seed: int, folder: Path, sources: tuple[str, ...] = SOURCES
 ) -> tuple[str, str]:
-    """How a study was answered, and what of it is wrong (nothing: empty)."""
-    verb, question = asked(one, seed)
+    """Return how a study was answered, and what is wrong with the answer (empty: nothing)."""
+    verb, question = draw_query(one, seed)
     chosen = sources if seed % 4 == 0 else (random.Random(seed).choice(sources),)
-    return answered(one, seed, folder, chosen, verb, question)
+    return check_answer(one, seed, folder, chosen, verb, question)
 
 
-def answered(
+def check_answer(
     one: Drawn,
     seed: int,
     folder: Path,
@@ -287,9 +287,9 @@ def answered(
     verb: str,
     question: dict[str, Any],
 ) -> tuple[str, str]:
-    """How a question was answered by some sources, and what of it is wrong (nothing: empty)."""
+    """Return how some sources answered a query, and what is wrong with that (empty: nothing)."""
     try:
-        study = made(one, folder / f"model_{seed}_{next(_NUMBERS)}.py")
+        study = make_study(one, folder / f"model_{seed}_{next(_NUMBERS)}.py")
     except (DseError, ValueError) as error:
         return f"refused: {str(error)[:50]}", ""
     truth = Truth(one)
@@ -357,15 +357,15 @@ def _ask(
     if source in ("scan", "nests", "certified"):
         if verb in ("optimum", "pareto"):
             question["method"] = "certified" if source == "certified" else "scan"
-        kept = sweeps.nest.tiles.NUMPY_POINTS
-        sweeps.nest.tiles.NUMPY_POINTS = 0 if source == "nests" else kept
+        threshold = sweeps.nest.tiles.NUMPY_POINTS
+        sweeps.nest.tiles.NUMPY_POINTS = 0 if source == "nests" else threshold
         try:
             if source == "certified":
-                with pressed(rng) if study.grid().points < 10_000 else nullcontext():
+                with small_steps(rng) if study.grid().points < 10_000 else nullcontext():
                     return getattr(study, verb)(*given, **question)
             return getattr(study, verb)(*given, **question)
         finally:
-            sweeps.nest.tiles.NUMPY_POINTS = kept
+            sweeps.nest.tiles.NUMPY_POINTS = threshold
     if source in ("store", "values"):
         place = folder / f"store_{next(_NUMBERS)}.zarr"
         study.run(store=place)
@@ -382,21 +382,21 @@ def _ask(
 
 
 def _one(seed: int, large: bool = False) -> tuple[int, str, str]:
-    one = drawn_large(seed) if large else drawn(seed)
+    one = drawn_large(seed) if large else draw_study(seed)
     with tempfile.TemporaryDirectory() as folder:
         try:
             if not large:
-                return seed, *combined(one, seed, Path(folder))
+                return seed, *combine(one, seed, Path(folder))
             source, verb, question = question_large(one, seed)
             cells = " for each of many cells" if one.question["cells"] else ""
-            how, wrong = answered(one, seed, Path(folder), (source,), verb, question)
+            how, wrong = check_answer(one, seed, Path(folder), (source,), verb, question)
             return seed, how + cells, wrong and f"{wrong}\naxes {_ends(one)}"
         except Exception:
             return seed, "wrong", traceback.format_exc()
 
 
 def _ends(one: Drawn) -> dict[str, tuple[int, float, float]]:
-    """How many values each axis has, the first and the last."""
+    """Return the length of each axis, and its first and last value."""
     return {name: (len(v), v[0], v[-1]) for name, v in one.axes.items()}
 
 
@@ -415,8 +415,8 @@ def main(count: int, first: int = 1, processes: int = 1, *, large: bool = False)
                 print(f"seed {seed}: {what}", flush=True)
             if done % 100 == 0:
                 print(f"{done} studies, {wrong} wrong", file=sys.stderr, flush=True)
-    told = {"studies": count, "wrong": wrong, "seconds": round(time.monotonic() - began, 1)}
-    print(json.dumps({**told, **dict(kinds.most_common(60))}, indent=1))
+    actual = {"studies": count, "wrong": wrong, "seconds": round(time.monotonic() - began, 1)}
+    print(json.dumps({**actual, **dict(kinds.most_common(60))}, indent=1))
     return int(wrong > 0)
 
 

@@ -37,8 +37,8 @@ import sweeps.nest.tiles
 import symbolic.ops
 from symbolic.errors import DseError, InfeasibleError
 from tests.oracles.statistics import summary
-from tests.sweeps.attacking import pressed
-from tests.sweeps.combining import Brute, Wrong, _check, _places, _told
+from tests.sweeps.attacking import small_steps
+from tests.sweeps.combining import Brute, Wrong, _check, _objective_rows, _places
 from tests.sweeps.without_model import without_model
 
 SOURCES = ("scan", "nests", "certified", "store", "values", "Dataset")
@@ -136,7 +136,7 @@ class World:
             self.known[name] = np.full(self.sizes, np.nan)
             for label in labels:
                 here = self._under(name, label)
-                result = self.at(self.formulas[name, label])
+                result = self.value_of(self.formulas[name, label])
                 self.known[name] = np.where(here, result, self.known[name])
         count = rng.choice([0, 0, 1, 1, 2])
         self.rules = [self.condition(False, rule=True).text for _ in range(count)]
@@ -166,13 +166,13 @@ class World:
         result = rng.choice(plain if self.whole else [*plain, *wild, *wild])
         return result.replace("inf", "1e400") + rest
 
-    def _under(self, name: str, label: str) -> Any:
+    def _value_under(self, name: str, label: str) -> Any:
         if not label:
             return True
         switch = next(s for s, labels in SWITCHES.items() if label in labels)
         return self.known[switch] == label
 
-    def at(self, text: str, more: dict[str, Any] | None = None) -> Any:
+    def value_of(self, text: str, more: dict[str, Any] | None = None) -> Any:
         """A formula at every point."""
         with np.errstate(all="ignore"):
             result = eval(text, {**NAMES, "__builtins__": {}}, {**self.known, **(more or {})})
@@ -231,7 +231,7 @@ class World:
 
     def threshold(self, text: str) -> str:
         """A value that is there, or the next float."""
-        values = np.unique(self.at(text))
+        values = np.unique(self.value_of(text))
         values = values[np.isfinite(values)]
         if not values.size:
             return "1.0"
@@ -252,7 +252,7 @@ class World:
         if rng.random() < 0.15 and not self.random:
             return Formula(f"{name} {sign} plain")
         text = f"{name} {sign} {self.threshold(name)}"
-        if self.at(text).mean() < 0.4 and rng.random() < 0.8:  # that something is left
+        if self.value_of(text).mean() < 0.4 and rng.random() < 0.8:  # that something is left
             text = text.replace(sign, {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[sign], 1)
         return Formula(text)
 
@@ -268,25 +268,25 @@ class World:
         return Formula(f"{{0}} - {rng.choice(self.numbers)}", (self.statistic(),))
 
     def question(self) -> tuple[str, dict[str, Any]]:
-        rng, asked = self.rng, dict[str, Any]()
+        rng, options = self.rng, dict[str, Any]()
         verb = rng.choice(["optimum", "optimum", "optimum", "pareto"])
         count = rng.choice([1, 1, 1, 2]) if verb == "optimum" else 2
         goals = {goal.text: goal for goal in (self.objective() for _ in range(count))}
-        asked["goals"] = list(goals.values())
-        asked["sense"] = rng.choice(["minimize", "maximize"])
+        options["goals"] = list(goals.values())
+        options["sense"] = rng.choice(["minimize", "maximize"])
         count = rng.choice([0, 1, 1, 2])
-        asked["where"] = [self.condition(rng.random() < 0.25) for _ in range(count)]
-        parts = [p for c in asked["where"] for p in c.parts]
+        options["where"] = [self.condition(rng.random() < 0.25) for _ in range(count)]
+        parts = [p for c in options["where"] for p in c.parts]
         if parts and rng.random() < 0.5:  # what is asked stands in a condition, too
-            asked["goals"] = [Formula("{0}", (rng.choice(parts),))]
+            options["goals"] = [Formula("{0}", (rng.choice(parts),))]
         if rng.random() < 0.3:
-            asked["per"] = [rng.choice(list(self.values))]
+            options["per"] = [rng.choice(list(self.values))]
         if verb == "optimum":
-            asked["top"] = rng.choice([1, 1, 1, 2, 5])
-            asked["ties"] = rng.random() < 0.25
+            options["top"] = rng.choice([1, 1, 1, 2, 5])
+            options["ties"] = rng.random() < 0.25
             if rng.random() < 0.25:
-                asked["within"] = rng.choice([0.0, 0.3, 2.0, 30.0, 1e300])
-        return verb, asked
+                options["within"] = rng.choice([0.0, 0.3, 2.0, 30.0, 1e300])
+        return verb, options
 
     # --- what is true
     def depends(self, text: str, labels: dict[str, str]) -> set[str]:
@@ -314,26 +314,26 @@ class World:
 
 
 class Truth:
-    """What is true of a question whose statistics see some conditions."""
+    """Truth about a question whose statistics see some conditions."""
 
-    def __init__(self, world: World, asked: dict[str, Any], *, table: bool) -> None:
+    def __init__(self, world: World, options: dict[str, Any], *, table: bool) -> None:
         self.world = world
         own = [Formula(text) for text in world.rules] + world.where
-        self.where = [*own, *asked["where"]]
+        self.where = [*own, *options["where"]]
         seen = own if table else self.where
         self.plain = [c for c in seen if not c.parts]
         masks = {}
         for c in self.where:
             masks[c.text] = self.value(c, [p for p in seen if not p.parts])
         self.masks = masks
-        self.goals = [self.value(goal, seen) for goal in asked["goals"]]
-        self.texts = [goal.text for goal in asked["goals"]]
+        self.goals = [self.value(goal, seen) for goal in options["goals"]]
+        self.texts = [goal.text for goal in options["goals"]]
 
     def value(self, formula: Formula, seen: Sequence[Formula]) -> Any:
         """A formula at every point, its statistics over the points where conditions hold."""
         world = self.world
         parts = {f"part{k}": self.statistic(p, seen) for k, p in enumerate(formula.parts)}
-        return world.at(formula.form.format(*parts), parts)
+        return world.value_of(formula.form.format(*parts), parts)
 
     def lies(self, formula: Formula, labels: dict[str, str], seen: Sequence[Formula]) -> set[str]:
         """The axes on which a formula depends under some labels."""
@@ -357,7 +357,7 @@ class Truth:
     def statistic(self, part: Statistic, seen: Sequence[Formula]) -> Any:
         world, plain = self.world, [p for p in seen if not p.parts]
         result = np.full(world.sizes, np.nan)
-        whole = world.at(part.formula)
+        whole = world.value_of(part.formula)
         for labels, cut in world.cells():
             holds = np.ones(world.sizes, dtype=bool)
             for c, _ in self.inside(part, labels, seen):
@@ -372,10 +372,10 @@ class Truth:
             values = np.take(values, [0], axis=idle[0]) if idle else values
             for k in idle[1:]:
                 values = np.take(values, [0], axis=k)
-            result[cut] = self.reduced(part, values, along)
+            result[cut] = self.reduce_axes(part, values, along)
         return result
 
-    def reduced(self, part: Statistic, values: Any, along: list[int]) -> Any:
+    def reduce_axes(self, part: Statistic, values: Any, along: list[int]) -> Any:
         rest = [k for k in range(values.ndim) if k not in along]
         moved = values.transpose([*rest, *along])
         shape = moved.shape[: len(rest)]
@@ -392,15 +392,15 @@ class Truth:
             if shares is None and part.kind in ("mean", "chance"):
                 done = flat.sum(axis=-1) / flat.shape[-1]
             else:
-                done = self.summarized(part, flat, level, shares)
+                done = self.summarize(part, flat, level, shares)
         back = done.reshape(*shape, *[1] * len(along))
         return back.transpose(np.argsort([*rest, *along]))
 
-    def summarized(self, part: Statistic, flat: Any, level: Any, shares: Any) -> Any:
+    def summarize(self, part: Statistic, flat: Any, level: Any, shares: Any) -> Any:
         return np.asarray(summary(part.kind, flat, level, shares))  # type: ignore[no-untyped-call]
 
     def feasible(self, gone: set[str]) -> Any:
-        """Where all conditions hold that do not lie along axes that are gone."""
+        """Return where all conditions hold that depend on no axis in ``gone``."""
         result = np.ones(self.world.sizes, dtype=bool)
         for labels, cut in self.world.cells():
             for c in self.where:
@@ -427,10 +427,10 @@ class Rest:
                 raise Wrong(f"{text} lies along an axis that the answer leaves out")
             self.values[text] = part.reshape(-1).astype(float)
 
-    def allowed(self, question: Any) -> Any:
+    def feasible_mask(self, question: Any) -> Any:
         return self.holds
 
-    def at(self, text: str) -> Any:
+    def evaluate(self, text: str) -> Any:
         return self.values[text]
 
     def objective(self, question: dict[str, Any]) -> list[NDArray[np.float64]]:
@@ -439,17 +439,17 @@ class Rest:
         return [np.where(np.isfinite(v) & self.holds, v, math.inf) for v in values]
 
 
-def _loosely(study: dse.Study, found: Any, brute: Brute) -> None:
-    """As good as brute force has it but for rounding, at a place that is allowed."""
+def _loosely(study: dse.Study, answer: Any, brute: Brute) -> None:
+    """Check that an answer is as good as brute force but for rounding, at a feasible place."""
     goals = brute.goals()
-    flat = _places(found, study, brute.truth)
-    told = _told(found, brute)[0]
+    flat = _places(answer, study, brute.truth)
+    values = _objective_rows(answer, brute)[0]
     sign = 1.0 if "minimize" in brute.question else -1.0
-    flat = np.where(np.isnan(told), -1, flat)
+    flat = np.where(np.isnan(values), -1, flat)
     if np.any(goals[0][flat[flat >= 0]] == math.inf):
         raise Wrong(f"{flat} is named and not allowed")
-    if not np.allclose(sign * told[flat >= 0], goals[0][flat[flat >= 0]], rtol=1e-9, atol=1e-9):
-        raise Wrong(f"{told} at {flat}, brute force has {sign * goals[0][flat]}")
+    if not np.allclose(sign * values[flat >= 0], goals[0][flat[flat >= 0]], rtol=1e-9, atol=1e-9):
+        raise Wrong(f"{values} at {flat}, brute force has {sign * goals[0][flat]}")
     rows = flat.reshape(len(brute.cells), -1)
     for row, cell in zip(rows, brute.cells, strict=True):
         least = goals[0][cell].min()
@@ -459,41 +459,43 @@ def _loosely(study: dse.Study, found: Any, brute: Brute) -> None:
             raise Wrong(f"{row} for a cell that has none")
 
 
-def conditioned(seed: int, folder: Path, sources: Sequence[str] = SOURCES) -> tuple[str, str]:
-    """How a study was answered, and what of it is wrong (nothing: empty)."""
+def check_study(seed: int, folder: Path, sources: Sequence[str] = SOURCES) -> tuple[str, str]:
+    """Return how a study was answered, and what is wrong with it (empty: nothing)."""
     try:
         world = World(seed, folder)
-        verb, asked = world.question()
+        verb, options = world.question()
         source = random.Random(seed).choice(list(sources))
         recorded = source in ("values", "Dataset")
         if recorded and world.random:
             source, recorded = "scan", False
-        texts = list(dict.fromkeys(p.text for g in asked["goals"] for p in g.parts))
-        texts += [p.text for c in asked["where"] for p in c.parts]
+        texts = list(dict.fromkeys(p.text for g in options["goals"] for p in g.parts))
+        texts += [p.text for c in options["where"] for p in c.parts]
         study = world._study(
             [c.text for c in world.where], list(dict.fromkeys(texts)) if recorded else []
         )
     except (DseError, ValueError) as error:
         return f"refused: {str(error)[:50]}", ""
-    question: dict[str, Any] = {k: v for k, v in asked.items() if k not in ("goals", "sense")}
-    goals = [goal.text for goal in asked["goals"]]
-    question[asked["sense"]] = goals if len(goals) > 1 else goals[0]
-    question["where"] = [c.text for c in asked["where"]]
-    told = f"{source} {verb} {question}\n{world.text()}axes = {world.values}, "
-    told += f"weights = {world.weights}, where = {[c.text for c in world.where]}"
-    truth = Truth(world, asked, table=recorded)
-    exact = all(_exact(p, world) for g in asked["goals"] for p in g.parts)
+    question: dict[str, Any] = {k: v for k, v in options.items() if k not in ("goals", "sense")}
+    goals = [goal.text for goal in options["goals"]]
+    question[options["sense"]] = goals if len(goals) > 1 else goals[0]
+    question["where"] = [c.text for c in options["where"]]
+    description = f"{source} {verb} {question}\n{world.text()}axes = {world.values}, "
+    description += f"weights = {world.weights}, where = {[c.text for c in world.where]}"
+    truth = Truth(world, options, table=recorded)
+    exact = all(_exact(p, world) for g in options["goals"] for p in g.parts)
     exact &= all(_exact(p, world) for c in truth.where for p in c.parts)
     try:
         result = _ask(study, source, verb, dict(question), seed, folder)
     except InfeasibleError as error:
         if type(error) is not InfeasibleError:
-            return "wrong", f"{told}\n{error!r}"
-        return "nothing feasible", _wrong_nothing(truth, asked, verb, question, told, exact)
+            return "wrong", f"{description}\n{error!r}"
+        return "nothing feasible", _wrong_nothing(
+            truth, options, verb, question, description, exact
+        )
     except DseError as error:
         return f"refused: {str(error)[:50]}", ""
     except Exception:
-        return "wrong", f"{told}\n{traceback.format_exc()}"
+        return "wrong", f"{description}\n{traceback.format_exc()}"
     try:
         axes = [axis for axis in world.axes if axis in result.coords]
         if not axes:  # nothing is chosen
@@ -508,7 +510,7 @@ def conditioned(seed: int, folder: Path, sources: Sequence[str] = SOURCES) -> tu
         elif len(goals) == 1:
             _loosely(study, result, brute)
     except Wrong as error:
-        return "wrong", f"{told}\n{error}"
+        return "wrong", f"{description}\n{error}"
     return f"{verb}: {source}", ""
 
 
@@ -520,12 +522,12 @@ def _exact(part: Statistic, world: World) -> bool:
 
 
 def _wrong_nothing(
-    truth: Truth, asked: Any, verb: str, question: Any, told: str, exact: bool
+    truth: Truth, options: Any, verb: str, question: Any, description: str, exact: bool
 ) -> str:
-    """What is wrong where it is said that nothing counts."""
+    """Return what is wrong with the claim that nothing counts."""
     if not exact:
         return ""
-    along = {axis for goal in asked["goals"] for part in goal.parts for axis in part.axes}
+    along = {axis for goal in options["goals"] for part in goal.parts for axis in part.axes}
     for left in (set(), along, along | {"draw"}):  # which axes are left out is not told
         try:
             rest = Rest(truth, [a for a in truth.world.axes if a not in left])
@@ -534,7 +536,7 @@ def _wrong_nothing(
         brute = Brute(rest, verb, {**question, "per": []})  # type: ignore[arg-type]
         if getattr(brute, verb)() is None:
             return ""
-    return f"{told}\nnothing is said to count, and something does"
+    return f"{description}\nnothing is said to count, and something does"
 
 
 _NUMBERS = itertools.count()
@@ -545,15 +547,15 @@ def _ask(
 ) -> Any:
     if source in ("scan", "nests", "certified"):
         question["method"] = "certified" if source == "certified" else "scan"
-        kept = sweeps.nest.tiles.NUMPY_POINTS
-        sweeps.nest.tiles.NUMPY_POINTS = 0 if source == "nests" else kept
+        small = sweeps.nest.tiles.NUMPY_POINTS
+        sweeps.nest.tiles.NUMPY_POINTS = 0 if source == "nests" else small
         try:
             if source == "certified":
-                with pressed(random.Random(seed)):
+                with small_steps(random.Random(seed)):
                     return getattr(study, verb)(**question)
             return getattr(study, verb)(**question)
         finally:
-            sweeps.nest.tiles.NUMPY_POINTS = kept
+            sweeps.nest.tiles.NUMPY_POINTS = small
     if source in ("store", "values"):
         place = folder / f"store_{next(_NUMBERS)}.zarr"
         study.run(store=place)
@@ -569,7 +571,7 @@ def _ask(
 def _one(seed: int) -> tuple[int, str, str]:
     with tempfile.TemporaryDirectory() as folder:
         try:
-            return seed, *conditioned(seed, Path(folder))
+            return seed, *check_study(seed, Path(folder))
         except Exception:
             return seed, "wrong", traceback.format_exc()
 
@@ -585,8 +587,8 @@ def main(count: int, first: int = 1, processes: int = 1) -> int:
             if what:
                 wrong += 1
                 print(f"seed {seed}: {what}\n", flush=True)
-    told = {"studies": count, "wrong": wrong, "seconds": round(time.monotonic() - began, 1)}
-    print(json.dumps({**told, **dict(kinds.most_common(40))}, indent=1))
+    summary_row = {"studies": count, "wrong": wrong, "seconds": round(time.monotonic() - began, 1)}
+    print(json.dumps({**summary_row, **dict(kinds.most_common(40))}, indent=1))
     return int(wrong > 0)
 
 

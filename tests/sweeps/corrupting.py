@@ -79,11 +79,11 @@ def questions(spec: dict[str, Any]) -> Asked:
     goal = spec["outputs"][0]
     axis = next(iter(spec["axes"]))
 
-    def opened(path: Path) -> xr.Dataset:
+    def open_loaded(path: Path) -> xr.Dataset:
         with dse.open(path) as result:
             return result.load()
 
-    def exported(path: Path) -> bytes:
+    def export_bytes(path: Path) -> bytes:
         out = path.with_suffix(".csv")
         try:
             with dse.open(path) as result:
@@ -91,22 +91,22 @@ def questions(spec: dict[str, Any]) -> Asked:
         finally:
             out.unlink(missing_ok=True)
 
-    def scanned(path: Path) -> xr.Dataset:
+    def scan_all(path: Path) -> xr.Dataset:
         with without_model():
             return dse.optimum(path, maximize=goal, where=f"{axis} <= 5", top=3)
 
     return {
-        "scan": scanned,
+        "scan": scan_all,
         "optimum": lambda path: dse.optimum(path, maximize=goal, where=f"{axis} <= 5", top=3),
         "best": lambda path: dse.optimum(path, minimize=f"{goal} * {axis}", per=axis),
         "pareto": lambda path: dse.pareto(path, minimize=axis, maximize=goal),
         "count": lambda path: dse.count(path, where=f"{axis} <= 5"),
-        "open": opened,
-        "export": exported,
+        "open": open_loaded,
+        "export": export_bytes,
     }
 
 
-def corrupted(path: Path, earlier: Path, draw: random.Random) -> str:
+def corrupt(path: Path, earlier: Path, draw: random.Random) -> str:
     """Do something bad to a store; gives what, or nothing where nothing was."""
     here = sorted(key for key in files(path) if not key.endswith("/lock"))
     key = draw.choice(here)
@@ -128,8 +128,8 @@ def corrupted(path: Path, earlier: Path, draw: random.Random) -> str:
         file.unlink()
         return f"{what} {key}"
     elif what in ("rename", "exchange"):
-        alike = [k for k in here if k.split("/")[:-1] == key.split("/")[:-1]]
-        other = path / draw.choice(alike if draw.random() < 0.7 else here)
+        siblings = [k for k in here if k.split("/")[:-1] == key.split("/")[:-1]]
+        other = path / draw.choice(siblings if draw.random() < 0.7 else here)
         theirs = other.read_bytes()
         other.write_bytes(data)
         file.unlink()
@@ -173,19 +173,19 @@ def corrupted(path: Path, earlier: Path, draw: random.Random) -> str:
     return f"{what} {key}"
 
 
-def same(found: Any, right: Any) -> bool:
-    if isinstance(found, xr.Dataset):
-        found, right = (
-            each.drop_attrs() if "question" in each.attrs else each for each in (found, right)
+def same(answer: Any, right: Any) -> bool:
+    if isinstance(answer, xr.Dataset):
+        answer, right = (
+            each.drop_attrs() if "question" in each.attrs else each for each in (answer, right)
         )
-        return bool(found.identical(right))
-    return bool(found == right)
+        return bool(answer.identical(right))
+    return bool(answer == right)
 
 
-def faults(path: Path, study: Study, asked: Asked, right: dict[str, Any], calm: Any) -> list[str]:
-    """What is wrong with what is said of a corrupted store, and with its repair."""
+def faults(path: Path, study: Study, queries: Asked, right: dict[str, Any], calm: Any) -> list[str]:
+    """Return what is wrong with the answers of a corrupted store, and with its repair."""
     result = []
-    for name, ask in asked.items():
+    for name, ask in queries.items():
         try:
             if not same(ask(path), right[name]):
                 result.append(f"{name} answers wrongly")
@@ -204,14 +204,14 @@ def faults(path: Path, study: Study, asked: Asked, right: dict[str, Any], calm: 
                 result.append(f"no repair: {error}")
         except Exception:
             result.append(f"verify: {traceback.format_exc()}")
-    if not result and held(path) != calm:
+    if not result and content_of(path) != calm:
         result.append("not repaired")
     if not result and dse.verify(path).damages:
         result.append("damaged after the repair")
     return result
 
 
-def held(path: Path) -> dict[str, bytes]:
+def content_of(path: Path) -> dict[str, bytes]:
     return {key: data for key, data in files(path).items() if not key.endswith("/lock")}
 
 
@@ -221,7 +221,7 @@ def main(count: int, seed: int) -> dict[str, Any]:
     draw, folder, began = random.Random(seed), Path(tempfile.mkdtemp()), time.monotonic()
 
     @cache
-    def made(number: int, kind: str) -> Any:
+    def make_store(number: int, kind: str) -> Any:
         """A store, an earlier one, its study, questions and answers; its files."""
         spec, fewer = SPECS[number]
         calm, earlier = (folder / f"{name}-{number}-{kind}.zarr" for name in ("a", "b"))
@@ -229,33 +229,33 @@ def main(count: int, seed: int) -> dict[str, Any]:
         study.run(store=calm, compression=kind).close()
         small = Study(**{**spec, "axes": {**spec["axes"], **fewer}})
         small.run(store=earlier, compression=kind).close()
-        asked = questions(spec)
-        right = {name: ask(calm) for name, ask in asked.items()}
-        return calm, earlier, study, asked, right, held(calm)
+        queries = questions(spec)
+        right = {name: ask(calm) for name, ask in queries.items()}
+        return calm, earlier, study, queries, right, content_of(calm)
 
     stores = [(number, kind) for number in range(len(SPECS)) for kind in ("lz4", "none")]
     kinds: Counter[str] = Counter()
     wrong: list[str] = []
     number = 0
     while sum(kinds.values()) < count:
-        calm, earlier, study, asked, right, whole = made(*draw.choice(stores))
+        calm, earlier, study, queries, right, whole = make_store(*draw.choice(stores))
         number += 1
         path = folder / f"{number}.zarr"
         shutil.copytree(calm, path)
-        what = corrupted(path, earlier, draw)
-        if held(path) != whole:
+        what = corrupt(path, earlier, draw)
+        if content_of(path) != whole:
             kinds[what.split(" ")[0]] += 1
-            for fault in faults(path, study, asked, right, whole):
+            for fault in faults(path, study, queries, right, whole):
                 wrong.append(f"{calm.name}: {what}: {fault}")
                 print(wrong[-1], file=sys.stderr, flush=True)
         for left in folder.glob(f"{number}.*"):
             shutil.rmtree(left) if left.is_dir() else left.unlink()
     shutil.rmtree(folder)
-    said = {"corruptions": sum(kinds.values()), "seed": seed, "wrong": len(wrong)}
-    return said | {"kinds": dict(kinds), "seconds": round(time.monotonic() - began, 1)}
+    summary = {"corruptions": sum(kinds.values()), "seed": seed, "wrong": len(wrong)}
+    return summary | {"kinds": dict(kinds), "seconds": round(time.monotonic() - began, 1)}
 
 
 if __name__ == "__main__":
-    told = main(int(sys.argv[1]), int(sys.argv[2]))
-    print(json.dumps(told))
-    sys.exit(1 if told["wrong"] else 0)
+    status = main(int(sys.argv[1]), int(sys.argv[2]))
+    print(json.dumps(status))
+    sys.exit(1 if status["wrong"] else 0)

@@ -106,17 +106,17 @@ def _plain(value: Any) -> Any:
     return repr(value) if isinstance(value, float) else value
 
 
-def difference(found: xr.Dataset, expected: xr.Dataset) -> str:
+def difference(actual: xr.Dataset, expected: xr.Dataset) -> str:
     """Say what differs between two Datasets; empty where nothing does."""
     for kind in ("variables", "coords", "sizes"):
-        one, other = (set(getattr(ds, kind)) for ds in (found, expected))
+        one, other = (set(getattr(ds, kind)) for ds in (actual, expected))
         if one != other:
             return f"{kind} {one} for {other}"
-    if dict(found.sizes) != dict(expected.sizes):
-        return f"sizes {dict(found.sizes)} for {dict(expected.sizes)}"
-    owners = [("the Dataset", found.attrs, expected.attrs)]
+    if dict(actual.sizes) != dict(expected.sizes):
+        return f"sizes {dict(actual.sizes)} for {dict(expected.sizes)}"
+    owners = [("the Dataset", actual.attrs, expected.attrs)]
     for name in expected.variables:
-        one, other = found[name], expected[name]
+        one, other = actual[name], expected[name]
         owners.append((str(name), one.attrs, other.attrs))
         texts = other.dtype.kind in "UO"
         if one.dims != other.dims or (not texts and one.dtype != other.dtype):
@@ -158,11 +158,11 @@ def main(count: int, seed: int) -> int:
     wrong = refused = 0
     for number in range(seed * 10**6, seed * 10**6 + count):
         for ending in FORMATS:
-            said, was_refused = fault(number, ending)
+            problem, was_refused = fault(number, ending)
             refused += was_refused
-            if said:
+            if problem:
                 wrong += 1
-                print(f"seed {number}, {ending}: {ascii(said)[:300]}", flush=True)
+                print(f"seed {number}, {ending}: {ascii(problem)[:300]}", flush=True)
     print(f"{count:,} Datasets in each format, seed {seed}: {wrong} wrong, {refused:,} refused")
     return int(wrong > 0)
 

@@ -75,12 +75,14 @@ def smallest(parts: Iterator[tuple[int, Floats]], count: int) -> tuple[NDArray[n
     return places, values
 
 
-def same(told: Any, true: Any, what: str) -> str:
-    """What differs, or nothing."""
-    told, true = np.asarray(told), np.asarray(true)
-    if told.shape == true.shape and np.array_equal(told, true, equal_nan=True):
+def same(actual: Any, true: Any, what: str) -> str:
+    """Return what differs, or nothing."""
+    actual, true = np.asarray(actual), np.asarray(true)
+    if actual.shape == true.shape and np.array_equal(actual, true, equal_nan=True):
         return ""
-    wrong = np.count_nonzero(told != true) if told.shape == true.shape else f"shape {told.shape}"
+    wrong = (
+        np.count_nonzero(actual != true) if actual.shape == true.shape else f"shape {actual.shape}"
+    )
     return f"{what}: {wrong} differ from brute force"
 
 
@@ -103,63 +105,63 @@ def first_of_many(points: int, folder: Path) -> str:
     axes = {"a": range(points // 40_000), "b": range(200), "d": range(200)}
     result = study_of(folder, axes).optimum(minimize="steps", top=10_000, method="scan")
     places, values = smallest(blocks(axes, steps), 10_000)
-    told = (result.a * 200 + result.b) * 200 + result.d
-    return same(told, places, "the first") or same(result.steps, values, "their values")
+    number = (result.a * 200 + result.b) * 200 + result.d
+    return same(number, places, "the first") or same(result.steps, values, "their values")
 
 
 def many_ties(points: int, folder: Path) -> str:
     """About 100,000 configurations that are equally good."""
     axes = {"a": range(points // 250_000), "b": range(500), "d": range(500)}
     study = study_of(folder, axes)
-    asked = f"minimum(0, absolute(steps - {len(axes['a']) // 32 + 60}) - 1)"
-    result = study.optimum(minimize=asked, within=0, method="scan")
+    formula = f"minimum(0, absolute(steps - {len(axes['a']) // 32 + 60}) - 1)"
+    result = study.optimum(minimize=formula, within=0, method="scan")
     level = len(axes["a"]) // 32 + 60
     places = [
         np.flatnonzero(block.reshape(-1) == level) + low * block.shape[1]
         for low, block in blocks(axes, steps)
     ]
-    told = (result.a * 500 + result.b) * 500 + result.d
-    few = "" if told.size > 50_000 else f"only {told.size} ties were asked for"
-    return few or same(told, np.concatenate(places), f"{told.size:,} ties")
+    number = (result.a * 500 + result.b) * 500 + result.d
+    few = "" if number.size > 50_000 else f"only {number.size} ties were asked for"
+    return few or same(number, np.concatenate(places), f"{number.size:,} ties")
 
 
-def certified(points: int, folder: Path) -> str:
+def certify(points: int, folder: Path) -> str:
     """A proof, which does not look at every point."""
     axes = {"a": range(points // 10_000), "b": range(100), "c": range(-50, 50)}
     result = study_of(folder, axes).optimum(minimize="cost", where="a > 20", method="certified")
     places, values = smallest(
         blocks(axes, lambda a, b, c: np.where(a > 20, cost(a, b, c), math.inf)), 1
     )
-    told = (int(result.a) * 100 + int(result.b)) * 100 + int(result.c) + 50
-    return same([told, result.attrs["gap"]], [places[0], 0], "the place and the gap") or same(
+    number = (int(result.a) * 100 + int(result.b)) * 100 + int(result.c) + 50
+    return same([number, result.attrs["gap"]], [places[0], 0], "the place and the gap") or same(
         float(result.cost), values[0], "the least cost"
     )
 
 
-def counted(points: int, folder: Path) -> str:
-    """How many are feasible, in all and for each label, and quantiles."""
+def check_count(points: int, folder: Path) -> str:
+    """Check feasible counts, in all and for each label, and quantiles."""
     axes = {"a": range(points // 40_000), "b": range(200), "d": range(200)}
     study = study_of(folder, axes)
     per = study.count(where="steps >= 40", per="b").feasible_points
     true = sum((b.reshape(-1, 200, 200) >= 40).sum(axis=(0, 2)) for _, b in blocks(axes, steps))
     levels = [0.0, 0.1, 0.5, 0.999, 1.0]
-    told = study.quantiles("steps", q=levels)
+    number = study.quantiles("steps", q=levels)
     every = np.sort(np.concatenate([block.reshape(-1) for _, block in blocks(axes, steps)]))
     ranks = [max(math.ceil(round(level * every.size, 6)), 1) - 1 for level in levels]
     return same(per, true, "feasible ones of each b") or same(
-        next(iter(told.data_vars.values())), every[ranks], "quantiles"
+        next(iter(number.data_vars.values())), every[ranks], "quantiles"
     )
 
 
 def main(points: int) -> int:
     """Ask each question; return the exit status."""
     wrong = 0
-    for ask in (each_of_many_labels, first_of_many, many_ties, certified, counted):
+    for ask in (each_of_many_labels, first_of_many, many_ties, certify, check_count):
         began = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
-            said = ask(points, Path(folder))
-        wrong += bool(said)
-        print(f"{ask.__name__:20} {time.perf_counter() - began:6.1f} s  {said or 'as brute force'}")
+            text = ask(points, Path(folder))
+        wrong += bool(text)
+        print(f"{ask.__name__:20} {time.perf_counter() - began:6.1f} s  {text or 'as brute force'}")
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"{wrong} differ from brute force; at most {most:.1f} GiB")
     return int(wrong > 0)

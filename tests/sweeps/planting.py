@@ -66,7 +66,7 @@ class Term:
 
     @property
     def text(self) -> str:
-        """As it stands in objectives."""
+        """Return the term as it is written in objectives."""
         return f"{self.statistic}({self.name}, {OVER})" if self.statistic else self.name
 
 
@@ -82,7 +82,7 @@ class Planted:
 
     @property
     def points(self) -> int:
-        """How many configurations there are."""
+        """Return how many configurations there are."""
         return math.prod(len(values) for name, values in self.axes.items() if name != OVER)
 
     def text(self) -> str:
@@ -150,7 +150,7 @@ def _formula(rng: random.Random, names: list[str], axes: dict[str, list[float]])
     """Return a formula over a group of axes that takes few values."""
     smooth = _smooth(rng, names, axes)
     with np.errstate(all="ignore"):
-        result = _over(names, axes, smooth)
+        result = _evaluate_over(names, axes, smooth)
     span = float(np.nanmax(result) - np.nanmin(result)) or 1.0
     levels = rng.choice((2, 5, 12, 40))
     power = 2.0 ** math.ceil(math.log2(span / levels))
@@ -172,7 +172,7 @@ def _formula(rng: random.Random, names: list[str], axes: dict[str, list[float]])
     return formula
 
 
-def _over(names: list[str], axes: dict[str, list[float]], formula: str) -> Floats:
+def _evaluate_over(names: list[str], axes: dict[str, list[float]], formula: str) -> Floats:
     """Return a formula at all combinations of some axes."""
     mesh = np.meshgrid(*(np.array(axes[n], dtype=float) for n in names), indexing="ij")
     with np.errstate(all="ignore"):
@@ -223,7 +223,7 @@ def _sizes(rng: random.Random, size: str) -> tuple[list[list[str]], dict[str, in
             return groups, sizes
 
 
-def planted(seed: int, size: str = "vast") -> Planted:
+def plant(seed: int, size: str = "vast") -> Planted:
     """Return a study of a size, and a question of it."""
     rng = random.Random(f"planted {size} {seed}")
     groups, sizes = _sizes(rng, size)
@@ -253,17 +253,13 @@ def planted(seed: int, size: str = "vast") -> Planted:
     one = Planted(axes=axes, terms=terms, equations=equations, question=question, verb=verb)
     if verb != "meets" and "where" in question and rng.random() < 0.8:
         truth = Truth(one)
-        if not truth.feasible(truth.goals(truth.allowed(truth.limits()))):
+        if not truth.feasible(truth.goals(truth.feasible_mask(truth.limits()))):
             del question["where"]
     return one
 
 
 def _term(
-    rng: random.Random,
-    number: int,
-    group: list[str],
-    axes: dict[str, list[float]],
-    statistic: bool,
+    rng: random.Random, number: int, group: list[str], axes: dict[str, list[float]], statistic: bool
 ) -> Term:
     formula = _formula(rng, group, axes)
     term = Term(name=f"t{number}", axes=tuple(group), formula=formula)
@@ -284,10 +280,10 @@ def _tabulate(term: Term, axes: dict[str, list[float]]) -> None:
     """Work out which values a term takes, and at which combinations."""
     names = list(term.axes)
     if term.statistic:
-        result = _over([*names, OVER], axes, term.formula)
+        result = _evaluate_over([*names, OVER], axes, term.formula)
         result = _statistic(term.statistic, result)
     else:
-        result = _over(names, axes, term.formula)
+        result = _evaluate_over(names, axes, term.formula)
     flat = np.where(result == 0, 0.0, result).reshape(-1)  # zeros of both signs are one value
     signed = np.array([flat, np.signbit(result.reshape(-1)) & (result.reshape(-1) == 0)])
     kinds, code = np.unique(signed, axis=1, return_inverse=True)
@@ -385,7 +381,7 @@ _FORMULA = NAMES | {"divide": _divide}  # as in formulas, whose terms have no na
 
 
 class Truth:
-    """What is true of a question, from all combinations of the values of the terms."""
+    """The true answer of a query, from all combinations of the values of the terms."""
 
     def __init__(self, one: Planted) -> None:
         self.one = one
@@ -403,7 +399,7 @@ class Truth:
         self.idle = len(one.axes.get(IDLE, [0]))
         self.counts = counts * self.idle
 
-    def at(self, text: str) -> Any:
+    def evaluate(self, text: str) -> Any:
         """Return a formula of terms at all combinations."""
         for term in self.one.terms:
             text = text.replace(term.text, term.name)
@@ -415,20 +411,20 @@ class Truth:
         """Return the conditions as text; their limits are values that are there."""
         result = []
         for text, relation, share in self.one.question.get("where", []):
-            values = np.unique(self.at(text)[np.isfinite(self.at(text))])
+            values = np.unique(self.evaluate(text)[np.isfinite(self.evaluate(text))])
             value = float(values[int(share * values.size)]) if values.size else 0.0
             result.append(f"{text} {relation} {value!r}")
         return result
 
-    def allowed(self, limits: list[str]) -> Any:
+    def feasible_mask(self, limits: list[str]) -> Any:
         result = np.ones(self.shape, dtype=bool)
         for text in limits:
-            result &= self.at(text)
+            result &= self.evaluate(text)
         return result
 
     def objectives(self, texts: list[str], sign: float, allowed: Any) -> list[Floats]:
         """Return each objective, smaller being better, infinite where there is none."""
-        values = [sign * self.at(text).astype(float) for text in texts]
+        values = [sign * self.evaluate(text).astype(float) for text in texts]
         return [np.where(np.isfinite(value) & allowed, value, math.inf) for value in values]
 
     def goals(self, allowed: Any) -> list[Floats]:
@@ -479,16 +475,16 @@ class Wrong(AssertionError):  # noqa: N818
     """An answer that the construction disproves."""
 
 
-def _same(told: Any, true: Any, what: str) -> None:
-    if told != true:
-        raise Wrong(f"{what}: {str(told)[:300]}, by construction {str(true)[:300]}")
+def _same(actual: Any, true: Any, what: str) -> None:
+    if actual != true:
+        raise Wrong(f"{what}: {str(actual)[:300]}, by construction {str(true)[:300]}")
 
 
-def _places(study: dse.Study, truth: Truth, found: Any) -> list[tuple[int, ...]]:
+def _places(study: dse.Study, truth: Truth, answer: Any) -> list[tuple[int, ...]]:
     axes = study.grid().axes
     rows = []
     for name in truth.order:
-        values = np.atleast_1d(found[name].values)
+        values = np.atleast_1d(answer[name].values)
         rows.append([axes[name].position(v, {}) for v in values.tolist()])
     longest = max(map(len, rows))
     rows = [row * longest if len(row) == 1 else row for row in rows]
@@ -496,7 +492,7 @@ def _places(study: dse.Study, truth: Truth, found: Any) -> list[tuple[int, ...]]
 
 
 @contextlib.contextmanager
-def _merged(seed: int) -> Iterator[None]:
+def _merge_axes_always(seed: int) -> Iterator[None]:
     """The constants of the search small, and axes merged in most studies."""
     rng = random.Random(f"merged {seed}")
     with pressed(rng):  # restores what is set here, too
@@ -504,7 +500,7 @@ def _merged(seed: int) -> Iterator[None]:
         yield
 
 
-def compared(one: Planted, seed: int, folder: Path, size: str) -> str:
+def compare(one: Planted, seed: int, folder: Path, size: str) -> str:
     """Ask a study, and compare its answer; what kind of answer it was."""
     truth = Truth(one)
     (folder / "model.py").write_text(one.text())
@@ -513,8 +509,8 @@ def compared(one: Planted, seed: int, folder: Path, size: str) -> str:
     limits = truth.limits()
     if "where" in question:
         question["where"] = limits
-    small = _merged(seed) if size == "tiny" else contextlib.nullcontext()
-    allowed = truth.allowed(limits)
+    small = _merge_axes_always(seed) if size == "tiny" else contextlib.nullcontext()
+    allowed = truth.feasible_mask(limits)
     if one.verb == "meets":
         with small:
             return _meets(study, question, truth, allowed)
@@ -555,27 +551,27 @@ def _answer(
     study: dse.Study,
     question: dict[str, Any],
     truth: Truth,
-    found: Any,
+    answer: Any,
     goals: list[Floats],
     sign: float,
     verb: str,
 ) -> str:
     if verb == "front":
-        _same(_places(study, truth, found), _front(truth, goals), "the front")
-        _same((found.attrs["complete"], found.attrs["settled"]), (1, 1), "complete and settled")
+        _same(_places(study, truth, answer), _front(truth, goals), "the front")
+        _same((answer.attrs["complete"], answer.attrs["settled"]), (1, 1), "complete and settled")
         return "front"
     if question.get("per"):
-        return _per(study, question, truth, found, goals[0], sign)
-    told = found.attrs["gap"]
-    gaps = told if isinstance(told, list) else [told]
+        return _per(study, question, truth, answer, goals[0], sign)
+    actual = answer.attrs["gap"]
+    gaps = actual if isinstance(actual, list) else [actual]
     if any(gap != 0 for gap in gaps):
         least = float(goals[0].min())
-        bound = found.attrs["bound"]
+        bound = answer.attrs["bound"]
         bound = sign * (bound[0] if isinstance(bound, list) else bound)
         if bound > least:
             raise Wrong(f"bound {bound}, yet {least} is there (signed)")
         return "not proven in time"
-    places = list(dict.fromkeys(_places(study, truth, found)))  # copies along the statistic's axis
+    places = list(dict.fromkeys(_places(study, truth, answer)))  # copies along the statistic's axis
     if question.get("ties") or "within" in question:
         least, share = float(goals[0].min()), question.get("within", 0)
         near = (goals[0] <= least + share * abs(least)) & (goals[0] < math.inf)
@@ -593,7 +589,7 @@ def _answer(
     for values in goals:
         left &= values == np.where(left, values, math.inf).min()
     if len(goals) == 1:
-        _same(sign * float(found.attrs["bound"]), float(goals[0].min()), "the bound")
+        _same(sign * float(answer.attrs["bound"]), float(goals[0].min()), "the bound")
     _same(places, [min(truth.firsts(left))], "the first of the best")
     return verb
 
@@ -640,13 +636,13 @@ def _per(
     study: dse.Study,
     question: dict[str, Any],
     truth: Truth,
-    found: Any,
+    answer: Any,
     values: Floats,
     sign: float,
 ) -> str:
     axis = question["per"]
     text = question["minimize" if sign > 0 else "maximize"]
-    array = found[text if text in found else "objective"]
+    array = answer[text if text in answer else "objective"]
     rows = np.atleast_1d(array.values)
     number = next((k for k, t in enumerate(truth.one.terms) if axis in t.axes), None)
     for cell in range(len(truth.one.axes[axis])):
@@ -656,22 +652,22 @@ def _per(
             row = term.axes.index(axis)
             has = [bool((places[row] == cell).any()) for places in term.places]
             least = float(np.compress(has, values, axis=number).min(initial=math.inf))
-        told = float(rows[cell] if rows.size > 1 else rows[0])
+        actual = float(rows[cell] if rows.size > 1 else rows[0])
         expected = sign * least if math.isfinite(least) else math.nan
-        if not (told == expected or (math.isnan(told) and math.isnan(expected))):
-            raise Wrong(f"{axis} {cell}: {told}, by construction {expected}")
+        if not (actual == expected or (math.isnan(actual) and math.isnan(expected))):
+            raise Wrong(f"{axis} {cell}: {actual}, by construction {expected}")
     return "per"
 
 
 def _front(truth: Truth, goals: list[Floats]) -> list[tuple[int, ...]]:
     finite = np.all(np.isfinite(goals), axis=0)
     vectors = np.unique(np.stack([goal[finite] + 0.0 for goal in goals]), axis=1)
-    kept: list[Any] = []
+    rows_left: list[Any] = []
     for vector in vectors.T:  # in order of the first objective
-        if not any(np.all(other <= vector) for other in kept):
-            kept.append(vector)
+        if not any(np.all(other <= vector) for other in rows_left):
+            rows_left.append(vector)
     result = []
-    for vector in kept:
+    for vector in rows_left:
         same = finite.copy()
         for goal, value in zip(goals, vector, strict=True):
             same &= goal == value
@@ -707,7 +703,7 @@ def main(count: int, first: int = 1, size: str = "vast") -> int:
     while done < count:
         seed += 1
         try:
-            one = planted(seed - 1, size)
+            one = plant(seed - 1, size)
             Truth(one)
         except ValueError:
             continue
@@ -716,10 +712,10 @@ def main(count: int, first: int = 1, size: str = "vast") -> int:
         with tempfile.TemporaryDirectory() as folder:
             start = time.monotonic()
             try:
-                kind = compared(one, seed - 1, Path(folder), size)
+                kind = compare(one, seed - 1, Path(folder), size)
             except Exception as error:
                 wrong += 1
-                told = str(error) if isinstance(error, Wrong) else traceback.format_exc()
+                actual = str(error) if isinstance(error, Wrong) else traceback.format_exc()
                 kind = "wrong"
                 limits = Truth(one).limits()
                 shown = {
@@ -727,7 +723,7 @@ def main(count: int, first: int = 1, size: str = "vast") -> int:
                 }
                 print(
                     f"--- seed {seed - 1}: {one.verb} {one.question} {limits}\n{one.equations}\n"
-                    f"{[t.text for t in one.terms]}\naxes {shown}\n{told}",
+                    f"{[t.text for t in one.terms]}\naxes {shown}\n{actual}",
                     flush=True,
                 )
             if time.monotonic() - start > 20:

@@ -30,7 +30,7 @@ def statistic(kind: str, formula: str, over: str, rng: random.Random, limit: flo
     return f"{kind}({formula}{level}{over})"
 
 
-def holed(formula: str, limit: float, rng: random.Random) -> str:
+def with_hole(formula: str, limit: float, rng: random.Random) -> str:
     """A formula, in half of the studies NaN on one side of a limit, or everywhere."""
     if rng.random() < 0.5:
         return formula
@@ -72,17 +72,19 @@ def study(seed: int, most: int) -> tuple[Study, dict[str, Any]]:
             axes[name] = values
     axes = {n: axes[n] for n in made.axes if n in axes}
     plain = Study(model=made.model, axes=made.axes, set=given)
-    grid = plain.grid(plain._needed([text]))
+    grid = plain.grid(plain._needed_quantities([text]))
     at = {axis: rng.randrange(grid.axes[axis].size) for axis in grid.axes}
-    known = plain._question([text], ())
-    result = known.at({a: at[a] for a in known.axes}, plain._needed([text]))
+    known = plain._query_grid([text], ())
+    result = known.evaluate_point({a: at[a] for a in known.axes}, plain._needed_quantities([text]))
     limit = float(next(iter(result.values())))
     limit = limit if abs(limit) < 1e300 else 1.0
-    text = holed(text, limit, random.Random(f"holes {seed}"))
-    asked = statistic(rng.choice(KINDS), text, over, rng, limit)
+    text = with_hole(text, limit, random.Random(f"holes {seed}"))
+    objective = statistic(rng.choice(KINDS), text, over, rng, limit)
     other = statistic(rng.choice(KINDS), text, over, rng, limit)
-    asked = rng.choice([asked] * 3 + [f"{asked} + {other}", f"floor({asked} / {limit!r})"])
-    new: dict[str, Any] = {sense: asked}
+    objective = rng.choice(
+        [objective] * 3 + [f"{objective} + {other}", f"floor({objective} / {limit!r})"]
+    )
+    new: dict[str, Any] = {sense: objective}
     if rng.random() < 0.4:
         new["where"] = f"{other} {rng.choice(['<=', '>='])} {limit!r} * 1"
     if rng.random() < 0.2:
@@ -93,15 +95,15 @@ def study(seed: int, most: int) -> tuple[Study, dict[str, Any]]:
     return Study(model=made.model, axes=axes, set=given, random=laws), new
 
 
-def compared(seed: int, most: int = 20_000) -> bool | None:
-    """Whether a point was feasible; None where nothing is drawn that can be asked."""
+def compare(seed: int, most: int = 20_000) -> bool | None:
+    """Return if a point was feasible; None if no valid query is drawn."""
     try:
         made, question = study(seed, most)
         made._query_grid([], ())
         expected = certifying.answer(made, question, "scan")
     except DseError:  # such as seconds and watts that are added
         return None
-    with certifying.pressed(random.Random(seed), 2):
+    with certifying.small_steps(random.Random(seed), 2):
         before = sweeps.bounds.statistics_as_formulas.CHEAP_VALUES
         sweeps.bounds.statistics_as_formulas.CHEAP_VALUES = 0
         try:
@@ -119,7 +121,7 @@ def main(count: int, first: int = 0) -> int:
     began, done, feasible, wrong, seed = time.perf_counter(), 0, 0, 0, first
     while done < count:
         try:
-            one = compared(seed)
+            one = compare(seed)
         except AssertionError as error:
             wrong, one = wrong + 1, True
             print(error, file=sys.stderr, flush=True)

@@ -15,8 +15,8 @@ from sweeps.grid.grid import Leaf
 from symbolic.errors import InfeasibleError
 from symbolic.primitives import PRIMITIVES
 from tests.long import mostly_long
-from tests.sweeps.attack_models import drawn
-from tests.sweeps.attacking import attacked
+from tests.sweeps.attack_models import draw_study
+from tests.sweeps.attacking import attack
 
 HEAD = """import dse
 from symbolic.ops import *
@@ -27,7 +27,7 @@ inf = float("inf")
 """
 
 
-def made(
+def make_study(
     folder: Path, axes: dict[str, Any], given: dict[str, Any] | None = None, /, **equations: str
 ) -> dse.Study:
     """A study of a model whose quantities are given as formulas in those before them."""
@@ -66,7 +66,7 @@ def best(study: dse.Study, name: str, method: str, **question: Any) -> Any:
 def test_what_is_supposed_says_nothing_of_signs(
     tmp_path: Path, formula: str, axis: range, question: dict[str, Any]
 ) -> None:
-    study = made(tmp_path, {"x": list(axis)}, g=formula)
+    study = make_study(tmp_path, {"x": list(axis)}, g=formula)
     result = [best(study, "g", method, **question) for method in ("certified", "scan")]
     assert result[0] == result[1] is not None
 
@@ -76,7 +76,7 @@ def test_what_is_supposed_says_nothing_of_signs(
 @pytest.mark.parametrize("sense", ["minimize", "maximize"])
 def test_a_bound_holds_under_a_gap(tmp_path: Path, gap: float, sense: str) -> None:
     axes = {"x": [*range(-375, 0), *range(1, 125)], "y": [3, 5, 4, -1, 1, 6, 0, 2]}
-    study = made(tmp_path, axes, e="(x + 1) + y * y", g="e * ((x + 1) / x)")
+    study = make_study(tmp_path, axes, e="(x + 1) + y * y", g="e * ((x + 1) / x)")
     sign = 1 if sense == "minimize" else -1
     for limits in ([], ["e >= 0 - 6", "e <= 98"], ["e >= 273"]):
         question: dict[str, Any] = {sense: "g", "where": limits}
@@ -93,7 +93,7 @@ def test_a_bound_holds_under_a_gap(tmp_path: Path, gap: float, sense: str) -> No
 @pytest.mark.parametrize("formula", ["(e + y) - {0} * x", "(e - y * x) - {0} * x + y * x"])
 def test_cancelled_parts_leave_their_rounding(tmp_path: Path, formula: str, large: float) -> None:
     axes = {"x": [k + 1 / 3 for k in range(300)], "y": [k / 7 for k in range(90)]}
-    study = made(tmp_path, axes, e=f"{large} * x", g=formula.format(large))
+    study = make_study(tmp_path, axes, e=f"{large} * x", g=formula.format(large))
     for sense in ("minimize", "maximize"):
         result = [best(study, "g", method, **{sense: "g"}) for method in ("certified", "scan")]
         assert result[0] == result[1] is not None
@@ -103,7 +103,7 @@ def test_cancelled_parts_leave_their_rounding(tmp_path: Path, formula: str, larg
 def test_the_smaller_share_of_a_chord_is_kept(tmp_path: Path) -> None:
     axes = {"x": [-1e273, -9e180, -6e78, -2e-210, 0.0, 1e-239, 2e190, 5e233], "y": [5.0, 6.0]}
     formula = "where(minimum(y, x * x - 10) <= -4, floor(x * 0 + 0.5), 7)"
-    study = made(tmp_path, axes, e="minimum(y, x * x - 10)", g=formula)
+    study = make_study(tmp_path, axes, e="minimum(y, x * x - 10)", g=formula)
     question: dict[str, Any] = {"minimize": "g", "where": "e <= -4.01"}
     result = [study.optimum(**question, method=method) for method in ("certified", "scan")]
     assert result[0].x == result[1].x == -2e-210
@@ -118,13 +118,13 @@ def test_what_is_fixed_is_computed_as_arrays_are(tmp_path: Path) -> None:
         (folder := tmp_path / str(place)).mkdir()
         text = {"e": "exp(y) * x + log10(y) * x", "g": "e * power(x, z)"}
         axes = {"x": [3.0, 4.7, 5.1, 6.6], "y": [k], "z": [0.5, 2.0, -1.0, 3.0]}
-        study = made(folder, axes, **text)
+        study = make_study(folder, axes, **text)
         run = study.run()
         for name in ("e", "g"):
             for sense in ("minimize", "maximize"):
-                asked: dict[str, Any] = {sense: name, "method": "certified"}
-                best_one = float(study.optimum(**asked)[name])
-                near = study.optimum(**asked, within=0.0)
+                query: dict[str, Any] = {sense: name, "method": "certified"}
+                best_one = float(study.optimum(**query)[name])
+                near = study.optimum(**query, within=0.0)
                 assert near.attrs["configurations"] >= 1
                 assert float(near[name][0]) == best_one
                 assert best_one == getattr(run[name], sense[:3])()
@@ -144,7 +144,7 @@ def test_axes_of_a_table_are_merged_together(
     monkeypatch.setattr(sweeps.bounds.merge_axes, "_MIN_POINTS", 0)
     axes = {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0, 4.0]}
     table = xr.DataArray(np.arange(12.0).reshape(3, 4) % 7, dims=("x", "y"))
-    study = made(tmp_path, axes, {"z": table}, g="floor(x / 2) - z")
+    study = make_study(tmp_path, axes, {"z": table}, g="floor(x / 2) - z")
     for sense in ("minimize", "maximize"):
         result = [study.optimum(**{sense: "g"}, method=m) for m in ("certified", "scan")]
         assert result[0].drop_attrs().identical(result[1].drop_attrs())
@@ -152,7 +152,7 @@ def test_axes_of_a_table_are_merged_together(
 
 # --- what is infinite is never the best
 def test_an_infinite_objective_cannot_be_the_best(tmp_path: Path) -> None:
-    study = made(tmp_path, {"x": [1.0, 0.0, 2.0]}, {"y": 1.0}, g="divide(y, x, at_zero=inf)")
+    study = make_study(tmp_path, {"x": [1.0, 0.0, 2.0]}, {"y": 1.0}, g="divide(y, x, at_zero=inf)")
     result = dse.ranges(study, {"y": "10 %"}, maximize="g")
     assert result.can_be_best.values.tolist() == [True, False, False]
 
@@ -161,5 +161,5 @@ def test_an_infinite_objective_cannot_be_the_best(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", mostly_long(range(0, 60, 10), lambda k, _: k % 2 == 0))
 def test_proofs_are_what_brute_force_finds(tmp_path: Path, seed: int) -> None:
     for number in range(seed, seed + 10):
-        how, wrong = attacked(drawn(number), number, tmp_path)
+        how, wrong = attack(draw_study(number), number, tmp_path)
         assert how != "wrong", (number, wrong)

@@ -29,13 +29,13 @@ from symbolic.intervals import trend_algebra
 from symbolic.ops import floor, interpret_arrays, reference
 from tests.benchmarks.test_certify import FLOW, FLOW_ENDS
 from tests.long import long
-from tests.sweeps.certifying import answer, compared, study
+from tests.sweeps.certifying import answer, compare, study
 
 
 @pytest.mark.parametrize("seed", range(0, 48, 4))
 def test_equal_to_a_scan(seed: int) -> None:
     """The same configuration, ties included, whatever is drawn, by one thread and by two."""
-    feasible = [compared(k, most=300) for k in range(seed, seed + 4)]
+    feasible = [compare(k, most=300) for k in range(seed, seed + 4)]
     assert any(feasible)
 
 
@@ -70,8 +70,8 @@ def test_trends_hold_between_points() -> None:
                     steps = np.diff(values, axis=axis)
                     steps = steps[~np.isnan(steps)]  # between two infinities
                     bit = np.uint64(1) << np.uint64(axis)
-                    for said, wrong in ((up, steps < 0), (down, steps > 0)):
-                        if said[place] & bit:
+                    for text, wrong in ((up, steps < 0), (down, steps > 0)):
+                        if text[place] & bit:
                             assert not wrong.any(), (seed, question, dims[axis])
                             decided += steps.size > 0
     assert decided > 300
@@ -174,7 +174,7 @@ def test_large_spaces_are_certified() -> None:
     ],
 )
 def test_dense_grids_are_certified(formula: str, where: Any, place: float) -> None:
-    """Where the best lies inside, at a jump or where a constraint ends, as a scan has it."""
+    """The best lies inside, at a jump or where a constraint ends, and a scan agrees."""
     axes = {"threads": range(1, 41), "intensity": {"linspace": [1, 40, 100_001]}}
     given = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
     made = dse.Study(model="transit", axes=axes, set=given)
@@ -212,7 +212,7 @@ def test_stopped_early_the_bound_holds() -> None:
 
 
 def test_the_best_of_many_in_order() -> None:
-    """Of 1e20 points the first that are best; those equal in axis order, as a scan of few."""
+    """The first best of 1e20 points, ties in axis order, as in a scan of few."""
     few, many = flow(3), flow(100)
     question = {"minimize": "flow_energy", "top": 4}
     result = few.optimum(**question, method="certified")
@@ -235,9 +235,7 @@ def test_tables_and_categories() -> None:
             "machine": ["8800gtx", "gtx280", "8800gt"],
             "threads_per_block": range(32, 65, 3),
         },
-        set={
-            "mem_bandwidth": xr.DataArray(table * 1e11, dims=("active_sms", "threads_per_block")),
-        },
+        set={"mem_bandwidth": xr.DataArray(table * 1e11, dims=("active_sms", "threads_per_block"))},
     )
     for question in ({"minimize": "time"}, {"maximize": "mwp * active_sms", "where": "cwp < 12"}):
         expected = answer(made, question, "scan")
@@ -258,13 +256,13 @@ def test_extremes_of_parts_of_a_table() -> None:
             part = array[tuple(slice(a, b + 1) for a, b in zip(*ends[:, :, k], strict=True))]
             assert result.lo[k] <= np.nanmin(part) if loose else result.lo[k] == np.nanmin(part)
             assert result.hi[k] >= np.nanmax(part) if loose else result.hi[k] == np.nanmax(part)
-            assert result.undefined[k] >= np.isnan(part).any()
+            assert result.may_be_nan[k] >= np.isnan(part).any()
 
 
 # --- what cannot be answered
 def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     made = flow(40)
-    for given, said in (
+    for given, text in (
         (
             {"minimize": "flow_energy", "top": 2, "gap": 0.1},
             "gap = 0.1 leaves open which others are as good: leave top out",
@@ -275,7 +273,7 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"minimize": "flow_energy", "where": "flow_power < 0"}, "broken at every point"),
         ({"minimize": "log(-1 * threads)"}, "is finite at no feasible point"),
     ):
-        with pytest.raises(DseError, match=re.escape(said)):
+        with pytest.raises(DseError, match=re.escape(text)):
             made.optimum(**given, method="certified")
     with pytest.raises(DseError, match="method='certified'"):
         made.optimum(minimize="flow_energy", method="scan", gap=0.1)
@@ -285,6 +283,6 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         made.optimum(minimize="flow_energy", where=[f"{where[0]} * 1 W", f"{where[1]} * 1 J"])
     rest = {name: function for name, function in trend_algebra().items() if name != "minimum"}
-    monkeypatch.setattr(sweeps.bounds.checks, "trends", lambda: rest)
+    monkeypatch.setattr(sweeps.bounds.checks, "trend_algebra", lambda: rest)
     with pytest.raises(DseError, match="ms_throughput has no enclosure, for it uses minimum: ask"):
         flow(40).optimum(minimize="flow_energy")

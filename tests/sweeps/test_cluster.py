@@ -74,7 +74,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 class Sent(SchedulerPlugin):
-    """What the scheduler hands to workers, and how many tasks it holds."""
+    """Counter of what the scheduler sends to workers, and of its tasks."""
 
     def __init__(self, scheduler: Any) -> None:
         self.scheduler, self.bytes, self.most = scheduler, [], 0
@@ -169,9 +169,9 @@ def test_an_interrupt_waits_for_the_tiles_under_way(
         raise KeyboardInterrupt
 
     path, study = tmp_path / "a.zarr", Study(**STUDY)
-    with pytest.raises(KeyboardInterrupt) as said:
+    with pytest.raises(KeyboardInterrupt) as printed:
         study.run(store=path, client=client, progress=listener)
-    assert "the same command continues" in said.value.__notes__[0]
+    assert "the same command continues" in printed.value.__notes__[0]
     stored = [key for key in files(path) if "/tiles/" in key]
     assert 1 <= len(stored) < TILES
     assert not [key for key in files(path) if key.endswith(".part")]
@@ -209,8 +209,8 @@ def test_the_command(
         done = CliRunner().invoke(main, ["run", "study.toml", *more], prog_name="dse")
         return done.exit_code, done.output
 
-    status, said = invoke("--store", "a.zarr", "--scheduler", cluster.scheduler_address)
-    assert (status, "dataset: a.zarr" in said) == (0, True)
+    status, printed = invoke("--store", "a.zarr", "--scheduler", cluster.scheduler_address)
+    assert (status, "dataset: a.zarr" in printed) == (0, True)
     assert invoke("--workers", "0", "--store", "b.zarr")[0] == 2
     assert "give store='OUT.zarr' (--store)" in invoke("--workers", "2")[1]
     both = invoke("--workers", "2", "--scheduler", "tcp://127.0.0.1:9", "--store", "b.zarr")
@@ -272,14 +272,14 @@ def test_what_a_cluster_cannot_do(client: Client, tmp_path: Path) -> None:
     refused: list[tuple[dict[str, Any], str]] = [
         ({"client": client}, "workers write their tiles into a store, and none is given"),
         ({"store": "a.zarr", "client": client, "workers": 2}, "give one of them"),
-        ({"store": "a.zarr", "workers": 0}, "workers = 0: expected how many processes"),
-        ({"store": "a.zarr", "workers": "two"}, "workers = 'two': expected how many processes"),
-        ({"store": "a.zarr", "workers": float("inf")}, "workers = inf: expected how many"),
-        ({"store": "a.zarr", "client": 3}, "client = 3: expected a distributed.Client"),
+        ({"store": "a.zarr", "workers": 0}, "workers = 0: expected a number of processes"),
+        ({"store": "a.zarr", "workers": "two"}, "workers = 'two': expected a number of processes"),
+        ({"store": "a.zarr", "workers": float("inf")}, "workers = inf: expected a number of"),
+        ({"store": "a.zarr", "client": 3}, "client = 3: expected a synchronous distributed.Client"),
         ({"store": "memory://a.zarr", "client": client}, "in the memory of this process"),
     ]
-    for given, said in refused:
-        with pytest.raises(DseError, match=said):
+    for given, printed in refused:
+        with pytest.raises(DseError, match=printed):
             study.run(**given)
     assert not Path("a.zarr").exists()
 
@@ -297,9 +297,9 @@ def test_a_worker_of_another_version(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = sweeps.cluster.scheduler.versions()
-    said = iter([known])  # of the run, then of its workers
+    printed = iter([known])  # of the run, then of its workers
     monkeypatch.setattr(
-        "sweeps.cluster.scheduler.versions", lambda: next(said, {**known, "simt-dse": "0.0.1"})
+        "sweeps.cluster.scheduler.versions", lambda: next(printed, {**known, "simt-dse": "0.0.1"})
     )
     with pytest.raises(DseError, match=r"the worker .* has simt-dse 0\.0\.1, not .*: its values"):
         Study(**STUDY).run(store=tmp_path / "a.zarr", client=client)
@@ -311,7 +311,7 @@ def test_a_worker_that_writes_elsewhere(
     elsewhere = tmp_path / "elsewhere.zarr"
     monkeypatch.setattr("sweeps.store.fill.backend_of", lambda place: backend_of(elsewhere))
     monkeypatch.setattr(sweeps.store.fill, "_VISIBILITY_TIMEOUT", 0.2)
-    with pytest.raises(DseError, match="must be a folder that all share"):
+    with pytest.raises(DseError, match="must be a shared folder"):
         Study(**STUDY).run(store=tmp_path / "a.zarr", client=client)
 
 

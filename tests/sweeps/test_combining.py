@@ -8,7 +8,7 @@ import pytest
 
 from tests.long import mostly_long
 from tests.sweeps import combining
-from tests.sweeps.attack_models import drawn
+from tests.sweeps.attack_models import draw_study
 
 #: Without those that compile each model.
 QUICK = ("scan", "certified", "store", "values", "Dataset")
@@ -16,8 +16,8 @@ QUICK = ("scan", "certified", "store", "values", "Dataset")
 
 @pytest.mark.parametrize("seed", mostly_long(range(4000, 4020), lambda k, _: k % 4 == 1))
 def test_random_questions(seed: int, tmp_path: Path) -> None:
-    said = combining.combined(drawn(seed), seed, tmp_path, QUICK)[1]
-    assert not said, said
+    report = combining.combine(draw_study(seed), seed, tmp_path, QUICK)[1]
+    assert not report, report
 
 
 def test_what_is_wrong_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,5 +33,5 @@ def test_what_is_wrong_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(optimum, "_optimize_from_stage", less)
     seeds = range(4000, 4030)
-    said = [combining.combined(drawn(s), s, tmp_path, ("Dataset",))[1] for s in seeds]
-    assert sum(map(bool, said)) > 2
+    report = [combining.combine(draw_study(s), s, tmp_path, ("Dataset",))[1] for s in seeds]
+    assert sum(map(bool, report)) > 2

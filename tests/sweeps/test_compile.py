@@ -52,7 +52,7 @@ def loops(source: str) -> list[ast.For]:
 
 
 def depth_of(source: str, text: str) -> int:
-    """How many loops are around the line that holds a text."""
+    """Return the number of loops around the line that holds a text."""
     line = next(i for i, row in enumerate(source.splitlines(), 1) if text in row)
     return sum(
         node.lineno < line <= (node.end_lineno or 0)
@@ -281,7 +281,7 @@ def test_helpers_do_not_meet_quantities(tmp_path: Path, monkeypatch: pytest.Monk
     }
     expected = dse.Study(**spec).run()
     monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 0)
-    monkeypatch.setattr(sweeps.nest.run, "row_axes", lambda sizes: 1)
+    monkeypatch.setattr(sweeps.nest.run, "row_axis_count", lambda sizes: 1)
     result = dse.Study(**spec).run()
     for name in expected.data_vars:
         assert same_bits(result[name].values, expected[name].values)
@@ -297,7 +297,7 @@ def test_dimensions_may_bear_any_name(
     rest: dict[str, Any] = {"intensity": 10, "lanes_width": 32, "ms_peak": 1}
     expected = dse.evaluate("transit", **given, **rest)
     monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 0)
-    monkeypatch.setattr(sweeps.nest.run, "row_axes", lambda sizes: 1)
+    monkeypatch.setattr(sweeps.nest.run, "row_axis_count", lambda sizes: 1)
     result = dse.evaluate("transit", **given, **rest)
     assert result.ms_throughput.dims == names
     xr.testing.assert_identical(result, expected)
@@ -311,7 +311,7 @@ def logarithms(values: Any) -> Any:
 
 
 def test_the_logarithm_of_a_nest_is_within_2_ulp() -> None:
-    """Of that of the C library, over all magnitudes and where it changes sign or exponent."""
+    """Compare with the C library's, over all magnitudes, and where sign or exponent changes."""
     rng = np.random.default_rng(0)
     near = 2.0 ** rng.integers(-4, 4, 20_000) * (1 + rng.uniform(-1e-3, 1e-3, 20_000))
     parts = (
@@ -390,7 +390,7 @@ def test_a_cut_optimum_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_defaults_and_zeros_are_known() -> None:
-    """What they make superfluous is left out; values that a study gives compile nothing anew."""
+    """They are folded into the text; values of a study compile nothing anew."""
     axes = {"active_sms": range(1, 31), "core_clock": np.linspace(0.8e9, 1.6e9, 1000)}
     given = {"machine": "gtx280", "workload": "svm", "axes": axes, "outputs": ["power"]}
 

@@ -76,11 +76,11 @@ def test_flags(ds: xr.Dataset) -> None:
         "memory_bound",
         "computation_bound",
     ]
-    held = ds.feasible.broadcast_like(ds.case)
+    allowed = ds.feasible.broadcast_like(ds.case)
     marked = set(np.unique(ds.case.values))
     assert marked <= {-1, 1, 2, 3}
     assert -1 in marked
-    assert not held.values[ds.case.broadcast_like(held).values == -1].any()
+    assert not allowed.values[ds.case.broadcast_like(allowed).values == -1].any()
 
 
 def test_feasible_says_of_what(ds: xr.Dataset) -> None:
@@ -124,42 +124,42 @@ def test_attributes_are_complete_and_plain(ds: xr.Dataset) -> None:
 
 
 def test_the_study_can_be_run_again_from_its_text(ds: xr.Dataset) -> None:
-    told = json.loads(ds.attrs["study"])
-    assert told["set"] == SPEC["set"]
-    assert told["where"] == [SPEC["where"]]
-    again = Study(**told).run()
+    recorded = json.loads(ds.attrs["study"])
+    assert recorded["set"] == SPEC["set"]
+    assert recorded["where"] == [SPEC["where"]]
+    again = Study(**recorded).run()
     identical(again, ds)
 
 
 def test_equations_bear_their_sources(ds: xr.Dataset) -> None:
-    told = json.loads(ds.attrs["equations"])
+    recorded = json.loads(ds.attrs["equations"])
     model = load_model(SPEC["model"])
     known = {(eq.name, eq.source, eq.switch_text) for eq in model.equations}
-    result = {(row["name"], row["source"], row.get("when", "")) for row in told}
-    assert len(result) == len(told)
+    result = {(row["name"], row["source"], row.get("when", "")) for row in recorded}
+    assert len(result) == len(recorded)
     assert result <= known
-    assert all(row["source"] for row in told)
-    names = {row["name"] for row in told}
+    assert all(row["source"] for row in recorded)
+    names = {row["name"] for row in recorded}
     assert {"time", "mwp", "case", "blocks", "active_blocks_per_sm", "limiter"} <= names
-    assert {row.get("when") for row in told if row["name"] == "repetitions"} == {
+    assert {row.get("when") for row in recorded if row["name"] == "repetitions"} == {
         "waves=whole",
         "waves=fractional",
     }
     assert "sync_insts" not in names  # set
-    assert {row.get("when") for row in told if row["name"] == "mwp"} == {"rounding=continuous"}
+    assert {row.get("when") for row in recorded if row["name"] == "mwp"} == {"rounding=continuous"}
 
 
 def test_defaults_are_told(ds: xr.Dataset) -> None:
-    told = json.loads(ds.attrs["defaults"])
-    assert told["load_bytes_per_warp"] == 128
-    assert told["imbalance_loss"] == 1
-    assert (told["rounding"], told["printed"], told["granularity"]) == (
+    recorded = json.loads(ds.attrs["defaults"])
+    assert recorded["load_bytes_per_warp"] == 128
+    assert recorded["imbalance_loss"] == 1
+    assert (recorded["rounding"], recorded["printed"], recorded["granularity"]) == (
         "continuous",
         "false",
         "cuda",
     )
-    assert "comp_factor" not in told
-    assert "waves" not in told
+    assert "comp_factor" not in recorded
+    assert "waves" not in recorded
 
 
 def test_a_default_that_is_another_quantity_is_told() -> None:
@@ -169,25 +169,25 @@ def test_a_default_that_is_another_quantity_is_told() -> None:
         workload="svm",
         set={"threads_per_block": 128, "active_blocks_per_sm": 4},
     ).run()
-    told = json.loads(ds.attrs["defaults"])
-    assert told["active_sms"] == "n_sms"
-    assert told["core_clock"] == "nominal_clock"
+    recorded = json.loads(ds.attrs["defaults"])
+    assert recorded["active_sms"] == "n_sms"
+    assert recorded["core_clock"] == "nominal_clock"
 
 
 def test_sources_of_values_are_told(ds: xr.Dataset) -> None:
-    told = json.loads(ds.attrs["sources"])
-    assert told["elements"].startswith("svm: Hong 2012")
-    assert told["n_sms"]["gtx280"].startswith("gtx280: Hong 2012")
-    assert set(told["n_sms"]) == {"gtx280", "8800gt"}
-    assert told["comp_factor"] == told["mem_bandwidth"] == "set by the study"
-    assert told["active_sms"] == told["threads_per_block"] == "axis of the study"
-    assert "tile" not in told  # of no equation in use
+    recorded = json.loads(ds.attrs["sources"])
+    assert recorded["elements"].startswith("svm: Hong 2012")
+    assert recorded["n_sms"]["gtx280"].startswith("gtx280: Hong 2012")
+    assert set(recorded["n_sms"]) == {"gtx280", "8800gt"}
+    assert recorded["comp_factor"] == recorded["mem_bandwidth"] == "set by the study"
+    assert recorded["active_sms"] == recorded["threads_per_block"] == "axis of the study"
+    assert "tile" not in recorded  # of no equation in use
 
 
 def test_assumptions_are_told(ds: xr.Dataset) -> None:
-    told = json.loads(ds.attrs["assumptions"])
-    assert any(text.startswith("transactions_per_uncoalesced of gtx280: ") for text in told)
-    assert not any(text.startswith("sync_insts of svm") for text in told)  # it is set
+    recorded = json.loads(ds.attrs["assumptions"])
+    assert any(text.startswith("transactions_per_uncoalesced of gtx280: ") for text in recorded)
+    assert not any(text.startswith("sync_insts of svm") for text in recorded)  # it is set
     unset = Study(**{**SPEC, "set": {}}).run()
     assert any(
         text.startswith("sync_insts of svm") for text in json.loads(unset.attrs["assumptions"])
@@ -267,7 +267,7 @@ def test_its_quantities_can_be_named_in_formulas(ds: xr.Dataset) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "options",
     [
         {"minimize": "time"},
         {"minimize": "time * mwp", "per": "machine", "where": "time <= 0.3 s"},
@@ -279,10 +279,10 @@ def test_its_quantities_can_be_named_in_formulas(ds: xr.Dataset) -> None:
     ],
 )
 def test_an_answer_as_bare_arrays_is_that_of_its_dataset(
-    asked: dict[str, Any], tmp_path: Path
+    options: dict[str, Any], tmp_path: Path
 ) -> None:
-    def told(found: Any) -> Any:
-        parts = arrays_of(found)
+    def describe(answer: Any) -> Any:
+        parts = arrays_of(answer)
         listed = [
             {
                 n: (dims, values.tolist(), values.dtype.kind, dict(attrs))
@@ -290,20 +290,20 @@ def test_an_answer_as_bare_arrays_is_that_of_its_dataset(
             }
             for part in parts
         ]
-        return json.dumps([listed, found.attrs], default=str, sort_keys=True)
+        return json.dumps([listed, answer.attrs], default=str, sort_keys=True)
 
     study, path = Study(**SPEC), tmp_path / "out.zarr"
     study.run(store=path)
-    of_store = {key: value for key, value in asked.items() if key not in ("within", "method")}
-    for ask, given in ((study.optimum, asked), (dse.optimum, of_store)):
+    of_store = {key: value for key, value in options.items() if key not in ("within", "method")}
+    for ask, given in ((study.optimum, options), (dse.optimum, of_store)):
         args = () if ask == study.optimum else (path,)
         whole = ask(*args, **given)
         assert isinstance(whole, xr.Dataset)
         with answers_as_arrays():
             bare = ask(*args, **given)
-        assert told(bare) == told(whole)
+        assert describe(bare) == describe(whole)
         identical(bare.drop_attrs(deep=False), whole.drop_attrs(deep=False))
     goals = {"minimize": ["time", "mwp"]}
     with answers_as_arrays():
         bare = study.pareto(**goals)
-    assert told(bare) == told(study.pareto(**goals))
+    assert describe(bare) == describe(study.pareto(**goals))

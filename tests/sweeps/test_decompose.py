@@ -27,13 +27,13 @@ def by_definition(values: Floats) -> tuple[list[float], list[float]]:
     mean = sum(y for _, y in points) / len(points)
     first, total = [], []
     for axis in range(values.ndim):
-        alike: dict[int, list[float]] = {}
+        groups: dict[int, list[float]] = {}
         others: dict[tuple[int, ...], list[float]] = {}
         for place, y in points:
-            alike.setdefault(place[axis], []).append(y)
+            groups.setdefault(place[axis], []).append(y)
             others.setdefault(place[:axis] + place[axis + 1 :], []).append(y)
         first.append(
-            sum(len(g) * (sum(g) / len(g) - mean) ** 2 for g in alike.values()) / len(points)
+            sum(len(g) * (sum(g) / len(g) - mean) ** 2 for g in groups.values()) / len(points)
         )
         total.append(
             sum(sum((y - sum(g) / len(g)) ** 2 for y in g) for g in others.values()) / len(points)
@@ -41,7 +41,7 @@ def by_definition(values: Floats) -> tuple[list[float], list[float]]:
     return first, total
 
 
-def of(values: Floats, limit: int = 1 << 16) -> VarianceDecomposition:
+def decomposition_of(values: Floats, limit: int = 1 << 16) -> VarianceDecomposition:
     return decompose_variance(values.shape, values.__getitem__, limit=limit)
 
 
@@ -62,7 +62,7 @@ def test_as_by_definition_in_blocks_of_any_size(
     if np.isnan(values).all():
         values.flat[0] = offset
     first, total = by_definition(values - offset)
-    result = of(values, limit)
+    result = decomposition_of(values, limit)
     assert np.allclose(result.first, first, rtol=1e-7, atol=1e-9)
     assert np.allclose(result.total, total, rtol=1e-7, atol=1e-9)
     assert result.count == int((~np.isnan(values)).sum())
@@ -71,10 +71,14 @@ def test_as_by_definition_in_blocks_of_any_size(
     assert (result.low, result.high) == pytest.approx((np.nanmin(values), np.nanmax(values)))
     for axis in range(values.ndim):
         moved = np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1)
-        held = ~np.isnan(moved)
-        assert result.counts[axis].tolist() == held.sum(axis=1).tolist()
-        for mean, row, kept in zip(result.means[axis], moved, held, strict=True):
-            assert np.isnan(mean) if not kept.any() else mean == pytest.approx(row[kept].mean())
+        present = ~np.isnan(moved)
+        assert result.counts[axis].tolist() == present.sum(axis=1).tolist()
+        for mean, row, is_present in zip(result.means[axis], moved, present, strict=True):
+            assert (
+                np.isnan(mean)
+                if not is_present.any()
+                else mean == pytest.approx(row[is_present].mean())
+            )
 
 
 @settings(max_examples=draws(30), deadline=None)
@@ -85,7 +89,7 @@ def test_shares_add_up_to_the_variance_without_interactions(shape: list[int], se
     values: Any = 0.0
     for k, term in enumerate(terms):
         values = values + term.reshape([-1 if j == k else 1 for j in range(len(shape))])
-    result = of(np.asarray(values))
+    result = decomposition_of(np.asarray(values))
     assert np.allclose(result.first, [term.var() for term in terms])
     assert np.allclose(result.total, result.first)
     assert sum(result.first) == pytest.approx(result.variance, abs=1e-12)
@@ -100,7 +104,7 @@ def test_a_product_has_interactions_of_every_order(shape: list[int], seed: int) 
     values: Any = 1.0
     for k, term in enumerate(terms):
         values = values * term.reshape([-1 if j == k else 1 for j in range(len(shape))])
-    result = of(np.asarray(values), 20)
+    result = decomposition_of(np.asarray(values), 20)
     for k, term in enumerate(terms):
         rest = [other for j, other in enumerate(terms) if j != k]
         alone = term.var() * np.prod([other.mean() ** 2 for other in rest])
@@ -120,7 +124,7 @@ def test_ishigami_on_its_grid_and_in_the_limit() -> None:
     In the limit they are the published indices: 0.3139, 0.4424, 0 and 0.5576, 0.4424, 0.2437.
     """
     x, values = ishigami(32)
-    result = of(values, 3000)
+    result = decomposition_of(values, 3000)
     a, b = 7.0, 0.1
     fourth, eighth = (x**4).mean(), (x**8).mean()
     alone = (0.5 * (1 + b * fourth) ** 2, a * a / 8, 0.0)
@@ -129,7 +133,7 @@ def test_ishigami_on_its_grid_and_in_the_limit() -> None:
     assert result.first == pytest.approx(alone, rel=1e-12, abs=1e-12)
     assert result.total == pytest.approx(in_all, rel=1e-12)
     assert result.variance == pytest.approx(sum(alone) + third, rel=1e-12)
-    result = of(ishigami(64)[1])
+    result = decomposition_of(ishigami(64)[1])
     shares = [np.array(row) / result.variance for row in (result.first, result.total)]
     assert np.allclose(shares[0], [0.3139, 0.4424, 0.0], atol=1e-3)
     assert np.allclose(shares[1], [0.5576, 0.4424, 0.2437], atol=1e-3)
@@ -137,14 +141,14 @@ def test_ishigami_on_its_grid_and_in_the_limit() -> None:
 
 def test_a_constant_is_told_whatever_its_rounding() -> None:
     values = np.full((4, 5), 0.1) * np.array([1, 1 + 2e-16, 1, 1, 1])
-    assert of(values).is_constant
-    assert not of(values + np.arange(5) * 1e-12).is_constant
-    assert of(np.full((2, 2), 3.0)).first == (0.0, 0.0)
-    assert of(np.array([[np.nan, 2.0], [np.nan, np.nan]])).is_constant
+    assert decomposition_of(values).is_constant
+    assert not decomposition_of(values + np.arange(5) * 1e-12).is_constant
+    assert decomposition_of(np.full((2, 2), 3.0)).first == (0.0, 0.0)
+    assert decomposition_of(np.array([[np.nan, 2.0], [np.nan, np.nan]])).is_constant
 
 
 def test_no_point_at_all() -> None:
-    result = of(np.full((2, 3), np.nan))
+    result = decomposition_of(np.full((2, 3), np.nan))
     assert result.count == 0
     assert np.isnan([result.mean, result.variance, *result.first, *result.total]).all()
 

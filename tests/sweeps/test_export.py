@@ -28,7 +28,7 @@ ENDINGS = ["zarr", "nc", "csv", "parquet"]
 TABLES = ["csv", "parquet"]
 
 
-def mixed() -> xr.Dataset:
+def mixed_dataset() -> xr.Dataset:
     """Labels, flags, conditions, whole numbers, awkward floats, a zip, an output over no axis."""
     return Study(
         model="occupancy + mwp_cwp",
@@ -46,7 +46,7 @@ def mixed() -> xr.Dataset:
 
 
 DATASETS: dict[str, Any] = {
-    "a run": mixed,
+    "a run": mixed_dataset,
     "an expanded run": lambda: Study(
         model="transit",
         axes={"supply": ["sharp", "smooth"], "threads": [1, 2.5]},
@@ -64,9 +64,11 @@ DATASETS: dict[str, Any] = {
         lanes_width=8,
         mem_latency=xr.DataArray([1.0, 2.0], dims="run", coords={"run": ["a", "b"]}),
     ),
-    "an optimum": lambda: dse.optimum(mixed(), minimize="time"),
-    "winners with gaps": lambda: dse.optimum(mixed(), maximize="mwp * 2", per="pair", top=30),
-    "a front": lambda: dse.pareto(mixed(), minimize=["time", "active_sms"]),
+    "an optimum": lambda: dse.optimum(mixed_dataset(), minimize="time"),
+    "winners with gaps": lambda: dse.optimum(
+        mixed_dataset(), maximize="mwp * 2", per="pair", top=30
+    ),
+    "a front": lambda: dse.pareto(mixed_dataset(), minimize=["time", "active_sms"]),
 }
 
 
@@ -75,14 +77,14 @@ def datasets() -> dict[str, xr.Dataset]:
     return {name: make() for name, make in DATASETS.items()}
 
 
-def same(found: xr.Dataset, expected: xr.Dataset) -> None:
+def same(actual: xr.Dataset, expected: xr.Dataset) -> None:
     """The same but for the ways of saying text and lists."""
-    assert set(found.variables) == set(expected.variables)
-    assert set(found.coords) == set(expected.coords)
-    assert dict(found.sizes) == dict(expected.sizes)
-    same_attributes(found.attrs, expected.attrs)
+    assert set(actual.variables) == set(expected.variables)
+    assert set(actual.coords) == set(expected.coords)
+    assert dict(actual.sizes) == dict(expected.sizes)
+    same_attributes(actual.attrs, expected.attrs)
     for name in expected.variables:
-        one, other = found[name], expected[name]
+        one, other = actual[name], expected[name]
         assert one.dims == other.dims, name
         if other.dtype.kind in "UO":
             assert one.values.tolist() == other.values.tolist(), name
@@ -205,15 +207,15 @@ def test_opens_in_plain_xarray(
     result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
-    said = json.loads(result.stdout)
-    assert said["dims"] == {str(n): list(v.dims) for n, v in ds.variables.items()}
-    assert said["machine"] == ["8800gt", "gtx280"]
-    assert said["total"] == float(ds.time.sum())
-    assert said["units"] == "s"
-    assert said["meanings"]["2"] == "memory_bound"
-    assert said["study"] == "occupancy + mwp_cwp"
-    assert said["feasible"] == int(ds.feasible.sum())
-    assert (said["kinds"]["case"], said["kinds"]["feasible"]) == ("i", "b")
+    answer = json.loads(result.stdout)
+    assert answer["dims"] == {str(n): list(v.dims) for n, v in ds.variables.items()}
+    assert answer["machine"] == ["8800gt", "gtx280"]
+    assert answer["total"] == float(ds.time.sum())
+    assert answer["units"] == "s"
+    assert answer["meanings"]["2"] == "memory_bound"
+    assert answer["study"] == "occupancy + mwp_cwp"
+    assert answer["feasible"] == int(ds.feasible.sum())
+    assert (answer["kinds"]["case"], answer["kinds"]["feasible"]) == ("i", "b")
 
 
 def test_stores_are_opened_lazily(tmp_path: Path, datasets: dict[str, xr.Dataset]) -> None:
@@ -255,11 +257,11 @@ def test_nothing_is_seen_under_the_name_before_it_is_whole(
     real = format_.write
     seen = []
 
-    def watched(ds: xr.Dataset, path: Path) -> None:
+    def write_watched(ds: xr.Dataset, path: Path) -> None:
         real(ds, path)
         seen.append((tmp_path / f"run.{ending}").exists())
 
-    monkeypatch.setitem(module.FORMATS, f".{ending}", format_._replace(write=watched))
+    monkeypatch.setitem(module.FORMATS, f".{ending}", format_._replace(write=write_watched))
     export(datasets["a run"], tmp_path / f"run.{ending}")
     assert seen == [False]
     assert (tmp_path / f"run.{ending}").exists()
@@ -306,16 +308,16 @@ def test_a_folder_without_permission(tmp_path: Path, datasets: dict[str, xr.Data
 
 def test_whole_removes_what_an_error_leaves(tmp_path: Path) -> None:
     def half() -> None:
-        with atomic_path(tmp_path / "folder") as beside:
-            (beside / "inner").mkdir(parents=True)
-            (beside / "inner" / "file").write_text("x")
+        with atomic_path(tmp_path / "folder") as temporary:
+            (temporary / "inner").mkdir(parents=True)
+            (temporary / "inner" / "file").write_text("x")
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         half()
     assert list(tmp_path.iterdir()) == []
-    with atomic_path(tmp_path / "file") as beside:
-        beside.write_text("done")
+    with atomic_path(tmp_path / "file") as temporary:
+        temporary.write_text("done")
     assert (tmp_path / "file").read_text() == "done"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 

@@ -1,4 +1,4 @@
-"""What is exported is read back: hostile names and values, in every format."""
+"""Exported Datasets are read back: hostile names and values, in every format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.sweeps.exporting import difference, fault
 @pytest.mark.parametrize("ending", FORMATS)
 def test_a_drawn_dataset_is_read_back_or_refused(ending: str) -> None:
     result = [fault(seed, ending) for seed in range(draws(75 if ending == ".zarr" else 200))]
-    assert [said for said, _ in result if said] == []
+    assert [problem for problem, _ in result if problem] == []
     assert sum(not refused for _, refused in result) > 0.3 * len(result)
 
 

@@ -129,7 +129,7 @@ class Drawn:
 
 
 @st.composite
-def drawn(draw: st.DrawFn, model: str) -> Drawn:
+def draw_grid(draw: st.DrawFn, model: str) -> Drawn:
     rows, switches = ROWS[model], SWITCHES[model]
     names = draw(st.permutations([*rows, *switches]))
     count = draw(st.integers(0, 4))
@@ -231,19 +231,19 @@ def check(case: Drawn, *, within: int = 0) -> None:
     same_run(expanded, loops.run(case.outputs, expand=True), within=within)
 
 
-@given(case=drawn("transit"))
+@given(case=draw_grid("transit"))
 @SLOW
 def test_transit(case: Drawn) -> None:
     check(case)
 
 
-@given(case=drawn("mwp_cwp"))
+@given(case=draw_grid("mwp_cwp"))
 @SLOW
 def test_mwp_cwp(case: Drawn) -> None:
     check(case)
 
 
-@given(case=drawn(TOY))
+@given(case=draw_grid(TOY))
 @SLOW
 def test_a_users_model(case: Drawn) -> None:
     check(case, within=8)
@@ -253,7 +253,7 @@ def test_a_users_model(case: Drawn) -> None:
 
 
 def steps(kind: str, names: list[str], model: Model, without: Any = ()) -> list[dict[str, Value]]:
-    """What each label of a catalogue axis supplies, as plain data."""
+    """Return what each label of a catalogue axis supplies, as plain data."""
     load = {"machine": dse.machine, "workload": dse.workload}[kind]
     result = []
     for name in names:
@@ -308,8 +308,8 @@ def test_units_of_allocation_are_the_machine_s_along_an_axis(tmp_path: Path) -> 
         "registers_per_sm": 65536,
         "shared_mem_per_sm": 65536,
     }
-    said = [f'{name} = {{ value = {value}, source = "x" }}' for name, value in limits.items()]
-    bare.write_text("\n".join(['title = "without units"', "[values]", *said]))
+    lines = [f'{name} = {{ value = {value}, source = "x" }}' for name, value in limits.items()]
+    bare.write_text("\n".join(['title = "without units"', "[values]", *lines]))
     model, machines = load_model("occupancy"), ["cc8.0", str(bare), "gtx280", "cc3.7"]
     axes = {"threads_per_block": [100, 128, 500], "registers_per_thread": [0, 10, 33]}
     spec: dict[str, Any] = {"model": "occupancy", "set": {"shared_mem_per_block": 5000}}

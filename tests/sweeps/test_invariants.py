@@ -50,13 +50,13 @@ AXES: dict[str, Any] = {"pick": ["alpha", "beta"], "xx": [3, 4], "ee": [10, 20]}
 @pytest.mark.parametrize("method", ["scan", "certified"])
 @pytest.mark.parametrize("asked", ["mean(cost, ee)", "worst_high(cost, ee)", "best(cost, ee)"])
 def test_a_condition_holds_where_it_does_not_lie_along_the_axis_of_a_statistic(
-    tmp_path: Path, method: str, asked: str
+    tmp_path: Path, method: str, objectives: str
 ) -> None:
     made = study(tmp_path, SWITCHED, axes=AXES, outputs=["cost"])
-    result = made.optimum(minimize=asked, where="cost >= 12", method=method)
+    result = made.optimum(minimize=objectives, where="cost >= 12", method=method)
     assert result.pick.item() == "beta"  # under alpha cost is 3 or 4
     ruled = study(tmp_path, SWITCHED + 'RULES = ("cost >= 12",)', axes=AXES, outputs=["cost"])
-    assert ruled.optimum(minimize=asked, method=method).pick.item() == "beta"
+    assert ruled.optimum(minimize=objectives, method=method).pick.item() == "beta"
 
 
 @pytest.mark.parametrize("method", ["scan", "certified"])
@@ -78,16 +78,16 @@ def test_a_statistic_is_asked_per_axis_of_a_large_grid(
 
 
 def test_certified_objectives_in_order_may_be_statistics_that_are_outputs(tmp_path: Path) -> None:
-    asked = ["floor(xx / 10)", "mean(cost, ee)"]
+    objectives = ["floor(xx / 10)", "mean(cost, ee)"]
     made = study(tmp_path, SWITCHED, axes=AXES, outputs=["mean(cost, ee)"])
-    result = made.optimum(maximize=asked, method="certified")
+    result = made.optimum(maximize=objectives, method="certified")
     assert (result.pick.item(), result.xx.item()) == ("beta", 4)
 
 
 def test_a_statistic_that_would_not_see_a_condition_is_refused(tmp_path: Path) -> None:
     made = study(tmp_path, SWITCHED, axes=AXES, outputs=["cost"])
     where = ["mean(cost, ee) <= 18", "worst_high(cost, xx) <= 20"]  # the second lies along ee
-    with pytest.raises(dse.DseError, match=r"mean\(cost, ee\) is asked .* does not see 'worst_hi"):
+    with pytest.raises(dse.DseError, match=r"mean\(cost, ee\) is an output .* ignores 'worst_hi"):
         made.optimum(minimize="mean(cost, ee)", where=where)
     assert made.optimum(minimize="mean(cost, ee)", where=where[0]).pick.item() == "alpha"
 
@@ -95,8 +95,8 @@ def test_a_statistic_that_would_not_see_a_condition_is_refused(tmp_path: Path) -
 @pytest.mark.parametrize("seed", mostly_long(range(1, 61), lambda k, _: k % 12 == 0))
 def test_random_conditions(seed: int, tmp_path: Path) -> None:
     sources = ("scan", "certified", "store", "Dataset")
-    said = conditioning.conditioned(seed, tmp_path, sources)[1]
-    assert not said, said
+    text = conditioning.conditioned(seed, tmp_path, sources)[1]
+    assert not text, text
 
 
 # --- shares of a value that overflow
@@ -113,7 +113,7 @@ def test_random_conditions(seed: int, tmp_path: Path) -> None:
     ],
 )
 def test_within_lists_only_feasible_numbers(
-    tmp_path: Path, method: str, asked: dict[str, Any], expected: list[float]
+    tmp_path: Path, method: str, objectives: dict[str, Any], expected: list[float]
 ) -> None:
     made = study(
         tmp_path,
@@ -122,11 +122,11 @@ def test_within_lists_only_feasible_numbers(
         outputs=["yy"],
     )
     if method in ("scan", "certified"):
-        result = made.optimum(**asked, method=method)
+        result = made.optimum(**objectives, method=method)
     else:
         place = tmp_path / "out.zarr"
         of = made.run(store=place) if method == "store" else made.run()
-        result = dse.optimum(place if method == "store" else of, **asked)
+        result = dse.optimum(place if method == "store" else of, **objectives)
     assert result.xx.values.tolist() == expected
     assert result.attrs["configurations"] == len(expected)
 
@@ -209,23 +209,23 @@ def spoil(monkeypatch: pytest.MonkeyPatch, spoilt: Any) -> None:
     )
 
 
-def moved(choice: Any, **places: int) -> Any:
+def move(choice: Any, **places: int) -> Any:
     from sweeps.query.source import RankedPoints
 
     new = {n: np.full_like(i, places[n]) if n in places else i for n, i in choice.places.items()}
     return RankedPoints(places=new, scores=choice.scores)
 
 
-def rated(choice: Any, factor: float) -> Any:
+def rate(choice: Any, factor: float) -> Any:
     from sweeps.query.source import RankedPoints
 
     return RankedPoints(places=choice.places, scores=choice.scores * factor)
 
 
 SPOILT = {
-    "not feasible": lambda choice: moved(choice, threads=2),
-    "another value than the point": lambda choice: rated(choice, 1 + 1e-15),
-    "another value": lambda choice: moved(choice, threads=0),
+    "not feasible": lambda choice: move(choice, threads=2),
+    "another value than the point": lambda choice: rate(choice, 1 + 1e-15),
+    "another value": lambda choice: move(choice, threads=0),
 }
 
 
@@ -243,11 +243,11 @@ def test_an_answer_that_its_source_contradicts_never_leaves(
     method = {"method": source} if source in ("scan", "certified") else {}
     with pytest.raises(InternalError, match=what) as caught:
         dse.optimum(of, maximize="cs_throughput", **method)
-    said = str(caught.value)
-    assert "asked: maximize cs_throughput" in said
-    assert "threads = " in said
-    assert "Please report" in said
-    assert ("study: " in said) == (source != "Dataset")
+    text = str(caught.value)
+    assert "asked: maximize cs_throughput" in text
+    assert "threads = " in text
+    assert "Please report" in text
+    assert ("study: " in text) == (source != "Dataset")
 
 
 def test_a_better_point_that_is_not_named_is_found(
@@ -272,12 +272,12 @@ def test_ranks_and_nothing_are_checked(transit: dse.Study, monkeypatch: pytest.M
     from sweeps.query.source import RankedPoints
     from symbolic.errors import InfeasibleError
 
-    def turned(choice: Any) -> Any:
+    def turn(choice: Any) -> Any:
         places = {n: i[..., ::-1] for n, i in choice.places.items()}
         return RankedPoints(places=places, scores=choice.scores[..., ::-1])
 
     with monkeypatch.context() as patch:
-        spoil(patch, turned)
+        spoil(patch, turn)
         with pytest.raises(InternalError, match="a rank is better than the one before"):
             transit.optimum(maximize="cs_throughput", top=3)
 
@@ -291,22 +291,22 @@ def test_ranks_and_nothing_are_checked(transit: dse.Study, monkeypatch: pytest.M
 
 def test_a_front_is_checked(transit: dse.Study, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = sweeps.sources.grid_scan.scan_front
-    asked: dict[str, Any] = {"maximize": "cs_throughput", "minimize": "threads"}
+    objectives: dict[str, Any] = {"maximize": "cs_throughput", "minimize": "threads"}
     with monkeypatch.context() as patch:
         patch.setattr(
             sweeps.sources.grid_scan,
-            "scanned_front",
+            "scan_front",
             lambda *given: {n: np.append(i, 0) for n, i in whole(*given).items()},
         )
         with pytest.raises(InternalError, match="another point of the front beats this one"):
-            transit.pareto(**asked)
+            transit.pareto(**objectives)
     monkeypatch.setattr(
         sweeps.sources.grid_scan,
-        "scanned_front",
+        "scan_front",
         lambda *given: {n: i[:1] for n, i in whole(*given).items()},
     )
     with pytest.raises(InternalError, match="no point of the front is as good"):
-        transit.pareto(**asked)
+        transit.pareto(**objectives)
 
 
 def test_a_command_ends_with_70_and_a_report(
@@ -316,7 +316,7 @@ def test_a_command_ends_with_70_and_a_report(
         'model = "transit"\n[axes]\nthreads = [256, 512, 1024]\n[set]\nintensity = 10\n'
         "lanes_width = 32\nms_peak = 1\nmem_latency = 600\n"
     )
-    spoil(monkeypatch, lambda choice: moved(choice, threads=0))
+    spoil(monkeypatch, lambda choice: move(choice, threads=0))
     done = CliRunner().invoke(
         main, ["optimum", str(tmp_path / "study.toml"), "--maximize", "cs_throughput"]
     )
@@ -338,11 +338,11 @@ def test_only_some_of_many_named_points_are_evaluated(monkeypatch: pytest.Monkey
     sizes = []
     whole = sweeps.sources.table.TableScan.evaluate
 
-    def counted(self: Any, places: Any, goals: Any) -> Any:
+    def count_calls(self: Any, places: Any, goals: Any) -> Any:
         sizes.append(next(iter(places.values())).size)
         return whole(self, places, goals)
 
-    monkeypatch.setattr(sweeps.sources.table.TableScan, "evaluated", counted)
+    monkeypatch.setattr(sweeps.sources.table.TableScan, "evaluate", count_calls)
     ds = xr.Dataset({"y": (("a", "b"), np.random.default_rng(0).random((6000, 2)))})
     result = dse.optimum(ds, minimize="y", per="a")
     assert result.sizes["a"] == 6000

@@ -12,7 +12,7 @@ from tests.sweeps import combining, large
 from tests.sweeps.attack_large import drawn_large, question_large
 
 
-@pytest.mark.parametrize("ask", [large.first_of_many, large.certified, large.counted])
+@pytest.mark.parametrize("ask", [large.first_of_many, large.certify, large.check_count])
 def test_large_questions_are_as_brute_force(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: object
 ) -> None:
@@ -24,7 +24,7 @@ def test_what_is_wrong_of_a_large_question_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(large, "steps", lambda a, b, d: np.floor((a + 2 * b) / 16) + d // 5)
-    assert "differ from brute force" in large.counted(480_000, tmp_path)
+    assert "differ from brute force" in large.check_count(480_000, tmp_path)
 
 
 @pytest.mark.parametrize("seed", [8, 12, 5])
@@ -33,7 +33,7 @@ def test_random_studies_of_many_points(tmp_path: Path, seed: int) -> None:
     one = drawn_large(seed)
     source, verb, question = question_large(one, seed)
     assert seed % 4 or max(map(len, one.axes.values())) > 10_000
-    how, wrong = combining.answered(one, seed, tmp_path, (source,), verb, question)
+    how, wrong = combining.check_answer(one, seed, tmp_path, (source,), verb, question)
     assert (how != "wrong", wrong) == (True, "")
 
 

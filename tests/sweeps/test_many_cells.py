@@ -109,8 +109,8 @@ def test_each_cell_of_a_long_axis_has_its_own_best(model: str, tmp_path: Path, c
         for top in (1, 2):
             best = dse.optimum(source, minimize="cost", per="aa", top=top)
             for variable, values in (("bb", b[order // 3]), ("cc", c[order % 3])):
-                told = best[variable].values.reshape(count, top)
-                assert (told == values[:, :top]).all(), (name, top, variable)
+                totals = best[variable].values.reshape(count, top)
+                assert (totals == values[:, :top]).all(), (name, top, variable)
             costs = np.take_along_axis(all_costs, order, axis=1)[:, :top]
             assert (best.cost.values.reshape(count, top) == costs).all(), (name, top)
 
@@ -144,6 +144,6 @@ def test_a_study_has_as_many_axes_as_arrays_can_have(tmp_path: Path, count: int)
     best = float(sum(range(count)) - 9 + 4)
     for method in ("scan", "certified"):
         assert study.optimum(maximize="total", method=method).total == best
-    told = study.optimum(maximize="total", per=names, top=2).total
-    assert told.isel(rank=0).max() == best
+    totals = study.optimum(maximize="total", per=names, top=2).total
+    assert totals.isel(rank=0).max() == best
     assert dict(study.run().total.sizes) == {name: len(axes[name]) for name in names}

@@ -1,4 +1,4 @@
-"""What would take more memory than there is is refused before it is taken."""
+"""Requests that need more memory than there is are rejected before any is allocated."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_grid_beyond_memory_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(np, "empty", None)  # nothing is taken before
     (tmp_path / "study.toml").write_text(TEXT)
     study = dse.Study.from_toml(tmp_path / "study.toml")
-    with pytest.raises(TooLargeError, match=r"need 3\.35 GiB of memory, of which 1 GiB can be had"):
+    with pytest.raises(TooLargeError, match=r"need 3\.35 GiB of memory, and 1 GiB are available"):
         study.run()
     with pytest.raises(MemoryError, match="give run a store"):
         study.run(expand=True)

@@ -142,11 +142,11 @@ def base(aa): return dse.maximum(1 / (0 * aa), -5)
     )
     for formula in ("base + ee", _POWER, "ee - base", "minimum(-base, 3) - ee"):
         for sense in ("minimize", "maximize"):
-            result = [_asked(one, sense, formula, method) for method in _METHODS]
+            result = [_answer(one, sense, formula, method) for method in _METHODS]
             assert result[0] == result[1], (sense, formula)
 
 
-def _asked(one: dse.Study, sense: str, formula: str, method: str) -> Any:
+def _answer(one: dse.Study, sense: str, formula: str, method: str) -> Any:
     try:
         result = one.optimum(method=method, **{sense: formula})
     except InfeasibleError:

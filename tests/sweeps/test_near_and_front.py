@@ -30,18 +30,18 @@ def small(size: int = 40, **more: Any) -> dse.Study:
     return dse.Study(model="transit", axes=axes, set=SETS, **more)
 
 
-def drawn(seed: int, most: int) -> tuple[dse.Study, dict[str, Any]]:
+def draw_study(seed: int, most: int) -> tuple[dse.Study, dict[str, Any]]:
     """A random study, and one objective with constraints, if any."""
     try:
         made, question = study(seed, most)
     except DseError:  # such as more blocks than there are threads for
         assume(False)
         raise
-    kept = ("minimize", "maximize", "where")
-    return made, {key: question[key] for key in kept if key in question}
+    names = ("minimize", "maximize", "where")
+    return made, {key: question[key] for key in names if key in question}
 
 
-def asked(ask: Any, question: dict[str, Any], method: str) -> Any:
+def answer_or_none(ask: Any, question: dict[str, Any], method: str) -> Any:
     """The answer without how it was found; None where no point is feasible."""
     try:
         return ask(**question, method=method).drop_attrs()
@@ -56,9 +56,9 @@ def same(one: Any, other: Any) -> bool:
 @settings(max_examples=draws(8), deadline=None)
 @given(seed=st.integers(0, 10**6), within=st.sampled_from([0.0, 0.01, 0.3]))
 def test_what_is_near_the_best_is_that_of_a_scan(seed: int, within: float) -> None:
-    made, question = drawn(seed, 1500)
+    made, question = draw_study(seed, 1500)
     question["within"] = within
-    scan, certified = (asked(made.optimum, question, how) for how in ("scan", "certified"))
+    scan, certified = (answer_or_none(made.optimum, question, how) for how in ("scan", "certified"))
     assert same(scan, certified), (made.text(), question)
 
 
@@ -71,31 +71,31 @@ def objectives(made: dse.Study, question: dict[str, Any], rng: random.Random, co
     while sum(map(len, goals.values())) < count:
         a, b = rng.choice(outputs), rng.choice(outputs)
         goals[rng.choice(list(goals))].append(rng.choice([a, a, f"floor(3 * {a} / {b})"]))
-    kept = {"where": question["where"]} if "where" in question else {}
-    return kept | {sense: texts for sense, texts in goals.items() if texts}
+    names = {"where": question["where"]} if "where" in question else {}
+    return names | {sense: texts for sense, texts in goals.items() if texts}
 
 
 @settings(max_examples=draws(16), deadline=None)
 @given(seed=st.integers(0, 10**6), count=st.integers(1, 4))
 def test_a_certified_front_is_that_of_a_scan(seed: int, count: int) -> None:
     """Ties included, however the boxes are cut, by NumPy or by a nest."""
-    made, question = drawn(seed, 1000)
+    made, question = draw_study(seed, 1000)
     rng = random.Random(seed)
     question = objectives(made, question, rng, count)
-    scan = asked(made.pareto, question, "scan")
+    scan = answer_or_none(made.pareto, question, "scan")
     with pytest.MonkeyPatch.context() as patch:
         beating = sweeps.certify.front
-        patch.setattr(beating, "LEAF", rng.choice([1, 4, 30]))
+        patch.setattr(beating, "MAX_SCAN_POINTS", rng.choice([1, 4, 30]))
         patch.setattr(beating, "BATCH", rng.choice([1, 7, 1 << 8]))
-        patch.setattr(beating, "TOGETHER", rng.choice([1, 40, 1 << 16]))
-        patch.setattr(beating, "COMPILED", rng.choice([100, 1 << 20, 1 << 20]))
-        patch.setattr(beating, "_DRAWN", 2)
-        patch.setattr(beating, "_COARSE", 1)
+        patch.setattr(beating, "JOINT_SCAN_POINTS", rng.choice([1, 40, 1 << 16]))
+        patch.setattr(beating, "COMPILE_MIN_POINTS", rng.choice([100, 1 << 20, 1 << 20]))
+        patch.setattr(beating, "_SAMPLED_STARTS", 2)
+        patch.setattr(beating, "_COARSE_POINTS", 1)
         patch.setattr(beating, "_ROUNDS", rng.choice([0, 1]))
         patch.setattr(sweeps.certify.front, "BOXES_BEFORE_GAPS", rng.choice([0, 1 << 16]))
         patch.setattr(sweeps.certify.front, "MAX_JOINT_TIE_BOXES", rng.choice([0, 50, 1 << 16]))
         patch.setattr(sweeps.bounds.merge_axes, "_MIN_POINTS", rng.choice([0, 1 << 28]))
-        certified = asked(made.pareto, question, "certified")
+        certified = answer_or_none(made.pareto, question, "certified")
     assert same(scan, certified), (made.text(), question)
 
 
@@ -170,11 +170,11 @@ def test_more_than_can_be_listed_is_counted(
     for source, how in ((made, {"method": "scan"}), (tmp_path / "s.zarr", {})):
         with pytest.raises(
             DseError, match=r"^at least .* configurations are .* of which 10"
-        ) as said:
+        ) as error:
             dse.optimum(source, maximize="cs_throughput", within=0.3, **how)
-        assert 10 < int(str(said.value).split()[2].replace(",", "")) <= count
+        assert 10 < int(str(error.value).split()[2].replace(",", "")) <= count
     monkeypatch.setattr(sweeps.sources.grid_proof, "_MAX_BOXES", 2)
-    with pytest.raises(OutOfTimeError, match=r"at least .* not all could be told with 2 boxes"):
+    with pytest.raises(OutOfTimeError, match=r"at least .* not all could be listed with 2 boxes"):
         made.optimum(maximize="cs_throughput", within=0.3, method="certified")
 
 
@@ -197,8 +197,14 @@ def test_a_front_stopped_early_says_what_is_proven(
 ) -> None:
     """Points that are not proven may be beaten; those that are belong to the front."""
     beating = sweeps.certify.front
-    monkeypatch.setattr(beating, "TOGETHER", together)
-    for name, value in (("LEAF", 4), ("BATCH", 2), ("_DRAWN", 2), ("_COARSE", 1), ("_ROUNDS", 0)):
+    monkeypatch.setattr(beating, "JOINT_SCAN_POINTS", together)
+    for name, value in (
+        ("MAX_SCAN_POINTS", 4),
+        ("BATCH", 2),
+        ("_SAMPLED_STARTS", 2),
+        ("_COARSE_POINTS", 1),
+        ("_ROUNDS", 0),
+    ):
         monkeypatch.setattr(beating, name, value)
     made, goals = small(16), {"minimize": "floor(threads / 2)", "maximize": "cs_throughput"}
     whole = made.pareto(**goals, method="certified")
@@ -210,7 +216,7 @@ def test_a_front_stopped_early_says_what_is_proven(
     assert heard[-1].done == heard[-1].total > heard[0].done
     assert {(one.best, one.gap) for one in heard} == {(None, None)}
     points = {(float(a), float(b)) for a, b in objectives_of(whole)}
-    told = []
+    events = []
     for limit in (1, 4, 10, 20, 30, 200):
         clock = Clock()
         monkeypatch.setattr("sweeps.runtime.search_loop.time", clock)
@@ -222,8 +228,8 @@ def test_a_front_stopped_early_says_what_is_proven(
         assert some.attrs["boxes_left"] > 0
         for point, proven in zip(objectives_of(some), some.proven.values, strict=True):
             assert tuple(map(float, point)) in points or not proven
-        told.append(int(some.proven.sum()))
-    assert len(set(told)) > 1
+        events.append(int(some.proven.sum()))
+    assert len(set(events)) > 1
     nowhere = small(16, where=["cs_throughput > 0.5", "threads < 16"])
     clock = Clock()
     monkeypatch.setattr("sweeps.runtime.search_loop.time", clock)
@@ -261,7 +267,7 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("method", ["scan", "certified"])
 def test_where_a_quantity_is_undefined_along_an_axis(method: str) -> None:
-    """What is no number at some values of an axis is chosen among the others, if there are any."""
+    """An objective that is NaN at some values of an axis is chosen among the others, if any."""
     made = dse.Study(model="transit", axes={"intensity": [1, 2, 4], "threads": [1, 2]}, set=SETS)
     for formula in ("1 / (intensity - 1)", "log(intensity - 1)", "sqrt(intensity - 1.5)"):
         assert made.optimum(maximize=formula, method=method).intensity > 1

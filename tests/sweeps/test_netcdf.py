@@ -20,7 +20,7 @@ from symbolic.errors import DseError
 ROOT = Path(__file__).parents[2]
 
 
-def labelled(size: int = 3) -> xr.Dataset:
+def labelled_dataset(size: int = 3) -> xr.Dataset:
     """Return a Dataset with labels, some of them empty."""
     labels = ["", *("x" * k for k in range(1, size))]
     time = ("machine", np.arange(float(size)), {"units": "s", "flag": np.str_("text")})
@@ -31,24 +31,24 @@ def labelled(size: int = 3) -> xr.Dataset:
 def test_plain_xarray_opens_the_file(engine: str | None, tmp_path: Path) -> None:
     if engine == "netcdf4":
         pytest.importorskip("netCDF4")
-    export(labelled(), tmp_path / "a.nc")
+    export(labelled_dataset(), tmp_path / "a.nc")
     with xr.open_dataset(tmp_path / "a.nc", engine=engine) as ds:
-        assert ds.equals(labelled())
+        assert ds.equals(labelled_dataset())
         assert (ds.time.attrs, ds.title) == ({"units": "s", "flag": "text"}, "µ")
 
 
 def test_many_files_with_labels_stay_open_at_once(tmp_path: Path) -> None:
-    """With the netCDF4 library HDF5 ended the process."""
+    """HDF5 ended the process with the netCDF4 library."""
     code = (
         "import random, sweeps.files.export as files\n"
-        "from tests.sweeps.test_netcdf import labelled\n"
+        "from tests.sweeps.test_netcdf import labelled_dataset\n"
         "draw, held = random.Random(1), []\n"
         f"paths = [{str(tmp_path)!r} + f'/{{k}}.nc' for k in range(8)]\n"
         "for path in paths:\n"
-        "    files.export(labelled(), path)\n"
+        "    files.export(labelled_dataset(), path)\n"
         "for _ in range(150):\n"
         "    held.append(files.open_dataset(draw.choice(paths)))\n"
-        "    assert held[-1].equals(labelled())\n"
+        "    assert held[-1].equals(labelled_dataset())\n"
         "    if draw.random() < 0.6:\n"
         "        held.pop(draw.randrange(len(held))).close()\n"
     )
@@ -61,8 +61,8 @@ import errno, os, sys
 from pathlib import Path
 from sweeps.files.export import export
 from symbolic.errors import DseError
-from tests.sweeps.test_netcdf import labelled
-ds, write, count, allowed = labelled(60), os.pwrite, 0, 0
+from tests.sweeps.test_netcdf import labelled_dataset
+ds, write, count, allowed = labelled_dataset(60), os.pwrite, 0, 0
 def failing(*args):
     global count
     count += 1
@@ -102,7 +102,7 @@ def test_what_is_written_after_a_failure_is_read_again(
             expected = bytearray()
             for number in range(80):
                 if number == fails_after:
-                    monkeypatch.setattr(os, "pwrite", _refused)
+                    monkeypatch.setattr(os, "pwrite", _refuse)
                 start = draw.randrange(30_000)
                 data = draw.randbytes(draw.choice([0, 1, 100, 4096, 9000]))
                 file.seek(start)
@@ -118,14 +118,14 @@ def test_what_is_written_after_a_failure_is_read_again(
         monkeypatch.setattr(os, "pwrite", write)
 
 
-def _refused(*_: object) -> int:
+def _refuse(*_: object) -> int:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.mark.parametrize("way", ["link", "external", "virtual", "link in a group"])
 def test_a_file_that_leads_to_another_is_refused(way: str, tmp_path: Path) -> None:
-    export(labelled(), tmp_path / "a.nc")
-    export(labelled(), tmp_path / "secret.nc")
+    export(labelled_dataset(), tmp_path / "a.nc")
+    export(labelled_dataset(), tmp_path / "secret.nc")
     with h5py.File(tmp_path / "a.nc", "a") as file:
         if way == "external":
             raw = [(tmp_path / "secret.nc", 0, h5py.h5f.UNLIMITED)]
@@ -137,12 +137,12 @@ def test_a_file_that_leads_to_another_is_refused(way: str, tmp_path: Path) -> No
         else:
             group = file.create_group("a/b") if "group" in way else file
             group["data"] = h5py.ExternalLink(tmp_path / "secret.nc", "time")
-    with pytest.raises(DseError, match=r"data' in .* lies in another file"):
+    with pytest.raises(DseError, match=r"data' in .* is stored in another file"):
         open_dataset(tmp_path / "a.nc")
 
 
 def test_a_damaged_file_ends_in_words(tmp_path: Path) -> None:
-    export(labelled(), tmp_path / "a.nc")
+    export(labelled_dataset(), tmp_path / "a.nc")
     data = (tmp_path / "a.nc").read_bytes()
     draw = random.Random(4)
     for number in range(20):

@@ -1,4 +1,4 @@
-"""How many boxes a proof takes: questions in which one factor stands on both sides.
+"""Number of boxes of a proof: questions in which one factor stands on both sides.
 
 The counts depend neither on the machine nor on the number of threads. Each is a tenth or less of
 what it takes where curves are touched at the middle of their range, where a minimum with infinity

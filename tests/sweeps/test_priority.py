@@ -32,10 +32,10 @@ def small(size: int = 40, **more: Any) -> dse.Study:
     return dse.Study(model="transit", axes=axes, set=SETS, **more)
 
 
-def places(found: Any, made: dse.Study) -> list[dict[str, int]]:
+def places(answer: Any, made: dse.Study) -> list[dict[str, int]]:
     """The configurations of an answer, as an index along each axis."""
     axes = made.grid().axes
-    rows = zip(*(np.atleast_1d(found[name].values).tolist() for name in axes), strict=True)
+    rows = zip(*(np.atleast_1d(answer[name].values).tolist() for name in axes), strict=True)
     return [{n: axes[n].position(v, {}) for n, v in zip(axes, r, strict=True)} for r in rows]
 
 
@@ -157,12 +157,12 @@ def test_stopped_early_it_says_what_is_proven_of_each(monkeypatch: pytest.Monkey
     real = sweeps.sources.grid_proof.best_in_cell
     calls = []
 
-    def stopped(*args: Any, **more: Any) -> Any:
+    def unproven_after_first(*args: Any, **more: Any) -> Any:
         calls.append(1)
         result = real(*args, **more)
         return result if len(calls) == 1 else UNPROVEN
 
-    monkeypatch.setattr(sweeps.sources.grid_proof, "best_within", stopped)
+    monkeypatch.setattr(sweeps.sources.grid_proof, "best_in_cell", unproven_after_first)
     first = made.optimum(minimize=goals, time_limit=100)
     assert first.attrs["gap"] == [0.0, np.inf]
     assert first.attrs["bound"][1] == -np.inf
@@ -171,7 +171,7 @@ def test_stopped_early_it_says_what_is_proven_of_each(monkeypatch: pytest.Monkey
     monkeypatch.undo()
     monkeypatch.setattr(
         sweeps.sources.grid_proof,
-        "best_within",
+        "best_in_cell",
         lambda *args, **more: UNPROVEN,
     )
     with pytest.raises(OutOfTimeError, match="no feasible point with a finite cs_throughput"):
@@ -191,9 +191,9 @@ def test_what_auto_does(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("arguments", "message"),
     [
-        ({"minimize": "threads", "maximize": "intensity"}, r"\['threads', '-intensity'\], or ask"),
+        ({"minimize": "threads", "maximize": "intensity"}, r"\['threads', '-intensity'\], or use"),
         ({"minimize": ["threads"], "maximize": "1 / (threads)"}, r"'-\(1 / \(threads\)\)'\]"),
         ({"minimize": ["threads", "-threads"]}, "threads is given twice among the objectives"),
         ({"minimize": ["threads", 3]}, "holds 3: expected text"),
@@ -201,10 +201,10 @@ def test_what_auto_does(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"minimize": ["threads", "intensity"], "per": "lanes"}, "per = 'lanes' is no axis"),
     ],
 )
-def test_what_is_unclear_is_refused(asked: dict[str, Any], told: str) -> None:
+def test_what_is_unclear_is_refused(arguments: dict[str, Any], message: str) -> None:
     for ask in (small().optimum, lambda **given: dse.optimum(small().run(), **given)):
-        with pytest.raises(DseError, match=told):
-            ask(**asked)
+        with pytest.raises(DseError, match=message):
+            ask(**arguments)
 
 
 def test_limits_of_proofs_are_refused_where_there_are_none() -> None:
@@ -223,17 +223,17 @@ def test_limits_of_proofs_are_refused_where_there_are_none() -> None:
 
 
 def test_the_command(run: Run) -> None:  # noqa: F811
-    asked = ("optimum", "study.toml", "--minimize", "case,time")
-    scan = json.loads(run(*asked, "--json").stdout)
+    arguments = ("optimum", "study.toml", "--minimize", "case,time")
+    scan = json.loads(run(*arguments, "--json").stdout)
     assert scan["question"] == "minimize case, then minimize time"
     apart = run("optimum", "study.toml", "--minimize", "case", "--minimize", "time", "--json")
     assert json.loads(apart.stdout) == scan
-    proven = json.loads(run(*asked, "--method", "certified", "--json").stdout)
+    proven = json.loads(run(*arguments, "--method", "certified", "--json").stdout)
     assert proven["rows"] == scan["rows"]
     assert proven["certificate"]["gap"] == [0.0, 0.0]
-    told = run(*asked, "--method", "certified").stdout
-    assert "certified: none is better in the order of the objectives" in told
-    loose = run(*asked, "--gap", "0.9").stdout
+    message = run(*arguments, "--method", "certified").stdout
+    assert "certified: none is better in the order of the objectives" in message
+    loose = run(*arguments, "--gap", "0.9").stdout
     assert "certified: " in loose
     run("run", "study.toml", "--store", "out.zarr", "--minimize", "case,time")
     stored = json.loads(run("optimum", "out.zarr", "--minimize", "case,time", "--json").stdout)

@@ -28,7 +28,7 @@ def suite(**axes: Any) -> Study:
 
 @pytest.mark.parametrize("seed", mostly_long([9, 12, 14, 17, 24, 26], lambda k, _: k in (0, 2)))
 def test_random_studies_are_as_a_scan_has_them(seed: int) -> None:
-    assert proving_statistics.compared(seed, most=500) is not None
+    assert proving_statistics.compare(seed, most=500) is not None
 
 
 @long
@@ -40,12 +40,12 @@ def test_many_configurations_are_proven() -> None:
     near = suite(mem_bandwidth=[best.mem_bandwidth.item()])
     assert near.optimum(minimize=MEAN)[MEAN] == best[MEAN]
     assert place == {"threads_per_block": 128, "active_sms": 30}
-    held = wide.optimum(
+    stored = wide.optimum(
         minimize="worst(time, workload)",
         where="chance(time <= 40 ms, workload) >= 0.75",
         method="certified",
     )
-    assert held.attrs["gap"] == 0
+    assert stored.attrs["gap"] == 0
 
 
 @long
@@ -86,13 +86,13 @@ def test_statistics_are_held_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> 
         return Study(model="transit", axes=axes, set=given, random=random)
 
     goal, where = "floor(mean(cs_throughput)) - 0 * threads", "chance(cs_throughput >= 0.2) >= 0.5"
-    asked: list[dict[str, Any]] = [{}, {"ties": True}, {"top": 7}, {"per": "intensity"}]
-    asked += [{"within": 0.5}, {"per": "threads", "ties": True}, {"minimize": ["threads", goal]}]
-    whole = [study().optimum(**{"minimize": goal, "where": where, **one}) for one in asked]
+    queries: list[dict[str, Any]] = [{}, {"ties": True}, {"top": 7}, {"per": "intensity"}]
+    queries += [{"within": 0.5}, {"per": "threads", "ties": True}, {"minimize": ["threads", goal]}]
+    whole = [study().optimum(**{"minimize": goal, "where": where, **one}) for one in queries]
     count = study().count(where=where).feasible_points
     bins = study().histogram("mean(cs_throughput)", bins=[0.0, 0.2, 1.0])
     monkeypatch.setattr(sweeps.grid.lazy_statistics, "MAX_PORTION_VALUES", 7)
-    for one, known in zip(asked, whole, strict=True):
+    for one, known in zip(queries, whole, strict=True):
         result = study().optimum(**{"minimize": goal, "where": where, **one})
         assert result.drop_attrs().identical(known.drop_attrs()), one
     assert study().count(where=where).feasible_points == count

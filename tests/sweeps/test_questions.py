@@ -125,9 +125,9 @@ def ask(
     top: int,
 ) -> None:
     sign = 1 if sense == "minimize" else -1
-    kept = [axis for axis in AXES if axis in per]
+    axes_left = [axis for axis in AXES if axis in per]
     expected = brute.best(
-        records, lambda r: sign * objective.of(r), allowed=where[1], per=kept, top=top
+        records, lambda r: sign * objective.of(r), allowed=where[1], per=axes_left, top=top
     )
     question: dict[str, Any] = {sense: objective.text, "where": where[0], "per": per, "top": top}
     if not expected:
@@ -137,16 +137,16 @@ def ask(
             dse.optimum(ds, **question)
         return
     for answer in (study.optimum(**question), dse.optimum(ds, **question)):
-        brute.same_answer(answer, expected, ds, per=kept)
+        brute.same_answer(answer, expected, ds, per=axes_left)
         assert ("rank" in answer.sizes) == (top > 1)
         if top > 1:
             most = max(map(len, expected.values()))
-            assert answer.sizes["rank"] == (top if kept else most)
+            assert answer.sizes["rank"] == (top if axes_left else most)
             assert answer["rank"].values.tolist() == list(range(1, answer.sizes["rank"] + 1))
         assert answer.attrs["question"] == f"{sense} {objective.text}"
         if objective.text not in ds.variables:
             for place, winners in expected.items():
-                at: dict[Any, int] = dict(zip(kept, place, strict=True))
+                at: dict[Any, int] = dict(zip(axes_left, place, strict=True))
                 first = answer["objective"].isel({**at, **({"rank": 0} if top > 1 else {})})
                 assert float(first) == pytest.approx(objective.of(winners[0]), rel=1e-14)
 
@@ -164,7 +164,7 @@ def test_optimum(objective: Objective, sense: str, where: Any, per: list[str], t
 
 
 @pytest.fixture
-def fused(monkeypatch: pytest.MonkeyPatch) -> None:
+def scan_fused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Questions of a study by nests, in many tiles, in pieces of rows of 16."""
     monkeypatch.setattr(sweeps.nest.tiles, "NUMPY_POINTS", 0)
     monkeypatch.setattr(sweeps.scan.optimum, "REDUCED_TILE", 24)
@@ -172,7 +172,7 @@ def fused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps.nest.tiles, "_MIN_TILES", 1)  # bounds are asked of all tiles
     monkeypatch.setattr(sweeps.nest.emit, "ROW_PIECE", 16)
     monkeypatch.setattr(sweeps.nest.emit, "_ACCEPTABLE_ROW", 4)
-    monkeypatch.setattr(sweeps.runtime.resources, "workers", lambda: 3)
+    monkeypatch.setattr(sweeps.runtime.resources, "cpu_count", lambda: 3)
 
 
 @pytest.mark.usefixtures("fused")
@@ -260,7 +260,7 @@ def test_a_tie_goes_to_the_lowest_place_though_the_row_is_cut(
 def test_fused_and_not_answer_alike_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     question: dict[str, Any] = {"minimize": "time / mwp", "per": ["machine"], "top": 3}
     fused_answer = Study(**SPEC).optimum(**question)
-    monkeypatch.setattr(sweeps.runtime.resources, "workers", lambda: 1)
+    monkeypatch.setattr(sweeps.runtime.resources, "cpu_count", lambda: 1)
     identical(fused_answer, Study(**SPEC).optimum(**question))
     monkeypatch.setattr(sweeps.nest.tiles, "NUMPY_POINTS", 1 << 30)
     assert fused_answer.attrs["points_skipped"] > 0
@@ -505,7 +505,7 @@ def test_a_dataset_of_anyone() -> None:
     ("question", "message"),
     [
         ({}, "nothing to optimise: give minimize= or maximize= a quantity"),
-        ({"minimize": "time", "maximize": "mwp"}, "not told which comes first, was given time, m"),
+        ({"minimize": "time", "maximize": "mwp"}, "have no order of priority, was given time, m"),
         ({"minimize": ["time", "time"]}, "time is given twice among the objectives time, time"),
         ({"minimize": [3]}, "minimize holds 3: expected text, or a list of texts"),
         ({"minimize": 3}, "minimize = 3: expected text"),
@@ -534,12 +534,12 @@ def test_refused(question: dict[str, Any], message: str, study: Study, ds: xr.Da
 
 
 def test_units_in_questions(study: Study, ds: xr.Dataset) -> None:
-    for asked in (study.optimum, lambda **q: dse.optimum(ds, **q)):
+    for find_best in (study.optimum, lambda **q: dse.optimum(ds, **q)):
         with pytest.raises(UnitError):
-            asked(minimize="time", where="core_clock < 3 GB/s")
+            find_best(minimize="time", where="core_clock < 3 GB/s")
         with pytest.raises(UnitError):
-            asked(minimize="time + core_clock")
-        slow = asked(minimize="time", where="core_clock <= 1000 MHz")
+            find_best(minimize="time + core_clock")
+        slow = find_best(minimize="time", where="core_clock <= 1000 MHz")
         assert float(slow.core_clock) == 1e9
 
 
@@ -588,7 +588,7 @@ def test_an_objective_where_nothing_wins() -> None:
 @pytest.mark.parametrize("text", ["active_sms", "mwp", "5", "threads_per_block + case"])
 @pytest.mark.parametrize("per", [[], ["machine"], ["core_clock", "active_sms"]])
 def test_the_form_of_the_dataset_does_not_matter(text: str, per: list[str]) -> None:
-    """Of configurations that tie along an axis that does not matter each is one of the top."""
+    """Configurations that tie along an idle axis are each one of the top."""
     expanded = _study().run(expand=True)
     question: dict[str, Any] = {"minimize": text, "per": per, "top": 7}
     answers = [_study().optimum(**question)]

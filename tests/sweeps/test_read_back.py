@@ -64,12 +64,12 @@ def test_plain_xarray_reads_every_type(
         warnings.simplefilter("error")
         with xr.open_zarr(tmp_path / "a.zarr") as result:
             for name, variable in expected.variables.items():
-                held = result[name]
-                assert (held.dims, held.shape) == (variable.dims, variable.shape)
+                stored = result[name]
+                assert (stored.dims, stored.shape) == (variable.dims, variable.shape)
                 if variable.dtype.kind == "U":
-                    assert held.values.tolist() == variable.values.tolist()
+                    assert stored.values.tolist() == variable.values.tolist()
                     continue
-                assert held.dtype == variable.dtype
-                assert held.values.tobytes() == np.ascontiguousarray(variable.values).tobytes()
-                assert held.attrs.keys() == variable.attrs.keys()
+                assert stored.dtype == variable.dtype
+                assert stored.values.tobytes() == np.ascontiguousarray(variable.values).tobytes()
+                assert stored.attrs.keys() == variable.attrs.keys()
             assert result.attrs == expected.attrs

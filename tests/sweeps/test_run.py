@@ -74,16 +74,16 @@ def compiling(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setattr(sweeps.nest.run, "TILE", 24)
     monkeypatch.setattr(sweeps.nest.emit, "ROW_PIECE", 16)
     monkeypatch.setattr(sweeps.nest.emit, "_ACCEPTABLE_ROW", 4)
-    monkeypatch.setattr(sweeps.runtime.resources, "workers", lambda: 4)
+    monkeypatch.setattr(sweeps.runtime.resources, "cpu_count", lambda: 4)
     return monkeypatch
 
 
-def same(found: xr.Dataset, expected: xr.Dataset, within: int = 0) -> None:
+def same(actual: xr.Dataset, expected: xr.Dataset, within: int = 0) -> None:
     if not within:
-        identical(found, expected)
+        identical(actual, expected)
     for name in expected.data_vars:
-        assert found[name].dims == expected[name].dims
-        apart = ulps(found[name].values.astype(float), expected[name].values.astype(float))
+        assert actual[name].dims == expected[name].dims
+        apart = ulps(actual[name].values.astype(float), expected[name].values.astype(float))
         assert apart.max() <= within, name
 
 
@@ -91,7 +91,7 @@ def same(found: xr.Dataset, expected: xr.Dataset, within: int = 0) -> None:
 def test_nests_and_numpy_agree_to_the_bit(name: str, compiling: pytest.MonkeyPatch) -> None:
     within = 8 if STUDIES[name]["model"] == TOY else 0
     result = Study(**STUDIES[name]).run()
-    compiling.setattr(sweeps.runtime.resources, "workers", lambda: 1)
+    compiling.setattr(sweeps.runtime.resources, "cpu_count", lambda: 1)
     again = Study(**STUDIES[name]).run()
     identical(result, again)  # many threads and one
     compiling.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 1 << 30)
@@ -203,7 +203,7 @@ def test_tiles_of_a_grid_beyond_memory_are_only_numbers() -> None:
 def test_results_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     import time
 
-    monkeypatch.setattr(sweeps.runtime.resources, "workers", lambda: 8)
+    monkeypatch.setattr(sweeps.runtime.resources, "cpu_count", lambda: 8)
 
     def task(number: int) -> tuple[str, int]:
         time.sleep(0.002 * (8 - number % 8))
@@ -213,7 +213,7 @@ def test_results_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_error_in_a_tile_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps.runtime.resources, "workers", lambda: 3)
+    monkeypatch.setattr(sweeps.runtime.resources, "cpu_count", lambda: 3)
 
     def task(number: int) -> int:
         if number == 5:

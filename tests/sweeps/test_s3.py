@@ -46,12 +46,12 @@ def server() -> Iterator[Any]:
             patch.setenv(name, value)
         s3fs.S3FileSystem.clear_instance_cache()
         yield s3fs.S3FileSystem()
-        ended(s3fs.S3FileSystem)
+        end_process(s3fs.S3FileSystem)
         made.stop()
     gc.unfreeze()
 
 
-def ended(kind: Any) -> None:
+def end_process(kind: Any) -> None:
     """Let go of what speaks to the server; what comes next reads the environment anew."""
     kind.clear_instance_cache()
     with warnings.catch_warnings():
@@ -101,9 +101,9 @@ def test_the_bytes_of_a_folder_whatever_happens(bucket: Any, tmp_path: Path) -> 
     bucket.rm_file("sweeps/deep/run.zarr/.simt-dse/tiles/0.1.0.0")
     bucket.rm_file("sweeps/deep/run.zarr/.simt-dse/finished")
     assert dse.verify(URL).damages
-    told: list[Any] = []
-    study.run(store=URL, progress=told.append)
-    assert told[-1].skipped == told[-1].total - told[0].done + told[0].skipped
+    events: list[Any] = []
+    study.run(store=URL, progress=events.append)
+    assert events[-1].skipped == events[-1].total - events[0].done + events[0].skipped
     assert objects(bucket) == calm
 
 
@@ -172,16 +172,16 @@ def test_the_command(bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     again = invoke("run", "study.toml", "--store", "s3://sweeps/a.zarr")
     assert "nothing to do" in again[1]
     assert invoke("verify", "s3://sweeps/a.zarr")[0] == 0
-    status, said = invoke("run", "study.toml", "--store", "s3://nowhere/a.zarr")
-    assert (status, "Traceback" in said) == (1, False)
-    assert "s3://nowhere/a.zarr cannot be locked: " in said
+    status, printed = invoke("run", "study.toml", "--store", "s3://nowhere/a.zarr")
+    assert (status, "Traceback" in printed) == (1, False)
+    assert "s3://nowhere/a.zarr cannot be locked: " in printed
 
 
 def test_a_place_that_cannot_be_reached(
     server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Errors of the client library are told as any other; nothing of them is thrown at a person."""
-    ended(type(server))
+    end_process(type(server))
     with monkeypatch.context() as patch:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             patch.delenv(name)
@@ -191,11 +191,11 @@ def test_a_place_that_cannot_be_reached(
         with pytest.raises(DseError, match="s3://sweeps/deep cannot be reached: NoCredentials"):
             Study(**STUDY).run(store=URL)
         patch.setenv("AWS_ENDPOINT_URL", "nonsense")
-        ended(type(server))
+        end_process(type(server))
         for ask in (dse.open, dse.verify, lambda url: dse.optimum(url, minimize="bound")):
             with pytest.raises(DseError, match="s3://sweeps/deep cannot be reached: ValueError"):
                 ask(URL)
-    ended(type(server))
+    end_process(type(server))
     for ask in (dse.open, dse.verify):
         with pytest.raises(DseError, match="does not exist: expected"):
             ask("s3://nowhere/a.zarr")

@@ -47,14 +47,14 @@ def struck(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def after(looks: int) -> None:
         seen = 0
 
-        def stopped() -> bool:
+        def has_stopped() -> bool:
             nonlocal seen
             seen += 1
             if seen == looks:
                 signal.raise_signal(signal.SIGINT)
             return interrupts.is_interrupted()
 
-        monkeypatch.setattr("sweeps.runtime.search_loop.stopped", stopped)
+        monkeypatch.setattr("sweeps.runtime.search_loop.is_interrupted", has_stopped)
 
     return after
 
@@ -77,10 +77,10 @@ def test_a_proof_hands_back_the_best_so_far(
     looks: int, struck: Callable[..., None], best: float
 ) -> None:
     struck(looks)
-    with pytest.raises(KeyboardInterrupt) as said:
+    with pytest.raises(KeyboardInterrupt) as caught:
         launch().optimum(minimize="energy", method="certified")
-    assert isinstance(said.value, Interrupted)
-    result = said.value.best
+    assert isinstance(caught.value, Interrupted)
+    result = caught.value.best
     if result is None:
         assert looks == 2
         return
@@ -97,15 +97,15 @@ def test_a_scan_hands_back_the_best_so_far(
     monkeypatch.setattr(sweeps.scan.optimum, "REDUCED_TILE", 1 << 12)
     monkeypatch.setattr("sweeps.nest.tiles.TILE_POINTS", 1 << 12)
     struck(8)
-    with pytest.raises(Interrupted) as said:
+    with pytest.raises(Interrupted) as caught:
         launch().optimum(minimize="energy", method="scan")
-    result = said.value.best
+    result = caught.value.best
     assert best <= float(result.energy)
     assert 0 < result.attrs["points_left"] < launch().grid().points
     struck(8)
-    with pytest.raises(Interrupted) as said:
+    with pytest.raises(Interrupted) as caught:
         launch().pareto(minimize=["energy", "time"], method="scan")
-    assert said.value.best.attrs["points_left"] > 0
+    assert caught.value.best.attrs["points_left"] > 0
 
 
 def test_batches_in_turn_tell_what_is_left(struck: Callable[..., None]) -> None:
@@ -117,28 +117,28 @@ def test_batches_in_turn_tell_what_is_left(struck: Callable[..., None]) -> None:
 
     assert question().attrs == {"seen": ["a", "b", "c"], "left": []}
     struck(2)
-    with pytest.raises(Interrupted) as said:
+    with pytest.raises(Interrupted) as caught:
         question()
-    assert said.value.best.attrs == {"seen": ["a"], "left": [3], "interrupted": 1}
+    assert caught.value.best.attrs == {"seen": ["a"], "left": [3], "interrupted": 1}
 
 
 def test_other_searches(struck: Callable[..., None]) -> None:
     struck(5)
-    with pytest.raises(Interrupted) as said:
+    with pytest.raises(Interrupted) as caught:
         launch().pareto(minimize=["energy", "time"], method="certified")
-    assert said.value.best is None or said.value.best.attrs["complete"] == 0
+    assert caught.value.best is None or caught.value.best.attrs["complete"] == 0
     struck(20)
-    with pytest.raises(Interrupted) as said:
+    with pytest.raises(Interrupted) as caught:
         launch().optimum(minimize=["time", "energy"], method="certified")
-    assert said.value.best is None or said.value.best.attrs["interrupted"] == 1
+    assert caught.value.best is None or caught.value.best.attrs["interrupted"] == 1
     struck(30)
-    with pytest.raises(Interrupted, match=r"not proven in time|could be told in time"):
+    with pytest.raises(Interrupted, match=r"not proven in time|could be listed in time"):
         launch().optimum(minimize="energy", within=0.01, method="certified")
     struck(2)
-    with pytest.raises(Interrupted) as said:
+    with pytest.raises(Interrupted) as caught:
         dse.meets(launch(), "energy <= 20 mJ")
-    assert said.value.best.attrs["complete"] == 0
-    assert int(said.value.best.inner) < int(said.value.best.outer)
+    assert caught.value.best.attrs["complete"] == 0
+    assert int(caught.value.best.inner) < int(caught.value.best.outer)
 
 
 def test_the_second_interrupt_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,10 +146,10 @@ def test_the_second_interrupt_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
         signal.raise_signal(signal.SIGINT)
         return False
 
-    monkeypatch.setattr("sweeps.runtime.search_loop.stopped", twice)
-    with pytest.raises(KeyboardInterrupt) as said:
+    monkeypatch.setattr("sweeps.runtime.search_loop.is_interrupted", twice)
+    with pytest.raises(KeyboardInterrupt) as caught:
         launch().optimum(minimize="energy", method="certified")
-    assert not isinstance(said.value, Interrupted)
+    assert not isinstance(caught.value, Interrupted)
 
 
 def test_another_thread_is_not_interrupted(best: float) -> None:
@@ -237,23 +237,23 @@ def test_what_is_dropped_is_raised_again() -> None:
 
     def work() -> None:
         thing = Thing()
-        kept = weakref.ref(thing, callback)
+        reference = weakref.ref(thing, callback)
         del thing
-        assert kept() is None
+        assert reference() is None
         limit = time.monotonic() + 30
         while time.monotonic() < limit:
             time.sleep(0.01)
 
     hook = sys.unraisablehook
-    with pytest.raises(signals.SignalReceived) as said, signals.signals_as_exceptions():
+    with pytest.raises(signals.SignalReceived) as caught, signals.signals_as_exceptions():
         work()
-    assert said.value.number == signal.SIGTERM
+    assert caught.value.number == signal.SIGTERM
     assert sys.unraisablehook is hook
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_what_is_lost_counts_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lost(*_: Any, **__: Any) -> Any:
+    def lose(*_: Any, **__: Any) -> Any:
         try:
             signal.raise_signal(signal.SIGTERM)
         except BaseException:
@@ -263,7 +263,7 @@ def test_what_is_lost_counts_all_the_same(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     Path("study.toml").write_text(SETTING)
     monkeypatch.setattr(
-        "dse.study.plan.make_plan", lambda *_, **__: type("P", (), {"to_dict": lost})()
+        "dse.study.plan.make_plan", lambda *_, **__: type("P", (), {"to_dict": lose})()
     )
     result = CliRunner().invoke(main, ["plan", "study.toml", "--json"])
     assert result.exit_code == 143

@@ -18,7 +18,7 @@ from dse import DseError, Study
 from sweeps.grid.dataset import source_store
 from symbolic.errors import InfeasibleError
 from tests.long import draws
-from tests.sweeps.asking_stores import compared
+from tests.sweeps.asking_stores import compare as compare_stores
 from tests.sweeps.test_run import STUDIES
 from tests.sweeps.without_model import without_model
 
@@ -100,14 +100,14 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         FOLDER.append(tmp_path_factory.mktemp("stores"))
         yield
         FOLDER.clear()
-        made.cache_clear()
+        make_source.cache_clear()
 
 
 FOLDER: list[Path] = []
 
 
 @cache
-def made(name: str, expand: bool) -> tuple[Path, Study, xr.Dataset]:
+def make_source(name: str, expand: bool) -> tuple[Path, Study, xr.Dataset]:
     """A store, its study, and the same Dataset in memory."""
     path = FOLDER[0] / f"{len(name)}{expand}.zarr"
     study = Study(**SPECS[name])
@@ -117,13 +117,13 @@ def made(name: str, expand: bool) -> tuple[Path, Study, xr.Dataset]:
 
 def compare(name: str, expand: bool, ask: Callable[[Any], Any]) -> None:
     """A store answers as its study does; as a Dataset in memory where its model is not at hand."""
-    path, study, memory = made(name, expand)
-    assert answered(ask, path) == answered(ask, study)
+    path, study, memory = make_source(name, expand)
+    assert answer(ask, path) == answer(ask, study)
     with without_model():
-        assert answered(ask, path) == answered(ask, memory)
+        assert answer(ask, path) == answer(ask, memory)
 
 
-def answered(ask: Callable[[Any], Any], source: Any) -> Any:
+def answer(ask: Callable[[Any], Any], source: Any) -> Any:
     """The answer as plain lists; a text where there is none."""
     try:
         result = ask(source)
@@ -171,8 +171,8 @@ SLOW = settings(
 
 @SLOW
 @given(questions())
-def test_the_best_is_that_of_a_full_scan(asked: tuple[str, bool, dict[str, Any]]) -> None:
-    name, expand, question = asked
+def test_the_best_is_that_of_a_full_scan(place: tuple[str, bool, dict[str, Any]]) -> None:
+    name, expand, question = place
     compare(name, expand, lambda source: dse.optimum(source, **question))
 
 
@@ -192,7 +192,7 @@ def test_the_front_is_that_of_a_full_scan(data: st.DataObject) -> None:
 @SLOW
 @given(st.data())
 def test_counts_are_those_of_a_full_scan(data: st.DataObject) -> None:
-    """How many, in which bins, and quantiles."""
+    """Counts, histograms and quantiles."""
     name, expand = data.draw(st.sampled_from(sorted(SPECS))), data.draw(st.booleans())
     quantity = data.draw(st.sampled_from(GOALS[name]))
     where = data.draw(st.lists(st.sampled_from(WHERE[name]), max_size=2, unique=True))
@@ -210,7 +210,7 @@ def test_counts_are_those_of_a_full_scan(data: st.DataObject) -> None:
 
 
 def test_a_dataset_as_it_was_opened_is_asked_like_its_store() -> None:
-    path, _, memory = made("ties everywhere", False)
+    path, _, memory = make_source("ties everywhere", False)
     lazy = dse.open(path)
     part = lazy[["bound", "ms_throughput"]]
     for ds in (lazy, part):  # only a study can be asked for a proof
@@ -230,7 +230,7 @@ def test_a_dataset_as_it_was_opened_is_asked_like_its_store() -> None:
     for what, ds in changed.items():
         assert source_store(ds) is None, what
         best = partial(dse.optimum, maximize="cs_throughput", top=3)
-        assert answered(best, ds) == answered(best, ds.load()), what
+        assert answer(best, ds) == answer(best, ds.load()), what
     values = dse.optimum(changed["other values"], maximize="cs_throughput").cs_throughput
     assert float(values) == -float(memory.cs_throughput.min())
 
@@ -241,17 +241,17 @@ def test_an_unfinished_store_says_so(tmp_path: Path) -> None:
     study.run(store=path)
     lazy = dse.open(path)
     (path / ".simt-dse" / "finished").unlink()
-    for asked in (path, lazy, dse.open(path)):
+    for place in (path, lazy, dse.open(path)):
         with pytest.raises(
             DseError, match=r"is not finished .*\(dse run STUDY --store|since it was opened"
         ):
-            dse.optimum(asked, minimize="threads")
+            dse.optimum(place, minimize="threads")
     assert dse.optimum(dse.open(path).load(), minimize="threads").threads == 1
     assert study.run(store=path).threads.size == 5
     assert dse.optimum(path, minimize="threads").threads == 1
 
 
-def damaged(path: Path, name: str) -> Path:
+def damage(path: Path, name: str) -> Path:
     """A file of a store in which one bit is another one."""
     file = path / name
     whole = file.read_bytes()
@@ -263,7 +263,7 @@ def test_the_study_of_a_damaged_store_answers(tmp_path: Path) -> None:
     study = Study(**SPECS["ties everywhere"])
     path = tmp_path / "a.zarr"
     study.run(store=path)
-    damaged(path, "ms_throughput/c.0.0.0")
+    damage(path, "ms_throughput/c.0.0.0")
     (path / "cs_throughput" / "c.0.0.0").unlink()
     for name in ("ms_throughput", "cs_throughput"):
         result, wanted = (dse.optimum(s, minimize=name, ties=True) for s in (path, study))
@@ -274,7 +274,7 @@ def test_a_scan_of_a_damaged_store_names_the_chunk(tmp_path: Path) -> None:
     study = Study(**SPECS["ties everywhere"])
     path = tmp_path / "a.zarr"
     study.run(store=path)
-    chunk = damaged(path, "ms_throughput/c.0.0.0")
+    chunk = damage(path, "ms_throughput/c.0.0.0")
     with (
         without_model(),
         pytest.raises(DseError, match=r"damaged: ms_throughput/c.*dse verify --repair"),
@@ -286,7 +286,7 @@ def test_a_scan_of_a_damaged_store_names_the_chunk(tmp_path: Path) -> None:
 
 
 def test_a_store_whose_model_is_not_at_hand_takes_no_proof() -> None:
-    path, _, _ = made("ties everywhere", False)
+    path, _, _ = make_source("ties everywhere", False)
     with without_model(), pytest.raises(DseError, match="takes no method"):
         dse.optimum(path, minimize="threads", method="certified")
 
@@ -307,20 +307,20 @@ def test_a_url() -> None:
     study.run(store=url)
     for where in ((), "mem_latency > 0"):
         best = partial(dse.optimum, maximize="cs_throughput", where=where)
-        assert answered(best, url) == answered(best, study)
+        assert answer(best, url) == answer(best, study)
         with without_model():
-            assert answered(best, url) == answered(best, study.run())
+            assert answer(best, url) == answer(best, study.run())
 
 
 def test_ties_are_listed_on_request() -> None:
-    path, _, memory = made("ties everywhere", False)
-    for asked in (path, memory):
-        result = dse.optimum(asked, maximize="ms_throughput", where="mem_latency > 0", ties=True)
+    path, _, memory = make_source("ties everywhere", False)
+    for place in (path, memory):
+        result = dse.optimum(place, maximize="ms_throughput", where="mem_latency > 0", ties=True)
         assert result.ms_throughput.dims == ("tie",)
         best = memory.ms_throughput.where(memory.mem_latency > 0)
         assert result.sizes["tie"] == int((best == best.max()).sum()) > 1
-    for asked in (path, memory):  # the second, and all that are as good
-        result = dse.optimum(asked, maximize="ms_throughput", ties=True, top=2)
+    for place in (path, memory):  # the second, and all that are as good
+        result = dse.optimum(place, maximize="ms_throughput", ties=True, top=2)
         assert result.ms_throughput.dims == ("rank",)
         assert result.sizes["rank"] == int(
             (memory.ms_throughput == result.ms_throughput[1]).sum()
@@ -329,4 +329,4 @@ def test_ties_are_listed_on_request() -> None:
 
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_a_drawn_study_and_its_store_answer_alike(seed: int, tmp_path: Path) -> None:
-    assert compared(seed, tmp_path)[1] == ""
+    assert compare_stores(seed, tmp_path)[1] == ""

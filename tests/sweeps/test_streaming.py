@@ -72,7 +72,7 @@ def questions(draw: st.DrawFn, text: bool = True) -> tuple[Study, str, list[str]
 
 @st.composite
 def tiled_questions(draw: st.DrawFn, text: bool = True) -> tuple[Study, str, list[str]]:
-    """As :func:`questions`, with few nests to compile."""
+    """Draw as :func:`questions`, with few nests to compile."""
     sizes = {"toy_load": 6, "toy_share": 4, "toy_unit": 3}
     axes = {
         name: draw(st.lists(NUMBERS[name], min_size=size, max_size=size, unique=True))
@@ -107,8 +107,8 @@ def check_integer(study: Study, text: str, where: Sequence[str] = ()) -> tuple[A
 
 
 @pytest.fixture
-def tiled() -> Iterator[None]:
-    """By nests in many small tiles, of which bounds are asked; a Dataset in small pieces."""
+def small_tiles() -> Iterator[None]:
+    """Use nests in many small tiles with bounds, and Datasets in small pieces."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweeps.nest.tiles, "NUMPY_POINTS", 0)
         patch.setattr(sweeps.nest.tiles, "TILE_POINTS", 3)
@@ -189,48 +189,50 @@ FEW = settings(max_examples=draws(10), deadline=None)
 
 @SOME
 @given(questions(text=False))
-def test_count(asked: tuple[Study, str, list[str]]) -> None:
-    same_count(asked[0], asked[2])
+def test_count(given_query: tuple[Study, str, list[str]]) -> None:
+    same_count(given_query[0], given_query[2])
 
 
 @SOME
 @given(questions(), BINS)
-def test_histogram(asked: tuple[Study, str, list[str]], bins: Any) -> None:
-    same_histogram(*asked, bins)
+def test_histogram(given_query: tuple[Study, str, list[str]], bins: Any) -> None:
+    same_histogram(*given_query, bins)
 
 
 @SOME
 @given(questions(), SHARES)
-def test_quantiles(asked: tuple[Study, str, list[str]], q: list[float]) -> None:
-    same_quantiles(*asked, q)
+def test_quantiles(given_query: tuple[Study, str, list[str]], q: list[float]) -> None:
+    same_quantiles(*given_query, q)
 
 
 @pytest.mark.usefixtures("tiled")
 @FEW
 @given(tiled_questions(text=False))
-def test_count_in_tiles(asked: tuple[Study, str, list[str]]) -> None:
-    same_count(asked[0], asked[2])
+def test_count_in_tiles(given_query: tuple[Study, str, list[str]]) -> None:
+    same_count(given_query[0], given_query[2])
 
 
 @long
 @pytest.mark.usefixtures("tiled")
 @FEW
 @given(tiled_questions(), BINS, SHARES)
-def test_spread_in_tiles(asked: tuple[Study, str, list[str]], bins: Any, q: list[float]) -> None:
-    same_histogram(*asked, bins)
-    same_quantiles(*asked, q)
+def test_spread_in_tiles(
+    given_query: tuple[Study, str, list[str]], bins: Any, q: list[float]
+) -> None:
+    same_histogram(*given_query, bins)
+    same_quantiles(*given_query, q)
 
 
 # --- what is skipped
 
 
 @st.composite
-def boxed(draw: st.DrawFn) -> tuple[list[int], int, int]:
+def draw_box(draw: st.DrawFn) -> tuple[list[int], int, int]:
     sizes = draw(st.lists(st.integers(1, 7), min_size=1, max_size=4))
     return sizes, draw(st.integers(1, len(sizes))), draw(st.integers(1, 40))
 
 
-@given(boxed())
+@given(draw_box())
 def test_boxes_hold_the_points_of_their_tiles(case: tuple[list[int], int, int]) -> None:
     sizes, row, target = case
     outer, inner = sizes[: len(sizes) - row], sizes[len(sizes) - row :]
@@ -273,7 +275,7 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("pieces")
 def test_tiles_that_cannot_be_feasible_are_skipped_and_counted() -> None:
-    """Of toy_load only the first 60 % keep the rule, and toy_load * toy_share > 30 a corner."""
+    """The first 60 % of toy_load keep the rule; toy_load * toy_share > 30 leaves a corner of it."""
     where = ["toy_load * toy_share > 30 and toy_unit < 9"]
     study = Study(**LARGE)
     ds = study.run()
@@ -388,8 +390,8 @@ class _Spared:
     def gather(self, make: Any, within: Any = None) -> Any:
         part, values = make(), self.values
         if within is not None:
-            kept = [(values >= low) & (values <= high) for low, high in within]
-            values = values[np.any(kept, axis=0)]
+            masks = [(values >= low) & (values <= high) for low, high in within]
+            values = values[np.any(masks, axis=0)]
         part.feed(values, np.ones(values.size, dtype=bool))
         return part
 
@@ -504,7 +506,7 @@ def test_edges_may_have_units() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "said"),
+    ("ask", "message"),
     [
         (lambda s: s.quantiles("toy_cost", 1.5), "q = 1.5: expected numbers from 0 to 1"),
         (lambda s: s.quantiles("toy_cost", []), "q is empty"),
@@ -521,8 +523,8 @@ def test_edges_may_have_units() -> None:
         (lambda s: s.count(where="toy_costs > 1"), "did you mean 'toy_cost'"),
     ],
 )
-def test_what_cannot_be_asked_is_told(ask: Any, said: str) -> None:
-    with pytest.raises(DseError, match=said):
+def test_what_cannot_be_asked_is_told(ask: Any, message: str) -> None:
+    with pytest.raises(DseError, match=message):
         ask(Study(**SMALL))
 
 

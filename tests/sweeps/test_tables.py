@@ -80,14 +80,14 @@ def test_once_for_each_distinct_input_and_together(remembering: tuple[str, Calls
         model=model,
         axes={"mood": ["sad", "merry"], "amount": [1, 2, 3], "threads": [1, 2]},
     )
-    asked = [(name, inputs) for name, inputs, _ in calls()]
+    inputs_of = [(name, inputs) for name, inputs, _ in calls()]
     pairs = [(mood, float(amount)) for mood in ("sad", "merry") for amount in (1, 2, 3)]
-    assert asked == [(name, pair) for pair in pairs for name in ("length", "double")]
+    assert inputs_of == [(name, pair) for pair in pairs for name in ("length", "double")]
     ds = study.run()
     assert ds.length.dims == ("mood", "amount")
     assert ds.length.values.tolist() == [[4, 5, 6], [6, 7, 8]]
     assert np.array_equal(ds.double, 2 * ds.length)
-    assert len(calls()) == len(asked)  # a run asks nothing anew
+    assert len(calls()) == len(inputs_of)  # a run asks nothing anew
 
 
 def test_formulas_with_few_values_ask_for_these_alone(remembering: tuple[str, Calls]) -> None:
@@ -133,8 +133,8 @@ def test_threads_find_the_same(
 
 
 def test_what_fails_at_every_input_is_told_with_the_first(remembering: tuple[str, Calls]) -> None:
-    told = r"^length at mood = sad, amount = 13\.0: ValueError: unlucky$"
-    with pytest.raises(DseError, match=told):
+    message = r"^length at mood = sad, amount = 13\.0: ValueError: unlucky$"
+    with pytest.raises(DseError, match=message):
         Study(model=remembering[0], axes={"threads": [1, 2]}, set={"mood": "sad", "amount": 13})
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given as drawn
 from hypothesis import strategies as st
+from hypothesis import study_options as drawn
 from hypothesis.extra.numpy import arrays
 
 import dse
@@ -114,26 +114,26 @@ def test_a_limit_ends_whatever_is_going_on(monkeypatch: pytest.MonkeyPatch) -> N
         clock = Clock()
         monkeypatch.setattr("sweeps.runtime.search_loop.time", clock)
         ask = Query(goals=(goal,), time_limit=limit)
-        result = find_optimum(GridScan(grid=dse.Study(**given(made)).grid()), ask)
+        result = find_optimum(GridScan(grid=dse.Study(**study_options(made)).grid()), ask)
         assert clock.looks < limit + 25
         assert result.attrs["bound"] <= best <= float(result.energy)
         proven.append(result.attrs["settled"])
     assert proven[0] == 0
 
 
-def given(made: dse.Study) -> dict[str, Any]:
-    kept = ("model", "machine", "workload", "axes", "set", "where")
-    return {key: getattr(made, key) for key in kept}
+def study_options(made: dse.Study) -> dict[str, Any]:
+    names = ("model", "machine", "workload", "axes", "set", "where")
+    return {key: getattr(made, key) for key in names}
 
 
 def test_checks_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What could not be checked in time is left to the search, or told."""
+    """Checks that do not end in time are left to the search, or reported."""
     nowhere = launch(where="time <= 1 ns")
     check_grid(nowhere.grid(), stats=LATE)  # it is not known that there is no feasible point
     with pytest.raises(InfeasibleError, match="is broken at every point"):
         check_grid(nowhere.grid())
     with pytest.raises(OutOfTimeError, match=r"no feasible point .* was found in 0 s"):
-        dse.Study(**given(nowhere)).optimum(minimize="energy", time_limit=0)
+        dse.Study(**study_options(nowhere)).optimum(minimize="energy", time_limit=0)
     monkeypatch.setattr("sweeps.bounds.checks._FIRST_BLOCK_POINTS", 16)
     formula = {"mem_bandwidth": "0.1 B * core_clock * active_sms * threads_per_block"}
     made = launch(set=formula)

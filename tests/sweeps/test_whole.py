@@ -25,8 +25,8 @@ def test_a_write_that_is_cut_short_leaves_the_old_file(
     path.write_text("old")
 
     def cut_short() -> None:
-        with atomic_path(path, replace=True) as beside:
-            beside.write_text("half")
+        with atomic_path(path, replace=True) as temporary:
+            temporary.write_text("half")
             assert path.read_text() == "old"
             raise stop
 
@@ -43,11 +43,11 @@ def test_a_disk_that_is_full_at_the_very_end_leaves_the_old_file(
 
     path = tmp_path / "a.txt"
     monkeypatch.setattr("sweeps.files.atomic_write.os.fsync", full)
-    with pytest.raises(DseError, match=r"No space left on device; nothing is left there"):
+    with pytest.raises(DseError, match=r"No space left on device; nothing was written"):
         write_atomic(path, "new")
     assert names(tmp_path) == []
     path.write_text("old")
-    with pytest.raises(DseError, match="what is there stays as it was: free some space"):
+    with pytest.raises(DseError, match="the earlier file is unchanged: free some space"):
         write_atomic(path, "new")
     assert (path.read_text(), names(tmp_path)) == ("old", ["a.txt"])
 

@@ -25,7 +25,8 @@ from symbolic.ops import interpret
 from symbolic.regimes import active_families
 from tests.long import draws, mostly_long
 from tests.one_source.points import point
-from tests.oracles.closed import at, put
+from tests.oracles.closed import evaluator as at
+from tests.oracles.closed import put
 
 TRANSIT = load_model("transit")
 QUANTITIES = (

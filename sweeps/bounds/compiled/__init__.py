@@ -1,7 +1,6 @@
-"""The search in machine code: one program for every model, which reads its equations as a tape.
+"""The compiled search: one program for every model, which reads its equations as a tape.
 
-Nothing is compiled for a model: `tape` is what is read, `enclose` bounds each step of it over a
-box by the rules of the primitives, `relax` bounds the objective by a plane in the logarithms or
-values of what varies, made of `planes` below single steps, `along` follows that along an axis,
-`dig` halves boxes depth first. Arrays in, arrays out, no checks.
+Nothing is compiled for a model: `tape` encodes its equations, `enclosure` bounds each step over a
+box by the rules of the primitives, `planes` bounds the objective by a plane in the values and
+logarithms of what varies, `depth_first` halves boxes. Arrays in, arrays out, no checks.
 """

@@ -1,4 +1,4 @@
-"""Depth first into some boxes: bound, cut, look at a point, halve, until a budget is spent."""
+"""Search boxes depth first: bound, cut, try a point, halve, until a budget is spent."""
 
 from __future__ import annotations
 
@@ -20,28 +20,30 @@ from sweeps.bounds.compiled.planes import (
 from sweeps.bounds.compiled.tape import Tape, pruning_bound
 from symbolic.primitives.rule_operations import ALL_AXES
 
-# --- What is known of the objective over a box: enclosures, directions, planes, what they cut
-
-
 INF = math.inf
-#: What rounding can make of a plane, as a share of the parts that are added: far above a thousand
-#: steps of one ulp each.
+#: Rounding of a plane, as a share of the parts that are added: far above a thousand steps of one
+#: ulp each.
 _SLACK = 1e-10
 
 
 @compiled_no_nrt
 def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buffers, cut_box):
-    """A bound below the objective over a box whose steps are worked out; it may cut the box.
+    """Return a lower bound of the objective over a box from planes; it may cut the box.
 
-    First the plane below the objective, then, for each comparison that must hold, the plane below
-    what is too much, and both together, so many times the second, where the best place of the
-    first breaks it.
+    First the plane below the objective; then, for each comparison that must hold, the plane below
+    its excess, and a combination of both (Lagrangian, by bisection of the factor) where the best
+    place of the first breaks the comparison.
     """
     lo, hi, und = state[0], state[1], state[2]
     wide, deep, ends, weights, low, at, loss, other, spot = buffers
-    v, root = tape.value[0], tape.value[1]
+    v, root = tape.objective_steps[0], tape.objective_steps[1]
     table = (tape.axis_leaves, tape.leaves, tape.numbers, tape.logs)
-    steps_of, args, musts_of, atoms_of = tape.leaves, tape.args, tape.musts, tape.atoms
+    steps_of, args, musts_of, atoms_of = (
+        tape.leaves,
+        tape.args,
+        tape.required_tests,
+        tape.branch_steps,
+    )
     ops = tape.ops
     dims, leaves = first.size, steps_of.shape[0]
     bound = lo[root]
@@ -97,7 +99,7 @@ def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buf
         most = 0.0 if row == 1 else goal
         factor, below, above = 0.0, 0.0, INF
         for turn in range(14):
-            # turn 0: the plane itself; later the objective and so many times what is too much
+            # turn 0: the plane itself; later the objective plus a factor times the excess
             if turn == 1:
                 if row == 0 or not known:
                     break
@@ -149,14 +151,9 @@ def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buf
             if cut_box and most < INF:
                 for axis in range(dims):
                     if first[axis] < last[axis]:
+                        cap = low[axis] + most - total
                         one, two = cut_range(
-                            table,
-                            axis,
-                            first[axis],
-                            last[axis],
-                            weights,
-                            row,
-                            low[axis] + most - total,
+                            table, axis, first[axis], last[axis], weights, row, cap
                         )
                         if one > two:
                             return INF
@@ -167,7 +164,7 @@ def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buf
 
 @compiled_no_nrt
 def _enclose_middle(tape, first, last, points, buffers):
-    """The steps at the middle of a box, where curves are touched."""
+    """Work out the steps at the middle of a box, the reference point of tangents."""
     for axis in range(first.size):
         points[1, axis] = (first[axis] + last[axis]) // 2
     lo, hi, und, up, dn, loose, alias, ranks, nothing = buffers
@@ -176,15 +173,14 @@ def _enclose_middle(tape, first, last, points, buffers):
 
 @compiled_no_nrt
 def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buffers, max_turns):
-    """A bound over a box, which is cut while that pays, for so many turns; 0: only looked at.
+    """Return a lower bound over a box, cutting it while that pays, in at most ``max_turns`` turns.
 
-    It ends where the bound is ``enough`` for the box to be set aside. What is cut off is nowhere
-    below ``limit``, so that nobody need hear of it; between the two lies what must be told of, so
-    nothing is cut against ``enough``. Or it is no better than what is left along an axis: that may
-    break what is supposed, which is then forgotten (``forced``).
+    It ends where the bound reaches ``prune_at``. Nothing below ``limit`` is cut off; between the
+    two lies what must be reported, so nothing is cut against ``prune_at``. A box may also shrink to
+    the better end of an axis: that may break what is supposed, which is then forgotten.
     """
     lo, hi, und, up, dn, loose, alias, ranks = state
-    root = tape.value[1]
+    root = tape.objective_steps[1]
     dims = first.size
     bound = -INF
     for turn in range(max(max_turns, 1)):
@@ -197,7 +193,7 @@ def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buff
         if bound >= prune_at or before == 1.0:
             return bound
         if max_turns > 0:
-            for axis in range(dims):  # along which nothing gets better
+            for axis in range(dims):  # shrink to the better end
                 bit = ONE << np.uint64(axis)
                 if up[root] & bit:
                     last[axis] = first[axis]
@@ -207,18 +203,16 @@ def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buff
             for axis in range(dims):
                 points *= last[axis] - first[axis] + 1
             if points < before:
-                for k in range(tape.atoms.size):
-                    assumptions[tape.atoms[k]] = 0
+                for k in range(tape.branch_steps.size):
+                    assumptions[tape.branch_steps[k]] = 0
                 if turn < max_turns - 1:
                     continue
                 return bound
         _enclose_middle(tape, first, last, plane_buffers[5], plane_buffers[8])
-        bound = max(
-            bound,
-            _bound_by_planes(
-                tape, first, last, assumptions, limit, prune_at, state, plane_buffers, max_turns > 0
-            ),
+        by_planes = _bound_by_planes(
+            tape, first, last, assumptions, limit, prune_at, state, plane_buffers, max_turns > 0
         )
+        bound = max(bound, by_planes)
         points = 1.0
         for axis in range(dims):
             points *= last[axis] - first[axis] + 1
@@ -228,42 +222,37 @@ def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buff
 
 
 _pruning_bound = compiled_no_nrt(pruning_bound)
-#: Comparisons that are tried as something to halve along, those on which most is lost.
+#: Most comparisons tried as a branch, those with the largest loss first.
 _MAX_BRANCH_TESTS = sizes.DIG_TRIED
-#: What the half with the higher bound counts for, beside the other.
+#: Weight of the half with the higher bound in the score of a branch.
 _WORSE_HALF_WEIGHT = 0.17
 
 
 def make_buffers(tape: Tape, dims: int) -> Any:
-    """The arrays in which :func:`search_depth_first` works, made here since that compiles nothing."""
-    steps, leaves, atoms = tape.ops.size, tape.leaves.shape[0], tape.branch_steps.size
+    """Return the work arrays of :func:`search_depth_first`, made here as that compiles nothing."""
+    steps, leaves, branches = tape.ops.size, tape.leaves.shape[0], tape.branch_steps.size
 
     def enclosure_buffers() -> tuple[Any, ...]:
         ends = (tape.fixed_ranges[0].copy(), tape.fixed_ranges[1].copy(), tape.fixed_ranges[2] > 0)
         ways = (np.full(steps, ALL_AXES), np.full(steps, ALL_AXES), np.zeros(steps, dtype=np.bool_))
-        return (*ends, *ways, np.arange(steps), np.zeros((atoms + 1, 3), dtype=np.int64))
+        return (*ends, *ways, np.arange(steps), np.zeros((branches + 1, 3), dtype=np.int64))
 
     forced = np.zeros((2, steps), dtype=np.int8)
-    plane = (
-        *(
-            np.zeros((2, steps)),
-            np.zeros((2, steps)),
-            np.zeros((leaves, 2)),
-            np.zeros((3, 2, leaves)),
-        ),
-        *(np.zeros(dims), np.zeros((2, dims), dtype=np.int64), np.zeros(steps), np.zeros(steps)),
-        (*enclosure_buffers(), forced[1]),
-    )
+    weights = np.zeros((2, steps)), np.zeros((2, steps))
+    ranges = np.zeros((leaves, 2)), np.zeros((3, 2, leaves)), np.zeros(dims)
+    places = np.zeros((2, dims), dtype=np.int64)
+    losses = np.zeros(steps), np.zeros(steps)
+    plane = (*weights, *ranges, places, *losses, (*enclosure_buffers(), forced[1]))
     ends = tuple(np.zeros(dims, dtype=np.int64) for _ in range(4))
-    told = np.zeros(atoms, dtype=np.int8), np.zeros(atoms), np.zeros(atoms, dtype=np.bool_)
-    return (enclosure_buffers(), plane, ends, forced[0], *told)
+    tests = np.zeros(branches, dtype=np.int8), np.zeros(branches), np.zeros(branches, np.bool_)
+    return (enclosure_buffers(), plane, ends, forced[0], *tests)
 
 
 def compile_parts(tape: Tape, buffers: Any) -> None:
-    """Compile what :func:`search_depth_first` calls and is compiled apart from it."""
+    """Compile what :func:`search_depth_first` calls and is compiled separately."""
     state, plane, (first, last, *_), forced, *_ = buffers
-    relax.apart(tape, 0, *state[:3], forced, *plane[:2], plane[6], plane[8][0])
-    enclose.apart(tape, first, last, forced, *state)
+    relax.compile_separately(tape, 0, *state[:3], forced, *plane[:2], plane[6], plane[8][0])
+    enclose.compile_separately(tape, first, last, forced, *state)
 
 
 @compiled_no_nrt
@@ -283,20 +272,19 @@ def search_depth_first(
     near_points,
     buffers,
 ):
-    """Take boxes from the end of a stack of ``count``; how many of it are left.
+    """Process boxes from the top of a stack of ``count``; return the new stack size.
 
-    A box is a range along each axis and what is supposed of some steps (``facts``); ``limit`` is
-    the least value known, ``gap`` the share of it by which an answer may miss. ``best`` holds the
-    least value found and the least bound set aside, ``place`` where the first is; ``near`` points
-    that may be as good within what the library's functions may be off; ``counters`` the boxes
-    bounded, the points looked at, those that are boxes, and how many are told in ``near``; ``room``
-    is from :func:`make_buffers`.
+    A box is a range along each axis and what is supposed of some steps (``assumptions``); ``limit``
+    is the best value known, ``gap`` the permitted relative gap. ``best`` holds the best value and
+    the least bound set aside, ``place`` the point of the former; ``near_points`` those that may be
+    as good within the error of library functions. ``counters``: boxes bounded, points tried, points
+    that are boxes, and near points.
     """
-    dims, atoms = firsts.shape[1], tape.atoms.size
+    dims, atoms = firsts.shape[1], tape.branch_steps.size
     state, plane, ends, forced, supposed, worth, open_to = buffers
     lo, hi, at, loss = state[0], state[1], plane[5], plane[6]
     first, last, one, two = ends
-    root = tape.value[1]
+    root = tape.objective_steps[1]
     spent = 0
     till = _pruning_bound(limit, gap)
     while count > 0 and spent < budget and counters[3] < near_points.shape[0]:
@@ -309,7 +297,7 @@ def search_depth_first(
         points = 2.0
         left, score, left_score, right_score = 0.0, -INF, 0.0, 0.0
         chosen: Any = -1
-        stage = -2  # the box, a point of it, then both parts along each axis and comparison
+        stage = -2  # the box, one of its points, then both halves along each axis and comparison
         while alive and stage < 2 * (dims + atoms):
             number, side = stage // 2, stage % 2
             if stage < 0:
@@ -317,7 +305,7 @@ def search_depth_first(
             copy_into(one, first)
             copy_into(two, last)
             for k in range(atoms):
-                forced[tape.atoms[k]] = 0 if stage == -1 else supposed[k]
+                forced[tape.branch_steps[k]] = 0 if stage == -1 else supposed[k]
             if stage == -1:
                 for axis in range(dims):
                     one[axis] = min(max(at[0, axis], first[axis]), last[axis])
@@ -335,7 +323,7 @@ def search_depth_first(
                 if supposed[number - dims] != 0 or not open_to[number - dims]:
                     stage += 2
                     continue
-                forced[tape.atoms[number - dims]] = side + 1
+                forced[tape.branch_steps[number - dims]] = side + 1
             turns = 4 if stage == -2 else 0
             result = bound_box(tape, one, two, forced, limit, till, state, plane, turns)
             spent += 1
@@ -343,22 +331,22 @@ def search_depth_first(
                 copy_into(first, one)
                 copy_into(last, two)
                 for k in range(atoms):
-                    supposed[k] = forced[tape.atoms[k]]
+                    supposed[k] = forced[tape.branch_steps[k]]
                 known = max(known, result)
                 alive = known < till
                 points = 1.0
                 for axis in range(dims):
                     points *= last[axis] - first[axis] + 1
-                # the comparisons on which most is lost
+                # the comparisons with the largest loss
                 for k in range(atoms):
                     open_to[k] = False
-                    worth[k] = loss[tape.atoms[k]]
+                    worth[k] = loss[tape.branch_steps[k]]
                 for k in range(tape.choices.shape[0]):
                     n = tape.choices[k, 0]
                     if loss[n] > 0:
                         for j in range(1, tape.choices.shape[1]):
                             m = tape.choices[k, j]
-                            if m >= 0 and lo[tape.atoms[m]] != hi[tape.atoms[m]]:
+                            if m >= 0 and lo[tape.branch_steps[m]] != hi[tape.branch_steps[m]]:
                                 worth[m] += loss[n]
                 for _ in range(_MAX_BRANCH_TESTS):
                     most = -1
@@ -419,7 +407,7 @@ def search_depth_first(
             if known < limit:
                 best[1] = min(best[1], known)
             continue
-        if chosen == -1:  # cut along every axis that could be halved: look again
+        if chosen == -1:  # cut along every axis that could be halved: bound it again
             copy_into(firsts[count], first)
             copy_into(lasts[count], last)
             copy_into(assumptions[count], supposed)

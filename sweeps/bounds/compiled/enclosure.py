@@ -1,4 +1,4 @@
-"""Every step of a tape over a box: its ends, whether it may be NaN, and how it goes along the axes.
+"""Enclose every step of a tape over a box, with the axes along which it rises or falls.
 
 The rules are those of the primitives' table, rounding to nearest.
 """
@@ -14,29 +14,29 @@ import numpy as np
 
 from stochastic.compile_cache import compiled
 from sweeps.bounds.compiled.tape import OPCODES
-from symbolic.primitives import PRIMITIVES
+from symbolic.primitives import PRIMITIVES, rule_operations
 from symbolic.primitives.rule_operations import ALL_AXES, NO_AXES, rebind_rule
 
-#: Without counts of who holds an array: nothing is made or freed in these bodies, and counting took
-#: two thirds of their time.
+#: Without reference counts of arrays: nothing is allocated in these bodies, and counting took two
+#: thirds of their time.
 compiled_no_nrt = compiled(_nrt=False, flat=True)
 
 
 @compiled_no_nrt
 def copy_into(place, values) -> None:
-    """Write some values into a place of their size."""
+    """Write some values into a buffer of their size."""
     for k in range(values.size):
         place[k] = values[k]
 
 
-# --- The rules of the primitives over a box, in machine code: those of their table, in other words
-# What a step encloses, and how it goes along the axes, is said once, for arrays of boxes and here
-# (:mod:`symbolic.primitives`). A condition is a number: its lower end 1 where it is certain, its
-# upper end 0 where it is impossible.
+# --- The rules of the primitives over one box, compiled
+# They are written once, for arrays of boxes and for this module (:mod:`symbolic.primitives`). A
+# condition is a number here: its lower end is 1 where it is certain, its upper end 0 where it is
+# impossible.
 
 
 INF = math.inf
-#: By how much the library's functions may be off, as a share.
+#: Relative error bound of the library's functions.
 _OFF = 1.8e-15
 
 
@@ -105,40 +105,42 @@ def _all_finite(first, second):
 
 
 _RULE_OPERATIONS: dict[str, Any] = {
-    "any_of": _any_of,
+    "either_flag": _any_of,
     "choose": _choose,
-    "finite": _all_finite,
-    "holds": _is_true,
+    "all_finite": _all_finite,
+    "is_true": _is_true,
     "is_empty": _is_empty,
-    "least": min,
-    "most": max,
-    "opposite": _not_of,
-    "told": _condition_end,
-    "unless": _clear_where,
-    "widened": _widen,  # by a product, which is far quicker than four times the next float
-    "raised": operator.pow,
+    "min_of": min,
+    "max_of": max,
+    "not_of": _not_of,
+    "condition_end": _condition_end,
+    "clear_where": _clear_where,
+    "widen": _widen,  # by a product, far quicker than nextafter four times
+    "pow_of": operator.pow,
     "exp_of": np.exp,
     "log_of": np.log,
     "log2_of": np.log2,
     "log10_of": np.log10,
-    **dict.fromkeys(("every", "some", "perhaps"), _identity),
+    **dict.fromkeys(("all_true", "any_true", "flag_or_false"), _identity),
     **dict.fromkeys(("add_low", "add_high"), operator.add),
     **dict.fromkeys(("mul_low", "mul_high"), operator.mul),
     **dict.fromkeys(("div_low", "div_high"), operator.truediv),
     **dict.fromkeys(("sqrt_low", "sqrt_high"), math.sqrt),
 }
+if unknown := _RULE_OPERATIONS.keys() - vars(rule_operations).keys():
+    raise NameError(f"rule_operations has no {', '.join(unknown)}")  # else silently not replaced
 _compiled_rules: dict[Any, Any] = {}
 
 
 def interval_rule(name: str) -> Any:
-    """The rule for the enclosure of a primitive."""
+    """Return the compiled rule for the enclosure of a primitive."""
     return rebind_rule(
         PRIMITIVES[name].interval, _RULE_OPERATIONS, compiled_no_nrt, _compiled_rules
     )
 
 
 def trend_rule(name: str) -> Any:
-    """The rule for its direction."""
+    """Return the compiled rule for the axes along which a primitive rises or falls."""
     return rebind_rule(PRIMITIVES[name].trend, _RULE_OPERATIONS, compiled_no_nrt, _compiled_rules)
 
 
@@ -148,23 +150,23 @@ def _unknown_step(op, inside, ways):
 
 
 def _four_rules(rules: list[tuple[int, Any, Any]], rest: Any) -> Any:
-    """Four rules, of which some may be the same: a body each would take far longer to compile."""
-    (one, one_ends, one_goes), (two, two_ends, two_goes) = rules[:2]
-    (three, three_ends, three_goes), (four, four_ends, four_goes) = rules[2:]
+    """Return a function of up to four rules: one function for each would compile far longer."""
+    (code_1, ends_1, trend_1), (code_2, ends_2, trend_2) = rules[:2]
+    (code_3, ends_3, trend_3), (code_4, ends_4, trend_4) = rules[2:]
 
     def step(op: Any, inside: Any, ways: Any) -> Any:
-        if op == one:
-            low, high, hole = one_ends(*inside)
-            rises, falls = one_goes(*ways)
-        elif op == two:
-            low, high, hole = two_ends(*inside)
-            rises, falls = two_goes(*ways)
-        elif op == three:
-            low, high, hole = three_ends(*inside)
-            rises, falls = three_goes(*ways)
-        elif op == four:
-            low, high, hole = four_ends(*inside)
-            rises, falls = four_goes(*ways)
+        if op == code_1:
+            low, high, hole = ends_1(*inside)
+            rises, falls = trend_1(*ways)
+        elif op == code_2:
+            low, high, hole = ends_2(*inside)
+            rises, falls = trend_2(*ways)
+        elif op == code_3:
+            low, high, hole = ends_3(*inside)
+            rises, falls = trend_3(*ways)
+        elif op == code_4:
+            low, high, hole = ends_4(*inside)
+            rises, falls = trend_4(*ways)
         else:
             return rest(op, inside, ways)
         return low, high, hole, rises, falls
@@ -173,10 +175,7 @@ def _four_rules(rules: list[tuple[int, Any, Any]], rest: Any) -> Any:
 
 
 def rule_chain(arity: int, excluded: Iterable[str]) -> Any:
-    """The rules of all primitives of so many arguments, but some, told apart by their codes.
-
-    What is made takes a code, and what the two rules take.
-    """
+    """Return a function of all rules of primitives of an arity, but some, selected by opcode."""
     rules = [
         (OPCODES[name], interval_rule(name), trend_rule(name))
         for name, row in PRIMITIVES.items()
@@ -202,7 +201,7 @@ LOG10, SQRT, POW = (OPCODES[n] for n in ("log10", "sqrt", "pow"))
 
 @compiled_no_nrt
 def _leaf_range(leaves, facts, numbers, k, first, last):
-    """The extremes of a leaf over a box, and whether there may be a hole."""
+    """Return the extremes of a leaf over a box, and whether it may be NaN there."""
     form, dims, values = leaves[k, 0], leaves[k, 1], leaves[k, 2]
     if form == 1 or form == 2:
         axis = leaves[k, 7]
@@ -236,7 +235,7 @@ def _leaf_range(leaves, facts, numbers, k, first, last):
     return low, high, hole
 
 
-#: Steps of which something may be supposed, or which copy another, have more to them.
+#: Steps that may be supposed, or that copy another, have code of their own.
 _SPECIAL_OPS = ("less", "less_equal", "where", "minimum", "maximum")
 _unary_rules, _binary_rules, _ternary_rules = (
     rule_chain(arity, _SPECIAL_OPS) for arity in (1, 2, 3)
@@ -249,16 +248,16 @@ _minimum_trend, _maximum_trend = trend_rule("minimum"), trend_rule("maximum")
 
 @compiled(_nrt=False, flat=True, gives=True)
 def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, alias, ranks):
-    """Work out the steps over the box from ``first`` to ``last``; False where nothing is in it.
+    """Work out the steps over the box from ``first`` to ``last``; False if the box is empty.
 
-    ``forced`` holds what is supposed of each comparison: 1 that it holds, 2 that it does not, 0
-    nothing; of a minimum or maximum which argument it is. ``loose`` tells which ends hold under
-    that alone, while directions hold in any case. ``alias`` is the step of which one is sure to be
-    a copy, ``ranks`` what is supposed so far: that a step is no more than another, or is less.
+    ``assumptions`` holds what is supposed of each comparison: 1 that it holds, 2 that it does not,
+    0 nothing; of a minimum or maximum which argument it is. ``conditional`` marks ends that hold
+    under that alone, while trends hold in any case. ``alias`` is the step of which one is sure to
+    be a copy, ``ranks`` what is supposed so far: that a step is no more than another, or is less.
     """
     steps, ops, args, leaf_of = tape.steps, tape.ops, tape.args, tape.leaf_of
-    constant_along = tape.idle
-    leaves, facts, trends, numbers = tape.leaves, tape.facts, tape.trends, tape.numbers
+    constant_along = tape.idle_axes
+    leaves, facts, trends, numbers = tape.leaves, tape.leaf_ranges, tape.leaf_trends, tape.numbers
     ranked = 0
     for number in range(steps.size):
         n = steps[number]
@@ -286,7 +285,7 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
         a = args[n, 0]
         al, ah, ua, aup, adn = lo[a], hi[a], und[a], up[a], dn[a]
         low, high, hole, rises, falls = al, ah, ua, aup, adn
-        known = ua  # that something may be NaN: of an argument, too
+        known = ua  # something may be NaN, an argument included
         empty = ua and al > ah
         idle = aup & adn
         free = conditional[a]
@@ -347,7 +346,7 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
                 known = ub or (ua and (al <= ah or conditional[a]))
                 if not known:
                     i, j = alias[a], alias[b]
-                    if ua and assumptions[n] == 1:  # an argument that is NaN throughout is never it
+                    if ua and assumptions[n] == 1:  # an argument that is always NaN is never taken
                         return False
                     pick = 2 if two else 1 if one else 0
                     if pick == 0 and ranked > 0:
@@ -380,7 +379,7 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
                         low, high = max(low, bl), min(high, bh)
                 if free:
                     rises, falls = aup & bup, adn & bdn
-            elif args[n, 2] < 0 or op == ADD:  # a sum has a hint there
+            elif args[n, 2] < 0 or op == ADD:  # the third argument of a sum is a hint
                 low, high, hole, rises, falls = _binary_rules(
                     op, (al, ah, ua, bl, bh, ub), (al, ah, aup, adn, bl, bh, bup, bdn)
                 )
@@ -408,7 +407,7 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
                     if free:
                         known = known or ub or uc
                 else:
-                    # where the divisor is zero; a value that is NaN throughout is told by ``hole``
+                    # where the divisor is zero; ``hole`` covers a value that is always NaN
                     known = known or (uc and (cl <= ch or conditional[c]))
                     empty = empty or (uc and cl > ch)
                     free = free or conditional[c]
@@ -418,7 +417,7 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
                         (al, ah, aup, adn, bl, bh, bup, bdn, cl, ch, cup, cdn),
                     )
         if free and (MUL <= op <= DIVIDE or op == ABSOLUTE or op >= POW):
-            rises, falls = idle, idle  # by ends that hold under what is supposed alone
+            rises, falls = idle, idle  # these follow from ends that are only conditional
         if empty and (STRICT >> np.uint64(op)) & ONE != NO_AXES:
             low, high, hole = INF, -INF, True
         if known or hole:

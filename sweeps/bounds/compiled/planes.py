@@ -1,7 +1,7 @@
-"""Planes below single steps: tangents and chords of what is neither a sum nor a product.
+"""Bound steps by planes: tangents and chords of what is neither a sum nor a product.
 
-A plane is told by the shares of the arguments and a constant; whether it is a tangent or a chord
-depends on the sign of the weight that the step has, as it is to lie below.
+A plane is given by the shares of the arguments and a constant; the sign of the step's weight
+decides between tangent and chord, as the plane must lie below.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ SMALL, LARGE = 1e-280, 1e280
 
 @compiled_no_nrt
 def add_weight(weights, n, weight) -> None:
-    """Put some more weight on a step; row 1 holds how much there was before any cancelled."""
+    """Add weight to a step; row 1 sums magnitudes, as before any cancellation."""
     weights[0, n] += weight
     weights[1, n] += abs(weight)
 
 
 @compiled_no_nrt
 def sign_of(low, high, hole):
-    """1 or -1 for a step of one sign whose logarithm is known, else 0."""
+    """Return 1 or -1 for a step of one sign whose logarithm is representable, else 0."""
     if hole:
         return 0
     if low > SMALL and high < LARGE:
@@ -55,13 +55,13 @@ def sign_of(low, high, hole):
 
 @compiled_no_nrt
 def _clamp_magnitude(x, low, high):
-    """The magnitude of a value, drawn into a range above 0; about its middle for no number."""
+    """Return the magnitude of a value, clamped to a positive range; its middle for NaN."""
     return min(max(abs(x), low), high) if x == x else math.sqrt(low * high)
 
 
 @compiled_no_nrt
 def linearize_log(weight, small, large, about):
-    """The logarithm of a value: a chord below, a tangent above."""
+    """Linearize the logarithm of a value: a chord below, a tangent above."""
     if weight > 0:
         lowest, highest = math.log(small), math.log(large)
         slope = (highest - lowest) / (large - small)
@@ -72,7 +72,7 @@ def linearize_log(weight, small, large, about):
 
 @compiled_no_nrt
 def linearize_exp(weight, small, large, about):
-    """The value of a logarithm: a tangent below, a chord above."""
+    """Linearize the value of a logarithm: a tangent below, a chord above."""
     if weight > 0:
         slope = _clamp_magnitude(about, small, large)
         return slope, weight * slope * (1.0 - math.log(slope))
@@ -93,7 +93,7 @@ def _log1mexp(t):
 
 @compiled_no_nrt
 def log_difference(weight, xl, xh, yl, yh, about):
-    """The logarithm of x - y > 0, the share of y and the rest: a chord below, a tangent above."""
+    """Linearize log(x - y) for x > y > 0: share of y and the rest; chord below, tangent above."""
     tl, th = math.log(xl / yh), math.log(xh / yl)
     sl, sh = _log1mexp(tl), _log1mexp(th)
     if weight > 0:
@@ -106,7 +106,7 @@ def log_difference(weight, xl, xh, yl, yh, about):
 
 @compiled_no_nrt
 def log_sum(weight, xl, xh, yl, yh, x, y):
-    """The logarithm of x + y, the share of x and the rest: a weighted mean below, a chord above."""
+    """Linearize log(x + y): the share of x and the rest; a weighted mean below, a chord above."""
     if weight > 0:
         p, q = _clamp_magnitude(x, xl, xh), _clamp_magnitude(y, yl, yh)
         share = min(max(p / (p + q), 1e-15), 1.0 - 1e-15)
@@ -119,7 +119,7 @@ def log_sum(weight, xl, xh, yl, yh, x, y):
 
 @compiled_no_nrt
 def linearize_min(tl, th, weight, is_minimum, about):
-    """For the lesser (or greater) of two steps that differ by t: both their shares, constant."""
+    """Linearize the lesser (or greater) of two steps that differ by t: both shares, constant."""
     if about != about:
         about = tl + th
     if not is_minimum:  # the greater of a and b is b - the lesser of (b - a, 0) ... mirrored
@@ -130,10 +130,10 @@ def linearize_min(tl, th, weight, is_minimum, about):
 
 @compiled_no_nrt
 def _linearize_min_pair(tl, th, weight, about):
-    """min(a, b) against one a + two b + rest: below it for weights above zero, above it for others.
+    """Return p, q, r so that p a + q b + r is below min(a, b), or above for weights below 0.
 
-    With t = a - b. The smaller share is no difference of the larger from 1, in which it would be
-    lost where one step reaches far beyond the other.
+    With t = a - b. The smaller share is not computed as 1 minus the larger, which would lose it
+    where one step reaches far beyond the other.
     """
     if th <= 0:
         return 1.0, 0.0, 0.0
@@ -147,7 +147,7 @@ def _linearize_min_pair(tl, th, weight, about):
 
 @compiled_no_nrt
 def linearize_product(al, ah, bl, bh, weight, x, y):
-    """Weights on a and b, and a constant, that lie below weight * a * b (McCormick's planes)."""
+    """Return weights on a and b and a constant that lie below weight * a * b (McCormick)."""
     if weight > 0:
         one = al * y + bl * x - al * bl
         two = ah * y + bh * x - ah * bh
@@ -161,17 +161,17 @@ def linearize_product(al, ah, bl, bh, weight, x, y):
     return weight * bl, weight * ah, -weight * ah * bl
 
 
-# --- A plane along each axis: its least over a range of values, and which of them it rules out
+# --- A plane along each axis: its least over a range of values, and the values it excludes
 
 
 INF = math.inf
-#: Values of an axis that are looked at one by one.
+#: Values of an axis that are tried one by one.
 SCAN_VALUES = sizes.ALONG_FEW
 
 
 @compiled_no_nrt
 def axis_term(table, axis, index, weights, row):
-    """What the weights of the leaves of one axis make at one of its values."""
+    """Return the weighted sum of the leaves of one axis at one of its values."""
     axis_leaves, leaves, numbers, logs = table
     result = 0.0
     for j in range(axis_leaves.shape[1]):
@@ -191,7 +191,7 @@ def axis_term(table, axis, index, weights, row):
 
 @compiled_no_nrt
 def _min_linear_log(w, d, low, high):
-    """The least of w x + d ln |x| between two values of one sign (any, where d is 0)."""
+    """Return the least of w x + d ln |x| between two values of one sign (any, where d is 0)."""
     if d == 0:
         return w * (low if w > 0 else high)
     one = w * low + d * math.log(abs(low))
@@ -206,7 +206,7 @@ def _min_linear_log(w, d, low, high):
 
 @compiled_no_nrt
 def minimize_axis(table, axis, first, last, weights, row, ends):
-    """The least along an axis, where about it is, and how large its parts are.
+    """Return a lower bound of the terms along an axis, and about where the least is.
 
     ``ends`` holds the extremes of each leaf over the range.
     """
@@ -240,7 +240,7 @@ def minimize_axis(table, axis, first, last, weights, row, ends):
 
 @compiled_no_nrt
 def _last_index_below(table, axis, index_above, index_below, weights, row, most):
-    """The last index that does not lie above ``most``, between one that does and one that not."""
+    """Return by bisection the last index whose term does not exceed ``most``."""
     while abs(index_above - index_below) > 1:
         middle = (index_above + index_below) // 2
         if axis_term(table, axis, middle, weights, row) > most:
@@ -252,7 +252,7 @@ def _last_index_below(table, axis, index_above, index_below, weights, row, most)
 
 @compiled_no_nrt
 def cut_range(table, axis, first, last, weights, row, most):
-    """The range without the values at its ends that lie above ``most``."""
+    """Return the range without the values at its ends whose terms exceed ``most``."""
     axis_leaves, leaves = table[0], table[1]
     if last - first < SCAN_VALUES:
         while first <= last and axis_term(table, axis, first, weights, row) > most:
@@ -280,37 +280,43 @@ def cut_range(table, axis, first, last, weights, row, most):
 
 
 # --- A plane below a step of a tape over a box: a sum of one function of each axis
-# Weights stand on the values of steps (``wide``) and on the logarithms of their magnitudes
-# (``deep``), and move from each step to those it reads: sums pass values on as they are, products
-# logarithms. What is neither is replaced by a tangent or a chord, whichever lies below for the sign
-# of the weight; a minimum by a chord between its arguments, an open choice by the lesser of both.
-# So a box is bounded to second order where the enclosure of each step alone would be to first.
+# Weights lie on the values of steps (``value_weights``) and on the logarithms of their magnitudes
+# (``log_weights``), and move from each step to those it reads: sums pass values on, products
+# logarithms. Other steps are replaced by a tangent or a chord, whichever lies below for the sign of
+# the weight; a minimum by a chord between its arguments, an open choice by the lesser of both. So
+# boxes are bounded to second order, where the enclosures of single steps are of first order.
 #
-# What holds after each step: at every point of the box where what is supposed is true, and neither
-# the step at the top nor one with a weight is NaN, the constant and all weights, times the values
-# that floats make of their steps, come to no more than the top, but for rounding. So a weight may
-# stand on a logarithm only where the range of *its own* step is of one sign (:func:`sign_of`). Of a
-# minimum of which an argument is supposed, the range is of what the minimum is: the argument's own
-# may reach beyond, and through zero. Such a weight becomes one on the value, by the range of the
-# minimum, before it moves on. Rounding is counted at each step, by what was added to its weight
-# before anything cancelled (row 1 of the weights) times the largest that the step can be.
+# Invariant after each step: at every point of the box where the assumptions hold and neither the
+# top step nor one with a weight is NaN, the constant plus all weights times the computed values of
+# their steps is at most the top, but for rounding. So a weight may lie on a logarithm only where
+# the range of *its own* step is of one sign (:func:`sign_of`). If an argument of a minimum is
+# supposed, the range is that of the minimum: the argument's own may reach beyond, and through zero.
+# Such a weight becomes one on the value, by the range of the minimum, before it moves on. Rounding
+# is bounded at each step by the weight added before any cancellation (row 1 of the weights) times
+# the largest magnitude of the step.
 
 
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
-#: More than the magnitude of a logarithm between these. What rounding can make of one step, as a
-#: share of what it may make of a plane (`_SLACK` in look): some 180 ulp of what is added in it.
+#: An upper bound of |log| between SMALL and LARGE; and the rounding of one step as a share of that
+#: of a plane (`_SLACK` in depth_first): some 180 ulp of what is added in it.
 _MAX_LOG, _STEP_ERROR = 700.0, 2e-4
-#: Up to what ratio a difference is too near to 0 for its logarithm to be told from both.
+#: Ratio up to which a difference is too near to 0 for its logarithm to follow from both.
 _NEAR_RATIO = 1.0001
 
 
 @compiled(_nrt=False, flat=True, gives=(0.0, 0.0))
 def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss, ref):
-    """Move the weights of the steps up to ``top`` down to the leaves; the constant, and its size.
+    """Move the weights of steps up to ``top`` down to the leaves; return the constant and its size.
 
     The constant is minus infinity where nothing is known.
     """
-    ops, args, leaf_of, leaves, plain = tape.ops, tape.args, tape.leaf_of, tape.leaves, tape.plain
+    ops, args, leaf_of, leaves, plain = (
+        tape.ops,
+        tape.args,
+        tape.leaf_of,
+        tape.leaves,
+        tape.value_steps,
+    )
     total, size = 0.0, 0.0
     for n in range(top, -1, -1):
         w, d, mass = value_weights[0, n], log_weights[0, n], value_weights[1, n]
@@ -331,9 +337,9 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
             continue
         sign = sign_of(low, high, und[n])
         flat = op <= REFERENCE or low == high or und[n]
-        a, b, told, copied = 0, 0, n, -1
+        a, b, origin, copied = 0, 0, n, -1
         al, ah, bl, bh, sa, sb = 0.0, 0.0, 0.0, 0.0, 0, 0
-        to_wide, to_deep, alike, far_apart, pair = False, False, False, False, False
+        to_value, to_log, same_sign, far_apart, pair = False, False, False, False, False
         result = 0.0
         if not flat:
             a, b = args[n, 0], args[n, 1]
@@ -345,7 +351,7 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
                 a, b = b, args[n, 2]
             elif MINIMUM <= op <= MAXIMUM:
                 pick = assumptions[n]
-                if und[a] and lo[a] > hi[a]:  # NaN throughout
+                if und[a] and lo[a] > hi[a]:  # always NaN
                     pick = 2
                 elif not und[a] and not und[b]:
                     if hi[a] <= lo[b]:
@@ -355,10 +361,10 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
                 if pick > 0:
                     copied = a if pick == 1 else b
             elif op == ADD and args[n, 2] >= 0:  # x + max(y - x, 0) is the larger of x and y
-                op, told, b = MAXIMUM, b, args[n, 2]
-                if assumptions[told] > 0:
-                    first = ops[args[told, 0]] == SUB  # the excess, not nothing
-                    copied = b if (assumptions[told] == 1) == first else a
+                op, origin, b = MAXIMUM, b, args[n, 2]
+                if assumptions[origin] > 0:
+                    first = ops[args[origin, 0]] == SUB  # the excess, not 0
+                    copied = b if (assumptions[origin] == 1) == first else a
             al, ah = lo[a], hi[a]
             flat = und[a] or far > LARGE or abs(al) > LARGE or abs(ah) > LARGE
             sa = sign_of(al, ah, und[a])
@@ -366,22 +372,22 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
                 bl, bh = lo[b], hi[b]
                 flat = flat or und[b] or abs(bl) > LARGE or abs(bh) > LARGE
                 sb = sign_of(bl, bh, und[b])
-            if told != n and not flat:  # two roundings, of what may be far larger than the sum
+            if origin != n and not flat:  # two roundings, of terms perhaps far larger than the sum
                 part = max(abs(al), abs(ah)) + max(abs(bl), abs(bh))
                 size += (
                     _STEP_ERROR * part * (abs(w) + abs(d) / max(min(abs(low), abs(high)), SMALL))
                 )
-            if copied >= 0 and not und[copied] and (told == n or not flat):
-                # it has the sign of the step where it is what the step is; elsewhere perhaps not
+            if copied >= 0 and not und[copied] and (origin == n or not flat):
+                # it has the sign of the step where the step copies it; elsewhere perhaps not
                 if d == 0 or sign_of(lo[copied], hi[copied], False) == sign:
                     add_weight(value_weights, copied, w)
                     add_weight(log_weights, copied, d)
                     continue
-                flat, to_wide = False, True
+                flat, to_value = False, True
             else:
                 copied = -1
         if not flat and copied < 0:
-            # which view suits the step: that of values or that of logarithms
+            # does the step suit values or logarithms?
             if op <= SUB:
                 if bl == 0 and bh == 0:
                     add_weight(value_weights, a, w)
@@ -391,12 +397,12 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
                     add_weight(value_weights, b, w)
                     add_weight(log_weights, b, d)
                     continue
-                alike = sa != 0 and sa == (-sb if op == SUB else sb) and not plain[n]
+                same_sign = sa != 0 and sa == (-sb if op == SUB else sb) and not plain[n]
                 xl, xh = (al, ah) if sa > 0 else (-ah, -al)
                 yl, yh = (bl, bh) if sb > 0 else (-bh, -bl)
                 if op == SUB and sign != 0 and sa == sign and sb == sign and not plain[n]:
                     far_apart = xl > _NEAR_RATIO * yh and yh * xl <= xh * yl
-                to_wide = d != 0 and not alike and not far_apart
+                to_value = d != 0 and not same_sign and not far_apart
             elif op <= DIVIDE:
                 if op != MUL and bl <= 0 <= bh:
                     flat = True
@@ -407,24 +413,24 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
                     add_weight(value_weights, a, w * bl if op == MUL else w / bl)
                     continue
                 elif sa != 0 and sb != 0 and sign != 0:
-                    to_deep = w != 0
+                    to_log = w != 0
                 elif d != 0 or (op != MUL and sb == 0):
                     flat = True
             elif WHERE <= op <= MAXIMUM:
                 pair = True
-                to_wide = d != 0 and not (sa != 0 and sa == sb)
-                to_deep = d != 0 and not to_wide and w * sign * d < 0
+                to_value = d != 0 and not (sa != 0 and sa == sb)
+                to_log = d != 0 and not to_value and w * sign * d < 0
             elif LOG <= op <= LOG10:
                 flat = sa <= 0
-                to_wide = d != 0
+                to_value = d != 0
             elif EXP <= op <= POW:
                 flat = sign <= 0 or (op != EXP and sa <= 0) or (op == POW and bl != bh)
-                to_deep = w != 0
+                to_log = w != 0
             elif op == ABSOLUTE:
                 flat = sa == 0
             elif FLOOR <= op <= CEIL:
                 flat = high - low <= 2
-                to_wide = d != 0
+                to_value = d != 0
             else:
                 flat = True
         if flat:
@@ -438,9 +444,9 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
             total += result
             size += abs(result)
             continue
-        if to_wide or to_deep:
+        if to_value or to_log:
             small, large = (low, high) if sign > 0 else (-high, -low)
-            if to_wide:
+            if to_value:
                 slope, rest = linearize_log(d, small, large, ref[n])
                 result += rest
                 w += d * slope * sign
@@ -504,7 +510,7 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
                 one, two, rest = linearize_min(tl, th, view, least, about)
                 result += view * rest
                 if tl < 0 < th:
-                    loss[told] += abs(view) * (-tl * th / (th - tl))
+                    loss[origin] += abs(view) * (-tl * th / (th - tl))
                 weights = log_weights if turn == 0 else value_weights
                 add_weight(weights, a, view * one)
                 add_weight(weights, b, view * two)

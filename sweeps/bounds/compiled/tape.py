@@ -1,4 +1,4 @@
-"""What the machine reads: the steps of an objective and the values of its leaves, as arrays."""
+"""Encode an objective as a tape: its steps and the values of its leaves, as arrays."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from symbolic.primitives import PRIMITIVES
 
 INF = math.inf
 
-#: The steps: what a tape begins with, then the primitives, in the order of their table.
+#: Codes of the steps: constants and leaves, then the primitives in the order of their table.
 OPCODES = {name: number for number, name in enumerate(("constant", "reference", *PRIMITIVES))}
 
 
 class Tape(NamedTuple):
     """Steps in order, each after those it reads, and where the values of the leaves are."""
 
-    #: What each step does, which steps it reads, and which steps vary; the axes on which each does
-    #: not depend; the ends of those that do not vary (lower, upper, whether it may be NaN).
+    #: The operation of each step, the steps it reads, and the steps that vary; the axes on which
+    #: each does not depend; the ends of those that do not vary (lower, upper, may be NaN).
     ops: Any
     args: Any
     steps: Any
@@ -42,12 +42,12 @@ class Tape(NamedTuple):
     leaf_trends: Any
     numbers: Any
     logs: Any
-    #: Steps to be followed in values, not in logarithms.
+    #: Steps followed in values, not in logarithms.
     value_steps: Any
-    #: The step of the objective where it is not infinite, and the root.
+    #: The step of the objective where it is finite, and the root.
     objective_steps: Any
-    #: Comparisons that must hold; steps of which something may be supposed; choices, each with the
-    #: numbers of those that decide it; the leaves of each axis that have no other (-1: no more).
+    #: Comparisons that must hold; steps that may be supposed; choices, each with the numbers of the
+    #: supposed steps that decide it; the leaves of each axis alone (-1: no more).
     required_tests: Any
     branch_steps: Any
     choices: Any
@@ -55,54 +55,49 @@ class Tape(NamedTuple):
 
 
 def pruning_bound(value: Any, gap: Any) -> Any:
-    """The bound at which a box is set aside, where a value is known and a share may be missed.
+    """Return the bound at which a box is set aside, given the best value and the permitted gap.
 
-    Whatever lower value is found later may be missed by its share, too: of one above 0 by no more
-    than itself.
+    A lower value that is found later may miss by its share, too: one above 0 by no more than
+    itself.
     """
     return value - (gap if value < 0 or gap < 1 else 1.0) * abs(value) if value < INF else INF
 
 
-# --- How a problem is written down as a tape
-
-
-#: Joins of conditions.
 _LOGICAL_OPS = ("both", "either", "negate")
 
 
 def encode_tape(problem: BoxProblem) -> Tape:
-    """The tape of a problem."""
+    """Return the tape of a problem."""
     nodes = walk((problem.root,))
     number = {id(node): k for k, node in enumerate(nodes)}
     ops = np.array([OPCODES[node.op] for node in nodes], dtype=np.int64)
     args = np.full((len(nodes), 3), -1, dtype=np.int64)
-    known = np.zeros((3, len(nodes)))
+    fixed_ranges = np.zeros((3, len(nodes)))
     for k, node in enumerate(nodes):
         if node.op not in ("constant", "reference"):
             args[k, : len(node.args)] = [number[id(arg)] for arg in node.args]
         if id(node) in problem.fixed_trends:
             ops[k] = OPCODES["constant"]
-            result = problem.fixed_trends[id(node)].enclosure
-            known[:, k] = (
-                (float(result.certain), float(result.possible), 0.0)
-                if isinstance(result, Decision)
-                else (float(result.lo), float(result.hi), float(result.may_be_nan))
-            )
+            ends = problem.fixed_trends[id(node)].enclosure
+            if isinstance(ends, Decision):
+                fixed_ranges[:, k] = float(ends.certain), float(ends.possible), 0.0
+            else:
+                fixed_ranges[:, k] = float(ends.lo), float(ends.hi), float(ends.may_be_nan)
     steps = [number[id(node)] for node in problem.steps]
     _rewrite_min_equals(problem, nodes, ops, args)
     _rewrite_sum_as_maximum(problem, number, args)
-    value, musts = _objective_and_required_tests(problem, number)
-    atoms, choices = _branch_steps_and_choices(problem, number, ops, set(musts))
+    value, required = _objective_and_required_tests(problem, number)
+    branches, choices = _branch_steps_and_choices(problem, number, ops, set(required))
     return Tape(
         ops=ops,
         args=args,
         steps=_int_array(sorted(steps)),
         idle_axes=np.array([problem.idle[id(node)] for node in nodes], dtype=np.uint64),
-        fixed_ranges=known,
+        fixed_ranges=fixed_ranges,
         value_steps=_value_steps(nodes, number, ops),
         objective_steps=_int_array([value, number[id(problem.root)]]),
-        required_tests=_int_array(musts),
-        branch_steps=_int_array(atoms),
+        required_tests=_int_array(required),
+        branch_steps=_int_array(branches),
         choices=choices,
         **_leaf_tables(problem, number, len(nodes)),
     )
@@ -115,7 +110,7 @@ def _int_array(values: Any) -> NDArray[np.int64]:
 def _rewrite_min_equals(
     problem: BoxProblem, nodes: list[Node], ops: NDArray[np.int64], args: NDArray[np.int64]
 ) -> None:
-    """``min(x, y) == y`` as ``y <= x``, which is the same where x is a number."""
+    """Rewrite ``min(x, y) == y`` as ``y <= x``, which is the same where x is a number."""
     equal = [k for k, node in enumerate(nodes) if node.op == "equal"]
     equal = [k for k in equal if id(nodes[k]) not in problem.fixed_trends]
     with np.errstate(all="ignore"):
@@ -129,15 +124,15 @@ def _rewrite_min_equals(
                 if result is not None and not np.any(result.enclosure.may_be_nan):
                     ops[k] = OPCODES["less_equal"]
                     at = args[args[k, 0] if node.args[0] is least else args[k, 1]]
-                    own = args[k, 1] if node.args[0] is least else args[k, 0]
-                    args[k, 0], args[k, 1] = own, at[0] if at[1] == own else at[1]
+                    y_step = args[k, 1] if node.args[0] is least else args[k, 0]
+                    args[k, 0], args[k, 1] = y_step, at[0] if at[1] == y_step else at[1]
                 break
 
 
 def _rewrite_sum_as_maximum(
     problem: BoxProblem, number: dict[int, int], args: NDArray[np.int64]
 ) -> None:
-    """``x + max(y - x, 0)``, the larger of x and y: y stands as a third argument, x first."""
+    """Mark ``x + max(y - x, 0)``, the larger of x and y: y becomes the third argument."""
     for node in problem.steps:
         if node.op != "add":
             continue
@@ -148,29 +143,29 @@ def _rewrite_sum_as_maximum(
                 fixed = problem.fixed_trends.get(id(nothing))
                 zero = fixed is not None and fixed.enclosure.lo == 0 == fixed.enclosure.hi
                 if zero and over.op == "sub" and over.args[1] is x:
-                    own = number[id(x)], number[id(excess)], number[id(over.args[0])]
-                    args[number[id(node)]] = own
+                    steps = number[id(x)], number[id(excess)], number[id(over.args[0])]
+                    args[number[id(node)]] = steps
 
 
 def _objective_and_required_tests(
     problem: BoxProblem, number: dict[int, int]
 ) -> tuple[int, list[int]]:
-    """The step of the objective where it is not infinite; the comparisons that must hold."""
+    """Return the step of the objective where it is finite, and the comparisons that must hold."""
     node = problem.root
     if node.op != "where" or repr(node.args[2]) != "inf":
         return number[id(node)], []
-    musts = {
+    required = {
         number[id(test)]
         for test in conjuncts(node.args[:1])
         if test.op in ("less", "less_equal") and id(test) not in problem.fixed_trends
     }
-    return number[id(node.args[1])], sorted(musts)
+    return number[id(node.args[1])], sorted(required)
 
 
 def _branch_steps_and_choices(
     problem: BoxProblem, number: dict[int, int], ops: NDArray[np.int64], required_tests: set[int]
 ) -> tuple[list[int], NDArray[np.int64]]:
-    """The comparisons, minima and maxima that may be supposed, and the choices they decide."""
+    """Return the comparisons, minima and maxima that may be supposed, and choices they decide."""
     supposed: set[int] = set()
     under: dict[int, set[int]] = {}
     root = number[id(problem.root)]
@@ -181,17 +176,17 @@ def _branch_steps_and_choices(
         elif node.op == "where" and k != root:
             under[k] = _deciding_tests(problem, number, ops, node)
             supposed |= under[k]
-    atoms = sorted(supposed - required_tests)
-    place = {k: m for m, k in enumerate(atoms)}
+    branches = sorted(supposed - required_tests)
+    place = {k: m for m, k in enumerate(branches)}
     longest = max((len(tests) for tests in under.values()), default=0)
     rows = [[k, *(place[t] for t in sorted(tests) if t in place)] for k, tests in under.items()]
-    return atoms, _pad_rows(rows, longest + 2)
+    return branches, _pad_rows(rows, longest + 2)
 
 
 def _deciding_tests(
     problem: BoxProblem, number: dict[int, int], ops: NDArray[np.int64], node: Node
 ) -> set[int]:
-    """The comparisons on which a choice depends, those of the cases it asks for included."""
+    """Return the comparisons on which a choice depends, through the cases it compares."""
     result: set[int] = set()
     seen: set[int] = set()
     stack = [node.args[0]]
@@ -203,7 +198,7 @@ def _deciding_tests(
         if test.op in _LOGICAL_OPS:
             stack.extend(test.args)
         elif ops[number[id(test)]] in (OPCODES["less"], OPCODES["less_equal"]):
-            result.add(number[id(test)])  # one that was an equality included
+            result.add(number[id(test)])  # a rewritten equality included
         elif test.op == "equal":
             stack.extend(w.args[0] for w in walk(test.args) if w.op == "where")
     return result
@@ -212,7 +207,7 @@ def _deciding_tests(
 def _value_steps(
     nodes: list[Node], number: dict[int, int], ops: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Sums of logarithms, which are followed in values and not in logarithms of them."""
+    """Return the mask of sums of logarithms, which are followed in values, not logarithms."""
     plain = np.zeros(len(nodes), dtype=np.bool_)
     for k, node in enumerate(nodes):
         if ops[k] <= OPCODES["reference"]:
@@ -228,10 +223,10 @@ def _value_steps(
 
 
 def _leaf_tables(problem: BoxProblem, number: dict[int, int], steps: int) -> dict[str, Any]:
-    """The values of the leaves, end to end, and a row about each."""
+    """Return the values of the leaves, end to end, and a row about each."""
     rows: list[list[int]] = []
-    facts: list[list[float]] = []
-    ways: list[list[Any]] = []
+    ranges: list[list[float]] = []
+    trends: list[list[Any]] = []
     numbers: list[NDArray[np.float64]] = [np.zeros(1)]
     leaf_of = np.full(steps, -1, dtype=np.int64)
     along: list[list[int]] = [[] for _ in problem.dims]
@@ -244,8 +239,8 @@ def _leaf_tables(problem: BoxProblem, number: dict[int, int], steps: int) -> dic
         return size - numbers[-1].size
 
     steps_of = [node for node in problem.steps if node.op == "reference"]
-    own = [problem.extremes[node.args[0]] for node in steps_of]
-    for node, leaf in zip(steps_of, own, strict=True):
+    leaves = [problem.extremes[node.args[0]] for node in steps_of]
+    for node, leaf in zip(steps_of, leaves, strict=True):
         form = (1 if leaf.is_rising else 2) if leaf.is_sorted else 3 if leaf.tables else 4
         row = [form, leaf.dims, append(leaf.array), -1, -1, -1, number[id(node)]]
         for axis in range(leaf.dims):
@@ -254,10 +249,10 @@ def _leaf_tables(problem: BoxProblem, number: dict[int, int], steps: int) -> dic
         if leaf.dims == 1:
             along[leaf.axis_numbers[0]].append(len(rows))
         rows.append(row)
-        facts.append([leaf.least, leaf.most, float(leaf.has_nan)])
-        ways.append([leaf.up, leaf.down, leaf.other_axes])
-    values = size  # what follows are extremes of ranges of them
-    for row, leaf in zip(rows, own, strict=True):
+        ranges.append([leaf.least, leaf.most, float(leaf.has_nan)])
+        trends.append([leaf.up, leaf.down, leaf.other_axes])
+    values = size  # extremes of ranges follow
+    for row, leaf in zip(rows, leaves, strict=True):
         if leaf.tables is not None and not leaf.is_sorted:
             row[3:6] = [-1 if table is None else append(table) for table in leaf.tables]
     every = np.concatenate(numbers)
@@ -266,11 +261,11 @@ def _leaf_tables(problem: BoxProblem, number: dict[int, int], steps: int) -> dic
     return {
         "leaf_of": leaf_of,
         "leaves": _pad_rows(rows, max((len(row) for row in rows), default=10)),
-        "facts": np.array(facts, dtype=np.float64).reshape(-1, 3),
-        "trends": np.array(ways, dtype=np.uint64).reshape(-1, 3),
+        "leaf_ranges": np.array(ranges, dtype=np.float64).reshape(-1, 3),
+        "leaf_trends": np.array(trends, dtype=np.uint64).reshape(-1, 3),
         "numbers": every,
         "logs": logs,
-        "axis_leaves": _pad_rows(along, 1 + max((len(one) for one in along), default=0)),
+        "axis_leaves": _pad_rows(along, 1 + max(map(len, along), default=0)),
     }
 
 

@@ -1,8 +1,8 @@
-"""The speed of this tree beside that of another, in turn on the same machine.
+"""Speed of this tree compared with another, in turn on the same machine.
 
     git worktree add --detach ../other 2fca731
-    python -m tests.benchmarks.beside ../other                       # questions, fresh processes
-    python -m tests.benchmarks.beside ../other test_ratios test_ipp  # what these benchmarks print
+    python -m tests.benchmarks.compare_speed ../other                       # queries and commands
+    python -m tests.benchmarks.compare_speed ../other test_ratios test_ipp  # what these print
 
 Both trees are asked the same by the same Python, each with machine code of its own: questions of
 new studies in two processes that stay, and commands in fresh ones, each tree first in every other
@@ -95,8 +95,8 @@ def questions(trees: Trees) -> Rows:
     for size, (_, turns) in SIZES.items():
         for verb in VERBS:
 
-            def ask(which: int, asked: str = f"{size} {verb}") -> float:
-                print(asked, file=both[which].stdin, flush=True)
+            def ask(which: int, kinds: str = f"{size} {verb}") -> float:
+                print(kinds, file=both[which].stdin, flush=True)
                 return float(both[which].stdout.readline())
 
             yield f"{verb}, {size} points", in_turns(turns, 2, ask)
@@ -108,7 +108,7 @@ def commands(trees: Trees) -> Rows:
     """Seconds of each command in a fresh process."""
     for name, (arguments, turns, empty) in FRESH.items():
 
-        def spent(which: int, arguments: list[str] = arguments, empty: bool = empty) -> float:
+        def measure(which: int, arguments: list[str] = arguments, empty: bool = empty) -> float:
             with tempfile.TemporaryDirectory() as scratch:
                 env = trees[which] | ({"DSE_CACHE": scratch} if empty else {})
                 before = getrusage(RUSAGE_CHILDREN)
@@ -117,12 +117,12 @@ def commands(trees: Trees) -> Rows:
                 after = getrusage(RUSAGE_CHILDREN)
             return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-        yield name, in_turns(turns, 1, spent)
+        yield name, in_turns(turns, 1, measure)
 
 
-def printed(trees: Trees, file: str) -> Rows:
+def printed_rows(trees: Trees, file: str) -> Rows:
     """Numbers in the lines of a benchmark: each by its line, with # in its place."""
-    told: list[dict[str, list[float]]] = [defaultdict(list), defaultdict(list)]
+    numbers: list[dict[str, list[float]]] = [defaultdict(list), defaultdict(list)]
 
     def run(which: int) -> float:
         command = [*["-m", "pytest", "-m", "benchmark", "-sq"], f"tests/benchmarks/{file}.py"]
@@ -134,13 +134,13 @@ def printed(trees: Trees, file: str) -> Rows:
             parts = NUMBER.split(line.strip(". "))
             for place in range(1, len(parts), 2):
                 rest = [("#" if n == place else "_") if n % 2 else p for n, p in enumerate(parts)]
-                told[which]["".join(rest)].append(float(parts[place].replace(",", "")))
+                numbers[which]["".join(rest)].append(float(parts[place].replace(",", "")))
         return 0.0
 
     in_turns(3, 0, run)
-    for about in [name for name in told[0] if name in told[1] and " passed in " not in name]:
-        least = min(len(told[0][about]), len(told[1][about]))
-        yield f"{file}: {about}", [told[which][about][:least] for which in (0, 1)]
+    for about in [name for name in numbers[0] if name in numbers[1] and " passed in " not in name]:
+        least = min(len(numbers[0][about]), len(numbers[1][about]))
+        yield f"{file}: {about}", [numbers[which][about][:least] for which in (0, 1)]
 
 
 def line(name: str, old: list[float], new: list[float]) -> bool:
@@ -163,10 +163,10 @@ def main(other: str, *files: str) -> int:
         ]
         print("| | old | new | new by old | middle half |\n|---|---|---|---|---|")
         for file in files:
-            for name, rows in printed(trees, file):
+            for name, rows in printed_rows(trees, file):
                 line(name, *rows)
-        asked = () if files else (questions, commands)
-        slower = [line(name, *rows) for of in asked for name, rows in of(trees)]
+        kinds = () if files else (questions, commands)
+        slower = [line(name, *rows) for of in kinds for name, rows in of(trees)]
     return int(any(slower))
 
 

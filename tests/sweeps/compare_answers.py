@@ -1,7 +1,7 @@
-"""Answers of this tree beside those of another, over random models and studies: equal, bit by bit.
+"""Answers of this tree compared with those of another, over random studies: equal, bit by bit.
 
     git worktree add --detach ../other 2fca731
-    python -m tests.sweeps.beside ../other 3000 1
+    python -m tests.sweeps.compare_answers ../other 3000 1
 
 asks 3,000 studies, the seeds from 1 on, what both trees can be asked (the best of one objective by
 rank, label, ties or share, several in order, fronts, counts, histograms, quantiles; by scan, proof,
@@ -39,52 +39,52 @@ def question(one: Any, seed: int) -> tuple[str, str, list[Any], dict[str, Any]]:
     verb = rng.choice(["optimum"] * 5 + ["pareto", "count", "histogram", "quantiles"])
     source = rng.choice(["scan", "certified", "store", "Dataset"])
     given: list[Any] = []
-    asked: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if rng.random() < 0.5 and "where" in one.question:
-        asked["where"] = one.question["where"]
+        options["where"] = one.question["where"]
     if verb in ("histogram", "quantiles"):
         given = [rng.choice(formulas)]
         key, value = ("bins", 7) if verb == "histogram" else ("q", [0.0, 0.3, 1.0])
-        asked[key] = value
+        options[key] = value
     if verb == "pareto":
-        asked["minimize"] = rng.sample(formulas, 2)
+        options["minimize"] = rng.sample(formulas, 2)
     if verb == "optimum":
         kind = rng.choice(["one", "top", "per", "both", "ties", "within", "order", "order ties"])
         count = rng.choice([2, 3]) if kind.startswith("order") else 1
         goals = rng.sample(formulas, count)
-        asked[rng.choice(["minimize", "maximize"])] = goals if count > 1 else goals[0]
+        options[rng.choice(["minimize", "maximize"])] = goals if count > 1 else goals[0]
         if kind in ("top", "both"):
-            asked["top"] = rng.choice([2, 5])
+            options["top"] = rng.choice([2, 5])
         if kind in ("per", "both"):
-            asked["per"] = rng.choice(list(one.axes))
+            options["per"] = rng.choice(list(one.axes))
         if "ties" in kind:
-            asked["ties"] = True
+            options["ties"] = True
         if kind == "within":
-            asked["within"] = rng.choice([0.0, 0.1, 1.0])
+            options["within"] = rng.choice([0.0, 0.1, 1.0])
         if kind == "within" and source in ("store", "Dataset"):
             source = "scan"
         if "ties" in kind and source == "certified":
             source = "scan"
     if verb in ("optimum", "pareto") and source in ("scan", "certified"):
-        asked["method"] = source
+        options["method"] = source
     if verb not in ("optimum", "pareto") and source == "certified":
         source = "scan"
-    return source, verb, given, asked
+    return source, verb, given, options
 
 
-def told(found: Any) -> dict[str, Any]:
+def describe(answer: Any) -> dict[str, Any]:
     """An answer as text: every variable by the hash of its values, and what is said of it."""
     import numpy as np
 
     variables = {}
-    for name, variable in found.variables.items():
+    for name, variable in answer.variables.items():
         values = np.ascontiguousarray(variable.values)
         data = repr(values.tolist()).encode() if values.dtype.kind in "OUT" else values.tobytes()
         digest = hashlib.sha256(data).hexdigest()[:16]
         numbers = values.dtype == np.float64 and values.size <= 100_000
         row = [list(map(str, variable.dims)), str(values.dtype), digest]
         variables[str(name)] = [*row, values.ravel().tolist() if numbers else None]
-    attrs = {k: str(v) for k, v in found.attrs.items() if k not in _WORK}
+    attrs = {k: str(v) for k, v in answer.attrs.items() if k not in _WORK}
     return {"variables": dict(sorted(variables.items())), "attrs": dict(sorted(attrs.items()))}
 
 
@@ -93,30 +93,30 @@ def worker(first: int, count: int) -> None:
     import dse
     from symbolic.errors import DseError
     from tests.sweeps.attack_checks import Truth
-    from tests.sweeps.attack_models import drawn, made
+    from tests.sweeps.attack_models import draw_study, make_study
 
     with tempfile.TemporaryDirectory() as scratch:
         for seed in range(first, first + count):
-            one, folder = drawn(seed), Path(scratch)
-            source, verb, given, asked = question(one, seed)
+            one, folder = draw_study(seed), Path(scratch)
+            source, verb, given, options = question(one, seed)
             try:
-                study = made(one, folder / f"model_{seed}.py")
-                if "where" in asked:
+                study = make_study(one, folder / f"model_{seed}.py")
+                if "where" in options:
                     truth = Truth(one)
-                    asked["where"] = [truth._limit(*limit) for limit in asked["where"]]
+                    options["where"] = [truth._limit(*limit) for limit in options["where"]]
                 if source == "store":
                     study.run(store=folder / f"{seed}.zarr")
-                    result = getattr(dse, verb)(folder / f"{seed}.zarr", *given, **asked)
+                    result = getattr(dse, verb)(folder / f"{seed}.zarr", *given, **options)
                 elif source == "Dataset":
-                    result = getattr(dse, verb)(study.run(), *given, **asked)
+                    result = getattr(dse, verb)(study.run(), *given, **options)
                 else:
-                    result = getattr(study, verb)(*given, **asked)
-                said: Any = told(result)
+                    result = getattr(study, verb)(*given, **options)
+                outcome: Any = describe(result)
             except DseError as error:
-                said = type(error).__name__
+                outcome = type(error).__name__
             except Exception as error:
-                said = f"crashed: {error!r}"
-            line = {"seed": seed, "asked": f"{source} {verb} {asked}", "told": said}
+                outcome = f"crashed: {error!r}"
+            line = {"seed": seed, "asked": f"{source} {verb} {options}", "told": outcome}
             print(json.dumps(line), flush=True)
 
 
@@ -162,7 +162,14 @@ def main(other: str, count: int, first: int = 1, relative: float = 0.0) -> int:
     for tree in (Path(other).resolve(), here):
         path = os.pathsep.join([room.name, str(tree)])
         environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [sys.executable, "-m", "tests.sweeps.beside", "worker", str(first), str(count)]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.sweeps.compare_answers",
+            "worker",
+            str(first),
+            str(count),
+        ]
         process = subprocess.Popen(
             command, cwd=room.name, env=environment, stdout=subprocess.PIPE, text=True
         )
@@ -176,8 +183,8 @@ def main(other: str, count: int, first: int = 1, relative: float = 0.0) -> int:
             wrong += 1
             print(f"seed {before['seed']}: {before['asked']}")
             print(*(f"  {str(one['told'])[:2000]}" for one in (before, after)), sep="\n")
-    told = {"studies": count, "differ": wrong, "seconds": round(time.monotonic() - began)}
-    print(json.dumps({**told, **dict(kinds.most_common())}, indent=1))
+    summary = {"studies": count, "differ": wrong, "seconds": round(time.monotonic() - began)}
+    print(json.dumps({**summary, **dict(kinds.most_common())}, indent=1))
     return int(wrong > 0)
 
 
