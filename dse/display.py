@@ -1,4 +1,4 @@
-"""The Dataset that answers a question, as rows."""
+"""Datasets as tables, and failures as text."""
 
 from __future__ import annotations
 
@@ -16,17 +16,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from sweeps.grid.failures import Failure
-
-
-#: Variables that JSON holds and people are not shown.
+#: Variables that only the JSON contains.
 _JSON_ONLY = ("feasible", "point")
 
 
 def dataset_answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
-    """The Dataset of an optimum or a front as rows: the configuration first, then the outputs.
-
-    ``order`` lists axes and outputs as the study does; a store keeps them in an order of its own.
-    """
+    """Return a Dataset of configurations as rows: axes first, then outputs, by ``order``."""
     from sweeps.grid.dataset import arrays_of, read_flag_meanings
 
     coords, variables_of = arrays_of(ds)
@@ -46,48 +41,40 @@ def dataset_answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
         dims, values, attributes = arrays[name]
         if not set(dims) <= set(over):
             raise DseError(
-                f"{name} lies along {', '.join(dims)}, and the rows are along "
-                f"{', '.join(over) or 'nothing'}: a table takes an answer, or a run whose "
-                "variables lie along the same axes"
+                f"{name} has the axes {', '.join(dims)}, and the rows have "
+                f"{', '.join(over) or 'none'}: a table takes an answer, or a run whose variables "
+                "have the same axes"
             )
-        own = [dim for dim in over if dim in dims]
-        values = values.transpose([dims.index(dim) for dim in own])
-        values = values.reshape([sizes[dim] if dim in own else 1 for dim in over])
+        values = values.transpose([dims.index(dim) for dim in over if dim in dims])
+        values = values.reshape([sizes[dim] if dim in dims else 1 for dim in over])
         columns[name] = np.broadcast_to(values, [sizes[d] for d in over]).reshape(-1).tolist()
-        kept = {k: v for k, v in attributes.items() if k in ("units", "long_name")}
+        about = {k: v for k, v in attributes.items() if k in ("units", "long_name")}
         if "flag_values" in attributes:
-            kept["flags"] = {
-                str(flag): word for flag, word in read_flag_meanings(attributes).items()
-            }
-        variables[name] = kept
+            meanings = read_flag_meanings(attributes)
+            about["flags"] = {str(flag): word for flag, word in meanings.items()}
+        variables[name] = about
     rows = [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     question = str(ds.attrs.get("question", ""))
-    result = {"question": question, "over": list(over), "variables": variables, "rows": rows}
-    return rows_answer(result)
+    data = {"question": question, "over": list(over), "variables": variables, "rows": rows}
+    keys = sum(name not in _JSON_ONLY for name in coordinates)
+    table = Table(rows=(), max_rows=TEXT_ROWS, key_columns=keys, is_open=True, sortable=True)
+    return select_rows(Answer(title=question, tables=[table], data=data), rows)
 
 
-def rows_answer(
-    answer: Answer | Mapping[str, Any], shown_rows: Sequence[Mapping[str, Any]] | None = None
-) -> Answer:
-    """Return the answer of rows of variables, of which people are ``shown`` only some."""
-    data = answer.data if isinstance(answer, Answer) else answer
-    variables = data["variables"]
+def select_rows(answer: Answer, rows: Sequence[Mapping[str, Any]]) -> Answer:
+    """Return the answer of a Dataset whose table shows some rows of its data."""
+    variables = answer.data["variables"]
     names = [name for name in variables if name not in _JSON_ONLY]
     flags = {name: variables[name]["flags"] for name in names if "flags" in variables[name]}
     cells = [
-        [flags[n].get(str(row[n]), "-") if n in flags else row[n] for n in names]
-        for row in (data["rows"] if shown_rows is None else shown_rows)
+        [flags[n].get(str(row[n]), "-") if n in flags else row[n] for n in names] for row in rows
     ]
     units = {name: str(variables[name].get("units", "")) for name in names}
-    table = Table(columns=units, rows=cells, max_rows=TEXT_ROWS, is_open=True, sortable=True)
-    return Answer(title=data["question"], tables=[table], data=data)
+    return replace(answer, tables=[replace(answer.tables[0], columns=units, rows=cells)])
 
 
 def result_answer(result: Any, order: Sequence[str] = ()) -> Any:
-    """Return what shows the answer of a verb: itself, or the tables of a Dataset.
-
-    A Dataset whose variables lie along different axes has a table for each of these.
-    """
+    """Return an answer that shows itself; a Dataset as a table for each set of axes."""
     if not hasattr(result, "data_vars"):
         return result
     groups: dict[tuple[Any, ...], list[Any]] = {}
@@ -106,7 +93,7 @@ def result_answer(result: Any, order: Sequence[str] = ()) -> Any:
 
 
 def column_order(source: Any) -> list[str]:
-    """The axes and outputs in the order of the study, from a Study or from a Dataset of one."""
+    """Return the axes and outputs of a Study, or a Dataset of one, in the study's order."""
     if not hasattr(source, "attrs"):
         grid = source.grid()
         return [*grid.axes, *grid.outputs]
@@ -118,14 +105,14 @@ def column_order(source: Any) -> list[str]:
 
 
 def table(ds: xr.Dataset) -> Answer:
-    """Configurations as a table: one a row, with units and the names of cases.
+    """Return configurations as a table: one a row, with units and the names of cases.
 
-    Printed it is text; a notebook shows a table that a click on a heading sorts.
+    It prints as text; in a notebook a click on a heading sorts it.
 
     Parameters
     ----------
-    found : Dataset
-        What :func:`dse.optimum` or :func:`dse.pareto` gives, or a run of few points.
+    ds : Dataset
+        Result of :func:`dse.optimum` or :func:`dse.pareto`, or of a run of few points.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512]},
@@ -143,9 +130,8 @@ def table(ds: xr.Dataset) -> Answer:
     return dataset_answer(ds, column_order(ds))
 
 
-# --- What could not be computed, in words
 def failure_lines(failures: Sequence[Failure], limit: int = 5) -> list[str]:
-    """What could not be computed, in a few lines, and how to go on; nothing where all was."""
+    """Return a few lines on the points that could not be computed; none if there are none."""
     if not failures:
         return []
     points = sum(failure.points for failure in failures)
@@ -155,7 +141,7 @@ def failure_lines(failures: Sequence[Failure], limit: int = 5) -> list[str]:
 
 
 def warn_failures(failures: Sequence[Failure]) -> None:
-    """Warn of what could not be computed, where the question was called."""
+    """Warn the caller of a verb of points that could not be computed."""
     import warnings
 
     warnings.warn("; ".join(failure_lines(failures)), stacklevel=3)

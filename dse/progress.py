@@ -1,4 +1,4 @@
-"""Progress: a line for people on a terminal or in a notebook, lines elsewhere, JSON for logs."""
+"""Progress of a run: one line on a terminal or in a notebook, lines elsewhere, JSON for logs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from symbolic.safe_text import one_line
 if TYPE_CHECKING:
     from sweeps.runtime.progress import Progress
 
-#: Whether progress is shown on standard error, or who is told of it.
+#: True shows progress on standard error; a function is called with it.
 ProgressOption: TypeAlias = "bool | Callable[[Progress], None]"
 
 
 class Meter:
-    """A listener that shows progress, from the first second on.
+    """Listener that shows progress after the first second.
 
-    On a terminal and in a notebook one line is kept up to date, which is gone at the end; elsewhere
-    a line is written to standard error every few seconds, and one at the end. ``looked_for`` is the
-    name and unit of the quantity whose best value the progress tells.
+    A terminal or notebook has one line, which is removed at the end; elsewhere a line goes to
+    standard error every few seconds, and at the end. ``objective`` is the name and unit of the
+    quantity whose best value is shown.
     """
 
     def __init__(self, objective: tuple[str, str] | None = None) -> None:
@@ -40,11 +40,12 @@ class Meter:
         self._keeps_line = self._write_cell is not None or sys.stderr.isatty()
 
     def __call__(self, progress: Progress) -> None:
-        """Tell of the computation."""
+        """Show the progress of a computation."""
         text = f"{progress.done / max(progress.total, 1):6.1%}  {progress.done:,} of "
         text += f"{progress.total:,} values"
         if progress.done and progress.rate:
-            text += f", {progress.rate / 1e6:,.3g} million a second"
+            fast = f"{progress.rate / 1e6:,.3g} million" if progress.rate >= 1e6 else ""
+            text += f", {fast or f'{progress.rate:,.3g}'} values/s"
             text += f", about {progress.remaining:,.0f} s left"
         if progress.skipped:
             text += f"; {progress.skipped:,} were stored before"
@@ -58,23 +59,23 @@ class Meter:
         self._show(text, last=progress.done + progress.failed >= progress.total)
 
     def note_progress(self, progress: Progress) -> None:
-        """Keep how far a question is, for :meth:`working`."""
-        told = f", {progress.done / progress.total:.0%}" if progress.total else ""
+        """Store the progress of a query for :meth:`show_working`."""
+        text = f", {progress.done / progress.total:.0%}" if progress.total else ""
         if progress.points is not None:
-            told = f", {progress.points:,} points so far{told and told + ' of the space settled'}"
+            text = f", {progress.points:,} points so far{text and text + ' of the space searched'}"
         if progress.best is not None:
-            told += f", best {progress.best:.6g}"
+            text += f", best {progress.best:.6g}"
         if progress.gap is not None:
-            told += f", at most {progress.gap:.2%} off"
-        self._state_text = told
+            text += f", gap {progress.gap:.2%}"
+        self._state_text = text
 
     def show_working(self, what: str, seconds: float) -> None:
-        """Tell that work goes on."""
+        """Show for how long a query has worked, and how far it is."""
         self._show(f"{what}: {seconds:.0f} s so far{self._state_text}")
 
     def _show(self, text: str, last: bool = False) -> None:
         with self._lock:
-            if self._closed:  # threads of an interrupted run may still have something to tell
+            if self._closed:  # threads of an interrupted run may still call
                 return
             elapsed = time.monotonic() - self._began
             pause = 0.2 if self._keeps_line else 5.0
@@ -92,7 +93,7 @@ class Meter:
         sys.stderr.flush()
 
     def close(self) -> None:
-        """Remove the line, if one is kept; nothing more is told."""
+        """Remove the line, and show nothing more."""
         with self._lock:
             if self._last_shown and self._keeps_line and not self._closed:
                 self._write("")
@@ -100,7 +101,7 @@ class Meter:
 
 
 def _notebook_line() -> Callable[[str], None] | None:
-    """What shows a line below the cell of a notebook in place of the one before; None elsewhere."""
+    """Return the function that replaces the line below a notebook's cell; None elsewhere."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is None:
         return None
@@ -118,24 +119,19 @@ def _notebook_line() -> Callable[[str], None] | None:
 
 
 class JsonLines:
-    """A listener that writes a JSON document a line on standard error, for logs.
-
-    The first tile and the last are told, and in between one every second.
-    """
+    """Listener that writes lines of JSON to standard error: one a second, and one at the end."""
 
     def __init__(self, objective: tuple[str, str] | None = None) -> None:
         self.objective = objective
         self._last_written = -math.inf
 
     def __call__(self, progress: Progress) -> None:
-        """Tell of the computation."""
-        if (
-            progress.elapsed - self._last_written < 1
-            and progress.done + progress.failed < progress.total
-        ):
+        """Write the progress of a computation."""
+        is_last = progress.done + progress.failed >= progress.total
+        if progress.elapsed - self._last_written < 1 and not is_last:
             return
         self._last_written = progress.elapsed
-        said: dict[str, Any] = {
+        record: dict[str, Any] = {
             "done": progress.done,
             "total": progress.total,
             "skipped": progress.skipped,
@@ -146,17 +142,17 @@ class JsonLines:
             "seconds_left": round(progress.remaining, 3) if progress.rate else None,
         }
         if self.objective is not None:
-            said["best"] = {self.objective[0]: progress.best}
-        sys.stderr.write(json.dumps(said) + "\n")
+            record["best"] = {self.objective[0]: progress.best}
+        sys.stderr.write(json.dumps(record) + "\n")
         sys.stderr.flush()
 
     def close(self) -> None:
-        """Every line is whole already."""
+        """Do nothing: every line is complete."""
 
 
 @contextmanager
 def progress_listener(progress: ProgressOption) -> Iterator[Any]:
-    """Yield who listens to a run: a meter, which is closed at the end; a caller; or None."""
+    """Yield the listener of a run: a meter, which is closed at the end, a function, or None."""
     if not isinstance(progress, bool) and not callable(progress):
         raise DseError(f"progress = {progress!r}: expected True, False or a function of a Progress")
     with closing(Meter()) if progress is True else nullcontext(progress or None) as listener:
@@ -165,9 +161,9 @@ def progress_listener(progress: ProgressOption) -> Iterator[Any]:
 
 @contextmanager
 def show_progress(progress: ProgressOption, activity: str, sign: float = 1.0) -> Iterator[None]:
-    """Show, if asked, for how long work goes on and how far it is; or tell a listener.
+    """Show how long work goes on and how far it is, or report it to a function.
 
-    ``sign`` turns what is made small into the values that are told.
+    ``sign`` turns the minimized objective into the value that is shown.
     """
     from sweeps.runtime.progress import report_progress
 
@@ -180,7 +176,7 @@ def show_progress(progress: ProgressOption, activity: str, sign: float = 1.0) ->
 
         def tick() -> None:
             while not over.wait(0.2):
-                listener.working(activity, time.monotonic() - began)
+                listener.show_working(activity, time.monotonic() - began)
 
         thread = threading.Thread(target=tick, daemon=True)
         thread.start()

@@ -1,29 +1,37 @@
-"""An answer as one record, and what renders it: text for a terminal, JSON, HTML for a notebook."""
+"""Answers as records, rendered as text for a terminal, as JSON, or as HTML for a notebook."""
 
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 from symbolic.safe_text import escape_controls, one_line
 
-#: Rows of a table on a terminal, where JSON has them all, and in a notebook.
+#: Most rows of a table on a terminal (JSON has all rows), and in a notebook.
 TEXT_ROWS, HTML_ROWS = 60, 200
-#: Names in a line before the rest is counted.
 _NAMES_SHOWN = 6
-#: The least room for the words of a last column.
+#: Least width of a last column of words.
 _MIN_TEXT_WIDTH = 24
-_PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
-_PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s")
+_PREFIXES = ("f", "p", "n", "µ", "m", "", "k", "M", "G", "T")
+_BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti")
+_PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B")
+#: A smaller number in a unit with prefixes is 0; so is a smaller share of the largest in a column.
+_SMALLEST, _SMALLEST_SHARE = 1e-18, 1e-12
+#: Numbers with at most one unit, which a table aligns on the right.
+_NUMBER = re.compile(r"([-+±]? ?(\d[\d,]*\.?\d*(e[-+]?\d+)?|inf|nan)( ?%| \S+( [A-Za-z]\S*)?)?|-)?")
+_is_wide = ContextVar("_is_wide", default=False)
 _CELL_STYLE = "text-align:left;padding:0.1em 0.8em 0.1em 0;vertical-align:top"
-#: Texts of at most so many letters stay on one line.
+#: Texts of at most this many letters stay on one line.
 _NOWRAP_LENGTH, _NOWRAP_STYLE = 24, ";white-space:nowrap"
 _PLAIN_HEADING = '"'
 _SORTABLE_HEADING = """;cursor:pointer" title="sort" onclick="
@@ -38,47 +46,49 @@ class Table:
     """Rows under named columns.
 
     ``columns`` are names, or names with the units of their values. A cell is text, a value in the
-    unit of its column, a value with a unit of its own (a pair), or None. A terminal shows ``most``
-    rows at most. In a notebook a table is folded behind its title unless ``opened``; a ``sortable``
-    one is sorted by a click on a heading.
+    unit of its column, a value with a unit of its own (a pair), or None. A terminal shows
+    ``max_rows`` rows at most; where the columns need several blocks, each block repeats the first
+    ``key_columns``. In a notebook a table is folded behind its title unless it ``is_open``; a
+    ``sortable`` one is sorted by a click on a heading.
     """
 
     title: str = ""
     columns: Sequence[str] | Mapping[str, str] = ()
     rows: Sequence[Sequence[Any]]
     max_rows: int | None = None
+    key_columns: int = 1
     is_open: bool = False
     sortable: bool = False
 
     def cells(self, max_rows: int | None) -> list[list[str]]:
-        """Return the first rows as text."""
+        """Return the first rows as text; the numbers in a column share their prefix."""
         units = [*self.columns.values()] if isinstance(self.columns, Mapping) else []
-        return [
-            [cell_text(cell, units[k] if units else "") for k, cell in enumerate(row)]
-            for row in self.rows[:max_rows]
+        units = units or [""] * max(map(len, self.rows), default=0)
+        columns = [
+            _column_texts(column, unit)
+            for column, unit in zip(zip(*self.rows[:max_rows], strict=True), units, strict=True)
         ]
+        return [list(row) for row in zip(*columns, strict=True)]
 
     def text(self) -> str:
         """Return the table for a terminal, under its title."""
-        shown = self.cells(self.max_rows)
+        rows, title = self.cells(self.max_rows), self.title
         if self.columns:
-            lines, title = (
-                text_table(list(self.columns), shown, total_rows=len(self.rows)),
-                self.title,
-            )
+            names, keys = list(self.columns), self.key_columns
+            lines = text_table(names, rows, total_rows=len(self.rows), key_columns=keys)
         else:
-            lines = "\n".join(f"  {'  '.join(filter(None, row))}" for row in shown)
-            title = f"{self.title}:" if self.title else ""
+            lines = "\n".join(f"  {'  '.join(filter(None, row))}" for row in rows)
+            title = title and f"{title}:"
         return f"{title}\n{lines}" if title else lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Answer:
-    """What a question is answered by.
+    """Result of a query or command, ready to be rendered.
 
-    ``kind`` names it, ``title`` says it in a line, ``facts`` stand below with a name each.
-    ``notes`` are assumptions and warnings, ``certificate`` says what is proven, ``data`` is what
-    JSON holds. All texts are plain: they are escaped where they are shown.
+    ``kind`` names it, ``title`` sums it up in a line, and named ``facts`` follow. ``notes`` are
+    assumptions and warnings, ``certificate`` states what is proven, ``data`` is the content of the
+    JSON. All texts are plain; the renderers escape them.
     """
 
     kind: str = "Table"
@@ -107,7 +117,7 @@ class Answer:
 
 
 class DisplayMixin:
-    """An object that an :class:`Answer` shows at a prompt and in notebooks."""
+    """Object that shows itself by an :class:`Answer` at a prompt and in notebooks."""
 
     __slots__ = ()
 
@@ -122,12 +132,12 @@ class DisplayMixin:
 
 
 class Report(DisplayMixin):
-    """A dataclass that an :class:`Answer` shows when it is printed, too."""
+    """Dataclass that shows itself by an :class:`Answer` when it is printed, too."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the report as plain data."""
         result: dict[str, Any] = asdict(self)  # type: ignore[call-overload]
         return result
 
@@ -136,7 +146,7 @@ class Report(DisplayMixin):
 
 
 def names_answer(kind: str, rows: Mapping[str, str], data: Any = None) -> Answer:
-    """Return the answer that lists names with a line on each."""
+    """Return an answer that lists names, with a line on each."""
     title = f"{len(rows):,}: {shorten(rows)}" if rows else "none"
     columns = (kind.lower().removesuffix("s"), "title")
     table = Table(columns=columns, rows=[*rows.items()], is_open=len(rows) <= _NAMES_SHOWN)
@@ -155,11 +165,13 @@ def shorten(names: Iterable[str], limit: int = _NAMES_SHOWN) -> str:
 
 
 # --- values
-def value_text(value: Any, unit: str = "") -> str:
+def value_text(value: Any, unit: str = "", prefix: tuple[float, str] | None = None) -> str:
     """Return a value for people, with a prefix where its unit takes one.
 
-    >>> value_text(1.35e9, "Hz"), value_text(0.016660123, "s"), value_text(float("nan"))
-    ('1.35 GHz', '16.66 ms', '-')
+    ``prefix`` is one with its factor, such as (1e-3, "m"); by default the value decides.
+
+    >>> value_text(1.35e9, "Hz"), value_text(0.016660123, "s"), value_text(49152, "B")
+    ('1.35 GHz', '16.66 ms', '48 KiB')
     """
     if isinstance(value, bool) or str(getattr(value, "dtype", "")) == "bool":
         return "yes" if value else "no"
@@ -169,33 +181,82 @@ def value_text(value: Any, unit: str = "") -> str:
     number = float(value)
     if math.isnan(number):
         return "-"
-    if unit in _PREFIXED_UNITS and math.isfinite(number) and number:
-        power = min(max(3 * math.floor(math.log10(abs(number)) / 3), -12), 12)
-        return f"{number / 10.0**power:.4g} {_PREFIXES[power]}{unit}"
+    if unit in _PREFIXED_UNITS and math.isfinite(number):
+        if abs(number) < _SMALLEST:
+            return f"0 {unit}"
+        factor, letters = prefix or _common_prefix([number], unit)
+        return f"{number / factor:.4g} {letters}{unit}"
     text = str(value) if isinstance(value, Integral) else f"{number:.6g}"
     return f"{text} {unit}{'s' if unit == 'cycle' and number != 1 else ''}".rstrip()
 
 
-def cell_text(cell: Any, unit: str = "") -> str:
+def cell_text(cell: Any, unit: str = "", prefix: tuple[float, str] | None = None) -> str:
     """Return a cell of a :class:`Table` for people."""
     if isinstance(cell, tuple):
-        return value_text(*cell)
-    return "" if cell is None else value_text(cell, unit)
+        value, unit = cell
+        return value_text(value, unit, prefix)
+    return "" if cell is None else value_text(cell, unit, prefix)
+
+
+def _common_prefix(numbers: Iterable[float], unit: str) -> tuple[float, str]:
+    """Return the smallest prefix, and its factor, with which numbers have at most four digits."""
+    sizes = [abs(x) for x in numbers if math.isfinite(x) and abs(x) >= _SMALLEST]
+    if not sizes:
+        return 1.0, ""
+    is_binary = unit == "B" and all(size % 1024 == 0 for size in sizes)
+    base = 1024.0 if is_binary else 1000.0
+    step = math.floor(round(math.log(min(sizes)) / math.log(base), 12))
+    while max(sizes) / base**step >= 9999.5:
+        step += 1
+    step = min(max(step, 0 if unit == "B" else -5), 4)
+    return base**step, _BINARY_PREFIXES[step] if is_binary else _PREFIXES[step + 5]
+
+
+def _column_texts(cells: Sequence[Any], unit: str) -> list[str]:
+    """Return the cells of a column as text; numbers of one unit share the prefix."""
+    pairs = [cell if isinstance(cell, tuple) else (cell, unit) for cell in cells]
+    numeric = [(float(x), u) for x, u in pairs if _is_number(x)]
+    units = {u for _, u in numeric}
+    if len(units) != 1 or not units <= {*_PREFIXED_UNITS}:
+        return [cell_text(cell, unit) for cell in cells]
+    sizes = [abs(x) for x, _ in numeric if math.isfinite(x)]
+    limit = _SMALLEST_SHARE * max(sizes, default=0.0)
+    prefix = _common_prefix((size for size in sizes if size >= limit), *units)
+    return [
+        cell_text((0.0, u) if _is_number(x) and abs(x) < limit else cell, unit, prefix)
+        for cell, (x, u) in zip(cells, pairs, strict=True)
+    ]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 # --- text
+@contextmanager
+def wide_tables() -> Iterator[None]:
+    """Print tables with all columns side by side, whatever the width of the terminal."""
+    token = _is_wide.set(True)
+    try:
+        yield
+    finally:
+        _is_wide.reset(token)
+
+
 def text_table(
     header: Sequence[str],
     rows: Sequence[Sequence[str]],
     *,
     width: int | None = None,
     total_rows: int | None = None,
+    key_columns: int = 1,
 ) -> str:
-    """Return columns under their names; a column of numbers stands on the right.
+    """Return columns under their names, numbers aligned on the right.
 
-    Where these are the first rows ``of`` more, the end says how many are left. What is wider than
-    ``width``, by default the terminal's where it is printed on one, goes on below: words of the
-    last column, else whole columns, again with the first one.
+    A table wider than ``width`` (default: the terminal, if there is one) loses the columns named
+    ``error(...)``, then key columns that repeat one value; the last line names them. The words of
+    the last column wrap; further columns follow in blocks, each with the key columns. Of
+    ``total_rows`` the end counts those that are left out.
 
     >>> print(text_table(["name", "n"], [["one", "1"], ["ten", "10"]]))
     name   n
@@ -210,19 +271,30 @@ def text_table(
     """
     header = [one_line(text) for text in header]
     rows = [[one_line(text) for text in row] for row in rows]
-    if width is None and sys.stdout.isatty():
+    if width is None and sys.stdout.isatty() and not _is_wide.get():
         width = shutil.get_terminal_size().columns
+    columns, notes = [*range(len(header))], list[str]()
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    if width is not None:
+        columns, notes = _chosen_columns(header, rows, widths, width, key_columns)
+    keys = [k for k, column in enumerate(columns) if column < key_columns]
+    header, widths = [header[k] for k in columns], [widths[k] for k in columns]
+    rows = [[row[k] for k in columns] for row in rows]
     right = [
-        bool(rows) and all(row[k][:1] in "-0123456789" for row in rows) for k in range(len(header))
+        any(row[k] for row in rows) and all(_NUMBER.fullmatch(row[k]) for row in rows)
+        for k in range(len(header))
     ]
     room = sum(widths) + 2 * len(widths) if width is None else width
     last = len(header) - 1
     least = [*widths[:-1], widths[-1] if right[-1] else min(widths[-1], _MIN_TEXT_WIDTH)]
+    others = [least[k] for k in range(len(header)) if k not in keys]
+    if sum(widths[k] + 2 for k in keys) + max(others, default=0) > room:
+        keys = [0]
     blocks: list[list[int]] = [[]]
     for k in range(len(header)):
-        if len(blocks[-1]) > 1 and sum(least[j] + 2 for j in blocks[-1]) + least[k] > room:
-            blocks.append([0])
+        is_full = sum(least[j] + 2 for j in blocks[-1]) + least[k] > room
+        if is_full and len(blocks[-1]) > (len(keys) if blocks[1:] else 1):
+            blocks.append([*keys])
         blocks[-1].append(k)
 
     def lines(cells: Sequence[str], columns: Sequence[int]) -> Iterator[str]:
@@ -242,12 +314,36 @@ def text_table(
         for columns in blocks
     )
     more = 0 if total_rows is None else total_rows - len(rows)
-    return text + (f"\n... and {more:,} more (--json has them all)" if more > 0 else "")
+    ends = [f"... and {more:,} more (--json has them all)"] if more > 0 else []
+    if notes:
+        ends.append(textwrap.fill(f"not shown: {', '.join(notes)} (--wide shows all)", room))
+    return "\n".join([text, *ends])
+
+
+def _chosen_columns(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    widths: Sequence[int],
+    room: int,
+    key_columns: int,
+) -> tuple[list[int], list[str]]:
+    """Return the columns to show in a limited width, and what the others hold."""
+    columns, notes = [*range(len(header))], []
+    errors = [k for k in reversed(columns[1:]) if header[k].startswith("error(")]
+    repeated = [
+        k for k in columns[:key_columns] if len(rows) > 1 and len({row[k] for row in rows}) == 1
+    ]
+    for k in [*errors, *repeated]:
+        if sum(widths[j] + 2 for j in columns) - 2 <= room or len(columns) == 1:
+            break
+        columns.remove(k)
+        notes.append(header[k] if k in errors else f"{header[k]} (always {rows[0][k]})")
+    return columns, notes
 
 
 # --- JSON
 def to_json(value: Any) -> str:
-    """Return one valid JSON document: NaN is null, infinity the text "inf".
+    """Return one valid JSON document: NaN becomes null, infinity the text "inf".
 
     >>> import numpy as np
     >>> to_json({"a": float("nan"), "b": [np.int8(1), -np.inf]}).split()
@@ -263,7 +359,7 @@ def _json_value(value: Any) -> Any:
         return {str(key): _json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_json_value(item) for item in value]
-    if hasattr(value, "tolist"):  # of NumPy: an array, or one number
+    if hasattr(value, "tolist"):  # a NumPy array or number
         return _json_value(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
@@ -272,7 +368,7 @@ def _json_value(value: Any) -> Any:
 
 # --- HTML
 def to_html(answer: Answer) -> str:
-    """Return an answer as a part of an HTML page, in the colours of the page.
+    """Return an answer as part of an HTML page, in the colours of the page.
 
     >>> to_html(Answer(kind="Study", title="a < b"))
     '<div><div><b>Study</b> a &lt; b</div></div>'
@@ -283,17 +379,17 @@ def to_html(answer: Answer) -> str:
     tables = [*answer.tables, Table(title="notes", rows=[[text] for text in answer.notes])]
     for table in tables:
         if table.rows:
-            opened = " open" if table.is_open else ""
+            is_open = " open" if table.is_open else ""
             title = escape_html(table.title or f"{len(table.rows):,} rows")
             summary = f'<summary style="{_SUMMARY_STYLE}">{title}</summary>'
-            parts.append(f"<details{opened}>{summary}{_html_table(table)}</details>")
+            parts.append(f"<details{is_open}>{summary}{_html_table(table)}</details>")
     if answer.certificate:
         parts.append(f"<div>{escape_html(answer.certificate)}</div>")
     return f"<div>{''.join(parts)}</div>"
 
 
 def escape_html(text: str) -> str:
-    """Return text as HTML shows it, without characters that steer the direction of writing."""
+    """Escape text for HTML, without characters that change the direction of writing."""
     from html import escape as escaped
 
     return escaped(escape_controls(text))
@@ -305,12 +401,11 @@ def _html_table(table: Table) -> str:
     lines = [heads] if heads else []
     for row, cells in zip(table.rows, table.cells(HTML_ROWS), strict=False):
         keys = [f' data-k="{escape_html(str(key))}"' if table.sortable else "" for key in row]
-        lines.append(
-            "".join(
-                f'<td style="{_CELL_STYLE}{_NOWRAP_STYLE * (len(text) <= _NOWRAP_LENGTH)}"{key}>{escape_html(text)}</td>'
-                for text, key in zip(cells, keys, strict=True)
-            )
-        )
+        line = ""
+        for text, key in zip(cells, keys, strict=True):
+            nowrap = _NOWRAP_STYLE if len(text) <= _NOWRAP_LENGTH else ""
+            line += f'<td style="{_CELL_STYLE}{nowrap}"{key}>{escape_html(text)}</td>'
+        lines.append(line)
     if (left := len(table.rows) - HTML_ROWS) > 0:
         lines.append(f"<td>and {left:,} more</td>")
     body = "".join(f"<tr>{line}</tr>" for line in lines)

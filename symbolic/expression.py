@@ -607,7 +607,8 @@ def parse_value(text: str, quantity: Quantity, quantities: Mapping[str, Quantity
     >>> parse_value("n_sms / 2", TABLE["active_sms"], TABLE)
     div(n_sms, 2)
     """
-    value, names = _LITERALS.get((text, quantity.unit), (math.nan, ()))
+    key = str(text), quantity.unit
+    value, names = _LITERALS.get(key, (math.nan, ()))
     if value == value and not (quantity.is_label or any(name in quantities for name in names)):
         return value
     parser = _Parser(text, quantities)
@@ -627,7 +628,7 @@ def parse_value(text: str, quantity: Quantity, quantities: Mapping[str, Quantity
         value = float(term.value)
         if len(_LITERALS) < sizes.LITERALS_MOST:
             names = tuple(token.text for token in parser.tokens if token.kind == "name")
-            _LITERALS[text, quantity.unit] = value, names
+            _LITERALS[key] = value, names
         return value
     if ops.references(term.value):
         return term.value

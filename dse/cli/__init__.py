@@ -2,53 +2,68 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
 
 import dse
-from dse.cli.borders import borders, meets, ranges
-from dse.cli.chances import chances, information, law
 from dse.cli.command import Commands, best_on_interrupt, read_source
 from dse.cli.command import command as make_command
-from dse.cli.count import count, histogram, quantiles
-from dse.cli.disagreement import disagreement
-from dse.cli.doctor import doctor
-from dse.cli.evaluate import advise, evaluate, explain
-from dse.cli.explore import explore
-from dse.cli.fit import calibrate, fit, validate
-from dse.cli.imbalance import imbalance, launch
-from dse.cli.import_ import import_
-from dse.cli.kernel import kernel
-from dse.cli.measure import measure
-from dse.cli.models import machines, models, quantities, workloads
-from dse.cli.new import new
-from dse.cli.optimum import optimum, pareto
 from dse.cli.options import (
     OptionDecorator,
     names_option,
     nonempty_options,
+    option,
     parse_number,
     source_argument,
     values_option,
     where_option,
 )
-from dse.cli.plot import plot
-from dse.cli.run import add, export, plan, run, verify
-from dse.cli.sensitivity import sensitivity
 
 __all__ = ["main", "verb_command", "verb_names"]
 
+#: Commands by task, in the order of the help; each is in the file of its name.
+_TASKS = {
+    "Start": "new plan run doctor",
+    "Explore": "evaluate explain explore plot",
+    "Ask": "optimum pareto count histogram quantiles borders meets disagreement advise",
+    "Uncertainty": "sensitivity ranges chances information law",
+    "Kernels and GPUs": "kernel measure launch imbalance",
+    "Data": "import fit calibrate validate add verify export",
+    "About": "models machines workloads quantities",
+}
+#: Functions of `dse.verbs` that take or return what a shell cannot.
+_PYTHON_ONLY = {"best_config", "fold"}
 
-# --- a verb that has no command of its own has one made from its signature and its text
-#: Functions of `dse.verbs` that take or give what a shell cannot.
-_PYTHON_ALONE = {"best_config", "fold"}
+
+class _CommandFiles(Mapping[str, click.Command]):
+    """Commands by name, each imported from its file when it is looked up."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, click.Command] = {}
+        self._names = {name for names in _TASKS.values() for name in names.split()}
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._loaded:
+            function = f"{name}_" if name == "import" else name
+            self._loaded[name] = getattr(importlib.import_module(f"dse.cli.{function}"), function)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._names))
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 class _AllCommands(Commands):
-    """The commands: those of `dse.cli`, and of each verb that has none there one that is made."""
+    """The commands in files of `dse.cli`, and one made for each verb that has no file."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
@@ -60,11 +75,23 @@ class _AllCommands(Commands):
             return verb_command(cmd_name)
         return super().get_command(ctx, cmd_name)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by task, each with its whole summary."""
+        tasks = {task: names.split() for task, names in _TASKS.items()}
+        if others := sorted({*self.list_commands(ctx)} - {*self.commands}):
+            tasks["Other"] = others
+        for task, names in tasks.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            rows = [(name, each.get_short_help_str(limit=1000)) for name, each in commands if each]
+            with formatter.section(task):
+                formatter.write_dl(rows)
 
+
+# --- commands made from a verb's signature and docstring
 def verb_names() -> set[str]:
-    """Return the names of the verbs that a shell can ask; none is loaded."""
+    """Return the names of the verbs for a shell, without loading them."""
     homes = dse._MODULE_OF.items()
-    return {name for name, home in homes if home.startswith("dse.verbs.")} - _PYTHON_ALONE
+    return {name for name, home in homes if home.startswith("dse.verbs.")} - _PYTHON_ONLY
 
 
 def verb_command(name: str) -> click.Command:
@@ -79,10 +106,10 @@ def verb_command(name: str) -> click.Command:
         from dse.display import column_order, result_answer
 
         read = read_source(source)
-        asked = nonempty_options(options) | ({"progress": True} if takes_progress else {})
+        query = nonempty_options(options) | ({"progress": True} if takes_progress else {})
         for name in spread:
-            asked |= asked.pop(name, {})
-        result = best_on_interrupt(lambda: verb(read, **asked))
+            query |= query.pop(name, {})
+        result = best_on_interrupt(lambda: verb(read, **query))
         return result_answer(result, column_order(read))
 
     run_verb.__doc__ = text.partition("\nParameters\n")[0]
@@ -93,9 +120,9 @@ def verb_command(name: str) -> click.Command:
 
 
 def _help(name: str, text: str) -> str:
-    """Return what the text of a function says of a parameter, in one line."""
-    result = re.search(rf"^{name} :.*\n((?:    .*\n?)+)", text, re.MULTILINE)
-    return " ".join(result[1].split()) if result else ""
+    """Return the description of a parameter in a docstring, in one line."""
+    match = re.search(rf"^{name} :.*\n((?:    .*\n?)+)", text, re.MULTILINE)
+    return " ".join(match[1].split()) if match else ""
 
 
 def _numbers(texts: list[str]) -> list[Any]:
@@ -103,37 +130,38 @@ def _numbers(texts: list[str]) -> list[Any]:
 
 
 def _option(parameter: inspect.Parameter, text: str) -> OptionDecorator:
-    """Return what adds the option of a parameter, by its default and annotation."""
+    """Return the decorator for the option of a parameter, by its default and annotation."""
     flag, annotation = f"--{parameter.name.replace('_', '-')}", str(parameter.annotation)
     if parameter.name == "where":
-        return where_option(text)
-    about: dict[str, Any] = {"help": text}
+        return where_option(text.removesuffix("."))
+    name, text = parameter.name, text.removesuffix(".")
     if isinstance(parameter.default, bool):
-        return click.option(flag, parameter.name, is_flag=True, **about)
-    if parameter.kind is parameter.VAR_KEYWORD:
-        return values_option(flag, parameter.name, metavar="NAME=VALUE", **about)
-    about["required"] = parameter.default is parameter.empty
+        return option(flag, text, name, is_flag=True)
+    is_mapping = "Mapping" in annotation and "Sequence" not in annotation
+    if parameter.kind is parameter.VAR_KEYWORD or is_mapping:
+        return values_option(f"{flag} NAME=VALUE", text, name)
+    is_required = parameter.default is parameter.empty
     if "Sequence" in annotation:
-        numbers = "float" in annotation.partition("Sequence")[2]
-        return names_option(flag, parameter.name, parse=_numbers if numbers else list, **about)
-    if "Mapping" in annotation:
-        return values_option(flag, parameter.name, metavar="NAME=VALUE", **about)
+        parse = _numbers if "float" in annotation.partition("Sequence")[2] else list
+        return names_option(flag, text, name, parse=parse, required=is_required)
     kind = next((kind for kind in (int, float) if kind.__name__ in annotation), str)
-    return click.option(flag, parameter.name, type=kind, **about)
+    return option(flag, text, name, type=kind, required=is_required)
 
 
 # --- all commands
 @click.group(
     cls=_AllCommands,
+    commands=_CommandFiles(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Exit status:
-  0    done (also: nothing to do, the store of this study is finished)
-  1    failed: no point is feasible, a file cannot be written, a URL does not answer, memory
-       does not suffice, a store is damaged
-  2    misused: a wrong option, study, name, unit or input file; a store of another study
-  130  interrupted (143: terminated); no unfinished file stands under the name of a result, and of a
-       search the best so far is told
+  0    done (also: the store of this study is finished, so that there is nothing to do)
+  1    failed: no configuration is feasible, a file cannot be written, a URL does not answer,
+       memory does not suffice, a store is damaged
+  2    wrong input: an option, study, name, unit or file; a store of another study
+  3    the answer is not proven: a limit ended the search
+  130  interrupted (143: terminated); a search prints the best so far, and no unfinished file
+       keeps the name of a result
 
 \b
 Example:
@@ -145,12 +173,3 @@ def main() -> None:
 
     Results go to standard output, progress and errors to standard error.
     """
-
-
-for each in (
-    *(add, advise, borders, calibrate, chances, count, disagreement, doctor, evaluate, explain),
-    *(explore, fit, histogram, imbalance, import_, information, kernel, launch, law),
-    *(machines, measure, meets, models, new, optimum, pareto, plan, plot, quantiles, quantities),
-    *(export, ranges, run, sensitivity, validate, verify, workloads),
-):
-    main.add_command(each)

@@ -1,4 +1,4 @@
-"""The frame of a command: what it reads, how it prints its answer, and how it ends."""
+"""Read the input of a command, print its answer, and choose its exit status."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from dse.signals import SignalReceived, received_signal, report_interrupt
 from dse.signals import signals_as_exceptions as listening_to_signals
 from stochastic.errors import LawError
 from sweeps.runtime.interrupts import Interrupted
-from symbolic.answer import to_json
+from symbolic.answer import to_json, wide_tables
 from symbolic.errors import (
     DamagedError,
     DseError,
@@ -49,22 +49,18 @@ if TYPE_CHECKING:
     from sweeps.runtime.progress import Progress
 
 
-#: Letters of an error that are shown; a file may hold a name of millions.
+#: Most letters of an error message; a name in a file may have millions.
 _LONGEST = 20_000
 #: The exit status of a command whose time was up before its answer was proven.
 UNPROVEN = 3
-#: The exit status of a command that has told its answer all the same.
+#: Key, in the context of click, of the exit status of a command that has an answer all the same.
 _STATUS = "dse.status"
-
-
-#: Errors of what was asked rightly.
+#: Errors that no change of the input prevents.
 _FAILURES = (
     *(DamagedError, InfeasibleError, OtherProcessError, TooLargeError, UnfinishedError),
     UnreachableError,
 )
-
-
-#: Errors of what was given to be read; any other is the system's.
+#: Errors of a path that a user gave; any other is the system's.
 _INPUT_ERRNOS = {
     None,  # by a library
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.ELOOP),
@@ -73,42 +69,42 @@ _INPUT_ERRNOS = {
 
 
 def _error_message(error: Exception) -> str:
-    """The words of an error; of values that a model lacks, the models that yield them, too."""
+    """Return the text of an error; for missing values it names the models that yield them."""
     text = str(error)
     if not text.endswith("or join a model that yields it"):
         return text
     from dse.catalog.models import models
 
-    result: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for name in re.findall(r"^  (\w+)[, ]", text, flags=re.MULTILINE):
         able = [each for each in models().values() if name in each.yields]
         if able:
-            result[name] = min(able, key=lambda each: len(each.equations)).name
-    named = ", ".join(f"{model} for {name}" for name, model in result.items())
+            sources[name] = min(able, key=lambda each: len(each.equations)).name
+    named = ", ".join(f"{model} for {name}" for name, model in sources.items())
     return f"{text}: {named}" if named else text
 
 
 class _CommandError(click.ClickException):
-    """An error as one message and an exit status."""
+    """Error with one message and an exit status."""
 
     def __init__(self, message: str, status: int = 1) -> None:
         super().__init__(message)
         object.__setattr__(self, "exit_code", status)
 
     def format_message(self) -> str:
-        """Return the message without characters that steer a terminal."""
+        """Return the message without control characters of a terminal."""
         return error_text(self.message)
 
 
 class InputError(_CommandError):
-    """A wrong option, name or input."""
+    """Error for a wrong option, name or input."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, 2)
 
 
 def _as_command_error(error: Exception) -> _CommandError | None:
-    """Return how a command ends by an error; None where no person can cause it."""
+    """Return the error that ends a command; None for a fault of the program."""
     text = str(error)
     if isinstance(error, (DseError, LawError)):
         if isinstance(error, OutOfTimeError):
@@ -117,17 +113,17 @@ def _as_command_error(error: Exception) -> _CommandError | None:
         return _CommandError(_error_message(error)) if failed else InputError(_error_message(error))
     if isinstance(error, InternalError):
         return _CommandError(text, 70)  # a fault of this program, by sysexits.h
-    if isinstance(error, ValueError) and "checksum do not match" in text:  # by zarr, of a chunk
+    if isinstance(error, ValueError) and "checksum do not match" in text:  # zarr, a chunk
         return _CommandError(
-            "a chunk of the store is damaged: dse verify names it, --repair computes it anew"
+            "a chunk of the store is damaged: dse verify names it, --repair computes it again"
         )
     if isinstance(error, MemoryError):
-        detail = text or "no more can be had"
-        return _CommandError(f"not enough memory: {detail}; see dse plan for what is needed")
+        detail = text or "no more is available"
+        return _CommandError(f"not enough memory: {detail}; dse plan shows how much a run needs")
     if isinstance(error, RuntimeError) and "can't start new thread" in text:
         return _CommandError(
-            "no more threads can be started: the system, or a limit on this session, allows no "
-            "more; end other programs, or raise the limit (ulimit -u)"
+            "no more threads can be started: the system or a limit on this session forbids it; "
+            "end other programs, or raise the limit (ulimit -u)"
         )
     if isinstance(error, OSError) and error.errno != errno.EPIPE:
         return _CommandError(text)
@@ -135,10 +131,10 @@ def _as_command_error(error: Exception) -> _CommandError | None:
 
 
 class Commands(click.Group):
-    """The commands; every error a person can cause becomes one message and an exit status."""
+    """Group of commands that turns each error a user can cause into a message and a status."""
 
     def main(self, *args: Any, **options: Any) -> Any:
-        """Run the command that the arguments name, and end the process."""
+        """Run the command that the arguments name, then end the process."""
         with listening_to_signals():
             try:
                 return super().main(*args, **options)
@@ -150,9 +146,8 @@ class Commands(click.Group):
         try:
             with show_wait_line(), plain_warnings():
                 result = super().invoke(ctx)
-            if (
-                number := received_signal()
-            ) is not None:  # what it raised was lost where nobody could tell
+            number = received_signal()
+            if number is not None:  # its exception was lost, as in a callback of C code
                 ctx.exit(report_interrupt(SignalReceived(number)))
             if status := ctx.meta.get(_STATUS):
                 ctx.exit(status)
@@ -169,13 +164,13 @@ class Commands(click.Group):
 
 
 def set_exit_status(status: int) -> None:
-    """Let the command end with a status, once its answer is told."""
+    """Set the exit status of the command, which still prints its answer."""
     click.get_current_context().meta[_STATUS] = status
 
 
 @contextmanager
 def input_errors() -> Iterator[None]:
-    """What is wrong with an input that is reached and whole is misuse, if the system is well."""
+    """Turn errors of the input into an :class:`InputError`; those of the system keep status 1."""
     try:
         yield
     except (DamagedError, UnfinishedError, UnreachableError):
@@ -187,9 +182,9 @@ def input_errors() -> Iterator[None]:
 
 
 def best_on_interrupt(search: Callable[[], xr.Dataset]) -> xr.Dataset:
-    """The answer of a search; where it is interrupted, that so far, and the exit status says so.
+    """Return the answer of a search, or the best so far, with status 130, after an interrupt.
 
-    Only its attributes, and what :func:`sweeps.grid.dataset.arrays_of` has, are sure to be there.
+    Read its values by :func:`sweeps.grid.dataset.arrays_of`: the Dataset may hold no others.
     """
     from sweeps.grid.dataset import answers_as_arrays
 
@@ -205,52 +200,51 @@ def best_on_interrupt(search: Callable[[], xr.Dataset]) -> xr.Dataset:
 
 
 def command(
-    *examples: str,
-    name: str | None = None,
-    epilog_text: str = "",
-    command_class: type[click.Command] = click.Command,
+    *examples: str, name: str | None = None, command_class: type[click.Command] = click.Command
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """A command with examples at the end of its help, ``before`` them a text, and --json.
+    """Return the decorator that makes a command with --json, --wide and examples in its help.
 
-    Its function returns an answer: an :class:`symbolic.answer.Answer`, or an object with the same
-    text and ``to_dict``; nothing where it prints nothing.
+    The function returns an :class:`symbolic.answer.Answer`, an object with the same text and
+    ``to_dict``, or None to print nothing.
     """
-    told = f"{epilog_text}\b\nExample:\n" + "\n".join(f"  {line}" for line in examples)
+    epilog = "\b\nExample:\n" + "\n".join(f"  {line}" for line in examples)
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @wraps(function)
-        def run_and_print(*args: Any, as_json: bool, **options: Any) -> None:
+        def run_and_print(*args: Any, as_json: bool, wide: bool, **options: Any) -> None:
             answer = function(*args, **options)
-            if answer is None:
-                return
-            echo(to_json(answer.to_dict()) if as_json else str(answer))
+            if answer is not None:
+                with wide_tables() if wide else nullcontext():
+                    echo(to_json(answer.to_dict()) if as_json else str(answer))
 
-        result: click.Command = click.command(name, cls=command_class, epilog=told)(run_and_print)
-        help_of_json = "Print one JSON document."
-        result.params.append(click.Option(["--json", "as_json"], is_flag=True, help=help_of_json))
-        return result
+        made: click.Command = click.command(name, cls=command_class, epilog=epilog)(run_and_print)
+        wide = "Print all columns of a table, also those beyond the terminal's width."
+        made.params.append(click.Option(["--wide"], is_flag=True, help=wide))
+        as_json = "Print the answer as one JSON document."
+        made.params.append(click.Option(["--json", "as_json"], is_flag=True, help=as_json))
+        return made
 
     return decorate
 
 
 def new_file(out: str, *suffixes: str) -> Path:
-    """Return the path of a file to be made; refuse another ending, or a name that is taken."""
+    """Return the path of a new file; refuse other suffixes and names that are taken."""
     path = Path(out)
     if path.suffix not in suffixes or not path.absolute().parent.is_dir():
         formats = ", ".join(suffixes)
         raise InputError(f"{out}: expected a name that ends in {formats}, in a folder that exists")
     if path.exists() or path.is_symlink():
-        raise InputError(f"{out} is there already: choose another name, or remove it")
+        raise InputError(f"{out} exists already: choose another name, or remove it")
     return path
 
 
 def _is_interactive() -> bool:
-    """Whether a person can be asked."""
+    """True if a person can answer a prompt."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _read_study_file(path: str) -> StudyData | ComparisonData:
-    """The study of a file; a model file that lies elsewhere is run if a person says so."""
+    """Return the study in a file; a person must allow a model file outside its folder."""
     from dse.study.file import is_trusted
     from dse.verbs.sources import load_study_file
 
@@ -262,8 +256,8 @@ def _read_study_file(path: str) -> StudyData | ComparisonData:
         what = f"{path} runs the Python file {str(file)!r}, outside its folder and DSE_PATH"
         if not _is_interactive():
             raise InputError(
-                f"{what}, and nobody is there to be asked: read it (dse plan --no-code tells what "
-                f"it is), then allow its folder: DSE_PATH={shlex.quote(str(file.parent))}"
+                f"{what}, and nobody is there to be asked: read it (dse plan --no-code names the "
+                f"code), then allow its folder: DSE_PATH={shlex.quote(str(file.parent))}"
             )
         return click.confirm(escape_controls(f"{what}. Run it?"), err=True)
 
@@ -272,34 +266,34 @@ def _read_study_file(path: str) -> StudyData | ComparisonData:
 
 
 def read_study(path: str) -> StudyData:
-    """The study of a file."""
+    """Return the study of one model in a file."""
     from dse.study.study import StudyData
 
     study = _read_study_file(path)
     if not isinstance(study, StudyData):
         raise InputError(
-            f"{path} compares several models: ask dse disagreement, dse optimum or dse pareto "
+            f"{path} compares several models: use dse disagreement, dse optimum or dse pareto "
             "(dse disagreement --store OUT.zarr keeps the dataset), or name one model"
         )
     return warn_odd_numbers(study)
 
 
 def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> StudyData:
-    """The study; numbers in it that look like those of another unit are told, unless known."""
+    """Return the study after a warning of each new number that seems to lack its unit."""
     from dse.study.plan import unusual_numbers
 
-    told = unusual_numbers(original) if original is not None else ()
+    known = unusual_numbers(original) if original is not None else ()
     for text in unusual_numbers(study):
-        if text not in told:
+        if text not in known:
             echo(f"warning: {text}", err=True)
     return study
 
 
 def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
-    """Return the study of a file that ends in .toml or of a store, else a dataset.
+    """Return the study of a .toml file or of a store, else a dataset.
 
-    That is measured, of models compared, or a store whose model is not at hand, or any if
-    ``values``.
+    A dataset holds measurements or compared models, or its model is not available; with ``values``
+    any store is a dataset.
     """
     from dse.study.study import StudyData
     from dse.verbs.query import resolve_source
@@ -316,7 +310,7 @@ def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
 
 
 def print_table_assumptions(path: str) -> None:
-    """Print what a fit assumes when it reads a table of text."""
+    """Print the assumptions of a fit that reads a CSV file."""
     from dse.fitting.rows import read_table
 
     if path.lower().endswith(".csv") and Path(path).is_file():
@@ -333,7 +327,7 @@ def _print_assumptions(texts: Iterable[str]) -> None:
 
 
 def read_comparison(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
-    """The dataset of several models, and what its study file asks under [best]."""
+    """Return the dataset of several models, and the query under [best] of its study file."""
     from dse.study.study import StudyData
     from dse.verbs.study import run
 
@@ -350,7 +344,7 @@ def read_comparison(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
 def progress_from_option(
     style: str, objective: tuple[str, str] | None = None
 ) -> Iterator[Callable[[Progress], None] | bool]:
-    """The listener of a run that --progress asks for."""
+    """Yield the listener that --progress chooses; False for none."""
     from dse.progress import JsonLines, Meter
 
     if style == "none":
@@ -364,17 +358,17 @@ def progress_from_option(
 
 
 def query_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The question of the options, in the form of a study's ``[best]``."""
+    """Return the query of the options, in the form of a study's ``[best]``."""
     names = ("minimize", "maximize", "per", "where", "top")
-    result = nonempty_options({name: options.get(name) for name in names})
-    alone = {name: result[name][0] for name in names[:2] if len(result.get(name, ())) == 1}
-    return result | alone
+    query = nonempty_options({name: options.get(name) for name in names})
+    single = {name: query[name][0] for name in names[:2] if len(query.get(name, ())) == 1}
+    return query | single
 
 
 def query_from_options(
     query: Mapping[str, Any], study_query: Mapping[str, Any] | None
 ) -> BestQuery | None:
-    """What the options ask; where they name no objective, they refine the study file's question."""
+    """Return the query of the options; without an objective they refine that of the study."""
     from dse.study.study import read_best
 
     if "minimize" in query or "maximize" in query:
@@ -390,7 +384,7 @@ def query_from_options(
 
 
 def error_text(text: str) -> str:
-    """Return the message of an error as it is printed: no line of it passes for a new message."""
+    """Return the message of an error, indented so that no line passes for a new message."""
     text = escape_controls(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
     first, *rest = text.split("\n")
     return "\n".join([first, *(f"  {line}" if line[:1].strip() else line for line in rest)])
@@ -411,14 +405,14 @@ def plain_warnings() -> Iterator[None]:
         warnings.formatwarning = before
 
 
-# --- A line on the terminal while a command has shown nothing yet, so that no wait is blank
-#: Seconds until the line is shown, and between two looks at what goes on.
+# --- A line on the terminal until a command prints something, so that no wait is blank
+#: Seconds until the line appears, and between two updates.
 _SOON, _OFTEN = 0.1, 0.2
 _CLEAR = "\r\x1b[K"
 
 
 class _FirstWriteStream:
-    """A stream of text; the first that is written to it has the line removed."""
+    """Text stream that calls a function before it is written to."""
 
     def __init__(self, stream: Any, before: Any) -> None:
         self._stream, self._before = stream, before
@@ -430,7 +424,7 @@ class _FirstWriteStream:
 
 
 class _WaitLine:
-    """The line, in a thread of its own, until anything else is written or the command ends."""
+    """Line that a thread updates until anything else is written or the command ends."""
 
     def __init__(self) -> None:
         self._began, self._over, self._lock = time.monotonic(), False, threading.Lock()
@@ -449,25 +443,23 @@ class _WaitLine:
                 if self._over:
                     return
                 self._shown = True
-                if (
-                    "stochastic.compile_cache.build" in sys.modules
-                ):  # loaded where code is not kept compiled
+                if "stochastic.compile_cache.build" in sys.modules:  # loaded only to compile
                     what = "compiling once for this machine"
                 self._err.write(f"{_CLEAR}{what}: {time.monotonic() - self._began:.0f} s so far")
                 self._err.flush()
 
     def end(self) -> None:
-        """Remove the line; it does not come back."""
+        """Remove the line for good."""
         with self._lock:
             if self._over:
                 return
             self._over = True
             self._stopped.set()
-            for name, first, own in zip(
+            for name, first, stream in zip(
                 ("stdout", "stderr"), self._first, (self._out, self._err), strict=True
             ):
                 if getattr(sys, name) is first:
-                    setattr(sys, name, own)
+                    setattr(sys, name, stream)
             if self._shown:
                 self._err.write(_CLEAR)
                 self._err.flush()
@@ -475,7 +467,7 @@ class _WaitLine:
 
 @contextmanager
 def show_wait_line() -> Iterator[None]:
-    """On a terminal: show within moments that a command works, until it shows something itself."""
+    """Show on a terminal that a command works, until it prints something itself."""
     if not sys.stderr.isatty():
         yield
         return
@@ -486,33 +478,32 @@ def show_wait_line() -> Iterator[None]:
         line.end()
 
 
-# --- A second process that compiles what a command will need, while the command compiles the rest
+# --- A second process that compiles functions for a command, while the command compiles others
 @contextmanager
 def compile_in_background(
     program: str, waited_functions: Collection[str] = (), first_function: str | None = None
 ) -> Iterator[Callable[[], None]]:
-    """From the first body on that must be compiled, run a program that needs the others.
+    """Run a program that fills the compile cache, once a function must be compiled here.
 
-    What it compiles lies where compiled code is kept; where none is kept, it is not run. Yields
-    what waits for it; who needs one of the ``bodies``, of these names, waits, too. ``begins`` is
-    the body from which on it is run, where that is no other. Whatever becomes of it, what is
-    missing is compiled when it is needed.
+    Yields a function that waits for it. A caller that needs one of ``waited_functions`` waits, too;
+    ``first_function`` is the only one that starts it (default: any other). Without a cache or a
+    second core it is not run, and whatever it leaves is compiled when it is needed.
     """
     from stochastic.compile_cache import cache_folder, compile_listener
 
     others: list[subprocess.Popen[bytes]] = []
-    alone = cache_folder() is None or (os.cpu_count() or 1) < 2
+    useless = cache_folder() is None or (os.cpu_count() or 1) < 2
 
     def on_compile(name: str) -> None:
         if name in waited_functions:
             wait()
-        if others or alone or name in waited_functions or first_function not in (None, name):
+        if others or useless or name in waited_functions or first_function not in (None, name):
             return
         import subprocess
 
         nothing = subprocess.DEVNULL
         with suppress(OSError):
-            command = [sys.executable, "-P", "-c", program]  # no code of the folder it is in
+            command = [sys.executable, "-P", "-c", program]  # -P: no code of this folder
             others.append(subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing))
 
     def wait() -> None:

@@ -1,4 +1,4 @@
-"""The command `dse disagreement`: several models side by side."""
+"""The command `dse disagreement`: compare several models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 import dse
 from dse.cli.command import command, query_options, read_comparison
-from dse.cli.options import goal_options, names_option, source_argument
+from dse.cli.options import goal_options, names_option, option, source_argument
 from symbolic.answer import TEXT_ROWS, Answer, Table
 
 if TYPE_CHECKING:
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
 )
 @source_argument
 @goal_options(several=False)
-@names_option("--per", metavar="AXIS,...", help="Compared for each value.")
-@click.option("--store", metavar="OUT.zarr", type=click.Path(), help="Write the dataset here.")
+@names_option("--per AXIS,...", "Axes: compare for each of their values")
+@option("--store OUT.zarr", "Store for the dataset", type=click.Path())
 def disagreement(source: str, store: str | None, **options: Any) -> Any:
-    """Where models differ, and what it costs to follow one if another is right.
+    """Compare models: where they differ, and the regret of following the wrong one.
 
-    Of a study whose model is a list, or of a stored dataset of one. Tells where the models differ
-    on a case or bound, the best configuration by each, and the regret: the objective at the best
-    configuration by one model, over the best, both computed by another. Without an objective the
-    one under [best] is asked, or --minimize time.
+    The source is a study whose model is a list, or its stored dataset. The answer shows how often
+    the models differ on a case or bound, the best configuration by each, and the regret: the
+    objective at the best configuration by one model, divided by the best, both by another model.
+    The default objective is that under [best], else --minimize time.
     """
     from sweeps.files.export import export
 
-    ds, filed = read_comparison(source)
-    given = query_options(options)
-    if not {"minimize", "maximize"} & set(given):
-        given = {**filed, **given}
-    given.pop("top", None)
-    result = dse.disagreement(ds, **given, progress=True)
+    ds, study_query = read_comparison(source)
+    query = query_options(options)
+    if not {"minimize", "maximize"} & set(query):
+        query = {**study_query, **query}
+    query.pop("top", None)
+    result = dse.disagreement(ds, **query, progress=True)
     if store is not None:
         export(ds, Path(store))
     return _answer(result, store)
@@ -58,8 +58,14 @@ def _answer(ds: xr.Dataset, store: str | None) -> Answer:
             what, many = str(name).removesuffix("_differs"), int(variable.sum())
             of = int(variable.attrs.get("compared", variable.size))
             differs[what] = {"configurations": many, "of": of}
-            place = f"at {many:,} of {of:,} configurations, {many / of:.2%}" if many else "nowhere"
-            notes.append(f"{what} differs {place}")
+            same = "both models" if len(models) == 2 else "all models"
+            if many:
+                text = f"{what} differs at {many:,} of {of:,} configurations, {many / of:.2%}"
+            elif what == "feasible":
+                text = f"{same} accept the same configurations"
+            else:
+                text = f"{what} is the same by {same} at all configurations"
+            notes.append(text)
     best = [str(name) for name in ds.data_vars if str(name).startswith("best_")]
     units = {name: str(ds[name].attrs.get("units", "")) for name in (*per, *best)}
     rows, cells = [], []
@@ -67,9 +73,9 @@ def _answer(ds: xr.Dataset, store: str | None) -> Answer:
     for cell in itertools.product(*places):
         at = dict(zip(per, cell, strict=True))
         for model in models:
-            one = ds[[*best, "ties", "regret"]].sel(at | {"model": model})
-            row = {name: one[name].values.item() for name in (*best, "ties")}
-            regret = {u: float(one["regret"].sel(under=u)) for u in models}
+            winner = ds[[*best, "ties", "regret"]].sel(at | {"model": model})
+            row = {name: winner[name].values.item() for name in (*best, "ties")}
+            regret = {u: float(winner["regret"].sel(under=u)) for u in models}
             rows.append({**at, "model": model, **row, "regret": regret})
             cells.append(
                 [*cell, letters[model], *row.values(), *(f"{r:.4f}" for r in regret.values())]

@@ -1,4 +1,4 @@
-"""What of this installation works: versions, extras, caches, GPU, where can be written."""
+"""The command `dse doctor`: check the installation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from dse.cli.command import command, set_exit_status
 from symbolic.answer import Answer, Table
 
-#: What an extra is for.
+#: Use of each extra.
 _EXTRAS = {
     "plot": "figures",
     "netcdf": "NetCDF files",
@@ -24,34 +24,30 @@ _EXTRAS = {
     "s3": "stores on s3://",
     "slurm": "clusters under Slurm",
 }
-
-
-#: What was looked at, its state and why. The state is ok, absent (it can be done without) or wrong.
+#: Checked part, its state and the reason; the state is ok, absent (not needed) or wrong.
 _Finding = tuple[str, str, str]
-_COLUMNS = ("what", "state", "told")
+_KEYS = ("what", "state", "told")
 
 
 @command("dse doctor", "dse doctor --json")
 def doctor() -> Any:
-    """What of this installation works, and what is absent.
+    """Check the installation: versions, extras, compile cache, GPU, this folder.
 
-    Versions against those that are required, extras and how to have them, the folder of compiled
-    code, the GPU, and whether files can be written here. The exit status is 1 where something that
-    is needed is wrong.
+    The report says how to install what is missing. The exit status is 1 if something that is
+    needed is wrong.
 
-    Names are completed by the shell after one of
+    The shell completes names after one of
 
     \b
       eval "$(_DSE_COMPLETE=bash_source dse)"
       eval "$(_DSE_COMPLETE=zsh_source dse)"
       _DSE_COMPLETE=fish_source dse | source
     """
-
     result = list(_findings())
     if any(state == "wrong" for _, state, _ in result):
         set_exit_status(1)
-    data = {"findings": [dict(zip(_COLUMNS, row, strict=True)) for row in result]}
-    table = Table(columns=_COLUMNS, rows=result)
+    data = {"findings": [dict(zip(_KEYS, row, strict=True)) for row in result]}
+    table = Table(columns=("part", "state", "details"), rows=result)
     return Answer(kind="Doctor", title="", tables=[table], data=data)
 
 
@@ -68,7 +64,7 @@ def _findings() -> Iterator[_Finding]:
 
 
 def _packages() -> Iterator[_Finding]:
-    """Yield the project, what it requires, and what its extras would add."""
+    """Yield the project, its requirements and its extras."""
     from importlib.metadata import PackageNotFoundError, requires
     from importlib.metadata import version as installed
 
@@ -94,7 +90,7 @@ def _packages() -> Iterator[_Finding]:
             text = problem_of(need)
             yield need.name, "wrong" if text else "ok", text or installed(need.name)
     for extra, use in _EXTRAS.items():
-        own = [
+        extras = [
             need
             for need in needs
             if need.marker is not None
@@ -102,8 +98,8 @@ def _packages() -> Iterator[_Finding]:
             and need.marker.evaluate({"extra": extra})
             and not need.marker.evaluate({"extra": ""})
         ]
-        text = "; ".join(filter(None, map(problem_of, own)))
-        packages = " ".join(f"'{need.name}{need.specifier}'" for need in own)
+        text = "; ".join(filter(None, map(problem_of, extras)))
+        packages = " ".join(f"'{need.name}{need.specifier}'" for need in extras)
         way = f"{use}: {text}; pip install {packages}" if text else use
         yield f"extra {extra}", "absent" if text else "ok", way
 
@@ -113,11 +109,11 @@ def _cache() -> tuple[str, str]:
 
     folder, itself = cache_folder(), "each process compiles for itself"
     if folder is None:
-        return "absent", f"kept nowhere (DSE_CACHE is empty): {itself}"
+        return "absent", f"no cache (DSE_CACHE is empty): {itself}"
     near = next(path for path in (folder, *folder.parents) if path.exists())
     if not os.access(near, os.W_OK):
-        other = "name another folder by the environment variable DSE_CACHE"
-        return "absent", f"{folder} cannot be written: {itself}; {other}"
+        other = "set the environment variable DSE_CACHE to another folder"
+        return "absent", f"{folder} is not writable: {itself}; {other}"
     entries = [path.stat().st_size for path in folder.glob("*.code")] if folder.is_dir() else []
     return "ok", f"{folder}: {len(entries)} entries, {sum(entries) / 2**20:.1f} MiB"
 
@@ -127,17 +123,17 @@ def _folder_state(folder: Path) -> tuple[str, str]:
 
     try:
         with tempfile.TemporaryFile(dir=folder):
-            return "ok", f"{folder} can be written"
+            return "ok", f"{folder} is writable"
     except OSError as error:
         return "absent", f"{folder}: {error.strerror}; results must be written elsewhere"
 
 
 def _gpu() -> tuple[str, str]:
-    """Return whether numba-cuda sees a GPU; nothing but measuring needs one."""
+    """Return the state of the GPU for numba-cuda; only measuring needs one."""
     from stochastic.validation import describe
 
     try:
         facts = describe()
-    except Exception as error:  # whatever a driver does wrong is told, and nothing else fails
+    except Exception as error:  # a driver may fail in any way
         return "absent", f"{error}; only measuring needs one"
     return "ok", ", ".join(f"{key} {value}" for key, value in facts.items() if key != "date")

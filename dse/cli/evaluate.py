@@ -1,4 +1,4 @@
-"""The commands about one configuration: `dse evaluate`, `dse explain` and `dse advise`."""
+"""The command `dse evaluate`: outputs of a model at given values."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import dse
-from dse.cli.command import InputError, command, input_errors, read_study, warn_odd_numbers
+from dse.cli.command import InputError, command, input_errors, warn_odd_numbers
 from dse.cli.options import (
     StudyPath,
-    choice_option,
     complete_model,
     entry_options,
     names_option,
@@ -20,7 +19,7 @@ from dse.cli.options import (
     parse_axis_text,
     point_argument,
 )
-from symbolic.answer import Answer, Table
+from symbolic.answer import Answer, Table, shorten
 
 if TYPE_CHECKING:
     from dse.study.study import StudyData
@@ -30,10 +29,10 @@ EXAMPLE_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 
 
 def parse_point(options: Mapping[str, Any]) -> dict[str, str]:
-    """The values and entries of one configuration."""
-    named = [f"{n}={options[n]}" for n in ("machine", "workload") if options[n] is not None]
+    """Return the values of one configuration by name, machine and workload included."""
+    entries = [f"{n}={options[n]}" for n in ("machine", "workload") if options[n] is not None]
     at: dict[str, str] = {}
-    for text in [*named, *options["point"]]:
+    for text in [*entries, *options["point"]]:
         name, equals, value = text.partition("=")
         name = name.strip()
         if not (name and equals and value.strip()):
@@ -47,15 +46,15 @@ def parse_point(options: Mapping[str, Any]) -> dict[str, str]:
 def study_from_point(
     model: str, point: dict[str, str], outputs: Sequence[str] | None = None
 ) -> StudyData:
-    """The study of a model at values, of which several are an axis."""
+    """Return the study of a model at values; a list or range is an axis."""
     from dse.study.study import StudyData
 
     read = {name: parse_axis_text(text) for name, text in point.items()}
     axes = {name: each for name, each in read.items() if isinstance(each, dict) or len(each) > 1}
     values = {name: text for name, text in point.items() if name not in axes}
-    nothing: dict[str, Any] = {"machine": None, "workload": None, "axes": {}, "set": {}}
+    empty: dict[str, Any] = {"machine": None, "workload": None, "axes": {}, "set": {}}
     with input_errors():
-        return StudyData(model=model, outputs=outputs, **override_inputs(nothing, values, axes))
+        return StudyData(model=model, outputs=outputs, **override_inputs(empty, values, axes))
 
 
 @command(
@@ -67,35 +66,50 @@ def study_from_point(
 @click.argument("model", shell_complete=complete_model)
 @point_argument
 @entry_options
-@names_option("--outputs", help="The quantities wanted. [the model's outputs]")
+@names_option(
+    "--outputs", "Quantities to compute, with commas between; default: the model's outputs"
+)
 def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
-    """A model's outputs at given values, without a study.
+    """Compute a model's outputs at given values, without a study.
 
-    Several values (64,128,256), or a range (START:STOP:STEP), are an axis, of machines and
-    workloads too. dse explain tells every quantity on the way.
+    Several values (64,128,256) or a range (START:STOP:STEP) are an axis, also of machines and
+    workloads. dse explain shows every intermediate quantity.
     """
     from dse.display import column_order, dataset_answer
     from dse.inputs.validity import validity_warnings
     from dse.verbs.study import run
 
     at = parse_point(options)
-    lacking: dict[str, str] = {}
+    lacking: dict[str, list[str]] = {}
     if outputs:
         study = study_from_point(model, at, outputs)
     else:
         study, lacking = _computable_study(model, at)
     result = dataset_answer(run(warn_odd_numbers(study), expand=True), column_order(study))
     validity = validity_warnings(study._parts)
-    notes = [f"{name}: not told: {text}" for name, text in lacking.items()]
+    notes = [_lacking_text(name, lines, at.get("machine")) for name, lines in lacking.items()]
     notes += [f"note: {text}" for text in validity]
-    data = {**result.data, "lacking": lacking, "notes": validity}
+    texts = {name: "; ".join(lines) for name, lines in lacking.items()}
+    data = {**result.data, "lacking": texts, "notes": validity}
     (table,) = result.tables
     tables = [table] if len(table.rows) > 1 else [_single_point_table(result)]
     return replace(result, tables=tables, notes=notes, data=data)
 
 
-def _computable_study(model: str, point: dict[str, str]) -> tuple[StudyData, dict[str, str]]:
-    """The study of the model's outputs that lack no value, and what the others lack."""
+def _lacking_text(output: str, lines: Sequence[str], machine: str | None) -> str:
+    """Return a sentence on the values that an output lacks, and a similar machine with them."""
+    names = [line.partition(",")[0] for line in lines]
+    known = {name: {*names} & {*entry.values} for name, entry in dse.machines().items()}
+    text = f"{output} needs {shorten(names)}"
+    if machine in known and {*names} <= set().union(*known.values()):
+        text += f", unknown for {machine}"
+    text += f": set {'it' if len(names) == 1 else 'them'}"
+    able = [name for name in known if known[name] == {*names} and name[:4] == str(machine)[:4]]
+    return f"{text}, or take {able[0]}" if able else text
+
+
+def _computable_study(model: str, point: dict[str, str]) -> tuple[StudyData, dict[str, list[str]]]:
+    """Return the study of the outputs that can be computed, and the lines on what others lack."""
     from symbolic.errors import GraphError
     from symbolic.library import load_model
 
@@ -104,22 +118,22 @@ def _computable_study(model: str, point: dict[str, str]) -> tuple[StudyData, dic
     except InputError as error:
         if not isinstance(error.__cause__, GraphError):
             raise
-        whole = error
+        first_error = error
     lacking = {}
     for name in load_model(model).outputs:
         try:
             study_from_point(model, point, [name])
         except InputError as error:
-            said = str(error).splitlines()
-            lacking[name] = "; ".join(line.strip() for line in said[1:-1] or said)
-    told = [name for name in load_model(model).outputs if name not in lacking]
-    if not told:
-        raise whole
-    return study_from_point(model, point, told), lacking
+            lines = str(error).splitlines()
+            lacking[name] = [line.strip() for line in lines[1:-1] or lines]
+    outputs = [name for name in load_model(model).outputs if name not in lacking]
+    if not outputs:
+        raise first_error
+    return study_from_point(model, point, outputs), lacking
 
 
 def _single_point_table(answer: Answer) -> Table:
-    """Return the table of one configuration: a row for each quantity, with what it is."""
+    """Return the table of one configuration: a row for each quantity, with its meaning."""
     (table,) = answer.tables
     assert isinstance(table.columns, Mapping)
     meanings = {name: v.get("long_name", "") for name, v in answer.data["variables"].items()}
@@ -128,45 +142,3 @@ def _single_point_table(answer: Answer) -> Table:
         for (name, unit), value in zip(table.columns.items(), table.rows[0], strict=True)
     ]
     return Table(columns=("quantity", "value", "meaning"), rows=rows)
-
-
-@command(
-    f"dse advise examples/merge-four-gpus.toml {EXAMPLE_POINT}",
-    "dse advise ipp --machine gtx280 --workload svm threads_per_block=256 --goal energy",
-)
-@study_or_model_argument
-@point_argument
-@entry_options
-@click.option("--goal", metavar="Q", help="What should improve, such as energy.")
-@choice_option("--levers", "all", "programmer", "designer", help="Whose moves are told. [all]")
-def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
-    """What limits one configuration, and what would help.
-
-    The bound, case or category; each input that helps, until something else limits and by what
-    factor; and what the model suggests in closed form. The programmer's moves are told apart from
-    those of who designs the machine, and none leaves what it allows. Axes not given stand at their
-    first value.
-    """
-    at = parse_point(options)
-    of = read_study(source) if source.endswith(".toml") else source
-    with input_errors():
-        return dse.advise(of, goal=goal, levers=levers, **at)
-
-
-@command(
-    f"dse explain examples/merge-four-gpus.toml {EXAMPLE_POINT}",
-    "dse explain ipp --machine gtx280 --workload svm threads_per_block=256",
-)
-@study_or_model_argument
-@point_argument
-@entry_options
-def explain(source: str, **options: Any) -> Any:
-    """Every intermediate quantity at one configuration.
-
-    Each with its value, unit, equation and source. Of a study, axes not given stand at their first
-    value.
-    """
-    at = parse_point(options)
-    if source.endswith(".toml"):
-        return dse.explain(read_study(source), **at)
-    return dse.explain(warn_odd_numbers(study_from_point(source, at)))

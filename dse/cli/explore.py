@@ -1,4 +1,4 @@
-"""The command `dse explore`: a page on which a study is explored."""
+"""The command `dse explore`: an interactive page of a study."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import click
 import dse
 from dse.cli.command import InputError, command, input_errors, read_study, warn_odd_numbers
 from dse.cli.evaluate import parse_point, study_from_point
-from dse.cli.options import StudyPath, echo, entry_options, file_option, point_argument
+from dse.cli.options import StudyPath, echo, entry_options, file_option, option, point_argument
 from symbolic.answer import Answer
 
 if TYPE_CHECKING:
     from dse.study.study import StudyData
 
-#: How a page of this library begins, which may be replaced unasked.
+#: Mark of a page by this command, which may be replaced.
 _OURS = '<meta name="generator" content="simt-dse explore">'
 
 
@@ -30,11 +30,11 @@ _OURS = '<meta name="generator" content="simt-dse explore">'
 @click.argument("source", metavar="STUDY_OR_STORE_OR_MODEL", type=StudyPath())
 @point_argument
 @entry_options
-@file_option("--out", "PAGE.html", "The page. [by the name of the source]")
-@click.option("--title", help="Its heading. [model, workload and machine]")
-@click.option("--note", default="", help="What stands below it, such as what to try.")
-@click.option("--serve", is_flag=True, help="Serve a whole store to this machine; write nothing.")
-@click.option("--port", default=0, metavar="N", help="Where it is served. [a free one]")
+@file_option("--out PAGE.html", "File for the page; default: named after the source")
+@option("--title", "Heading of the page; default: model, workload and machine")
+@option("--note", "Text below the heading, such as what to try", default="")
+@option("--serve", "Serve a whole store to browsers of this machine; write nothing", is_flag=True)
+@option("--port N", "Port for --serve; default: a free one", default=0)
 def explore(
     source: str,
     out: str | None,
@@ -44,26 +44,28 @@ def explore(
     port: int,
     **options: Any,
 ) -> Any:
-    """Write a page on which a study is explored in a browser, without a network.
+    """Write an interactive page of a study, for any browser, offline.
 
-    It holds the equations, a slider or list for every axis and value, figures that follow them,
-    every step with its source, what would help, and the best configuration. Of a model several
-    values (64,128,256), or a range (START:STOP:STEP), are an axis.
+    The page has a slider or list for every axis and value, figures that follow them, every equation
+    with its source, what would help, and the best configuration. For a model, several values
+    (64,128,256) or a range (START:STOP:STEP) are an axis.
 
-    Of a store the page holds the values, thinned along long axes. --serve hands it to a browser of
-    this machine alone, which asks for any part of the store; Ctrl-C ends it.
+    The page of a store contains its values, thinned along long axes. --serve lets a browser on this
+    machine read any part of the store; Ctrl-C ends it.
     """
     if serve:
         return _serve(source, title, note, port)
     at = parse_point(options)
     path = Path(out) if out is not None else Path(f"{Path(source).stem}.html")
     if out is None and path.exists() and _OURS not in path.read_text("utf-8", "replace")[:2000]:
-        raise InputError(f"{path} is there and is none of these pages: name another with --out")
-    of: StudyData | str = source  # a store by its name, or a study
+        raise InputError(f"{path} exists and is not such a page: name another file with --out")
+    of: StudyData | str = source
     suffix = Path(source).suffix
     is_data = suffix in (".zarr", ".nc") or (suffix != ".py" and Path(source).exists())
     if at and (is_data or suffix == ".toml"):
-        raise InputError(f"{source} is no model: values are given to one, or on the page")
+        raise InputError(
+            f"{source} is no model: only a model takes values; on the page you can change them"
+        )
     if suffix == ".toml":
         of = read_study(source)
     elif not is_data:
@@ -71,18 +73,18 @@ def explore(
     with input_errors():
         page = dse.explore(of, path, title=title, note=note)
     size = page.stat().st_size
-    title = f"{page} ({size / 1000:,.0f} kB): open it in a browser"
-    return Answer(title=title, data={"page": page, "bytes": size})
+    text = f"{page} ({size / 1000:,.0f} kB): open it in a browser"
+    return Answer(title=text, data={"page": page, "bytes": size})
 
 
 def _serve(source: str, title: str | None, note: str, port: int) -> None:
     """Serve the page of a store until a signal comes."""
     from dse.page.page import HOST, make_server
-    from dse.runs.files import open as opened
+    from dse.runs.files import open as open_store
     from sweeps.store.records import check_finished
 
     with input_errors():
-        ds = opened(source)
+        ds = open_store(source)
         check_finished(ds)
     with make_server(ds, title or Path(source).name, note, port) as server:
         echo(f"http://{HOST}:{server.server_port}/ (Ctrl-C ends it)", err=True)

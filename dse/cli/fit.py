@@ -1,4 +1,4 @@
-"""The commands on measured rows: ``dse fit``, ``dse calibrate`` and ``dse validate``."""
+"""The command `dse fit`: fit quantities of a model to measured rows."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from dse.cli.options import (
     entry_options,
     names_option,
     nonempty_options,
+    option,
     option_callback,
     set_option,
     split_list,
@@ -26,10 +27,10 @@ from symbolic.answer import Answer
 
 
 def row_arguments(free_help: str) -> OptionDecorator:
-    """The arguments MODEL and DATA; the options --free, --set, --machine and --workload."""
+    """Return the decorator for MODEL, DATA, --free, --set, --machine and --workload."""
 
     def add(function: Any) -> Any:
-        function = names_option("--free", help=free_help)(set_option(entry_options(function)))
+        function = names_option("--free", free_help)(set_option(entry_options(function)))
         data = click.argument("data", type=click.Path(exists=True))
         return click.argument("model")(data(function))
 
@@ -37,45 +38,44 @@ def row_arguments(free_help: str) -> OptionDecorator:
 
 
 def _headers(texts: Sequence[str]) -> list[str] | dict[str, str]:
-    """Names alone, or quantities with their headers; a name alone is its own header."""
+    """Return names, or quantities with their headers; a name without one is its own header."""
     if not any("=" in text for text in texts):
         return list(texts)
-    told = {name.strip(): header.strip() for name, _, header in (t.partition("=") for t in texts)}
-    return {name: header or name for name, header in told.items()}
-
-
-_FURTHER = "Further ones, for each label of a column."
+    pairs = {name.strip(): header.strip() for name, _, header in (t.partition("=") for t in texts)}
+    return {name: header or name for name, header in pairs.items()}
 
 
 def residuals_option(kind: str, text: str) -> OptionDecorator:
-    """The option of what a fit makes small: --absolute or --relative."""
-    return click.option(f"--{kind}", "residuals", flag_value=kind, help=text)
+    """Return the option --absolute or --relative, the kind of residuals."""
+    return option(f"--{kind}", text, "residuals", flag_value=kind)
 
 
-absolute_option = residuals_option("absolute", "Fit residuals, not shares of what was measured.")
+absolute_option = residuals_option(
+    "absolute", "Minimize absolute residuals; default: relative to the measured values"
+)
 
 
-def columns_option(text: str) -> OptionDecorator:
-    """The option --columns."""
-    return names_option("--columns", parse=_headers, metavar="Q[=HEADER],...", help=text)
+_COLUMNS = "Columns of DATA to read, and their headers if they differ; default: all known ones"
+columns_option = names_option("--columns Q[=HEADER],...", _COLUMNS, parse=_headers)
+rows_option = where_option('Condition on the rows to use, such as "time <= 10 ms"; repeatable')
 
 
 def _parse_per(text: str | None) -> dict[str, list[str]] | None:
     if text is None:
         return None
-    column, equals, told = text.partition("=")
-    if not (column.strip() and equals and told.strip()):
+    column, equals, names = text.partition("=")
+    if not (column.strip() and equals and names.strip()):
         raise click.UsageError(f"--per {text!r}: expected COLUMN=QUANTITY,...")
-    return {column.strip(): split_list([told])}
+    return {column.strip(): split_list([names])}
 
 
 def write_fit(result: Any, fit_path: str | None, rows_path: str | None = None) -> Answer:
-    """Return the answer of a fit; its rows and itself are written where that is asked for."""
+    """Return the answer of a fit, and write the fit and its rows to files if they are named."""
     from sweeps.files.export import export
 
     data = result.to_dict()
-    told: Answer = result._answer()
-    notes = [*told.notes]
+    answer: Answer = result._answer()
+    notes = [*answer.notes]
     if rows_path is not None:
         data["dataset"] = export(result.dataset, Path(rows_path))
         notes.append(f"dataset: {rows_path}")
@@ -83,11 +83,13 @@ def write_fit(result: Any, fit_path: str | None, rows_path: str | None = None) -
         with input_errors():
             data["saved"] = result.save(fit_path)
         notes.append(f'saved: {fit_path}, for fit = "{fit_path}" of a study')
-    return replace(told, notes=notes, data=data)
+    return replace(answer, notes=notes, data=data)
 
 
-save_option = click.option(
-    "--save", metavar="NAME.fit.json", type=click.Path(), help="A file for studies."
+save_option = option(
+    "--save NAME.fit.json",
+    "File for the fit, which studies can use (fit = NAME.fit.json)",
+    type=click.Path(),
 )
 
 
@@ -97,106 +99,28 @@ save_option = click.option(
     "dse fit clock_scaling runs.csv --to time --per kernel=core_cycles,stall_time "
     '--columns "core_clock=MHz [MHz],time=ms [ms]"',
 )
-@row_arguments("Quantities to be fitted.")
-@click.option("--per", metavar="COLUMN=Q,...", callback=option_callback(_parse_per), help=_FURTHER)
-@names_option("--to", help="Measured: by default the main output.")
-@where_option("Rows to fit; may be repeated.")
-@columns_option("To read. [all]")
-@click.option("--weights", metavar="COLUMN", help="Weights of the squared residuals.")
-@residuals_option("relative", "Residuals as shares of what was measured.")
-@values_option("--start", metavar="Q=VALUE", help="Where the search begins too.")
-@click.option("--out", metavar="OUT.nc", type=click.Path(), help="Write the rows as fitted here.")
+@row_arguments("Quantities to fit, with commas between")
+@option(
+    "--per COLUMN=Q,...",
+    "Quantities to fit separately for each label of a column",
+    callback=option_callback(_parse_per),
+)
+@names_option("--to", "Measured outputs to fit to; default: the model's main output")
+@rows_option
+@columns_option
+@option("--weights COLUMN", "Column with weights of the squared residuals")
+@residuals_option("relative", "Minimize residuals relative to the measured values")
+@values_option("--start Q=VALUE", "Additional start of the search; repeatable")
+@option("--out OUT.nc", "File for the rows and residuals", type=click.Path())
 @save_option
 def fit(model: str, data: str, out: str | None, save: str | None, **options: Any) -> Any:
     """Fit quantities of a model to measured rows.
 
-    DATA is a CSV file with a value a row in each column, headed by the name of its quantity with a
-    unit if need be, "time [ms]"; or a dataset (.nc, .zarr, .parquet). The columns of --to are what
-    the model should yield from the others.
+    DATA is a CSV file or a dataset (.nc, .zarr, .parquet). A column's header is the name of its
+    quantity, with a unit if needed: "time [ms]". The model computes the columns of --to from the
+    others.
     """
     print_table_assumptions(data)
     with input_errors():
         result = dse.fit(model, data, **nonempty_options(options))
     return write_fit(result, save, out)
-
-
-@command(
-    "dse calibrate streaming runs.csv --free startup_time,bandwidth_share --leave-out gpu",
-    "dse calibrate clock_scaling runs.csv --free stall_time,core_cycles "
-    "--choose clock_overlap=none,full --save runs.fit.json",
-)
-@row_arguments("Quantities to be found.")
-@click.option("--to", default="time", show_default=True, metavar="Q", help="Measured.")
-@click.option("--leave-out", metavar="COLUMN", help="Each of its labels is predicted by others.")
-@values_option("--choose", metavar="Q=LABEL,...", help="Alternatives to try.")
-@where_option("Rows to fit; may be repeated.")
-@absolute_option
-@save_option
-def calibrate(
-    model: str, data: str, choose: dict[str, str], save: str | None, **options: Any
-) -> Any:
-    """Find free quantities of a model from profiles and times, and how well they predict.
-
-    DATA holds a row a measurement, as for dse fit; columns that the model does not take are not
-    read. What the rows do not determine is an error, or, of an alternative, told beside the others.
-    """
-    if not options["free"]:
-        raise click.UsageError("name what is to be found: --free bandwidth_share,startup_time")
-    labels = {name: text.split(",") for name, text in choose.items()}
-    print_table_assumptions(data)
-    with input_errors():
-        result = dse.calibrate(data, model=model, choose=labels, **nonempty_options(options))
-    return write_fit(result, save)
-
-
-# --- predictions against measured rows, with trivial baselines
-def _draws(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    many, _, size = text.partition(",")
-    try:
-        return int(many), int(size)
-    except ValueError:
-        raise click.UsageError(f"--draws {text!r}: expected MANY,SIZE, as in 200,100") from None
-
-
-@command(
-    "dse validate clock_scaling runs.csv --to time --free core_cycles,stall_time "
-    "--leave-out row --along core_clock",
-    "dse validate energy_roofline rows.csv --to power --leave-out kernel "
-    "--free constant_power,energy_per_byte,energy_per_flop",
-    "dse validate mwp_cwp launches.csv --to time --machine gtx280 --leave-out kernel "
-    "--within kernel,size --choose threads_per_block --per kernel",
-)
-@row_arguments("Fitted to the rows not left out.")
-@click.option("--to", metavar="Q", help="Measured: by default the main output.")
-@names_option("--leave-out", metavar="COLUMN,...", help="What is left out; or row.")
-@click.option("--folds", default=10, show_default=True, help="Most groups of what is left out.")
-@names_option("--per", metavar="COLUMN,...", help="Errors of each of its labels.")
-@names_option("--within", metavar="COLUMN,...", help="One space to choose in.")
-@names_option("--choose", metavar="COLUMN,...", help="What makes a configuration.")
-@click.option(
-    "--draws",
-    metavar="MANY,SIZE",
-    callback=option_callback(_draws),
-    help="Random parts of each space.",
-)
-@click.option("--budget", default=1, show_default=True, help="Configurations tried at random.")
-@click.option("--along", metavar="COLUMN", help="Interpolate linearly over it.")
-@values_option("--baseline", "baselines", metavar="NAME=FORMULA", help="May be repeated.")
-@values_option("--order", "orders", metavar="NAME=FORMULA", help="To choose by.")
-@values_option("--own", metavar="COLUMN=Q,...", help="A value for each label.")
-@columns_option("To read. [all inputs]")
-@absolute_option
-@click.option("--interval", default=0.9, show_default=True, help="Rows within their intervals.")
-def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
-    """Tell what a model's predictions of measured rows are worth.
-
-    DATA is as of dse fit, or what dse import reads. Each row is predicted from its columns, what is
-    --free fitted to the rows that are not left out with it; beside it stand predictions of who has
-    no model, and what loses to them is said. No row is dropped.
-    """
-    options["own"] = {column: split_list([labels]) for column, labels in own.items()}
-    print_table_assumptions(data)
-    with input_errors():
-        return dse.validate(model, data, **nonempty_options(options))

@@ -1,4 +1,4 @@
-"""The command `dse import`: what tuners, profilers and tables measured, as dataset or workload."""
+"""The command `dse import`: measurements of tuners, profilers and tables as a dataset."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.command import command, input_errors
-from dse.cli.options import choice_option, names_option, parse_pairs, values_option
+from dse.cli.options import choice_option, names_option, option, parse_pairs, values_option
 from symbolic.answer import Answer, shorten
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-_SHAPE = "Over the axes, or row by row. [a grid where at least half of it was measured]"
-#: Columns that are named; a profile may have hundreds.
+_SHAPE = "Shape of OUT: a grid, rows, or auto (a grid if half of it was measured)"
+#: Most columns that the text names; a profile may have hundreds.
 _MOST = 60
 
 
@@ -34,15 +34,18 @@ _MOST = 60
 )
 @click.argument("measured", type=click.Path(exists=True, dir_okay=False))
 @click.argument("out", metavar="OUT.zarr|.nc|.csv|.parquet|.toml", type=click.Path())
-@names_option("--axes", help="Of a table: what varies.")
-@values_option("--unit", "units", metavar="Q=UNIT", help="Of a column; may be repeated.")
-@choice_option("--shape", "auto", "grid", "rows", help=_SHAPE)
-@click.option(
-    "--map", "maps", multiple=True, metavar="COLUMN=Q[:UNIT]|FILE", help="What a column is; a map."
+@names_option("--axes", "Columns of a table that are axes, with commas between")
+@values_option("--unit Q=UNIT", "Unit of a column; repeatable", "units")
+@choice_option("--shape", _SHAPE, "auto", "grid", "rows")
+@option(
+    "--map COLUMN=Q[:UNIT]|FILE",
+    "Quantity (and unit) of a column, or a file of such lines; repeatable",
+    "maps",
+    multiple=True,
 )
-@values_option("--set", "set_values", metavar="Q=VALUE", help="What the file does not tell.")
-@click.option("--runs", is_flag=True, help="Keep every run of what was measured repeatedly.")
-@click.option("--row", type=click.IntRange(min=0), metavar="N", help="Of OUT.toml: which row.")
+@values_option("--set Q=VALUE", "Value that the file lacks; repeatable", "set_values")
+@option("--runs", "Keep each run of a repeated measurement", is_flag=True)
+@option("--row N", "Row for the workload file OUT.toml", type=click.IntRange(min=0))
 def import_(
     measured: str,
     out: str,
@@ -53,15 +56,15 @@ def import_(
     shape: str,
     **options: Any,
 ) -> Any:
-    """Make a dataset of what was measured elsewhere.
+    """Convert measurements of other tools into a dataset or workload.
 
     MEASURED is a T4 file, a cache of Kernel Tuner or results of KTT (.json, .json.gz), a profile
     (.ncu-rep, CSV of Nsight Compute, nvprof and rocprof, .cali of Caliper), or a CSV or Parquet
-    file with named columns, whose headers may end in a unit, "time [ms]"; --map says what columns
-    are. Failed configurations are kept: their numbers are NaN, and a status says why. OUT.toml
-    becomes a workload file of one row.
+    file with named columns. A header may end in a unit: "time [ms]"; --map names the quantities of
+    columns. A failed configuration stays, with NaN and a status that gives the reason. OUT.toml is
+    a workload file of one row.
     """
-    from dse.cli.run import byte_size
+    from dse.cli.export import byte_size
     from dse.importers import open_measurements
     from dse.importers.workload import workload_text
     from dse.runs.files import export
@@ -85,21 +88,21 @@ def import_(
 
 
 def _columns(maps: Sequence[str]) -> str | Mapping[str, str] | None:
-    """A map file, or columns one by one."""
+    """Return the map file, or the quantities of columns."""
     files = [text for text in maps if "=" not in text]
     if not files:
         return parse_pairs(maps, "--map") or None
     if len(maps) > 1:
-        raise DseError(f"--map {files[0]} is a map by itself: write further columns into a file")
+        raise DseError(f"--map {files[0]} is a file: add further columns to it")
     return files[0]
 
 
 def _values(texts: Mapping[str, str]) -> dict[str, float | str]:
-    """Numbers in stored units, and labels."""
+    """Return values as numbers in SI units, or as labels."""
     from symbolic.expression import parse_value
     from symbolic.quantities import TABLE
 
-    result: dict[str, float | str] = {}
+    values: dict[str, float | str] = {}
     for name, text in texts.items():
         row = TABLE.get(name)
         value: Any = text
@@ -110,8 +113,8 @@ def _values(texts: Mapping[str, str]) -> dict[str, float | str]:
         elif row is None:
             with suppress(ValueError):
                 value = float(text)
-        result[name] = value
-    return result
+        values[name] = value
+    return values
 
 
 def _answer(ds: xr.Dataset, data: dict[str, Any]) -> Answer:

@@ -1,4 +1,4 @@
-"""The command `dse kernel`: a workload of what stands in a kernel's code."""
+"""The command `dse kernel`: a workload from the instructions of a kernel."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from dse.cli.options import (
     file_option,
     names_option,
     nonempty_options,
+    option,
     split_list,
     values_option,
 )
 from symbolic.answer import Answer, Table
 
-_MACRO = "A macro, or all of several; repeatable."
-_TIMES = "How often a loop runs, or a branch is taken, by the name that is asked for; repeatable."
+_MACRO = "Macro for the compiler; with several values each is a variant; repeatable"
+_TIMES = "Trip count of a loop, or fraction of threads at a branch, by name; repeatable"
+_COMPARE = "Profile or tuner's results to compare the counts with"
+_OUT = "File for the workload, or for a table of variants; default: the screen"
 
 
-_COMPARE_HELP = "Compare with what was measured: a profile, or a tuner's results."
-
-
-def _numbers(*flags: str, **about: Any) -> OptionDecorator:
-    """An option of names with a number each."""
+def _numbers(flag: str, text: str, *names: str) -> OptionDecorator:
+    """Return an option that takes names with a number each."""
 
     def parse(texts: dict[str, str]) -> dict[str, float]:
         try:
             return {name: float(text) for name, text in texts.items()}
         except ValueError:
-            given = ",".join(f"{name}={text}" for name, text in texts.items())
-            raise click.UsageError(f"{flags[0]} {given}: expected NAME=NUMBER") from None
+            pairs = ",".join(f"{name}={text}" for name, text in texts.items())
+            raise click.UsageError(f"{flag.split()[0]} {pairs}: expected NAME=NUMBER") from None
 
-    return values_option(*flags, commas=True, parse=parse, **about)
+    return values_option(flag, text, *names, commas=True, parse=parse)
 
 
 @command(
@@ -50,27 +50,24 @@ def _numbers(*flags: str, **about: Any) -> OptionDecorator:
 @click.argument(
     "path", metavar="KERNEL.cu|.cubin|.ptx", type=click.Path(exists=True, dir_okay=False)
 )
-@click.option("--arch", default="sm_80", metavar="sm_NN", help="Compiled for. [sm_80]")
-@click.option("--entry", "--kernel", default="", metavar="NAME", help="The kernel, of several.")
-@values_option("--define", metavar="K=V,...", help=_MACRO)
-@click.option(
-    "--option", "options", multiple=True, metavar="-O", help="Of the compiler; repeatable."
-)
-@click.option(
-    "--include",
+@option("--arch sm_NN", "Architecture to compile for", default="sm_80")
+@option("--entry NAME", "Name of the kernel, if there are several", "--kernel", default="")
+@values_option("--define K=V,...", _MACRO)
+@option("--option -O", "Option for the compiler; repeatable", "options", multiple=True)
+@option(
+    "--include FOLDER",
+    "Folder of headers; repeatable",
     "include",
     multiple=True,
-    metavar="FOLDER",
     type=click.Path(exists=True, file_okay=False),
-    help="A folder of headers; repeatable.",
 )
-@names_option("--block", metavar="X,Y,Z", help="Threads of a block. [256]")
-@names_option("--grid", metavar="X,Y,Z", help="Blocks of the grid. [one stands for all]")
-@_numbers("--set", metavar="N=V,...", help="Arguments; repeatable.")
-@_numbers("--times", "--trips", metavar="NAME=N,...", help=_TIMES)
-@file_option("--out", "OUT.toml|.csv|.nc", "A table where macros have several values. [the screen]")
-@file_option("--beside", "PROFILE", _COMPARE_HELP, exists=True)
-@click.option("--row", type=click.IntRange(min=0), metavar="N", help="Of PROFILE. [all]")
+@names_option("--block X,Y,Z", "Size of a block in threads; default: 256")
+@names_option("--grid X,Y,Z", "Size of the grid in blocks; default: one, which represents all")
+@_numbers("--set N=V,...", "Arguments of the kernel; repeatable")
+@_numbers("--times NAME=N,...", _TIMES, "--trips")
+@file_option("--out OUT.toml|.csv|.nc", _OUT)
+@file_option("--beside PROFILE", _COMPARE, exists=True)
+@option("--row N", "Row of PROFILE to compare with; default: all rows", type=click.IntRange(min=0))
 def kernel(
     path: str,
     entry: str,
@@ -80,12 +77,12 @@ def kernel(
     include: Sequence[str],
     **options: Any,
 ) -> Any:
-    """Count the instructions of a kernel, as a workload file; no GPU is needed.
+    """Count the instructions of a kernel, as a workload file, without a GPU.
 
-    Source is compiled and disassembled (the extra kernels), and each instruction counted
-    as often as its loops and branches let it run. What depends on the data of the kernel is asked
-    for by name. A cubin may come from any compiler, Triton and numba among them. PTX, which
-    nvcc -ptx writes, is counted in the same way and needs no extra.
+    Source is compiled and disassembled (extra kernels); each instruction counts as often as its
+    loops and branches let it run. A count that depends on the data must be given by --times. A
+    cubin may come from any compiler, such as Triton or numba. PTX (nvcc -ptx) is counted in the
+    same way and needs no extra.
     """
     macros = {k: split_list([v]) if "," in v else v for k, v in define.items()}
     options["options"] = (*options["options"], *(f"-I{folder}" for folder in include))
@@ -108,21 +105,20 @@ def kernel(
 
 
 def _profile_comparison(ds: Any, out: str | None) -> Any:
-    """Counts beside measured ones, a line each; what was not counted, and why."""
+    """Return counts next to measured ones, and the reasons of missing counts."""
     from dse.cuda.tuning_space import agreement_rows
 
     if out is not None:
         dse.export(ds, out)
     rows, failed = list(agreement_rows(ds)), [str(each) for each in ds.status.values if each]
     data = {"counts": rows, "launches": ds.status.size, "not_counted": failed}
-
     title = f"{len(failed)} not counted; the first: {failed[0]}" if failed else ""
     table = Table(columns=list(rows[0]) if rows else (), rows=[[*row.values()] for row in rows])
     return Answer(kind="Counts", title=title, tables=[table], data=data)
 
 
 def _variants_answer(ds: Any, out: str | None) -> Any:
-    """A tuning space: written as any Dataset, or its variants told."""
+    """Write a tuning space as a Dataset, and return its size."""
     if out is None:
         raise click.UsageError("several variants make a table: give --out OUT.csv, .nc or .zarr")
     dse.export(ds, out)

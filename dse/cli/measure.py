@@ -1,4 +1,4 @@
-"""The command `dse measure`: rows of the GPU at hand, with what they were measured on."""
+"""The command `dse measure`: microbenchmarks of this machine's GPU."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import click
 from click.core import ParameterSource
 
 from dse.cli.command import InputError, command, input_errors, new_file
-from dse.cli.options import names_option
+from dse.cli.options import names_option, option
 from symbolic.answer import Answer
 
-#: What is measured, and the options that it takes besides OUT.
+#: Measurements, and the options of each besides OUT.
 _OPTIONS_OF: dict[str, tuple[str, ...]] = {
     "supply": ("threads", "steps", "size"),
     "demand": ("threads", "steps"),
@@ -22,6 +22,7 @@ _OPTIONS_OF: dict[str, tuple[str, ...]] = {
     "imbalance": ("law", "lanes", "groups", "each", "rows"),
     "power": ("threads", "steps", "size", "clock", "memory_clock", "seconds", "settle"),
 }
+_POSITIVE, _SECONDS = click.IntRange(min=1), click.FloatRange(min=0)
 
 
 @command(
@@ -33,64 +34,68 @@ _OPTIONS_OF: dict[str, tuple[str, ...]] = {
 )
 @click.argument("what", type=click.Choice(list(_OPTIONS_OF)))
 @click.argument("out", metavar="OUT.csv|.nc|.parquet|.zarr", type=click.Path())
-@click.option(
+@option(
     "--threads",
+    "Threads of a multiprocessor, a row for each, or of a block; default: by measurement",
     type=click.IntRange(min=1),
     multiple=True,
-    help="On a multiprocessor, a row each; else: of a block. [32 to 1024; 256, 32, 1024]",
 )
-@click.option("--steps", type=click.IntRange(min=1), default=4096, help="Loads or rounds. [4096]")
-@click.option("--size", type=click.IntRange(min=1), default=2**26, help="Numbers read. [2**26]")
-@click.option("--ring", type=click.IntRange(min=256), multiple=True, help="Of latency, in bytes.")
-@click.option("--blocks", type=click.IntRange(min=1), multiple=True, help="Of a launch. [1000]")
-@click.option("--times", type=click.IntRange(min=2), default=50, help="Launches of each. [50]")
-@click.option("--law", multiple=True, help="Of the work of a lane. [Swatman 2022, Table I]")
-@names_option("--lanes", metavar="N,...", help="Of a group. [2,4,8,16,32]")
-@click.option("--groups", type=click.IntRange(min=1), default=2**18, help="Of a case. [2**18]")
-@click.option("--each", is_flag=True, help="Of imbalance: a row a group, not a case.")
-@click.option("--rows", type=click.IntRange(min=1), default=16, help="Of its matrices. [16]")
-@click.option("--clock", type=int, multiple=True, help="Of the cores, in MHz. [8 of those offered]")
-@click.option("--memory-clock", type=int, multiple=True, help="In MHz. [the highest]")
-@click.option("--seconds", type=click.FloatRange(min=0), default=3.0, help="Of power. [3]")
-@click.option("--settle", type=click.FloatRange(min=0), default=2.0, help="Before that. [2]")
+@option("--steps", "Number of loads or rounds of a thread", type=_POSITIVE, default=4096)
+@option("--size", "Number of values to read; default: 2**26", type=_POSITIVE, default=2**26)
+@option(
+    "--ring", "Size in bytes of the ring for latency", type=click.IntRange(min=256), multiple=True
+)
+@option("--blocks", "Number of blocks in a launch; default: 1000", type=_POSITIVE, multiple=True)
+@option("--times", "Number of launches of each kind", type=click.IntRange(min=2), default=50)
+@option("--law", "Law of the work of a lane; default: Swatman 2022, Table I", multiple=True)
+@names_option("--lanes N,...", "Numbers of lanes in a group; default: 2,4,8,16,32")
+@option("--groups", "Number of groups in a case; default: 2**18", type=_POSITIVE, default=2**18)
+@option("--each", "Write a row for each group of an imbalance", is_flag=True)
+@option("--rows", "Number of rows of the matrices", type=_POSITIVE, default=16)
+@option("--clock", "Core clock in MHz; default: 8 of those available", type=int, multiple=True)
+@option("--memory-clock", "Memory clock in MHz; default: the highest", type=int, multiple=True)
+@option("--seconds", "Duration of a power measurement; default: 3", type=_SECONDS, default=3.0)
+@option(
+    "--settle", "Seconds of load before a power measurement; default: 2", type=_SECONDS, default=2.0
+)
 @click.pass_context
 def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
-    """Measure the NVIDIA GPU at hand (extra gpu), and keep the rows.
+    """Run microbenchmarks on this machine's NVIDIA GPU, and write the rows.
 
-    supply: bandwidth against threads that only wait; demand: operations against threads that only
-    compute; latency: cycles of a load against the bytes gone through; blocks: multiprocessor, start
-    and end of each block of a launch whose blocks work for random whiles; launches: times of many
-    such launches; imbalance: what lockstep costs (Swatman 2022, Algorithm 1); power: power, clocks
-    and times of a kernel that computes and of one that reads memory, at each clock that may be had.
+    This needs the extra gpu. supply: bandwidth by number of threads that only load; demand:
+    operations by number of threads that only compute; latency: cycles of a load by size of the
+    data; blocks: multiprocessor, start and end of each block of a launch with random work;
+    launches: times of many such launches; imbalance: cost of lockstep (Swatman 2022, Algorithm 1);
+    power: power, clocks and times of a compute-bound and a memory-bound kernel, at each clock.
 
-    OUT is a dataset as of dse import, and tells what it was measured on, how and when.
-    NUMBA_ENABLE_CUDASIM=1 makes a trial without a GPU, whose numbers mean nothing: say little to be
-    done (--threads 2 --steps 3 --size 64).
+    OUT is a dataset as of dse import, and records device, method and date. NUMBA_ENABLE_CUDASIM=1
+    makes a trial run without a GPU, with meaningless numbers: keep it small (--threads 2 --steps 3
+    --size 64).
     """
     from dse.runs.files import export
 
     path = new_file(out, ".csv", ".nc", ".parquet", ".zarr")
-    given = _command_line_options(ctx, what)
+    words = _command_line_options(ctx, what)
     if what in ("blocks", "launches", "power") and len(options["threads"]) > 1:
-        raise InputError(f"--threads is given more than once: the blocks of {what} have one size")
+        raise InputError(f"--threads is given more than once: all blocks of {what} have one size")
     if what == "blocks" and len(options["blocks"]) > 1:
-        raise InputError("--blocks is given more than once: blocks are of one launch; see launches")
+        raise InputError("--blocks is given more than once, and blocks measures one launch")
     with input_errors():
         from dse.gpu import dataset_of
         from stochastic.validation import describe
 
         facts = describe()
         run, how = _measurement(what, options)
-        command = " ".join(["dse measure", what, out, *given])
-        told = {"measured": what, "command": command, **how, **facts}
-        ds = dataset_of(what, run(), told)
+        command = " ".join(["dse measure", what, out, *words])
+        about = {"measured": what, "command": command, **how, **facts}
+        ds = dataset_of(what, run(), about)
         written = export(ds, path)
     rows = ds.sizes["configuration"]
     columns = [str(name) for name in ds.data_vars if name not in ("status", "feasible")]
-    data = {"rows": rows, "columns": columns, "written": written, **told}
+    data = {"rows": rows, "columns": columns, "written": written, **about}
     chosen = map(str, ds.chosen_by.values) if "chosen_by" in ds else ()
-    own = dict.fromkeys(text for text in chosen if text.startswith("as it"))
-    notes = [f"clocks {text}; rows are of the clocks there were" for text in own]
+    unset = dict.fromkeys(text for text in chosen if text.startswith("as it"))
+    notes = [f"clocks {text}; rows have the clocks that were running" for text in unset]
     if notes:
         data["notes"] = notes
     title = f"{path}: {rows} rows of {', '.join(columns)}, on {facts['device']}"
@@ -98,8 +103,8 @@ def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
 
 
 def _command_line_options(ctx: click.Context, what: str) -> list[str]:
-    """The options of the command line, as they were given; those of something else are refused."""
-    result = []
+    """Return the options of the command line; refuse those of another measurement."""
+    words = []
     for parameter in ctx.command.params:
         name = str(parameter.name)
         if not isinstance(parameter, click.Option) or name == "as_json":
@@ -108,21 +113,21 @@ def _command_line_options(ctx: click.Context, what: str) -> list[str]:
             continue
         option = parameter.opts[0]
         if name not in _OPTIONS_OF[what]:
-            whose = [kind for kind, taken in _OPTIONS_OF.items() if name in taken]
-            raise InputError(f"{option} is of {', '.join(whose)}, and {what} does not take it")
+            kinds = [kind for kind, names in _OPTIONS_OF.items() if name in names]
+            raise InputError(f"{option} is for {', '.join(kinds)}, and {what} does not take it")
         value = ctx.params[name]
         if parameter.is_flag:
-            result.append(option)
+            words.append(option)
         else:
-            each = value if isinstance(value, (list, tuple)) else (value,)
-            result += [f"{option} {one}" for one in each]
-    return result
+            values = value if isinstance(value, (list, tuple)) else (value,)
+            words += [f"{option} {each}" for each in values]
+    return words
 
 
 def _measurement(
     what: str, options: Mapping[str, Any]
 ) -> tuple[Callable[[], dict[str, Any]], dict[str, Any]]:
-    """What to run, and with what."""
+    """Return the function of a measurement, and its parameters."""
     import numpy as np
 
     from dse import gpu
@@ -151,22 +156,13 @@ def _measurement(
         how |= {"threads": (threads or (32,))[0], "seed": 0}
         return lambda: gpu.launches(**how), how
     if what == "imbalance":
-        how = {
-            "groups": options["groups"],
-            "each": options["each"],
-            "size": options["rows"],
-            "seed": 1,
-        }
+        how = {name: options[name] for name in ("groups", "each")}
+        how |= {"size": options["rows"], "seed": 1}
         how |= {"laws": list(options["law"])} if options["law"] else {}
         how |= {"lanes": _parse_lanes(options["lanes"])} if options["lanes"] else {}
         return lambda: gpu.lockstep(**how), how
     how = {"clocks": list(options["clock"]), "memory_clocks": list(options["memory_clock"])}
-    how |= {
-        "seconds": options["seconds"],
-        "settle": options["settle"],
-        "steps": steps,
-        "size": size,
-    }
+    how |= {name: options[name] for name in ("seconds", "settle", "steps", "size")}
     how |= {"threads": (threads or (1024,))[0]}
     return lambda: gpu.power(**how), how
 

@@ -1,4 +1,4 @@
-"""The command `dse new`: a commented file to start from, which works as it stands."""
+"""The command `dse new`: write a commented file to start from, which works unchanged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dse.cli.command import command, input_errors, new_file
-from dse.cli.options import example_studies
+from dse.cli.options import example_studies, option
 from dse.toml_text import printable_line, toml_value, value_line
 from sweeps.files.atomic_write import write_atomic
 from symbolic.answer import Answer
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dse.catalog.entry_file import Value
     from symbolic.quantity import Quantity
 
-#: What a file starts from where nothing is named.
+#: Default of --from.
 _DEFAULT_BASE = {"machine": "gtx280", "workload": "svm"}
 
 _STUDY = """\
@@ -57,19 +57,17 @@ minimize = "time"
 )
 @click.argument("kind", type=click.Choice(["study", "machine", "workload"]))
 @click.argument("out", metavar="OUT.toml", type=click.Path(dir_okay=False))
-@click.option(
-    "--from",
+@option(
+    "--from NAME",
+    "Machine, workload or example study to start from; default: gtx280, svm, none",
     "base",
-    metavar="NAME",
-    help="The machine, workload or example study to start from. [gtx280, svm; a study: none]",
 )
 def new(kind: str, out: str, base: str | None) -> Any:
-    """Write a commented file to start from: a study, a machine or a workload.
+    """Write a commented study, machine or workload file to start from.
 
-    It works as it stands. A machine or workload starts from another's values, which its file shows
-    as comments: a line stands once the mark before it is taken away. What models ask of a machine
-    and the other does not tell is listed to be filled in, beside the numbers of a similar one; its
-    formulas stand.
+    It works unchanged. A machine or workload starts from the values of another, which its file
+    shows as comments: uncomment a line to replace its value. For a machine, the file also lists
+    values that models need and the other machine lacks, with the numbers of a similar machine.
     """
     path = new_file(out, ".toml")
     closed: dict[str, tuple[str, ...]] = {}
@@ -86,10 +84,10 @@ def new(kind: str, out: str, base: str | None) -> Any:
 
             name = base or _DEFAULT_BASE[kind]
             entry = (machine if kind == "machine" else workload)(name)
-            named = str(Path(name).resolve()) if name.endswith(".toml") else entry.name
+            base_name = str(Path(name).resolve()) if name.endswith(".toml") else entry.name
             other = entry if kind == "workload" else _similar_machine(entry)
             closed = {} if kind == "workload" else _models_gained(entry, other)
-            text = "\n".join(entry_lines(kind, path, entry, named, other)) + "\n"
+            text = "\n".join(entry_lines(kind, path, entry, base_name, other)) + "\n"
             from dse.catalog.entry_file import write_entry_file
 
             write_entry_file(path, text, kind, replace=False)
@@ -99,13 +97,13 @@ def new(kind: str, out: str, base: str | None) -> Any:
 
 
 def _similar_machine(entry: Entry) -> Entry:
-    """The machine of the nearest compute capability of which most is known, the latency too."""
+    """Return the best-known machine of the nearest compute capability; it has a latency."""
     from dse.catalog.entries import machines
 
     def distance(other: Entry) -> tuple[float, int, int]:
         here, there = entry.compute_capability or 0, other.compute_capability or 0
-        apart = abs(float(here) - float(there)), bool(here) != bool(there)
-        return 100 * apart[1] + apart[0], other.name != entry.name, -len(other.values)
+        gap = abs(float(here) - float(there)) + 100 * (bool(here) != bool(there))
+        return gap, other.name != entry.name, -len(other.values)
 
     known = (other for name, other in machines().items() if not name.startswith("cc"))
     return min((other for other in known if "mem_latency_nominal" in other.values), key=distance)
@@ -113,10 +111,7 @@ def _similar_machine(entry: Entry) -> Entry:
 
 # --- the lines of the file
 def _models_gained(entry: Entry, other: Entry) -> dict[str, tuple[str, ...]]:
-    """The models that the numbers of another machine would open, each with what is lacking.
-
-    What holds for both stands already.
-    """
+    """Return the models that another machine's numbers would enable, with the missing names."""
     from dataclasses import replace
 
     from dse.catalog.entries import unavailable_models
@@ -129,7 +124,7 @@ def _models_gained(entry: Entry, other: Entry) -> dict[str, tuple[str, ...]]:
 
 
 def _transferable_values(other: Entry) -> dict[str, Value]:
-    """What holds for other machines as well: formulas, and what is said of workloads."""
+    """Return the values that hold for other machines, too: formulas and programmers' choices."""
     from dse.catalog.entries import formula_inputs
     from symbolic.quantities import TABLE
 
@@ -141,15 +136,15 @@ def _transferable_values(other: Entry) -> dict[str, Value]:
 
 
 def entry_lines(kind: str, path: Path, entry: Entry, base_name: str, other: Entry) -> Iterator[str]:
-    """The lines of the file of a machine or workload that has all values of another."""
+    """Yield the lines of a machine or workload file based on another."""
     from symbolic.quantities import TABLE
 
     known = {**TABLE, **{row.name: row for row in entry.declared}}
     yield from (
-        f"# A {kind} that starts from {printable_line(entry.name)}: what is not said here is as there.",
-        "# Take the mark away before a line and give your own value, with its source, or with",
-        '# assumed = "why". dse quantities NAME tells of a quantity; dse '
-        f"{kind}s {printable_line(str(path))} shows all.",
+        f"# A {kind} based on {printable_line(entry.name)}, which gives all values not set here.",
+        '# Uncomment a line to replace its value, and give its source, or assumed = "why".',
+        f"# dse quantities NAME explains a quantity; dse {kind}s {printable_line(str(path))} shows",
+        "# all values.",
         "",
         f"title = {toml_value(f'{path.stem}, from {entry.title}')}",
         f'kind = "{kind}"',
@@ -159,10 +154,9 @@ def entry_lines(kind: str, path: Path, entry: Entry, base_name: str, other: Entr
     )
     lacking = {name: value for name, value in other.values.items() if name not in entry.values}
     if lacking:
-        told = f"not told by {printable_line(entry.name)}; beside each, what {other.name} has"
-        yield f"# --- to fill in: {told}"
+        yield f"# --- to fill in: unknown for {printable_line(entry.name)}; {other.name} has these"
         for model, names in _models_gained(entry, other).items():
-            yield f"# {model} asks for {', '.join(names)}"
+            yield f"# {model} needs {', '.join(names)}"
     standing = [name for name in _transferable_values(other) if name in lacking]
     for name in [name for name in lacking if name not in standing]:
         value = lacking[name]
@@ -170,19 +164,19 @@ def entry_lines(kind: str, path: Path, entry: Entry, base_name: str, other: Entr
         line = value_line(name, toml_value(value.value), "source", "WHERE YOURS IS FROM")
         yield f"# {line}  # {other.name}: {printable_line(value.source or value.assumed)}"
     if standing:
-        yield f"# --- formulas in those and what is usual, as {other.name} has them"
+        yield f"# --- formulas and usual values, from {other.name}"
     for name in standing:
         yield f"# {_meaning_text(known[name])}"
         yield _line(name, lacking[name])
     if lacking:
-        yield f"# --- as {printable_line(entry.name)} has it"
+        yield f"# --- from {printable_line(entry.name)}"
     for name, value in entry.values.items():
         yield f"# {_meaning_text(known[name])}"
         yield f"# {_line(name, value)}"
 
 
 def _line(name: str, value: Value) -> str:
-    """A value of a file, with its origin."""
+    """Return the line of a value, with its origin."""
     origin = "source" if value.source else "assumed"
     return value_line(name, toml_value(value.value), origin, value.source or value.assumed)
 

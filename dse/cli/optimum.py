@@ -1,4 +1,4 @@
-"""The commands for the best configurations: ``dse optimum`` and ``dse pareto``."""
+"""The command `dse optimum`: best configurations, with a certificate."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from dse.cli.command import (
     set_exit_status,
 )
 from dse.cli.options import (
+    AT,
     OptionDecorator,
     goal_options,
-    names_option,
     nonempty_options,
+    option,
     per_and_top_options,
     source_argument,
     time_limit_option,
@@ -42,12 +43,12 @@ if TYPE_CHECKING:
     from dse.study.study import BestQuery, StudyData
     from sweeps.store.fill import WatchedOutput
 
-#: Below this many points no loop nest is compiled for the question.
+#: Below this many points the query compiles no loop nest.
 _LOOKUP_POINTS = sizes.LOOKED_UP
 
 
 def study_query(study: StudyData, query: Mapping[str, Any]) -> BestQuery | None:
-    """The question of the options, or of the study file, if the study can answer it."""
+    """Return the query of the options or of the study; an error if the study cannot answer it."""
     best = query_from_options(query, study.best)
     if best is not None:
         study.check_best(best)
@@ -55,7 +56,7 @@ def study_query(study: StudyData, query: Mapping[str, Any]) -> BestQuery | None:
 
 
 def watched_objective(best: BestQuery | None, study: StudyData) -> tuple[WatchedOutput, str] | None:
-    """What a run watches, and its unit, if the objective is an output that nothing constrains."""
+    """Return the objective, with its unit, that a run can watch: an unconstrained output."""
     if best is None:
         return None
     (goal, *later), grid = best.goals, study.grid()
@@ -66,7 +67,7 @@ def watched_objective(best: BestQuery | None, study: StudyData) -> tuple[Watched
 
 
 def find_winners(best: BestQuery, study: StudyData, values: xr.Dataset | None) -> xr.Dataset:
-    """Return the winners: of few values that a run has in memory, else of the study."""
+    """Return the best configurations, from the values in memory if they are few."""
     if values is not None and study.grid().points <= _LOOKUP_POINTS:
         from symbolic.expression import parse, parse_condition
         from symbolic.ops import references
@@ -80,153 +81,143 @@ def find_winners(best: BestQuery, study: StudyData, values: xr.Dataset | None) -
     return dse.optimum(study, **best.as_keywords())
 
 
-# --- how an optimum is found, and what is proven of it
-#: What is told of an answer, of one where it is not 0, and of what is certified.
+# --- how to search, and what is proven
+#: Attributes in the JSON: of every answer, those only if they are not 0, of a certificate.
 _ATTRIBUTES = ("within", "configurations", "complete", "points_proven", "boxes_left")
 _NONZERO_ATTRIBUTES = ("points_skipped", "points_left")
-_CERTIFICATE_KEYS = (
-    *("bound", "gap", "settled", "boxes"),
-    *("points_visited", "points_excluded"),
-)
+_CERTIFICATE_KEYS = (*("bound", "gap", "settled", "boxes"), *("points_visited", "points_excluded"))
 
 
 def compile_search_in_background() -> AbstractContextManager[object]:
-    """While something may be proven: two processes compile the search, where it must be."""
+    """Compile the search in two processes, if it is not in the cache."""
     program = "from sweeps.bounds.search import parts; parts()"
     return compile_in_background(
         program, waited_functions=("enclose", "relax"), first_function="dig"
     )
 
 
-def set_unproven_status(attributes: Mapping[str, Any], gap: float | None = None) -> None:
-    """Let the command exit with 3 if its answer is not proven to the gap that was asked."""
+def is_proven(attributes: Mapping[str, Any], gap: float | None = None) -> bool:
+    """True if an answer is proven to the gap that the user allows."""
     import numpy as np
 
-    proven = np.all(np.atleast_1d(attributes.get("gap", 0.0)) <= (gap or 0.0))
-    if not attributes.get("interrupted") and not (proven and attributes.get("complete", 1)):
+    is_close = np.all(np.atleast_1d(attributes.get("gap", 0.0)) <= (gap or 0.0))
+    return bool(is_close and attributes.get("complete", 1) and not attributes.get("points_left"))
+
+
+def set_unproven_status(attributes: Mapping[str, Any], gap: float | None = None) -> None:
+    """Let the command exit with 3 if a limit ended the search before the proof."""
+    if not attributes.get("interrupted") and not is_proven(attributes, gap):
         set_exit_status(UNPROVEN)
 
 
 def parse_share(_: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """A share of a value, as a number: 0.01, or 1%."""
+    """Return a share such as 0.01 or 1% as a number."""
     if value is None:
         return None
     try:
-        result = float(value.strip().removesuffix("%")) / (100 if value.strip()[-1:] == "%" else 1)
+        share = float(value.strip().removesuffix("%")) / (100 if value.strip()[-1:] == "%" else 1)
     except ValueError:
-        result = -1.0
-    if not 0 <= result < float("inf"):
+        share = -1.0
+    if not 0 <= share < float("inf"):
         raise click.BadParameter(f"{value!r} is no share such as 1% or 0.01", param=param)
-    return result
+    return share
 
 
 def method_option(text: str) -> OptionDecorator:
-    """The option --method."""
+    """Return the option --method."""
     kinds = click.Choice(["auto", "scan", "certified"])
-    return click.option("--method", type=kinds, help=f"Look at every point, or {text}. [auto]")
+    text = f"Evaluate every point (scan), or {text}; default: auto"
+    return option("--method", text, type=kinds)
 
 
-def search_limit_option(text: str) -> OptionDecorator:
-    """The option --time-limit."""
-    told = f"Seconds after which {text}; counted from the start of the command."
-    return time_limit_option(told)
-
-
-gap_option = click.option(
-    "--gap",
+search_limit_option = time_limit_option(
+    "Seconds from the start of the command after which the search reports the best so far"
+)
+gap_option = option(
+    "--gap X",
+    "Stop once nothing can be better by more than this share, such as 0.05",
     type=click.FloatRange(min=0),
-    metavar="X",
-    help="End when none can be better by more than this share, such as 0.05.",
 )
 
 
-def with_certificate(answer: Answer, attributes: Mapping[str, Any]) -> Answer:
-    """Return an answer with what is proven of it."""
+def with_certificate(
+    answer: Answer, attributes: Mapping[str, Any], gap: float | None = None
+) -> Answer:
+    """Return an answer with its certificate."""
     data = answer.data | certificate_data(attributes)
-    return replace(answer, data=data, certificate=certificate_text(attributes))
+    return replace(answer, data=data, certificate=certificate_text(attributes, gap))
 
 
 def certificate_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """For JSON: the method, what a scan left out, and the certificate of a certified answer."""
-    result: dict[str, Any] = {"method": attributes.get("method", "scan")}
-    result |= {name: attributes[name] for name in _ATTRIBUTES if name in attributes}
-    result |= {name: attributes[name] for name in _NONZERO_ATTRIBUTES if attributes.get(name)}
+    """Return the method, the points that a scan left out, and the certificate, for JSON."""
+    data: dict[str, Any] = {"method": attributes.get("method", "scan")}
+    data |= {name: attributes[name] for name in _ATTRIBUTES if name in attributes}
+    data |= {name: attributes[name] for name in _NONZERO_ATTRIBUTES if attributes.get(name)}
     if attributes.get("interrupted"):
-        result["interrupted"] = True
+        data["interrupted"] = True
     if "bound" in attributes:
-        result["certificate"] = {
+        data["certificate"] = {
             key: attributes[key] for key in _CERTIFICATE_KEYS if key in attributes
         }
         if "settled" in attributes:
-            result["certificate"]["settled"] = bool(attributes["settled"])
-    return result
+            data["certificate"]["settled"] = bool(attributes["settled"])
+    return data
 
 
-def _objectives_text(gaps: Any, bounds: Any, settled: bool) -> str:
-    """What is proven of objectives in order of priority."""
-    if not gaps.any():
-        told = "none is better in the order of the objectives"
-        return told if settled else f"{told}, though an earlier one may be as good"
-    parts = []
-    for number, (gap, bound) in enumerate(zip(gaps.tolist(), bounds.tolist(), strict=True)):
-        among = " among those as good before" if number else ""
-        if gap == 0:
-            parts.append(f"({number + 1}) none is better{among}")
-        elif math.isfinite(bound):
-            off = f"{bound:.6g}, {gap:.2%} from the best found"
-            parts.append(f"({number + 1}) none{among} is better than {off}")
-        else:
-            parts.append(f"({number + 1}) nothing is proven: the time was up")
-    return "; ".join(parts)
-
-
-def certificate_text(attributes: Mapping[str, Any]) -> str:
-    """What is proven, or what a scan could leave out, in a line of its own; else nothing.
+def certificate_text(attributes: Mapping[str, Any], gap: float | None = None) -> str:
+    """Return a sentence on what is proven, or on what a scan left out; empty for a full scan.
 
     >>> certificate_text({"points_skipped": 4096})
-    'scanned, but for 4,096 configurations: bounds over whole tiles told enough of them'
-
-    >>> certificate_text({"gap": 0.0, "bound": 2.5, "settled": 1, "boxes": 1200, "points_visited": 5,
-    ...             "points_excluded": 1e20})
-    'certified: none is better (1,200 boxes bounded, 5 points looked at, 1e+20 excluded)'
+    'scan: bounds over tiles ruled out 4,096 configurations'
+    >>> proof = {"settled": 1, "boxes": 1200, "points_visited": 5, "points_excluded": 1e20}
+    >>> certificate_text({"gap": 0.0, "bound": 2.5, **proof})
+    'certified: none is better (1,200 boxes bounded, 5 points evaluated, 1e+20 excluded)'
+    >>> certificate_text({"gap": 0.2, "bound": 2.5, **proof}).partition(" (")[0]
+    'not proven: lower bound 2.5, gap 20.00%'
     """
-    if attributes.get("points_left"):
-        many = f"{attributes['points_left']:,}"
-        return f"scanned, but for {many} configurations, of which one may be better"
+    if left := attributes.get("points_left"):
+        return f"not proven: {left:,} configurations were not scanned; one may be better"
     if "configurations" in attributes:
-        many, how = attributes["configurations"], attributes["method"]
-        return f"{how}: {many:,} within {attributes['within']:.4g} of the best, and no others"
-    if attributes.get("points_skipped"):
-        many = f"{attributes['points_skipped']:,}"
-        return (
-            f"scanned, but for {many} configurations: bounds over whole tiles told enough of them"
-        )
+        many, share = attributes["configurations"], 100 * attributes["within"]
+        text = f"{many:,} configurations lie within {share:.4g} % of the best, and no others"
+        return f"{attributes['method']}: {text}"
+    if skipped := attributes.get("points_skipped"):
+        return f"scan: bounds over tiles ruled out {skipped:,} configurations"
+    boxes = f"{attributes.get('boxes', 0):,} boxes bounded"
     if "complete" in attributes:
-        told = "each is proven to be on the front, and no others"
-        if not attributes["complete"]:
-            told = f"{attributes['points_proven']:,} are proven to be on the front; others may be, "
-            told += f"in {attributes['boxes_left']:,} boxes: the time was up"
-        return f"certified: {told} ({attributes['boxes']:,} boxes bounded)"
+        if attributes["complete"]:
+            return f"certified: each is on the Pareto front, and no others ({boxes})"
+        proven, left = attributes["points_proven"], attributes["boxes_left"]
+        text = f"{proven:,} are proven to be on the Pareto front; {left:,} open boxes may hold more"
+        return f"not proven: {text} ({boxes})"
     if "bound" not in attributes:
         return ""
+    excluded = attributes["points_excluded"]
+    many = f"{excluded:,}" if isinstance(excluded, int) else f"{excluded:.3g}"
+    verdict = "certified" if is_proven(attributes, gap) else "not proven"
+    return (
+        f"{verdict}: {_bounds_text(attributes)} ({boxes}, "
+        f"{attributes['points_visited']:,} points evaluated, {many} excluded)"
+    )
+
+
+def _bounds_text(attributes: Mapping[str, Any]) -> str:
+    """Return the bound and gap of each objective, in order of priority."""
     import numpy as np
 
-    excluded = attributes["points_excluded"]
-    gaps = np.atleast_1d(attributes["gap"])
-    if gaps.size > 1:
-        told = _objectives_text(
-            gaps, np.atleast_1d(attributes["bound"]), bool(attributes["settled"])
-        )
-    elif (gap := float(gaps[0])) == 0:
-        told = "none is better"
-        told += "" if attributes["settled"] else ", though an earlier one may be as good"
-    else:
-        told = f"none is better than {attributes['bound']:.6g}, {gap:.2%} from the best found"
-    many = f"{excluded:,}" if isinstance(excluded, int) else f"{excluded:.3g}"
-    return (
-        f"certified: {told} ({attributes['boxes']:,} boxes bounded, "
-        f"{attributes['points_visited']:,} points looked at, {many} excluded)"
-    )
+    gaps, bounds = (np.atleast_1d(attributes[name]).tolist() for name in ("gap", "bound"))
+    if not any(gaps):
+        text = "none is better" + " in the order of the objectives" * (len(gaps) > 1)
+        return text if attributes["settled"] else f"{text}, but an earlier one may be as good"
+    goals = str(attributes.get("question", "")).split(", then ")
+    parts = []
+    for number, (gap, bound) in enumerate(zip(gaps, bounds, strict=True)):
+        side = "upper" if goals[min(number, len(goals) - 1)].startswith("maximize") else "lower"
+        text = f"{side} bound {bound:.6g}, gap {gap:.2%}" if math.isfinite(bound) else "no bound"
+        text = text if gap else "none is better"
+        among = " among those as good before" if number else ""
+        parts.append(f"({number + 1}) {text}{among}" if len(gaps) > 1 else text)
+    return "; ".join(parts)
 
 
 # --- the commands
@@ -234,17 +225,14 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?( *[A-Za-z%µμ][A-Z
 
 
 def _axis_conditions(axis_values: Mapping[str, str]) -> list[str]:
-    """As conditions what --at says; what is no number, with or without a unit, is a label."""
+    """Return --at as conditions; a value that is no number, with or without unit, is a label."""
     return [
         f"{axis} == {value}" if _NUMBER.fullmatch(value) else f"{axis} == {value!r}"
         for axis, value in axis_values.items()
     ]
 
 
-_AT = "One value of an axis; others are chosen."
-at_option = values_option(
-    "--at", commas=True, parse=_axis_conditions, metavar="AXIS=VALUE,...", help=_AT
-)
+fixed_axes_option = values_option("--at AXIS=VALUE,...", AT, commas=True, parse=_axis_conditions)
 
 
 @command(
@@ -259,25 +247,26 @@ at_option = values_option(
 @source_argument
 @goal_options(several=False)
 @per_and_top_options
-@at_option
-@click.option("--ties", is_flag=True, help="All that are as good as the best.")
-@click.option(
-    "--within",
+@fixed_axes_option
+@option("--ties", "Report all configurations as good as the best", is_flag=True)
+@option(
+    "--within X%",
+    "Report all configurations that are worse than the best by at most this share",
     callback=parse_share,
-    metavar="X%",
-    help="All that are worse than the best by at most this.",
 )
-@method_option("prove that none is better; auto scans small spaces")
-@search_limit_option("the best found is told, and how good it is proven to be")
+@method_option("prove that none is better (certified)")
+@search_limit_option
 @gap_option
 def optimum(source: str, ties: bool, where: list[str], at: list[str], **options: Any) -> Any:
-    """The best configurations of a study, a stored dataset, or measurements.
+    """Find the best configurations of a study, store or file of measurements.
 
-    Of a study nothing is stored, and where no objective is given its [best] is asked. Of equally
-    good configurations the one with the lowest index wins, in the order of the axes. Spaces too
-    large to scan are searched by bounds over boxes, which prove that none is better. Of several
-    objectives each decides among what is best by those before it; a minus turns one around.
-    Measurements are files of tuners (T4, Kernel Tuner's cache), CSV or Parquet; see dse import.
+    The objective is that of the study's [best], unless you give one. Nothing is stored. Ties go to
+    the configuration that comes first in the order of the axes. A space too large to scan is
+    searched by branch and bound, which proves that no configuration is better. Objectives are
+    lexicographic: later ones break ties; prefix - to reverse one. Measurements are files of tuners
+    (T4, Kernel Tuner's cache), CSV or Parquet; see dse import.
+
+    A search that a limit ends reports a bound and a gap, and exits with status 3.
     """
     from dse.display import column_order, dataset_answer
     from dse.study.study import StudyData
@@ -295,48 +284,23 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
     with compile_search_in_background():
         result = best_on_interrupt(lambda: dse.optimum(read, **best.as_keywords(), **limits))
     set_unproven_status(result.attrs, options["gap"])
-    told = with_certificate(dataset_answer(result, column_order(read)), result.attrs)
+    rows = dataset_answer(result, column_order(read))
+    answer = with_certificate(rows, result.attrs, options["gap"])
     of_models = not isinstance(read, StudyData) and "model" in read.sizes
     notes = [_MODELS_NOTE] if of_models and "model" not in options["per"] else []
-    return replace(told, notes=notes)
+    return replace(answer, notes=notes)
 
 
 def search_limits(options: dict[str, Any]) -> dict[str, Any]:
-    """How to search, and for how long: what was said of it."""
+    """Return the options that limit the search; the time limit counts from the command's start."""
     named = ("method", "time_limit", "gap", "within")
-    said = nonempty_options({name: options.get(name) for name in named})
-    return said | ({"time_limit": time_left(said["time_limit"])} if "time_limit" in said else {})
+    limits = nonempty_options({name: options.get(name) for name in named})
+    if "time_limit" in limits:
+        limits["time_limit"] = time_left(limits["time_limit"])
+    return limits
 
 
-#: What is told where one of several models was chosen.
 _MODELS_NOTE = (
-    "of several models the one that promises most is told: --per model gives the best of each, "
-    "dse disagreement what it costs to follow the wrong one"
+    "this is the most optimistic of several models: --per model gives the best by each, "
+    "dse disagreement the cost of following the wrong one"
 )
-
-
-@command("dse pareto merge.zarr --minimize time,active_sms --where 'occupancy >= 0.5'")
-@source_argument
-@goal_options(several=True)
-@names_option("--per", metavar="AXIS,...", help="A front for each value of some axes.")
-@at_option
-@method_option("prove each of the front; auto scans what it can")
-@search_limit_option("the best points found are told, and which of them are proven")
-def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
-    """The configurations no other beats in every objective.
-
-    Of configurations equal in every objective the first in the order of the axes stands for all.
-    """
-    from dse.display import column_order, dataset_answer
-
-    if not options["minimize"] and not options["maximize"]:
-        raise click.UsageError("give --minimize or --maximize quantities, with commas between")
-    read = read_source(source)
-    limits = search_limits(options) | {"progress": True}
-    wanted = {name: options[name] for name in ("minimize", "maximize", "per")}
-    wanted["where"] = [*where, *at]
-    with compile_search_in_background():
-        result = best_on_interrupt(lambda: dse.pareto(read, **wanted, **limits))
-    set_unproven_status(result.attrs)
-    told = with_certificate(dataset_answer(result, column_order(read)), result.attrs)
-    return replace(told, title=f"{told.title}: {len(told.data['rows']):,} configurations")

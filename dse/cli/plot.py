@@ -19,6 +19,7 @@ from dse.cli.options import (
     entry_options,
     figure_option,
     names_option,
+    option,
     values_option,
     where_option,
 )
@@ -45,7 +46,7 @@ def _kinds() -> Mapping[str, PlotKind]:
 
 
 class _Plot(click.Command):
-    """A command that lists its kinds; ``paper`` is one with options of its own."""
+    """Command that lists its kinds; ``paper`` has options of its own."""
 
     def make_context(self, info_name: Any, args: list[str], parent: Any = None, **more: Any) -> Any:
         if args[:1] == ["paper"]:
@@ -83,31 +84,29 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
 )
 @click.argument("kind", metavar="KIND", callback=_read_kind, shell_complete=_complete_kind)
 @click.argument("source", metavar="[STUDY_OR_STORE]", required=False, type=SourcePath(exists=True))
-@figure_option("--out", required=True)
-@click.option("--model", help="Model of the study that the options describe.")
+@figure_option("--out", "File for the figure", required=True)
+@option("--model", "Model of the study that the options describe")
 @entry_options
 @axis_and_set_options
-@where_option("A constraint; repeatable.")
-@names_option("--quantity", metavar="Q", help="The quantity to draw.")
-@click.option("--over", metavar="AXIS", help="The axis across.")
-@click.option("--by", metavar="AXIS", help="The axis upwards, of a map.")
-@click.option("--x", metavar="Q", help="The quantity across, where it is no axis.")
-@values_option("--at", metavar="AXIS=VALUE", help="One value of an axis; repeatable.")
-@names_option("--minimize", metavar="Q", help="A goal to minimize: a star, or a front.")
-@names_option("--maximize", metavar="Q", help="A goal to maximize: a star, or a front.")
-@click.option("--borders", metavar="Q", help="A case whose borders are drawn on a map.")
-@click.option("--move", metavar="Q", help="The input of transit that is moved as advised.")
-@click.option(
-    "--relative", is_flag=True, help="Divide each line, or group of bars, by its largest."
-)
-@click.option("--size", metavar="WxH", help="Size of the figure, in inches.")
+@where_option()
+@names_option("--quantity Q", "Quantity to draw")
+@option("--over AXIS", "Axis on the horizontal axis of the figure")
+@option("--by AXIS", "Axis on the vertical axis of a map")
+@option("--x Q", "Quantity on the horizontal axis, if it is no axis")
+@values_option("--at AXIS=VALUE", "Value at which to hold an axis; repeatable")
+@names_option("--minimize Q", "Mark the minimum of Q (star), or draw the front")
+@names_option("--maximize Q", "Mark the maximum of Q (star), or draw the front")
+@option("--borders Q", "Case or bound whose borders to draw on a map")
+@option("--move Q", "Input to change as advised, in a transit figure")
+@option("--relative", "Divide each line or group of bars by its largest value", is_flag=True)
+@option("--size WxH", "Size of the figure in inches, such as 6.4x4.2")
 def plot(kind: PlotKind, source: str | None, out: Path, size: str | None, **options: Any) -> Any:
     """Draw a figure of a model or of a study.
 
-    Most kinds draw a study: a file, a stored dataset, or what --machine, --workload, --axis and
-    --set describe. The model computes what is drawn, whichever outputs the study names. Options
-    that are not given come from the question of the study, its [best]: the quantity, the goal, and
-    the values of axes that a kind does not show.
+    Most kinds draw a study: a file, a stored dataset, or the study that --machine, --workload,
+    --axis and --set describe. Any quantity of the model can be drawn, not only outputs of the
+    study. Defaults come from the study's [best]: the quantity, the goal, and the values of axes
+    that the figure does not show.
     """
     from dse import plots
 
@@ -127,7 +126,7 @@ def plot(kind: PlotKind, source: str | None, out: Path, size: str | None, **opti
 def _text(value: Any) -> str:
     """Return the value of an option as a user would write it."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name}={_text(one)}" for name, one in value.items())
+        return ", ".join(f"{name}={_text(each)}" for name, each in value.items())
     if isinstance(value, list):
         return ", ".join(value)
     return f"{value:.6g}" if isinstance(value, float) else str(value)
@@ -150,7 +149,7 @@ def _arguments(
             given[name] = given[name][0]
     for name in given:
         if name not in kind.option_names:
-            known = ", ".join(f"--{one}" for one in kind.option_names if one in _KIND_OPTIONS)
+            known = ", ".join(f"--{each}" for each in kind.option_names if each in _KIND_OPTIONS)
             raise click.UsageError(f"{kind.name} does not take --{name}; it takes {known}")
     if kind.is_of_study:
         if source is None:
@@ -216,7 +215,7 @@ def _study(
 
 
 # --- figures of papers
-_OUT = "File of one figure, or folder of all. [PAPER-N.png, PAPER]"
+_OUT = "File for one figure, or folder for all; default: PAPER-N.png, PAPER"
 
 
 @command(
@@ -227,40 +226,38 @@ _OUT = "File of one figure, or folder of all. [PAPER-N.png, PAPER]"
     name="paper",
 )
 @click.argument("name", metavar="[PAPER]", required=False)
-@click.option("--figure", metavar="N|all", help="Draw this figure, or all that can be.")
-@click.option("--out", metavar="OUT.png|.svg|.pdf", type=click.Path(), help=_OUT)
+@option("--figure N|all", "Number of the figure to draw, or all")
+@option("--out OUT.png|.svg|.pdf", _OUT, type=click.Path())
 def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
-    """Draw a figure of a paper, as the models yield it.
+    """Draw a figure of a paper from the models.
 
-    The text below it says what is the paper's data and what the model's. Without --figure the
-    figures of a paper are listed, those that are not drawn with the reason; without PAPER the
-    papers.
+    Its caption separates data of the paper from values of the model. Without --figure the command
+    lists the figures of a paper, and why some cannot be drawn; without PAPER it lists the papers.
     """
     from dse.plots import papers
 
     if name is None:
         if figure or out:
             raise click.UsageError("name the paper: dse plot paper lists them")
-        listed = [_paper_data(one) for one in papers.read_papers().values()]
-        shown = [
-            [
-                *(one["paper"], f"{one['title']} ({', '.join(one['aliases'])})"),
-                f"{one['drawn']} of {one['of']} figures are drawn",
-            ]
-            for one in listed
-        ]
-        table = Table(columns=("paper", "title", ""), rows=shown)
-        return Answer(kind="Papers", title="", tables=[table], data=listed)
+        data = [_paper_data(paper) for paper in papers.read_papers().values()]
+        rows = []
+        for each in data:
+            title = f"{each['title']} ({', '.join(each['aliases'])})"
+            rows.append(
+                [each["paper"], title, f"{each['drawn']} of {each['of']} figures are drawn"]
+            )
+        table = Table(columns=("paper", "title", ""), rows=rows)
+        return Answer(kind="Papers", title="", tables=[table], data=data)
     with input_errors():
         paper = papers.find_paper(name)
     if figure is None:
         if out is not None:
             raise click.UsageError("--out needs --figure: a number, or all")
-        rows = [
+        figures = [
             {"figure": row.number, "shows": row.shows, "kind": row.kind, "not_drawn": row.why}
             for row in paper.figures.values()
         ]
-        return Answer(title=_figure_list(paper), data={**_paper_data(paper), "figures": rows})
+        return Answer(title=_figure_list(paper), data={**_paper_data(paper), "figures": figures})
     if figure != "all":
         with input_errors():
             numbers = [paper.figure(figure).number]
@@ -279,7 +276,7 @@ def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
             image = papers.paper_figure(paper.key, number)
         write_figure(image, path)
         data.append({"figure": number, "path": path, "caption": paper.figure(number).caption})
-    title = "\n".join(f"{one['path']} ({one['caption']})" for one in data)
+    title = "\n".join(f"{each['path']} ({each['caption']})" for each in data)
     return Answer(title=title, data=data)
 
 
@@ -290,24 +287,24 @@ def _paper_data(paper: Paper) -> dict[str, Any]:
 
 
 def _figure_list(paper: Paper) -> str:
-    """Return the figures of a paper as text, those that are alike in one line."""
+    """Return the figures of a paper as text, similar ones in one line."""
     from dse.plots.papers import number_ranges
 
-    alike: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for row in paper.figures.values():
         how = f"not drawn: {row.why}" if row.why else row.kind
-        alike.setdefault(f"{row.shows} ({how})", []).append(row.number)
-    lines = [f"{', '.join(number_ranges(numbers)):>7}  {text}" for text, numbers in alike.items()]
+        groups.setdefault(f"{row.shows} ({how})", []).append(row.number)
+    lines = [f"{', '.join(number_ranges(numbers)):>7}  {text}" for text, numbers in groups.items()]
     return "\n".join([f"{paper.cited}: {paper.title}", "", *lines])
 
 
-# --- The size of a figure, and how it is written
-#: The least width and height of a figure, and the most of either, in inches.
+# --- size and file of a figure
+#: Least width and height of a figure, and the most of either, in inches.
 _LEAST, _MOST = (4.0, 3.0), 40.0
 
 
 def save_figure(figure: Any, path: Path, is_fixed_size: bool) -> None:
-    """Write a figure; enlarge it, or refuse a ``fixed`` size, where names have no room."""
+    """Write a figure; if names do not fit, enlarge it, or refuse a fixed size."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="constrained_layout not applied")
         for attempts_left in range(0 if is_fixed_size else 3, -1, -1):
@@ -324,7 +321,7 @@ def save_figure(figure: Any, path: Path, is_fixed_size: bool) -> None:
                 if not attempts_left:
                     width, height = figure.get_size_inches()
                     raise click.UsageError(
-                        f"names and legend have no room within {width:g}x{height:g} inches: "
+                        f"names and legend do not fit in {width:g}x{height:g} inches: "
                         "give a larger --size"
                     ) from None
                 figure.set_size_inches(*(1.4 * figure.get_size_inches()))
@@ -356,7 +353,6 @@ def new_axes(size: str | None) -> Any:
     if not (_LEAST[0] <= inches[0] <= _MOST and _LEAST[1] <= inches[1] <= _MOST):
         least = "x".join(f"{length:g}" for length in _LEAST)
         raise click.UsageError(
-            f"--size {size!r}: a figure that can be read takes {least} inches or more, and no side "
-            f"more than {_MOST:g}"
+            f"--size {size!r}: expected at least {least} inches, and no side longer than {_MOST:g}"
         )
     return new_figure(*inches).subplots()

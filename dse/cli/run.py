@@ -1,15 +1,13 @@
-"""The commands `dse run` and `dse plan`, and those on a finished store: add, verify, export."""
+"""The command `dse run`: sweep a study and find its best configuration."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-import dse
 from dse.cli.command import (
     best_on_interrupt,
     command,
@@ -31,13 +29,11 @@ from dse.cli.options import (
     axis_and_set_options,
     expand_option,
     goal_options,
+    option,
     override_inputs,
     per_and_top_options,
     progress_option,
-    split_list,
-    store_argument,
     study_argument,
-    study_option,
 )
 from symbolic.answer import Answer, Table, value_text
 
@@ -49,38 +45,50 @@ if TYPE_CHECKING:
     from sweeps.runtime.progress import Outcome
 
 
-#: Options of a run that are handed on as they are.
+#: Options that :func:`dse.runs.run.run_study` takes as they are.
 _RUN = ("expand", "fresh", "extend", "compression", "workers")
 _VALUES_SHOWN = 8
-
-
-def byte_size(path: str | Path) -> int:
-    """The bytes of a file, a folder or a store."""
-    from sweeps.store.backend import backend_of
-
-    if isinstance(path, Path) and path.is_file():
-        return path.stat().st_size
-    return sum(backend_of(path).files().values())
+#: Configurations per second from which the rate is written in millions.
+_MILLIONS = 1e6
 
 
 def _axis(axis: Axis, study: StudyData) -> tuple[dict[str, Any], str]:
     """Return an axis for JSON, and its values as text."""
     values, row = axis.coordinate, study.grid().model.quantities.get(axis.name)
     unit = row.unit if row is not None and not axis.columns else ""
-    result = {"size": axis.size} | ({"unit": unit} if unit else {})
+    data = {"size": axis.size} | ({"unit": unit} if unit else {})
     if axis.labels or axis.size <= _VALUES_SHOWN:
         shown = values.tolist()
-        return {**result, "values": shown}, ", ".join(value_text(value, unit) for value in shown)
+        return {**data, "values": shown}, ", ".join(value_text(value, unit) for value in shown)
     first, last = values[0], values[-1]
     text = f"{value_text(first, unit)} to {value_text(last, unit)}"
-    return {**result, "first": first, "last": last}, text
+    return {**data, "first": first, "last": last}, text
+
+
+def _rate_text(rate: float | None) -> str:
+    """Return configurations per second as text.
+
+    >>> _rate_text(2.59), _rate_text(3.2e7), _rate_text(None)
+    ('2.6 configurations/s', '32 million configurations/s', '-')
+    """
+    if rate is None:
+        return "-"
+    if rate >= _MILLIONS:
+        return f"{rate / _MILLIONS:,.3g} million configurations/s"
+    return f"{rate:,.2g} configurations/s" if rate < 100 else f"{rate:,.0f} configurations/s"
 
 
 def _report(
-    study: StudyData, outcome: Outcome, seconds: float, store: str | None, best: xr.Dataset | None
+    study: StudyData,
+    outcome: Outcome,
+    seconds: float,
+    compiling: float,
+    store: str | None,
+    best: xr.Dataset | None,
 ) -> Answer:
-    """Return the report of a run that took so many ``seconds`` in all."""
-    from dse.display import column_order, dataset_answer, failure_lines, rows_answer
+    """Return the report of a run that took ``seconds`` in all, ``compiling`` of them."""
+    from dse.cli.export import byte_size
+    from dse.display import column_order, dataset_answer, failure_lines
     from dse.inputs.validity import validity_warnings
     from dse.study.plan import bytes_text
 
@@ -94,7 +102,7 @@ def _report(
     rate = grid.points * outcome.share / outcome.seconds if outcome.seconds else None
     size = byte_size(store) if store is not None else None
     warnings = [*validity_warnings(study._parts), *study.notes]
-    winners = dataset_answer(best, column_order(study)).data if best is not None else None
+    winners = dataset_answer(best, column_order(study)) if best is not None else None
     data = {
         "model": study.model,
         "points": grid.points,
@@ -106,7 +114,7 @@ def _report(
         "tiles_computed": outcome.tiles[0] if outcome.tiles else None,
         "tiles_stored_before": outcome.tiles[1] if outcome.tiles else None,
         "seconds": seconds if computed else None,
-        "compiling_seconds": outcome.compiling if computed else None,
+        "compiling_seconds": compiling if computed else None,
         "computing_seconds": outcome.seconds if computed else None,
         "points_per_second": rate,
         "store": store,
@@ -116,16 +124,16 @@ def _report(
         "values_barred": outcome.infeasible,
         "failed": [asdict(failure) for failure in outcome.failures],
         "notes": warnings,
-        "best": winners,
+        "best": winners and winners.data,
     }
     facts, notes = {"outputs": ", ".join(grid.outputs)}, []
     if conditions:
         facts["feasible"] = f"{feasible:,}, where {' and '.join(conditions)}"
     if computed:
-        fast = f"{rate / 1e6:,.3g}" if rate else "-"
+        compiled = f"compiled in {compiling:.3g} s" if compiling else "nothing to compile"
         notes.append(
-            f"computed in {outcome.seconds:.3g} s, {fast} million configurations a second; compiled "
-            f"in {outcome.compiling:.3g} s; {seconds:.3g} s in all"
+            f"computed in {outcome.seconds:.3g} s, {_rate_text(rate)}; {compiled}; "
+            f"{seconds:.3g} s in all"
         )
         if outcome.tiles and outcome.tiles[1]:
             more, before = outcome.tiles
@@ -134,25 +142,25 @@ def _report(
         notes.append("nothing to do: the store of this study is finished")
     if outcome.infeasible:
         many = f"{outcome.infeasible:,}"
-        notes.append(f"not computed: {many} values, in tiles where no point keeps the rules")
+        notes.append(f"not computed: {many} values, in tiles without a feasible configuration")
     rows = [[name, each["size"], text] for name, (each, text) in axes.items()]
     tables = [Table(columns=("axis", "values", ""), rows=rows)]
     notes += failure_lines(outcome.failures)
     notes += [f"note: {text}" for text in warnings]
     if winners is not None:
-        apart = [name for name in winners["over"] if name != "rank"]
-        each = f" for each {' and '.join(apart)}" if apart else ""
-        (table,) = rows_answer(winners).tables
-        tables.append(replace(table, title=f"best, {winners['question']}{each}:"))
+        axes_of = [name for name in winners.data["over"] if name != "rank"]
+        each = f" for each {' and '.join(axes_of)}" if axes_of else ""
+        (table,) = winners.tables
+        tables.append(replace(table, title=f"best, {winners.title}{each}:"))
     else:
         notes.append("best: name an objective with --minimize or --maximize, or under [best]")
     if outcome.old_store is not None:
-        notes.append(f"the earlier store is kept as {outcome.old_store}")
+        notes.append(f"the earlier store was moved to {outcome.old_store}")
     if size is not None:
         notes.append(f"dataset: {store} ({bytes_text(size)})")
     elif ds is not None:
-        held = bytes_text(ds.nbytes)
-        notes.append(f"dataset: kept in memory only ({held}); --store OUT.zarr keeps it")
+        size_text = bytes_text(ds.nbytes)
+        notes.append(f"dataset: in memory only ({size_text}); --store OUT.zarr writes it")
     title = f"{study.model}: {grid.points:,} configurations"
     return Answer(kind="Run", title=title, facts=facts, tables=tables, notes=notes, data=data)
 
@@ -164,24 +172,25 @@ def _report(
 )
 @study_argument
 @axis_and_set_options
-@click.option(
-    "--store", metavar="OUT.zarr", help="Write the dataset here; the same command continues."
+@option(
+    "--store OUT.zarr",
+    "Store (zarr) for the dataset; the same command continues an interrupted run",
 )
 @expand_option
-@click.option(
-    "--compression", metavar="KIND", help="lz4 or none, of a new store; of another it stays. [lz4]"
+@option(
+    "--compression KIND",
+    "Compression of a new store, lz4 or none; default: lz4. An existing store keeps its own",
 )
-@click.option("--fresh", is_flag=True, help="Keep what is at OUT.zarr aside and compute anew.")
-@click.option(
-    "--extend", is_flag=True, help="Compute only what a smaller study at OUT.zarr does not hold."
+@option("--fresh", "Move the store at OUT.zarr aside and start again", is_flag=True)
+@option("--extend", "Reuse a smaller study stored at OUT.zarr; compute only the rest", is_flag=True)
+@option(
+    "--workers",
+    "Number of processes to compute in; default: threads of one process",
+    type=click.IntRange(min=1),
 )
-@click.option(
-    "--workers", type=click.IntRange(min=1), help="Processes to compute in, instead of threads."
-)
-@click.option(
-    "--scheduler",
-    metavar="tcp://HOST:PORT",
-    help="A dask.distributed cluster, whose workers compute and write.",
+@option(
+    "--scheduler tcp://HOST:PORT",
+    "Scheduler of a dask.distributed cluster, whose workers compute and write",
 )
 @progress_option
 @goal_options(several=False)
@@ -197,34 +206,35 @@ def run(
 ) -> Any:
     """Sweep a study and find its best configuration.
 
-    Tells what was swept, how fast, the best configuration, and where the dataset lies. The best
-    configuration is the one the study file asks for under [best], or these options. --where
-    constrains only the best configuration; a constraint of the study belongs in its file.
+    The report shows the axes, the speed, the best configuration, and where the dataset is. The
+    objective is that of the study's [best], unless options give one. --where constrains only the
+    best configuration; constraints of the study belong in its file.
 
-    What cannot be computed is told, with its configurations and the reason, and the rest goes on;
-    the exit status is 1 then, and the same command tries it again.
+    A configuration that cannot be computed is reported with the reason, and the rest goes on; the
+    exit status is then 1, and the same command tries it again.
 
-    A store may be a folder or a URL (s3://, memory://). A run that was interrupted, killed or out
-    of space is continued by the same command. Values added to the axes of a finished study, and
-    outputs, are computed alone with --extend.
+    A store may be a folder or a URL (s3://, memory://). The same command continues a run that was
+    interrupted, killed or out of space. After you add values to the axes of a finished study, or
+    outputs, --extend computes only these.
 
-    --set and --axis stand instead of what the file says of their quantities, or of machine and
-    workload; a store is that of the study so changed.
+    --set and --axis replace values and axes of the file, also machine and workload; a store then
+    belongs to the changed study.
     """
     from dse.runs.run import run_study
+    from stochastic.compile_cache import compile_seconds
 
-    read = filed = read_study(study)
+    began, compiled_before = time.monotonic(), compile_seconds()
+    read = original = read_study(study)
     if axes or set_values:
-        own = {name: getattr(read, name) for name in ("machine", "workload", "axes", "set")}
+        fields = {name: getattr(read, name) for name in ("machine", "workload", "axes", "set")}
         folder = allow_named_files(read.folder, set_values, axes)
         with input_errors():
-            read = replace(read, folder=folder, **override_inputs(own, set_values, axes))
-        warn_odd_numbers(read, filed)
+            read = replace(read, folder=folder, **override_inputs(fields, set_values, axes))
+        warn_odd_numbers(read, original)
     best = study_query(read, query_options(options))
-    began = time.monotonic()
     watch, unit = watched_objective(best, read) or (None, "")
     with progress_from_option(progress, (watch[0], unit) if watch else None) as listener:
-        done = run_study(
+        outcome = run_study(
             read,
             store=store,
             progress=listener,
@@ -232,115 +242,12 @@ def run(
             watch=watch,
             **{name: options[name] for name in _RUN},
         )
-    result = None
+    winners = None
     if best is not None:
-        values = done.open_dataset() if store is None else None
+        values = outcome.open_dataset() if store is None else None
         with compile_search_in_background():
-            result = best_on_interrupt(lambda: find_winners(best, read, values))
-    seconds = time.monotonic() - began
-    if done.failures:
+            winners = best_on_interrupt(lambda: find_winners(best, read, values))
+    seconds, compiling = time.monotonic() - began, compile_seconds() - compiled_before
+    if outcome.failures:
         set_exit_status(1)
-    return _report(read, done, seconds, store, result)
-
-
-@command("dse plan examples/merge-four-gpus.toml", "dse plan received.toml --no-code")
-@study_argument
-@expand_option
-@click.option("--no-code", is_flag=True, help="Run no Python that the study names; tell of it.")
-def plan(study: str, expand: bool, no_code: bool) -> Any:
-    """What a run would do, before any work.
-
-    Points, tiles, memory, what each output depends on, defaults and assumptions.
-
-    A study whose model is a Python file (.py) runs that file, as any program. Of a study that is
-    not your own ask first with --no-code: where it would run Python, that is told and nothing run.
-    """
-    from dse.study.plan import make_plan
-
-    if no_code:
-        from dse.study.file import find_model_code
-
-        with input_errors():
-            result = find_model_code(study)
-        if result:
-            data = {"study": study, "would_run": [asdict(code) for code in result]}
-            lines = [f"{study} would run this; nothing was run, so there is no plan:"]
-            return Answer(title="\n  ".join([*lines, *map(str, result)]), data=data)
-    return make_plan(read_study(study), expand=expand)
-
-
-# --- The commands on a finished store: ``dse add``, ``dse verify`` and ``dse export``
-@command("dse add merge.zarr occupancy", "dse add merge.zarr mwp,cwp --study study.toml")
-@store_argument
-@click.argument("quantities", nargs=-1, required=True, metavar="QUANTITY...")
-@study_option
-@progress_option
-def add(store: str, quantities: tuple[str, ...], study: str | None, progress: str) -> Any:
-    """Add quantities of its model to the finished store of a run.
-
-    They are computed from the axes; what is stored stays as it is. A command that was interrupted
-    or killed leaves the store as it was, and the same command continues.
-    """
-    of = read_study(study) if study else None
-    with progress_from_option(progress) as listener:
-        ds = dse.add(store, split_list(quantities), study=of, progress=listener)
-    outputs = [str(name) for name in ds.data_vars]
-    data = {"store": store, "outputs": outputs}
-    return Answer(title=f"{store} holds {', '.join(outputs)}", data=data)
-
-
-@command("dse verify merge.zarr", "dse verify merge.zarr --repair --study study.toml")
-@store_argument
-@click.option("--repair", is_flag=True, help="Compute the damaged tiles again, and no others.")
-@study_option
-@progress_option
-def verify(store: str, repair: bool, study: str | None, progress: str) -> Any:
-    """Find damage in the store of a run, and repair it.
-
-    Every chunk, record and description is compared with its checksum. What is damaged is named,
-    with the configurations of its tile. Exit status 1 says that there is damage left.
-    """
-    with progress_from_option(progress) as listener:
-        result = dse.verify(
-            store, repair=repair, study=read_study(study) if study else None, progress=listener
-        )
-    data = {
-        "store": store,
-        "tiles": result.tiles,
-        "not_stored_yet": result.pending,
-        "damages": [asdict(damage) for damage in result.damages],
-        "repaired": result.is_repaired,
-        "kept": result.moved_to,
-    }
-    lines = [f"{'repaired' if result.is_repaired else 'damaged'}: {d}" for d in result.damages]
-    if result.moved_to:
-        lines.append(f"what does not belong to the store is kept in {result.moved_to}")
-    if result.pending:
-        lines.append(f"{result.pending:,} tiles are not stored yet: dse run continues")
-    if not result.damages:
-        lines.append(f"{result.tiles - result.pending:,} tiles as they were written: no damage")
-    if result.damages and not result.is_repaired:
-        set_exit_status(1)
-    return Answer(title="\n".join(lines), data=data)
-
-
-@command("dse export merge.zarr merge.nc", "dse export merge.zarr merge.csv")
-@store_argument
-@click.argument("out", metavar="OUT.nc|.csv|.parquet|.zarr", type=click.Path())
-def export(store: str, out: str) -> Any:
-    """Write a stored dataset in another format.
-
-    The ending of the name chooses it. Values, units, flags and attributes are kept.
-    """
-    from dse.progress import show_progress
-    from dse.study.plan import bytes_text
-    from sweeps.files.export import open_dataset
-
-    with input_errors():
-        ds = open_dataset(store)
-    path = Path(out)
-    with show_progress(True, f"writing {path}"):
-        dse.export(ds, path)
-    size = byte_size(path)
-    data = {"source": store, "written": path, "bytes": size}
-    return Answer(title=f"{path} ({bytes_text(size)})", data=data)
+    return _report(read, outcome, seconds, compiling, store, winners)

@@ -1,4 +1,4 @@
-"""The command `dse sensitivity`: which axes and inputs an output depends on."""
+"""The command `dse sensitivity`: axes and inputs on which an output depends."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from symbolic.safe_text import one_line
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Elasticities told of one output.
+#: Most elasticities in the text of one output.
 _ROWS_SHOWN = 20
 
 
@@ -36,17 +36,17 @@ _ROWS_SHOWN = 20
     "dse sensitivity study.toml --output time --plot tornado.png",
 )
 @source_argument
-@names_option("--output", help="Quantities or formulas. [all]")
-@where_option("Constraint; may be repeated.")
-@values_option("--at", metavar="AXIS=VALUE", help="Where elasticities are told.")
-@figure_option("--plot", help="A tornado figure.")
+@names_option("--output", "Quantities or formulas, with commas between; default: all outputs")
+@where_option()
+@values_option("--at AXIS=VALUE", "Value of an axis for elasticities; repeatable")
+@figure_option("--plot", "File for a tornado figure of one output")
 def sensitivity(source: str, output: list[str], plot: Path | None, **options: Any) -> Any:
-    """How strongly an output depends on each axis and input.
+    """Rank axes and inputs by their effect on an output.
 
-    For each axis the share of the variance that it explains alone, and in all, with interactions,
-    exact for the whole grid (the indices of Sobol); between which means it moves the output; and
-    the elasticities at one configuration: by how many percent the output changes if an input does
-    by one. Points that break a rule or constraint do not count.
+    For each axis: its share of the variance alone and with interactions (Sobol indices, exact for
+    the whole grid), and the range of means over its values. For each input: the elasticity at one
+    configuration, by how many percent the output changes if the input changes by one percent.
+    Infeasible configurations do not count.
     """
     if plot is not None and len(output) != 1:
         raise click.UsageError("--plot draws one output: name it with --output")
@@ -75,12 +75,12 @@ def _answer(ds: xr.Dataset, plot: Path | None) -> Answer:
     tables: list[Table] = []
     outputs = {}
     for text in ds.output.values.tolist():
-        one = ds.sel(output=text)
-        shares = {a: {n: float(one[n].sel(axis=a)) for n in _SHARES} for a in axes}
-        slopes = {name: {n: float(one[n].sel(input=name)) for n in _SLOPES} for name in inputs}
+        row = ds.sel(output=text)
+        shares = {a: {n: float(row[n].sel(axis=a)) for n in _SHARES} for a in axes}
+        slopes = {name: {n: float(row[n].sel(input=name)) for n in _SLOPES} for name in inputs}
         for name, each in slopes.items():
             each["value"] = float(ds.input_value.sel(input=name))
-        about = {"unit": str(one.unit.values), **{n: one[n].values.item() for n in _EACH}}
+        about = {"unit": str(row.unit.values), **{n: row[n].values.item() for n in _EACH}}
         outputs[text] = {**about, "axes": shares, "inputs": slopes}
         tables += _tables(text, outputs[text], at, notes)
     data = {"treatment": ds.attrs["treatment"], "configuration": place, "units": units}
@@ -103,7 +103,7 @@ def _tables(
     axes = sorted(result["axes"].items(), key=lambda item: -_or_zero(item[1]["total"]))
     yield Table(
         title=f"{text}: mean {mean}, standard deviation {std}; {many} configurations",
-        columns={"axis": "", "alone": "", "in all": "", "mean from": unit, "to": unit},
+        columns={"axis": "", "alone": "", "total": "", "mean from": unit, "to": unit},
         rows=[
             [name, *(_format(a[n], ".1%") for n in ("first", "total")), a["low"], a["high"]]
             for name, a in axes
@@ -115,9 +115,9 @@ def _tables(
     }
     names = sorted((name for name in moving if moving[name] > 1e-4), key=lambda n: -moving[n])
     if math.isnan(result["value"]):
-        notes.append(f"no elasticities at {place_text}: {text} has no value there that counts")
+        notes.append(f"no elasticities at {place_text}: {text} has no feasible value there")
     elif not names:
-        notes.append(f"{text} = {here} at {place_text}: no input moves it")
+        notes.append(f"{text} = {here} at {place_text}: no input changes it")
     else:
         yield Table(
             title=f"{text} = {here} at {place_text}; elasticities:",

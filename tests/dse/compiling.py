@@ -30,14 +30,14 @@ sys.addaudithook(
     and str(given[0]).endswith(".code")
     and opened.append(str(given[0]))
 )
-from dse.cli.imbalance import law_data
+from dse.cli.imbalance import imbalance_data
 from stochastic import Pmf, imbalance
 from stochastic.compile_cache import telling
 
 names = []
 with telling(names.append):
     for law in (Pmf.geometric(0.05), Pmf.uniform(20, 40), Pmf.poisson(30)):
-        told = law_data(imbalance(law, 32), groups=9, group=32, overhead=0.1, bins=3)
+        told = imbalance_data(imbalance(law, 32), groups=9, group=32, overhead=0.1, bins=3)
         print(json.dumps(told, default=lambda x: x.tolist() if hasattr(x, "tolist") else str(x)))
 heavy = ["numba", "xarray", "pandas", "sympy"]
 print(json.dumps([names, [name for name in heavy if name in sys.modules], sorted(set(opened))]))
@@ -61,12 +61,12 @@ def asked(cache: Path) -> tuple[list[str], list[str], list[str], list[str]]:
 SEARCH = """
 import os
 from stochastic.compile_cache import telling
-from dse.cli.optimum import proving
+from dse.cli.optimum import compile_search_in_background
 from sweeps.bounds.search import ready
 
 os.cpu_count = lambda: 2
 names = []
-with telling(names.append), proving():
+with telling(names.append), compile_search_in_background():
     ready()
 print(*names)
 """

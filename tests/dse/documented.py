@@ -66,7 +66,7 @@ def examples_of_help() -> Iterator[str]:
         yield from re.findall(r"^ *(dse .*)$", text, re.M)
 
 
-def documented(names: list[str]) -> Iterator[tuple[str, Path | None, list[str]]]:
+def documented_pages(names: list[str]) -> Iterator[tuple[str, Path | None, list[str]]]:
     """Yield the name, the path and the commands of each page that has any."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for page in pages:
@@ -137,7 +137,7 @@ def differences(one: Any, other: Any, place: str = "") -> Iterator[str]:
         yield f"{place}: {str(one)[:300]} became {str(other)[:300]}"
 
 
-def compared(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+def compare_answers(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """Return where the answers of two trees to one command differ."""
     result = [f"exit status {before['status']} became {after['status']}"]
     result = result if before["status"] != after["status"] else []
@@ -150,7 +150,7 @@ def compared(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 def record(file: Path, tree: Path) -> None:
     """Write the answers of a tree into a file."""
-    result = {name: answers(tree, page, commands) for name, page, commands in documented([])}
+    result = {name: answers(tree, page, commands) for name, page, commands in documented_pages([])}
     file.write_text(json.dumps(result, indent=1), encoding="utf-8")
 
 
@@ -158,7 +158,7 @@ def compare(other: Path, names: list[str]) -> int:
     """Print every difference between this tree and another; return how many commands differ."""
     known = json.loads(other.read_text(encoding="utf-8")) if other.is_file() else None
     total = failed = wrong = 0
-    for name, page, commands in documented(names):
+    for name, page, commands in documented_pages(names):
         if not commands:
             continue
         before = known.get(name, []) if known else answers(other, page, commands)
@@ -168,7 +168,7 @@ def compare(other: Path, names: list[str]) -> int:
                 print(f"{name}: {row['command']} is no longer documented")
                 continue
             total, failed = total + 1, failed + (row["status"] != 0)
-            if result := compared(row, after[row["command"]]):
+            if result := compare_answers(row, after[row["command"]]):
                 wrong += 1
                 print(f"{name}: {row['command']}", *result[:12], sep="\n    ", flush=True)
     print(f"{total} commands ({failed} with an exit status other than 0), {wrong} differ")

@@ -72,12 +72,15 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("meets", "large.toml", "--where", "energy <= 10 mJ"),
     ("count", "study.toml", "--where", "ms_throughput > 0.5"),
 )
+dict(dse.cli.main.commands)  # loads their files before the forks
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 #: What differs from one run of a command to the next.
-_TIMES = re.compile(r"[\d.,e+]+ (?:s|ms|µs|million [a-z ]+second|\(.*compiling.*\))|compil\w+.*")
+_TIMES = re.compile(
+    r"[\d.,e+]+ (?:s|ms|µs|(?:million )?configurations/s)|(?:nothing to )?compil\w+.*"
+)
 
 
-def forked(command: Sequence[str]) -> int:
+def fork_command(command: Sequence[str]) -> int:
     """A process that runs a command as ``dse`` does; what it tells is in the files out and err."""
     child = os.fork()
     if child:
@@ -100,18 +103,18 @@ def fresh(command: Sequence[str]) -> subprocess.Popen[bytes]:
         return subprocess.Popen([sys.executable, "-m", "dse", *command], stdout=out, stderr=err)
 
 
-def ended(child: int) -> int:
+def wait_for(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def cleared() -> None:
+def clear_folder() -> None:
     """Away with what the last command has made."""
     for path in Path().iterdir():
         if path.name.startswith(("new.", "copy.", ".")):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def told() -> str:
+def steady_output() -> str:
     return _TIMES.sub("", Path("out").read_text())
 
 
@@ -123,14 +126,14 @@ def main(count: int, seed: int) -> dict[str, Any]:
     for name, text in (("study", STUDY), ("large", LARGE)):
         Path(f"{name}.toml").write_text(text)
     try:
-        return _sent(draw, count)
+        return _send_signals(draw, count)
     finally:
         os.chdir(began)
         shutil.rmtree(folder)
 
 
-def _sent(draw: random.Random, count: int) -> dict[str, Any]:
-    assert ended(forked(["run", "study.toml", "--store", "done.zarr"])) == 0, Path(
+def _send_signals(draw: random.Random, count: int) -> dict[str, Any]:
+    assert wait_for(fork_command(["run", "study.toml", "--store", "done.zarr"])) == 0, Path(
         "err"
     ).read_text()
     calm: dict[tuple[tuple[str, ...], bool], tuple[float, str]] = {}
@@ -139,33 +142,33 @@ def _sent(draw: random.Random, count: int) -> dict[str, Any]:
         command, own = draw.choice(COMMANDS), trial % 5 == 4
         if (command, own) not in calm:
             for _ in range(2):  # the first may compile
-                cleared()
+                clear_folder()
                 at = time.monotonic()
-                status = fresh(command).wait() if own else ended(forked(command))
+                status = fresh(command).wait() if own else wait_for(fork_command(command))
                 assert status == 0, (command, Path("err").read_text())
-            calm[command, own] = time.monotonic() - at, told()
+            calm[command, own] = time.monotonic() - at, steady_output()
         duration, expected = calm[command, own]
-        cleared()
+        clear_folder()
         number, moment = draw.choice(NUMBERS), draw.random() * duration * 1.05
         process = fresh(command) if own else None
-        child = process.pid if process is not None else forked(command)
+        child = process.pid if process is not None else fork_command(command)
         time.sleep(moment)
         os.kill(child, number)  # it is not waited for yet, so that its number is its own
         if draw.random() < 0.3:
             time.sleep(draw.random() * 0.3)
             os.kill(child, number)
-        status = process.wait() if process is not None else ended(child)
+        status = process.wait() if process is not None else wait_for(child)
         errors = Path("err").read_text()
-        said = (" ".join(command), trial, number.name, moment, status, errors)
-        assert status in (0, 128 + number, -number), said
+        state = (" ".join(command), trial, number.name, moment, status, errors)
+        assert status in (0, 128 + number, -number), state
         for word in ("Traceback", "Exception ignored", "Aborted", "Error"):
-            assert word not in errors, said
+            assert word not in errors, state
         if status == 0:
-            assert told() == expected, (said, told(), expected)
+            assert steady_output() == expected, (state, steady_output(), expected)
         if status == -number:
-            told_so = "interrupted" in errors or "terminated" in errors
-            assert not errors.strip() or own or told_so, said
-        assert not [path for path in Path().iterdir() if ".part" in path.name], said
+            is_reported = "interrupted" in errors or "terminated" in errors
+            assert not errors.strip() or own or is_reported, state
+        assert not [path for path in Path().iterdir() if ".part" in path.name], state
         endings[{0: "done before", -number: "as any process"}.get(status, "as told")] += 1
     return {"signals": count, **endings}
 

@@ -41,7 +41,7 @@ CELLS = {
 }
 
 
-def executed(folder: Path) -> list[str]:
+def execute(folder: Path) -> list[str]:
     """Run the notebook into a folder; what is wrong with it."""
     import nbformat
     from nbconvert import HTMLExporter
@@ -55,18 +55,18 @@ def executed(folder: Path) -> list[str]:
     kinds = {"html": "text/html", "png": "image/png", "text": "text/plain"}
     wrong = []
     for cell, (source, wanted) in zip(book.cells, CELLS.items(), strict=True):
-        told = [out for out in cell.outputs if "data" in out]
-        plain = [out["data"].get("text/plain", "") for out in told]
-        held = any(kinds.get(wanted) in out["data"] for out in told)
+        outputs = [out for out in cell.outputs if "data" in out]
+        plain = [out["data"].get("text/plain", "") for out in outputs]
+        is_shown = any(kinds.get(wanted) in out["data"] for out in outputs)
         if wanted == "nothing":
-            held = "".join(plain) == ""
+            is_shown = "".join(plain) == ""
         streams = [out["text"] for out in cell.outputs if out.output_type == "stream"]
-        if not held or streams or any(len(each) > 4000 for each in plain):
+        if not is_shown or streams or any(len(each) > 4000 for each in plain):
             wrong.append(f"{source!r} shows {[*plain, *streams]}"[:400])
     return wrong
 
 
-def pictured(folder: Path) -> None:
+def take_pictures(folder: Path) -> None:
     """Pictures of the page, light and dark."""
     from tests.browser import browser
 
@@ -79,7 +79,9 @@ def pictured(folder: Path) -> None:
 
 if __name__ == "__main__":
     out = Path(sys.argv[1])
-    found = executed(out)
-    pictured(out)
-    print("\n".join(found) or f"{len(CELLS)} cells show what they should: {out / 'notebook.html'}")
-    sys.exit(bool(found))
+    problems = execute(out)
+    take_pictures(out)
+    print(
+        "\n".join(problems) or f"{len(CELLS)} cells show what they should: {out / 'notebook.html'}"
+    )
+    sys.exit(bool(problems))

@@ -9,10 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 import dse
+from dse.cli import main
 from dse.study.plan import unusual_numbers
+from symbolic.answer import Table, value_text, wide_tables
 from symbolic.answer import text_table as table
 from tests.long import long
 
@@ -57,24 +60,65 @@ def test_the_doubt_is_told_by_every_command(run):
         "run study.toml --set core_clock=1410 --progress none",
         "evaluate mwp_cwp --machine gtx280 --workload hong2009_example core_clock=1410",
     ):
-        told = run(*command.split())
-        assert told.stderr.count("is '1410 MHz' meant?") == 1
-        assert "meant" not in told.stdout
-    told = run("optimum", "study.toml", "--minimize", "time", "--where", "time <= 400")
-    assert told.stderr.count("a limit of 400 s") == 1
+        printed = run(*command.split())
+        assert printed.stderr.count("is '1410 MHz' meant?") == 1
+        assert "meant" not in printed.stdout
+    printed = run("optimum", "study.toml", "--minimize", "time", "--where", "time <= 400")
+    assert printed.stderr.count("a limit of 400 s") == 1
 
 
 def test_tables_of_a_narrow_terminal():
     words = "what the quantity is, in more words than a narrow terminal has room for"
-    told = table(["quantity", "value", "meaning"], [["time", "1.5 ms", words]], width=50)
-    assert max(map(len, told.splitlines())) <= 50
-    assert " ".join(told.split()).endswith(words)
+    printed = table(["quantity", "value", "meaning"], [["time", "1.5 ms", words]], width=50)
+    assert max(map(len, printed.splitlines())) <= 50
+    assert " ".join(printed.split()).endswith(words)
     header, row = ["name", *"abcdef"], ["one", *(str(number) * 9 for number in range(6))]
-    told = table(header, [row], width=40)
-    assert max(map(len, told.splitlines())) <= 40
-    assert told.count("name") == told.count("one") == 2
-    assert all(cell in told for cell in row)
+    printed = table(header, [row], width=40)
+    assert max(map(len, printed.splitlines())) <= 40
+    assert printed.count("name") == printed.count("one") == 2
+    assert all(cell in printed for cell in row)
     assert table(header, [row], width=400) == table(header, [row])
+
+
+def test_a_narrow_table_drops_errors_and_repeated_inputs_and_says_so():
+    header = ["rank", "machine", "threads", "time", "error(time)", "power"]
+    rows = [["1", "gtx280", "64", "1.5 ms", "0.1 ms", "100 W"]]
+    rows += [["2", "gtx280", "128", "1.6 ms", "0.1 ms", "110 W"]]
+    whole = table(header, rows, key_columns=3)
+    less = table(header, rows, key_columns=3, width=len(whole.splitlines()[0]) - 1)
+    assert "error(time)" not in less.splitlines()[0]
+    assert less.splitlines()[-1] == "not shown: error(time) (--wide shows all)"
+    narrow = table(header, rows, key_columns=3, width=30).splitlines()
+    assert narrow[0].split() == ["rank", "threads", "time", "power"]
+    end = " ".join(narrow[3:])
+    assert end == "not shown: error(time), machine (always gtx280) (--wide shows all)"
+    keys, *blocks = table(header, rows, key_columns=3, width=22).split("\n\n")
+    assert all(block.split()[:2] == ["rank", "threads"] for block in [keys, *blocks])
+    assert table(header, rows[:1], key_columns=3, width=40).count("gtx280") > 0
+    with wide_tables():
+        assert table(header, rows, key_columns=3) == whole
+
+
+def test_a_column_of_numbers_has_one_prefix():
+    times = Table(
+        columns={"n": "", "time": "s", "size": "B"}, rows=[[1, 2e-3, 512], [2, 4e-7, 2048]]
+    )
+    assert times.cells(None) == [["1", "2000 µs", "512 B"], ["2", "0.4 µs", "2048 B"]]
+    assert value_text(1.125e-67, "s") == "0 s"
+    noise = Table(columns={"gain": "s"}, rows=[[3e-3], [1e-20], [float("nan")]])
+    assert noise.cells(None) == [["3 ms"], ["0 s"], ["-"]]
+
+
+def test_the_help_groups_commands_by_task_and_cuts_no_summary(run):
+    printed = " ".join(run("--help").stdout.split())
+    tasks = ["Start:", "Explore:", "Ask:", "Uncertainty:", "Kernels and GPUs:", "Data:", "About:"]
+    places = [printed.index(task) for task in tasks]
+    assert places == sorted(places)
+    for name, command in main.commands.items():
+        summary = " ".join((command.help or "").split("\n\n")[0].split())
+        assert f"{name} {summary}" in printed
+        for option in command.params:
+            assert not isinstance(option, click.Option) or option.help, (name, option.name)
 
 
 def test_the_width_is_that_of_the_terminal():
@@ -83,7 +127,7 @@ def test_the_width_is_that_of_the_terminal():
     environment = {**os.environ, "COLUMNS": "60"}
     subprocess.run(command, stdout=there, stderr=subprocess.DEVNULL, env=environment, check=True)
     os.close(there)
-    told = b""
+    printed = b""
     while True:
         try:
             piece = os.read(here, 65536)
@@ -91,14 +135,14 @@ def test_the_width_is_that_of_the_terminal():
             break
         if not piece:
             break
-        told += piece
+        printed += piece
     os.close(here)
-    lines = told.decode().splitlines()
+    lines = printed.decode().splitlines()
     assert len(lines) > 20
     assert max(map(len, lines[2:])) <= 60
 
 
-def completed(*words: str) -> list[str]:
+def complete(*words: str) -> list[str]:
     environment = {
         **os.environ,
         "_DSE_COMPLETE": "bash_complete",
@@ -106,19 +150,19 @@ def completed(*words: str) -> list[str]:
         "COMP_CWORD": str(len(words)),
     }
     script = "import sys; from dse.cli import main; main(prog_name='dse')"
-    told = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
     )
-    return [line.partition(",")[2] for line in told.stdout.splitlines()]
+    return [line.partition(",")[2] for line in printed.stdout.splitlines()]
 
 
 @long
 def test_names_are_completed():
-    assert "gtx280" in completed("machines", "gtx2")
-    assert completed("models", "mwp_c") == ["mwp_cwp"]
-    assert completed("evaluate", "mwp_cwp", "mem_latency_d") == ["mem_latency_dram="]
-    assert "machine=gtx280" in completed("evaluate", "mwp_cwp", "machine=gtx28")
-    assert "occupancy+mwp_cwp" in completed("evaluate", "occupancy+mwp")
+    assert "gtx280" in complete("machines", "gtx2")
+    assert complete("models", "mwp_c") == ["mwp_cwp"]
+    assert complete("evaluate", "mwp_cwp", "mem_latency_d") == ["mem_latency_dram="]
+    assert "machine=gtx280" in complete("evaluate", "mwp_cwp", "machine=gtx28")
+    assert "occupancy+mwp_cwp" in complete("evaluate", "occupancy+mwp")
 
 
 def test_the_doctor(run, monkeypatch, tmp_path: Path):
@@ -142,6 +186,6 @@ def test_the_doctor_names_what_is_wrong(run, monkeypatch):
 
     from dse.cli import main
 
-    told = CliRunner().invoke(main, ["doctor"])
-    assert told.exit_code == 1
-    assert "scipy is 0.1, >=1.12 is needed" in " ".join(told.stdout.split())
+    printed = CliRunner().invoke(main, ["doctor"])
+    assert printed.exit_code == 1
+    assert "scipy is 0.1, >=1.12 is needed" in " ".join(printed.stdout.split())

@@ -11,13 +11,13 @@ from stochastic import Pmf, bounds, granularity, imbalance, partition
 from tests.long import long, mostly_long
 
 
-def asked(*arguments):
+def ask(*arguments):
     done = CliRunner().invoke(main, ["imbalance", *arguments])
     return done.exit_code, done.output
 
 
 def test_json_holds_what_the_library_answers():
-    code, text = asked("geometric:0.05", "--lanes", "16", "--overhead", "0.05", "--json")
+    code, text = ask("geometric:0.05", "--lanes", "16", "--overhead", "0.05", "--json")
     assert code == 0
     data = json.loads(text)
     pmf = Pmf.geometric(0.05)
@@ -38,7 +38,7 @@ def test_json_holds_what_the_library_answers():
 
 
 def test_text_names_every_figure():
-    code, text = asked("uniform:20,40", "--lanes", "8")
+    code, text = ask("uniform:20,40", "--lanes", "8")
     assert code == 0
     for word in ("mean loss", "1.2749098676", "slowdown", "quantile", "bounds", "granularity"):
         assert word in text
@@ -52,7 +52,7 @@ def test_text_names_every_figure():
 )
 def test_a_picture_is_drawn(law, tmp_path):
     picture = tmp_path / "law.png"
-    code, text = asked(law, "--lanes", "8", "--plot", str(picture))
+    code, text = ask(law, "--lanes", "8", "--plot", str(picture))
     assert code == 0, text
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert str(picture) in text
@@ -61,14 +61,14 @@ def test_a_picture_is_drawn(law, tmp_path):
 @long
 def test_a_cut_or_groups_left_out_have_no_bounds():
     for options in (["--eps", "1e-2"], ["--zero-work", "drop"]):
-        code, text = asked("negative_binomial:1,0.2", "--lanes", "4", *options, "--json")
+        code, text = ask("negative_binomial:1,0.2", "--lanes", "4", *options, "--json")
         assert code == 0, text
         assert json.loads(text)["bounds"] is None
-        assert "bounds" not in asked("negative_binomial:1,0.2", "--lanes", "4", *options)[1]
+        assert "bounds" not in ask("negative_binomial:1,0.2", "--lanes", "4", *options)[1]
 
 
 def test_many_values_are_answered_in_ways_that_still_work():
-    code, text = asked("uniform:0,20000", "--lanes", "4", "--bins", "2", "--json")
+    code, text = ask("uniform:0,20000", "--lanes", "4", "--bins", "2", "--json")
     assert code == 0, text
     data = json.loads(text)
     assert data["binning"]["places"] == 1000
@@ -79,7 +79,7 @@ def test_many_values_are_answered_in_ways_that_still_work():
 def test_a_file_of_samples(tmp_path):
     path = tmp_path / "steps.csv"
     path.write_text("3\n1\n4\n1\n5\n9\n2\n6\n")
-    code, text = asked(str(path), "--lanes", "4", "--json")
+    code, text = ask(str(path), "--lanes", "4", "--json")
     assert code == 0, text
     own = imbalance(Pmf.from_samples([3, 1, 4, 1, 5, 9, 2, 6]), 4)
     assert json.loads(text)["mean"] == pytest.approx(own.mean(), rel=1e-12)
@@ -89,12 +89,12 @@ def test_a_file_of_samples(tmp_path):
 def test_a_trace_as_it_lies(tmp_path):
     path = tmp_path / "steps.csv"
     path.write_text("\n".join(map(str, [1, 1, 8, 8, 1, 1, 8, 8])))
-    code, text = asked(str(path), "--lanes", "2", "--trace", "--json")
+    code, text = ask(str(path), "--lanes", "2", "--trace", "--json")
     assert code == 0, text
     orders = json.loads(text)["trace"]
     assert orders["given"]["loss"] == 1.0
     assert orders["shuffled"]["loss"] > 1.2
-    code, text = asked(str(path), "--lanes", "2", "--trace")
+    code, text = ask(str(path), "--lanes", "2", "--trace")
     assert "neighbours" in text
 
 
@@ -115,7 +115,7 @@ def test_a_trace_as_it_lies(tmp_path):
     ],
 )
 def test_misuse_is_status_2(arguments, message):
-    code, text = asked(*arguments)
+    code, text = ask(*arguments)
     assert code == 2
     assert message in text
     assert "Traceback" not in text

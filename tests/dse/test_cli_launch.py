@@ -18,14 +18,14 @@ SHAPE = ("--blocks", "30", "--slots", "8", "--lanes", "4", "--warps", "2")
 LAW = launch(Pmf.geometric(0.2), blocks=30, slots=8, lanes=4, warps=2)
 
 
-def asked(*arguments):
+def ask(*arguments):
     done = CliRunner().invoke(main, ["launch", *arguments])
     return done.exit_code, done.output
 
 
 def test_json_holds_what_the_library_answers():
     powers = ("--working", "2", "--on", "40", "--idling", "0.5")
-    code, text = asked(
+    code, text = ask(
         "geometric:0.2", *SHAPE, "--step", "2us", "--deadline", "80us", *powers, "--json"
     )
     assert code == 0, text
@@ -46,7 +46,7 @@ def test_json_holds_what_the_library_answers():
 
 def test_text_names_every_figure(tmp_path):
     picture = tmp_path / "law.png"
-    code, text = asked("geometric:0.2", *SHAPE, "--deadline", "40", "--plot", str(picture))
+    code, text = ask("geometric:0.2", *SHAPE, "--deadline", "40", "--plot", str(picture))
     assert code == 0, text
     for word in ("0.99 quantile", "tail", "gain", "queue", f"{LAW.mean():.6g}"):
         assert word in text
@@ -69,7 +69,7 @@ def test_text_names_every_figure(tmp_path):
     ],
 )
 def test_misuse_is_status_2(arguments, message):
-    code, text = asked(*arguments)
+    code, text = ask(*arguments)
     assert code == 2, text
     assert message in text
     assert "Traceback" not in text
@@ -107,12 +107,12 @@ def test_orders_of_a_trace(tmp_path):
     path = tmp_path / "steps.csv"
     path.write_text("\n".join(map(str, lengths)))
     given = ("--trace", "--slots", "2", "--lanes", "1", "--no-advice")
-    code, text = asked(str(path), *given, "--json")
+    code, text = ask(str(path), *given, "--json")
     assert code == 0, text
     data = json.loads(text)
     assert (data["blocks"], data["trace"]["longest first"]) == (8, 8.0)
     assert data["stickiness"] == stickiness(lengths).rho
-    assert "longest first" in asked(str(path), *given)[1]
+    assert "longest first" in ask(str(path), *given)[1]
 
 
 def study(**more):
@@ -127,7 +127,7 @@ def test_figures_draw_the_law():
     x, y = first.get_data()
     np.testing.assert_allclose(y[1:], 1 - LAW.cdf(x[1:]), atol=1e-12)
     assert 1 - LAW.cdf(x[-2]) >= 1e-6 >= 1 - LAW.cdf(x[-1])
-    with pytest.raises(dse.DseError, match="of a study"):
+    with pytest.raises(dse.DseError, match="a study"):
         plots.tail(whole.run())
     ax = plots.bands(study(blocks=[10, 20, 30]))
     median = next(line for line in ax.get_lines() if line.get_label() == "median")

@@ -43,17 +43,20 @@ def test_commands_and_version(run: Run) -> None:
 
 
 MISUSED = [
-    ("run transit-tour --store C:\\\\out.zarr", "a path of Windows"),
+    ("run transit-tour --store C:\\\\out.zarr", "is a Windows path"),
     (
         "plot mwp --machine gtx280 --workload svm --axis threads_per_block=64,128 --out a.png",
         "occupancy for active_blocks_per_sm",
     ),
-    ("ranges study.toml --within n_sms=1%,core_clock=2% --output time", "by itself"),
+    (
+        "ranges study.toml --within n_sms=1%,core_clock=2% --output time",
+        "give each input",
+    ),
     ("run nowhere.toml", "does not exist"),
-    ("run wrong.toml", "has the key 'modle', which is none of"),
-    ("run best.toml", "best has the key 'minimise'"),
+    ("run wrong.toml", "has the unknown key 'modle'"),
+    ("run best.toml", "best has the unknown key 'minimise'"),
     ("run top.toml", "best: top = 0: expected a whole number of at least 1"),
-    ("run both.toml", "best holds both minimize and maximize"),
+    ("run both.toml", "best has both minimize and maximize"),
     ("run table.toml", "best = 3: expected a table"),
     ("run goal.toml", "'tim' is no quantity; did you mean 'time'?"),
     ("run per.toml", "'machine', which is no axis of the study"),
@@ -85,8 +88,8 @@ MISUSED = [
 ]
 
 
-@pytest.mark.parametrize(("command", "said"), MISUSED, ids=[command for command, _ in MISUSED])
-def test_misuse_is_2(run: Run, command: str, said: str) -> None:
+@pytest.mark.parametrize(("command", "message"), MISUSED, ids=[command for command, _ in MISUSED])
+def test_misuse_is_2(run: Run, command: str, message: str) -> None:
     study = Path("study.toml").read_text()
     Path("wrong.toml").write_text(study.replace("model", "modle"))
     Path("best.toml").write_text(study + '[best]\nminimise = "time"\n')
@@ -97,7 +100,7 @@ def test_misuse_is_2(run: Run, command: str, said: str) -> None:
     Path("table.toml").write_text("best = 3\n" + study)
     Path("other.txt").write_text("")
     Path("dir.zarr").mkdir()
-    assert said in run(*command.split(" "), status=2).stderr
+    assert message in run(*command.split(" "), status=2).stderr
 
 
 def test_what_fails_is_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +109,7 @@ def test_what_fails_is_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
     Path("file").write_text("")
     with monkeypatch.context() as patch:
-        patch.setattr("sweeps.store.fill.check", never)
+        patch.setattr("sweeps.store.fill.check_grid", never)
         for place in ("nowhere/out.zarr", "file/out.zarr"):
             assert "cannot write in" in run("run", "study.toml", "--store", place, status=1).stderr
     none = run(
@@ -125,12 +128,12 @@ def test_what_fails_is_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("dse.runs.run.compute", too_much)
-    assert "58 TiB; see dse plan" in run("run", "study.toml", status=1).stderr
+    assert "58 TiB; dse plan shows" in run("run", "study.toml", status=1).stderr
     with monkeypatch.context() as patch:
         patch.setattr("sweeps.store.fill.TileWriter.store", full)
-        said = run("run", "study.toml", "--store", "x.zarr", status=1).stderr
-    assert "x.zarr cannot be written: No space left on device; 0 of 2 tiles are stored" in said
-    assert "the same command continues" in said
+        message = run("run", "study.toml", "--store", "x.zarr", status=1).stderr
+    assert "x.zarr cannot be written: No space left on device; 0 of 2 tiles are stored" in message
+    assert "the same command continues" in message
     assert "computed in" in run("run", "study.toml", "--store", "x.zarr").stdout
 
 

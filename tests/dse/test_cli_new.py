@@ -19,9 +19,9 @@ Run = Callable[..., Result]
 
 def test_a_new_study_runs_as_it_stands_and_with_its_comments_in_force(run: Run) -> None:
     run("new", "study", "mine.toml")
-    said = json.loads(run("run", "mine.toml", "--json").stdout)
-    assert said["points"] == 15 * 30
-    assert said["best"]["rows"][0]["time"] > 0
+    answer = json.loads(run("run", "mine.toml", "--json").stdout)
+    assert answer["points"] == 15 * 30
+    assert answer["best"]["rows"][0]["time"] > 0
     text = Path("mine.toml").read_text()
     for line in ("where", "core_clock", "mem_bandwidth", "per"):
         assert f"\n# {line} = " in text
@@ -41,12 +41,12 @@ def test_a_new_machine_or_workload_is_its_base_line_by_line(run: Run, kind: str,
     read = read_entry("mine.toml")
     assert {name: read.values[name] for name in of.values} == of.values
     text = Path("mine.toml").read_text()
-    told, _, as_it_has = text.rpartition("# --- as ")
+    printed, _, as_it_has = text.rpartition("# --- from ")
     lines = [
         line[2:] for line in as_it_has.splitlines() if line.startswith("# ") and " = {" in line
     ]
     assert set(tomllib.loads("\n".join(lines))) == set(of.values)
-    assert ("# n_sms = { value = 108, source = " in told) == (base == "cc8.0")
+    assert ("# n_sms = { value = 108, source = " in printed) == (base == "cc8.0")
     Path("all.toml").write_text(text + "\n".join(lines) + "\n")
     assert read_entry("all.toml").values == read.values
 
@@ -55,21 +55,21 @@ def test_a_new_machine_or_workload_is_its_base_line_by_line(run: Run, kind: str,
     "base", ["cc1.1", "cc5.2", "cc8.0", "cc8.9", "cc12.1", "rtx3080", "mi250x"]
 )
 def test_a_new_machine_says_what_to_fill_in_and_opens_models_with_it(run: Run, base: str) -> None:
-    told = json.loads(run("new", "machine", "mine.toml", "--from", base, "--json").stdout)
-    assert set(told["to_fill_in"]["mwp_cwp"]) >= {"mem_latency_nominal"}
+    printed = json.loads(run("new", "machine", "mine.toml", "--from", base, "--json").stdout)
+    assert set(printed["to_fill_in"]["mwp_cwp"]) >= {"mem_latency_nominal"}
     assert unavailable_models(dse.machine("mine.toml"))["mwp_cwp"] == tuple(
-        told["to_fill_in"]["mwp_cwp"]
+        printed["to_fill_in"]["mwp_cwp"]
     )
     text = Path("mine.toml").read_text()
-    assert f"# mwp_cwp asks for {', '.join(told['to_fill_in']['mwp_cwp'])}\n" in text
+    assert f"# mwp_cwp needs {', '.join(printed['to_fill_in']['mwp_cwp'])}\n" in text
     filled = re.sub(r"(?m)^# (\w+ = \{.*WHERE YOURS IS FROM)", r"\1", text)
     Path("mine.toml").write_text(filled)
     own = dse.machine("mine.toml")
-    assert not set(told["to_fill_in"]) & set(unavailable_models(own))
+    assert not set(printed["to_fill_in"]) & set(unavailable_models(own))
     assert own.values["mem_latency_nominal"].source == "WHERE YOURS IS FROM"
-    said = run("evaluate", "mwp_cwp", "--machine", "mine.toml", "--workload", "svm",
+    answer = run("evaluate", "mwp_cwp", "--machine", "mine.toml", "--workload", "svm",
                "threads_per_block=256", "active_blocks_per_sm=2").stdout  # fmt: skip
-    assert "time" in said
+    assert "time" in answer
 
 
 def test_new_files_are_used_by_path(run: Run) -> None:
@@ -85,7 +85,7 @@ def test_new_files_are_used_by_path(run: Run) -> None:
 
 def test_new_refuses_what_is_there_and_what_is_no_name(run: Run) -> None:
     for command, says in [
-        ("study study.toml", "is there already"),
+        ("study study.toml", "exists already"),
         ("study out.txt", "ends in .toml"),
         ("study nowhere/out.toml", "a folder that exists"),
         ("study out.toml --from energy-gtx28", "did you mean 'energy-gtx280'?"),

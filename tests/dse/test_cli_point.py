@@ -19,8 +19,8 @@ SVM = ("--machine", "gtx280", "--workload", "svm")
 def test_evaluate_prints_what_dse_evaluate_yields(run: Run) -> None:
     text = run("evaluate", "ipp", *SVM, "threads_per_block=256").stdout
     ds = dse.evaluate("ipp", machine="gtx280", workload="svm", threads_per_block=256)
-    said = run("evaluate", "ipp", *SVM, "threads_per_block=256", "--json").stdout
-    (row,) = json.loads(said)["rows"]
+    data = run("evaluate", "ipp", *SVM, "threads_per_block=256", "--json").stdout
+    (row,) = json.loads(data)["rows"]
     assert row["time"] == float(ds["time"])
     assert row["energy"] == float(ds["energy"])
     assert "27.36 ms" in text
@@ -30,8 +30,8 @@ def test_evaluate_prints_what_dse_evaluate_yields(run: Run) -> None:
 
 def test_evaluate_takes_several_values_and_ranges_as_axes(run: Run) -> None:
     several = ("threads_per_block=64:256:64", "machine=gtx280,8800gt", "core_clock=1.2 GHz")
-    said = run("evaluate", "mwp_cwp + occupancy", "workload=svm", *several, "--json").stdout
-    rows = json.loads(said)["rows"]
+    data = run("evaluate", "mwp_cwp + occupancy", "workload=svm", *several, "--json").stdout
+    rows = json.loads(data)["rows"]
     assert len(rows) == 8
     for row in rows:
         axes = {name: row[name] for name in ("machine", "threads_per_block")}
@@ -60,7 +60,7 @@ def test_evaluate_tells_which_outputs_lack_what(run: Run) -> None:
     )
     text = run("evaluate", "ipp", "--machine", "gtx280", "--workload", "w.toml").stdout
     assert "\ntime " in text
-    assert "perf_per_watt: not told: elements, work items" in text
+    assert "perf_per_watt needs elements: set it" in text
     refused = run("evaluate", "ipp", "--machine", "gtx280", status=2).stderr
     assert "lacks" in refused
     assert "comp_insts" in refused
@@ -90,10 +90,10 @@ def test_misuse_without_a_study_is_told(run: Run, command: str, says: str) -> No
 def test_advise_and_explain_of_a_model_without_a_study(run: Run) -> None:
     at = {"machine": "gtx280", "workload": "svm", "threads_per_block": 256}
     point = [f"{name}={value}" for name, value in at.items()]
-    told = dse.advise("ipp", goal="energy", levers="designer", **at)
-    asked = ("--goal", "energy", "--levers", "designer")
-    assert run("advise", "ipp", *point, *asked).stdout == f"{told}\n"
-    assert run("advise", "ipp", *SVM, *point[2:], *asked).stdout == f"{told}\n"
+    expected = dse.advise("ipp", goal="energy", levers="designer", **at)
+    options = ("--goal", "energy", "--levers", "designer")
+    assert run("advise", "ipp", *point, *options).stdout == f"{expected}\n"
+    assert run("advise", "ipp", *SVM, *point[2:], *options).stdout == f"{expected}\n"
     text = run("explain", "ipp", *SVM, "threads_per_block=256").stdout
     assert text.startswith("at one point")
     assert "svm: Hong 2012, Table 4" in text
@@ -108,9 +108,9 @@ def test_run_with_set_and_axis_is_the_study_so_changed(run: Run) -> None:
     changes = ["--set", "machine=gtx280", "--set", "threads_per_block=96"]
     changes += ["--axis", "core_clock=1 GHz,1.2 GHz"]
     run("run", "study.toml", *changes, "--store", "out.zarr")
-    said = json.loads(run("run", "other.toml", "--store", "out.zarr", "--json").stdout)
-    assert said["computed"] is False
-    assert said["points"] == 14
+    data = json.loads(run("run", "other.toml", "--store", "out.zarr", "--json").stdout)
+    assert data["computed"] is False
+    assert data["points"] == 14
     refused = run("run", "study.toml", "--store", "out.zarr", status=2).stderr
     assert "8800gtx" in refused
     again = ["--axis", "machine=8800gtx,gtx280", *changes[2:]]
@@ -122,8 +122,8 @@ def test_run_with_set_and_axis_is_the_study_so_changed(run: Run) -> None:
 def test_evaluate_tells_outputs_that_depend_on_other_axes_in_one_table(run: Run) -> None:
     several = ("threads_per_block=128,256", "elements=1000,2000", "warp_size=32")
     wanted = ("--outputs", "time,perf_per_watt,occupancy")
-    said = json.loads(run("evaluate", "ipp + occupancy", *SVM, *several, *wanted, "--json").stdout)
-    assert said["over"] == ["threads_per_block", "elements"]
-    assert len(said["rows"]) == 4
-    assert len({row["perf_per_watt"] for row in said["rows"]}) == 4
-    assert len({row["time"] for row in said["rows"]}) == 2
+    data = json.loads(run("evaluate", "ipp + occupancy", *SVM, *several, *wanted, "--json").stdout)
+    assert data["over"] == ["threads_per_block", "elements"]
+    assert len(data["rows"]) == 4
+    assert len({row["perf_per_watt"] for row in data["rows"]}) == 4
+    assert len({row["time"] for row in data["rows"]}) == 2

@@ -29,13 +29,13 @@ def program(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_the_main_job(tmp_path: Path) -> None:
     done = program("run", str(MERGE), "--store", "merge.zarr", "--json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert said["points"] >= 1_000_000
+    data = json.loads(done.stdout)
+    assert data["points"] >= 1_000_000
     assert [path.name for path in tmp_path.iterdir()] == ["merge.zarr"]
-    rows = {(row["workload"], row["machine"]): row for row in said["best"]["rows"]}
+    rows = {(row["workload"], row["machine"]): row for row in data["best"]["rows"]}
     assert len(rows) == 24
     study = dse.Study.from_toml(MERGE)
-    asked = study.optimum(minimize="time", per=["workload", "machine"])
+    command = study.optimum(minimize="time", per=["workload", "machine"])
     axes = ["threads_per_block", "active_sms", "core_clock"]
     with dse.open(tmp_path / "merge.zarr") as ds:
         time = ds.time.where(ds.feasible).transpose("workload", "machine", *axes).load()
@@ -46,7 +46,7 @@ def test_the_main_job(tmp_path: Path) -> None:
             assert row["time"] == values[place]
             for axis, index in zip(axes, place, strict=True):
                 assert row[axis] == ds[axis].values[index]
-            one = asked.sel(here)
+            one = command.sel(here)
             assert {axis: row[axis] for axis in axes} == {a: one[a].item() for a in axes}
             assert math.isclose(row["time"], one.time.item(), rel_tol=1e-14)
 
@@ -88,11 +88,11 @@ def wait_for_tiles(folder: Path, count: int) -> None:
 
 @long
 @pytest.mark.parametrize(
-    ("number", "status", "said"),
+    ("number", "status", "data"),
     [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")],
 )
 def test_a_signal_ends_the_tiles_in_flight(
-    tmp_path: Path, number: signal.Signals, status: int, said: str
+    tmp_path: Path, number: signal.Signals, status: int, data: str
 ) -> None:
     (tmp_path / "study.toml").write_text(STUDY.format(threads=1000))
     command = [sys.executable, "-c", SLOWED, "0.1", "run", "study.toml", "--store", "out.zarr"]
@@ -101,13 +101,13 @@ def test_a_signal_ends_the_tiles_in_flight(
     ) as process:
         wait_for_tiles(tmp_path, 1)
         process.send_signal(number)
-        told, errors = process.communicate(timeout=60)
+        printed, errors = process.communicate(timeout=60)
     assert process.returncode == status, errors
     stored = len(list(tmp_path.glob("out.zarr/.simt-dse/tiles/*")))
-    assert f"{said}: {stored} of 25 tiles are stored in out.zarr; the same command" in errors
+    assert f"{data}: {stored} of 25 tiles are stored in out.zarr; the same command" in errors
     assert 1 <= stored < 25
     assert "Traceback" not in errors
-    assert told == ""
+    assert printed == ""
     assert not list(tmp_path.rglob("*.part"))
     command[3] = "0"
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
@@ -125,11 +125,11 @@ def test_an_interrupt_of_a_run_in_memory(tmp_path: Path) -> None:
         assert process.stderr is not None
         assert "%" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        told, errors = process.communicate(timeout=60)
+        printed, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert "interrupted: nothing unfinished was left" in errors
+    assert "interrupted: no unfinished result was written" in errors
     assert "Traceback" not in errors
-    assert told == ""
+    assert printed == ""
 
 
 def test_broken_pipe(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ import dse
 Run = Callable[..., Result]
 
 
-def said(run: Run, *arguments: str) -> Any:
-    """What a command tells as JSON, of the study and, the same, of its store."""
+def ask_both(run: Run, *arguments: str) -> Any:
+    """Return the JSON of a command on the study, which equals that on its store."""
     name, *rest = arguments
     result = json.loads(run(name, "study.toml", *rest, "--json").stdout)
     again = json.loads(run(name, "out.zarr", *rest, "--json").stdout)
@@ -25,48 +25,52 @@ def said(run: Run, *arguments: str) -> Any:
 
 
 @pytest.fixture
-def stored(run: Run) -> Run:
+def stored_run(run: Run) -> Run:
     run("run", "study.toml", "--store", "out.zarr")
     return run
 
 
-def test_count(stored: Run) -> None:
+def test_count(stored_run: Run) -> None:
     ds = dse.open("out.zarr")
     where = ["--where", "time <= 20 ms", "--where", "active_sms > 13"]
-    result = said(stored, "count", *where)
+    result = ask_both(stored_run, "count", *where)
     counts = ds.feasible & (ds.time <= 0.02) & (ds.active_sms > 13)
     assert (result["feasible_points"], result["points"]) == (int(counts.sum()), 21)
     assert result["conditions"][-2:] == ["time <= 20 ms", "active_sms > 13"]
-    text = stored("count", "study.toml", *where).stdout
+    text = stored_run("count", "study.toml", *where).stdout
     assert text.startswith(f"feasible: {int(counts.sum())} of 21 configurations")
     assert text.rstrip().endswith("time <= 20 ms and active_sms > 13")
 
 
-def test_histogram(stored: Run) -> None:
+def test_histogram(stored_run: Run) -> None:
     ds = dse.open("out.zarr")
     known = ds.time.values[ds.feasible.values]
-    result = said(stored, "histogram", "--output", "time", "--bins", "4")
+    result = ask_both(stored_run, "histogram", "--output", "time", "--bins", "4")
     counts, edges = np.histogram(known, 4)
     assert [row["configurations"] for row in result["bins"]] == counts.tolist()
     assert [row["low"] for row in result["bins"]] == edges[:-1].tolist()
     assert (result["units"], result["below"], result["above"]) == ("s", 0, 0)
     middle = float(np.median(known))
-    edged = said(stored, "histogram", "--output", "time", "--bins", f"0, {middle * 1000!r} ms")
+    edged = ask_both(
+        stored_run, "histogram", "--output", "time", "--bins", f"0, {middle * 1000!r} ms"
+    )
     assert edged["bins"][0]["configurations"] + edged["above"] == known.size
-    text = stored("histogram", "study.toml", "--output", "time", "--bins", f"0,{middle!r}").stdout
+    text = stored_run(
+        "histogram", "study.toml", "--output", "time", "--bins", f"0,{middle!r}"
+    ).stdout
     assert "#" * 40 in text
     assert f"above: {(known > middle).sum()}" in text
     assert f"feasible: {known.size} of 21 configurations" in text
 
 
-def test_quantiles(stored: Run) -> None:
+def test_quantiles(stored_run: Run) -> None:
     ds = dse.open("out.zarr")
     known = ds.time.values[ds.feasible.values]
-    result = said(stored, "quantiles", "--output", "time", "--q", "0,0.5,0.9,1")
+    result = ask_both(stored_run, "quantiles", "--output", "time", "--q", "0,0.5,0.9,1")
     expected = np.quantile(known, [0, 0.5, 0.9, 1], method="inverted_cdf")
     assert [row["value"] for row in result["quantiles"]] == expected.tolist()
     assert result["definition"] == "inverse of the distribution function"
-    text = stored("quantiles", "study.toml", "--output", "time").stdout
+    text = stored_run("quantiles", "study.toml", "--output", "time").stdout
     assert text.splitlines()[2].split() == ["quantile", "time"]
     assert len(text.splitlines()[3].split()) == 3
 
@@ -82,9 +86,9 @@ MISUSED = [
 ]
 
 
-@pytest.mark.parametrize(("command", "told"), MISUSED, ids=[command for command, _ in MISUSED])
-def test_misuse_is_2(run: Run, command: str, told: str) -> None:
-    assert told in run(*command.split(" "), status=2).stderr
+@pytest.mark.parametrize(("command", "printed"), MISUSED, ids=[command for command, _ in MISUSED])
+def test_misuse_is_2(run: Run, command: str, printed: str) -> None:
+    assert printed in run(*command.split(" "), status=2).stderr
 
 
 def test_a_spread_of_nothing_is_1(run: Run) -> None:
@@ -92,13 +96,13 @@ def test_a_spread_of_nothing_is_1(run: Run) -> None:
     assert "the constraint 'active_sms>99' is broken at every point" in none.stderr
 
 
-def test_answers_tell_of_which_study_they_are(stored: Run) -> None:
+def test_answers_tell_of_which_study_they_are(stored_run: Run) -> None:
     ds = dse.open("out.zarr")
     study = dse.Study.from_toml("study.toml")
-    for asked, of in (
+    for command, of in (
         (study.count(), dse.count(ds)),
         (study.histogram("time"), dse.histogram(ds, "time")),
         (study.quantiles("time", 0.5), dse.quantiles(ds, "time", 0.5)),
     ):
         for attribute in ("model", "study", "simt_dse_version"):
-            assert asked.attrs[attribute] == of.attrs[attribute] == ds.attrs[attribute]
+            assert command.attrs[attribute] == of.attrs[attribute] == ds.attrs[attribute]

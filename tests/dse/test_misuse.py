@@ -58,7 +58,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def refused(ask: Ask, wrong: Any) -> None:
+def check_refused(ask: Ask, wrong: Any) -> None:
     with pytest.raises(DseError) as caught:
         ask(wrong)
     assert len(str(caught.value)) > 10
@@ -67,20 +67,20 @@ def refused(ask: Ask, wrong: Any) -> None:
 @pytest.mark.parametrize("name", SOURCES)
 def test_what_is_no_dataset_or_place(name: str) -> None:
     for wrong in WRONG:
-        refused(SOURCES[name], wrong)
+        check_refused(SOURCES[name], wrong)
 
 
 def test_what_names_no_quantity(store: Path) -> None:
     study, lazy = Study(**SPEC), dse.open(store)
     memory = study.run()
     for wrong in [*WRONG, "nope", ["ms_throughput", None]]:
-        refused(lambda wrong: dse.add(store, wrong), wrong)
-        refused(lambda wrong: study.histogram(wrong), wrong)
+        check_refused(lambda wrong: dse.add(store, wrong), wrong)
+        check_refused(lambda wrong: study.histogram(wrong), wrong)
         for ds in (lazy, memory):
-            refused(lambda wrong, ds=ds: dse.derive(ds, wrong), wrong)
-            refused(lambda wrong, ds=ds: dse.histogram(ds, wrong), wrong)
-            refused(lambda wrong, ds=ds: dse.quantiles(ds, wrong, 0.5), wrong)
-            refused(lambda wrong, ds=ds: dse.optimum(ds, minimize=wrong), wrong)
+            check_refused(lambda wrong, ds=ds: dse.derive(ds, wrong), wrong)
+            check_refused(lambda wrong, ds=ds: dse.histogram(ds, wrong), wrong)
+            check_refused(lambda wrong, ds=ds: dse.quantiles(ds, wrong, 0.5), wrong)
+            check_refused(lambda wrong, ds=ds: dse.optimum(ds, minimize=wrong), wrong)
     for outputs in (None, [], {}):
         with pytest.raises(DseError, match="name at least one quantity"):
             dse.add(store, outputs)  # type: ignore[arg-type]
@@ -90,10 +90,10 @@ def test_where_to_write(store: Path) -> None:
     study = Study(**SPEC)
     memory = study.run()
     for wrong in [wrong for wrong in WRONG if wrong is not None]:
-        refused(lambda wrong: study.run(store=wrong), wrong)
-        refused(lambda wrong: dse.export(memory, wrong), wrong)
+        check_refused(lambda wrong: study.run(store=wrong), wrong)
+        check_refused(lambda wrong: dse.export(memory, wrong), wrong)
     for what in ("fresh", "extend"):
-        with pytest.raises(DseError, match=rf"--{what}.* is of a store, and none is given"):
+        with pytest.raises(DseError, match=rf"--{what}.* needs a store, and none is given"):
             study.run(**{what: True})
     with pytest.raises(DseError, match="expand = 'x': expected True or False"):
         study.run(expand="x")  # type: ignore[arg-type]
@@ -114,11 +114,11 @@ def test_a_folder_in_place_of_a_file_is_damage(store: Path) -> None:
         name = file.relative_to(store).as_posix()
         assert [(d.file, d.problem) for d in dse.verify(store).damages][:1] == [(name, "missing")]
         if "manifest" in name or "finished" in name:
-            refused(lambda _: dse.optimum(store, minimize="ms_throughput"), None)
+            check_refused(lambda _: dse.optimum(store, minimize="ms_throughput"), None)
         else:  # its study answers
             assert dse.optimum(store, minimize="ms_throughput").identical(best)
             with without_model():
-                refused(lambda _: dse.optimum(store, minimize="ms_throughput"), None)
+                check_refused(lambda _: dse.optimum(store, minimize="ms_throughput"), None)
         assert dse.verify(store, repair=True).is_repaired
         assert file.read_bytes() == whole
         assert not dse.verify(store).damages
@@ -128,8 +128,8 @@ def test_a_folder_in_place_of_a_file_is_damage(store: Path) -> None:
 
 
 STATUSES = [
-    ("run study.toml --fresh", 2, "fresh (--fresh) is of a store"),
-    ("run study.toml --extend", 2, "extend (--extend) is of a store"),
+    ("run study.toml --fresh", 2, "fresh (--fresh) needs a store"),
+    ("run study.toml --extend", 2, "extend (--extend) needs a store"),
     ("verify .", 2, "expected a path or URL"),
     ("add . time", 2, "expected a path or URL"),
     ("verify memory://nowhere/a.zarr", 2, "does not exist"),
@@ -150,25 +150,25 @@ STATUSES = [
 ]
 
 
-@pytest.mark.parametrize(("command", "status", "said"), STATUSES, ids=[s[0] for s in STATUSES])
+@pytest.mark.parametrize(("command", "status", "message"), STATUSES, ids=[s[0] for s in STATUSES])
 def test_exit_statuses(
-    command: str, status: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, status: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is misused is 2; what does not answer is 1, whatever asks."""
+    """Misuse is 2, a failure 1."""
     monkeypatch.chdir(tmp_path)
     Path("study.toml").write_text(TEXT)
     result = CliRunner().invoke(main, command.split())
-    assert (result.exit_code, said in result.stderr) == (status, True), result.stderr
+    assert (result.exit_code, message in result.stderr) == (status, True), result.stderr
 
 
 def test_of_several_models_the_answer_says_whose_it_is(tmp_path: Path) -> None:
     models = ["occupancy + mwp_cwp", "occupancy + transit + transit_time"]
     text = Path(__file__).parents[2].joinpath("examples/two-models.toml").read_text()
     (tmp_path / "two.toml").write_text(text)
-    asked = ["optimum", str(tmp_path / "two.toml"), "--minimize", "time"]
-    result = CliRunner().invoke(main, asked).stdout
+    command = ["optimum", str(tmp_path / "two.toml"), "--minimize", "time"]
+    result = CliRunner().invoke(main, command).stdout
     assert models[0] in result
-    assert "--per model gives the best of each" in result
-    each = CliRunner().invoke(main, [*asked, "--per", "model"]).stdout
+    assert "--per model gives the best by each" in result
+    each = CliRunner().invoke(main, [*command, "--per", "model"]).stdout
     assert all(model in each for model in models)
     assert "--per model" not in each

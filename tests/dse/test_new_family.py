@@ -17,8 +17,8 @@ ADDED = """
 import math
 import numpy as np
 from scipy.special import gammaln
-from stochastic.work.families import FAMILIES, Family, Parameter
-from stochastic.work import given
+from stochastic.work.families import FAMILIES, LawFamily, Parameter
+from stochastic.work import arguments
 
 def borel(k, rate):
     return np.exp(-rate * k + (k - 1) * np.log(rate * k) - gammaln(k + 1))
@@ -27,7 +27,7 @@ def tail(k, rate):
     later = np.asarray(k)[..., None] + np.arange(1, 3000)
     return borel(later, rate).sum(axis=-1)
 
-FAMILIES["borel"] = Family(
+FAMILIES["borel"] = LawFamily(
     name="borel",
     summary="Items of a tree in which each begets Poisson many.",
     example="borel:0.5",
@@ -35,14 +35,14 @@ FAMILIES["borel"] = Family(
     parameters=(
         Parameter(
             name="rate",
-            check=lambda name, value: float(given.probability(name, value)),
+            check=lambda name, value: float(arguments.check_probability(name, value)),
             quantity="branching_rate",
             domain="(0, 1)",
             meaning="mean of those that an item begets",
             typical=(0.1, 0.9),
         ),
     ),
-    ends=lambda rate: (1, math.inf),
+    support_ends=lambda rate: (1, math.inf),
     pmf=borel,
     sf=tail,
     estimate=lambda h: (1 - h.size / h.total,),

@@ -1,0 +1,32 @@
+"""The command `dse add`: add outputs to a finished store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import dse
+from dse.cli.command import command, progress_from_option, read_study
+from dse.cli.options import progress_option, split_list, store_argument, study_option
+from symbolic.answer import Answer
+
+
+# --- The commands on a finished store: ``dse add``, ``dse verify`` and ``dse export``
+@command("dse add merge.zarr occupancy", "dse add merge.zarr mwp,cwp --study study.toml")
+@store_argument
+@click.argument("quantities", nargs=-1, required=True, metavar="QUANTITY...")
+@study_option
+@progress_option
+def add(store: str, quantities: tuple[str, ...], study: str | None, progress: str) -> Any:
+    """Add quantities of the model to a finished store.
+
+    They are computed from the axes; stored values stay. A command that is interrupted or killed
+    leaves the store as it was, and the same command continues.
+    """
+    of = read_study(study) if study else None
+    with progress_from_option(progress) as listener:
+        ds = dse.add(store, split_list(quantities), study=of, progress=listener)
+    outputs = [str(name) for name in ds.data_vars]
+    data = {"store": store, "outputs": outputs}
+    return Answer(title=f"{store} holds {', '.join(outputs)}", data=data)

@@ -1,0 +1,33 @@
+"""The command `dse advise`: bottleneck of one configuration, and what would help."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dse
+from dse.cli.command import command, input_errors, read_study
+from dse.cli.evaluate import EXAMPLE_POINT, parse_point, study_or_model_argument
+from dse.cli.options import choice_option, entry_options, option, point_argument
+
+
+@command(
+    f"dse advise examples/merge-four-gpus.toml {EXAMPLE_POINT}",
+    "dse advise ipp --machine gtx280 --workload svm threads_per_block=256 --goal energy",
+)
+@study_or_model_argument
+@point_argument
+@entry_options
+@option("--goal Q", "Quantity to improve, such as energy; default: the model's main output")
+@choice_option("--levers", "Whose changes to list", "all", "programmer", "designer")
+def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
+    """Find the bottleneck of one configuration, and what would help.
+
+    The answer shows the bound, case or category; each input that helps, how far until something
+    else limits, and the gain; and what the model suggests in closed form. Changes by the programmer
+    and by the hardware designer are separate, and stay within what is allowed. An axis without a
+    value has its first one.
+    """
+    at = parse_point(options)
+    of = read_study(source) if source.endswith(".toml") else source
+    with input_errors():
+        return dse.advise(of, goal=goal, levers=levers, **at)

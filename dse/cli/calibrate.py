@@ -1,0 +1,41 @@
+"""The command `dse calibrate`: find free quantities of a model from measured rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import dse
+from dse.cli.command import command, input_errors, print_table_assumptions
+from dse.cli.fit import absolute_option, row_arguments, rows_option, save_option, write_fit
+from dse.cli.options import nonempty_options, option, values_option
+
+
+@command(
+    "dse calibrate streaming runs.csv --free startup_time,bandwidth_share --leave-out gpu",
+    "dse calibrate clock_scaling runs.csv --free stall_time,core_cycles "
+    "--choose clock_overlap=none,full --save runs.fit.json",
+)
+@row_arguments("Quantities to find, with commas between")
+@option("--to Q", "Measured output to fit to", default="time")
+@option("--leave-out COLUMN", "Predict the rows of each label of this column from the other rows")
+@values_option("--choose Q=LABEL,...", "Labels of a switch to try; repeatable")
+@rows_option
+@absolute_option
+@save_option
+def calibrate(
+    model: str, data: str, choose: dict[str, str], save: str | None, **options: Any
+) -> Any:
+    """Find free quantities of a model from measurements, with prediction errors.
+
+    DATA has a row for each measurement, as for dse fit; other columns are ignored. It is an error
+    if the rows do not determine a quantity; with --choose, such an alternative is listed.
+    """
+    if not options["free"]:
+        raise click.UsageError("name the quantities to find: --free bandwidth_share,startup_time")
+    labels = {name: text.split(",") for name, text in choose.items()}
+    print_table_assumptions(data)
+    with input_errors():
+        result = dse.calibrate(data, model=model, choose=labels, **nonempty_options(options))
+    return write_fit(result, save)

@@ -1,0 +1,23 @@
+"""The command `dse machines`: list the machines, or show one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import dse
+from dse.cli.command import command
+from dse.cli.models import catalog_answer
+from dse.cli.options import complete_machine
+
+
+@command("dse machines", "dse machines a100_80", "dse machines cc8.0 --json")
+@click.argument("name", required=False, shell_complete=complete_machine)
+def machines(name: str | None) -> Any:
+    """List the machines, or show one.
+
+    NAME is in the list, a product ("RTX 3080") or the path of a file (.toml). One machine shows
+    every value with its source, and the models that are unavailable for missing values.
+    """
+    return catalog_answer(dse.machines() if name is None else dse.machine(name))

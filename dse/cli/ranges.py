@@ -1,0 +1,60 @@
+"""The command `dse ranges`: guaranteed ranges of outputs when inputs are known within ±."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import dse
+from dse.cli.command import command, read_study
+from dse.cli.options import names_option, option, study_argument, values_option, where_option
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@command(
+    "dse ranges examples/transit-tour.toml --within mem_latency=10%",
+    'dse ranges study.toml --within "mem_bandwidth=5 GB/s" --within core_clock=2% --minimize time',
+)
+@study_argument
+@values_option(
+    "--within Q=±", "Tolerance of an input: a share (5%) or an amount with its unit; repeatable"
+)
+@names_option("--output", "Quantities or formulas, with commas between; default: all outputs")
+@option("--minimize Q", "List the configurations that can minimize Q")
+@option("--maximize Q", "List the configurations that can maximize Q")
+@where_option()
+def ranges(study: str, within: dict[str, str], output: list[str], **options: Any) -> Any:
+    """Compute guaranteed ranges of outputs from tolerances of inputs.
+
+    With an objective, the answer lists each configuration that is the best for some values of the
+    inputs, which all configurations share.
+    """
+    from dse.display import column_order, dataset_answer, select_rows
+
+    if None not in (options["minimize"], options["maximize"]):
+        raise click.UsageError("--minimize and --maximize are both given: ask one")
+    read = read_study(study)
+    result = dse.ranges(read, within, outputs=output or None, **options, progress=True)
+    answer = dataset_answer(_flatten_ends(result), column_order(read))
+    if "can_be_best" not in result:
+        return answer
+    best, size = int(result.can_be_best.sum()), result.can_be_best.size
+    objective = result.attrs["objective"]
+    data = {**answer.data, "objective": objective, "can_be_best": best, "of": size}
+    shown = [row for row in data["rows"] if row["can_be_best"]]
+    note = f"{best:,} of {size:,} configurations can be the best: {objective}"
+    return replace(select_rows(answer, shown), notes=[note], data=data)
+
+
+def _flatten_ends(ds: xr.Dataset) -> xr.Dataset:
+    """Return the lower and upper end of each output as variables of their own."""
+    flat = ds.drop_dims("end") if "end" in ds.dims else ds
+    for name, array in ds.data_vars.items():
+        for end in ds.end.values.tolist() if "end" in array.dims else ():
+            flat[f"{name}_{end}"] = array.sel(end=end, drop=True).assign_attrs(array.attrs)
+    dims = {dim: flat[dim] for dim in flat.dims}
+    return flat.broadcast_like(flat[list(dims)]).assign_attrs(ds.attrs) if dims else flat

@@ -1,0 +1,70 @@
+"""The command `dse validate`: test predictions against measured rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import dse
+from dse.cli.command import command, input_errors, print_table_assumptions
+from dse.cli.fit import absolute_option, columns_option, row_arguments
+from dse.cli.options import (
+    names_option,
+    nonempty_options,
+    option,
+    option_callback,
+    split_list,
+    values_option,
+)
+
+
+def _draws(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    many, _, size = text.partition(",")
+    try:
+        return int(many), int(size)
+    except ValueError:
+        raise click.UsageError(f"--draws {text!r}: expected MANY,SIZE, as in 200,100") from None
+
+
+@command(
+    "dse validate clock_scaling runs.csv --to time --free core_cycles,stall_time "
+    "--leave-out row --along core_clock",
+    "dse validate energy_roofline rows.csv --to power --leave-out kernel "
+    "--free constant_power,energy_per_byte,energy_per_flop",
+    "dse validate mwp_cwp launches.csv --to time --machine gtx280 --leave-out kernel "
+    "--within kernel,size --choose threads_per_block --per kernel",
+)
+@row_arguments("Quantities to fit to the rows that are not left out")
+@option("--to Q", "Measured output to predict; default: the main output")
+@names_option("--leave-out COLUMN,...", "Columns whose labels are left out in turn; row: each row")
+@option("--folds", "Limit on the number of groups to leave out", default=10)
+@names_option("--per COLUMN,...", "Columns: give errors for each of their labels")
+@names_option("--within COLUMN,...", "Columns that define a search space; choose within each")
+@names_option("--choose COLUMN,...", "Columns that define a configuration")
+@option(
+    "--draws MANY,SIZE",
+    "Number and size of random samples of each search space",
+    callback=option_callback(_draws),
+)
+@option("--budget", "Configurations that the random baseline tries", default=1)
+@option("--along COLUMN", "Column for a baseline of linear interpolation")
+@values_option("--baseline NAME=FORMULA", "Further baseline; repeatable", "baselines")
+@values_option("--order NAME=FORMULA", "Formula to rank configurations; repeatable", "orders")
+@values_option("--own COLUMN=Q,...", "Quantities with a value of their own for each label")
+@columns_option
+@absolute_option
+@option("--interval", "Level of the prediction intervals to test", default=0.9)
+def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
+    """Test a model's predictions against measured rows and simple baselines.
+
+    DATA is a file for dse fit or dse import. Each row is predicted from its columns, after --free
+    quantities are fitted to the rows that are not left out with it. Baselines without a model are
+    predicted likewise, and the report says where the model loses to them. No row is dropped.
+    """
+    options["own"] = {column: split_list([labels]) for column, labels in own.items()}
+    print_table_assumptions(data)
+    with input_errors():
+        return dse.validate(model, data, **nonempty_options(options))
