@@ -129,7 +129,9 @@ def test_whatever_was_the_best_in_a_sample_can_be() -> None:
     for shares in itertools.product(np.linspace(-1, 1, 5), repeat=len(within)):
         given = {}
         for (name, spec), share in zip(within.items(), shares, strict=True):
-            value = float(study.grid().at({"active_sms": 0, "threads_per_block": 0}, [name])[name])
+            value = float(
+                study.grid().evaluate_point({"active_sms": 0, "threads_per_block": 0}, [name])[name]
+            )
             given[name] = value * (1 + share * float(spec.strip(" %")) / 100)
         moved = dse.Study(
             model="ipp",
