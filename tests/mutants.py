@@ -128,13 +128,13 @@ MUTANTS = (
     ),
     Mutant(
         "dse",
-        "study = None if values else stored_study(of)",
+        "study = None if values else stored_study(data)",
         "study = None",
         "tests/sweeps/test_stored_questions.py::test_the_study_of_a_damaged_store_answers",
     ),
     Mutant(
         "dse",
-        "    check_finished(of)\n    study = None if",
+        "    check_finished(data)\n    study = None if",
         "    study = None if",
         "tests/sweeps/test_stored_questions.py::test_an_unfinished_store_says_so",
     ),

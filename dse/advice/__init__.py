@@ -1,4 +1,4 @@
-"""What limits a configuration, what would help, and how far until something else limits."""
+"""Advice on a configuration: what limits it, what would help, and how far."""
 
 from dse.advice.report import Advice, Move, Suggestion
 

@@ -1,4 +1,4 @@
-"""Advice on one configuration: its inputs moved one way, until another bound or case is reached."""
+"""Advice on one configuration: move each input one way until another bound or case is reached."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,35 +41,35 @@ from symbolic.quantities import Domain
 from symbolic.quantity import LEVERS
 from symbolic.statistics import DRAW, statistics_of
 
-# --- The advice on one configuration
+#: Machine and workload.
+Entries: TypeAlias = dict[str, str | None]
 
 
 def build_advice(
-    what: str | Model | StudyData,
-    entries: Mapping[str, str | None],
+    subject: str | Model | StudyData,
+    entries: Entries,
     prefer: str | None,
     point: Mapping[str, Any],
     goal: str | None = None,
     levers: str = "all",
 ) -> Advice:
-    """See :func:`dse.advise`; ``entries`` are its machine and workload."""
+    """Return the advice on a study or model; see :func:`dse.advise`."""
     if levers not in (*LEVERS, "all"):
         raise DseError(f"levers = {levers!r}: expected one of {', '.join(LEVERS)}, all")
-    wanted: Sequence[str] = ()
-    where, folder = wanted, None
-    given = dict(point)
-    if isinstance(what, StudyData):
+    shown: Sequence[str] = ()
+    where, folder, values = shown, None, dict(point)
+    if isinstance(subject, StudyData):
         if prefer is not None:
             raise DseError("prefer is part of a study: give it to dse.Study")
         named = {kind: name for kind, name in entries.items() if name is not None}
-        entries, given = _study_point(what, {**point, **named})
-        model, folder = what.grid().model, what.folder
-        where = [text for text in what.where if _is_of_one_point(text, what, model)]
-        wanted = what.outputs or ()
+        entries, values = _study_point(subject, {**point, **named})
+        model, folder = subject.grid().model, subject.folder
+        where = [text for text in subject.where if _is_of_one_point(text, subject, model)]
+        shown = subject.outputs or ()
     else:
-        model = with_declared(load_model(what, prefer=prefer), entries.get("workload"))
-    guide = _choose_guide(model, wanted, goal)
-    parts = merge_inputs(model, (), entries=entries, set_values=given, folder=folder)
+        model = with_declared(load_model(subject, prefer=prefer), entries.get("workload"))
+    guide = _choose_guide(model, shown, goal)
+    parts = merge_inputs(model, (), entries=entries, set_values=values, folder=folder)
 
     def build(values: Mapping[str, Any], outputs: Sequence[str]) -> Grid:
         return build_grid(
@@ -83,25 +83,25 @@ def build_advice(
         )
 
     outputs = list(dict.fromkeys([guide.goal, guide.state, guide.limits, *guide.show]))
-    told = [name for name in guide.remedies.values() if not model.quantity(name).is_label]
-    for name in (*guide.suggests, *guide.remedies, *told):
-        with suppress(DseError):  # what only a suggestion needs may be missing
+    remedies = [name for name in guide.remedies.values() if not model.quantity(name).is_label]
+    for name in (*guide.suggests, *guide.remedies, *remedies):
+        with suppress(DseError):  # inputs of suggestions may be missing
             build(parts.values, [name])
             outputs.append(name)
     grid = build(parts.values, outputs)
     check_grid(grid)
-    pins = {}  # inputs that stand at the value of others, unless the user has it so
+    pins = {}  # inputs that by default follow others
     labels = [""] if isinstance(guide.helps, str) else list(guide.helps)
     moved = (name for label in labels for names in guide.moves(label) for name in names)
     for name in dict.fromkeys([*moved, *guide.suggests.values()]):
         definition = grid.graph.definitions.get(name)
-        if definition is not None and definition.kind == "formula" and name not in given:
+        if definition is not None and definition.kind == "formula" and name not in values:
             pins[name] = float(grid.evaluate_point({}, [name])[name])
 
-    definition, stated = grid.graph.definitions[guide.state], guide.state != guide.limits
+    definition, has_state = grid.graph.definitions[guide.state], guide.state != guide.limits
     flags = grid.flag_meanings(guide.state)
-    if definition.equation is None or (stated and not flags):
-        raise DseError(f"{guide.state} is given: leave it to its equation to be advised")
+    if definition.equation is None or (has_state and not flags):
+        raise DseError(f"{guide.state} is given: remove its value, so that its equation is used")
     known = {
         quantity: label
         for family in model.regime_families
@@ -111,10 +111,9 @@ def build_advice(
     largest = grid.graph.definitions[guide.limits].node.op == "maximum"
     names = extreme_terms(grid.graph, guide.limits, "maximum" if largest else "minimum")
     terms = {name: known.get(name, name) for name in names}
-    binding = extreme_names(
-        {n: float(value) for n, value in grid.evaluate_point({}, names).items()}, largest
-    )
-    if stated:
+    at_point = {n: float(value) for n, value in grid.evaluate_point({}, names).items()}
+    binding = extreme_names(at_point, largest)
+    if has_state:
         flag = int(float(grid.evaluate_point({}, [guide.state])[guide.state]))
         bound = guide.tied.get(flags[flag], (flags[flag],))
         binding = tuple(n for n in names if terms[n] in bound) or binding
@@ -126,11 +125,11 @@ def build_advice(
         flag=flag,
         terms=terms,
         binding=binding,
-        state_from_terms=not stated or set(terms.values()) <= set(flags.values()),
-        has_state=stated,
+        state_from_terms=not has_state or set(terms.values()) <= set(flags.values()),
+        has_state=has_state,
         levers=levers,
         pins=pins,
-        rebuild=lambda held: build({**parts.values, **held}, outputs),
+        rebuild=lambda pinned: build({**parts.values, **pinned}, outputs),
         largest=largest,
     )
     result = [move for names in site.candidates() for move in find_moves(site, names)]
@@ -149,73 +148,71 @@ def build_advice(
     )
 
 
-def _choose_guide(model: Model, wanted: Sequence[str], goal: str | None) -> Guide:
-    result = guides(model)
-    if not result:
+def _choose_guide(model: Model, outputs: Sequence[str], goal: str | None) -> Guide:
+    known = guides(model)
+    if not known:
         raise DseError(
-            f"there is no advice on the model {model.name}: a model is advised on where one of its "
-            "outputs is the minimum(...) or maximum(...) of others, each with a name, or where a "
-            "dse.Guide named ADVICE stands beside its equations, as in transit and mwp_cwp"
+            f"there is no advice on the model {model.name}: advice needs an output that is the "
+            "minimum(...) or maximum(...) of named terms, or a dse.Guide named ADVICE in the file "
+            "of the model, as in transit and mwp_cwp"
         )
     if goal is None:
-        return next((guide for guide in result if guide.state in wanted), result[0])
-    for guide in result:
+        return next((guide for guide in known if guide.state in outputs), known[0])
+    for guide in known:
         if guide.goal == goal:
             return guide
-    goals = list(dict.fromkeys(guide.goal for guide in result))
+    goals = list(dict.fromkeys(guide.goal for guide in known))
     raise UnknownNameError(
-        f"goal = {goal!r}: the model {model.name} is advised on to improve {', '.join(goals)}"
+        f"goal = {goal!r}: available goals of the model {model.name} are {', '.join(goals)}"
         f"{nearest_hint(goal, goals)}"
     )
 
 
 def _is_of_one_point(text: str, study: StudyData, model: Model) -> bool:
-    """Whether a condition speaks of one configuration, not of statistics along axes."""
-    asked = statistics_of([parse_condition(text, model.quantities)])
-    return not asked or (
-        study.random_inputs is None and all(one.statistic.axes == (DRAW,) for one in asked)
-    )  # of a law of its own
+    """True if a condition has no statistics along axes of the study."""
+    statistics = statistics_of([parse_condition(text, model.quantities)])
+    # without draws a statistic over them is one of a quantity that is itself a law
+    return not statistics or (
+        study.random_inputs is None and all(s.statistic.axes == (DRAW,) for s in statistics)
+    )
 
 
-def _study_point(
-    study: StudyData, point: Mapping[str, Any]
-) -> tuple[dict[str, str | None], dict[str, Any]]:
-    """A configuration of a study as the entries and values of one point."""
+def _study_point(study: StudyData, point: Mapping[str, Any]) -> tuple[Entries, dict[str, Any]]:
+    """Return a configuration of a study as entries and values of one point."""
     grid, parts = study.grid(draws=True), study._parts
-    said = axis_indices(grid, point, prefix="")
-    places = {name: said.get(name, axis.default_index) for name, axis in grid.axes.items()}
+    indices = {name: axis.default_index for name, axis in grid.axes.items()}
+    indices |= axis_indices(grid, point, prefix="")
     entries = {"machine": study.machine, "workload": study.workload}
-    given: dict[str, Any] = {**(study.fit.values if study.fit else {}), **study.set}
-    for name, value in given.items():
+    values: dict[str, Any] = {**(study.fit.values if study.fit else {}), **study.set}
+    for name, value in values.items():
         leaf = parts.values.get(name)
         if hasattr(value, "dims") and isinstance(leaf, Leaf):
-            given[name] = float(leaf.array[tuple(places[axis] for axis in leaf.axes)])
+            values[name] = float(leaf.array[tuple(indices[axis] for axis in leaf.axes)])
     for name, axis in grid.axes.items():
-        place = places[name]
+        index = indices[name]
         if name in entries:
-            entries[name] = axis.labels[place]
+            entries[name] = axis.labels[index]
         elif axis.columns:
-            given |= {column: float(array[place]) for column, array in axis.columns.items()}
+            values |= {column: float(array[index]) for column, array in axis.columns.items()}
         else:
-            given[name] = axis.labels[place] if axis.labels else float(axis.values[place])
-    return entries, given
+            values[name] = axis.labels[index] if axis.labels else float(axis.values[index])
+    return entries, values
 
 
-# --- An input moved in one direction, until another bound or case is reached
-
-#: What stands for a common factor in a tree over the leaves.
+# --- one input moved in one direction
+#: Name of a common factor in a tree over the leaves.
 PLACE = "place of the move"
 #: Gains within this of 1 are none.
 _NO_GAIN = 1e-12
-#: How far beyond a border the next state is read off.
+#: Relative distance beyond a border at which the next state is read.
 _BEYOND_STEP = 1e-9
-#: How much better than the end of the way a place before it must be to be told instead.
+#: Relative improvement over the end of a path for which a place before it is reported.
 _MIN_IMPROVEMENT = 1e-9
-#: How often, and into how many parts, the way beside such a place is divided.
+#: Number of refinements near such a place, and of parts of each.
 ROUNDS, PARTS = 8, 64
-#: A gain that still grows by this much over the last steps of an endless way has no limit.
+#: A gain that still grows by this factor over the last steps of an endless path has no limit.
 _GROWTH_WITHOUT_LIMIT, _LAST_STEPS = 1.5, 256
-#: A border this near, relative to the start, is at the start.
+#: A border within this relative distance of the start is at the start.
 _SAME_TOLERANCE = 1e-11
 #: Less than any step of the search, relative to the start.
 _JUMP_WIDTH = 2.0**-65
@@ -232,65 +229,61 @@ def find_moves(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
 
 
 class _MovePath:
-    """Where a move leads: places are values of the input, or the common factor of several.
+    """Path of a move: places are values of the input, or the common factor of several inputs.
 
-    ``axis`` stands for the place in a tree over the leaves, ``domain`` is that of a place; ``told``
-    is True if the first term tells the state, as a whole number may stand on a border.
+    ``axis`` is the place in a tree over the leaves, ``domain`` that of a place. With
+    ``state_from_terms`` the smallest term gives the state; a whole number may be on a border.
     """
 
     def __init__(self, site: Site, names: tuple[str, ...], *, raising: bool) -> None:
         self.site, self.names, self.raising = site, names, raising
         here = {name: site.value(name) for name in names}
-        alone = len(names) == 1
-        self.axis = names[0] if alone else PLACE
-        self.domain = site.row(names[0]).domain if alone else Domain(low=0)
-        self.start = here[names[0]] if alone else 1.0
-        #: What a place is multiplied by; nothing of one input.
-        self.factors = {} if alone else here
+        single = len(names) == 1
+        self.axis = names[0] if single else PLACE
+        self.domain = site.row(names[0]).domain if single else Domain(low=0)
+        self.start = here[names[0]] if single else 1.0
+        self.factors = {} if single else here  # of the common factor; none for one input
         self.state_from_terms = site.state_from_terms and not self.domain.whole
 
     def inputs_at(self, places: Floats) -> dict[str, Floats]:
         return {n: f * places for n, f in self.factors.items()} or {self.axis: places}
 
     def value(self, place: float) -> float:
-        """Return the first quantity at a place."""
+        """Return the value of the first quantity at a place."""
         if math.isnan(place):
-            return math.nan  # one object, so that equal moves are equal
+            return math.nan  # the same object, so that equal moves are equal
         return self.factors[self.names[0]] * place if self.factors else place
 
     def gain(self, place: float) -> float:
-        """The factor by which the goal improves."""
         return float(self.gains(np.array([place]))[0])
 
     def gains(self, places: Floats) -> Floats:
-        """The same at several places."""
+        """Return the factors by which the goal improves at places."""
         return self.site.gains(self.inputs_at(places))
 
     def is_allowed(self, places: Floats) -> NDArray[np.bool_]:
         return self.site.holds(self._allowed_condition(), {self.axis: places})
 
     def _allowed_condition(self) -> Node:
-        """Whether a place can be had."""
+        """Return the condition that a place is allowed."""
         domains = [(name, replace(self.site.row(name).domain, whole=False)) for name in self.names]
-        inside = [
-            negate(self._as_function_of_place(outside_domain(reference(n), d))) for n, d in domains
-        ]
-        return constant(both(self._as_function_of_place(self.site.allowed_condition()), *inside))
+        inside = [negate(self._by_place(outside_domain(reference(n), d))) for n, d in domains]
+        return constant(both(self._by_place(self.site.allowed_condition()), *inside))
 
-    def _as_function_of_place(self, node: Node) -> Node:
-        """Return a tree over the leaves with what is moved written by the place."""
+    def _by_place(self, node: Node) -> Node:
+        """Substitute the moved inputs of a tree over the leaves by the place."""
         place = reference(PLACE)
         moved = {n: constant(place * f) for n, f in self.factors.items()}
         return substitute(node, moved) if moved else node
 
     def stop_lines(self) -> CaseLines:
-        """Whether a place is beyond a border, or cannot be had."""
-        changed = self._as_function_of_place(self.site.change_condition(self.state_from_terms))
+        """Return the lines along which to search for a place beyond a border or not allowed."""
+        changed = self._by_place(self.site.change_condition(self.state_from_terms))
         beyond = constant(either(negate(self._allowed_condition()), changed))
         return CaseLines(beyond, self.axis, self.site.leaves())
 
     def move(self, stop: CaseLines) -> Move | None:
-        """The move to the first border, or to the end of the way; None where it is no advice."""
+        """Return the move to the first border or the end of the path; None if it is no advice."""
         start, domain = self.start, self.domain
         xs = search_values(start, domain, upward=self.raising)
         result = first_crossing(stop, np.concatenate([[start], xs]), whole=domain.whole)
@@ -302,9 +295,8 @@ class _MovePath:
             return self._make_move(best, limit=f"where {self.site.guide.goal} is best")
         if not self.is_allowed(np.array([high]))[0]:
             return self._make_move(low, limit=self._violated_limit(high))
-        jumps = (
-            domain.whole or abs(low - high) < _JUMP_WIDTH * start
-        )  # only the end itself is beyond
+        # at a jump only the end itself is beyond
+        jumps = domain.whole or abs(low - high) < _JUMP_WIDTH * start
         low = start if math.isclose(low, start, rel_tol=_SAME_TOLERANCE) else low
         until = high if jumps else low
         keep = self.site.guide.follow or (until == start and abs(self.gain(until) - 1) <= _NO_GAIN)
@@ -312,13 +304,10 @@ class _MovePath:
         return self._make_move(until, next_place=beyond, always=keep)
 
     def _move_to_end(self, xs: Floats) -> Move | None:
-        """The move where no border follows: to the end of the domain, if that belongs to it."""
+        """Return the move if no border follows: to the end of the domain, if closed."""
         domain, goal = self.domain, self.site.guide.goal
-        end, closed = (
-            (domain.high, not domain.high_open)
-            if self.raising
-            else (domain.low, not domain.low_open)
-        )
+        ends = (domain.low, not domain.low_open), (domain.high, not domain.high_open)
+        end, closed = ends[self.raising]
         best = self._best_before(float(xs[-1]), xs)
         if best is not None:
             return self._make_move(best, limit=f"where {goal} is best")
@@ -328,15 +317,15 @@ class _MovePath:
         gain, before = float(gains[-1]), float(gains[max(len(xs) - 1 - _LAST_STEPS, 0)])
         moving = np.flatnonzero(np.abs(gains - gain) > _MIN_IMPROVEMENT * abs(gain))
         at = int(moving[-1]) + 1 if moving.size else 0
-        if at < len(xs) // 2 and (gains[at:] == gain).all():  # it does not just tend to it
-            settled = self._refine_best(xs, at, gain)
-            return self._make_move(settled, limit=f"where {goal} changes no more")
+        if at < len(xs) // 2 and (gains[at:] == gain).all():  # reached, not only approached
+            plateau = self._refine_best(xs, at, gain)
+            return self._make_move(plateau, limit=f"where {goal} changes no more")
         if gain > _GROWTH_WITHOUT_LIMIT * before or before > _GROWTH_WITHOUT_LIMIT * gain:
             gain = math.inf if gain > before else 0.0
         return self._make_move(math.nan, gain=gain)
 
     def _best_before(self, end: float, xs: Floats) -> float | None:
-        """Where the goal is best on the way to some place, unless it is best at that place."""
+        """Return the best place before ``end``; None unless it is better than ``end``."""
         inner = xs[(xs - end) * (1 if self.raising else -1) < 0]
         if not inner.size:
             return None
@@ -347,7 +336,7 @@ class _MovePath:
         return self._refine_best(np.append(inner, end), at)
 
     def _refine_best(self, xs: Floats, index: int, enough: float = math.inf) -> float:
-        """The best place next to one of several, or the first that is good enough."""
+        """Return the best place next to ``xs[index]``, or the first that gains ``enough``."""
         ends = (
             self.start if index == 0 else float(xs[index - 1]),
             float(xs[min(index + 1, len(xs) - 1)]),
@@ -363,20 +352,20 @@ class _MovePath:
         return best
 
     def _place_past_border(self, low: float, high: float) -> float:
-        """A place past the border, where neighbouring states are told apart."""
+        """Return a place past a border, where the states are distinguishable."""
         step = _BEYOND_STEP * abs(low) * (1 if self.raising else -1)
         place = max(low + step, high) if self.raising else min(low + step, high)
         inside = self.domain.contains(place) and bool(self.is_allowed(np.array([place]))[0])
         return place if inside else high
 
     def _violated_limit(self, place: float) -> str:
-        """What forbids a place."""
+        """Return what forbids a place."""
         graph, moved = self.site.grid.graph, self.inputs_at(np.array([place]))
         for condition in graph.conditions:
             names = references(condition.node)
             values = dict(zip(names, self.site.evaluate(names, moved), strict=True))
             if not np.all(interpret_arrays([condition.node], values)[0]):
-                return f"{'the rule' if condition.is_rule else 'where'} {condition.text}"
+                return f"{'the rule' if condition.is_rule else 'the constraint'} {condition.text}"
         nodes = {name: (reference(name), self.site.row(name).domain) for name in self.names}
         for name, (node, domain) in {**self.site.formulas(), **nodes}.items():
             if self.site.holds(outside_domain(node, domain), moved)[0]:
@@ -417,8 +406,8 @@ class _MovePath:
             else:
                 decides = site.guide.state
             limiter = tuple(dict.fromkeys(site.terms[name] for name in near))
-            alone = self.state_from_terms and len(limiter) == 1
-            label = limiter[0] if alone or not site.has_state else site.label(flag[0])
+            unique = self.state_from_terms and len(limiter) == 1
+            label = limiter[0] if unique or not site.has_state else site.label(flag[0])
         eq = graph.definitions[decides].equation or graph.definitions[site.guide.limits].equation
         return Move(
             quantity=self.names[0],

@@ -1,4 +1,4 @@
-"""Advice as data and in words."""
+"""Advice as data and as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from symbolic.answer import Answer, DisplayMixin, Report, Table, value_text
 from symbolic.errors import DseError
 from symbolic.quantity import LEVERS
 
-#: What is said of a gain that the equations of no case give.
+#: Explanation of a gain that the equations of neither case give.
 ARTEFACT = "gains only because the equations of two cases do not meet at their border"
 
 
@@ -22,39 +22,39 @@ def _gain_text(gain: float, as_limit: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Move(DisplayMixin):
-    """One quantity moved in one direction, until the first border on the way.
+    """One quantity moved in one direction, up to the first border.
 
     Attributes
     ----------
     quantity : str
-        The input to move; those of ``together`` move with it, by the same factor.
+        The input to move; those in ``together`` move with it, by the same factor.
     direction : str
         ``"raise"`` or ``"lower"``.
     value, until : float
-        Where it stands, and where the way ends: at the first next bound, which is the border itself
-        or, for a whole quantity, the first number beyond; at the last value that the domain and
-        every rule allow; or where the goal is best before either. NaN where nothing ends it.
+        Start and end of the move. It ends at the next bound (the border itself, or the first
+        whole number beyond), at the last value that the domain and all rules allow, or where the
+        goal is best before either; NaN if nothing ends it.
     next_bound : str or None
-        The bound or case beyond, None where none follows; the same as now where only the smallest
-        term changes.
+        The bound or case beyond, None if none follows; the same as now if only the smallest term
+        changes.
     next_limiter : tuple of str
         The smallest terms beyond.
     gain : float
-        The factor by which the goal improves on the way, below 1 where it worsens: the ratio of
-        what :func:`dse.evaluate` gives at ``until`` and at ``value``, or its limit.
+        Factor by which the goal improves, below 1 if it worsens: the ratio of the results of
+        :func:`dse.evaluate` at ``until`` and ``value``, or its limit.
     along : mapping of str to float
-        The factors by which other quantities change on the way, where the guide names any.
+        Factors by which other quantities change, if the guide names any.
     helps : bool
-        Whether the goal improves, and not as an artefact.
+        True if the goal improves, and not as an artefact.
     artefact : bool
-        Whether there is a gain only because the equations of two cases do not meet at their border:
-        those of neither case give one.
+        True if the goal improves only because the equations of two cases do not meet at their
+        border.
     lever : str
-        Whose move it is, the ``"programmer"``'s or the ``"designer"``'s of the machine.
+        Whose move it is: ``"programmer"``, or ``"designer"`` of the machine.
     equation, source : str
-        The quantity whose equation decides the border, and where it is published.
+        The quantity whose equation decides the border, and its publication.
     limit : str
-        What ends the way where no bound does.
+        What ends the move if no bound does.
     """
 
     quantity: str
@@ -78,9 +78,7 @@ class Move(DisplayMixin):
         return Answer(kind="Move", title=str(self))
 
     def __str__(self) -> str:
-        name = " with ".join(
-            [self.quantity, *([", ".join(self.together)] if self.together else [])]
-        )
+        name = self.quantity + (f" with {', '.join(self.together)}" if self.together else "")
         text = f"{self.direction} {name} from {value_text(self.value, self.unit)}"
         if not math.isnan(self.until):
             text += f" to {value_text(self.until, self.unit)}"
@@ -98,22 +96,22 @@ class Move(DisplayMixin):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Suggestion(DisplayMixin):
-    """What an input should be by an equation of the model, or what else could be done.
+    """A value that an equation of the model suggests for an input, or another remedy.
 
     Attributes
     ----------
     quantity, meaning, unit, source : str
-        What says it, what that means, its unit and where its equation is published.
+        The suggesting quantity, its meaning and unit, and the publication of its equation.
     value : float or str
     of, of_unit : str
         The input it is for, or the goal, and its unit.
     now : float
-        Where that stands.
+        The current value of ``of``.
     gain : float or None
-        The factor by which the goal improves where the input takes the value alone; None where it
-        cannot: it is computed from others, or the suggestion is a factor.
+        Factor by which the goal improves if the input takes this value; None if it is computed
+        from others or the suggestion is a factor.
     artefact : bool
-        As of a :class:`Move`.
+        See :class:`Move`.
     """
 
     quantity: str
@@ -140,23 +138,20 @@ class Suggestion(DisplayMixin):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Advice(Report):
-    """The bound or case of a configuration, and the moves out of it, the most helpful first.
+    """The bound or case of a configuration, and the moves out of it, most helpful first.
 
     Attributes
     ----------
     state, bound : str
-        The quantity that names the bound or case, and what it says; of a model where nothing
-        competes, the goal.
+        The quantity that names the bound or case, and its value; the goal if nothing competes.
     goal : str
-        What the gains are of.
+        The quantity that gains refer to.
     limiter : tuple of str
         The smallest of ``terms`` (several at a tie).
     terms : mapping of str to float
-        What competes to be the smallest, with the values.
-    values : mapping of str to float
-        The goal and the quantities that tell the state.
-    units : mapping of str to str
-        Of the values.
+        The competing terms with their values.
+    values, units : mapping
+        The goal and the quantities that give the state, with their units.
     moves : tuple of Move
     suggestions : tuple of Suggestion
     notes : tuple of str
@@ -174,7 +169,7 @@ class Advice(Report):
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, quantity: str) -> Move:
-        """The first move of a quantity."""
+        """Return the first move of a quantity."""
         for move in self.moves:
             if move.quantity == quantity:
                 return move
@@ -200,7 +195,7 @@ class Advice(Report):
             title=title,
             facts={n: value_text(value, self.units[n]) for n, value in self.values.items()},
             tables=[
-                Table(title=title, rows=[[str(one)] for one in each], is_open=place == 0)
+                Table(title=title, rows=[[str(entry)] for entry in each], is_open=place == 0)
                 for place, (title, each) in enumerate(parts.items())
             ],
             notes=[*no_help, *self.notes],

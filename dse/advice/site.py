@@ -1,11 +1,12 @@
-"""One configuration with its inputs free to move: what :mod:`dse.advice` looks at."""
+"""One configuration whose inputs can be moved, as :mod:`dse.advice` explores it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,8 @@ from symbolic.quantities import Domain, Quantity
 from symbolic.quantity import LEVERS
 
 Floats = NDArray[np.float64]
+#: Inputs that move, each to several values.
+Inputs: TypeAlias = Mapping[str, Floats]
 
 #: Terms closer than this are a tie.
 TIE_TOLERANCE = 1e-12
@@ -41,13 +44,12 @@ ROUNDING = 2.0**-50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """A grid of one point, and the guide to it.
+    """A grid of one point, with its guide.
 
-    ``levers`` says whose moves are looked at, the programmer's, the designer's or all; ``pins`` are
-    inputs that stand at the value of others, ``again`` makes the grid where some are held;
-    ``terms`` are the quantities whose smallest (largest, if ``largest``) is the guide's ``limits``,
-    with their labels; ``binding`` those that bind here; ``told`` says whether they alone tell the
-    state, and ``stated`` whether an equation tells it at all.
+    ``pins`` are inputs whose value follows others, until ``rebuild`` fixes them; ``terms`` the
+    quantities whose minimum (maximum if ``largest``) is ``guide.limits``, with labels, ``binding``
+    those that bind. The state is ``flag``, from an equation if ``has_state``; ``state_from_terms``
+    says that the terms alone determine it.
     """
 
     grid: Grid
@@ -61,85 +63,76 @@ class Site:
     pins: Mapping[str, float]
     rebuild: Callable[[Mapping[str, float]], Grid]
     largest: bool = False
-    _evaluators: dict[Any, PartialEvaluation] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    _cache: dict[Any, PartialEvaluation] = field(default_factory=dict, repr=False, compare=False)
 
     def with_free_inputs(self, names: Iterable[str]) -> Site:
-        """The same where what stands at the value of others is free to move."""
+        """Return the site with inputs fixed at their values, so that they can move."""
         pins = {name: self.pins[name] for name in names if name in self.pins}
-        return replace(self, grid=self.rebuild(pins), pins={}, _evaluators={}) if pins else self
+        return replace(self, grid=self.rebuild(pins), pins={}, _cache={}) if pins else self
 
-    # --- values
-    def evaluate(
-        self, names: Sequence[str], inputs: Mapping[str, Floats] | None = None
-    ) -> list[Floats]:
-        """Quantities, or ``feasible``, with some inputs moved to each of several values."""
+    def evaluate(self, names: Sequence[str], inputs: Inputs = MappingProxyType({})) -> list[Floats]:
+        """Evaluate quantities, or ``feasible``, with some inputs moved to several values."""
         graph = self.grid.graph
         roots = [self.grid.feasible_node(()) if n == FEASIBLE else graph.flat(n) for n in names]
-        size = max((len(array) for array in (inputs or {}).values()), default=1)
-        return [
-            np.broadcast_to(value, (size,)) for value in self._evaluate_nodes(roots, inputs or {})
-        ]
+        size = max(map(len, inputs.values()), default=1)
+        return [np.broadcast_to(value, (size,)) for value in self._evaluate_nodes(roots, inputs)]
 
-    def holds(self, condition: Node, inputs: Mapping[str, Floats]) -> NDArray[np.bool_]:
-        """A condition over the leaves, with some inputs moved to each of several values."""
+    def holds(self, condition: Node, inputs: Inputs) -> NDArray[np.bool_]:
+        """Evaluate a condition over the leaves with some inputs moved to several values."""
         result = self._evaluate_nodes([condition], inputs)[0]
         return np.broadcast_to(result, next(iter(inputs.values())).shape)
 
-    def _evaluate_nodes(self, roots: Iterable[Node], inputs: Mapping[str, Floats]) -> list[Any]:
-        """Trees over the leaves; what does not move is computed once."""
+    def _evaluate_nodes(self, roots: Iterable[Node], inputs: Inputs) -> list[Any]:
+        """Evaluate trees over the leaves; what does not move is computed once."""
         key = (*roots, *inputs)
-        if key not in self._evaluators:
-            self._evaluators[key] = PartialEvaluation(roots, inputs.keys(), self.leaves())
-        return self._evaluators[key].evaluate(inputs)
+        if key not in self._cache:
+            self._cache[key] = PartialEvaluation(roots, inputs.keys(), self.leaves())
+        return self._cache[key].evaluate(inputs)
 
     def leaves(self) -> dict[str, NDArray[Any]]:
-        """The inputs as they stand."""
+        """Return the inputs at their values."""
         return {name: leaf.array.reshape(1) for name, leaf in self.grid.leaves[()].items()}
 
     def allowed_condition(self) -> Node:
-        """Whether a place can be had, over the leaves."""
+        """Return the condition, over the leaves, that a place is allowed."""
         goal = self.grid.graph.flat(self.guide.goal)
-        computed = [
-            negate(outside_domain(node, domain)) for node, domain in self.formulas().values()
-        ]
+        inside = [negate(outside_domain(*formula)) for formula in self.formulas().values()]
         finite = both(goal > -math.inf, goal < math.inf)
-        return constant(both(self.grid.feasible_node(()), finite, *computed))
+        return constant(both(self.grid.feasible_node(()), finite, *inside))
 
     def formulas(self) -> dict[str, tuple[Node, Domain]]:
-        """What is given as a formula, over the leaves, and its domain."""
+        """Return each formula over the leaves, with its domain."""
         graph = self.grid.graph
         names = (name for name, d in graph.definitions.items() if d.kind == "formula")
         return {name: (graph.flat(name), self.row(name).domain) for name in names}
 
     def change_condition(self, state_from_terms: bool) -> Node:
-        """Whether another term binds than here, or the state differs; terms may tell it alone."""
+        """Return the condition that another term binds than here, or the state differs."""
         graph = self.grid.graph
         result: list[Any] = []
         if self.has_state and not state_from_terms:
             result = [negate(equal(graph.flat(self.guide.state), float(self.flag)))]
         rest = [graph.flat(name) for name in self.terms if name not in self.binding]
         if rest:
-            held = [graph.flat(name) for name in self.binding]
+            binding = [graph.flat(name) for name in self.binding]
             if self.largest:
-                result.append(maximum(*rest) > maximum(*held) * (1 + ROUNDING))
+                result.append(maximum(*rest) > maximum(*binding) * (1 + ROUNDING))
             else:
-                result.append(minimum(*rest) < minimum(*held) * (1 - ROUNDING))
+                result.append(minimum(*rest) < minimum(*binding) * (1 - ROUNDING))
         return constant(either(*result) if result else False)
 
     def value(self, name: str) -> float:
-        """A quantity here."""
+        """Return the value of a quantity."""
         return float(self.evaluate([name])[0][0])
 
     def label(self, flag: float) -> str:
-        """What a value of the state means."""
+        """Return the meaning of a value of the state."""
         if not self.has_state:
             return tuple(self.terms.values())[int(flag)]
         return self.grid.flag_meanings(self.guide.state)[int(flag)]
 
     def term_values(self) -> dict[str, float]:
-        """What competes to be the smallest, or largest, by label; of one label the first to be."""
+        """Return the value of each label's terms; the smallest, or largest, of several."""
         values: dict[str, float] = {}
         first = max if self.largest else min
         for name, label in self.terms.items():
@@ -148,11 +141,11 @@ class Site:
         return values
 
     def goal_values(self) -> dict[str, float]:
-        """The goal and what tells the state."""
+        """Return the goal and the quantities that the guide shows."""
         return {name: self.value(name) for name in (self.guide.goal, *self.guide.show)}
 
     def suggestions(self) -> Iterator[Suggestion]:
-        """What inputs should be by equations that the model yields."""
+        """Yield the suggestions of equations that the model has."""
         definitions = self.grid.graph.definitions
         for name, of in self.guide.suggests.items():
             equation = definitions[name].equation if name in definitions else None
@@ -171,13 +164,12 @@ class Site:
             yield self._suggestion(name, value, of, gain, artefact=artefact)
         for name, what in self.guide.remedies.items():
             if {name, what} <= definitions.keys():
-                gain = float(
-                    self._improvement(self.evaluate([name])[0], self.value(self.guide.goal))[0]
-                )
+                goal = self.value(self.guide.goal)
+                gain = float(self._improvement(self.evaluate([name])[0], goal)[0])
                 if gain > 1:
                     label = self.row(what).is_label
-                    told = str(self.leaves()[what][0]) if label else self.value(what)
-                    yield self._suggestion(what, told, self.guide.goal, gain)
+                    now = str(self.leaves()[what][0]) if label else self.value(what)
+                    yield self._suggestion(what, now, self.guide.goal, gain)
 
     def _suggestion(
         self,
@@ -202,27 +194,26 @@ class Site:
             source=equation.source if equation else "",
         )
 
-    def gain(self, inputs: Mapping[str, Floats]) -> float:
-        """The factor by which the goal improves at a place."""
+    def gain(self, inputs: Inputs) -> float:
+        """Return the factor by which the goal improves at a place."""
         return float(self.gains(inputs)[0])
 
-    def gains(self, inputs: Mapping[str, Floats]) -> Floats:
-        """The factors by which the goal improves at several places."""
+    def gains(self, inputs: Inputs) -> Floats:
+        """Return the factors by which the goal improves at several places."""
         here = self.leaves()
         places = {name: np.append(values, here[name]) for name, values in inputs.items()}
         goal = self.evaluate([self.guide.goal], places)[0]
         return self._improvement(goal[:-1], goal[-1])
 
     def _improvement(self, new: Floats, old: float) -> Floats:
-        """How much better values of the goal are than one."""
         start = np.broadcast_to(old, new.shape)
         better, worse = (new, start) if self.guide.maximize else (start, new)
         with np.errstate(all="ignore"):
             ratio = np.where(worse == 0, math.inf, better / worse)
         return np.asarray(np.where(better == worse, 1.0, ratio))
 
-    def is_artefact(self, inputs: Mapping[str, Floats]) -> bool:
-        """Whether a place gains though the equations of neither case, here and there, give any."""
+    def is_artefact(self, inputs: Inputs) -> bool:
+        """True if a place gains, but in the equations of neither case, here and there."""
         graph, guide = self.grid.graph, self.guide
         if not self.has_state or guide.state not in graph.ancestors([guide.goal]):
             return False
@@ -243,13 +234,12 @@ class Site:
         return True
 
     def notes(self) -> tuple[str, ...]:
-        """What is to be said under the switches."""
+        """Return the notes of the guide on the switches."""
         switches = [f"{name}={label}" for name, label in self.grid.graph.switches.items()]
         return tuple(f"{s}: {self.guide.notes[s]}" for s in switches if s in self.guide.notes)
 
-    # --- what may move
     def candidates(self) -> Iterator[tuple[str, ...]]:
-        """The inputs to move, those together that the guide moves together."""
+        """Yield the inputs to move, jointly if the guide moves them jointly."""
         graph, seen = self.grid.graph, set()
         moving = graph.ancestors([self.guide.goal])
         for names in self.guide.moves(self.label(self.flag)):
@@ -264,7 +254,7 @@ class Site:
                         yield move
 
     def _is_free(self, name: str) -> bool:
-        """Whether a quantity is a number that can be moved."""
+        """True if a quantity is a number that can be moved."""
         graph = self.grid.graph
         given = graph.definitions[name].kind in ("given", "default") or name in self.pins
         if not given or name in self.guide.fixed:
@@ -274,18 +264,17 @@ class Site:
         return not row.is_label and row.domain.low >= 0 and name not in graph.ancestors(tables)
 
     def lever(self, names: Iterable[str]) -> str:
-        """Whose move of some quantities it is: the designer's where one of them is."""
+        """Return whose move it is: the designer's if one of the quantities is."""
         return max((self.row(name).lever for name in names), key=LEVERS.index)
 
     def row(self, name: str) -> Quantity:
-        """The row of a quantity."""
+        """Return the row of a quantity."""
         return self.grid.model.quantity(name)
 
 
 def extreme_names(values: Mapping[str, float], largest: bool) -> tuple[str, ...]:
-    """The names of the smallest values, or of the largest: several at a tie."""
+    """Return the names of the smallest (or largest) values; several at a tie."""
     sign = -1.0 if largest else 1.0
     least = min(sign * value for value in values.values())
-    return tuple(
-        n for n, value in values.items() if sign * value <= least + TIE_TOLERANCE * abs(least)
-    )
+    limit = least + TIE_TOLERANCE * abs(least)
+    return tuple(name for name, value in values.items() if sign * value <= limit)

@@ -1,1 +1,1 @@
-"""Questions asked backwards: see :func:`dse.borders`, :func:`dse.meets`, :func:`dse.ranges`."""
+"""Inverse queries; see :func:`dse.borders`, :func:`dse.meets`, :func:`dse.ranges`."""

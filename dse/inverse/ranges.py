@@ -1,11 +1,11 @@
-"""The configurations that meet targets, as boxes; outputs between certified ends."""
+"""Boxes of configurations that meet targets, and bounds on outputs under tolerances."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -35,12 +35,11 @@ if TYPE_CHECKING:
     from dse.study.study import StudyData
     from symbolic.quantities import Quantity
 
-
-# --- The configurations that meet targets, as boxes
+Inputs: TypeAlias = Sequence[UncertainInput]
 
 
 def answer_attributes(study: StudyData, question: str, **more: Any) -> dict[str, Any]:
-    """Return the attributes of an answer: the question, ``more`` of it, and its study."""
+    """Return the attributes of an answer: the query, ``more``, and the study."""
     identity = {"model": study.model, "study": study.text(), "simt_dse_version": version()}
     return {"question": question, **more, **identity}
 
@@ -53,7 +52,7 @@ def meets_of(
     where: tuple[str, ...] = (),
     per: tuple[str, ...] = (),
 ) -> xr.Dataset:
-    """Subdivide the grid; see :func:`dse.meets`."""
+    """Find the boxes that meet targets; see :func:`dse.meets`."""
     if isinstance(max_boxes, bool) or not isinstance(max_boxes, int) or max_boxes < 1:
         raise DseError(f"boxes = {max_boxes!r}: expected a whole number of at least 1")
     wrong = isinstance(time_limit, bool) or not isinstance(time_limit, (int, float))
@@ -69,34 +68,31 @@ def meets_of(
     check_enclosable(grid, roots)
     check_grid(study.grid(), count_points=False, stats=tally)
     labels = per_axes(per, tuple(grid.axes))
-    return boxes_dataset(
-        study, grid, targets, _boxes_of_cells(grid, labels, max_boxes, tally), labels
-    )
+    boxes = _find_boxes(grid, labels, max_boxes, tally)
+    return boxes_dataset(study, grid, targets, boxes, labels)
 
 
-def _boxes_of_cells(
-    grid: Grid, per: tuple[str, ...], max_boxes: int, tally: SearchStats
-) -> CertifiedBoxes:
-    """The boxes, of which none holds several values of the axes ``per``."""
+def _find_boxes(grid: Grid, per: Sequence[str], count: int, tally: SearchStats) -> CertifiedBoxes:
+    """Find the boxes of each value of the axes ``per``, and join them."""
     parts = []
     dims = grid.sort_axes({*grid.dims(FEASIBLE), *per})
     shape = grid.shape(per)
     for cell in np.ndindex(*shape):
         at = dict(zip(per, cell, strict=True))
-        part = subgrid(grid, at)
-        roots = {key: part.feasible_node(key) for key in part.graphs}
-        boxes = max(max_boxes // math.prod(shape), 1)
-        result = certified_boxes(part, roots, dims, tally, max_boxes=boxes)
+        sub = subgrid(grid, at)
+        roots = {key: sub.feasible_node(key) for key in sub.graphs}
+        part_count = max(count // math.prod(shape), 1)
+        result = certified_boxes(sub, roots, dims, tally, max_boxes=part_count)
         for axis, index in at.items():
             result.lo[dims.index(axis)] = result.hi[dims.index(axis)] = index
         parts.append(result)
     return CertifiedBoxes(
         dims=dims,
-        lo=np.concatenate([one.lo for one in parts], axis=1),
-        hi=np.concatenate([one.hi for one in parts], axis=1),
-        certain=np.concatenate([one.certain for one in parts]),
-        boxes_bounded=sum(one.boxes_bounded for one in parts),
-        complete=all(one.complete for one in parts),
+        lo=np.concatenate([part.lo for part in parts], axis=1),
+        hi=np.concatenate([part.hi for part in parts], axis=1),
+        certain=np.concatenate([part.certain for part in parts]),
+        boxes_bounded=sum(part.boxes_bounded for part in parts),
+        complete=all(part.complete for part in parts),
     )
 
 
@@ -105,7 +101,7 @@ def _box_sizes(boxes: CertifiedBoxes) -> list[int]:
 
 
 def box_order(boxes: CertifiedBoxes) -> Any:
-    """The numbers of the boxes: the certain ones first, the largest before others."""
+    """Return the order of boxes: certain ones first, the largest before others."""
     sizes = [-float(count) for count in _box_sizes(boxes)]
     order = np.lexsort([*(-row for row in boxes.lo[::-1]), sizes])
     return order[np.argsort(~boxes.certain[order], kind="stable")]
@@ -118,20 +114,20 @@ def boxes_dataset(
     boxes: CertifiedBoxes,
     per: tuple[str, ...] = (),
 ) -> xr.Dataset:
-    """The boxes of a grid as a Dataset, the certain ones first."""
+    """Return the boxes of a grid as a Dataset."""
     idle = math.prod(axis.size for name, axis in grid.axes.items() if name not in boxes.dims)
     counts = [idle * count for count in _box_sizes(boxes)]
     order = box_order(boxes)
     variables: dict[str, Any] = {}
     coordinates = axis_coordinates(grid)
     for name, axis in grid.axes.items():
-        _, values, said = coordinates[name]
+        _, values, attrs = coordinates[name]
         for side, places in (("first", boxes.lo), ("last", boxes.hi)):
             end = 0 if side == "first" else axis.size - 1
             row = places[boxes.dims.index(name)][order] if name in boxes.dims else None
             index = np.full(order.size, end) if row is None else row
-            text = f"{said['long_name']}, the {side} of the box"
-            variables[f"{name}_{side}"] = ("box", values[index], {**said, "long_name": text})
+            text = f"{attrs['long_name']}, the {side} of the box"
+            variables[f"{name}_{side}"] = ("box", values[index], {**attrs, "long_name": text})
     shape = grid.shape(per)
     total = grid.points // math.prod(shape)
     inner, outer = ([0] * math.prod(shape) for _ in range(2))
@@ -144,7 +140,7 @@ def boxes_dataset(
     variables["certain"] = (
         "box",
         boxes.certain[order],
-        {"long_name": "whether every configuration of the box meets the targets"},
+        {"long_name": "true if every configuration of the box meets the targets"},
     )
     variables["points"] = ("box", _count_array(points), {"long_name": "configurations of the box"})
     for name, numbers, text in (
@@ -165,16 +161,14 @@ def boxes_dataset(
 
 
 def _count_array(counts: list[int]) -> Any:
-    """Counts as whole numbers, where those are not too large for 64 bits."""
+    """Return counts as integers, or as floats if they exceed 64 bits."""
     kind = np.int64 if max(counts, default=0) < 2**63 else np.float64
     return np.array(counts, dtype=kind)
 
 
-# --- Between which ends an uncertain input lies, wherever it is read
-
-
+# --- uncertain inputs
 def read_tolerance(grid: Grid, row: Quantity, spec: Any) -> UncertainInput:
-    """Between which ends an input lies, wherever it is read."""
+    """Return an uncertain input, with its bounds at each of its values."""
     lows, highs = {}, {}
     for key, leaves in grid.leaves.items():
         leaf = leaves.get(row.name)
@@ -187,9 +181,7 @@ def read_tolerance(grid: Grid, row: Quantity, spec: Any) -> UncertainInput:
         if row.domain.whole:
             low, high = np.ceil(low), np.floor(high)
         if np.any((low > value) | (high < value)):
-            raise DseError(
-                f"within: {row.name} = {spec!r} leaves out the value that the study gives it"
-            )
+            raise DseError(f"within: {row.name} = {spec!r} does not contain the value of the study")
         lows[key] = Leaf(axes=leaf.axes, array=low, switch_axes=leaf.switch_axes)
         highs[key] = Leaf(axes=leaf.axes, array=high, switch_axes=leaf.switch_axes)
     return UncertainInput(name=row.name, low=lows, high=highs, whole=row.domain.whole)
@@ -203,7 +195,7 @@ def _closed_limits(row: Quantity) -> tuple[float, float]:
 
 
 def _tolerance_ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
-    """``"5 %"``, ``"3 GB/s"`` on either side, or a lower and an upper end."""
+    """Return the bounds for ``"5 %"``, ``"3 GB/s"`` either side, or a lower and an upper end."""
     if isinstance(spec, (list, tuple)):
         if len(spec) != 2:
             raise DseError(f"within: {row.name} = {spec!r}: expected a lower and an upper end")
@@ -216,45 +208,42 @@ def _tolerance_ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
         try:
             share = float(text[:-1]) / 100
         except ValueError:
-            several = "; give each input by itself (--within a=1% --within b=2%)"
+            hint = "; give each input separately (--within a=1% --within b=2%)" * ("=" in text)
             raise DseError(
-                f"within: {row.name} = {spec!r}: expected such as '5 %'{several * ('=' in text)}"
+                f"within: {row.name} = {spec!r}: expected a percentage such as '5 %'{hint}"
             ) from None
         away = np.abs(value) * share
     else:
         away = np.full_like(value, read_value(text, row))
     if not np.all((away >= 0) & np.isfinite(away) | np.isnan(value)):
-        raise DseError(f"within: {row.name} = {spec!r}: expected how far it may be off, 0 or more")
+        raise DseError(f"within: {row.name} = {spec!r}: expected a tolerance of 0 or more")
     return value - away, value + away
 
 
-# --- Which of very many configurations can be the best within ±, as boxes
-
-
-#: Most boxes of an answer, and inputs that are told apart in cells.
+# --- configurations that can be the best, as boxes
+#: Maximum number of boxes of an answer, and of uncertain inputs.
 MAX_RIVAL_BOXES, MAX_RIVAL_INPUTS = sizes.RIVALRY_BOXES, sizes.RIVALRY_INPUTS
 _CHANCE = "bound of the chance that the box holds the best, inputs uniform and independent"
 _LONG_NAMES = {
-    "certain": "whether the box is one configuration that is the best for some of the inputs",
+    "certain": "true if the box is one configuration that is the best for some inputs",
     "inner": "configurations that certainly can be the best",
     "outer": "configurations that may be the best",
 }
 
 
-def rivals_dataset(
-    study: StudyData, grid: Grid, goal: Goal, inputs: Sequence[UncertainInput]
-) -> xr.Dataset:
-    """The boxes outside of which none can be the best; see :func:`dse.ranges`."""
+def rivals_dataset(study: StudyData, grid: Grid, goal: Goal, inputs: Inputs) -> xr.Dataset:
+    """Return boxes that hold all configurations that can be the best; see :func:`dse.ranges`."""
     from sweeps.certify.tolerances import possible_winners  # only very many configurations need it
 
     if grid.switch_axes:
         raise DseError(
-            f"{grid.points:,} configurations are searched in boxes under one label of "
-            f"{grid.switch_axes[0]}: give it instead of the axis"
+            f"{grid.points:,} configurations can be searched only for one label of "
+            f"{grid.switch_axes[0]}: set it instead of the axis"
         )
     if len(inputs) > MAX_RIVAL_INPUTS:
         raise DseError(
-            f"so many configurations are searched for at most {MAX_RIVAL_INPUTS} uncertain inputs"
+            f"{grid.points:,} configurations can be searched only for up to {MAX_RIVAL_INPUTS} "
+            "uncertain inputs"
         )
     check_enclosable(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})
     result, shares = possible_winners(grid, goal, inputs, max_boxes=MAX_RIVAL_BOXES)
@@ -263,19 +252,14 @@ def rivals_dataset(
         ds[name] = ("box", row[order], {"units": "1", "long_name": _CHANCE})
     for name, text in _LONG_NAMES.items():
         ds[name].attrs["long_name"] = text
-    told: Mapping[str, str] = {
-        "question": f"which can be the best: {describe_goals([goal])}",
-        "objective": describe_goals([goal]),
-        "targets": "",
-    }
-    return ds.assign_attrs(told)
+    objective = describe_goals([goal])
+    question = f"which can be the best: {objective}"
+    return ds.assign_attrs(question=question, objective=objective, targets="")
 
 
-# --- Quantities of a study freed of their formulas, so that they can be moved
-
-
+# --- quantities of a study as inputs that can be moved
 def read_value(value: Any, row: Quantity) -> float:
-    """One value of a quantity: a number, or a text with a unit."""
+    """Read one value of a quantity: a number, or text with a unit."""
     result = parse_value(value, row, {}) if isinstance(value, str) else value
     if isinstance(result, bool) or not isinstance(result, (int, float, np.number)):
         raise DseError(f"{row.name} = {value!r}: expected a number, maybe with a unit")
@@ -289,7 +273,7 @@ def free_quantities(
     outputs: Sequence[str],
     where: tuple[str, ...],
 ) -> Grid:
-    """The grid with some quantities standing at their values, free of formulas and equations."""
+    """Return the grid with some quantities as inputs at their values, without their formulas."""
     parts = study._parts
     values = dict(parts.values)
     tables: dict[str, Mapping[str, Any]] = {axis: dict(t) for axis, t in parts.tables.items()}
@@ -299,7 +283,7 @@ def free_quantities(
         if kinds <= {"given", "default"}:
             continue
         if "table" in kinds:
-            raise DseError(f"{name} comes from a table: move what that is made of instead")
+            raise DseError(f"{name} comes from a table: vary the inputs of the table instead")
         values[name] = _quantity_leaf(grid, name)
         tables = {a: {n: c for n, c in t.items() if n != name} for a, t in tables.items()}
         pinned = True
@@ -321,7 +305,7 @@ def free_quantities(
 
 
 def _expand_statistics(grid: Grid, names: Sequence[str]) -> Grid:
-    """A grid in which statistics follow quantities that are moved."""
+    """Return the grid with statistics as formulas, so that they follow moved quantities."""
     whole = expand_statistics(grid, inputs_move=True)
     for graph, leaves in zip(whole.graphs.values(), whole.leaves.values(), strict=True):
         for stat in graph.statistics:
@@ -329,25 +313,24 @@ def _expand_statistics(grid: Grid, names: Sequence[str]) -> Grid:
         for name in names:
             if apart := [n for n in leaves if n.startswith(f"{name} at ")]:
                 raise DseError(
-                    f"{name} differs along axes over which a statistic goes ({apart[0]}), so that "
-                    "it cannot be moved as one: take the statistic out, or these axes"
+                    f"{name} differs along the axes of a statistic ({apart[0]}), so it has no "
+                    "single value to vary: leave out the statistic, or these axes"
                 )
     return whole
 
 
 def _quantity_leaf(grid: Grid, name: str) -> Leaf:
-    """A quantity that an equation or formula yields, over its axes."""
+    """Evaluate a computed quantity over its axes."""
     dims = grid.dims(name)
     array = np.empty(grid.shape(dims))
     for key, piece in grid.split_by_switches(array, dims):
         if name in grid.graphs[key].definitions:
-            piece[...] = grid.evaluate(
-                [grid.graphs[key].flat(name)], key, grid.non_switch_axes(dims)
-            )[0]
+            root = grid.graphs[key].flat(name)
+            piece[...] = grid.evaluate([root], key, grid.non_switch_axes(dims))[0]
     return Leaf(axes=dims, array=array)
 
 
-#: Most configurations of an answer; parts into which the space of the inputs is cut for the best.
+#: Maximum number of configurations of an answer, and of cells of the input space.
 MAX_POINTS, MAX_CELLS = sizes.WITHIN_MOST, sizes.WITHIN_CELLS
 ENDS = ("lower", "given", "upper")
 
@@ -359,7 +342,7 @@ def ranges_of(
     goal: Goal | None,
     where: tuple[str, ...],
 ) -> xr.Dataset:
-    """Enclose outputs; see :func:`dse.ranges`."""
+    """Bound outputs under tolerances; see :func:`dse.ranges`."""
     if not isinstance(within, Mapping) or not within:
         raise DseError(f"within = {within!r}: expected inputs, such as {{'mem_bandwidth': '5 %'}}")
     quantities = study.grid().model.quantities
@@ -369,52 +352,50 @@ def ranges_of(
     grid = study.grid(needed, where)
     for name in within:
         if not any(name in graph.definitions for graph in grid.graphs.values()):
-            known = [*grid.graph.definitions]
-            raise UnknownNameError(
-                f"within: nothing asked depends on {name!r}{nearest_hint(name, known)}"
-            )
+            hint = nearest_hint(name, [*grid.graph.definitions])
+            raise UnknownNameError(f"within: no output depends on {name!r}{hint}")
         if name not in quantities or quantities[name].is_label:
             raise DseError(f"within: the values of {name} are no numbers")
         if grid.flag_meanings(name):
-            raise DseError(f"within: {name} tells cases, not amounts: name what it is made of")
+            raise DseError(f"within: {name} is a case, not a number: name its inputs")
     grid = free_quantities(study, grid, list(within), needed, where)
     fixed = [text for text in named if text in within or text in axis_coordinates(grid)]
     if fixed and outputs is not None:
-        raise DseError(f"{fixed[0]} is given, not computed: ask for outputs that depend on it")
+        raise DseError(f"{fixed[0]} is an input: name outputs that depend on it")
     named = tuple(text for text in named if text not in fixed)
     flags = [text for text in named if text in quantities and grid.kind(text) != "float"]
     if flags and outputs is not None:
-        raise DseError(f"{flags[0]} tells cases, not amounts: ask dse.borders where it changes")
+        raise DseError(f"{flags[0]} is a case, not a number: dse.borders finds where it changes")
     named = tuple(text for text in named if text not in flags)
     check_grid(grid)
     inputs = [read_tolerance(grid, quantities[name], spec) for name, spec in within.items()]
-    told = json.dumps({name: str(spec) for name, spec in within.items()})
+    tolerances = json.dumps({name: str(spec) for name, spec in within.items()})
     if goal and outputs is None and math.prod(grid.shape(dims_of(grid, [goal]))) > MAX_POINTS:
-        return rivals_dataset(study, grid, goal, inputs).assign_attrs(within=told)
+        return rivals_dataset(study, grid, goal, inputs).assign_attrs(within=tolerances)
     variables: dict[str, Any] = {}
     for text in named:
         _add_output(variables, grid, text, _roots(grid, text), inputs)
-    held: Any = (np.array(True), np.array(True))
+    feasible: Any = (np.array(True), np.array(True))
     dims: tuple[str, ...] = ()
     if grid.conditions:
-        feasible = {key: grid.feasible_node(key) for key in grid.graphs}
-        dims = _check_dims(grid, feasible)
-        low, high = output_ranges(grid, feasible, dims, inputs, {})
-        held = (low == 1, high == 1)
-        texts_of = "; ".join(condition.text for condition in grid.conditions)
-        for name, array, said in (
-            ("certainly_feasible", held[0], "whatever the inputs, every rule and constraint holds"),
-            ("possibly_feasible", held[1], "every rule and constraint may hold"),
+        roots = {key: grid.feasible_node(key) for key in grid.graphs}
+        dims = _check_dims(grid, roots)
+        low, high = output_ranges(grid, roots, dims, inputs, {})
+        feasible = (low == 1, high == 1)
+        conditions = "; ".join(condition.text for condition in grid.conditions)
+        for name, array, text in (
+            ("certainly_feasible", low == 1, "every rule and constraint holds for all inputs"),
+            ("possibly_feasible", high == 1, "every rule and constraint may hold"),
         ):
-            variables[name] = (dims, array, {"long_name": said, "conditions": texts_of})
+            variables[name] = (dims, array, {"long_name": text, "conditions": conditions})
     if goal is not None:
-        variables["can_be_best"] = _can_be_best_variable(grid, goal, inputs, dims, held)
-    attributes = answer_attributes(study, f"ranges of {', '.join(named)}", within=told)
+        variables["can_be_best"] = _can_be_best_variable(grid, goal, inputs, dims, feasible)
+    attributes = answer_attributes(study, f"ranges of {', '.join(named)}", within=tolerances)
     if goal is not None:
-        attributes["objective"] = f"{'minimize' if goal.sign > 0 else 'maximize'} {goal.text}"
+        attributes["objective"] = describe_goals([goal])
     taken = [name for name in ("end", *variables) if name in grid.axes]
     if taken:
-        raise DseError(f"the axis {taken[0]} has a name that the answer needs: call it otherwise")
+        raise DseError(f"the axis {taken[0]} has a name that the answer needs: rename it")
     used = {dim for dims_, *_ in variables.values() for dim in dims_}
     coords: dict[str, Any] = {
         name: entry for name, entry in axis_coordinates(grid).items() if entry[0] in used
@@ -435,8 +416,7 @@ def _check_dims(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> tuple[str,
     points = math.prod(grid.shape(dims))
     if points > MAX_POINTS:
         raise DseError(
-            f"{points:,} configurations are more than are enclosed one by one ({MAX_POINTS:,}): shorten "
-            "the axes"
+            f"{points:,} configurations are too many (at most {MAX_POINTS:,}): shorten the axes"
         )
     return dims
 
@@ -446,44 +426,47 @@ def _add_output(
     grid: Grid,
     text: str,
     roots: Mapping[tuple[str, ...], Node],
-    inputs: Sequence[UncertainInput],
+    inputs: Inputs,
 ) -> None:
-    """An output: lower, given, upper."""
+    """Add an output: lower, given, upper."""
     dims = _check_dims(grid, roots)
     rules = {}
     for key, graph in grid.graphs.items():
-        held = [c for c in graph.conditions if c.is_rule]
-        held = [c for c in held if set(grid.condition_dims(c)) <= set(dims)]
-        if held:
-            rules[key] = constant(both(*(graph.flat_condition(c) for c in held)))
+        conditions = [
+            graph.flat_condition(c)
+            for c in graph.conditions
+            if c.is_rule and set(grid.condition_dims(c)) <= set(dims)
+        ]
+        if conditions:
+            rules[key] = constant(both(*conditions))
     low, high = output_ranges(grid, roots, dims, inputs, rules)
     low, high = (np.where(low > high, math.nan, end) for end in (low, high))
     given = np.empty(grid.shape(dims))
     for key, piece in grid.split_by_switches(given, dims):
         piece[...] = grid.evaluate([roots[key]], key, grid.non_switch_axes(dims))[0]
     known = text in grid.model.quantities
-    said = variable_attributes(grid, text) if known else {"long_name": text}
-    variables[text] = (("end", *dims), np.stack([low, given, high]), said)
+    attrs = variable_attributes(grid, text) if known else {"long_name": text}
+    variables[text] = (("end", *dims), np.stack([low, given, high]), attrs)
 
 
 def _can_be_best_variable(
     grid: Grid,
     goal: Goal,
-    inputs: Sequence[UncertainInput],
+    inputs: Inputs,
     condition_dims: tuple[str, ...],
     feasible: Any,
 ) -> tuple[Any, ...]:
-    """Which configurations may be the best, over the axes of the goal and of the conditions."""
+    """Return the mask of configurations that can be the best, as a variable."""
     roots = _roots(grid, goal.text)
     if goal.sign < 0:
         roots = {key: constant(-1.0 * root) for key, root in roots.items()}
-    # nowhere the best: no number, or infinite
+    # NaN and infinities are never the best
     roots = {k: constant(where(root > -math.inf, root, math.inf)) for k, root in roots.items()}
     dims = grid.sort_axes({*_check_dims(grid, roots), *condition_dims})
     if math.prod(grid.shape(dims)) > MAX_POINTS:
-        raise DseError(f"the configurations are more than {MAX_POINTS:,}: shorten the axes")
+        raise DseError(f"there are more than {MAX_POINTS:,} configurations: shorten the axes")
     shape = [grid.axes[dim].size if dim in condition_dims else 1 for dim in dims]
     sure, may = (np.broadcast_to(h.reshape(shape), grid.shape(dims)) for h in feasible)
     result = can_be_best(grid, roots, dims, inputs, (sure, may), MAX_CELLS)
-    said = f"whether it can be the best by {goal.text}, for some values of the inputs"
-    return dims, result, {"long_name": said}
+    text = f"true if it can be the best by {goal.text} for some values of the inputs"
+    return dims, result, {"long_name": text}

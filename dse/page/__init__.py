@@ -1,1 +1,1 @@
-"""A page on which a study is explored: its equations in JavaScript, in one file, offline."""
+"""The page of ``dse explore``: one HTML file that computes in the browser."""

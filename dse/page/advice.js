@@ -1,14 +1,14 @@
-/* What moves an output: elasticities by steps; and how far the moves of the model's guide lead. */
+/* Elasticities of an output by finite differences; and the moves of the model's guide. */
 
 const STEP = 1e-4, WHOLE = 0.01, OCTAVE = 2 ** (1 / 32), FARTHEST = 12 * 32;
 
-/** Numbers that may be moved: what is given, and the numbers on axes. */
+/** The inputs that are numbers: values of the study, and axes of numbers. */
 function movable() {
   return [...LEVERS.values()].filter((lever) => !lever.categories && lever.axis?.kind !== "zip" &&
     INPUTS.has(lever.name) && !lever.snaps);
 }
 
-/** A copy of where the page stands with one input at a value, computed. */
+/** A computed copy of the current point with one input at a value. */
 function movedTo(lever, value) {
   const point = new Point(here), k = INPUTS.get(lever.name);
   if (lever.axis) {
@@ -30,7 +30,7 @@ function inDomain(name, value) {
   }
 }
 
-/** d log y / d log x of an output by an input, where the page stands; NaN where there is none. */
+/** The elasticity d log y / d log x at the current point; NaN if there is none. */
 function elasticity(lever, output) {
   const x = lever.now(here), y = here.get(output);
   const step = lever.row.whole ? Math.max(1, Math.round(WHOLE * x)) : x * STEP;
@@ -42,7 +42,7 @@ function elasticity(lever, output) {
   return slopes.length ? slopes.reduce((a, b) => a + b) / slopes.length : NaN;
 }
 
-/** The inputs by how much they move an output. */
+/** The inputs in descending order of elasticity. */
 function movers(output) {
   if (flagsOf(output)) return [];
   return movable().map((lever) => ({ lever, slope: elasticity(lever, output) }))
@@ -50,7 +50,7 @@ function movers(output) {
     .sort((a, b) => Math.abs(b.slope) - Math.abs(a.slope));
 }
 
-/** Which regime binds under a guide: its case, or the term that is the extreme one. */
+/** The regime that binds under a guide: its case, or the extreme term. */
 function stateOf(guide, point = here) {
   if (flagsOf(guide.state)) return flagsOf(guide.state)[point.get(guide.state)] ?? "";
   const family = data.families.find(({ of }) => of === guide.limits);
@@ -58,13 +58,13 @@ function stateOf(guide, point = here) {
   return Object.entries(family.terms).find(([, name]) => point.get(name) === point.get(guide.limits))?.[0] ?? "";
 }
 
-/** By which factor the goal of a guide is better at a point. */
+/** The factor by which the goal of a guide is better at a point. */
 function gainOf(guide, point) {
   const [now, then] = [here.get(guide.goal), point.get(guide.goal)];
   return guide.maximize ? then / now : now / then;
 }
 
-/** How far a lever can go until another regime holds, and what is gained there. */
+/** The move of a lever up to the next regime, with its gain. */
 function follow(guide, lever, up) {
   const x = lever.now(here), state = stateOf(guide), whole = lever.row.whole;
   if (!(x > 0)) return null;
@@ -91,7 +91,7 @@ function follow(guide, lever, up) {
   return { lever, up, from: x, to: low, gain, next, ends: high !== null };
 }
 
-/** The moves of a guide that help, the best first. */
+/** The moves of a guide that help, best first. */
 function moves(guide) {
   const names = new Set((guide.helps[stateOf(guide)] ?? []).flat()), known = new Set(guide.fixed);
   const behind = [...names].flatMap((name) => inputsBehind(name)).filter((name) => !known.has(name));
@@ -101,7 +101,7 @@ function moves(guide) {
     .sort((a, b) => b.gain - a.gain).slice(0, 6);
 }
 
-/** The inputs that a quantity is computed of. */
+/** The inputs behind a quantity. */
 function inputsBehind(name, seen = new Set()) {
   if (seen.has(name)) return [];
   seen.add(name);
@@ -110,25 +110,25 @@ function inputsBehind(name, seen = new Set()) {
 }
 
 const definitionOf = (name) => {
-  const found = data.definitions[name];
-  return found?.variants[found.which[here.key]];
+  const entry = data.definitions[name];
+  return entry?.variants[entry.which[here.key]];
 };
 
 function showAdvice() {
   const lines = data.guides.map((guide) => {
-    const state = stateOf(guide), found = moves(guide);
-    return element("li", {}, element("b", {}, `${guide.goal}: ${state || told(guide.state, here.get(guide.state))}`),
-      found.length ? element("ul", {}, ...found.map((move) => element("li", {}, moveText(move), " ",
+    const state = stateOf(guide), known = moves(guide);
+    return element("li", {}, element("b", {}, `${guide.goal}: ${state || quantityText(guide.state, here.get(guide.state))}`),
+      known.length ? element("ul", {}, ...known.map((move) => element("li", {}, moveText(move), " ",
         element("button", { type: "button", onclick: () => { move.lever.put(here, move.to); changed(); } }, "try"))))
-        : element("p", { class: "note" }, "no single input that the model's guide names helps on the way to another regime"));
+        : element("p", { class: "note" }, "no single input named by the model's guide helps before another regime is reached"));
   });
-  byId("guides").replaceChildren(...(lines.length ? lines : [element("li", { class: "note" }, "The model has no guide; the inputs that move an output stand below.")]));
-  const output = byId("moved").value, found = movers(output).slice(0, 12);
-  const most = Math.max(...found.map(({ slope }) => Math.abs(slope)), 1e-300);
-  byId("movers").replaceChildren(...found.map(({ lever, slope }) => element("tr", {},
+  byId("guides").replaceChildren(...(lines.length ? lines : [element("li", { class: "note" }, "The model has no guide; see the sensitivities below.")]));
+  const output = byId("moved").value, inputs = movers(output).slice(0, 12);
+  const most = Math.max(...inputs.map(({ slope }) => Math.abs(slope)), 1e-300);
+  byId("movers").replaceChildren(...inputs.map(({ lever, slope }) => element("tr", {},
     element("th", { scope: "row" }, lever.name), element("td", { class: "number" }, `${slope > 0 ? "+" : "−"}${digits(Math.abs(slope), 3)}`),
     element("td", {}, element("span", { class: slope > 0 ? "bar" : "bar falls", style: `width:${Math.max(2, (100 * Math.abs(slope)) / most)}%` })))));
-  byId("moved-note").textContent = found.length ? `1 % more of an input changes ${output} by so many percent, here.` : `No input moves ${output} smoothly here.`;
+  byId("moved-note").textContent = inputs.length ? `Change of ${output} in percent for 1 % more of an input, at this point.` : `${output} does not vary smoothly with any input here.`;
 }
 
 function moveText({ lever, up, from, to, gain, next }) {

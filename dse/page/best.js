@@ -1,12 +1,12 @@
-/* The best configuration: looked for among all of the axes where they are few, else as it was found
-   in Python when the page was made. */
+/* The best configuration: searched on the page if there are few, else computed in Python when the
+   page was made. */
 
 let searching = 0;
 
 const allHeld = () => data.axes.every((axis) => axis.size === axis.count);
 const configured = () => data.axes.reduce((all, axis) => all * axis.count, 1);
 
-/** Axes for each value of which the study asks stand where they are. */
+/** Fix the axes ``per`` of the study's query at their current values. */
 function pinned(all) {
   const per = data.best?.per ?? [];
   all.axes.forEach((lever, k) => {
@@ -23,7 +23,7 @@ const perWords = (own) => {
   return per.map((name) => `, ${name} = ${LEVERS.get(name).categories ? LEVERS.get(name).categories[here.at[name]] : valueText(LEVERS.get(name).now(here), LEVERS.get(name).unit)}`).join("");
 };
 
-/** Look through every configuration, a slice of time at a time, so that the page stays alive. */
+/** Search every configuration, in slices of time so that the page stays responsive. */
 async function search(goals, where, shown) {
   const own = ++searching, all = where ? pinned(configurations(data.searched)) : configurations(data.searched), steps = walked(all);
   let best = null;
@@ -35,9 +35,9 @@ async function search(goals, where, shown) {
       best = { values, at: { ...point.at }, off: { ...point.off } };
     }
     if (performance.now() - began > 12) {
-      shown(`looking: ${n.toLocaleString("en")} of ${all.count.toLocaleString("en")}`);
+      shown(`searched ${n.toLocaleString("en")} of ${all.count.toLocaleString("en")}`);
       await new Promise((resolve) => { setTimeout(resolve); });
-      if (own !== searching) return undefined; // something else is asked by now
+      if (own !== searching) return undefined; // another search has begun
       began = performance.now();
     }
   }
@@ -45,47 +45,47 @@ async function search(goals, where, shown) {
 }
 
 function goalsNow() {
-  const name = byId("goal").value, asked = data.best?.goals;
-  if (name === "") return asked;
-  return [{ name, maximize: byId("sense").value === "most" }];
+  const name = byId("goal").value, goals = data.best?.goals;
+  if (name === "") return goals;
+  return [{ name, maximize: byId("sense").value === "maximize" }];
 }
 
 async function findBest() {
   const goals = goalsNow(), own = goals === data.best?.goals, note = byId("best-note");
-  const words = goals.map(({ name, maximize }) => `${maximize ? "most" : "least"} ${name}`).join(", then ") + perWords(own);
+  const words = goals.map(({ name, maximize }) => `${maximize ? "maximize" : "minimize"} ${name}`).join(", then ") + perWords(own);
   byId("found").replaceChildren();
   if (own && data.best.found && !Object.keys(here.set).length) return showFound(words);
-  const found = await search(goals, own, (text) => { note.textContent = text; });
-  if (found === undefined) return undefined;
-  if (!found) {
+  const best = await search(goals, own, (text) => { note.textContent = text; });
+  if (best === undefined) return undefined;
+  if (!best) {
     note.textContent = "No configuration is feasible.";
     return undefined;
   }
   const per = own ? data.best.per : [], whole = data.axes.reduce((all, axis) => all * (per.includes(axis.name) ? 1 : axis.size), 1);
-  const point = new Point({ ...here, at: found.at, off: found.off });
+  const point = new Point({ ...here, at: best.at, off: best.off });
   point.run();
-  note.textContent = found.count === whole && allHeld()
+  note.textContent = best.count === whole && allHeld()
     ? `${words}: the best of all ${whole.toLocaleString("en")} configurations, with the values given here`
-    : `${words}: the best of ${found.count.toLocaleString("en")} configurations that this page looked through, of ${whole.toLocaleString("en")}`;
+    : `${words}: the best of ${best.count.toLocaleString("en")} configurations on this page, of ${whole.toLocaleString("en")} in the study`;
   return offer(point, goals.map(({ name }) => name));
 }
 
-/** What Python found when the page was made. */
+/** Show the answer that Python computed when the page was made. */
 function showFound(words) {
-  const { found, per } = data.best, point = new Point(here);
+  const { found: answer, per } = data.best, point = new Point(here);
   const index = per.reduce((all, name) => all * AXES.get(name).count + here.at[name], 0);
-  if (data.best.goals.some(({ name }) => name in found && !Number.isFinite(number(found[name][index])))) {
+  if (data.best.goals.some(({ name }) => name in answer && !Number.isFinite(number(answer[name][index])))) {
     byId("best-note").textContent = "No configuration is feasible.";
     return undefined;
   }
   for (const lever of data.axes.map(({ name }) => LEVERS.get(name))) {
-    const value = found[lever.name]?.[index];
+    const value = answer[lever.name]?.[index];
     if (lever.categories) lever.move(point, lever.categories.indexOf(String(value)));
     else if (value !== undefined) {
       try {
         lever.put(point, number(value));
       } catch {
-        // the nearest that the page holds stands
+        // keep the nearest value on the page
       }
     }
   }
@@ -96,7 +96,7 @@ function showFound(words) {
 
 function offer(point, names) {
   const at = data.axes.map(({ name }) => `${name} = ${LEVERS.get(name).categories ? LEVERS.get(name).categories[point.at[name]] : valueText(LEVERS.get(name).now(point), LEVERS.get(name).unit)}`);
-  const values = names.map((name) => `${name} = ${told(name, point.get(name), 6)}`);
+  const values = names.map((name) => `${name} = ${quantityText(name, point.get(name), 6)}`);
   byId("found").replaceChildren(element("p", {}, [...values, ...at].join(", ")),
     element("button", { type: "button", onclick: () => { here.at = point.at; here.off = point.off; here.fill(); changed(); } }, "go there"));
 }

@@ -1,11 +1,11 @@
 /* Scales, axes and marks of figures, as the text of an SVG. */
 
-/** The colours of Okabe and Ito, which colour-blind readers tell apart, and a dash for each. */
+/** The colour-blind safe colours of Okabe and Ito, and a dash for each. */
 const COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8a8a", "#b8a600"];
 const DASHES = ["", "7 3", "2 2.5", "9 3 2 3", "12 4", "5 2 1 2 1 2", "3 2", "1 3"];
 const darkness = matchMedia("(prefers-color-scheme: dark)");
 
-/** The colours in which a figure is drawn; exported ones are light. */
+/** The colours of a figure; exported ones are light. */
 function palette(dark = darkness.matches) {
   return dark
     ? { ink: "#e8e8e8", paper: "#16181d", grid: "#363a43", weak: "#a0a6b0", dark }
@@ -18,31 +18,31 @@ function lookOf(name, k, colors) {
   return { ...known, color: known.color === "#000000" ? colors.ink : known.color };
 }
 
-/** Round numbers between two ends; decades where the scale is logarithmic. */
+/** Round numbers between two ends; decades on a logarithmic scale. */
 function ticksOf(low, high, log, count) {
   if (!(high > low)) return [low];
   if (log) {
-    const decades = Math.log10(high) - Math.log10(low), found = [];
+    const decades = Math.log10(high) - Math.log10(low), ticks = [];
     if (decades >= 1) {
       const step = Math.max(1, Math.ceil(decades / count));
       const inner = decades <= 2 ? [1, 2, 5] : [1];
       for (let k = Math.floor(Math.log10(low)); k <= Math.ceil(Math.log10(high)); k += step) {
         for (const m of inner) {
           const value = Number(`${m}e${k}`);
-          if (value >= low * 0.999 && value <= high * 1.001) found.push(value);
+          if (value >= low * 0.999 && value <= high * 1.001) ticks.push(value);
         }
       }
-      return found;
+      return ticks;
     }
   }
   const rough = high / count - low / count, size = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((m) => m * size).find((m) => m >= rough * 0.999);
-  const found = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) found.push(Number((k * step).toPrecision(12)));
-  return found;
+  const ticks = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) ticks.push(Number((k * step).toPrecision(12)));
+  return ticks;
 }
 
-/** A side of a figure: numbers, or labels at whole places. */
+/** An axis of a figure: numbers, or labels at integers. */
 class Side {
   constructor({ name, unit = "", low = 0, high = 1, log = false, labels = null, numeric = false }) {
     if (labels) [low, high] = [-0.5, labels.length - 0.5];
@@ -77,13 +77,13 @@ class Side {
 }
 
 const near = (value) => Math.round(value * 100) / 100;
-/** A place that an SVG can hold, far outside where there is none. */
+/** A coordinate within the range of SVG; far outside for NaN. */
 const inside = (place) => near(Math.min(Math.max(Number.isNaN(place) ? -1e4 : place, -1e4), 1e4));
 const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-/** A label cut in its middle, for labels differ at their ends. */
+/** A label shortened in its middle, as labels differ at their ends. */
 const cut = (text, most) => (text.length > most ? `${text.slice(0, most / 2 - 1)}…${text.slice(-most / 2)}` : text);
 
-/** A figure with two sides: what is drawn in it is added to `marks`. */
+/** A figure with two axes; `marks` are the drawn elements. */
 class Chart {
   constructor({ x, y, width, height, colors, legend = [] }) {
     Object.assign(this, { x, y, width, height, colors });
@@ -125,7 +125,7 @@ class Chart {
     return rows;
   }
 
-  /** A line through points; it breaks where there is no number. */
+  /** A line through points, interrupted at NaN. */
   line(xs, ys, { color, dash = "", wide = 2, steps = false }) {
     let path = "", on = false;
     xs.forEach((value, k) => {

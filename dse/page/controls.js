@@ -1,4 +1,4 @@
-/* A slider or a list for every axis and every value that may be given. */
+/* A slider or list for every axis and input. */
 
 const STEPS = 1000;
 
@@ -15,7 +15,7 @@ function element(tag, attributes = {}, ...children) {
 
 const byId = (id) => document.getElementById(id);
 
-/** A list to choose from; `labels` beside each value. */
+/** A select element with labels for its values. */
 function chooser(label, values, labels, chosen, change) {
   const list = element("select", { "aria-label": label, onchange: () => change(list.value) },
     ...values.map((value, k) => element("option", { value }, labels[k])));
@@ -23,12 +23,12 @@ function chooser(label, values, labels, chosen, change) {
   return list;
 }
 
-/** What moves one lever, and shows where it stands. */
+/** The control of one lever. */
 class Control {
   constructor(lever) {
     this.lever = lever;
     const id = `lever-${lever.name}`;
-    const told = lever.meaning + (lever.unit ? ` [${lever.unit}]` : "");
+    const text = lever.meaning + (lever.unit ? ` [${lever.unit}]` : "");
     this.problem = element("p", { class: "problem", id: `${id}-problem`, role: "status" });
     if (lever.categories) {
       this.slider = element("select", { id }, ...lever.categories.map((label, k) => element("option", { value: k }, label)));
@@ -40,10 +40,10 @@ class Control {
       this.typed = element("input", { type: "text", class: "value", "aria-label": `${lever.name}, typed, with its unit`, autocomplete: "off", spellcheck: "false",
         onchange: () => this.change(() => lever.put(here, parsed(lever.name, this.typed.value)), true) });
     }
-    this.reset = element("button", { type: "button", class: "reset", title: "as the study has it", "aria-label": `${lever.name} as the study has it`,
+    this.reset = element("button", { type: "button", class: "reset", title: "reset", "aria-label": `reset ${lever.name}`,
       onclick: () => this.change(() => this.restore()) }, "↺");
     this.node = element("div", { class: "control" },
-      element("label", { for: id, title: told }, element("b", {}, lever.name.replace("PLACE_OF_", "")), element("span", {}, told)),
+      element("label", { for: id, title: text }, element("b", {}, lever.name.replace("PLACE_OF_", "")), element("span", {}, text)),
       element("div", { class: "row" }, this.slider, this.typed, this.reset), this.problem);
     this.show();
   }
@@ -74,7 +74,7 @@ class Control {
     if (typed) this.show();
   }
 
-  /** Let the control stand where the page does. */
+  /** Update the control to the current point. */
   show() {
     const { lever } = this, { name } = lever;
     const moved = name in here.off || name in here.set || (lever.axis && here.at[name] !== start.at[name]);
@@ -94,7 +94,7 @@ class Control {
 
 const controls = new Map();
 
-/** The controls: axes first, then what the study sets, its files tell and what stands by default. */
+/** Make the controls: axes, then values of the study, of its files, and defaults. */
 function makeControls() {
   const groups = [["Axes", [...AXES.keys()].filter((name) => name in data.quantities || AXES.get(name).count > 1)]];
   const titles = { set: "Set by the study", python: "Computed in Python", workload: "Workload", machine: "Machine and others", default: "Defaults" };
@@ -121,9 +121,9 @@ function groupOf(name) {
   return kind === "default" || (kind === "formula" && source === "") ? "default" : "machine";
 }
 
-/** What is to be known of quantities that Python computed. */
+/** The note on quantities that Python computed. */
 function computedWhere(names) {
   const along = [...new Set(names.flatMap((name) => data.leaves[name].variants.flatMap((one) => one.axes)))];
-  const where = along.length ? `at every value of ${along.join(", ")} that the page holds` : "for the study";
-  return `No formula of the page yields these. Python computed them ${where}; they follow no other input. They may be given here.`;
+  const where = along.length ? `at every value of ${along.join(", ")} on this page` : "for the study";
+  return `Python computed these values ${where}; they do not follow other inputs. You can set them here.`;
 }

@@ -1,4 +1,4 @@
-"""All that the page of a study is given: its axes, values, equations, figures and best."""
+"""The data of a page: axes, values, equations, figures and the best configuration of a study."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from symbolic.library import load_model
 from symbolic.model import Model
 from symbolic.ops import Node, reference, references, walk
 from symbolic.quantities import indexed_quantity
-from symbolic.statistics import statistics_of
+from symbolic.statistics import StatisticName, statistics_of
 from symbolic.units import UNITS, to_si_exact
 
 if TYPE_CHECKING:
@@ -37,26 +37,28 @@ if TYPE_CHECKING:
     from stochastic import Pmf
 
 
-# --- What the figures of a page need beside the equations of the study: looks, curves, laws
-
-
-#: What the transit figure reads of a study, and of the model alone along its curves.
+Indices = np.ndarray[Any, np.dtype[np.int64]]
+#: The indices of each axis whose values are on the page.
+AxisIndices: TypeAlias = Mapping[str, Indices]
+#: The data of a page or figure, and the JavaScript functions it calls, by name.
+PageParts: TypeAlias = tuple[dict[str, Any], dict[str, str]]
+#: Quantities of the transit figure.
 _TRANSIT_QUANTITIES = (
     *("threads", "intensity", "lanes_width", "ms_peak", "mem_latency", "arithmetic_latency"),
     *("ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition"),
     *("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high"),
 )
-#: What the figure of a launch reads besides its law.
+#: Quantities of the figure of a launch, besides its law.
 _LAUNCH_QUANTITIES = ("launch_time_mean", "waves_time", "step_time")
-#: Laws of which a page holds the tails, places along each, and how far down they go.
+#: Maximum number of work laws on a page; points of a tail, and its smallest probability.
 _MAX_LAWS, _TAIL_POINTS, _MIN_TAIL = 24, 120, 1e-9
-#: Laws of launches of which a page holds the tails, places along each, the rarest that is shown.
+#: The same for laws of launches.
 _MAX_LAUNCHES, _LAUNCH_POINTS, _MIN_LAUNCH_TAIL = 96, 64, 1e-6
 _TRACE_OUTPUTS = ("ms_throughput", "threads_in_ms", "threads_in_cs")
 
 
 def extra_quantities(model: Model) -> list[str]:
-    """Quantities of a model that its figures and its advice show beside the outputs of a study."""
+    """Return quantities of a model that its figures and advice need besides the outputs."""
     yields = set(model.yields)
     result = [name for guide in guides(model) for name in (guide.state, guide.goal, guide.limits)]
     if "ms_throughput" in yields:
@@ -66,22 +68,18 @@ def extra_quantities(model: Model) -> list[str]:
     return list(dict.fromkeys(result))
 
 
-def figure_data(
-    grid: Grid, indices: Mapping[str, Indices]
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """The figures of the model's own and how its terms look; the functions these call."""
+def figure_data(grid: Grid, indices: AxisIndices) -> PageParts:
+    """Return the data of the model's own figures, and the JavaScript functions they call."""
     names = dict.fromkeys(name for graph in grid.graphs.values() for name in graph.definitions)
-    told: dict[str, Any] = {
-        "looks": {name: _line_style(name) for name in names if meaning_of(name)}
-    }
+    data: dict[str, Any] = {"looks": {n: _line_style(n) for n in names if meaning_of(n)}}
     functions: dict[str, str] = {}
     if names.keys() >= set(_TRANSIT_QUANTITIES):
-        told["transit"], functions["traced"] = _transit_data(grid)
+        data["transit"], functions["traced"] = _transit_data(grid)
     if names.keys() >= {"launch_steps", "step_time"}:
-        told |= _launch_tails(grid, indices)
+        data |= _launch_tails(grid, indices)
     elif names.keys() >= {"distribution", "lanes"}:
-        told |= _work_tails(grid, indices)
-    return told, functions
+        data |= _work_tails(grid, indices)
+    return data, functions
 
 
 def _line_style(name: str) -> dict[str, Any]:
@@ -91,58 +89,60 @@ def _line_style(name: str) -> dict[str, Any]:
 
 
 def _transit_data(grid: Grid) -> tuple[dict[str, Any], str]:
-    """The model alone, under each of its supply curves, and which of them a study takes."""
+    """Return the transit model alone, compiled under each of its supply curves."""
     labels = grid.model.quantity("supply").labels or ()
     graphs: dict[tuple[str, ...], Graph]
     graphs = {(label,): load_model("transit").graph(supply=label) for label in labels}
-    made = program(graphs, _TRACE_OUTPUTS)
-    told = {
-        "inputs": list(made.inputs),
-        "choices": made.choices,
+    compiled = program(graphs, _TRACE_OUTPUTS)
+    data = {
+        "inputs": list(compiled.inputs),
+        "choices": compiled.choices,
         "labels": list(labels),
         "supply": [labels.index(graph.switches["supply"]) for graph in grid.graphs.values()],
     }
-    return told, made.source
+    return data, compiled.source
 
 
-def _work_tails(grid: Grid, indices: Mapping[str, Indices]) -> dict[str, Any]:
-    """The tail of the work of one item under each law: more than so much, and how likely."""
+def _work_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
+    """Return the tail of the work of one item under each law; empty if there are too many."""
     leaf = next(iter(grid.leaves.values()))["distribution"]
-    index = np.ix_(*(indices[name] for name in leaf.axes)) if leaf.axes else ()
-    laws = np.asarray(leaf.array[index], dtype=object).reshape(-1).tolist()
+    laws = _part_of(leaf, indices).reshape(-1).tolist()
     if len(laws) > _MAX_LAWS or leaf.switch_axes or leaf.failures:
         return {}
     try:
         return {"tails": {"axes": list(leaf.axes), "laws": [_work_tail(law.pmf) for law in laws]}}
-    except LawError:  # one without a mean
+    except LawError:  # a law without a mean
         return {}
 
 
-def _launch_tails(grid: Grid, indices: Mapping[str, Indices]) -> dict[str, Any]:
-    """How rarely a launch takes more than so many steps, for each key of the switches."""
+def _part_of(leaf: Leaf, indices: AxisIndices) -> np.ndarray[Any, Any]:
+    """Return the values of a leaf at the indices that a page holds."""
+    index = np.ix_(*(indices[name] for name in leaf.axes)) if leaf.axes else ()
+    return np.asarray(leaf.array[index], dtype=leaf.array.dtype)
+
+
+def _launch_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
+    """Return the tail of the launch steps for each combination of switches."""
     leaves = [known["launch_steps"] for known in grid.leaves.values()]
     axes = leaves[0].axes
-    index = np.ix_(*(indices[name] for name in axes)) if axes else ()
     if any(leaf.axes != axes or leaf.failures for leaf in leaves):
         return {}
-    laws = [np.asarray(leaf.array[index], dtype=object).reshape(-1) for leaf in leaves]
-    if sum(one.size for one in laws) > _MAX_LAUNCHES:
+    laws = [_part_of(leaf, indices).reshape(-1).tolist() for leaf in leaves]
+    if sum(map(len, laws)) > _MAX_LAUNCHES:
         return {}
-    keys = [[_launch_tail(law) for law in one.tolist()] for one in laws]
+    keys = [[_launch_tail(law) for law in each] for each in laws]
     return {"launches": {"axes": list(axes), "keys": keys}}
 
 
 def _launch_tail(law: Any) -> dict[str, Any]:
-    """Places of a law of steps, even in steps and in the chance of more."""
-    below = np.asarray(law.below, dtype=float)
+    """Return places of a law of steps, evenly spaced in steps and in the logarithm of the tail."""
+    below = np.asarray(law.cdf_values, dtype=float)
     first, last = np.searchsorted(below, [_MIN_LAUNCH_TAIL, 1 - _MIN_LAUNCH_TAIL])
     last = min(int(last), below.size - 1)
-    levels = np.append(
-        1 - np.geomspace(_MIN_LAUNCH_TAIL, 1, _LAUNCH_POINTS // 2), [0.5, 0.99, 0.9999]
-    )
-    places = np.concatenate(
-        [np.linspace(first, last, _LAUNCH_POINTS // 2).round(), np.searchsorted(below, levels)]
-    )
+    half = _LAUNCH_POINTS // 2
+    levels = np.append(1 - np.geomspace(_MIN_LAUNCH_TAIL, 1, half), [0.5, 0.99, 0.9999])
+    even = np.linspace(first, last, half).round()
+    places = np.concatenate([even, np.searchsorted(below, levels)])
     places = np.unique(np.clip(places, first, last).astype(np.int64))
     steps, more = np.asarray(law.values)[places], np.maximum(1 - below[places], 0)
     steps, more = np.append(steps[0], steps), np.append(1.0, more)
@@ -152,14 +152,11 @@ def _launch_tail(law: Any) -> dict[str, Any]:
 def _work_tail(pmf: Pmf) -> dict[str, Any]:
     end = int(pmf.cut(_MIN_TAIL).high)
     places = np.unique(np.linspace(pmf.low - 1, end, _TAIL_POINTS).round().astype(np.int64))
-    rarely = np.asarray([float(pmf.sf(int(k))) for k in places])
-    return {"work": places, "tail": [float(f"{share:.9g}") for share in rarely]}
+    return {"work": places, "tail": [float(f"{float(pmf.sf(int(k))):.9g}") for k in places]}
 
 
-# --- All that the page of a Dataset is given: its values, as they are stored, along thinned axes
-
-
-#: Values of an axis that a page holds, and of all quantities together.
+# --- the page of a Dataset: its values along thinned axes
+#: Maximum number of values of an axis, and of all quantities together.
 _MAX_STORED_AXIS, _MAX_STORED_VALUES = 1000, 60_000
 
 
@@ -168,116 +165,97 @@ def dataset_page_data(
     title: str,
     note: str = "",
     part: Mapping[str, tuple[float, float]] | None = None,
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """The data of a page, and the functions of JavaScript that it calls, by name.
+) -> PageParts:
+    """Return the data of a Dataset's page, and the JavaScript functions that it calls.
 
-    ``part`` cuts axes between the least and the most value; what is left is thinned evenly.
-
-    Raises
-    ------
-    DseError
-        No numbers, or axes of which nothing is left.
+    ``part`` cuts axes to ranges of their values; what is left is thinned evenly.
     """
     names = [str(name) for name, array in ds.data_vars.items() if array.dtype.kind in "biuf"]
     names = [name for name in names if name != FEASIBLE]
     if not names:
-        raise DseError("the Dataset holds no numbers: there is nothing to explore")
-    held = [*names, *([FEASIBLE] if FEASIBLE in ds else [])]
-    cut = ds[held].isel(
-        {name: _indices_between(ds, name, *ends) for name, ends in (part or {}).items()}
-    )
-    if any(size == 0 for size in cut.sizes.values()):
-        raise DseError(
-            f"nothing is left of {', '.join(str(d) for d, n in cut.sizes.items() if not n)}"
-        )
+        raise DseError("the Dataset has no numbers to explore")
+    inputs = [*names, *([FEASIBLE] if FEASIBLE in ds else [])]
+    ends = part or {}
+    cut = ds[inputs].isel({name: _indices_between(ds, name, *ends[name]) for name in ends})
+    if empty := [str(dim) for dim, size in cut.sizes.items() if not size]:
+        raise DseError(f"no values of {', '.join(empty)} are in this range")
     counts = {str(dim): min(size, _MAX_STORED_AXIS) for dim, size in cut.sizes.items()}
-    halve_axes(
-        counts, [list(map(str, array.dims)) for array in cut.data_vars.values()], _MAX_STORED_VALUES
-    )
-    kept = cut.isel(
-        {dim: even_indices(cut.sizes[dim], count) for dim, count in counts.items()}
-    ).load()
+    dims = [list(map(str, array.dims)) for array in cut.data_vars.values()]
+    halve_axes(counts, dims, _MAX_STORED_VALUES)
+    sample = cut.isel({dim: even_indices(cut.sizes[dim], n) for dim, n in counts.items()}).load()
     rules = str(ds[FEASIBLE].attrs.get("conditions", "")) if FEASIBLE in ds else ""
     data = common_data(title, note) | {
         "model": str(ds.attrs.get("model", "")),
-        "axes": [_dataset_axis(cut, kept, str(dim)) for dim in kept.sizes],
-        "leaves": {name: _dataset_leaf(kept[name]) for name in held},
+        "axes": [_dataset_axis(cut, sample, str(dim)) for dim in sample.sizes],
+        "leaves": {name: _dataset_leaf(sample[name]) for name in inputs},
         "quantities": _dataset_quantities(ds, names),
         "definitions": _dataset_definitions(ds, names),
         "conditions": [{"text": rules or "feasible", "of": "model"}] if FEASIBLE in ds else [],
         "outputs": names,
-        "program": {"inputs": held, "outputs": names, "choices": {}},
+        "program": {"inputs": inputs, "outputs": names, "choices": {}},
         "stored": {"axes": {str(d): n for d, n in ds.sizes.items()}, "served": part is not None},
     }
-    copied = "".join(f"  y[{k}] = x[{k}];\n" for k in range(len(held)))
+    copied = "".join(f"  y[{k}] = x[{k}];\n" for k in range(len(inputs)))
     return json_ready(data), {"compute": f"(x, c, y) => {{\n{copied}}}"}
 
 
 def _indices_between(ds: xr.Dataset, name: str, low: float, high: float) -> np.ndarray[Any, Any]:
-    """The places of an axis whose values lie between two."""
+    """Return the indices of an axis whose values are between two."""
     if name not in ds.dims or (name in ds.coords and ds[name].dtype.kind not in "iuf"):
-        raise DseError(f"{name} is no axis of numbers: there are {', '.join(map(str, ds.dims))}")
+        raise DseError(f"{name} is no axis of numbers: axes are {', '.join(map(str, ds.dims))}")
     values = ds[name].values if name in ds.coords else np.arange(ds.sizes[name])
     return np.flatnonzero((values >= low) & (values <= high))
 
 
 def _dataset_axis(cut: xr.Dataset, sample: xr.Dataset, dim: str) -> dict[str, Any]:
-    """One axis as the page has it, with how many values the part has that is shown."""
-    told: dict[str, Any] = {"name": dim, "kind": "zip", "columns": [], "size": cut.sizes[dim]}
+    """Return one axis of a page; ``size`` counts its values before thinning."""
+    axis: dict[str, Any] = {"name": dim, "kind": "zip", "columns": [], "size": cut.sizes[dim]}
     values = sample[dim].values if dim in sample.coords else np.arange(sample.sizes[dim])
     if values.dtype.kind in "iuf":
-        return told | {"values": values.astype(float)}
-    return told | {"labels": [str(value) for value in values.tolist()]}
+        return axis | {"values": values.astype(float)}
+    return axis | {"labels": [str(value) for value in values.tolist()]}
 
 
 def _dataset_leaf(array: xr.DataArray) -> dict[str, Any]:
-    told = {"axes": list(map(str, array.dims)), "values": array.values.astype(float)}
-    return {"variants": [told]}
+    values = array.values.astype(float)
+    return {"variants": [{"axes": list(map(str, array.dims)), "values": values}]}
 
 
 def _dataset_quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
-    """Unit, meaning and flags, as the Dataset tells them."""
+    """Return unit, meaning and flags of quantities, from the attributes of the Dataset."""
     result = {}
     for name in [*names, *map(str, ds.sizes)]:
         attrs = ds[name].attrs if name in ds.variables else {}
         unit = str(attrs.get("units", ""))
-        told: dict[str, Any] = {
-            "unit": "" if unit == "1" else unit,
-            "meaning": str(attrs.get("long_name", "")),
-        }
+        row: dict[str, Any] = {"unit": unit if unit != "1" else ""}
+        row["meaning"] = str(attrs.get("long_name", ""))
         if name in names and (flags := read_flag_meanings(attrs)):
-            told["flags"] = {str(value): word for value, word in flags.items()}
-        result[name] = told
+            row["flags"] = {str(value): word for value, word in flags.items()}
+        result[name] = row
     return result
 
 
 def _dataset_definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
-    """Where each value is from: the equation that a run tells, else the file."""
+    """Return the source of each quantity: its equation if the run names it, else the file."""
     sources: dict[str, str] = {}
     try:
         equations = read_json(ds.attrs.get("equations", "[]"))
-    except ValueError:  # of somebody else, who means something else by it
+    except ValueError:  # another program may use the attribute otherwise
         equations = []
     for row in equations if isinstance(equations, list) else ():  # those of one model
         if isinstance(row, dict) and {"name", "source"} <= row.keys():
             sources.setdefault(str(row["name"]), str(row["source"]))
-    return {
-        name: {
-            "which": [0],
-            "variants": [
-                {"kind": "stored", "needs": [], "source": sources.get(name) or "as stored"}
-            ],
-        }
-        for name in names
-    }
+    stored = {"kind": "stored", "needs": []}
+    rows = {name: {**stored, "source": sources.get(name) or "as stored"} for name in names}
+    return {name: {"which": [0], "variants": [row]} for name, row in rows.items()}
 
 
-#: Configurations that the page itself looks through for the best.
+#: Maximum number of configurations that the page itself searches for the best.
 _MAX_SEARCHED = sizes.PAGE_SEARCHED
 
 
 def common_data(title: str, note: str) -> dict[str, Any]:
-    """What every page is given; of a page without equations all that these would fill."""
+    """Return the data of every page, with empty values for what only equations give."""
     return {
         "title": title,
         "note": note,
@@ -290,55 +268,53 @@ def common_data(title: str, note: str) -> dict[str, Any]:
         "figures": {"looks": {}},
         "best": None,
         "searched": _MAX_SEARCHED,
-        # each as its factor and the exponents of the base units in it
+        # factor, power of ten, and exponents of base units
         "units": {name: _unit(name) for name in sorted(UNITS)},
         "study": None,
     }
 
 
-def page_data(
-    study: StudyData, title: str, note: str = ""
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """The data of a page, and the functions of JavaScript that it calls, by name."""
+def page_data(study: StudyData, title: str, note: str = "") -> PageParts:
+    """Return the data of a study's page, and the JavaScript functions that it calls."""
     best = None if study.best is None else read_best(study.best)
     grid = _page_grid(study, best)
     _check_conditions(grid)
     goals = () if best is None else best.goals
     graphs = add_goals(grid.graphs, goals, grid.model.quantities)
-    made = compile_program(graphs, grid, [goal.text for goal in goals])
-    kept = thin_axes(grid)
-    figures, functions = figure_data(grid, kept)
-    sources = {}  # of what an axis supplies, at each of its labels
-    for name, said in study._parts.origins.items():
-        texts = said.values() if isinstance(said, Mapping) else [said]
+    compiled = compile_program(graphs, grid, [goal.text for goal in goals])
+    indices = thin_axes(grid)
+    figures, functions = figure_data(grid, indices)
+    sources = {}
+    for name, origin in study._parts.origins.items():
+        texts = origin.values() if isinstance(origin, Mapping) else [origin]
         sources[name] = " | ".join(dict.fromkeys(texts))
     data = common_data(title, note) | {
         "model": study.model,
         "machine": study.machine,
         "workload": study.workload,
-        "axes": axis_data(grid, kept),
+        "axes": axis_data(grid, indices),
         "switches": list(grid.switch_axes),
-        "leaves": leaf_data(grid, kept),
+        "leaves": leaf_data(grid, indices),
         "quantities": quantity_data(grid, graphs),
         "definitions": definition_data(graphs, sources),
         "conditions": _conditions(grid, study, best),
-        "outputs": [name for name in study.grid().outputs if name in made.outputs],
+        "outputs": [name for name in study.grid().outputs if name in compiled.outputs],
         "program": {
-            "inputs": list(made.inputs),
-            "outputs": list(made.outputs[: len(made.outputs) - len(grid.conditions)]),
-            "choices": made.choices,
+            "inputs": list(compiled.inputs),
+            "outputs": list(compiled.outputs[: len(compiled.outputs) - len(grid.conditions)]),
+            "choices": compiled.choices,
         },
-        "families": _families(grid, made),
-        "guides": _guides(grid, made),
+        "families": _families(grid, compiled),
+        "guides": _guides(grid, compiled),
         "figures": figures,
-        "best": None if best is None else _best_data(study, grid, kept, best),
+        "best": None if best is None else _best_data(study, grid, indices, best),
         "study": _study_toml(study),
     }
-    return json_ready(data), {"compute": made.source, **functions}
+    return json_ready(data), {"compute": compiled.source, **functions}
 
 
 def _page_grid(study: StudyData, best: BestQuery | None) -> Grid:
-    """The grid of the study, with what its best asks for and its figures draw."""
+    """Return the grid of the study, with the quantities of its best query and its figures."""
     needed = [] if best is None else study._needed_quantities(best.goals)
     where = () if best is None else best.where
     grid = study.grid(needed, where)
@@ -347,29 +323,29 @@ def _page_grid(study: StudyData, best: BestQuery | None) -> Grid:
             continue
         try:
             grid = study.grid([*needed, name], where)
-        except DseError:  # the study does not give what it takes
+        except DseError:  # an input is missing
             continue
         needed = [*needed, name]
     return grid
 
 
 def _check_conditions(grid: Grid) -> None:
-    """Refuse a constraint that holds a statistic: the page could not follow it.
+    """Raise DseError if a constraint contains a statistic.
 
-    Python computes a statistic for the values of the study; a page on which other values are given
-    would tell what is feasible by the old ones.
+    Statistics are computed in Python for the values of the study; with other values given on the
+    page, such a constraint would be wrong.
     """
     for condition in grid.conditions:
         if result := statistics_of([condition.node]):
             raise DseError(
-                f"a page cannot follow the constraint {condition.text!r}: {result[0]} is computed "
-                "by Python for the values of the study alone; leave the constraint out, or show "
-                "the values: dse run STUDY --store OUT.zarr, dse explore OUT.zarr"
+                f"a page cannot evaluate the constraint {condition.text!r}: {result[0]} is "
+                "computed in Python for the values of the study; leave the constraint out, or "
+                "explore a run: dse run STUDY --store OUT.zarr, dse explore OUT.zarr"
             )
 
 
 def _conditions(grid: Grid, study: StudyData, best: BestQuery | None) -> list[dict[str, Any]]:
-    """The conditions in the order of the program, and whose each is."""
+    """Return the conditions in the order of the program, each with its origin."""
     own = {condition.text for condition in study.grid().conditions}
     return [
         {"text": c.text, "of": "model" if c.is_rule else "study" if c.text in own else "best"}
@@ -378,7 +354,7 @@ def _conditions(grid: Grid, study: StudyData, best: BestQuery | None) -> list[di
 
 
 def _families(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
-    """Of which terms a quantity is the smallest or the largest."""
+    """Return the terms of each quantity that is a minimum or maximum."""
     return [
         {"of": family.of, "terms": dict(family.terms), "largest": family.largest}
         for family in grid.model.regime_families
@@ -387,11 +363,11 @@ def _families(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
 
 
 def _guides(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
-    """What helps in each bound or case, as far as the page holds what it names."""
-    held = set(js_program.outputs)
+    """Return the guides whose quantities are all on the page."""
+    outputs = set(js_program.outputs)
     result = []
     for guide in guides(grid.model):
-        if not {guide.state, guide.goal, guide.limits} <= held:
+        if not {guide.state, guide.goal, guide.limits} <= outputs:
             continue
         labels = [*grid.flag_meanings(guide.state).values()] or [
             label for f in grid.model.regime_families if f.of == guide.limits for label in f.terms
@@ -412,25 +388,22 @@ def _guides(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
 
 
 def _best_data(
-    study: StudyData, grid: Grid, indices: Mapping[str, Indices], best: BestQuery
+    study: StudyData, grid: Grid, indices: AxisIndices, best: BestQuery
 ) -> dict[str, Any]:
-    """The question of the study; its answer where the page cannot look through its grid."""
-    told: dict[str, Any] = {
+    """Return the query of the study, and its answer if the grid is too large for the page."""
+    query: dict[str, Any] = {
         "goals": [{"name": goal.text, "maximize": goal.sign < 0} for goal in best.goals],
         "where": list(best.where),
         "per": list(best.per),
     }
     whole = all(len(indices[name]) == axis.size for name, axis in grid.axes.items())
-    small = grid.points <= _MAX_SEARCHED and whole
-    if not small:
-        told["found"] = _search_best(study, indices, best)
-    return told
+    if grid.points > _MAX_SEARCHED or not whole:
+        query["found"] = _search_best(study, indices, best)
+    return query
 
 
-def _search_best(
-    study: StudyData, indices: Mapping[str, Indices], best: BestQuery
-) -> dict[str, Any]:
-    """The best configurations by exact search: each axis and goal, along the axes of ``per``."""
+def _search_best(study: StudyData, indices: AxisIndices, best: BestQuery) -> dict[str, Any]:
+    """Return the best configurations found by exact search: each axis and goal, over ``per``."""
     import xarray as xr
 
     from dse.verbs.optimum import optimum
@@ -439,14 +412,12 @@ def _search_best(
     result = result.isel({name: indices[name] for name in best.per})
     if "rank" in result.sizes:
         result = result.isel(rank=0)
-    each = xr.broadcast(*(result[name] for name in result.variables))
-    return {
-        str(array.name): array.transpose(*best.per).values.reshape(-1).tolist() for array in each
-    }
+    arrays = xr.broadcast(*(result[name] for name in result.variables))
+    return {str(a.name): a.transpose(*best.per).values.reshape(-1).tolist() for a in arrays}
 
 
 def _study_toml(study: StudyData) -> dict[str, Any]:
-    """The study as lines of its file; an axis so long that its text tells no values has none."""
+    """Return the study as lines of its file; None for axes that are too long to write."""
     tree: dict[str, Any] = json.loads(study.text()) | {"model": study.model}
     tables = {key: tree.pop(key) for key in ("axes", "set")} | {"best": study.best or {}}
     head = {key: value for key, value in tree.items() if key not in ("draws", "random")}
@@ -474,25 +445,22 @@ def _unit(name: str) -> list[Any]:
     return [factor.numerator, power, {base: int(exponent) for base, exponent in kind.exponents}]
 
 
-# --- The axes and the values of a study, as the page holds them: long axes thinned, and told so
-#: Values of an axis, and of all quantities over several axes, that a page holds at most.
+# --- the axes and values of a study, long axes thinned
+#: Maximum number of values of an axis, and of all quantities over several axes.
 _MAX_AXIS_VALUES, _MAX_TABLE_VALUES = 1000, 10_000
 
 
-Indices = np.ndarray[Any, np.dtype[np.int64]]
-
-
 def json_ready(value: Any) -> Any:
-    """Numbers as JSON has them: what is not finite as text, what is whole without a point.
+    """Convert numbers for JSON: non-finite ones to text, whole ones to integers.
 
     >>> json_ready(np.array([1.0, 0.5, np.inf]))
     [1, 0.5, 'Infinity']
     """
     if isinstance(value, Mapping):
-        return {name: json_ready(one) for name, one in value.items()}
+        return {name: json_ready(item) for name, item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
         listed = value.reshape(-1).tolist() if isinstance(value, np.ndarray) else value
-        return [json_ready(one) for one in listed]
+        return [json_ready(item) for item in listed]
     if isinstance(value, float):
         if not math.isfinite(value):
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
@@ -501,8 +469,8 @@ def json_ready(value: Any) -> Any:
     return value
 
 
-def thin_axes(grid: Grid) -> dict[str, Indices]:
-    """Return the places of the values that a page holds, of each axis of a grid."""
+def thin_axes(grid: Grid) -> AxisIndices:
+    """Return the indices of the values of each axis that a page holds."""
     counts = {name: min(axis.size, _MAX_AXIS_VALUES) for name, axis in grid.axes.items()}
     each = [(n, leaf.axes) for known in grid.leaves.values() for n, leaf in known.items()]
     tables = [axes for _, axes in dict.fromkeys(each) if len(axes) > 1 and set(axes) <= set(counts)]
@@ -511,7 +479,7 @@ def thin_axes(grid: Grid) -> dict[str, Indices]:
 
 
 def halve_axes(counts: dict[str, int], tables: Sequence[Sequence[str]], max_values: int) -> None:
-    """Halve the longest axis until tables over some of them hold no more than so many values."""
+    """Halve the longest axis until the tables have at most ``max_values`` values."""
     names = dict.fromkeys(name for axes in tables for name in axes)
     while sum(math.prod(counts[name] for name in axes) for axes in tables) > max_values:
         longest = max(names, key=counts.__getitem__)
@@ -521,60 +489,63 @@ def halve_axes(counts: dict[str, int], tables: Sequence[Sequence[str]], max_valu
 
 
 def even_indices(size: int, count: int) -> Indices:
-    """So many of the places along an axis, evenly spread."""
+    """Return ``count`` evenly spaced indices of an axis."""
     return np.linspace(0, size - 1, count).round().astype(np.int64)
 
 
-def axis_data(grid: Grid, indices: Mapping[str, Indices]) -> list[dict[str, Any]]:
-    """Each axis: its name, kind, values or labels, and how many there are in the study."""
+def axis_data(grid: Grid, indices: AxisIndices) -> list[dict[str, Any]]:
+    """Return each axis: its name, kind, values or labels, and its size in the study."""
     result = []
     for name, places in indices.items():
         axis = grid.axes[name]
-        told: dict[str, Any] = {"name": name, "kind": axis.kind, "size": axis.size}
+        row: dict[str, Any] = {"name": name, "kind": axis.kind, "size": axis.size}
         if axis.labels:
-            told["labels"] = [axis.labels[place] for place in places]
+            row["labels"] = [axis.labels[place] for place in places]
         else:
-            told["values"] = json_ready(np.asarray(axis.coordinate, dtype=float)[places])
-            told["columns"] = list(axis.columns)
-        result.append(told)
+            row["values"] = json_ready(np.asarray(axis.coordinate, dtype=float)[places])
+            row["columns"] = list(axis.columns)
+        result.append(row)
     return result
 
 
-def leaf_data(grid: Grid, indices: Mapping[str, Indices]) -> dict[str, Any]:
-    """The values of each quantity that is given or computed before: over which axes, and which.
+def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
+    """Return the values of each input over its axes.
 
-    ``which`` says, where switches choose among several, the one of each of their keys.
+    ``which`` gives the variant for each combination of switches, if there are several.
     """
     result: dict[str, dict[str, Any]] = {}
     for place, leaves in enumerate(grid.leaves.values()):
         for name, leaf in leaves.items():
-            if leaf.array.dtype.kind == "O" or not set(leaf.axes) <= set(grid.axes):
-                continue
-            one = _leaf_values(leaf, indices)
-            known = result.setdefault(name, {"which": [0] * len(grid.leaves), "variants": []})
-            if one not in known["variants"]:
-                known["variants"].append(one)
-            known["which"][place] = known["variants"].index(one)
-    for told in result.values():
-        if len(told["variants"]) == 1:
-            del told["which"]
+            if _is_on_page(leaf, grid):
+                row = _leaf_values(leaf, indices)
+                _add_variant(result, name, row, place, len(grid.leaves))
+    for entry in result.values():
+        if len(entry["variants"]) == 1:
+            del entry["which"]
     return result
 
 
-def _leaf_values(leaf: Leaf, indices: Mapping[str, Indices]) -> dict[str, Any]:
-    index = np.ix_(*(indices[name] for name in leaf.axes)) if leaf.axes else ()
-    values = np.asarray(np.asarray(leaf.array, dtype=float)[index])
-    told = {"axes": list(leaf.axes), "values": json_ready(values)}
-    if leaf.switch_axes:
-        told["switched"] = list(leaf.switch_axes)
-    return told
+def _is_on_page(leaf: Leaf, grid: Grid) -> bool:
+    """True if a leaf has numbers, not labels, and no draws."""
+    return leaf.array.dtype.kind != "O" and set(leaf.axes) <= set(grid.axes)
 
 
-# --- The equations of a study, compiled for its page, and what is told of each quantity
-# --- A tree as the text of a formula, as a study's ``set`` would read it
+def _add_variant(result: dict[str, Any], name: str, row: Any, place: int, count: int) -> None:
+    """Add the row of a quantity under one of ``count`` combinations of switches."""
+    entry = result.setdefault(name, {"which": [0] * count, "variants": []})
+    if row not in entry["variants"]:
+        entry["variants"].append(row)
+    entry["which"][place] = entry["variants"].index(row)
 
 
-#: How strongly an operator binds, and its sign; what is none stands as a call.
+def _leaf_values(leaf: Leaf, indices: AxisIndices) -> dict[str, Any]:
+    values = json_ready(_part_of(leaf, indices).astype(float))
+    row = {"axes": list(leaf.axes), "values": values}
+    return row | ({"switched": list(leaf.switch_axes)} if leaf.switch_axes else {})
+
+
+# --- the equations of a study
+#: Precedence and sign of each operator; others are written as calls.
 _OPERATORS = {
     "either": (1, "or"),
     "both": (2, "and"),
@@ -590,29 +561,28 @@ _ATOM = 9
 
 
 def formula_text(root: Node) -> str:
-    """The formula, with no more brackets than it takes.
+    """Return a tree as the text of a formula, with as few brackets as possible.
 
     >>> from symbolic.ops import minimum, reference
     >>> a, b = reference("a"), reference("b")
     >>> formula_text(minimum(a - (b - 1), 2.0 * (a + b)) / -a)
     'minimum(a - (b - 1), 2 * (a + b)) / (-a)'
     """
-    told: dict[int, tuple[str, int]] = {}
+    texts: dict[int, tuple[str, int]] = {}
     for node in walk((root,)):
-        told[id(node)] = _node_text(node, [told[id(a)] for a in node.args if isinstance(a, Node)])
-    return told[id(root)][0]
+        texts[id(node)] = _node_text(node, [texts[id(a)] for a in node.args if isinstance(a, Node)])
+    return texts[id(root)][0]
 
 
 def _node_text(node: Node, parts: list[tuple[str, int]]) -> tuple[str, int]:
-    """The text of a step, and how strongly it binds."""
+    """Return the text of a node, and its precedence."""
     if node.op == "reference":
         return str(node.args[0]), _ATOM
     if node.op == "constant":
         value = node.args[0]
         whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
-        text = (
-            str(value).lower() if isinstance(value, bool) else f"{int(value) if whole else value}"
-        )
+        text = str(int(value) if whole else value)
+        text = text.lower() if isinstance(value, bool) else text
         return text, 0 if text.startswith("-") else _ATOM
     if node.op == "mul" and node.args[0].op == "constant" and node.args[0].args[0] == -1:
         return f"-{_add_brackets(parts[1], 6)}", 0
@@ -627,21 +597,21 @@ def _node_text(node: Node, parts: list[tuple[str, int]]) -> tuple[str, int]:
 
 
 def _add_brackets(part: tuple[str, int], binds: int) -> str:
-    text, own = part
-    return text if own >= binds else f"({text})"
+    text, precedence = part
+    return text if precedence >= binds else f"({text})"
 
 
 Graphs = Mapping[tuple[str, ...], Graph]
 
 
 def add_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, Any]) -> Graphs:
-    """The graphs with each goal that is a formula as a quantity of its own, named by its text."""
-    added = {g.text: g.formula(quantities) for g in goals if g.text not in quantities}
-    held = {str(name) for graph in graphs.values() for name in graph.definitions}  # statistics
-    added = {text: node for text, node in added.items() if text not in held}
+    """Return the graphs with each goal that is a formula as a quantity, named by its text."""
+    statistics = {str(name) for graph in graphs.values() for name in graph.definitions}
+    nodes = {g.text: g.formula(quantities) for g in goals if g.text not in quantities}
     more = {
         text: Definition(name=text, kind="formula", node=node, needs=references(node))
-        for text, node in added.items()
+        for text, node in nodes.items()
+        if text not in statistics
     }
     return {
         key: replace(graph, definitions={**graph.definitions, **more}, _flat_nodes={})
@@ -650,15 +620,11 @@ def add_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, An
 
 
 def compile_program(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Program:
-    """All that the graphs hold as one function, and their conditions.
+    """Compile the graphs and their conditions to one JavaScript function.
 
-    Each graph stands twice: as it is, and with every formula that is no equation left open, so that
-    a value may be given in its place.
+    Each graph is compiled twice: as it is, and with every formula of the study as an input, so
+    that a value may be given in its place.
     """
-
-    def is_on_page(leaf: Leaf) -> bool:  # it has no labels, and no draws
-        return leaf.array.dtype.kind != "O" and set(leaf.axes) <= set(grid.axes)
-
     doubled = {}
     for key, graph in graphs.items():
         doubled[*key, "computed"] = graph
@@ -667,14 +633,14 @@ def compile_program(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Pr
         name
         for key, graph in graphs.items()
         for name in graph.definitions
-        if all(is_on_page(grid.leaves[key][leaf]) for leaf in references(graph.flat(name)))
+        if all(_is_on_page(grid.leaves[key][leaf], grid) for leaf in references(graph.flat(name)))
     )
     conditions = {c.text: None for graph in graphs.values() for c in graph.conditions}
     return program(doubled, list(names), list(conditions))
 
 
 def _formulas_as_inputs(graph: Graph, exceptions: set[str]) -> Graph:
-    """The graph with an input in place of each formula that is no equation."""
+    """Return the graph with each formula of the study as an input."""
     definitions = {
         name: Definition(name=name, kind="given", node=reference(name), needs=())
         if definition.kind == "formula" and name not in exceptions
@@ -685,55 +651,44 @@ def _formulas_as_inputs(graph: Graph, exceptions: set[str]) -> Graph:
 
 
 def definition_data(graphs: Graphs, sources: Mapping[str, str]) -> dict[str, Any]:
-    """How each quantity gets its value: kind, formula, what it needs, source; by key of switches.
-
-    ``sources`` tells where values are from that no equation yields.
-    """
+    """Return kind, formula, needs and source of each quantity, by combination of switches."""
     result: dict[str, dict[str, Any]] = {}
     for place, graph in enumerate(graphs.values()):
         for name, definition in graph.definitions.items():
             eq = definition.equation
-            one = {"kind": definition.kind, "needs": list(definition.needs)}
-            one["source"] = eq.source if eq is not None else sources.get(name, "")
+            row = {"kind": definition.kind, "needs": list(definition.needs)}
+            row["source"] = eq.source if eq is not None else sources.get(name, "")
             if not definition.is_leaf:
-                one["text"] = formula_text(definition.node)
+                row["text"] = formula_text(definition.node)
             if eq is not None and eq.when:
-                one["when"] = eq.switch_text
-            known = result.setdefault(name, {"which": [0] * len(graphs), "variants": []})
-            if one not in known["variants"]:
-                known["variants"].append(one)
-            known["which"][place] = known["variants"].index(one)
+                row["when"] = eq.switch_text
+            _add_variant(result, name, row, place, len(graphs))
     return result
 
 
 def quantity_data(grid: Grid, graphs: Graphs) -> dict[str, Any]:
-    """Unit, meaning, domain, usual range, flags and symbol of each quantity of the graphs."""
+    """Return unit, meaning, domain, typical range, flags and symbol of each quantity."""
     symbols = {eq.name: eq.symbol for eq in grid.model.equations if eq.symbol}
     result = {}
     for name in dict.fromkeys(name for graph in graphs.values() for name in graph.definitions):
         row = grid.model.quantities.get(name)
-        if row is None and indexed_quantity(name) == name and not hasattr(name, "row"):
+        is_formula = indexed_quantity(name) == name and not isinstance(name, StatisticName)
+        if row is None and is_formula:
             result[name] = {"meaning": "the goal of the study"}
             continue
         row = grid.model.quantity(name)
         domain = row.domain
-        told: dict[str, Any] = {"unit": row.unit, "meaning": row.meaning}
-        told["domain"] = [
-            json_ready(domain.low),
-            json_ready(domain.high),
-            domain.low_open,
-            domain.high_open,
-        ]
-        told["whole"] = domain.whole
-        told["says"] = str(domain)
+        entry: dict[str, Any] = {"unit": row.unit, "meaning": row.meaning, "lever": row.lever}
+        ends = [json_ready(domain.low), json_ready(domain.high)]
+        entry["domain"] = [*ends, domain.low_open, domain.high_open]
+        entry |= {"whole": domain.whole, "says": str(domain)}
         if row.typical is not None:
-            told["typical"] = [json_ready(float(end)) for end in row.typical]
+            entry["typical"] = [json_ready(float(end)) for end in row.typical]
         if flags := grid.flag_meanings(name):
-            told["flags"] = {str(value): word for value, word in flags.items()}
+            entry["flags"] = {str(value): word for value, word in flags.items()}
         if row.is_label:
-            told["labels"] = True
+            entry["labels"] = True
         if name in symbols:
-            told["symbol"] = symbols[name]
-        told["lever"] = row.lever
-        result[name] = told
+            entry["symbol"] = symbols[name]
+        result[name] = entry
     return result

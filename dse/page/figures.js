@@ -1,14 +1,14 @@
-/* The figures of every study: lines along a lever, terms of a limit, what no other beats. */
+/* The figures of every study: lines along a lever, limiting terms, Pareto front. */
 
 /** Points along a line, cells along the side of a map, configurations of a front. */
 const ALONG = 240, SIDE = 100, FRONT = 4000;
 
-/** What a figure shows; kept in the link to the page. */
+/** The options of the figure, stored in the link to the page. */
 const view = { kind: "lines", over: "", by: "", quantity: "", other: "", family: 0, log: false };
 
 const flagsOf = (name) => data.quantities[name]?.flags;
 
-/** The side of a lever on which some samples lie. */
+/** The axis of a lever's samples. */
 function sideOf(lever, samples) {
   const name = lever.meaning ? `${lever.name.replace("PLACE_OF_", "")}, ${lever.meaning}` : lever.name;
   if (lever.categories) return new Side({ name, labels: samples.map((sample) => lever.categories[sample]) });
@@ -18,7 +18,7 @@ function sideOf(lever, samples) {
   return new Side({ name, unit: lever.unit, low, high, log: Boolean(apart) });
 }
 
-/** The side on which values of quantities lie. */
+/** The axis of values of quantities. */
 function rangeSide(name, unit, values, log) {
   const finite = values.filter((value) => Number.isFinite(value) && (!log || value > 0));
   let [low, high] = finite.length ? [Math.min(...finite), Math.max(...finite)] : [0, 1];
@@ -32,22 +32,22 @@ function rangeSide(name, unit, values, log) {
 
 function quantitySide(name, values, log = false) {
   const row = data.quantities[name] ?? {}, flags = flagsOf(name);
-  const told = row.meaning ? `${name}, ${row.meaning}` : name;
-  if (!flags) return rangeSide(shortened(told, 60), row.unit, values, log);
+  const label = row.meaning ? `${name}, ${row.meaning}` : name;
+  if (!flags) return rangeSide(shortened(label, 60), row.unit, values, log);
   const most = Math.max(...Object.keys(flags).map(Number));
-  return new Side({ name: told, labels: Array.from({ length: most + 1 }, (_, k) => flags[k] ?? "") });
+  return new Side({ name: label, labels: Array.from({ length: most + 1 }, (_, k) => flags[k] ?? "") });
 }
 
 /** Quantities at each sample of a lever. */
 function along(lever, samples, names, from = here, all = false) {
-  const point = new Point(from), found = names.map(() => new Float64Array(samples.length));
+  const point = new Point(from), columns = names.map(() => new Float64Array(samples.length));
   samples.forEach((sample, k) => {
     lever.move(point, sample);
     point.run();
     const holds = all || point.feasible;
-    names.forEach((name, n) => { found[n][k] = holds ? point.get(name) : NaN; });
+    names.forEach((name, n) => { columns[n][k] = holds ? point.get(name) : NaN; });
   });
-  return found;
+  return columns;
 }
 
 const xsOf = (lever, samples) => samples.map((sample, k) => (lever.categories ? k : lever.numberOf(sample)));
@@ -71,7 +71,7 @@ function drawLines(size, colors) {
     else chart.line(xs, ys, { ...look, steps: Boolean(flagsOf(view.quantity)) });
   }
   chart.upright(nowOf(lever, samples));
-  chart.ring(nowOf(lever, samples), here.held(view.quantity), told(view.quantity, here.held(view.quantity), 4));
+  chart.ring(nowOf(lever, samples), here.feasibleValue(view.quantity), quantityText(view.quantity, here.feasibleValue(view.quantity), 4));
   return chart;
 }
 
@@ -79,10 +79,10 @@ function drawLimits(size, colors) {
   const family = data.families[view.family] ?? data.families[0];
   const lever = LEVERS.get(view.over), samples = lever.samples(ALONG), xs = xsOf(lever, samples);
   const names = [...Object.values(family.terms), family.of];
-  const found = along(lever, samples, names, here, true);
-  const shown = names.map((name, k) => ({ name, ys: found[k] })).filter(({ ys }) => ys.some(Number.isFinite));
+  const columns = along(lever, samples, names, here, true);
+  const shown = names.map((name, k) => ({ name, ys: columns[k] })).filter(({ ys }) => ys.some(Number.isFinite));
   const values = shown.flatMap(({ ys }) => [...ys]).filter(Number.isFinite);
-  const result = [...found.at(-1)].filter(Number.isFinite);
+  const result = [...columns.at(-1)].filter(Number.isFinite);
   const y = rangeSide(`terms of ${family.of}`, data.quantities[family.of].unit, values, view.log);
   if (!view.log && !family.largest) { // the result and at least the limit next above it
     const most = Math.max(...result, 0), next = shown.flatMap(({ ys }) => Math.max(...[...ys].filter(Number.isFinite))).filter((high) => high > most * 1.01);
@@ -101,11 +101,11 @@ function drawLimits(size, colors) {
     else chart.line(xs, ys, { ...legend[k], ...(whole ? { color: colors.ink, dash: "", wide: 3.5 } : {}) });
   });
   chart.upright(nowOf(lever, samples));
-  chart.ring(nowOf(lever, samples), here.get(family.of), told(family.of, here.get(family.of), 4));
+  chart.ring(nowOf(lever, samples), here.get(family.of), quantityText(family.of, here.get(family.of), 4));
   return chart;
 }
 
-/** Configurations of the axes: all, or as many as a figure takes, evenly. */
+/** The configurations of the axes: all, or at most `most` evenly spaced ones. */
 function configurations(most) {
   const axes = data.axes.map(({ name }) => LEVERS.get(name));
   const places = axes.map((lever) => lever.samples(lever.axis.count));
@@ -117,7 +117,7 @@ function configurations(most) {
   return { axes, places, count: places.reduce((all, list) => all * list.length, 1) };
 }
 
-/** Every configuration in order, the last axis fastest; `visit` is given the point and its number. */
+/** Yield every computed configuration and its number, the last axis fastest. */
 function* walked({ axes, places, count }, from = here) {
   const point = new Point(from), at = places.map(() => 0);
   axes.forEach((lever, k) => lever.move(point, places[k][0]));
@@ -132,7 +132,7 @@ function* walked({ axes, places, count }, from = here) {
   }
 }
 
-/** Whether values go over more than two decades. */
+/** True if values span more than two decades. */
 function isWide(values) {
   const finite = values.filter(Number.isFinite), low = finite.reduce((a, b) => Math.min(a, b), Infinity);
   return low > 0 && finite.reduce((a, b) => Math.max(a, b), 0) > 100 * low;
@@ -140,14 +140,14 @@ function isWide(values) {
 
 let cloud = { of: "" };
 
-/** Two quantities at every configuration; computed again where a value that is given changes. */
+/** Two quantities at every configuration, cached until an input changes. */
 function cloudOf(names) {
   const of = JSON.stringify([names, here.set]);
   if (cloud.of === of) return cloud;
   const all = configurations(FRONT), xs = [], ys = [];
   for (const [point] of walked(all)) {
-    xs.push(point.held(names[0]));
-    ys.push(point.held(names[1]));
+    xs.push(point.feasibleValue(names[0]));
+    ys.push(point.feasibleValue(names[1]));
   }
   cloud = { of, xs, ys, count: all.count };
   return cloud;
@@ -165,14 +165,14 @@ function drawPareto(size, colors) {
   for (const k of order) {
     if (!front.length || signs[1] * ys[k] < signs[1] * ys[front.at(-1)]) front.push(k);
   }
-  const legend = [{ text: `no other has ${signs[0] < 0 ? "more" : "less"} ${names[0]} and ${signs[1] < 0 ? "more" : "less"} ${names[1]}`, color: "#d55e00" }];
+  const legend = [{ text: `Pareto front: ${signs[0] < 0 ? "maximize" : "minimize"} ${names[0]}, ${signs[1] < 0 ? "maximize" : "minimize"} ${names[1]}`, color: "#d55e00" }];
   const log = view.log || [xs, ys].every(isWide);
   const chart = new Chart({ x: quantitySide(names[0], xs, log), y: quantitySide(names[1], ys, log), ...size, colors, legend });
   chart.dots(xs, ys, { color: colors.dark ? "#77808c" : "#9aa0a6", size: 3 });
   chart.line(front.map((k) => xs[k]), front.map((k) => ys[k]), { color: "#d55e00", wide: 1.5, dash: "2 3" });
   chart.dots(front.map((k) => xs[k]), front.map((k) => ys[k]), { color: "#d55e00", size: 7 });
-  chart.ring(here.held(names[0]), here.held(names[1]));
+  chart.ring(here.feasibleValue(names[0]), here.feasibleValue(names[1]));
   const whole = data.axes.reduce((all, axis) => all * axis.size, 1);
-  chart.note = count === whole ? `all ${count.toLocaleString("en")} configurations` : `${count.toLocaleString("en")} of ${whole.toLocaleString("en")} configurations, evenly chosen`;
+  chart.note = count === whole ? `all ${count.toLocaleString("en")} configurations` : `${count.toLocaleString("en")} of ${whole.toLocaleString("en")} configurations, evenly spaced`;
   return chart;
 }

@@ -1,4 +1,4 @@
-/* How rarely a launch lasts longer than a time: the exact laws that Python computed along the axes. */
+/* Tail latency of a launch: the exact laws that Python computed along the axes. */
 
 const RAREST = 1e-6;
 
@@ -9,7 +9,7 @@ function drawLaunch(size, colors) {
   const others = keys.flat().filter((other) => other !== law);
   const times = (one) => one.steps.map((steps) => steps * step), seen = times(law);
   const legend = [{ text: "a launch here", color: "#0072b2" }];
-  if (others.length) legend.push({ text: "elsewhere on the axes, at this time of a step", color: colors.weak, dash: "1 2" });
+  if (others.length) legend.push({ text: "at other values of the axes, same time of a step", color: colors.weak, dash: "1 2" });
   const ends = [law, ...others].map((one) => one.steps.at(-1) * step);
   const high = Math.min(Math.max(...ends), 3 * seen.at(-1));
   const x = new Side({ name: "time of a launch", unit: "s", low: view.log ? seen[0] * 0.9 : 0, high });
@@ -17,15 +17,15 @@ function drawLaunch(size, colors) {
   const chart = new Chart({ x, y, ...size, colors, legend });
   for (const other of others) chart.line(times(other), other.tail, { color: colors.weak, dash: "1 2", wide: 1, steps: true });
   chart.line(seen, law.tail, { ...legend[0], wide: 2.6, steps: true });
-  const told = [];
+  const quantiles = [];
   for (const level of [0.5, 0.99, 0.9999]) {
     const k = law.tail.findIndex((share) => share <= 1 - level);
     if (k < 0) continue;
     chart.ring(seen[k], law.tail[k], String(level));
-    told.push(`${digits(100 * level, 6)} % by ${valueText(seen[k], "s")}`);
+    quantiles.push(`${digits(100 * level, 6)} % ${quantiles.length ? "" : "of launches finish "}within ${valueText(seen[k], "s")}`);
   }
   for (const name of ["launch_time_mean", "waves_time"]) if (OUTPUTS.has(name)) chart.upright(here.get(name), { dash: name === "waves_time" ? "2 4" : "6 3" });
-  chart.note = `Over are ${told.join(", ")}. ` +
-    "Dashed: the mean; dotted: waves times the mean block. The law of the steps is exact, computed in Python along the axes; it stays where other inputs are moved, but for the time of a step.";
+  chart.note = `${quantiles.join(", ")}. ` +
+    "Dashed: mean; dotted: waves times the mean block. Python computed the exact law of the steps along the axes; other inputs change only the time of a step.";
   return chart;
 }

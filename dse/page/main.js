@@ -1,19 +1,19 @@
-/* The page: what is drawn where, and what follows a change. */
+/* The page: its figures, and the updates after a change. */
 
 const KINDS = {
   transit: { title: "Transit: supply and demand", draw: drawTransit, asks: [], here: () => "transit" in data.figures },
-  tail: { title: "Work: the tail of one item and of the longest", draw: drawTail, asks: ["log"], here: () => "tails" in data.figures },
-  launch: { title: "Launch: how rarely it lasts longer", draw: drawLaunch, asks: ["log"], here: () => "launches" in data.figures },
-  limits: { title: "What limits: the terms", draw: drawLimits, asks: ["family", "over", "log"], here: () => data.families.length && LEVERS.size },
-  lines: { title: "Lines over one lever", draw: drawLines, asks: ["quantity", "over", "by", "log"], here: () => LEVERS.size },
-  map: { title: "Map over two levers", draw: drawMap, asks: ["quantity", "over", "by"], here: () => LEVERS.size > 1 },
-  pareto: { title: "Two outputs: what no other beats", draw: drawPareto, asks: ["quantity", "other", "log"], here: () => configured() > 1 && numbers().length > 1 },
+  tail: { title: "Tail of the work of an item", draw: drawTail, asks: ["log"], here: () => "tails" in data.figures },
+  launch: { title: "Tail latency of a launch", draw: drawLaunch, asks: ["log"], here: () => "launches" in data.figures },
+  limits: { title: "Limiting terms", draw: drawLimits, asks: ["family", "over", "log"], here: () => data.families.length && LEVERS.size },
+  lines: { title: "Lines over one input", draw: drawLines, asks: ["quantity", "over", "by", "log"], here: () => LEVERS.size },
+  map: { title: "Map over two inputs", draw: drawMap, asks: ["quantity", "over", "by"], here: () => LEVERS.size > 1 },
+  pareto: { title: "Pareto front of two outputs", draw: drawPareto, asks: ["quantity", "other", "log"], here: () => configured() > 1 && numbers().length > 1 },
 };
 
 const numbers = () => data.program.outputs.filter((name) => !flagsOf(name) && !LEVERS.has(name) && !name.startsWith("PLACE_OF_"));
 const drawables = () => [...new Set([...data.outputs, ...data.program.outputs.filter((name) => !LEVERS.has(name) && !name.startsWith("PLACE_OF_"))])];
 
-/** What the figure shows first: the model's own. */
+/** Complete the options of the figure, the model's own figure first. */
 function settle() {
   const kinds = Object.keys(KINDS).filter((kind) => KINDS[kind].here());
   if (!kinds.includes(view.kind)) view.kind = kinds[0];
@@ -35,7 +35,7 @@ function drawn(size, colors = palette()) {
   return KINDS[view.kind].draw(size, colors);
 }
 
-/** The lists beside the figure, as its kind asks for them. */
+/** Show the options of the figure's kind. */
 function showChoices() {
   const levers = [...LEVERS.keys()], asks = KINDS[view.kind]?.asks ?? [], all = drawables();
   const change = (name) => (value) => { view[name] = value; settle(); showChoices(); changed(); };
@@ -56,7 +56,7 @@ function showChoices() {
 let chart = null;
 
 function redraw() {
-  if (!KINDS[view.kind]) return; // nothing can be moved
+  if (!KINDS[view.kind]) return; // there is no input
   const box = byId("figure"), width = Math.max(300, Math.round(box.clientWidth));
   chart = drawn({ width, height: Math.round(Math.min(Math.max(width * (width < 500 ? 0.85 : 0.6), 270), 520)) });
   box.innerHTML = String(chart);
@@ -68,7 +68,7 @@ function redraw() {
 
 let later = 0;
 
-/** After every change: the figure and the outputs at once, the rest when there is time. */
+/** Update after a change: the figure and the outputs at once, the rest later. */
 function changed() {
   here.run();
   redraw();
@@ -88,7 +88,7 @@ function settled() {
   if (link !== location.hash) history.replaceState(null, "", link);
 }
 
-/** Press or drag on the figure: its levers go where the finger is. */
+/** Move the levers of the figure to the pointer. */
 function pick(event) {
   if (!(event.buttons & 1) || !chart) return;
   const box = byId("figure").firstChild.getBoundingClientRect(), scale = chart.width / box.width;
@@ -113,9 +113,9 @@ function begin() {
   byId("title").textContent = data.title;
   byId("note").textContent = data.note;
   byId("about").textContent = [`model ${data.model}`, data.machine && `machine ${data.machine}`, data.workload && `workload ${data.workload}`,
-    ...data.axes.filter((axis) => axis.size > axis.count).map((axis) => `${axis.count.toLocaleString("en")} of the ${axis.size.toLocaleString("en")} values of ${axis.name} are on this page`)].filter(Boolean).join(" · ");
+    ...data.axes.filter((axis) => axis.size > axis.count).map((axis) => `${axis.count.toLocaleString("en")} of ${axis.size.toLocaleString("en")} values of ${axis.name}`)].filter(Boolean).join(" · ");
   if (data.stored) {
-    byId("computed").textContent = "The values are those of the stored data.";
+    byId("computed").textContent = "The values are stored data.";
     for (const id of ["advice", "steps", "save-study", "save-point"]) byId(id).hidden = true;
   }
   byId("version").textContent = data.version;
@@ -123,7 +123,7 @@ function begin() {
   makeParts();
   view.family = Math.max(0, data.families.findIndex(({ of }) => of === data.guides[0]?.limits));
   view.kind = Object.keys(KINDS).find((kind) => KINDS[kind].here()) ?? "lines";
-  view.log = "launches" in data.figures; // a tail is seen by factors
+  view.log = "launches" in data.figures; // tails need a logarithmic scale
   read(location.hash);
   settle();
   showChoices();
@@ -135,7 +135,7 @@ function begin() {
   fill("explained", all, all, view.quantity);
   fill("moved", numbers(), numbers(), flagsOf(view.quantity) ? numbers()[0] : view.quantity);
   const goals = data.best ? ["", ...numbers()] : numbers();
-  fill("goal", goals, goals.map((name) => name || "what the study asks for"), data.best ? "" : numbers()[0]);
+  fill("goal", goals, goals.map((name) => name || "goal of the study"), data.best ? "" : numbers()[0]);
   byId("explained").addEventListener("change", showTree);
   byId("moved").addEventListener("change", showAdvice);
   byId("steps").addEventListener("toggle", showTree);
@@ -163,6 +163,6 @@ function begin() {
   changed();
 }
 
-/** For whoever drives the page from outside, as its tests do. */
+/** The interface for tests. */
 globalThis.explorer = { data, here, view, Point, LEVERS, controls, changed, drawn, parsed, valueText, written, read, studyFile, search, movers, moves, pngOf, KINDS, settle };
 begin();

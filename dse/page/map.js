@@ -1,6 +1,6 @@
-/* A quantity over two levers: cells as an image, borders of cases, what is not feasible hatched. */
+/* A quantity over two levers: cells as an image, borders of cases and of feasibility. */
 
-/** Viridis, at eight places. */
+/** Eight colours of viridis. */
 const UNIFORM = ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725"]
   .map((color) => [1, 3, 5].map((k) => parseInt(color.slice(k, k + 2), 16)));
 
@@ -12,7 +12,7 @@ function shade(share) {
 const rgbOf = (color) => [1, 3, 5].map((k) => parseInt(color.slice(k, k + 2), 16));
 const LABELLED = [...COLORS.slice(0, 6), "#8a8a8a", "#b8a600", "#6a3d9a", "#4d4d4d"];
 
-/** Cells as a data URL, one pixel each; `paint` tells the colour of a cell, or nothing. */
+/** Cells as a data URL, one pixel each; `paint` returns the colour of a cell, or nothing. */
 function imageOf(wide, high, paint) {
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [wide, high];
@@ -27,7 +27,7 @@ function imageOf(wide, high, paint) {
   return canvas.toDataURL();
 }
 
-/** The case whose borders a map shows: the quantity itself, or that of the model's first guide. */
+/** The case whose borders a map shows: the quantity itself, or the first case of the outputs. */
 function caseOf() {
   if (flagsOf(view.quantity)) return view.quantity;
   return data.program.outputs.find((name) => flagsOf(name) && data.outputs.includes(name)) ??
@@ -36,28 +36,28 @@ function caseOf() {
 
 function cellsOf(over, by, names) {
   const [columns, rows] = [over.samples(SIDE), by.samples(SIDE)];
-  const found = names.map(() => new Float64Array(columns.length * rows.length));
-  const held = new Uint8Array(columns.length * rows.length), point = new Point(here);
+  const computed = names.map(() => new Float64Array(columns.length * rows.length));
+  const feasible = new Uint8Array(columns.length * rows.length), point = new Point(here);
   rows.forEach((row, j) => {
     by.move(point, row);
     columns.forEach((column, i) => {
       over.move(point, column);
       point.run();
       const k = j * columns.length + i;
-      held[k] = point.feasible;
-      names.forEach((name, n) => { found[n][k] = point.get(name); });
+      feasible[k] = point.feasible;
+      names.forEach((name, n) => { computed[n][k] = point.get(name); });
     });
   });
-  return { columns, rows, found, held };
+  return { columns, rows, computed, feasible };
 }
 
-/** Sides of equal cells: the ticks say what stands there. */
+/** An axis of equal cells, with the samples as ticks. */
 function cellSide(lever, samples) {
-  const told = lever.meaning ? `${lever.name}, ${lever.meaning}` : lever.name;
-  return new Side({ name: told, labels: samples.map((sample) => lever.text(sample)), numeric: !lever.categories });
+  const label = lever.meaning ? `${lever.name}, ${lever.meaning}` : lever.name;
+  return new Side({ name: label, labels: samples.map((sample) => lever.text(sample)), numeric: !lever.categories });
 }
 
-/** Where between the samples of a lever a point stands. */
+/** The index of the sample nearest to the current point. */
 function cellNow(lever, samples) {
   const values = samples.map((sample) => (lever.categories ? sample : lever.numberOf(sample)));
   return nearest(values, lever.categories ? here.at[lever.name] : lever.now(here));
@@ -65,16 +65,16 @@ function cellNow(lever, samples) {
 
 function drawMap(size, colors) {
   const [over, by] = [LEVERS.get(view.over), LEVERS.get(view.by)], flag = caseOf();
-  const { columns, rows, found, held } = cellsOf(over, by, flag ? [view.quantity, flag] : [view.quantity]);
-  const [values, cases] = found, wide = columns.length, high = rows.length, flags = flagsOf(view.quantity);
-  const finite = values.filter((value, k) => held[k] && Number.isFinite(value));
+  const { columns, rows, computed, feasible } = cellsOf(over, by, flag ? [view.quantity, flag] : [view.quantity]);
+  const [values, cases] = computed, wide = columns.length, high = rows.length, flags = flagsOf(view.quantity);
+  const finite = values.filter((value, k) => feasible[k] && Number.isFinite(value));
   const low = finite.reduce((a, b) => Math.min(a, b), Infinity), top = finite.reduce((a, b) => Math.max(a, b), -Infinity);
   const log = low > 0 && top / low > 30;
   const share = (value) => (log ? Math.log(value / low) / Math.log(top / low) : (value - low) / (top - low || 1));
   const blank = rgbOf(colors.dark ? "#2a2d33" : "#eeeeee");
   const cells = imageOf(wide, high, (row, column) => {
     const k = row * wide + column, value = values[k];
-    if (!held[k] || !Number.isFinite(value)) return blank;
+    if (!feasible[k] || !Number.isFinite(value)) return blank;
     return flags ? rgbOf(LABELLED[Math.abs(value) % LABELLED.length]) : shade(share(value));
   });
   const unit = data.quantities[view.quantity]?.unit;
@@ -89,16 +89,16 @@ function drawMap(size, colors) {
   const chart = new Chart({ x: cellSide(over, columns), y, ...size, colors, legend });
   const [left, right] = [chart.across(-0.5), chart.across(wide - 0.5)], [bottom, upper] = [chart.up(-0.5), chart.up(high - 0.5)];
   chart.marks.push(`<image href="${cells}" x="${left}" y="${upper}" width="${near(right - left)}" height="${near(bottom - upper)}" preserveAspectRatio="none" style="image-rendering:pixelated"/>`);
-  chart.marks.push(bordersOf(chart, wide, high, (a, b) => held[a] !== held[b], colors.ink, 1.5, "2 2"));
-  if (cases) chart.marks.push(bordersOf(chart, wide, high, (a, b) => held[a] && held[b] && cases[a] !== cases[b], "#ffffff", 2.5, ""));
+  chart.marks.push(bordersOf(chart, wide, high, (a, b) => feasible[a] !== feasible[b], colors.ink, 1.5, "2 2"));
+  if (cases) chart.marks.push(bordersOf(chart, wide, high, (a, b) => feasible[a] && feasible[b] && cases[a] !== cases[b], "#ffffff", 2.5, ""));
   if (!flags && finite.length) {
     const sign = isMaximized(view.quantity) ? -1 : 1;
-    const best = values.reduce((b, value, k) => (held[k] && Number.isFinite(value) && (b < 0 || sign * value < sign * values[b]) ? k : b), -1);
+    const best = values.reduce((b, value, k) => (feasible[k] && Number.isFinite(value) && (b < 0 || sign * value < sign * values[b]) ? k : b), -1);
     chart.star(best % wide, Math.floor(best / wide));
-    chart.note = `star: the ${sign < 0 ? "most" : "least"} ${view.quantity} of the map, ${told(view.quantity, values[best])}`;
+    chart.note = `star: ${sign < 0 ? "maximum" : "minimum"} of ${view.quantity}, ${quantityText(view.quantity, values[best])}`;
   }
   if (cases && !flags) chart.note = `${chart.note ? `${chart.note}; ` : ""}white lines: borders of ${flag}`;
-  if (held.includes(0)) chart.note += "; grey: not feasible";
+  if (feasible.includes(0)) chart.note += "; grey: not feasible";
   chart.ring(cellNow(over, columns), cellNow(by, rows));
   chart.picked = (a, b) => [over, columns[Math.round(a)], by, rows[Math.round(b)]];
   return chart;

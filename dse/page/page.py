@@ -1,4 +1,4 @@
-"""The page on which a study is explored."""
+"""The HTML page on which a study is explored, and a server for parts of a store."""
 
 from __future__ import annotations
 
@@ -22,35 +22,31 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- The page as text: its template, style and scripts with the study in them
-
-
 _HERE = Path(__file__).parent
-#: The scripts in the order in which each finds what it uses.
+#: The scripts in order of dependence.
 _SCRIPTS = (
     *("text", "study", "controls", "chart", "figures", "map", "transit", "tail", "launch"),
     *("advice", "tree", "best", "share", "part", "main"),
 )
-#: Nothing is fetched from anywhere.
 _CONTENT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
 )
-#: What would end a script, or begin a comment in one.
+#: Characters that would end a script, or begin a comment in it.
 _HTML_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
 def page_text(data: Mapping[str, Any], functions: Mapping[str, str]) -> str:
-    """The page of some data; ``functions`` are those it calls, by their names."""
-    own = [f"const {name} = {source};\n" for name, source in functions.items()]
+    """Return the page as HTML, with its data, style and scripts."""
+    constants = [f"const {name} = {source};\n" for name, source in functions.items()]
     first = 'const data = JSON.parse(document.getElementById("data").textContent);\n'
     parts = {
         "policy": _CONTENT_POLICY,
         "title": html.escape(str(data["title"])),
         "style": _read_asset("page.css"),
         "data": json.dumps(data, allow_nan=False).translate(_HTML_ESCAPES),
-        "scripts": "".join([first, *own, *(_read_asset(f"{name}.js") for name in _SCRIPTS)]),
+        "scripts": "".join([first, *constants, *(_read_asset(f"{name}.js") for name in _SCRIPTS)]),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _read_asset("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _read_asset("page.html"))
 
 
 def _read_asset(name: str) -> str:
@@ -60,23 +56,22 @@ def _read_asset(name: str) -> str:
 def explore(
     source: SourceLike, path: str | Path, *, title: str | None = None, note: str = ""
 ) -> Path:
-    """Write one HTML page on which a study is explored, in a browser, without a network.
+    """Write one HTML page to explore a study in a browser, without a network.
 
     The page holds the equations as JavaScript, a slider or list for every axis and value, figures
-    that follow them, each step with its source, what would help, and the best configuration. Long
-    axes are thinned, and the page tells so. What Python alone can compute stands as computed here.
+    that follow them, each step with its source, advice, and the best configuration. Long axes are
+    thinned, and the page says so. What only Python can compute is included as computed values.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        What is explored. Of a study the page holds the equations; of a Dataset or store, and of
-        models compared, the values, thinned along long axes.
+        A study gives a page with equations; a Dataset, store or comparison one with values.
     path : path
-        The page, ``"page.html"``; what stands there is replaced.
+        The page, ``"page.html"``; an existing file is replaced.
     title : str, optional
-        The heading of the page; the models, machine and workload where None.
+        Heading of the page; default: models, machine and workload.
     note : str, optional
-        What stands below it, such as what to try.
+        Text below the heading, such as what to try.
 
     Returns
     -------
@@ -86,7 +81,7 @@ def explore(
     Raises
     ------
     DseError
-        A name that does not end in .html; what can be neither asked nor opened.
+        The name does not end in .html, or the source cannot be opened.
 
     >>> import tempfile
     >>> from dse import Study
@@ -97,39 +92,35 @@ def explore(
     ...     page.name, "ms_throughput" in page.read_text()
     ('transit.html', True)
     """
-
-    place = Path(path)
-    if place.suffix.lower() not in (".html", ".htm"):
+    if Path(path).suffix.lower() not in (".html", ".htm"):
         raise DseError(f"{str(path)!r} is no page: expected a name that ends in .html")
-    return write_atomic(place, page_text(*page_content(source, title, note)))
+    return write_atomic(Path(path), page_text(*page_content(source, title, note)))
 
 
 def page_content(
     source: SourceLike, title: str | None = None, note: str = ""
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """What the page of a source is told, and the functions that it calls."""
+    """Return the data of the page of a source, and the JavaScript functions that it calls."""
     from dse.page.data import dataset_page_data, page_data
 
-    asked = resolve_source(source, values=True)
-    if not isinstance(asked, StudyData):
-        named = Path(source).name if isinstance(source, (str, Path)) else ""
-        heading = title or named or str(asked.attrs.get("title") or "a Dataset")
-        return dataset_page_data(asked, heading, note)
-    named = " on ".join(filter(None, [asked.workload, asked.machine]))
-    return page_data(asked, title or asked.model + (f": {named}" if named else ""), note)
+    data = resolve_source(source, values=True)
+    if not isinstance(data, StudyData):
+        file = Path(source).name if isinstance(source, (str, Path)) else ""
+        heading = title or file or str(data.attrs.get("title") or "a Dataset")
+        return dataset_page_data(data, heading, note)
+    entries = " on ".join(filter(None, [data.workload, data.machine]))
+    return page_data(data, title or data.model + (f": {entries}" if entries else ""), note)
 
 
-# --- The page of a whole store, served to this machine alone: each request may ask for a part
-#: The loopback: nobody else reaches it.
+#: The loopback interface, so that no other machine can connect.
 HOST = "127.0.0.1"
 
 
 def make_server(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> ThreadingHTTPServer:
-    """A server of the page of a Dataset, at ``http://127.0.0.1:PORT/``; a free port where 0.
+    """Return a local server of the page of a Dataset, at a free port if ``port`` is 0.
 
-    ``/?threads=100:200`` is the page of that part of an axis, thinned less the smaller it is.
+    ``/?threads=100:200`` is the page of that part of an axis, which needs less thinning.
     """
-
     from http import HTTPStatus
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -139,15 +130,15 @@ def make_server(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> Th
         """One page, and nothing else."""
 
         def do_GET(self) -> None:
-            """Answer with the page of the part that is asked for."""
-            asked = urlsplit(self.path)
-            # a name that somebody else lets point here is refused
+            """Answer with the page of the requested part."""
+            url = urlsplit(self.path)
+            # against DNS rebinding: a foreign name that points here
             if self.headers.get("Host") != f"{HOST}:{server.server_port}":
-                return self._send(HTTPStatus.FORBIDDEN, "ask by the address alone")
-            if asked.path != "/":
+                return self._send(HTTPStatus.FORBIDDEN, "use the numeric address")
+            if url.path != "/":
                 return self._send(HTTPStatus.NOT_FOUND, "there is one page, /")
             try:
-                text = page_text(*dataset_page_data(ds, title, note, parse_ranges(asked.query)))
+                text = page_text(*dataset_page_data(ds, title, note, parse_ranges(url.query)))
             except (DseError, ValueError) as error:
                 return self._send(HTTPStatus.BAD_REQUEST, str(error))
             return self._send(HTTPStatus.OK, text, "html")
@@ -170,7 +161,7 @@ def make_server(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> Th
 
 
 def parse_ranges(query: str) -> Mapping[str, tuple[float, float]]:
-    """The least and the most value of each axis that a query names.
+    """Read the range of each axis that a query string names.
 
     >>> parse_ranges("threads=100:200")
     {'threads': (100.0, 200.0)}
@@ -179,6 +170,6 @@ def parse_ranges(query: str) -> Mapping[str, tuple[float, float]]:
     for name, text in parse_qsl(query):
         low, colon, high = text.partition(":")
         if not colon:
-            raise DseError(f"{name}={text}: expected the least and the most value, {name}=1:10")
+            raise DseError(f"{name}={text}: expected a range such as {name}=1:10")
         result[name] = (float(low), float(high))
     return result

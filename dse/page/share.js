@@ -1,25 +1,25 @@
-/* What is taken away: a link that keeps the state, the picture, a study file. */
+/* Export: a link with the state, the figure, a study file. */
 
 const OWN = ["kind", "over", "by", "quantity", "other", "family", "log"];
 
 function written() {
-  const told = new URLSearchParams();
+  const link = new URLSearchParams();
   for (const { name, labels, values } of data.axes) {
-    if (name in here.off) told.set(name, here.off[name]);
-    else if (here.at[name] !== start.at[name]) told.set(name, labels ? labels[here.at[name]] : values[here.at[name]]);
+    if (name in here.off) link.set(name, here.off[name]);
+    else if (here.at[name] !== start.at[name]) link.set(name, labels ? labels[here.at[name]] : values[here.at[name]]);
   }
-  for (const [name, value] of Object.entries(here.set)) told.set(name, value);
-  for (const name of OWN) told.set(`.${name}`, view[name]);
-  return `#${told}`;
+  for (const [name, value] of Object.entries(here.set)) link.set(name, value);
+  for (const name of OWN) link.set(`.${name}`, view[name]);
+  return `#${link}`;
 }
 
-/** Stand where a link says; what it does not know, or may not be, is left out. */
+/** Restore the state of a link; unknown and invalid values are ignored. */
 function read(hash) {
-  const told = new URLSearchParams(hash.slice(1));
+  const link = new URLSearchParams(hash.slice(1));
   here.at = { ...start.at };
   here.off = {};
   here.set = {};
-  for (const [name, text] of told) {
+  for (const [name, text] of link) {
     const lever = LEVERS.get(name);
     try {
       if (lever?.categories) {
@@ -30,7 +30,7 @@ function read(hash) {
     }
   }
   for (const name of OWN) {
-    if (told.has(`.${name}`)) view[name] = typeof view[name] === "number" ? Number(told.get(`.${name}`)) : typeof view[name] === "boolean" ? told.get(`.${name}`) === "true" : told.get(`.${name}`);
+    if (link.has(`.${name}`)) view[name] = typeof view[name] === "number" ? Number(link.get(`.${name}`)) : typeof view[name] === "boolean" ? link.get(`.${name}`) === "true" : link.get(`.${name}`);
   }
   here.fill();
 }
@@ -41,7 +41,7 @@ function handed(name, type, content) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** The figure as it is taken away: light, and of one size. */
+/** The exported figure: light, and of fixed size. */
 const exported = () => String(drawn({ width: 960, height: 600 }, palette(false)));
 
 function saveSvg() {
@@ -64,7 +64,7 @@ async function savePng() {
 const quoted = (text) => JSON.stringify(text).replace(/\u007f/g, "\\u007f");
 const tomlNumber = (value) => (Number.isFinite(value) ? String(value) : value > 0 ? "inf" : "-inf");
 
-/** The study with the values given here: along all of its axes, or at one configuration. */
+/** The study with the current values, over all axes or at one configuration. */
 function studyFile(one) {
   const { study } = data, axes = {};
   for (const { name, labels, columns } of data.axes) {
@@ -78,8 +78,8 @@ function studyFile(one) {
   const title = data.title.replace(/[\u0000-\u001f\u007f]/g, " ");
   const lines = [`# ${title}: written by the page of dse explore ${data.version}`, ...study.head];
   for (const [table, values] of Object.entries(tables)) {
-    const told = Object.entries(values).map(([name, text]) => `${/^[\w-]+$/.test(name) ? name : quoted(name)} = ${text}`);
-    if (told.length) lines.push("", `[${table}]`, ...told);
+    const rows = Object.entries(values).map(([name, text]) => `${/^[\w-]+$/.test(name) ? name : quoted(name)} = ${text}`);
+    if (rows.length) lines.push("", `[${table}]`, ...rows);
   }
   return `${lines.join("\n")}\n`;
 }
@@ -87,8 +87,8 @@ function studyFile(one) {
 async function copyLink() {
   try {
     await navigator.clipboard.writeText(location.href);
-    byId("shared").textContent = "The link is copied.";
+    byId("shared").textContent = "Link copied.";
   } catch {
-    byId("shared").textContent = "The address of this page is the link: copy it from the browser.";
+    byId("shared").textContent = "Copy the address of this page from the browser.";
   }
 }

@@ -1,5 +1,4 @@
-/* The study as numbers: where each axis stands, what is given instead of the study's own values,
-   and every quantity computed of it. */
+/* The study as numbers: positions on axes, values set by the user, and computed quantities. */
 
 const place = (names) => new Map(names.map((name, k) => [name, k]));
 const INPUTS = place(data.program.inputs);
@@ -13,24 +12,24 @@ for (const axis of data.axes) {
 for (const leaf of Object.values(data.leaves)) {
   for (const variant of leaf.variants) variant.values = Float64Array.from(variant.values, number);
 }
-/** What may be given besides the axes: values of the study, and formulas that are no equations. */
+/** Inputs besides the axes: values and formulas of the study. */
 const GIVEN = new Set(
   data.program.inputs.filter((name) => !AXES.has(name) && data.quantities[name]?.domain &&
     !name.startsWith("PLACE_OF_") && !onlyAlongAxes(name)),
 );
 
-/** Whether a quantity is a column of a zip, whose values its axis gives. */
+/** True if a quantity is a column of a zipped axis. */
 function onlyAlongAxes(name) {
   return data.axes.some((axis) => axis.columns?.includes(name));
 }
 
-/** The first label; of laws the first that is uneven. */
+/** The first label; for laws the first that is not constant. */
 function firstOf(axis) {
   const { axes, laws } = data.figures.tails ?? { axes: [], laws: [] };
   return axes.join() === axis.name ? Math.max(0, laws.findIndex(({ work }) => work.length > 3)) : 0;
 }
 
-/** A configuration, by itself the middle of all axes: an index along each axis, values between those of an axis, values given. */
+/** A configuration: indices along axes (default: the middle), values off the axes, values set. */
 class Point {
   constructor(from) {
     this.at = from ? { ...from.at } : Object.fromEntries(data.axes.map((axis) => [axis.name, axis.values ? axis.count >> 1 : firstOf(axis)]));
@@ -42,7 +41,7 @@ class Point {
     this.fill();
   }
 
-  /** The number of the graph that the switches choose. */
+  /** The index of the graph chosen by the switches. */
   get key() {
     return data.switches.reduce((key, name) => key * AXES.get(name).count + this.at[name], 0);
   }
@@ -55,14 +54,14 @@ class Point {
     });
   }
 
-  /** An input: given, on its axis, or the study's. */
+  /** An input: set, off its axis, or of the study. */
   value(name, key = this.key) {
     if (name in this.set) return this.set[name];
     if (name in this.off) return this.off[name];
     return this.own(name, key);
   }
 
-  /** An input as the study has it here. */
+  /** An input of the study at this point. */
   own(name, key = this.key) {
     const leaf = data.leaves[name];
     if (!leaf) return NaN;
@@ -81,7 +80,7 @@ class Point {
     return this.y[OUTPUTS.get(name)];
   }
 
-  /** The conditions that are broken, of the model and the study; those of its best where asked. */
+  /** The broken conditions of model and study; with `best`, also those of its query. */
   broken(best = false) {
     return data.conditions.filter((condition, k) =>
       (best || condition.of !== "best") && !this.y[data.program.outputs.length + k]);
@@ -94,13 +93,13 @@ class Point {
     return true;
   }
 
-  /** A value, where every condition holds. */
-  held(name) {
+  /** A value if the point is feasible, else NaN. */
+  feasibleValue(name) {
     return this.feasible ? this.get(name) : NaN;
   }
 }
 
-/** What can be moved along a figure: an axis or a number that is given. */
+/** An input that can be moved: an axis or a number. */
 class Lever {
   constructor(name) {
     this.name = name;
@@ -117,18 +116,18 @@ class Lever {
     this.bounds = this.axis ? null : rangeOf(this);
   }
 
-  /** How many places of the study's axis, or of a slider without end points. */
+  /** At most `most` samples, of the axis or of the slider. */
   samples(most) {
     if (this.axis) {
       const count = Math.min(this.axis.count, most);
       return Array.from({ length: count }, (_, k) =>
         count === 1 ? 0 : Math.round((k * (this.axis.count - 1)) / (count - 1)));
     }
-    const found = Array.from({ length: most }, (_, k) => this.between(k / (most - 1)));
-    return [...new Set(found)];
+    const samples = Array.from({ length: most }, (_, k) => this.between(k / (most - 1)));
+    return [...new Set(samples)];
   }
 
-  /** The value so far along its slider. */
+  /** The value at a share of the slider. */
   between(share) {
     const { low, high, log } = this.bounds;
     let value = share <= 0 ? low : share >= 1 ? high
@@ -137,14 +136,14 @@ class Lever {
     return this.row.whole ? Math.round(value) : value;
   }
 
-  /** How far along its slider a value stands. */
+  /** The share of the slider at a value. */
   share(value) {
     const { low, high, log } = this.bounds;
     const share = log ? (Math.log(value) - Math.log(low)) / (Math.log(high) - Math.log(low)) : (value - low) / (high - low);
     return Math.min(Math.max(share, 0), 1) || 0;
   }
 
-  /** The number that a sample stands for. */
+  /** The number of a sample. */
   numberOf(sample) {
     return this.axis?.values ? this.axis.values[sample] : sample;
   }
@@ -153,7 +152,7 @@ class Lever {
     return this.categories ? this.categories[sample] : valueText(this.numberOf(sample), this.unit);
   }
 
-  /** Where a point stands, as a number. */
+  /** The value at a point, as a number. */
   now(point) {
     if (this.name in point.off) return point.off[this.name];
     if (this.axis) return this.categories ? point.at[this.name] : this.axis.values[point.at[this.name]];
@@ -204,10 +203,10 @@ function nearest(values, value) {
   return best;
 }
 
-/** No slider goes further. */
+/** The limit of all sliders. */
 const FAR = 1e300;
 
-/** From where to where a slider goes: what is usual, and around the study's own value. */
+/** The range of a slider: the typical range, extended to the study's value. */
 function rangeOf(lever) {
   const { row } = lever;
   const own = here.value(lever.name), value = Number.isFinite(own) ? own : here.get(lever.name);
@@ -227,7 +226,7 @@ function scaleOf(low, high) {
   return { low, high, log: low > 0 && Math.log(high) - Math.log(low) >= Math.log(50) };
 }
 
-/** Where the page stands, and where the study does. */
+/** The current point, and that of the study. */
 const here = new Point();
 here.run();
 const start = new Point(here);

@@ -1,4 +1,4 @@
-/* How likely an item takes more than so much work, and the longest of the lanes that wait for it. */
+/* Tails of the work of one item, and of the longest among the lanes that wait for it. */
 
 const RARE = 1e-9;
 
@@ -20,6 +20,6 @@ function drawTail(size, colors) {
   const means = [["work_mean", "#0072b2"], ["expected_max", "#d55e00"]].filter(([name]) => OUTPUTS.has(name));
   for (const [name, color] of means) chart.upright(here.get(name), { color, dash: "2 4" });
   const known = means.map(([name]) => `${name} = ${digits(here.get(name), 5)}`).join(", ");
-  chart.note = `The curves follow the lanes${known ? `; dotted: ${known}, as Python computed them along the axes` : ""}.`;
+  chart.note = `The curves follow the lanes${known ? `; dotted: ${known}, computed in Python along the axes` : ""}.`;
   return chart;
 }

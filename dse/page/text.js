@@ -1,7 +1,7 @@
 "use strict";
 
-/** A number as the page's data hold it: what is not finite stands as text. */
-const number = (told) => Number(told);
+/** A number of the page's data, where non-finite ones are text. */
+const number = (text) => Number(text);
 
 const escaped = (text) =>
   String(text).replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
@@ -9,14 +9,14 @@ const escaped = (text) =>
 const PREFIXES = { "-12": "p", "-9": "n", "-6": "µ", "-3": "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T" };
 const SCALED = ["Hz", "s", "J", "W", "B/s"];
 
-/** The power of ten whose prefix suits a value of a unit; 0 where the unit takes none. */
+/** The power of ten of the prefix for a value; 0 if its unit takes none. */
 function powerOf(value, unit) {
   if (!SCALED.includes(unit) || !Number.isFinite(value) || value === 0) return 0;
   const thirds = Math.floor(Number(Math.abs(value).toExponential(3).split("e")[1]) / 3);
   return Math.min(Math.max(3 * thirds, -12), 12);
 }
 
-/** So many digits that count, without zeros at the end; very large and small with an exponent. */
+/** A number to `count` significant digits, without trailing zeros. */
 function digits(value, count = 6) {
   if (Number.isNaN(value)) return "–";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
@@ -28,21 +28,21 @@ function digits(value, count = 6) {
   return plain(value.toFixed(Math.max(count - 1 - exponent, 0)));
 }
 
-/** A value for people, with a prefix where its unit takes one. */
+/** A value with its unit and a prefix. */
 function valueText(value, unit = "", count = 5) {
   const power = powerOf(value, unit);
   const name = unit === "1" || unit === "" ? "" : ` ${PREFIXES[power]}${unit}`;
   return digits(power ? value / 10 ** power : value, count) + (unit === "cycle" && value !== 1 ? " cycles" : name);
 }
 
-/** A value of a quantity: that of a case by its meaning. */
-function told(name, value, count) {
+/** A value of a quantity, with the meaning if it is a case. */
+function quantityText(name, value, count) {
   const row = data.quantities[name] ?? {};
   if (row.flags && Number.isFinite(value)) return `${value}: ${row.flags[value] ?? "?"}`;
   return valueText(value, row.unit, count);
 }
 
-/** The exponents of base units, and the factor to them, of a text such as "GB/s". */
+/** The factor and base exponents of a unit such as "GB/s". */
 function unitOf(text) {
   const kind = {};
   text = text.replace(/[\u00b5\u03bc]/g, "u");
@@ -64,25 +64,25 @@ function unitOf(text) {
   return { factor, power, kind: JSON.stringify(Object.entries(kind).sort()) };
 }
 
-/** What a person typed as a value of a quantity; an Error says what does not fit. */
+/** Parse a typed value of a quantity, or throw an Error. */
 function parsed(name, text) {
   const row = data.quantities[name] ?? { unit: "" };
   const part = /^\s*([-+]?(?:\d+\.?\d*|\.\d+|inf(?:inity)?|∞))(?:e([-+]?\d+))?\s*(.*)$/i.exec(text.replace("−", "-"));
-  if (!part) throw new Error(`“${text}” is no number: expected such as ${valueText(1.5, row.unit)}`);
+  if (!part) throw new Error(`“${text}”: expected a number such as ${valueText(1.5, row.unit)}`);
   const unit = part[3].replace(/^\//, "1/");
-  const found = unitOf(unit), own = unitOf(row.unit ?? "");
-  if (!found) throw new Error(`“${part[3]}” is no unit${row.unit ? `: expected such as ${row.unit}` : ""}`);
-  if (unit && found.kind !== own.kind) {
-    throw new Error(`“${part[3]}” does not fit: ${row.unit ? `expected such as ${row.unit}` : "give it without a unit"}`);
+  const typed = unitOf(unit), own = unitOf(row.unit ?? "");
+  if (!typed) throw new Error(`“${part[3]}”: unknown unit${row.unit ? `, expected one such as ${row.unit}` : ""}`);
+  if (unit && typed.kind !== own.kind) {
+    throw new Error(`“${part[3]}”: ${row.unit ? `expected a unit such as ${row.unit}` : "give it without a unit"}`);
   }
   const plain = part[1].toLowerCase().replace(/inf(inity)?|∞/, "Infinity");
   const value = plain.endsWith("Infinity")
     ? Number(plain)
-    : Number(`${plain}e${Number(part[2] ?? 0) + found.power}`) * found.factor;
+    : Number(`${plain}e${Number(part[2] ?? 0) + typed.power}`) * typed.factor;
   return checked(name, value);
 }
 
-/** The value, if the quantity may have it. */
+/** Return the value if it is in the domain, or throw an Error. */
 function checked(name, value) {
   const row = data.quantities[name] ?? {};
   if (!row.domain) return value;

@@ -2,19 +2,19 @@
 
 const ENDLESS = 1e15, TRACED = 400;
 
-/** The curve of one side: where the model settles if the other never is full. */
+/** The curve of one side: the equilibria if the other side has no limit. */
 function curve(known, where, slowest, endless) {
   const { inputs, choices, supply } = data.figures.transit;
   const values = { ...known, ...endless }, x = new Float64Array(inputs.length), y = new Float64Array(3);
   const c = Object.values(choices).map((which) => which[supply[here.key]]);
   inputs.forEach((name, k) => { x[k] = values[name] ?? NaN; });
-  const threads = inputs.indexOf("threads"), most = known.threads + slowest, found = [[0, 0]];
+  const threads = inputs.indexOf("threads"), most = known.threads + slowest, points = [[0, 0]];
   for (let k = 1; k <= TRACED; k++) {
     x[threads] = (k * most) / TRACED;
     traced(x, c, y);
-    if (y[where] <= known.threads * (1 + 1e-6)) found.push([y[where], y[0]]);
+    if (y[where] <= known.threads * (1 + 1e-6)) points.push([y[where], y[0]]);
   }
-  return found;
+  return points;
 }
 
 function drawTransit(size, colors) {
@@ -22,9 +22,9 @@ function drawTransit(size, colors) {
   const known = Object.fromEntries(data.figures.transit.inputs.map((name) => [name, get(name)]));
   const { threads, intensity, lanes_width: lanes, ms_peak: peak, mem_latency: latency, arithmetic_latency: step } = known;
   const thinking = step * intensity;
-  const asked = Math.min(lanes * step, threads) / thinking;
+  const demanded = Math.min(lanes * step, threads) / thinking;
   const served = (Math.min(peak * latency, threads) * thinking) / Math.max(latency, threads / ENDLESS);
-  const demand = curve(known, 2, asked * latency, { ms_peak: ENDLESS }).map(([at, rate]) => [threads - at, rate]);
+  const demand = curve(known, 2, demanded * latency, { ms_peak: ENDLESS }).map(([at, rate]) => [threads - at, rate]);
   const supply = curve(known, 1, served, { lanes_width: ENDLESS });
   const most = Math.max(...supply.concat(demand).map(([, rate]) => rate));
   const legend = [

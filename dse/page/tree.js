@@ -1,19 +1,19 @@
-/* What is yielded, and every step on the way: value, formula, source. */
+/* The outputs, and the steps behind them: value, formula, source. */
 
 function showOutputs() {
   const broken = here.broken();
   byId("outputs").replaceChildren(...data.outputs.map((name) => {
     const row = data.quantities[name] ?? {};
     return element("div", { class: "output" }, element("dt", { title: row.meaning ?? "" }, name),
-      element("dd", { "data-name": name }, told(name, here.get(name), 6)), element("dd", { class: "note" }, row.meaning ?? ""));
+      element("dd", { "data-name": name }, quantityText(name, here.get(name), 6)), element("dd", { class: "note" }, row.meaning ?? ""));
   }));
   byId("feasible").textContent = [
     broken.length ? `Not feasible: ${broken.map(({ text }) => text).join("; ")}.` : "",
-    ...stale().map(([name, given]) => `${name} was computed in Python for the ${given.join(", ")} of the study, not for what is given here.`),
+    ...stale().map(([name, given]) => `${name} was computed in Python for the ${given.join(", ")} of the study, not for the values set here.`),
   ].filter(Boolean).join(" ");
 }
 
-/** What Python computed, of which something has been given here since. */
+/** Quantities that Python computed from inputs that have changed since. */
 function stale() {
   const moved = [...Object.keys(here.set), ...Object.keys(here.off)];
   if (!moved.length) return [];
@@ -23,7 +23,7 @@ function stale() {
     .filter(([, given]) => given.length);
 }
 
-/** Everything of which a quantity is made. */
+/** All quantities behind a quantity. */
 function behind(name, seen = new Set()) {
   for (const need of definitionOf(name)?.needs ?? []) {
     if (!seen.has(need)) behind(need, seen.add(need));
@@ -31,17 +31,17 @@ function behind(name, seen = new Set()) {
   return seen;
 }
 
-/** The steps behind a quantity, as a tree that opens where one asks. */
+/** The steps behind a quantity, as a tree that grows when opened. */
 function branch(name, open = false) {
   const definition = definitionOf(name), row = data.quantities[name] ?? {};
   const shown = name.replace("PLACE_OF_", "place of ");
-  const value = OUTPUTS.has(name) ? told(name, here.get(name), 8) : "(label)";
+  const value = OUTPUTS.has(name) ? quantityText(name, here.get(name), 8) : "(label)";
   const head = [element("b", {}, shown), ` = ${value}`];
   const given = name in here.set || name in here.off;
-  const told_by = given ? "given on this page" : definition?.source ?? "";
+  const source = given ? "given on this page" : definition?.source ?? "";
   const parts = [row.meaning ? element("p", {}, row.meaning) : null,
     definition?.text && !given ? element("code", {}, `${shown} = ${definition.text}`) : null,
-    element("p", { class: "note" }, [told_by, definition?.when ? `with ${definition.when}` : "", definition?.kind === "table" ? "computed in Python" : "",
+    element("p", { class: "note" }, [source, definition?.when ? `with ${definition.when}` : "", definition?.kind === "table" ? "computed in Python" : "",
       definition?.kind === "default" && !given ? "default" : ""].filter(Boolean).join("; "))];
   const needs = given ? [] : definition?.needs ?? [];
   const node = element("details", { "data-step": name, open }, element("summary", {}, ...head), ...parts);

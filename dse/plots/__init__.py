@@ -1,8 +1,8 @@
-"""Plots of models and studies, with matplotlib (the extra ``plot``).
+"""Plots of models and studies with matplotlib (the extra ``plot``).
 
-Each function draws what the model yields, on an ``Axes`` of yours or of a new figure, and returns
-the ``Axes``; ``dse plot`` draws the same from the command line. ``law_figure``, ``launch_figure``
-and ``paper_figure`` make whole figures. The table of kinds lies in ``data/plots.toml``.
+Each function draws on an ``Axes`` of yours or of a new figure, and returns it; ``dse plot`` draws
+the same from the command line. ``law_figure``, ``launch_figure`` and ``paper_figure`` return whole
+figures. The kinds of plots are listed in ``data/plots.toml``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MODULES = {"launch_figure": "laws", "law_figure": "laws", "paper_figure": "pape
 
 
 def __getattr__(name: str) -> Any:
-    """Return the function of a kind, or of a whole figure; matplotlib is loaded when it draws."""
+    """Return the function of a kind, or of a whole figure; calling it loads matplotlib."""
     if name in _MODULES:
         return getattr(import_module(f"dse.plots.{_MODULES[name]}"), name)
     kind = KINDS.get(name.replace("_", "-"), KINDS.get(name))

@@ -18,15 +18,14 @@ if TYPE_CHECKING:
 #: Units that take a prefix.
 _PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B", "J s", "K")
 _UNIT_SYMBOLS = {"degC": "°C", "1": ""}
-#: Characters of a line of an axis name.
-_LABEL_WIDTH = 42
-#: Up to this many values of an axis have a tick each.
+_LABEL_WIDTH = 42  # characters of a line
+#: Maximum number of ticks at values of a logarithmic axis.
 _MAX_TICKS = 8
 #: Positive values of a map that span more than this factor get a logarithmic norm.
 _LOG_COLOR_RATIO = 30.0
 #: Matplotlib has no ticks on a logarithmic scale beyond this, or below its inverse.
 _MAX_LOG_COLOR = 1e250
-#: Most ratio between the factors from value to value, and least factor in all, of a geometric axis.
+#: Maximum ratio of the factors between values, and minimum factor in all, of a geometric axis.
 _MAX_FACTOR_RATIO, _MIN_LOG_RATIO = 1.6, 4.0
 
 
@@ -35,9 +34,7 @@ def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
     try:
         from dse.plots.notebook_figure import NotebookFigure
     except ImportError as error:
-        raise DseError(
-            "a figure needs matplotlib, which is not installed: pip install matplotlib"
-        ) from error
+        raise DseError("figures need matplotlib: pip install matplotlib") from error
     return NotebookFigure(figsize=(width, height), layout="constrained")
 
 
@@ -46,7 +43,7 @@ def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
     if ax is None:
         ax = new_figure(width, height).subplots()
     elif not hasattr(ax, "get_legend_handles_labels"):
-        raise DseError(f"ax = {ax!r} is no Axes: expected one of matplotlib, or None")
+        raise DseError(f"ax = {ax!r}: expected an Axes of matplotlib, or None")
     ax.grid(visible=True, color="0.88", lw=0.7)
     ax.set_axisbelow(True)
     return ax
@@ -59,22 +56,13 @@ def unit_of(variable: Any) -> str:
 
 
 def axis_label(variable: Any, width: int = _LABEL_WIDTH) -> str:
-    """Return the name of a variable with its unit, wrapped for a side of an Axes.
-
-    >>> import xarray as xr
-    >>> axis_label(xr.Variable((), 1, {"long_name": "run time", "units": "s"}))
-    'run time [s]'
-    """
+    """Return the name of a variable with its unit, wrapped for a side of an Axes."""
     text = str(variable.attrs.get("long_name") or getattr(variable, "name", None) or "")
     return textwrap.fill(label_with_unit(text, unit_of(variable)), width)
 
 
 def label_with_unit(text: str, unit: str) -> str:
-    """Return a text with its unit, where there is one.
-
-    >>> label_with_unit("time", "s"), label_with_unit("share", "1")
-    ('time [s]', 'share')
-    """
+    """Return a text with its unit, where there is one."""
     unit = _UNIT_SYMBOLS.get(unit, unit)
     return f"{text} [{unit}]" if unit else text
 
@@ -172,7 +160,6 @@ def is_geometric(values: Any) -> bool:
 
 
 def _set_log_scale(axis: Any, values: NDArray[Any]) -> None:
-    """Scale one side of an Axes logarithmically, with ticks at values."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     ordered = np.sort(np.asarray(values, dtype=float))

@@ -1,4 +1,4 @@
-"""Bars: side by side, one upon the other, and rankings with the strongest on top."""
+"""Bar charts: side by side, stacked, and rankings with the strongest on top."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 def _check_count(ds: xr.Dataset, axis: str) -> None:
     if ds.sizes[axis] > MAX_SERIES:
         raise DseError(
-            f"bars for {ds.sizes[axis]:,} values of {axis} are too many to tell apart (at most "
-            f"{MAX_SERIES}): give the axis fewer values, or draw lines"
+            f"bars for {ds.sizes[axis]:,} values of {axis} are too many (at most {MAX_SERIES}): "
+            "give the axis fewer values, or draw lines"
         )
 
 
@@ -70,8 +70,7 @@ def bars(
 ) -> Axes:
     """Draw quantities as bars, a group for each label of an axis.
 
-    Keys of ``row``: ``series`` are quantities with their labels, ``span`` an interval across the
-    last of them.
+    ``row``: ``series`` are quantities with labels, ``span`` an interval across the last of them.
     """
     series, span = dict(row.get("series", {})), row.get("span")
     names = [*series] or list(texts_of(quantity, "quantity"))
@@ -83,8 +82,8 @@ def bars(
     rest = [dim for dim in dims if dim != over]
     if rest and (len(names) > 1 or len(rest) > 1):
         raise DseError(
-            f"{', '.join(names)} over {', '.join(dims)}: bars are of several quantities over one "
-            "axis, or of one over two; choose with at= one value of each other axis"
+            f"{', '.join(names)} over {', '.join(dims)}: bars show several quantities over one "
+            "axis, or one over two; fix the other axes with at="
         )
     if rest:
         _check_count(ds, rest[0])
@@ -94,8 +93,8 @@ def bars(
     values = {name: mask_infeasible(ds, ds[name].broadcast_like(ds[over])) for name in names}
     words = str(ds[names[0]].attrs.get("long_name", names[0]))
     if rest:
-        one = values[names[0]].transpose(rest[0], over)
-        drawn = {str(text): bar for text, bar in zip(ds[rest[0]].values, one.values, strict=True)}
+        rows = values[names[0]].transpose(rest[0], over).values
+        drawn = dict(zip(map(str, ds[rest[0]].values), rows, strict=True))
         looks = distinct_styles(list(drawn))
     else:
         looks = distinct_styles(names)
@@ -137,10 +136,10 @@ def stack(
     row: Mapping[str, Any],
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw shares one upon the other along one axis: bars for labels, areas for numbers.
+    """Draw stacked shares along one axis: bars for labels, areas for numbers.
 
-    Keys of ``row``: ``series`` are quantities with their labels, ``total`` is their sum, ``ylabel``
-    names it where it is no quantity, and ``top`` is the most that it can be.
+    ``row``: ``series`` are quantities with labels, ``total`` is their sum, ``ylabel`` names it if
+    it is no quantity, and ``top`` is its maximum.
     """
     series = row["series"]
     total = row.get("total", next(reversed(series)))
@@ -172,14 +171,10 @@ def stack(
     return ax
 
 
-#: Elasticities below this are not drawn.
-_MIN_ELASTICITY = 1e-4
-#: The most bars.
-_MAX_BARS = 12
+_MIN_ELASTICITY, _MAX_BARS = 1e-4, 12
 
 
 def _ranking_axes(names: Sequence[str], ax: Axes | None) -> tuple[Axes, Any]:
-    """Return Axes that are high enough for bars, and the places of the bars."""
     ax = axes_of(ax, 6.4, max(2.6, 1.6 + 0.45 * len(names)))
     return ax, label_rows(ax, names)
 
@@ -192,7 +187,7 @@ def tornado(
     at: AxisValues = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how far each axis moves the mean of a quantity, and its share of the variance."""
+    """Draw the range of a quantity's mean along each axis, with Sobol indices."""
     from dse.verbs.distribution import sensitivity
 
     texts = texts_of(where, "where")
@@ -205,27 +200,25 @@ def draw_tornado(table: xr.Dataset, text: str, ax: Axes | None = None) -> Axes:
     """Draw one output of a sensitivity analysis."""
     import xarray as xr
 
-    one = table.sel(output=text)
-    order = np.argsort(one.low.values - one.high.values, kind="stable")
-    moving = [k for k in order if table.sizes[str(one.axis.values[k])] > 1]
-    low, high = one.low.values[moving], one.high.values[moving]
-    ax, places = _ranking_axes([str(one.axis.values[k]) for k in moving], ax)
-    wide = float(np.ptp([*low, *high, float(one["mean"])])) or 1.0
+    table = table.sel(output=text)
+    order = np.argsort(table.low.values - table.high.values, kind="stable")
+    axes = [str(name) for name in table.axis.values]
+    moving = [k for k in order if table.sizes[axes[k]] > 1]
+    low, high = table.low.values[moving], table.high.values[moving]
+    ax, places = _ranking_axes([axes[k] for k in moving], ax)
+    mean, unit = float(table["mean"]), str(table.unit.values)
+    wide = float(np.ptp([*low, *high, mean])) or 1.0
     seen = np.maximum(high - low, 0.004 * wide)  # visible, however short
     style = STYLES["performance"].area_options(left=low, label="means along the axis")
     bars = ax.barh(places, seen, 0.62, **style)
-    shares = zip(one["first"].values[moving], one["total"].values[moving], strict=True)
-    ax.bar_label(bars, [f" {a:.0%}, {b:.0%}" for a, b in shares], fontsize=8, padding=2)
-    ax.axvline(float(one["mean"]), label="mean", **STYLES["level"].line_options())
+    shares = zip(table["first"].values[moving], table["total"].values[moving], strict=True)
+    ax.bar_label(bars, [f" {a:.0%} / {b:.0%}" for a, b in shares], fontsize=8, padding=2)
+    ax.axvline(mean, label="mean", **STYLES["level"].line_options())
     ax.set_ylabel("axis")
     ax.set_xlim(float(min(low)) - 0.06 * wide, float(max(high)) + 0.2 * wide)
-    unit = str(one.unit.values)
     ends = xr.DataArray([*low, *high], dims="bar", attrs={"units": unit})
-    format_axis(
-        ax.xaxis,
-        ends,
-        f"{label_with_unit(f'mean of {text}', unit)}; share of its variance alone, in all",
-    )
+    words = f"{label_with_unit(f'mean of {text}', unit)}; Sobol indices, first-order / total"
+    format_axis(ax.xaxis, ends, words)
     add_legend(ax, at_bottom=True, ncols=2)
     return ax
 
@@ -233,7 +226,7 @@ def draw_tornado(table: xr.Dataset, text: str, ax: Axes | None = None) -> Axes:
 def importance(
     source: PlotSource, quantity: str, *, at: AxisValues = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw by how many percent a quantity changes where an input changes by one percent."""
+    """Draw the elasticities of a quantity at one configuration."""
     from dse.verbs.distribution import sensitivity
 
     table = sensitivity(source, output=quantity, at=at).sel(output=quantity)
@@ -245,8 +238,8 @@ def importance(
     place = point_text(table, json.loads(table.attrs["configuration"]))
     if not order:
         raise InfeasibleError(
-            f"no elasticity of {quantity} is told at {place}, as of statistics and laws none is: "
-            "take tornado, or choose another place by at="
+            f"{quantity} has no elasticity at {place} (statistics and laws have none): use "
+            "tornado, or another configuration with at="
         )
     drawn = order[:_MAX_BARS]
     ax, places = _ranking_axes([str(table.input.values[k]) for k in drawn], ax)
@@ -256,20 +249,19 @@ def importance(
     ax.axvline(0, color="0.3", lw=1)
     ax.set_ylabel("input")
     ax.set_xlabel(f"change of {quantity} for 1 % of the input [%]")
-    rest = f"; {len(order) - len(drawn)} weaker are not drawn" if len(order) > len(drawn) else ""
+    rest = f"; {len(order) - len(drawn)} smaller ones omitted" if len(order) > len(drawn) else ""
     set_title(ax, f"at {place}{rest}", 56)
     add_legend(ax, at_bottom=True, ncols=2)
     return ax
 
 
 def _errors(
-    names: Sequence[str], values: Any, errors: Any, label: str, ax: Axes | None, question: str
+    names: Sequence[str], values: Any, errors: Any, label: str, ax: Axes | None, title: str
 ) -> Axes:
-    """Draw bars with their errors."""
     ax, places = _ranking_axes(names, ax)
     style = STYLES["performance"].area_options(xerr=np.nan_to_num(errors), capsize=2, label=label)
     ax.barh(places, values, 0.62, **style)
-    ax.set_title(question, fontsize=9)
+    ax.set_title(title, fontsize=9)
     return ax
 
 
@@ -297,7 +289,7 @@ def chances(
         ax.annotate(text, (end, place), va="center", fontsize=8)
     ax.set_xlim(0, 1.25 * float(np.nanmax(values + errors)))
     left = float(table.left + table.chance.isel(rank=slice(_MAX_BARS, None)).sum())
-    ax.set_xlabel(f"{label}; regret beside it; left to others {left:.2g}")
+    ax.set_xlabel(f"{label}, with its regret; chance of all others {left:.2g}")
     return ax
 
 
@@ -309,17 +301,17 @@ def worth(
     where: str | Sequence[str] = (),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw what knowing each random input is worth (EVPPI), and all of them (EVPI)."""
+    """Draw the value of learning each random input (EVPPI), and of all (EVPI)."""
     from dse.verbs.random import information
 
     table = information(source, minimize=minimize, maximize=maximize, where=where)
     order = np.argsort(-table.evppi.values, kind="stable")
     values, errors = table.evppi.values[order], table.evppi_error.values[order]
     names = [str(name) for name in table["set"].values[order]]
-    label = "worth of knowing an input (EVPPI)"
-    question = f"{table.attrs['question']}: measure {table.attrs['next']}"
-    ax = _errors(names, values, errors, label, ax, question)
-    ax.axvline(float(table.evpi), label="of knowing all (EVPI)", **STYLES["level"].line_options())
+    label = "value of learning an input (EVPPI)"
+    title = f"{table.attrs['question']}: measure {table.attrs['next']}"
+    ax = _errors(names, values, errors, label, ax, title)
+    ax.axvline(float(table.evpi), label="all inputs (EVPI)", **STYLES["level"].line_options())
     ax.set_xlabel(label_with_unit(label, str(table.evppi.attrs["units"])))
     ax.set_xlim(0, 1.1 * max(float(table.evpi + table.evpi_error), 1e-300))
     add_legend(ax, at_bottom=True, ncols=2)
@@ -327,12 +319,7 @@ def worth(
 
 
 def _configuration_text(configuration: xr.Dataset) -> str:
-    """Return a configuration as text."""
-    names = [
-        str(name)
-        for name in configuration.coords
-        if name != "rank" and not configuration[name].dims
-    ]
-    values = [(name, configuration[name].item()) for name in names]
+    coords = {str(name): array for name, array in configuration.coords.items() if name != "rank"}
+    values = [(name, array.item()) for name, array in coords.items() if not array.dims]
     texts = (f"{n} = {v:g}" if isinstance(v, float) else f"{n} = {v}" for n, v in values)
     return ", ".join(texts) or "the only one"

@@ -1,4 +1,4 @@
-"""The Dataset that a plot draws: computed or looked up, checked, and cut into lines."""
+"""The Dataset that a plot draws, its lines, and the default options of a plot."""
 
 from __future__ import annotations
 
@@ -34,16 +34,14 @@ if TYPE_CHECKING:
     from dse.plots.kinds import PlotKind
 
 PlotSource: TypeAlias = "StudyData | ComparisonData | xr.Dataset"
-#: Axes, each with one of its values.
 AxisValues: TypeAlias = "Mapping[str, Any] | None"
-
-#: The most lines, or groups of bars, that people can tell apart.
+#: Maximum number of lines, or groups of bars, that people can distinguish.
 MAX_SERIES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line of a plot: its label, the place of the other axes, and its points."""
+    """One line of a plot: its label, the values of the other axes, and its points."""
 
     label: str
     coordinates: Mapping[str, Any]
@@ -52,7 +50,7 @@ class Line:
 
 
 def plot_data(source: Any, names: Sequence[str], at: AxisValues = None) -> xr.Dataset:
-    """Return the quantities of a plot: computed from a study, or of a Dataset; cut at ``at``."""
+    """Return the quantities of a plot from a study or Dataset, at the values ``at`` of axes."""
     for name in names:
         if not isinstance(name, str):
             raise DseError(f"{name!r} is no quantity: expected one name, such as 'time'")
@@ -67,13 +65,13 @@ def plot_data(source: Any, names: Sequence[str], at: AxisValues = None) -> xr.Da
         check_finished(source)
         ds = source
     else:
-        raise DseError(f"{source!r} cannot be drawn: expected a Study, or the Dataset of one")
+        raise DseError(f"{source!r} cannot be drawn: expected a Study or a Dataset")
     for name in names:
         if name not in ds.variables:
             known = [str(variable) for variable in ds.variables]
             raise UnknownNameError(
-                f"the figure needs {name}, which the Dataset does not hold{nearest_hint(name, known)}; "
-                f"it holds: {', '.join(known)}; run the study with {name} among its outputs"
+                f"the figure needs {name}, which the Dataset lacks{nearest_hint(name, known)}; it "
+                f"has {', '.join(known)}; run the study with {name} among its outputs"
             )
     for name, value in place.items():  # a number, a text with a unit, a label
         known = [str(dim) for dim in ds.dims if dim in ds.coords]
@@ -99,10 +97,10 @@ def has_quantity(source: Any, name: str) -> bool:
 
 
 def check_finite(name: str, *values: Any) -> None:
-    """Refuse to draw a quantity without any number."""
+    """Raise InfeasibleError if a quantity has no finite value."""
     if not any(np.isfinite(np.asarray(each, dtype=float)).any() for each in values):
         raise InfeasibleError(
-            f"{name} has no finite value where every constraint holds: relax them, or choose other "
+            f"{name} has no finite value where all constraints hold: relax them, or choose other "
             "values with at="
         )
 
@@ -118,8 +116,8 @@ def flags_of(array: xr.DataArray) -> dict[int, str]:
     if "flag_values_by_model" in attrs:
         if "model" in array.dims or "model" not in array.coords:
             raise DseError(
-                f"the values of {array.name} mean different things to the models: choose one of "
-                "them with at={'model': ...}"
+                f"the values of {array.name} have different meanings in the models: choose one "
+                "model with at={'model': ...}"
             )
         model = str(array["model"].item())
         attrs = {
@@ -136,31 +134,30 @@ def mask_infeasible(ds: xr.Dataset, array: xr.DataArray) -> xr.DataArray:
         return array
     feasible = ds[FEASIBLE]
     extra = [dim for dim in feasible.dims if dim not in array.dims]
-    kept: xr.DataArray = array.where(feasible.any(extra) if extra else feasible)
-    return kept.assign_attrs(array.attrs).rename(array.name)
+    masked: xr.DataArray = array.where(feasible.any(extra) if extra else feasible)
+    return masked.assign_attrs(array.attrs).rename(array.name)
 
 
 def plot_axis(ds: xr.Dataset, over: str | None, *names: str) -> str:
     """Return the axis along which a plot runs: ``over``, else the last one of numbers."""
     dims = list(dict.fromkeys(str(dim) for name in names for dim in ds[name].dims))
-    subject = f"{', '.join(names)} {'varies' if len(names) == 1 else 'vary'}"
+    subject = f"{', '.join(names)} {'varies' if len(names) == 1 else 'vary'} over"
     if over is not None and over not in dims:
-        raise UnknownNameError(
-            f"over = {over!r}: {subject} over {', '.join(dims) or 'no axis'}{nearest_hint(over, dims)}"
-        )
+        axes = f"{', '.join(dims) or 'no axis'}{nearest_hint(over, dims)}"
+        raise UnknownNameError(f"over = {over!r}: {subject} {axes}")
     if not dims:
-        raise DseError(f"{subject} over no axis: give the study one")
+        raise DseError(f"{subject} no axis: give the study one")
     return over or ([dim for dim in dims if is_numeric(ds, dim)] or dims)[-1]
 
 
 def only_axis(ds: xr.Dataset, over: str | None, *names: str) -> str:
-    """Return the axis along which a plot runs; refuse quantities that vary over another."""
+    """Return the axis along which a plot runs; raise DseError if quantities vary over another."""
     over = plot_axis(ds, over, *names)
     for name in names:
         if set(ds[name].dims) - {over}:
             raise DseError(
-                f"{name} varies over {', '.join(map(str, ds[name].dims))}: choose with at= one "
-                f"value of each axis but {over}"
+                f"{name} varies over {', '.join(map(str, ds[name].dims))}: fix all axes but "
+                f"{over} with at="
             )
     return over
 
@@ -176,8 +173,8 @@ def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]
     count = int(np.prod([up.sizes[dim] for dim in others], dtype=int))
     if count > MAX_SERIES:
         raise DseError(
-            f"{count:,} lines of {y} over {', '.join(others)} are too many to tell apart (at most "
-            f"{MAX_SERIES}): choose values with at="
+            f"{count:,} lines of {y} over {', '.join(others)} are too many (at most {MAX_SERIES}): "
+            "choose values with at="
         )
     shown = [dim for dim in others if up.sizes[dim] > 1] or others
     lines = []
@@ -186,9 +183,8 @@ def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]
         # a slice, as items of labels may be str
         at = {dim: up[dim].values[k : k + 1].tolist()[0] for dim, k in index.items()}
         label = point_text(ds, {dim: at[dim] for dim in shown}, bare=len(shown) == 1)
-        lines.append(
-            Line(label=label, coordinates=at, x=across.isel(index).values, y=up.isel(index).values)
-        )
+        points = {"x": across.isel(index).values, "y": up.isel(index).values}
+        lines.append(Line(label=label, coordinates=at, **points))
     check_finite(y, *(line.y for line in lines))
     heading = str(ds[shown[0]].attrs.get("long_name", shown[0])) if len(shown) == 1 else ""
     return heading, lines
@@ -202,7 +198,7 @@ def point_text(ds: xr.Dataset, at: Mapping[str, Any], *, bare: bool = False) -> 
 
 
 def needed_quantities(source: Any, goal: str | None, where: Sequence[str] = ()) -> list[str]:
-    """Return the quantities of a goal and of constraints, which a study has to compute."""
+    """Return the quantities of a goal and constraints that a study has to compute."""
     if not isinstance(source, StudyData):
         return []
     quantities = source.grid().model.quantities
@@ -211,9 +207,7 @@ def needed_quantities(source: Any, goal: str | None, where: Sequence[str] = ()) 
     return [name for name in references(*nodes) if name == indexed_quantity(name)]
 
 
-# --- options that are not given, from the question of the study
-
-
+# --- default options, from the ``[best]`` section of the study
 #: Kinds that draw any study.
 GENERAL_KINDS = "lines, heatmap, bars, parallel, tornado or importance"
 
@@ -221,47 +215,41 @@ GENERAL_KINDS = "lines, heatmap, bars, parallel, tornado or importance"
 def complete_options(
     kind: PlotKind, explicit: Mapping[str, Any], source: StudyData | xr.Dataset
 ) -> dict[str, Any]:
-    """Return the options of a plot, with those that it needs and that were not given.
+    """Return the options of a plot, completed by those that it needs.
 
-    A quantity or a goal is that of the study's question, else a quantity is the first output. Axes
-    that the kind does not show stand where that question is answered, else in their middle.
+    The goal and quantity come from the study's ``[best]`` section, else the quantity is the first
+    output. Axes that the kind does not show are fixed at that optimum, else in their middle.
     """
     is_study, options = isinstance(source, StudyData), dict(explicit)
     random = source.random if isinstance(source, StudyData) else {"draw", "run"} & {*source.dims}
     if kind.source == "random" and not random:
         raise DseError(
-            f"{kind.name} draws what is random, and no input is: give some a law, as in [random] "
-            f'mem_latency = "normal: 600 cycles, 10 %", or take {kind.instead}'
+            f"{kind.name} needs random inputs: give some a law, as in [random] mem_latency = "
+            f'"normal: 600 cycles, 10 %", or use {kind.instead}'
         )
     best = (source.best if is_study else None) or {}
     goals = _goals(source, best)
     if kind.goals and not explicit.get("minimize") and not explicit.get("maximize"):
         options |= _goal_options(kind, goals, best)
-    own, cases = kind.outputs, _cases(source)
+    needed, cases = kind.outputs, _cases(source)
+    is_drawable = _has_quantities(source, needed)
     if "quantity" in kind.required_options and "quantity" not in explicit:
         outputs = _outputs(source)
         plain = [name for name in (*goals, *outputs) if name in outputs and name not in cases]
         options |= {"quantity": plain[0]} if plain else {}
-    if "quantity" in kind.option_names and kind.options.get("quantity") in own and cases:
-        options |= (
-            {} if "quantity" in explicit or _has_quantities(source, own) else {"quantity": cases[0]}
-        )
-    if own and "quantity" not in options and not _has_quantities(source, own):
-        raise DseError(
-            f"{kind.name} draws {own[0]}, which the study does not yield: take {GENERAL_KINDS}"
-        )
-    names = options.get("quantity") or own or (cases[:1] if "by" in kind.option_names else [])
+    if "quantity" in kind.option_names and kind.options.get("quantity") in needed and cases:
+        options |= {} if "quantity" in explicit or is_drawable else {"quantity": cases[0]}
+    if needed and "quantity" not in options and not is_drawable:
+        raise DseError(f"{kind.name} needs {needed[0]}, which the study lacks: use {GENERAL_KINDS}")
+    names = options.get("quantity") or needed or (cases[:1] if "by" in kind.option_names else [])
     names = [names] if isinstance(names, str) else list(names)
     if names:
         at = explicit.get("at", {})
         free = _free_axes(source, names, at)
         over = options.get("over") or kind.options.get("over")
         shown = _axes_to_show(kind, free, [over, options.get("by")], len(names))
-        if (
-            shown
-            and not explicit.get("over")
-            and ("over" in kind.required_options or (over and over not in free))
-        ):
+        is_missing = "over" in kind.required_options or (over and over not in free)
+        if shown and is_missing and not explicit.get("over"):
             options["over"] = shown[0]
         rest = {name: values for name, values in free.items() if name not in shown}
         if rest:
@@ -270,28 +258,27 @@ def complete_options(
 
 
 def _goal_options(kind: PlotKind, goals: list[str], best: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the goals that a kind ranks by, or raise an error that says what to give."""
     side = "minimize" if best.get("minimize") else "maximize"
     if kind.goals == 1 and goals:
         return {side: goals[0]}
     if kind.goals == len(goals):
         return {side: goals}
-    asked = f"the study asks for {goals[0]} alone" if goals else "the study asks for none"
+    known = f"the study has only {goals[0]}" if goals else "the study has none"
     if kind.goals == 2:
         raise DseError(
-            f"{kind.name} draws two goals, and {asked}: give both, as in --minimize time,power; of "
-            "one goal take parallel"
+            f"{kind.name} needs two goals, but {known}: give both, as in --minimize time,power; "
+            "for one goal use parallel"
         )
     raise DseError(
-        f"{kind.name} ranks by a goal, and {asked}: give --minimize or --maximize; without a goal "
-        "take lines or tornado"
+        f"{kind.name} needs a goal, but {known}: give --minimize or --maximize, or use lines or "
+        "tornado"
     )
 
 
 def _axes_to_show(
     kind: PlotKind, free: dict[str, NDArray[Any]], first: Sequence[str | None], several: int
 ) -> list[str]:
-    """Return the axes that a kind shows, of those along which what it draws varies."""
+    """Return the axes that a kind shows, among those along which its quantities vary."""
     labels = [name for name, values in free.items() if values.dtype.kind not in "iuf"]
     numbers = [name for name in reversed(free) if name not in labels]
     order = [*labels, *numbers] if kind.prefers == "labels" else [*numbers, *labels[::-1]]
@@ -308,7 +295,7 @@ def _axes_to_show(
 
 
 def _goals(source: StudyData | xr.Dataset, best: Mapping[str, Any]) -> list[str]:
-    """Return the goals of a study's question, a statistic by its name."""
+    """Return the goals of ``[best]``, a statistic by its name."""
     if not best or not isinstance(source, StudyData):
         return []
     quantities = source.grid().model.quantities
@@ -324,7 +311,7 @@ def _outputs(source: StudyData | xr.Dataset) -> list[str]:
 
 
 def _cases(source: StudyData | xr.Dataset) -> list[str]:
-    """Return the bounds or cases: outputs, then what a study computes besides."""
+    """Return the bounds or cases: outputs first, then other quantities of a study."""
     if isinstance(source, StudyData):
         grid = source.grid()
         known = (*grid.outputs, *next(iter(grid.graphs.values())).definitions)
@@ -359,7 +346,7 @@ def _default_point(
     name: str,
     at: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return where axes stand at the answer of the study's question, else at a middle point."""
+    """Return the values of axes at the optimum of ``[best]``, else at a middle point."""
     goal = {key: best[key] for key in ("minimize", "maximize", "where") if best.get(key)}
     place = dict(optimum(source, **goal).coords) if goal else {}
     if any(axis not in place for axis in rest):

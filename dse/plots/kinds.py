@@ -1,4 +1,4 @@
-"""The kinds of plots: a table in ``data/plots.toml`` says what each shows, takes and draws."""
+"""The kinds of plots, read from ``data/plots.toml``."""
 
 from __future__ import annotations
 
@@ -39,20 +39,23 @@ class PlotKind:
     options: Mapping[str, Any] = field(default_factory=dict)
     row: Mapping[str, Any] = field(default_factory=dict)
 
+    def _options_with(self, mark: str) -> tuple[str, ...]:
+        return tuple(name.rstrip("!*") for name in self.takes if mark in name)
+
     @cached_property
     def option_names(self) -> tuple[str, ...]:
-        """The options that it takes."""
-        return tuple(name.rstrip("!*") for name in self.takes)
+        """The options of the kind."""
+        return self._options_with("")
 
     @cached_property
     def required_options(self) -> tuple[str, ...]:
-        """The options that it cannot do without."""
-        return tuple(name.rstrip("!*") for name in self.takes if "!" in name)
+        """The required options."""
+        return self._options_with("!")
 
     @cached_property
     def list_options(self) -> tuple[str, ...]:
         """The options that take several names."""
-        return tuple(name.rstrip("!*") for name in self.takes if "*" in name)
+        return self._options_with("*")
 
     @property
     def is_of_study(self) -> bool:
@@ -87,12 +90,11 @@ class PlotKind:
 
         draw.__name__ = draw.__qualname__ = self.name.replace("-", "_")
         draw.__module__ = "dse.plots"
-        draw.__doc__ = self._document([one.name for one in form])
+        draw.__doc__ = self._document([parameter.name for parameter in form])
         draw.__dict__["__signature__"] = signature
         return draw
 
     def _document(self, names: Sequence[str]) -> str:
-        """Return the docstring of its function."""
         known = "\n".join(f"{n}\n    {_OPTIONS[n]}." for n in names if n in _OPTIONS)
         head = f"Draw {self.shows}.\n\n{self.details}".rstrip()
         return f"{head}\n\nParameters\n----------\n{known}\n"

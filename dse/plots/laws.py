@@ -1,4 +1,4 @@
-"""Laws: masses, distribution functions, tails, and quantiles along an axis."""
+"""Plots of probability distributions, and time-lines of warps, lanes and blocks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from dse.plots.data import (
 from dse.plots.line_charts import draw_lines
 from dse.plots.style import STYLES, distinct_styles
 from dse.study.study import StudyData
-from symbolic.errors import DseError
+from symbolic.errors import DseError, check_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,18 +46,14 @@ if TYPE_CHECKING:
 _BINS = 60
 #: Above this many outcomes of (max, sum) atoms are not computed for a plot.
 _MAX_OUTCOMES = 20_000_000
-#: The most atoms, and simulated launches, that are drawn.
 _MAX_ATOMS, _SIMULATED_LAUNCHES = 4_000, 20_000
-#: Rarer launches are not drawn.
+#: Smallest probability of a tail.
 _MIN_TAIL = 1e-6
 _EXACT, _SIMULATED, _LEVEL = STYLES["exact"], STYLES["simulated"], STYLES["level"]
 
 
 # --- quantiles along an axis
-def _draw_bands(
-    ax: Axes, x: Any, bands: Mapping[str, tuple[Any, Any]], middle: Any, color: str
-) -> None:
-    """Draw bands, the widest first, and the median."""
+def _draw_bands(ax: Axes, x: Any, bands: Mapping[str, Any], middle: Any, color: str) -> None:
     for strength, (label, (low, high)) in zip((0.2, 0.4), bands.items(), strict=True):
         ax.fill_between(x, low, high, color=color, alpha=strength, lw=0, label=label)
     ax.plot(x, middle, color=color, lw=1.8, label="median")
@@ -66,14 +62,13 @@ def _draw_bands(
 def fan(
     source: StudyData, quantity: str, *, over: str, at: AxisValues = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the median of a random output, and its middle 50 and 90 %, along an axis."""
+    """Draw the median and the middle 50 and 90 % of a random output along an axis."""
     from dse.verbs.random import law as ask
 
     if not isinstance(source, StudyData):
-        raise DseError("a fan is drawn of a study with random inputs: give its file, or the Study")
+        raise DseError("fan needs a study with random inputs: give its file, or the Study")
     known = source.grid().axes
-    if over not in known:
-        raise DseError(f"over = {over!r} is no axis of the study; its axes are: {', '.join(known)}")
+    check_name(over, known, f"over = {over!r} is no axis of the study", "its axes are")
     across = known[over].coordinate
     laws = [ask(source, quantity, {**(at or {}), over: value}) for value in across.tolist()]
     ax = axes_of(ax)
@@ -144,7 +139,7 @@ def draw_output_law(law: OutputLaw, *, ax: Axes | None = None) -> Axes:
 def loss(
     *, distribution: str = "", lanes: int | str = 32, groups: int = 100_000, ax: Axes | None = None
 ) -> Axes:
-    """Draw the law of what lockstep costs over bins, beside a simulation."""
+    """Draw the law of the loss in lockstep over bins, with a simulation."""
     from stochastic import Pmf, imbalance
 
     if not distribution or not str(lanes).isdecimal():
@@ -160,21 +155,16 @@ def loss(
 
 
 def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
-    """Draw the law of a loss: its mass over bins beside a simulation, its atoms, and its CDF.
+    """Draw the law of a loss: its mass over bins with a simulation, its atoms, and its CDF.
 
     Parameters
     ----------
     law : Law
         From :func:`stochastic.imbalance`.
     groups : int
-        Groups that are simulated for comparison.
+        Number of simulated groups.
     seed : int
-        Of the simulation.
-
-    Raises
-    ------
-    DseError
-        Where matplotlib is not installed.
+        Seed of the simulation.
     """
     drawn, edges = law.sample(groups, seed=seed), _bin_edges(law)
     span = max(edges[-1] - edges[0], 1e-6)
@@ -199,7 +189,7 @@ def _bin_edges(law: Law) -> Any:
 
 
 def _draw_masses(ax: Axes, edges: Any, exact: Any, samples: Any, what: str, **marks: float) -> None:
-    """Draw the probability of each bin, what simulations find, and lines at some values."""
+    """Draw the probability of each bin, exact and simulated, and lines at some values."""
     shares = np.histogram(samples, edges)[0] / len(samples)
     ax.stairs(exact, edges, fill=True, color=_EXACT.color, alpha=0.35, label="exact")
     error = np.sqrt(np.maximum(shares * (1 - shares), 0) / len(samples))
@@ -247,29 +237,27 @@ def _cdf(ax: Axes, law: Law, edges: Any, samples: Any) -> None:
     shares = np.searchsorted(np.sort(samples), fine, side="right") / len(samples)
     ax.plot(fine, shares, color=_SIMULATED.color, lw=1, ls="--", label="simulated")
     for q in (0.5, 0.99):
-        _mark_quantile(
-            ax, float(law.quantile(q)), q, f"{q:.0%}: {float(law.quantile(q)):.4g}", (7, -11)
-        )
+        value = float(law.quantile(q))
+        _mark_quantile(ax, value, q, f"{q:.0%}: {value:.4g}", (7, -11))
     ax.set_ylabel("P(X <= loss)")
     ax.set_title("distribution function", fontsize=10)
     ax.legend(frameon=False, fontsize=8, loc="lower right")
 
 
 def _mark_quantile(ax: Axes, x: float, y: float, text: str, offset: tuple[float, float]) -> None:
-    """Mark a quantile and write it there."""
     ax.plot([x], [y], "o", ms=4, color="black")
     ax.annotate(text, (x, y), offset, textcoords="offset points", fontsize=8)
 
 
 # --- the time of a launch
 def _visible_slice(cdf: Any) -> slice:
-    """Return where a distribution function is neither too small nor too large to be drawn."""
+    """Return the range in which a CDF is distinguishable from 0 and 1."""
     first, last = np.searchsorted(cdf, [_MIN_TAIL, 1 - _MIN_TAIL])
     return slice(int(first), int(last) + 1)
 
 
 def format_time_axis(ax: Axes) -> None:
-    """Name the side across after the time of a launch."""
+    """Format the x axis as the time of a launch."""
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(5))
@@ -278,26 +266,17 @@ def format_time_axis(ax: Axes) -> None:
 
 
 def tail(source: PlotSource, *, at: AxisValues = None, ax: Axes | None = None) -> Axes:
-    """Draw the chance that a launch lasts longer, a line for each configuration."""
+    """Draw the tail of the launch time, a line for each configuration."""
     lines = _launch_tails(source, at or {})
     ax = axes_of(ax)
-    draw_lines(
-        ax,
-        lines,
-        distinct_styles([line.label for line in lines]),
-        drawstyle="steps-post",
-        marker="",
-    )
+    styles = distinct_styles([line.label for line in lines])
+    draw_lines(ax, lines, styles, drawstyle="steps-post", marker="")
     for line in lines:
         late = int(np.argmax(line.y <= 0.01))
         ax.plot(line.x[late], 0.01, **STYLES["optimum"].mark_options(7, marker="o"))
     if len(lines) == 1:
-        ax.axvline(
-            lines[0].coordinates["waves_time"],
-            label="waves · mean block",
-            **_LEVEL.line_options(lw=1.2),
-        )
-        mean = lines[0].coordinates["launch_time_mean"]
+        waves, mean = (lines[0].coordinates[name] for name in ("waves_time", "launch_time_mean"))
+        ax.axvline(waves, label="waves · mean block", **_LEVEL.line_options(lw=1.2))
         ax.axvline(mean, label="mean", **STYLES["result"].line_options(lw=1.2))
     ax.set_yscale("log")
     ax.set_ylim(_MIN_TAIL, 1.3)
@@ -308,9 +287,9 @@ def tail(source: PlotSource, *, at: AxisValues = None, ax: Axes | None = None) -
 
 
 def _launch_tails(source: Any, at: Mapping[str, Any]) -> Sequence[Line]:
-    """Return the chance of each configuration that it lasts longer than a time, and its means."""
+    """Return the tail of the launch time of each configuration; ``coordinates`` are means."""
     if not isinstance(source, StudyData):
-        raise DseError(f"{type(source).__name__}: a law is drawn of a study, not of its results")
+        raise DseError("the law of a launch needs a study, not its results")
     names = ["launch_time_mean", "waves_time", "step_time"]
     grid = source.grid(names)
     fixed = axis_indices(grid, at)
@@ -318,8 +297,8 @@ def _launch_tails(source: Any, at: Mapping[str, Any]) -> Sequence[Line]:
     sizes = [grid.axes[name].size for name in free]
     if math.prod(sizes) > MAX_SERIES:
         raise DseError(
-            f"{math.prod(sizes):,} laws over {', '.join(free)} are too many to tell apart (at "
-            f"most {MAX_SERIES}): choose values with at="
+            f"{math.prod(sizes):,} laws over {', '.join(free)} are too many (at most "
+            f"{MAX_SERIES}): choose values with at="
         )
     lines = []
     for index in itertools.product(*map(range, sizes)):
@@ -331,8 +310,8 @@ def _launch_tails(source: Any, at: Mapping[str, Any]) -> Sequence[Line]:
         law = law if leaf.axes else law.item()
         chosen = [(name, grid.axes[name].coordinate[places[name]].item()) for name in free]
         label = ", ".join(v if isinstance(v, str) else f"{n} = {v:g}" for n, v in chosen)
-        kept = _visible_slice(law.cdf_values)
-        x, y = law.values[kept] * values["step_time"], np.maximum(1 - law.cdf_values[kept], 0)
+        part = _visible_slice(law.cdf_values)
+        x, y = law.values[part] * values["step_time"], np.maximum(1 - law.cdf_values[part], 0)
         x, y = np.append(x[0], x), np.append(1.0, y)
         lines.append(Line(label=label or "time of a launch", coordinates=values, x=x, y=y))
     return lines
@@ -346,18 +325,18 @@ def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
     law : Launch
         From :func:`stochastic.launch`.
     step : float
-        How long a unit of the work takes, in seconds; 1 draws steps.
+        Time of a unit of work in seconds; 1 draws steps.
     seed : int
-        Of the simulation.
+        Seed of the simulation.
     """
     times = law.times()
     below = np.asarray(times.cdf_values, dtype=float)
-    kept = _visible_slice(below)
-    values, below = times.values[kept] * step, below[kept]
+    part = _visible_slice(below)
+    values, below = times.values[part] * step, below[part]
     drawn = law.sample(max(100, _SIMULATED_LAUNCHES // (1 + law.blocks // 4096)), seed=seed) * step
     figure = new_figure(9, 3.6)
     mass, rare = (axes_of(ax) for ax in figure.subplots(1, 2))
-    wide = -(-len(values) // _BINS)  # whole steps, so that each bin has as many
+    wide = -(-len(values) // _BINS)  # the same number of steps in each bin
     edges = values[0] + (np.arange(len(values) // wide + 2) * wide - 0.5) * step
     exact, _ = np.histogram(values, edges, weights=np.diff(below, prepend=0.0))
     _draw_masses(mass, edges, exact, drawn, "launches")
@@ -375,15 +354,14 @@ def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
 
 
 # --- time-lines: warps of a multiprocessor, lanes in lockstep, blocks of a launch
-#: The number of a warp is written in boxes wider than this share of the plot.
+#: Boxes narrower than this share of the plot have no number.
 _MIN_LABEL_SHARE = 0.02
-#: The most slots that are drawn.
 _MAX_SLOTS = 48
 _BUSY, _IDLE = STYLES["performance"], STYLES["held at 1"]
 
 
 class WarpPeriod(NamedTuple):
-    """A period of one warp: in which row, from when to when."""
+    """A period of one warp: row, warp, start and stop."""
 
     row: int
     warp: int
@@ -403,9 +381,9 @@ def warp_schedule(
 ) -> list[WarpPeriod]:
     """Return periods of warps that compute one at a time, in row 0, and wait for memory.
 
-    Each warp has periods of ``comp`` cycles, each of which ends in a request of ``memory`` cycles.
-    Memory serves ``mwp`` requests at once, any number if 0; they depart at least ``departure``
-    cycles apart. An ``independent`` warp goes on before its request is served.
+    Each period has ``comp`` cycles and ends in a request of ``memory`` cycles. Memory serves
+    ``mwp`` requests at once (any number if 0), at least ``departure`` cycles apart. An
+    ``independent`` warp continues before its request is served.
 
     >>> max(box.stop for box in warp_schedule(8, 1, 1, 3, mwp=2))  # Fig. 6a: two C and four M
     14
@@ -444,15 +422,14 @@ def timeline(
     by_equations: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the warps of one multiprocessor on a time-line; see :func:`warp_schedule`."""
+    """Draw the time-line of the warps of one multiprocessor; see :func:`warp_schedule`."""
     if min(warps, periods) < 1 or not min(comp, memory) > 0:
         raise DseError(
             f"warps = {warps}, periods = {periods}, comp = {comp}, memory = {memory}: expected at "
             "least one warp and one period, and times above 0"
         )
-    boxes = warp_schedule(
-        warps, periods, comp, memory, mwp=mwp, departure=departure, independent=independent
-    )
+    options: dict[str, Any] = {"mwp": mwp, "departure": departure, "independent": independent}
+    boxes = warp_schedule(warps, periods, comp, memory, **options)
     end, rows = max(box.stop for box in boxes), max(box.row for box in boxes)
     ax = axes_of(ax, 6.4, 3.0)
     words = {"computation": "computes", "memory": "waits for memory"}
@@ -506,7 +483,7 @@ def slots(
     ax: Axes | None = None,
     **point: Any,
 ) -> Axes:
-    """Draw one simulated launch: the blocks of each slot in time, and the wait for the end."""
+    """Draw one simulated launch: the blocks of each slot over time, and the idle tail."""
     from stochastic.launch_time.settings import longest_item_law
     from sweeps.grid.work_laws import read_law
 
@@ -516,9 +493,9 @@ def slots(
     names = ["launch_blocks", "slots", "lockstep_items", "warps_per_block", "step_time"]
     names += ["piece_length", "piece_overhead", "alike_pieces"]
     ds = evaluate(model, machine=machine, workload=workload, outputs=names, **point)
-    blocks, many, lanes, warps, step, length, overhead, alike = (float(ds[n]) for n in names)
+    blocks, many, lanes, warps, step, length, overhead, correlation = (float(ds[n]) for n in names)
     piece, _ = law.pieces(length, overhead)
-    block, _ = longest_item_law(piece.pmf, int(lanes * warps), 1e-15, alike)
+    block, _ = longest_item_law(piece.pmf, int(lanes * warps), 1e-15, correlation)
     values = np.arange(block.low, int(block.high) + 1)
     drawn = np.random.default_rng(seed).choice(values, int(blocks), p=block.weights)
     ends = [(0, slot) for slot in range(int(many))]
@@ -541,9 +518,7 @@ def slots(
         wait = [(ended, last - ended)]
         ax.broken_barh(wait, high, label=idle, **_IDLE.area_options(alpha=0.4, lw=0))
     waited = 1 - float(drawn.sum()) * step / (many * last) if last else 0.0
-    set_title(
-        ax, f"{int(blocks):,} blocks on {int(many):,} slots: {waited:.1%} of their time is lost"
-    )
+    set_title(ax, f"{int(blocks):,} blocks on {int(many):,} slots: idle {waited:.1%} of the time")
     ax.set_xlim(0, last or 1)
     format_time_axis(ax)
     ax.set_yticks([])

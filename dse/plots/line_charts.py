@@ -38,14 +38,12 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-#: The most markers of a line.
 _MAX_MARKERS = 24
-#: A first pass this many times above all later ones is cut off.
+#: A first pass this many times above all later ones is clipped.
 _SPIKE_RATIO = 3.0
 
 
 def _is_coincident(line: Line, other: Line) -> bool:
-    """True if one line lies upon another."""
     both = ((line.x, other.x), (line.y, other.y))
     return all(a.shape == b.shape and np.allclose(a, b, equal_nan=True) for a, b in both)
 
@@ -53,7 +51,7 @@ def _is_coincident(line: Line, other: Line) -> bool:
 def draw_lines(
     ax: Axes, lines: Sequence[Line], looks: Sequence[Style], *, same: bool = False, **style: Any
 ) -> None:
-    """Draw lines; where lines coincide, or are the ``same``, they have markers at other places."""
+    """Draw lines; where they coincide, or with ``same``, their markers are staggered."""
     room = all(len(line.x) >= 2 * len(lines) for line in lines)
     same = same or (room and any(_is_coincident(*pair) for pair in combinations(lines, 2)))
     for k, (line, look) in enumerate(zip(lines, looks, strict=True)):
@@ -64,7 +62,7 @@ def draw_lines(
 
 
 def _relative_values(ds: xr.Dataset, name: str, over: str, by: bool | str) -> xr.DataArray:
-    """Return a quantity over its largest value along an axis, or over growth in proportion."""
+    """Return a quantity relative to its maximum along an axis, or to proportional growth."""
     words, whole = "share of its largest", abs(mask_infeasible(ds, ds[name])).max(over)
     if by == "growth":
         times = (ds[over][-1] / ds[over][0]).item()
@@ -89,18 +87,14 @@ def lines(
 ) -> Axes:
     """Draw a quantity along one axis, a line for each value of the others.
 
-    Keys of ``row``: ``with`` names further quantities, ``only_axis`` allows no other axis, ``apart``
-    are meanings whose colours are left free, ``smallest`` is the least of all quantities,
-    ``style`` and ``label`` are of the lines; ``mark``, ``references``, ``bottom``, ``ylabel`` and
-    ``cut`` add to them.
+    ``row``: ``with`` names further quantities, ``alone`` allows no other axis, ``apart`` are
+    meanings with reserved colours, ``smallest`` is the minimum of all quantities, ``style`` and
+    ``label`` are of the lines; ``mark``, ``references``, ``bottom``, ``ylabel``, ``cut`` add more.
     """
     goal, names = minimize or maximize, [quantity, *row.get("with", ())]
-    references = [
-        one
-        for one in row.get("references", ())
-        if one.get("x", x) == x and (not one.get("across") or has_quantity(source, one["quantity"]))
-    ]
-    extra = [*([x] if x else []), *(one["quantity"] for one in references)]
+    known = [r for r in row.get("references", ()) if r.get("x", x) == x]
+    references = [r for r in known if not r.get("across") or has_quantity(source, r["quantity"])]
+    extra = [*([x] if x else []), *(reference["quantity"] for reference in references)]
     ds = plot_data(source, [*names, *extra, *needed_quantities(source, goal)], at)
     over = plot_axis(ds, over, *([x] if x else names))
     if row.get("alone"):
@@ -131,14 +125,14 @@ def lines(
         marked = [np.stack([o.x, o.y])[:, o.y == mark["equals"]] for o in drawn]
         if (points := np.concatenate(marked, 1)).size:
             ax.plot(*points, label=mark["label"], **STYLES["optimum"].mark_options(4, marker="o"))
-    for one in references:
-        _draw_reference(ax, ds, over, **one)
+    for reference in references:
+        _draw_reference(ax, ds, over, **reference)
     if goal is not None:
         others = [str(dim) for dim in ds[quantity].dims if dim != over]
         best = optimum(ds, minimize=minimize, maximize=maximize, per=others)
         shown = goal if goal in names else quantity
         places = [np.atleast_1d(best[name].values).ravel() for name in (x or over, shown)]
-        text = f"{'least' if minimize else 'most'} {goal}"
+        text = f"{'minimum' if minimize else 'maximum'} of {goal}"
         ax.plot(*places, label=text, **STYLES["optimum"].mark_options(12))
     format_axis(ax.xaxis, ds[x or over])
     format_axis(ax.yaxis, ds[quantity], row.get("ylabel"))
@@ -156,8 +150,8 @@ def lines(
         _clip_spike(ax, drawn)
     below = bool(flags) or len(names) > 1  # long names at the left, or in the legend
     many = len(ax.get_legend_handles_labels()[0])
-    beside = len(drawn) > 4 or (many > 5 and not below)
-    add_legend(ax, heading=heading, at_right=beside, at_bottom=below, ncols=2 if below else 1)
+    at_right = len(drawn) > 4 or (many > 5 and not below)
+    add_legend(ax, heading=heading, at_right=at_right, at_bottom=below, ncols=2 if below else 1)
     return ax
 
 
@@ -172,15 +166,14 @@ def _draw_reference(
     level: bool = False,
     x: str | None = None,
 ) -> None:
-    """Draw a place across, a level, or a curve that all lines share."""
+    """Draw a vertical line, a level, or a curve that all lines share."""
     values = ds[quantity]
     if across:  # at the last value of the axis
         value = values.isel({over: int(np.argmax(ds[over].values))}, missing_dims="ignore")
         if value.ndim == 0 and np.isfinite(value):
             look = STYLES["published"] if quantity == "optimal_sms" else STYLES["level"]
-            ax.axvline(
-                float(value), **look.line_options(), label=f"{label}: {value_text(float(value))}"
-            )
+            text = f"{label}: {value_text(float(value))}"
+            ax.axvline(float(value), **look.line_options(), label=text)
     elif level:
         if values.ndim == 0:
             ax.axhline(float(values), **style_of(quantity).line_options(lw=1.4), label=label)
@@ -192,7 +185,7 @@ def _draw_reference(
 
 
 def _clip_spike(ax: Axes, lines: Sequence[Line]) -> None:
-    """Leave a spike before the first pass that is full out of the plot, and say how high it is."""
+    """Clip a spike before the first full pass, and write its height in the title."""
     most = max(float(np.nanmax(line.y)) for line in lines)
     later = 1.0
     for line in lines:
@@ -212,7 +205,7 @@ def terms(
     row: Mapping[str, Any],
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw several terms and the smallest of them, each over the axes on which it depends."""
+    """Draw several terms and their minimum, each over the axes on which it depends."""
     names = list(texts_of(quantity, "quantity")) or _term_names(source, row["smallest"])
     ds = plot_data(source, names, at)
     check_finite(names[-1], *(ds[name] for name in names))
@@ -230,27 +223,23 @@ def terms(
 
 
 def _term_names(source: Any, smallest: str) -> list[str]:
-    """Return the terms of which a quantity is the smallest, then the quantity."""
+    """Return the terms of a minimum, then the minimum."""
     if isinstance(source, StudyData):
         for family in source.grid().model.families:
             if family.of == smallest:
                 return [*family.terms.values(), smallest]
     elif smallest in getattr(source, "data_vars", ()):
-        known = [
-            n for n in MEANINGS if n.startswith((smallest, "parallel_warps")) and n != smallest
-        ]
-        return [*(name for name in known if name in source), smallest]
-    raise DseError(
-        f"there are no terms of {smallest}: name them with quantity=, or draw a model of it"
-    )
+        known = [n for n in MEANINGS if n.startswith((smallest, "parallel_warps"))]
+        return [*(name for name in known if name in source and name != smallest), smallest]
+    raise DseError(f"the terms of {smallest} are unknown: name them with quantity=")
 
 
 def temperature(
     source: StudyData, *, over: str = "elapsed", at: AxisValues = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the temperature while a workload runs and after it, and where it would settle."""
+    """Draw the temperature during and after a workload, and the steady states."""
     if not isinstance(source, StudyData):
-        raise DseError("expected a Study, because cooling begins where heating ends")
+        raise DseError("expected a Study, as cooling begins where heating ends")
     ds = plot_data(source, ["temperature", "max_temperature", "idle_temperature"], at)
     heading, rising = lines_of(ds, over, "temperature", plot_axis(ds, over, "temperature"))
     end = ds["temperature"].isel({over: -1}, drop=True)
@@ -270,20 +259,16 @@ def temperature(
         for up, down in zip(rising, falling, strict=True)
     ]
     ax = axes_of(ax)
-    looks = (
-        distinct_styles([line.label for line in both]) if len(both) > 1 else [STYLES["temperature"]]
-    )
+    styles = distinct_styles([line.label for line in both])
+    looks = styles if len(both) > 1 else [STYLES["temperature"]]
     draw_lines(ax, both, looks)
     for line, look in zip(rising, looks, strict=True):
         steady = float(ds["max_temperature"].sel(line.coordinates))
         ax.plot([line.x[0], line.x[-1]], [steady, steady], color=look.color, lw=1, ls=":")
     ax.plot([], [], color="black", lw=1, ls=":", label=axis_label(ds["max_temperature"]))
-    ax.axvline(float(rising[0].x[-1]), color="0.4", lw=1, ls="--", label="the workload ends")
-    ax.axhline(
-        float(ds["idle_temperature"].max()),
-        **STYLES["level"].line_options(),
-        label="the idle machine",
-    )
+    ax.axvline(float(rising[0].x[-1]), color="0.4", lw=1, ls="--", label="end of the workload")
+    idle = float(ds["idle_temperature"].max())
+    ax.axhline(idle, **STYLES["level"].line_options(), label="idle machine")
     format_axis(ax.xaxis, ds[over], "time since the workload began [s]")
     format_axis(ax.yaxis, ds["temperature"])
     set_title(ax, str(ds.attrs.get("model", "")))
@@ -303,7 +288,7 @@ def efficiency(
     ds = plot_data(source, ["speedup", "energy_efficiency"], at)
     across = "energy efficiency: baseline energy over the new (E)"
     if relative:
-        across = "what power does: energy efficiency over speed-up (E / S)"
+        across = "effect of power: energy efficiency over speed-up (E / S)"
         ds = ds.assign(energy_efficiency=ds.energy_efficiency / ds.speedup)
     ax = lines(ds, "speedup", x="energy_efficiency", over=over, ax=axes_of(ax, 6.4, 5.0))
     _powers_of_two(ax.yaxis, ds.speedup)
@@ -317,7 +302,6 @@ def efficiency(
 
 
 def _powers_of_two(axis: Any, values: xr.DataArray) -> None:
-    """Scale a side in powers of two, between those around all values."""
     from matplotlib.ticker import FuncFormatter, NullLocator
 
     positive = values.values[np.isfinite(values.values) & (values.values > 0)]

@@ -1,4 +1,4 @@
-"""Maps over two axes: values or cases, the optimum, constraints, and the borders of a case."""
+"""Maps over two axes: values or cases, optimum, constraints, borders of a case."""
 
 from __future__ import annotations
 
@@ -45,9 +45,8 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Point = tuple[float, float]
 
-#: Above this many cells their colours are a picture within a vector figure.
+#: Above this many cells they are rasterized in a vector figure.
 _RASTER_CELLS = 10_000
-#: Lines of constraints, in their order.
 _LINE_STYLES = ("-", (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 
 
@@ -64,7 +63,7 @@ def heatmap(
     borders: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a quantity over two axes of a study, its optimum starred, its constraints hatched."""
+    """Draw a quantity over two axes, with its optimum and its constraints."""
     texts, goal = texts_of(where, "where"), minimize or maximize
     ds = plot_data(source, [quantity, *needed_quantities(source, goal, texts)], at)
     over, by = _choose_axes(ds, quantity, over, by)
@@ -79,9 +78,8 @@ def heatmap(
     if flags:
         looks = distinct_styles(list(flags.values()))
         for (flag, word), look in zip(flags.items(), looks, strict=True):
-            handles += cells.draw_cells(
-                (values == flag) & feasible, f"{flag}: {word}", look, alpha=0.55
-            )
+            inside = (values == flag) & feasible
+            handles += cells.draw_cells(inside, f"{flag}: {word}", look, alpha=0.55)
         set_title(ax, axis_label(ds[quantity]))
     else:
         cells.draw_values(np.where(feasible, values, np.nan), ds[quantity])
@@ -89,7 +87,8 @@ def heatmap(
     handles += cells.draw_cells(feasible & np.isinf(values), "infinite", STYLES["infinite"])
     if goal is not None:
         best = best_config(optimum(ds, minimize=minimize, maximize=maximize, where=texts))
-        handles.append(cells.draw_optimum(best, f"{'least' if minimize else 'most'} {goal}"))
+        side = "minimum" if minimize else "maximum"
+        handles.append(cells.draw_optimum(best, f"{side} of {goal}"))
     handles += cells.draw_constraints(broken)
     if borders is not None:
         handles.append(_draw_borders(cells, source, borders, at, texts))
@@ -108,38 +107,35 @@ def heatmap(
 
 
 def categories(source: PlotSource, *, quantity: str = "category", **options: Any) -> Axes:
-    """Draw which bound, case or category holds over two axes."""
+    """Draw a bound, case or category over two axes."""
     texts = texts_of(options.get("where", ()), "where")
-    ds = plot_data(
-        source, [quantity, *needed_quantities(source, None, texts)], options.pop("at", None)
-    )
+    names = [quantity, *needed_quantities(source, None, texts)]
+    ds = plot_data(source, names, options.pop("at", None))
     if not flags_of(ds[quantity]):
         raise DseError(f"{quantity} has no categories: expected a bound, case, category or limiter")
     return heatmap(ds, quantity, **options)
 
 
 def regimes(source: PlotSource, **options: Any) -> Axes:
-    """Draw which case of a study holds over two axes, with the borders between them."""
+    """Draw the cases of a study over two axes, with the borders between them."""
     if not isinstance(source, StudyData):
         raise DseError(
-            "regimes are drawn of the study of one model, whose equations tell the borders: of "
-            "results take a heatmap of a case"
+            "regimes need a study of one model, whose equations give the borders: for results use "
+            "a heatmap of a case"
         )
     grid = source.grid()
     known = (*grid.outputs, *next(iter(grid.graphs.values())).definitions)
     case = next((name for name in known if grid.flag_meanings(name)), None)
     if case is None:
         raise DseError(
-            f"nothing that the study yields of {source.model} is a case, bound, category or "
-            "limiter: name one among its outputs, or take a heatmap of a number"
+            f"{source.model} has no case, bound, category or limiter in this study: add one to the "
+            "outputs, or use a heatmap of a number"
         )
     return heatmap(replace(source, outputs=(case,), best=None), case, borders=case, **options)
 
 
-def _choose_axes(
-    ds: xr.Dataset, quantity: str, over: str | None, by: str | None
-) -> tuple[str, str]:
-    """Return the axes across and upwards; refuse a quantity that varies over others."""
+def _choose_axes(ds: Any, quantity: str, over: str | None, by: str | None) -> tuple[str, str]:
+    """Return the axes across and upwards; raise DseError if a quantity varies over others."""
     dims = [str(dim) for dim in ds[quantity].dims]
     for name in filter(None, (over, by)):
         known = [str(dim) for dim in ds.dims]
@@ -149,8 +145,8 @@ def _choose_axes(
     by = by or (rest.pop() if rest else None)
     if over is None or by is None or over == by or set(dims) - {over, by}:
         raise DseError(
-            f"{quantity} varies over {', '.join(dims) or 'no axis'}: a map takes two axes; choose "
-            "them with over= and by=, and values of all others with at=; of one axis take lines"
+            f"{quantity} varies over {', '.join(dims) or 'no axis'}: a map has two axes; choose "
+            "them with over= and by=, fix all others with at=; for one axis use lines"
         )
     return over, by
 
@@ -159,13 +155,13 @@ def _choose_axes(
 def _constraint_masks(
     ds: xr.Dataset, texts: Sequence[str], over: str, by: str
 ) -> tuple[Array, dict[str, Array]]:
-    """Return where every constraint holds, and each one that is broken somewhere.
+    """Return where all constraints hold, and the mask of each one that is broken somewhere.
 
-    Besides ``texts`` these are the Dataset's own, as far as it has what they refer to.
+    Besides ``texts`` these are the Dataset's own, if it has the quantities in them.
     """
     known = add_label_indices(ds)
     quantities = quantities_of(known)
-    own = str(ds[FEASIBLE].attrs.get("conditions", "")).split("; ") if FEASIBLE in ds else []
+    stored = str(ds[FEASIBLE].attrs.get("conditions", "")).split("; ") if FEASIBLE in ds else []
 
     def flat(array: Any) -> Array:
         whole = array.broadcast_like(ds[[over, by]])
@@ -173,7 +169,7 @@ def _constraint_masks(
         return np.asarray((whole.any(extra) if extra else whole).transpose(by, over), dtype=bool)
 
     each: dict[str, Array] = {}
-    for text in filter(None, dict.fromkeys([*own, *texts])):
+    for text in filter(None, dict.fromkeys([*stored, *texts])):
         try:
             node = parse_condition(text, quantities)
             if text in texts or all(name in known.variables for name in references(node)):
@@ -181,9 +177,8 @@ def _constraint_masks(
         except DseError:
             if text in texts:
                 raise
-    feasible = np.logical_and.reduce(
-        [np.ones((ds.sizes[by], ds.sizes[over]), bool), *each.values()]
-    )
+    everywhere = np.ones((ds.sizes[by], ds.sizes[over]), bool)
+    feasible = np.logical_and.reduce([everywhere, *each.values()])
     if FEASIBLE in ds:
         whole = flat(ds[FEASIBLE])
         if (feasible & ~whole).any():
@@ -193,7 +188,6 @@ def _constraint_masks(
 
 
 def _condition_mask(ds: xr.Dataset, node: Any) -> xr.DataArray:
-    """Return where a condition holds."""
     import xarray as xr
 
     names = references(node)
@@ -204,13 +198,13 @@ def _condition_mask(ds: xr.Dataset, node: Any) -> xr.DataArray:
 
 # --- cells
 def _axis_numbers(ds: xr.Dataset, axis: str) -> Array:
-    """Return the values of an axis as numbers; of labels their places."""
+    """Return the values of an axis as numbers, labels as indices."""
     values = ds[axis].values
     return values.astype(float) if is_numeric(ds, axis) else np.arange(len(values)) * 1.0
 
 
 def _cell_edges(ds: xr.Dataset, axis: str) -> Array:
-    """Return the edges of the cells along an axis: half way between its values, or by factors."""
+    """Return the edges of cells along an axis, halfway between its values or their logarithms."""
     middles, geometric = _axis_numbers(ds, axis), is_geometric(ds[axis].values)
     if len(middles) == 1:
         return np.array([middles[0] - 0.5, middles[0] + 0.5])
@@ -222,7 +216,7 @@ def _cell_edges(ds: xr.Dataset, axis: str) -> Array:
 
 
 def _cell_runs(inside: Array) -> Iterator[tuple[int, int, int]]:
-    """Return runs of cells: their row, the first column, and the one past the last."""
+    """Yield runs of cells: row, first column, and one past the last."""
     padded = np.pad(inside.astype(np.int8), ((0, 0), (1, 1)))
     steps = np.diff(padded, axis=1)
     begins, ends = np.argwhere(steps == 1), np.argwhere(steps == -1)
@@ -238,30 +232,23 @@ class _Cells:
         self.x, self.y = _cell_edges(ds, over), _cell_edges(ds, by)
 
     def draw_mesh(self, values: Array, **style: Any) -> Any:
-        """Draw values as colours."""
-        shown = np.ma.masked_invalid(values)
-        return self.ax.pcolormesh(
-            self.x, self.y, shown, rasterized=values.size > _RASTER_CELLS, **style
-        )
+        shown, raster = np.ma.masked_invalid(values), values.size > _RASTER_CELLS
+        return self.ax.pcolormesh(self.x, self.y, shown, rasterized=raster, **style)
 
     def draw_values(self, values: Array, variable: xr.DataArray) -> None:
-        """Draw numbers as colours, with a bar."""
         norm = log_norm(values)
         bar = self.ax.figure.colorbar(self.draw_mesh(values, cmap=UNIFORM, norm=norm), ax=self.ax)
         format_axis(bar.ax.yaxis, variable, span=norm.vmax / norm.vmin if norm else 0)
 
-    def draw_cells(self, inside: Array, text: str, cell_style: Style, **style: Any) -> list[Any]:
-        """Draw cells in one colour and hatch, if there are any."""
+    def draw_cells(self, inside: Array, text: str, look: Style, **style: Any) -> list[Any]:
         from matplotlib.colors import ListedColormap
         from matplotlib.patches import Patch
 
         if not inside.any():
             return []
-        self.draw_mesh(
-            np.where(inside, 1.0, np.nan), cmap=ListedColormap([cell_style.color]), **style
-        )
-        self.draw_hatch(inside, cell_style.hatch, "0.25")
-        return [Patch(**cell_style.area_options(label=text, **style))]
+        self.draw_mesh(np.where(inside, 1.0, np.nan), cmap=ListedColormap([look.color]), **style)
+        self.draw_hatch(inside, look.hatch, "0.25")
+        return [Patch(**look.area_options(label=text, **style))]
 
     def draw_hatch(self, inside: Array, hatch: str, color: str) -> None:
         """Hatch cells as one area, without their edges."""
@@ -294,7 +281,6 @@ class _Cells:
             yield Line2D([], [], color="black", label=text, **style)
 
     def draw_optimum(self, best: Mapping[str, Any], text: str) -> Any:
-        """Draw the optimum."""
         at = []
         for axis in (self.over, self.by):
             labels = self.ds[axis].values.tolist()
@@ -306,7 +292,7 @@ class _Cells:
 def _draw_borders(
     cells: _Cells, source: Any, quantity: str, at: AxisValues, where: Sequence[str]
 ) -> Any:
-    """Draw the borders of a case as double lines, where :func:`dse.borders` finds them."""
+    """Draw the borders of a case, from :func:`dse.borders`, as double lines."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
     from matplotlib.patheffects import withStroke
@@ -316,10 +302,10 @@ def _draw_borders(
 
     ds, over, by = cells.ds, cells.over, cells.by
     if not isinstance(source, StudyData):
-        raise DseError("borders are drawn of a study: a Dataset tells its values alone")
+        raise DseError("borders need a study: a Dataset has only values")
     ways = [name for name in (over, by) if source.grid().axes[name].kind == "number"]
     if not ways:
-        raise DseError(f"neither {over} nor {by} has an order: no borders can be drawn")
+        raise DseError(f"borders need an axis of numbers: {over} and {by} have labels")
     names = references(read_case(source, quantity).node)
     grid = source.grid(names)
     dims = {dim for name in (*names, "feasible") for dim in grid.dims(name)}
@@ -337,11 +323,11 @@ def _draw_borders(
 def border_segments(
     ds: xr.Dataset, table: xr.Dataset, over: str, by: str, real: Collection[str]
 ) -> list[list[Point]]:
-    """Return pieces of the borders, cell by cell of the values of two axes.
+    """Return the borders of a case as line segments, cell by cell of two axes.
 
-    Between two values that differ in their case the border lies where ``table`` has it, or half
-    way where an axis is not ``real``, so that there are no values between. In each cell two places
-    on its sides are joined with each other, more through their middle.
+    Between two values with different cases the border is that of ``table``, or halfway if the axis
+    is not in ``real``. In each cell two such places are connected directly, more through their
+    centre.
     """
     from dse.inverse.borders import case_name
 

@@ -1,4 +1,4 @@
-"""The figures of the papers: a table of ``data/figures`` each, drawn by the kinds of plots."""
+"""The figures of the papers, read from ``data/figures`` and drawn by the kinds of plots."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _DATA = Path(__file__).parents[1] / "data" / "figures"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperFigure:
-    """A figure of a paper: the kind of plot that draws it, or ``why`` none does.
+    """A figure of a paper: the kind of plot that draws it, or the reason ``why`` none does.
 
-    ``see`` says what to see, ``theirs`` what of it is the paper's, ``ours`` what the model's.
-    ``given`` are options of the kind; each of ``panels`` says what it has instead of the row;
-    ``printed`` are marks at values that the text prints.
+    ``see`` says what to notice, ``theirs`` what is from the paper, ``ours`` what from the model.
+    ``given`` are options of the kind; ``panels`` override the row; ``printed`` marks values that
+    the text prints.
     """
 
     number: str
@@ -50,7 +50,7 @@ class PaperFigure:
 
     @property
     def caption(self) -> str:
-        """What the figure shows, what to see, and whose numbers these are."""
+        """The caption: what the figure shows, what to notice, and whose numbers these are."""
         whose = {"The paper's: ": self.theirs, "The model's: ": self.ours}
         texts = [self.shows, self.see, *(who + text for who, text in whose.items() if text)]
         return " ".join(f"{text}." for text in texts if text)
@@ -58,7 +58,7 @@ class PaperFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paper:
-    """A paper and its figures by their numbers."""
+    """A paper and its figures by number."""
 
     key: str
     title: str
@@ -70,33 +70,30 @@ class Paper:
         """Return the row of a figure by its number."""
         text = str(number).strip()
         if text not in self.figures:
-            raise UnknownNameError(
-                f"{self.key} has no figure {number!r}; it has "
-                f"{', '.join(number_ranges(list(self.figures)))}"
-            )
+            known = ", ".join(number_ranges(list(self.figures)))
+            raise UnknownNameError(f"{self.key} has no figure {number!r}; it has {known}")
         return self.figures[text]
 
 
 @cache
 def read_papers() -> Mapping[str, Paper]:
-    """Return the papers whose figures are known, by their keys."""
+    """Return the papers whose figures are known, by key."""
     return {path.stem: _read_paper(path) for path in sorted(_DATA.glob("*.toml"))}
 
 
 def find_paper(name: str) -> Paper:
-    """Return a paper by its key, or by another name of it."""
+    """Return a paper by its key or alias."""
     known = read_papers()
-    names = {alias: key for key, one in known.items() for alias in (key, *one.aliases)}
+    names = {alias: key for key, paper in known.items() for alias in (key, *paper.aliases)}
     if name.lower() not in names:
-        raise UnknownNameError(
-            f"{name!r} is no paper{nearest_hint(name.lower(), list(names))}; there are "
-            + ", ".join(f"{key} ({', '.join(one.aliases)})" for key, one in known.items())
-        )
+        texts = [f"{key} ({', '.join(paper.aliases)})" for key, paper in known.items()]
+        hint = nearest_hint(name.lower(), list(names))
+        raise UnknownNameError(f"{name!r} is no paper{hint}; known are {', '.join(texts)}")
     return known[names[name.lower()]]
 
 
 def _read_paper(path: Path) -> Paper:
-    """Read a paper; a row that is ``like`` another takes from it what it does not have."""
+    """Read a paper; a row that is ``like`` another inherits from it."""
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     why = data.pop("why", {})
     rows: dict[str, dict[str, Any]] = {}
@@ -109,14 +106,14 @@ def _read_paper(path: Path) -> Paper:
 
 
 def _expand_numbers(text: str) -> Iterator[str]:
-    """Return the numbers of a text such as ``"1-3, 10"``."""
+    """Yield the numbers of a text such as ``"1-3, 10"``."""
     for part in text.split(","):
         first, _, last = part.partition("-")
         yield from map(str, range(int(first), int(last or first) + 1))
 
 
 def number_ranges(numbers: Sequence[str]) -> Iterator[str]:
-    """Return numbers with their runs joined.
+    """Yield numbers with consecutive runs joined.
 
     >>> list(number_ranges(["1", "2", "3", "5"]))
     ['1-3', '5']
@@ -129,7 +126,7 @@ def number_ranges(numbers: Sequence[str]) -> Iterator[str]:
 
 
 def _merge_tables(base: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``base`` with the values of ``row``, table by table; a range is no table."""
+    """Return ``base`` updated by ``row`` recursively; an axis range is replaced as a whole."""
 
     def is_table(value: Any) -> bool:
         return isinstance(value, dict) and "start" not in value
@@ -146,32 +143,29 @@ def paper_figure(name: str, number: int | str, *, caption: bool = True) -> Figur
     name : str
         The paper, such as ``"hong2012"`` or ``"transit"``.
     number : int or str
-        Of the figure.
+        Number of the figure.
     caption : bool
-        Whether what it shows, and whose numbers these are, is written below.
+        Write the caption below.
 
     Raises
     ------
     UnknownNameError
-        An unknown paper or number, or a figure that is not drawn, with the reason.
+        The paper or number is unknown, or the figure is not drawn, with the reason.
     """
-    known = find_paper(name)
-    row = known.figure(number)
+    paper = find_paper(name)
+    row = paper.figure(number)
+    heading = f"{paper.cited}, Fig. {row.number}"
     if row.why:
-        raise UnknownNameError(
-            f"{known.cited}, Fig. {row.number} ({row.shows}) is not drawn: {row.why}"
-        )
+        raise UnknownNameError(f"{heading} ({row.shows}) is not drawn: {row.why}")
     columns = min(row.columns, len(row.panels))
     rows = -(-len(row.panels) // columns)
     wide, high = columns * row.size[0], rows * row.size[1]
-    text = f"{known.cited}, Fig. {row.number}. {row.caption}"
-    lines = textwrap.wrap(text, int(wide * 15.5))
+    lines = textwrap.wrap(f"{heading}. {row.caption}", int(wide * 15.5))
     figure = new_figure(wide, high + (0.2 + 0.16 * len(lines) if caption else 0))
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for k, panel in enumerate(row.panels):
-        _draw_panel(
-            axes[k], row, panel, [mark for mark in row.printed if mark.get("panel", 0) == k]
-        )
+        marks = [mark for mark in row.printed if mark.get("panel", 0) == k]
+        _draw_panel(axes[k], row, panel, marks)
     for ax in axes[len(row.panels) :]:
         ax.remove()
     if caption:
@@ -182,7 +176,6 @@ def paper_figure(name: str, number: int | str, *, caption: bool = True) -> Figur
 def _draw_panel(
     ax: Axes, row: PaperFigure, panel: Mapping[str, Any], marks: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Draw one panel: the marks of what is printed, then what the model yields."""
     study, options, style = (
         _merge_tables(getattr(row, name), panel.get(name, {})) for name in ("study", "given", "ax")
     )
@@ -204,7 +197,7 @@ def _draw_panel(
 
 
 def _draw_mark(ax: Axes, mark: Mapping[str, Any], style: Style) -> None:
-    """Draw what the text prints: points, or a line across where it prints one coordinate."""
+    """Draw what the text prints: points, or a line if it prints one coordinate."""
     label = f"printed: {mark['label']}"
     if "y" not in mark:
         ax.axvline(mark["x"], **style.line_options(), label=label)

@@ -1,4 +1,4 @@
-"""Configurations as points of two goals, as lines across all axes, and pairs of numbers."""
+"""Plots of configurations: Pareto fronts, parallel coordinates, and scatter plots."""
 
 from __future__ import annotations
 
@@ -24,15 +24,11 @@ from symbolic.answer import value_text
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
 
-#: The most points of configurations, and the most lines of them.
 _MAX_POINTS, _MAX_LINES = 20_000, 3_000
-#: The best configurations, which are drawn thick.
-_THICK_LINES = 10
-#: The most labels of an axis that are written next to it.
-_MAX_LABELS = 12
+#: Number of best configurations drawn thick, and of labels written along an axis.
+_THICK_LINES, _MAX_LABELS = 10, 12
 
 
 def pareto(
@@ -44,19 +40,18 @@ def pareto(
     at: AxisValues = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw all configurations in two goals, and the front of those that are not dominated."""
+    """Draw all configurations in two goals, and the Pareto front."""
     import xarray as xr
 
     small, large = texts_of(minimize, "minimize"), texts_of(maximize, "maximize")
     goals, texts = [*small, *large], texts_of(where, "where")
     if len(goals) != 2:
         names = ", ".join(goals) or "none"
-        raise DseError(f"a front is drawn of two quantities, was given {names}: name two")
+        raise DseError(f"a Pareto front needs two goals, not {names}: name two")
     ds = plot_data(source, [*goals, *needed_quantities(source, None, texts)], at)
     front = front_of(ds, minimize=small or None, maximize=large or None, where=texts)
-    across, up = (
-        a.values.ravel() for a in xr.broadcast(*(mask_infeasible(ds, ds[n]) for n in goals))
-    )
+    arrays = xr.broadcast(*(mask_infeasible(ds, ds[name]) for name in goals))
+    across, up = (array.values.ravel() for array in arrays)
     step = -(-across.size // _MAX_POINTS)
     ax = axes_of(ax)
     rest = STYLES["configurations"]
@@ -67,12 +62,12 @@ def pareto(
     x, y = (front[name].values[order] for name in goals)
     stairs = "steps-post" if goals[0] in small else "steps-pre"  # on the dominated side
     style = STYLES["front"].points_options(drawstyle=stairs)
-    ax.plot(x, y, **style, label=f"the front: {len(x):,} of them")
+    ax.plot(x, y, **style, label=f"Pareto front: {len(x):,} of them")
     format_axis(ax.xaxis, ds[goals[0]])
     format_axis(ax.yaxis, ds[goals[1]])
     corner = "lower" if goals[1] in small else "upper"
     corner += " left" if goals[0] in small else " right"
-    ax.set_title(f"the nearer to the {corner}, the better", fontsize=10)
+    ax.set_title(f"better towards the {corner}", fontsize=10)
     add_legend(ax)
     return ax
 
@@ -86,13 +81,13 @@ def parallel(
     at: AxisValues = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw configurations as lines across the axes of a study and outputs, coloured by rank."""
+    """Draw configurations as lines across axes and outputs, coloured by rank."""
     import xarray as xr
     from matplotlib.collections import LineCollection
 
     goal = minimize or maximize
     if goal is None or (minimize and maximize):
-        raise DseError("configurations are ranked by one goal: give minimize= or maximize=")
+        raise DseError("parallel ranks by one goal: give minimize= or maximize=")
     names = list(dict.fromkeys([*texts_of(quantity, "quantity"), goal]))
     ds = plot_data(source, [*names, *needed_quantities(source, None)], at)
     arrays = xr.broadcast(*(mask_infeasible(ds, ds[name]) for name in names))
@@ -110,7 +105,8 @@ def parallel(
     ax.grid(visible=False)
     places = order[drawn]
     heights = [
-        _draw_parallel_axis(ax, k, ds[n], v, places) for k, (n, v) in enumerate(columns.items())
+        _draw_parallel_axis(ax, k, ds[name], values, places)
+        for k, (name, values) in enumerate(columns.items())
     ]
     up = np.stack(heights, axis=-1)
     lines = np.stack([np.broadcast_to(np.arange(len(columns)), up.shape), up], axis=-1)
@@ -124,19 +120,17 @@ def parallel(
     # the numbers at the ends have their units
     titles = [str(ds[name].attrs.get("long_name") or name) for name in columns]
     ax.set_xticks(range(len(columns)), [textwrap.fill(text, 16) for text in titles])
-    ax.set(xlabel="each line is a configuration", ylabel="from the least value to the largest")
+    ax.set(xlabel="each line is a configuration", ylabel="from smallest to largest value")
     ax.tick_params(axis="x", length=0, pad=12)
     ax.spines[:].set_visible(False)
     text = f"{len(order):,} configurations"
     text += f", {len(drawn):,} drawn" if len(drawn) < len(order) else ""
-    ax.set_title(f"{text}; the darker, the better in {goal}, the best {many} thick", fontsize=10)
+    ax.set_title(f"{text}; darker is better in {goal}, the best {many} thick", fontsize=10)
     return ax
 
 
-def _draw_parallel_axis(
-    ax: Axes, place: int, variable: xr.DataArray, values: Any, indices: Any
-) -> Any:
-    """Draw one upright with the values at its ends; return the heights of the drawn values."""
+def _draw_parallel_axis(ax: Axes, place: int, variable: Any, values: Any, indices: Any) -> Any:
+    """Draw one vertical axis with its end values; return the heights of the drawn values."""
     ax.axvline(place, color="0.3", lw=1)
     write: dict[str, Any] = {"fontsize": 7, "ha": "left", "va": "center"}
     if values.dtype.kind not in "iufb":
@@ -163,7 +157,7 @@ def scatter(
     diagonal: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw pairs of numbers, those of each label with a different mark."""
+    """Draw pairs of numbers, with a different mark for each label."""
     if not len(points) or any(not 2 <= len(point) <= 3 for point in points):
         raise DseError(f"points = {points!r}: expected pairs of numbers, each with a label or none")
     ax = axes_of(ax)
@@ -171,8 +165,8 @@ def scatter(
     labels = np.array([str(point[2]) if len(point) > 2 else "each" for point in points])
     names = list(dict.fromkeys(labels.tolist()))
     for name, look in zip(names, distinct_styles(names), strict=True):
-        one = labels == name
-        ax.plot(x[one], y[one], label=name if len(names) > 1 else None, **look.mark_options(7))
+        mask, text = labels == name, name if len(names) > 1 else None
+        ax.plot(x[mask], y[mask], label=text, **look.mark_options(7))
     ends = np.array([x.min(), x.max()])
     if fit:
         slope, offset = np.polyfit(x, y, 1)
@@ -180,7 +174,7 @@ def scatter(
         text = f"least squares: {offset:.4g} + {slope:.4g} x, r² = {share:.4f}"
         ax.plot(ends, offset + slope * ends, label=text, **STYLES["result"].line_options(lw=1.4))
     if diagonal:
-        ax.plot(ends, ends, label="the same", **STYLES["level"].line_options())
+        ax.plot(ends, ends, label="equal", **STYLES["level"].line_options())
     ax.set(xlabel=across, ylabel=up)
     add_legend(ax)
     return ax

@@ -1,4 +1,4 @@
-"""How each meaning is drawn in every plot; the table lies in ``data/looks.toml``."""
+"""The style of each meaning in all plots, read from ``data/looks.toml``."""
 
 from __future__ import annotations
 
@@ -32,18 +32,14 @@ class Style:
         return self.line_options() | {"marker": self.marker, "ms": 5.5} | edge | more
 
     def mark_options(self, size: float, **more: Any) -> dict[str, Any]:
-        """Return the style of marks that no line joins, drawn in front."""
+        """Return the style of marks without a line, drawn in front."""
         mark = {"ls": "", "marker": self.marker, "ms": size, "mfc": self.color}
         return mark | {"mec": "black", "mew": 0.9, "zorder": 6} | more
 
     def area_options(self, **more: Any) -> dict[str, Any]:
         """Return the style of a bar or an area."""
-        return {
-            "facecolor": self.color,
-            "hatch": self.hatch,
-            "edgecolor": "black",
-            "lw": 0.6,
-        } | more
+        style = {"facecolor": self.color, "hatch": self.hatch, "edgecolor": "black", "lw": 0.6}
+        return style | more
 
 
 _FILE = Path(__file__).parents[1] / "data" / "looks.toml"
@@ -59,13 +55,12 @@ def _read_style(row: Mapping[str, str]) -> Style:
 
 
 GREY = _NAMED_COLORS["grey"]
-#: Meaning to look.
 STYLES: Mapping[str, Style] = {name: _read_style(row) for name, row in _DATA["looks"].items()}
-#: Quantities, and the labels of bounds and cases, to their meaning.
+#: Meanings of quantities, and of the labels of bounds and cases.
 MEANINGS: Mapping[str, str] = _DATA["means"]
-#: Shares of a whole, from the bottom of the stack, to their looks.
+#: Styles of shares of a whole, from the bottom of the stack.
 PART_STYLES: Mapping[str, Style] = {name: _read_style(row) for name, row in _DATA["parts"].items()}
-#: Names that look the same in every plot, whichever others are drawn with them.
+#: Names with the same style in every plot, whatever else it shows.
 _FIXED: Sequence[Sequence[str]] = _DATA["fixed"]["names"]
 
 _ORDER = ("solid", "dashes", "dash-dots", "dots", "long", "mixed", "short", "solid")
@@ -82,11 +77,7 @@ _HATCHES = (
 
 
 def meaning_of(name: str) -> str | None:
-    """Return the meaning of a quantity, bound or case; None where the table has none.
-
-    >>> meaning_of("memory_bound"), meaning_of("mwp_bw"), meaning_of("tile")
-    ('memory', 'memory', None)
-    """
+    """Return the meaning of a quantity, bound or case; None if the table has none."""
     for text in (name, name.replace("_", " ")):
         meaning = MEANINGS.get(text, text)
         if meaning in STYLES:
@@ -95,14 +86,14 @@ def meaning_of(name: str) -> str | None:
 
 
 def style_of(name: str) -> Style:
-    """Return the look of a quantity, bound, case or mark of the table."""
+    """Return the style of a quantity, bound, case or mark of the table."""
     return PART_STYLES[name] if name in PART_STYLES else STYLES[meaning_of(name) or name]
 
 
 def distinct_styles(names: Sequence[str], reserved: Sequence[str] = ()) -> list[Style]:
-    """Return different looks for things side by side: of the table, else one for each place.
+    """Return different styles for things in one plot: from the table, else by place.
 
-    No place gets a colour of ``apart``, meanings drawn in the same plot, or of the table's names.
+    Places avoid the colours of the meanings ``reserved`` and of names in the table.
 
     >>> distinct_styles(["thread", "memory"]) == [STYLES["threads"], STYLES["memory"]]
     True
@@ -114,23 +105,19 @@ def distinct_styles(names: Sequence[str], reserved: Sequence[str] = ()) -> list[
         if not taken and set(names) <= set(group):
             return [_nth_style(group.index(name), free) for name in names]
     place = count()
-    return [
-        style_of(name) if meaning_of(name) is not None else _nth_style(next(place), free)
-        for name in names
-    ]
+    return [style_of(n) if meaning_of(n) else _nth_style(next(place), free) for n in names]
 
 
 def style_variants(style: Style, many: int) -> list[Style]:
-    """Return looks of one colour for several lines of one meaning; the first is ``look``."""
+    """Return styles of one colour for several lines of one meaning, ``style`` first."""
     others = [k for k in range(len(_LINES) - 1) if style.line != _LINES[k]]
     places = [others[k % len(others)] for k in range(many - 1)]
-    return [style, *(Style(style.color, _LINES[k], _MARKERS[k], style.hatch) for k in places)][
-        :many
-    ]
+    variants = [Style(style.color, _LINES[k], _MARKERS[k], style.hatch) for k in places]
+    return [style, *variants][:many]
 
 
 def _nth_style(place: int, free: Sequence[int]) -> Style:
-    """Return the look of a place; a second round of colours has other lines and markers."""
+    """Return the style of a place; later rounds of colours have other lines and markers."""
     turn, k = divmod(place, len(free))
     line = _LINES[(free[k] + 3 * turn) % len(_LINES)]
     other = (free[k] + len(_COLORS) * turn) % len(_MARKERS)

@@ -1,4 +1,4 @@
-"""The transit figure: where the supply of memory meets the demand of the lanes (Li 2015)."""
+"""The transit figure: supply of memory and demand of the lanes (Li 2015)."""
 
 from __future__ import annotations
 
@@ -37,31 +37,25 @@ _OUTPUTS = (
     *("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high", "threads_in_cs"),
 )
 _MEASURED_OUTPUTS = (
-    "measured_ms_throughput",
-    "predicted_flops",
-    "measured_flops",
-    "prediction_accuracy",
+    *("measured_ms_throughput", "predicted_flops", "measured_flops", "prediction_accuracy"),
 )
-#: A system that is never full.
+#: The size of a system that is never full.
 _UNLIMITED = 1e15
-#: Points of a curve.
 _CURVE_POINTS = 2001
-#: How far a move is drawn that has no end, or does not help.
+#: Factor of a move that has no end, or does not help.
 _DEFAULT_FACTOR = 2.0
-#: Regimes narrower than these shares of the plot are named upwards, or not at all.
+#: Regimes narrower than these shares of the plot have a vertical name, or none.
 _UPRIGHT_LABEL_WIDTH, _MIN_LABEL_WIDTH = 0.2, 0.05
 #: Relative difference of throughputs that are taken as the same.
 _SAME_TOLERANCE = 1e-9
 _CURVES = (("memory", "supply of memory, f(k)"), ("computation", "demand of the lanes, g(n - k)"))
-#: Lines after a move.
 _AFTER_LINES: Mapping[str, Any] = {"memory": (0, (1, 1.2)), "computation": (0, (5, 1.5, 1, 1.5))}
-#: Panels of kernels, in inches.
-_PANEL_WIDTH, _PANEL_HEIGHT = 5.2, 3.9
+_PANEL_WIDTH, _PANEL_HEIGHT = 5.2, 3.9  # inches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _State:
-    """One configuration: its quantities, and the two curves that the model traces."""
+    """One configuration: its quantities and the two curves."""
 
     ds: xr.Dataset
     curves: Mapping[str, Curve]
@@ -71,17 +65,16 @@ class _State:
 
 
 def _trace_state(model: str, point: Mapping[str, Any], entries: Mapping[str, Any]) -> _State:
-    """Trace supply as if the lanes were never full, and demand as if memory never were.
+    """Trace supply with unlimited lanes, and demand with unlimited memory.
 
-    Either curve is traced by the threads from few to many: the equilibrium runs along it.
+    Either curve is the path of the equilibrium as the number of threads grows.
     """
     measured = _MEASURED_OUTPUTS if "kernel_time" in point else ()
     ds = evaluate(model, outputs=[*_INPUTS, *_OUTPUTS, *measured], **entries, **point)
     if ds.sizes:
         several = ", ".join(name for name, value in point.items() if np.ndim(value))
         raise DseError(
-            f"transit draws one configuration, was given several values of {several}: give one "
-            "number each"
+            f"transit draws one configuration, but {several} has several values: give one number"
         )
     values = {name: float(ds[name]) for name in _INPUTS}
     switches = {name: point[name] for name in ("supply",) if name in point}
@@ -97,10 +90,10 @@ def _trace_state(model: str, point: Mapping[str, Any], entries: Mapping[str, Any
         return at[inside], rate[inside]
 
     work = values["arithmetic_latency"] * values["intensity"]
-    asked = min(values["lanes_width"] * values["arithmetic_latency"], n) / work
+    demanded = min(values["lanes_width"] * values["arithmetic_latency"], n) / work
     served = min(values["ms_peak"] * latency, n) * work / max(latency, n / _UNLIMITED)
     supply = trace("threads_in_ms", served, lanes_width=_UNLIMITED)
-    computing, rate = trace("threads_in_cs", asked * latency, ms_peak=_UNLIMITED)
+    computing, rate = trace("threads_in_cs", demanded * latency, ms_peak=_UNLIMITED)
     curves = {"memory": np.stack(supply), "computation": np.stack([n - computing, rate])}
     return _State(ds=ds, curves=curves)
 
@@ -116,7 +109,7 @@ def transit(
 ) -> Axes:
     """Draw supply f(k) and demand g(n - k) over the threads k that wait for memory.
 
-    They cross at the throughput; the shades say what bounds the machine if they cross there.
+    They cross at the throughput; the shades name the bound if they crossed there.
     """
     entries = {"machine": machine, "workload": workload}
     here = _trace_state(model, point, entries)
@@ -138,12 +131,11 @@ def transit(
         end = state["threads_in_ms"], state["ms_throughput"]
         ax.annotate("", end, (at, rate), arrowprops=arrow, zorder=6)
     ax.set_xlim(0, max(state["threads"] for state in states))
-    ax.set_ylim(0, 1.3 * max(curve[1].max() for one in states for curve in one.curves.values()))
+    ax.set_ylim(0, 1.3 * max(c[1].max() for state in states for c in state.curves.values()))
     _shade_regimes(ax, here)
     format_axis(ax.xaxis, here.ds["threads"], axis_label(here.ds["threads_in_ms"]) + " (k)")
-    format_axis(
-        ax.yaxis, here.ds["ms_throughput"], axis_label(here.ds["ms_throughput"]) + " [1/cycle]"
-    )
+    throughput = here.ds["ms_throughput"]
+    format_axis(ax.yaxis, throughput, axis_label(throughput) + " [1/cycle]")
     set_title(ax, text, 64)
     add_legend(ax, at_bottom=True, ncols=2)
     return ax
@@ -157,28 +149,26 @@ def _apply_move(
         raise DseError(f"move = {move!r}: expected the name of a quantity, such as 'threads'")
     names = tuple(name.strip() for name in move.split("+"))
     moves = advise(model, **entries, **point).moves
-    advised = next((one for one in moves if {one.quantity, *one.together} == set(names)), None)
+    advised = next((m for m in moves if {m.quantity, *m.together} == set(names)), None)
     if advised is None and not set(names) <= set(_INPUTS):
-        known = ", ".join(" + ".join([one.quantity, *one.together]) for one in moves) or "none"
+        known = ", ".join(" + ".join([m.quantity, *m.together]) for m in moves) or "none"
         raise DseError(
-            f"move = {move!r} is no move: expected inputs of transit, {', '.join(_INPUTS)}, with + "
-            f"between; advised here: {known}"
+            f"move = {move!r} is no move: expected inputs of transit, {', '.join(_INPUTS)}, joined "
+            f"by +; advised here: {known}"
         )
-    factor = (
-        advised.until / advised.value if advised and np.isfinite(advised.until) else _DEFAULT_FACTOR
-    )
-    there, back = (
-        {n: float(before.ds[n]) * by for n in names} for by in (factor, 1 / _DEFAULT_FACTOR)
-    )
+    factor = _DEFAULT_FACTOR
+    if advised and np.isfinite(advised.until):
+        factor = advised.until / advised.value
+    after = {name: before[name] * factor for name in names}
     try:
-        evaluate(model, outputs=["bound"], **entries, **{**point, **there})
+        evaluate(model, outputs=["bound"], **entries, **{**point, **after})
     except InfeasibleError:  # the machine has no room for more
-        return advised, back
-    return advised, there
+        return advised, {name: before[name] / _DEFAULT_FACTOR for name in names}
+    return advised, after
 
 
 def _draw_state(ax: Axes, state: _State, *, is_after: bool) -> None:
-    """Draw both curves and where they cross; thin where they are those after a move."""
+    """Draw both curves and the equilibrium, thinner after a move."""
     tail, wide = (" after the move", 1.5) if is_after else ("", 2.2)
     for meaning, name in _CURVES:
         look = STYLES[meaning]
@@ -195,7 +185,7 @@ def _draw_state(ax: Axes, state: _State, *, is_after: bool) -> None:
 
 
 def _shade_regimes(ax: Axes, state: _State) -> None:
-    """Shade and name what binds where the curves cross: which of them still rises there."""
+    """Shade and name the bound by where the curves would cross."""
     threads = state["threads"]
     filled, busy = state["ms_transition"], threads - state["cs_transition"]
     edges = sorted({0.0, threads, *(x for x in (filled, busy) if 0 < x < threads)})
@@ -213,20 +203,18 @@ def _shade_regimes(ax: Axes, state: _State) -> None:
 
 
 def _summary(state: _State) -> str:
-    """Return the bound, and how far what was measured is from what is predicted."""
+    """Return the bound, and measured against predicted performance."""
     text = f"{flags_of(state.ds['bound'])[int(state['bound'])]} bound"
     if "measured_flops" in state.ds:
         rates = [f"{state[name] / 1e9:.3g}" for name in ("predicted_flops", "measured_flops")]
         share = state["measured_ms_throughput"] / state["ms_throughput"]
         text += f"; PCT {rates[0]}, RCT {rates[1]} Gop/s an SM, accuracy "
-        text += f"{state['prediction_accuracy']:.1%}; requests {share:.1%} of what is predicted"
+        text += f"{state['prediction_accuracy']:.1%}; requests {share:.1%} of prediction"
     return text
 
 
-def _effect_text(
-    before: _State, after: _State, advised: Move | None, values: Mapping[str, float]
-) -> str:
-    """Return what a move changes, and what becomes of both throughputs by which principle."""
+def _effect_text(before: _State, after: _State, advised: Move | None, values: Any) -> str:
+    """Return what a move changes, and its effect on both throughputs by which principle."""
     first = next(iter(values))
     ends = " to ".join(value_text(state[first]) for state in (before, after))
     verb = "raised" if after[first] >= before[first] else "lowered"
@@ -234,12 +222,9 @@ def _effect_text(
     if advised is not None and advised.next_bound:
         text += f", then {advised.next_bound} bound"
     gains = [after[rate] / before[rate] for rate in ("ms_throughput", "cs_throughput")]
-    memory, computation = (
-        "stays"
-        if abs(gain - 1) < _SAME_TOLERANCE
-        else f"{'rises' if gain > 1 else 'falls'} x {gain:.3g}"
-        for gain in gains
-    )
+    texts = [f"{'rises' if gain > 1 else 'falls'} x {gain:.3g}" for gain in gains]
+    is_same = [abs(gain - 1) < _SAME_TOLERANCE for gain in gains]
+    memory, computation = np.where(is_same, "stays", texts).tolist()
     text += f": memory throughput {memory} (principle 1), computation throughput {computation} "
     text += f"(principle {3 if 'intensity' in values else 2})"
     return text if gains[1] > 1 + _SAME_TOLERANCE else f"{text}: does not help"
@@ -252,10 +237,10 @@ def kernels(
     ax: Axes | None = None,
     **point: Any,
 ) -> Axes:
-    """Draw a transit figure of each kernel; return the Axes of the first, whose figure has all."""
+    """Draw a transit figure of each kernel; return the first Axes, whose figure has all."""
     table = read_table(counters)
     if not 1 <= table.rows <= MAX_SERIES:
-        raise DseError(f"{table.rows} kernels: expected 1 to {MAX_SERIES} rows to draw")
+        raise DseError(f"{table.rows} kernels: expected 1 to {MAX_SERIES} rows")
     names = [name for name in table.columns if name != "kernel"]
     columns = read_columns(table, load_model(_MODEL), names)
     numbers = [str(row + 1) for row in range(table.rows)]
@@ -265,7 +250,7 @@ def kernels(
     first = axes_of(ax, _PANEL_WIDTH * across, _PANEL_HEIGHT * down)
     figure, place = first.figure, first.get_subplotspec()
     if place is None:
-        raise DseError("ax stands in no grid of subplots: leave it out")
+        raise DseError("ax belongs to no grid of subplots: leave it out")
     grid = place.subgridspec(down, across)
     first.remove()
     panels = [figure.add_subplot(grid[divmod(row, across)]) for row in range(table.rows)]

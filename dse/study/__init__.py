@@ -1,1 +1,1 @@
-"""What a study is made of; what is asked of one stands in :mod:`dse.verbs`."""
+"""Studies as data; the queries on them are in :mod:`dse.verbs`."""

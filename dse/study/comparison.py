@@ -1,4 +1,4 @@
-"""Several models over the same axes: what they share, along a dimension ``model``."""
+"""Several models over the same axes: their shared outputs, along a dimension ``model``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ComparisonData:
-    """Studies that differ in their model alone; ``each`` holds them by the model."""
+    """Studies that differ only in their model; ``each`` maps models to studies."""
 
     def __init__(self, each: Mapping[str, StudyData]) -> None:
         self.each = dict(each)
@@ -25,12 +25,10 @@ class ComparisonData:
 
     @classmethod
     def from_models(cls, kind: type[StudyData], models: Sequence[Any], **settings: Any) -> Self:
-        """The studies of two or more models, each named once."""
+        """Build the studies of two or more different models."""
         names = tuple(models)
         if not all(isinstance(n, str) for n in names) or not 2 <= len(names) == len(set(names)):
-            raise DseError(
-                f"model = {list(models)!r}: a comparison names two or more models, each once"
-            )
+            raise DseError(f"model = {list(models)!r}: expected two or more models, each once")
         return cls({name: kind(model=name, **settings) for name in names})
 
     def _shared_outputs(self) -> tuple[str, ...]:
@@ -38,16 +36,16 @@ class ComparisonData:
         first = next(iter(known.values()))
         shared = tuple(n for n in first if all(n in outputs for outputs in known.values()))
         if not shared:
-            told = "; ".join(f"{name} has {', '.join(outputs)}" for name, outputs in known.items())
-            raise DseError(f"the models share no output ({told}): choose some with outputs=")
+            text = "; ".join(f"{name} has {', '.join(outputs)}" for name, outputs in known.items())
+            raise DseError(f"the models share no output ({text}): choose some with outputs=")
         return shared
 
 
 def join_runs(runs: Mapping[str, xr.Dataset], outputs: Sequence[str]) -> xr.Dataset:
-    """The outputs of the runs of some models, and where they are feasible, along ``model``.
+    """Concatenate the runs of some models, and their feasibility, along ``model``.
 
-    Where the models mean different things by the values of a case or bound, the meanings stand in
-    the attributes ``flag_values_by_model`` and ``flag_meanings_by_model``.
+    If the models give the values of a case or bound different meanings, these are in the
+    attributes ``flag_values_by_model`` and ``flag_meanings_by_model``.
     """
     marked = any("feasible" in ds for ds in runs.values())
     names = [*outputs, *(["feasible"] if marked else [])]
@@ -64,9 +62,9 @@ def join_runs(runs: Mapping[str, xr.Dataset], outputs: Sequence[str]) -> xr.Data
 
 
 def join_answers(answers: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """What the answers of some models share, along ``model``.
+    """Concatenate the variables that the answers of all models share, along ``model``.
 
-    Lists of different lengths end in NaN, False, 0 or no text.
+    Shorter lists are padded with NaN, False, 0 or an empty label.
     """
     first = next(iter(answers.values()))
     names = [name for name in first.data_vars if all(name in ds for ds in answers.values())]
@@ -74,8 +72,8 @@ def join_answers(answers: Mapping[str, xr.Dataset]) -> xr.Dataset:
     longest = {dim: max(ds.sizes.get(dim, 0) for ds in answers.values()) for dim in lists}
     parts = {model: _pad_dims(ds[names], longest) for model, ds in answers.items()}
     joined = _concat_models(parts)
-    told = {model: ds.attrs["study"] for model, ds in answers.items()}
-    return joined.assign_attrs(model=", ".join(answers), study=json.dumps(told))
+    studies = {model: ds.attrs["study"] for model, ds in answers.items()}
+    return joined.assign_attrs(model=", ".join(answers), study=json.dumps(studies))
 
 
 def _pad_dims(ds: xr.Dataset, sizes: Mapping[Any, int]) -> xr.Dataset:
@@ -110,17 +108,17 @@ def _concat_models(parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
 
 
 def _merge_flags(each: Mapping[str, xr.DataArray]) -> dict[str, Any]:
-    """The meanings of a case or bound for all models, or for each where a value has several."""
-    said = {model: array.attrs for model, array in each.items() if "flag_values" in array.attrs}
-    if not said:
+    """Return flag attributes for all models, or for each if a value has several meanings."""
+    flagged = {model: array.attrs for model, array in each.items() if "flag_values" in array.attrs}
+    if not flagged:
         return {}
-    values = {m: np.atleast_1d(attrs["flag_values"]).tolist() for m, attrs in said.items()}
-    meanings = {m: str(attrs["flag_meanings"]) for m, attrs in said.items()}
+    values = {m: np.atleast_1d(attrs["flag_values"]).tolist() for m, attrs in flagged.items()}
+    meanings = {m: str(attrs["flag_meanings"]) for m, attrs in flagged.items()}
     together: dict[int, set[str]] = {}
     for model, flags in values.items():
         for flag, meaning in zip(flags, meanings[model].split(), strict=True):
             together.setdefault(flag, set()).add(meaning)
-    if len(said) == len(each) and all(len(several) == 1 for several in together.values()):
+    if len(flagged) == len(each) and all(len(several) == 1 for several in together.values()):
         known = dict(sorted(together.items()))
         flat = " ".join(meaning for several in known.values() for meaning in several)
         return {"flag_values": np.array(list(known), dtype=np.int8), "flag_meanings": flat}

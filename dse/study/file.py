@@ -1,7 +1,7 @@
-"""Study files: their keys, and the Python that one would run.
+"""Study files: their keys, and the Python files that a study would run.
 
-A study names its model, and a model of one's own is a Python file, which is run when it is loaded.
-What a study of somebody else would run is told by :func:`find_model_code`, which runs nothing.
+A model may be a Python file, which runs when it is loaded. :func:`find_model_code` lists the files
+that a foreign study would run, without running any.
 """
 
 from __future__ import annotations
@@ -27,13 +27,7 @@ _STUDY_KEYS = (
 
 
 def read_study_file(path: Path) -> dict[str, Any]:
-    """The keys of a study file.
-
-    Raises
-    ------
-    DseError
-        A file that cannot be read, a line that is no TOML, or a key that is not known.
-    """
+    """Read a study file and check its keys."""
     check_file(path, "study", TEXT_LIMIT)
     try:
         text = path.read_text(encoding="utf-8")
@@ -45,15 +39,15 @@ def read_study_file(path: Path) -> dict[str, Any]:
         raise DseError(f"the study {path} is no TOML: {error}") from error
     if "values" in tree and "model" not in tree:
         raise DseError(
-            f"{path} gives values: it is a machine or a workload, and no study; name it in one, or "
+            f"{path} is a machine or a workload, not a study: name it in a study, or use "
             f"dse evaluate MODEL --workload {path}"
         )
     for key in tree:
         if key not in _STUDY_KEYS:
             hint = nearest_hint(key, _STUDY_KEYS)
             raise UnknownNameError(
-                f"the study {path} has the key {key!r}, which is none of {', '.join(_STUDY_KEYS)}"
-                f"{hint}; a quantity belongs under [set] or [axes]"
+                f"the study {path} has the unknown key {key!r}{hint}; keys are "
+                f"{', '.join(_STUDY_KEYS)}; quantities belong under [set] or [axes]"
             )
     if "model" not in tree:
         raise DseError(f'the study {path} names no model: begin it with model = "mwp_cwp"')
@@ -61,7 +55,7 @@ def read_study_file(path: Path) -> dict[str, Any]:
 
 
 def _model_files(tree: Mapping[str, Any], folder: Path) -> list[Path]:
-    """The model files, besides shipped ones, that a study names; each once."""
+    """Return the model files that a study names, without the shipped ones."""
     model = tree["model"]
     specs = model if isinstance(model, list) else [model]
     result = [file for spec in specs if isinstance(spec, str) for file in user_files(spec, folder)]
@@ -69,9 +63,9 @@ def _model_files(tree: Mapping[str, Any], folder: Path) -> list[Path]:
 
 
 def is_trusted(file: Path, folder: Path) -> bool:
-    """Whether a file lies in a folder or below it, or in one of ``DSE_PATH``; links are followed.
+    """True if a study may run a file unasked: it is below its folder or in ``DSE_PATH``.
 
-    A study may run such a file unasked.
+    Links are resolved.
     """
     return is_within(file, [folder, *search_folders()])
 
@@ -79,14 +73,9 @@ def is_trusted(file: Path, folder: Path) -> bool:
 def check_code(
     tree: Mapping[str, Any], folder: Path, is_allowed: Callable[[Path], bool] | None = None
 ) -> None:
-    """Ask of each model file that a study names whether it may be run.
+    """Raise DseError unless each model file of a study may be run.
 
-    Without ``allow`` those may that lie in the study's folder, below it, or in ``DSE_PATH``.
-
-    Raises
-    ------
-    DseError
-        One of them may not.
+    The default for ``is_allowed`` is :func:`is_trusted`.
     """
     for file in _model_files(tree, folder):
         if not (is_trusted(file, folder) if is_allowed is None else is_allowed(file)):
@@ -100,10 +89,7 @@ def check_code(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCode:
-    """A Python file that a study would run, as its text tells it; nothing of it was run.
-
-    One that is not ``near`` was not opened: it has neither hash nor equations.
-    """
+    """A Python file that a study would run, read but not run; not even opened unless ``near``."""
 
     file: str
     bytes: int
@@ -128,12 +114,12 @@ class ModelCode:
 
 
 def find_model_code(path: str | Path) -> list[ModelCode]:
-    """The Python, besides the shipped models, that a study file would run; nothing is run.
+    """List the Python files that a study would run, without the shipped models; nothing is run.
 
     Raises
     ------
     DseError
-        The study cannot be read, or names a model that is not there.
+        The study cannot be read, or names a model that does not exist.
     """
     path = Path(path)
     folder = path.resolve().parent

@@ -1,4 +1,4 @@
-"""What a run would do, before any work, and what looks wrong in a study."""
+"""The plan of a run before any work, and warnings about a study."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ if TYPE_CHECKING:
     from symbolic.quantity import Quantity
 
 
-# --- What a study is warned of: numbers that look like those of another unit, a clock that is free
-#: How far beyond the typical range a number without a unit is asked about, as a factor.
+#: A number without a unit is reported this factor beyond the typical range.
 _UNUSUAL_FACTOR = 1000
-#: The units that people mean by a bare number, the likeliest first.
+#: Units that people may mean by a bare number, likeliest first.
 _COMMON_UNITS = ("MHz", "GHz", "GB/s", "TB/s", "MB/s", "ms", "us", "KiB", "mW", "kW", "mJ")
-
-#: Of these nobody thinks in the stored unit, so that a limit without one is told with it.
+#: Stored units in which nobody thinks, so limits without a unit are reported.
 _NEVER_BARE_UNITS = ("s", "Hz", "B/s")
 _LIMIT = re.compile(
     r"(?P<name>[a-z]\w*)\s*(?:[<>]=?|==)\s*(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
@@ -31,12 +29,12 @@ _LIMIT = re.compile(
 
 
 def unitless_limits(conditions: Iterable[str], rows: Mapping[str, Quantity]) -> tuple[str, ...]:
-    """What the limits without a unit are compared with, as in ``time <= 400``.
+    """Warn of constraints whose limit has no unit, as in ``time <= 400``.
 
     >>> from symbolic.quantities import TABLE
     >>> unitless_limits(["time <= 400 and power <= 150", "time <= 4 ms"], TABLE)
     ("time <= 400 is a limit of 400 s: write it with its unit, such as '400 s' or '400 ms'",)
-    >>> unitless_limits(["time <= 1.2.3"], TABLE)  # no number, as who reads it will say
+    >>> unitless_limits(["time <= 1.2.3"], TABLE)  # no number: the parser reports it
     ()
     """
     result = []
@@ -44,14 +42,11 @@ def unitless_limits(conditions: Iterable[str], rows: Mapping[str, Quantity]) -> 
         for part in re.split(r"\b(?:and|or)\b", text):
             limit = _LIMIT.fullmatch(part.strip())
             row = rows.get(limit["name"]) if limit else None
-            if (
-                limit
-                and row is not None
-                and row.unit in _NEVER_BARE_UNITS
-                and float(limit["number"])
-            ):
+            if limit is None or row is None or row.unit not in _NEVER_BARE_UNITS:
+                continue
+            number = limit["number"]
+            if float(number):
                 near = next(u for u in _COMMON_UNITS if dimension(u) == dimension(row.unit))
-                number = limit["number"]
                 result.append(
                     f"{part.strip()} is a limit of {number} {row.unit}: write it with its unit, "
                     f"such as '{number} {row.unit}' or '{number} {near}'"
@@ -60,33 +55,23 @@ def unitless_limits(conditions: Iterable[str], rows: Mapping[str, Quantity]) -> 
 
 
 def unusual_numbers(study: StudyData) -> tuple[str, ...]:
-    """The numbers set or swept without a unit that lie far from what is usual, with a guess.
-
-    >>> import dse
-    >>> unusual_numbers(dse.Study(model="mwp_cwp", machine="gtx280", workload="hong2009_example",
-    ...                       set={"core_clock": 1410}))
-    ("core_clock = 1410 is 1410 Hz, where 500 MHz to 2 GHz is usual: is '1410 MHz' meant?",)
-    """
+    """Warn of numbers without a unit that are far from the typical range, and guess the unit."""
     rows = study.grid().model.quantities
-    result = (
-        _unusual_number(rows[name], number)
-        for name, number in _unitless_numbers(study)
-        if name in rows
-    )
-    limits = unitless_limits(study.where, rows)
-    return tuple(dict.fromkeys(text for text in [*result, *limits] if text))
+    numbers = [(name, number) for name, number in _unitless_numbers(study) if name in rows]
+    texts = [_unusual_number(rows[name], number) for name, number in numbers]
+    return tuple(dict.fromkeys(filter(None, [*texts, *unitless_limits(study.where, rows)])))
 
 
 def _unitless_numbers(study: StudyData) -> Iterator[tuple[str, float]]:
-    """Each quantity that is set or swept in numbers without a unit, and the least and largest."""
-    for name, given in [*study.set.items(), *study.axes.items()]:
-        numbers = [number for number in _numbers(given) if math.isfinite(number)]
+    """Yield the smallest and largest unitless number of each quantity that is set or swept."""
+    for name, value in [*study.set.items(), *study.axes.items()]:
+        numbers = [number for number in _numbers(value) if math.isfinite(number)]
         if numbers:
             yield from ((name, end) for end in (min(numbers), max(numbers)))
 
 
 def _numbers(value: Any) -> Iterator[float]:
-    """The bare numbers of a value, a list or an axis, in whichever form it is written."""
+    """Yield the bare numbers of a value, list or axis in any of its forms."""
     if isinstance(value, dict):
         for key, part in value.items():
             if key in ("start", "stop", "values"):
@@ -116,22 +101,20 @@ def _unusual_number(row: Quantity, number: float) -> str:
         (u for u in _COMMON_UNITS if dimension(u) == kind and low <= to_si(number, u)[0] <= high),
         None,
     )
-    return (
-        f"{row.name} = {number:g} is {number:g} {row.unit}, where {value_text(low, row.unit)} to "
-        f"{value_text(high, row.unit)} is usual"
-        + (f": is '{number:g} {meant}' meant?" if meant else "")
-    )
+    usual = f"{value_text(low, row.unit)} to {value_text(high, row.unit)}"
+    hint = f": is '{number:g} {meant}' meant?" if meant else ""
+    return f"{row.name} = {number:g} is {number:g} {row.unit}, where {usual} is usual{hint}"
 
 
 _FREE_CLOCK = (
-    "core_clock is swept, and neither a memory latency nor a power follows it, so that a faster "
-    "clock costs nothing: give mem_latency_nominal and nominal_clock in place of mem_latency_dram, "
-    "or join a model of power with a clock_power_exponent above 0"
+    "core_clock is swept, but neither memory latency nor power depends on it, so a faster clock "
+    "costs nothing: give mem_latency_nominal and nominal_clock instead of mem_latency_dram, or add "
+    "a power model with a clock_power_exponent above 0"
 )
 
 
 def _has_free_clock(grid: Grid, key: tuple[str, ...]) -> bool:
-    """True if the outputs depend on a swept clock that costs nothing, under some switches."""
+    """True if the outputs depend on a swept clock, and neither latency nor power follows it."""
     graph, leaves = grid.graphs[key], grid.leaves[key]
     behind = graph.ancestors(["core_clock"]) if "core_clock" in graph.definitions else set()
     axes = {axis for name in behind & leaves.keys() for axis in leaves[name].axes}
@@ -147,7 +130,7 @@ def _has_free_clock(grid: Grid, key: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedOutput:
-    """One output: the axes on which it depends, and what it takes to store."""
+    """One output, the axes on which it depends, and its size."""
 
     name: str
     axes: tuple[str, ...]
@@ -157,7 +140,7 @@ class PlannedOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Plan(Report):
-    """The size of a study; its text is what ``dse plan`` prints."""
+    """The size of a study, as ``dse plan`` prints it."""
 
     model: str
     axes: Mapping[str, int]
@@ -185,20 +168,19 @@ class Plan(Report):
             "no output depends on": ", ".join(self.idle_axes),
             "defaults": ", ".join(f"{name} = {value}" for name, value in self.defaults.items()),
         }
+        columns = ("output", "values", "size", "over")
         texts = {"assumed": self.assumptions, "note": self.notes, "warning": self.warnings}
         return Answer(
             kind="Plan",
             title=f"{self.model}: {self.points:,} points ({sizes})",
             facts={name: text for name, text in facts.items() if text},
-            tables=[
-                Table(columns=("output", "values", "size", "over"), rows=outputs, is_open=True)
-            ],
+            tables=[Table(columns=columns, rows=outputs, is_open=True)],
             notes=[f"{kind}: {text}" for kind, each in texts.items() for text in each],
         )
 
 
 def bytes_text(size: float) -> str:
-    """A size in bytes for people.
+    """Format a size in bytes.
 
     >>> bytes_text(48 * 1024)
     '48.0 KiB'
@@ -211,7 +193,7 @@ def bytes_text(size: float) -> str:
 
 
 def make_plan(study: StudyData, *, expand: bool = False) -> Plan:
-    """See :func:`dse.plan`."""
+    """Plan a run; see :func:`dse.plan`."""
     from json import loads
 
     from sweeps.nest.run import NUMPY_POINTS, output_groups, plan_rows, tile_count

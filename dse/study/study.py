@@ -1,4 +1,4 @@
-"""A study as data: a model, a machine, a workload, axes and constraints, read and checked."""
+"""A study as data: a model, a machine, a workload, axes and constraints, checked."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def compute_statistics(folding: Any) -> Any:
-    """Statistics of a formula over axes (:func:`sweeps.nest.statistics.compute_statistics`)."""
+    """Forward to :func:`sweeps.nest.statistics.compute_statistics`, imported late."""
     from sweeps.nest.statistics import compute_statistics
 
     return compute_statistics(folding)
@@ -41,7 +41,7 @@ def compute_statistics(folding: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyData:
-    """What a :class:`dse.Study` is made of, without what is asked of it."""
+    """The data of a :class:`dse.Study`, without the queries on it."""
 
     model: str
     machine: str | None = None
@@ -72,14 +72,14 @@ class StudyData:
                 raise DseError(f"{key} = {value!r}: expected a name or a path")
             if value is not None and key in self.axes:
                 raise DseError(f"{key} is given and is an axis: keep one of them")
-        for key in ("axes", "set", "random"):  # what was given may change later
+        for key in ("axes", "set", "random"):  # the caller may change its mappings later
             object.__setattr__(self, key, copy_nested(getattr(self, key)))
         if self.fit is not None:
             from dse.inputs.fit_file import read_fits
 
             object.__setattr__(self, "fit", read_fits(self.fit, self.folder))
         self._build_parts()
-        self.grid()  # everything that can be wrong is found here, before any work
+        self.grid()  # finds all errors before any work
         if self.best is not None:
             self.check_best(read_best(self.best))
 
@@ -87,23 +87,23 @@ class StudyData:
     def from_toml(cls, path: str | Path, *, allow: Callable[[Path], bool] | None = None) -> Self:
         """Read a study file; relative paths in it are relative to its folder.
 
-        A study whose model is a Python file runs that file: ``dse.study.file.find_model_code`` tells which
-        it would run, and runs nothing.
+        If the model is a Python file, that file runs; ``dse.study.file.find_model_code`` lists such
+        files without running them.
 
         Parameters
         ----------
         path : path
-            The file, in TOML.
+            The TOML file.
         allow : callable, optional
-            Asked of each model file, by its path, before it is run: one that it is not true of is
-            refused. By default those are run that lie in the folder of the study, below it, or in
-            ``DSE_PATH``; shipped models are not asked for.
+            Called with the path of each model file before it runs; a false result rejects it.
+            Default: files below the folder of the study or in ``DSE_PATH`` may run. Shipped models
+            are not asked about.
 
         Raises
         ------
         DseError
-            A file that cannot be read, a line that is no TOML, or a key that is not known; a model
-            file that may not be run.
+            The file cannot be read, is no TOML, has an unknown key, or names a model file that may
+            not run.
         """
         if not isinstance(path, (str, Path)):
             raise DseError(f"the study {path!r}: expected the path of a TOML file")
@@ -113,11 +113,10 @@ class StudyData:
         return cls(**tree, folder=FileScope(folder, folder))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as what was given: equations are functions, which are found again by name."""
-        given = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
-        return partial(type(self), **given), ()
+        """Pickle by the constructor's arguments, as equations are functions found by name."""
+        arguments = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        return partial(type(self), **arguments), ()
 
-    # --- what it is made of
     @property
     def _parts(self) -> StudyInputs:
         parts: StudyInputs = self._cache["parts"]
@@ -137,7 +136,7 @@ class StudyData:
             uncertain = read_random(self.random, model.quantities, self.folder)
         if uncertain is not None:
             if DRAW in self.axes:
-                raise DseError(f"{DRAW} is the axis of what is random: give yours another name")
+                raise DseError(f"{DRAW} is the axis of random draws: rename your axis")
             axes.append(uncertain.axis())
         self._cache["uncertain"] = uncertain
         self._cache["parts"] = merge_inputs(
@@ -155,15 +154,13 @@ class StudyData:
         where: Iterable[str] = (),
         draws: bool = False,
     ) -> Grid:
-        """Return the study's grid, with further outputs and constraints for a question.
+        """Return the study's grid, with further outputs and constraints.
 
-        ``draws`` keeps the axis of what is random; without it only statistics along that axis can
-        be asked.
+        Without ``draws`` the axis of random draws is replaced by statistics along it.
         """
-        draws = draws or self.random_inputs is None  # where nothing is random it is the same grid
-        # statistics that a run tells are computed once, for all questions
-        own = self._output_statistics() if outputs and self.random_inputs else ()
-        key = (tuple(name for name in outputs if name not in own), tuple(where), draws)
+        draws = draws or self.random_inputs is None
+        known = self._output_statistics() if outputs and self.random_inputs else ()
+        key = (tuple(name for name in outputs if name not in known), tuple(where), draws)
         if key not in self._cache:
             if draws:
                 self._cache[key] = self._full_grid(*key[:2])
@@ -174,37 +171,37 @@ class StudyData:
 
     @property
     def random_inputs(self) -> RandomInputs | None:
-        """What is known of random quantities; None where none is random."""
+        """The random inputs; None if there are none."""
         result: RandomInputs | None = self._cache["uncertain"]
         return result
 
     @property
     def notes(self) -> list[str]:
-        """What was cut off of laws, for their quantities end."""
+        """The parts of laws that were cut off at the ends of their domains."""
         cut = {} if self.random_inputs is None else self.random_inputs.notes
         return [f"{name}: {text}" for name, text in cut.items()]
 
     def _outputs(self) -> tuple[str, ...]:
-        """The outputs that are asked for, or those of the model."""
         if self.outputs is None:
             return self._parts.model.outputs
         return tuple(parse_output(name, self._parts.model.quantities) for name in self.outputs)
 
     def _output_statistics(self) -> frozenset[str]:
-        """Return the statistics among the outputs, and those that tell of random outputs."""
-        own = self._outputs()
-        names = [*own, *(n for name in own for n in mean_and_error(name, self._parts.model))]
+        """Return the statistics that a run computes, which all queries then share."""
+        outputs = self._outputs()
+        names = [
+            *outputs,
+            *(n for name in outputs for n in mean_and_error(name, self._parts.model)),
+        ]
         return frozenset(name for name in names if not name.isidentifier())
 
     def _full_grid(self, more: Sequence[str], where: Sequence[str]) -> Grid:
-        """The grid over all axes, draws included."""
+        """Build the grid over all axes, draws included."""
         parts = self._parts
-        asked = tuple(dict.fromkeys([*self._outputs(), *more]))
-        told = (
-            [n for name in asked for n in mean_and_error(name, parts.model)]
-            if self.random_inputs
-            else []
-        )
+        names = tuple(dict.fromkeys([*self._outputs(), *more]))
+        statistics: list[str] = []
+        if self.random_inputs:
+            statistics = [n for name in names for n in mean_and_error(name, parts.model)]
         grid = build_grid(
             parts.model,
             axes=parts.axes,
@@ -212,42 +209,43 @@ class StudyData:
             labels=parts.fixed_labels,
             switches=parts.switches,
             tables=parts.tables,
-            outputs=tuple(dict.fromkeys([*asked, *told])),
+            outputs=tuple(dict.fromkeys([*names, *statistics])),
             constraints=tuple(dict.fromkeys([*self.where, *where])),
             compute_statistics=compute_statistics,
             invalid_values=parts.invalid_values,
         )
-        return replace(grid, outputs=tuple(n for n in grid.outputs if n in asked))
+        return replace(grid, outputs=tuple(n for n in grid.outputs if n in names))
 
     def _drop_draws(self, grid: Grid, more: Sequence[str]) -> Grid:
-        """A grid without its draws: of what is random its mean is told, and what is asked of it."""
-        asked = [(c.text, references(c.node)) for c in grid.conditions if not c.is_rule]
-        asked += [(name, (name,)) for name in self._outputs() if not name.isidentifier()]
-        check_not_random(grid, asked)
-        told: list[str] = []
+        """Replace random outputs of a grid by their statistics, and drop the draws."""
+        formulas = [(c.text, references(c.node)) for c in grid.conditions if not c.is_rule]
+        formulas += [(name, (name,)) for name in self._outputs() if not name.isidentifier()]
+        check_not_random(grid, formulas)
+        outputs: list[str] = []
         for name in self._outputs():
             if not name.isidentifier() or DRAW in grid.dims(name):
                 known = mean_and_error(name, self._parts.model)
                 if not known and self.outputs is not None:
                     label = next(iter(grid.flag_meanings(name).values()), "LABEL")
                     raise DseError(
-                        f"the output {name} is another case in each draw, and cases have no mean: "
-                        f"ask for a chance, such as chance({name} == '{label}'), or leave it out"
+                        f"the output {name} is a case that differs from draw to draw, and cases "
+                        f"have no mean: use a chance, such as chance({name} == '{label}'), or "
+                        "leave it out"
                     )
-                told += known
+                outputs += known
             elif name in grid.outputs:  # an axis is a coordinate already
-                told.append(name)
+                outputs.append(name)
         for name in more:
             if not name.isidentifier():
-                told += mean_and_error(name, self._parts.model)
+                outputs += mean_and_error(name, self._parts.model)
             elif name in grid.outputs:  # neither an axis nor along one
-                told.append(name)
-        return drop_axes(replace(grid, outputs=tuple(dict.fromkeys(told))), {DRAW})
+                outputs.append(name)
+        return drop_axes(replace(grid, outputs=tuple(dict.fromkeys(outputs))), {DRAW})
 
     def text(self) -> str:
-        """The study as canonical JSON: the same study always gives the same text.
+        """Return the study as canonical JSON: equal studies give equal texts.
 
-        What is random is told as it was given, and by a hash of what was drawn.
+        Random inputs are written as given, with a hash of the draws.
         """
         parts, grid = self._parts, self.grid()
         names = {key: getattr(self, key) for key in ("machine", "workload", "prefer")}
@@ -264,27 +262,25 @@ class StudyData:
         return dumps(tree)
 
     def attributes(self) -> dict[str, Any]:
-        """What the Dataset says of itself: study, equations, defaults, assumptions, version."""
+        """Return the attributes of its Dataset: study, equations, defaults, version and so on."""
         if "attributes" not in self._cache:
             from dse.inputs.provenance import provenance_attributes
 
-            told = provenance_attributes(self.text(), self.grid(), self._parts)
-            told |= {"notes": dumps(self.notes)} if self.notes else {}
-            self._cache["attributes"] = told
+            attributes = provenance_attributes(self.text(), self.grid(), self._parts)
+            attributes |= {"notes": dumps(self.notes)} if self.notes else {}
+            self._cache["attributes"] = attributes
         result: dict[str, Any] = self._cache["attributes"]
         return result
 
-    # --- what a question takes
     def _query_grid(
         self,
         texts: Sequence[str | Goal],
         where: str | Sequence[str],
         per: Sequence[str] = (),
     ) -> Grid:
-        """The grid of a question; warns of what its formulas cannot be computed of.
+        """Return the grid of a query, and warn of points at which its formulas fail.
 
-        Axes along which only statistics of it go are left out; so are the draws, unless it is asked
-        ``per`` draw.
+        Axes that only its statistics reduce are dropped; so are the draws, unless in ``per``.
         """
         from sweeps.grid.failures import failures_of
 
@@ -293,33 +289,31 @@ class StudyData:
         roots = [self._parse_formula(text) for text in texts]
         if DRAW not in per:
             whole = self.grid(needed, conditions, draws=True)
-            asked = zip(texts, map(references, roots), strict=True)
-            check_not_random(whole, [(str(text), names) for text, names in asked])
+            formulas = zip(map(str, texts), map(references, roots), strict=True)
+            check_not_random(whole, formulas)
         grid = drop_axes(grid, statistic_axes(grid, roots) - set(per))
         if failed := failures_of(grid, needed):
             warn_failures(failed)
         return grid
 
     def _parse_formula(self, text: str | Goal) -> Node:
-        """A formula of a question."""
         quantities = self.grid().model.quantities
         return text.formula(quantities) if isinstance(text, Goal) else parse(text, quantities)
 
     def _needed_quantities(self, texts: Sequence[str | Goal]) -> list[str]:
-        """The quantities of some formulas."""
         return [name for text in texts for name in references(self._parse_formula(text))]
 
     def check_best(self, best: BestQuery) -> None:
-        """Raise where the study has no quantity or axis of a question; nothing is computed."""
+        """Raise if the study lacks a quantity or axis of a query; nothing is computed."""
         for name in best.per:
-            said = f"per names {name!r}, which is no axis of the study"
-            check_name(name, self.grid().axes, said, "its axes are")
+            message = f"per names {name!r}, which is no axis of the study"
+            check_name(name, self.grid().axes, message, "its axes are")
         self.grid(self._needed_quantities(best.goals), best.where)
 
 
-# --- A study as canonical text, so that equal studies read alike
+# --- A study as canonical text
 def _hash_draws(parts: StudyInputs) -> str:
-    """A hash of the draws of what is random, and of their chances."""
+    """Return a hash of the random draws and their weights."""
     result = hashlib.sha256()
     for axis in parts.axes:
         if axis.kind == DRAW:
@@ -332,8 +326,8 @@ def _hash_draws(parts: StudyInputs) -> str:
 def _axis_json(axis: Axis) -> Any:
     if axis.weights is not None:
         plain = _axis_json(replace(axis, weights=None))
-        own = plain if isinstance(plain, dict) and "zip" in plain else {"values": plain}
-        return {**own, "weights": axis.weights.tolist()}
+        values = plain if isinstance(plain, dict) and "zip" in plain else {"values": plain}
+        return {**values, "weights": axis.weights.tolist()}
     if axis.labels:
         return list(axis.labels)
     if axis.columns:
@@ -342,7 +336,7 @@ def _axis_json(axis: Axis) -> Any:
 
 
 def _hash_if_long(array: np.ndarray[Any, Any]) -> Any:
-    """A long axis as a hash of its values, so that the text of a study stays short."""
+    """Return a long axis as a hash of its values, so that the text of a study stays short."""
     if array.size <= 1000:
         return array.tolist()
     digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
@@ -370,17 +364,17 @@ def _jsonable(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_jsonable(item) for item in value]
     if not isinstance(value, (str, bool, int, float, np.generic)):
-        return str(value)  # a law: what was drawn of it tells it apart
+        return str(value)  # a law, identified by the hash of its draws
     return value.item() if isinstance(value, np.generic) else value
 
 
-# --- The question a study file asks under ``[best]``
+# --- The query of a study file under ``[best]``
 _BEST_KEYS = ("minimize", "maximize", "per", "where", "top")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestQuery:
-    """What :func:`dse.optimum` is asked; ``where`` adds to the constraints of the study."""
+    """The query under ``[best]``; ``where`` adds to the constraints of the study."""
 
     minimize: str | tuple[str, ...] | None = None
     maximize: str | tuple[str, ...] | None = None
@@ -390,29 +384,25 @@ class BestQuery:
 
     @property
     def goals(self) -> tuple[Goal, ...]:
-        """The objectives, the first in priority first."""
+        """The objectives in order of priority."""
         return goals_in_order(self.minimize, self.maximize)
 
     def as_keywords(self) -> dict[str, Any]:
-        """The keywords of :func:`dse.optimum`."""
+        """Return the keyword arguments of :func:`dse.optimum`."""
         return asdict(self)
 
 
 def read_best(tree: Any, *, origin: str = "best") -> BestQuery:
-    """Read the table; ``origin`` stands before every message.
-
-    >>> read_best({"minimize": "time", "per": "machine"}).per
-    ('machine',)
-    """
+    """Read the table ``[best]``; messages begin with ``origin``."""
     if not isinstance(tree, Mapping):
         raise DseError(f'{origin} = {tree!r}: expected a table such as {{ minimize = "time" }}')
     for key in tree:
-        check_name(key, _BEST_KEYS, f"{origin} has the key {key!r}, which no question has")
+        check_name(key, _BEST_KEYS, f"{origin} has the unknown key {key!r}")
     goals = [key for key in ("minimize", "maximize") if tree.get(key) is not None]
     if len(goals) != 1:
         raise DseError(
-            f"{origin} {'holds both minimize and maximize' if goals else 'holds no objective'}: "
-            "give one of minimize and maximize a quantity"
+            f"{origin} {'has both minimize and maximize' if goals else 'has no objective'}: give "
+            "a quantity to either minimize or maximize"
         )
     goal = tree[goals[0]]
     several = goal if isinstance(goal, (list, tuple)) and goal else [goal]
@@ -421,17 +411,16 @@ def read_best(tree: Any, *, origin: str = "best") -> BestQuery:
             f"{origin}: {goals[0]} = {goal!r}, expected a quantity or formula as text, or a list "
             "in order of priority"
         )
-    given = {goals[0]: goal if isinstance(goal, str) else tuple(goal)}
-    goals_in_order(given.get("minimize"), given.get("maximize"))
     top = tree.get("top", 1)
     check_top(top, f"{origin}: ")
-    return BestQuery(
-        minimize=given.get("minimize"),
-        maximize=given.get("maximize"),
+    query = BestQuery(
+        **{goals[0]: goal if isinstance(goal, str) else tuple(goal)},
         per=_texts(tree.get("per"), f"{origin}: per"),
         where=_texts(tree.get("where"), f"{origin}: where"),
         top=top,
     )
+    goals_in_order(query.minimize, query.maximize)
+    return query
 
 
 def _texts(value: Any, where: str) -> tuple[str, ...]:

@@ -1,1 +1,1 @@
-"""Laws of what is not known for sure: as people write them, joint ones, and the draws of them."""
+"""Probability distributions (laws) of uncertain inputs: as text, jointly, and their draws."""

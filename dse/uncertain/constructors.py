@@ -1,4 +1,4 @@
-"""Laws of inputs as calls: ``dse.normal`` and the like."""
+"""Constructors of input laws: ``dse.normal`` and others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from symbolic.errors import DseError
 
 @dataclass(frozen=True, slots=True)
 class LawSpec:
-    """A law by its name and numbers, before it is known which quantity has it."""
+    """A law by its name and numbers, not yet assigned to a quantity."""
 
     name: str
     numbers: tuple[Any, ...]
@@ -25,9 +25,9 @@ class LawSpec:
 
 
 def normal(mean: Any, spread: Any) -> LawSpec:
-    """A normal law: its mean, and its standard deviation, which may be a share such as ``"5 %"``.
+    """Normal law, by mean and standard deviation, which may be relative such as ``"5 %"``.
 
-    Numbers are in the unit in which the quantity is stored, or texts with a unit.
+    Numbers are in the stored unit of the quantity, or texts with a unit.
 
     >>> print(normal("450 cycles", "5 %"))
     normal: 450 cycles, 5 %
@@ -36,7 +36,7 @@ def normal(mean: Any, spread: Any) -> LawSpec:
 
 
 def lognormal(mean: Any, spread: Any) -> LawSpec:
-    """A law whose logarithm is normal: its mean and standard deviation, or the latter as a share.
+    """Lognormal law, by its mean and standard deviation, which may be relative.
 
     >>> print(lognormal("450 cycles", "20 %"))
     lognormal: 450 cycles, 20 %
@@ -45,7 +45,7 @@ def lognormal(mean: Any, spread: Any) -> LawSpec:
 
 
 def uniform(low: Any, high: Any) -> LawSpec:
-    """Every number between two alike.
+    """Uniform law between two ends.
 
     >>> print(uniform("113 GB/s", "141.7 GB/s"))
     uniform: 113 GB/s, 141.7 GB/s
@@ -54,7 +54,7 @@ def uniform(low: Any, high: Any) -> LawSpec:
 
 
 def triangular(low: Any, mode: Any, high: Any) -> LawSpec:
-    """A law that rises from an end to its mode and falls to the other end, both in straight lines.
+    """Triangular law, by lower end, mode and upper end.
 
     >>> print(triangular(400, 450, 600))
     triangular: 400, 450, 600
@@ -63,7 +63,7 @@ def triangular(low: Any, mode: Any, high: Any) -> LawSpec:
 
 
 def beta(a: float, b: float, low: Any = 0, high: Any = 1) -> LawSpec:
-    """The beta law with the exponents a - 1 and b - 1, between two ends.
+    """Beta law with exponents a - 1 and b - 1 between two ends.
 
     >>> print(beta(2, 5, "100 GB/s", "150 GB/s"))
     beta: 2, 5, 100 GB/s, 150 GB/s
@@ -72,7 +72,7 @@ def beta(a: float, b: float, low: Any = 0, high: Any = 1) -> LawSpec:
 
 
 def discrete(values: Sequence[Any], weights: Sequence[Any] | None = None) -> LawSpec:
-    """Some values, with weights of which the ratios count; all alike where none are given.
+    """Discrete law of some values, with relative weights; default: equal weights.
 
     >>> print(discrete(["400 cycles", "450 cycles"], [0.3, 0.7]))
     discrete: 400 cycles: 0.3, 450 cycles: 0.7

@@ -1,4 +1,4 @@
-"""Laws of several quantities together: rows of measurements, a fit's covariance, correlations."""
+"""Joint laws of several quantities: measured rows, a fit's covariance, correlations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +18,17 @@ from symbolic.file_access import PathBase, allowed_path
 from symbolic.quantities import Quantity
 
 Floats = NDArray[np.float64]
+Quantities: TypeAlias = Mapping[str, Quantity]
 
-#: The part of draws that may lie outside a domain.
+#: Share of draws that may be outside a domain.
 _MAX_OUTSIDE_SHARE = 1e-3
-#: The least eigenvalue of a matrix that rounding may have made.
+#: Smallest eigenvalue that is taken as rounding error.
 _MIN_EIGENVALUE = -1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointRows:
-    """Quantities that take the values of one row together, each row with a chance."""
+    """Quantities that take the values of one measured row together; each row has a weight."""
 
     columns: Mapping[str, Floats]
     weights: tuple[Fraction, ...]
@@ -39,15 +40,15 @@ class JointRows:
 
     @property
     def dimensions(self) -> int:
-        """How many coordinates of a point it takes."""
+        """The number of coordinates that a draw uses."""
         return 1
 
     def ends(self, levels: Floats) -> dict[str, Floats]:
-        """Return the least and the largest value of each quantity, whatever the levels."""
+        """Return the minimum and maximum of each quantity; the levels do not matter."""
         return {name: np.array([np.min(c), np.max(c)]) for name, c in self.columns.items()}
 
     def values_at(self, points: Floats) -> dict[str, Floats]:
-        """The values at points between 0 and 1, one column a coordinate."""
+        """Return the values at points of the unit cube, of shape (points, 1)."""
         ends = np.cumsum([float(weight) for weight in self.weights])
         places = np.minimum(np.searchsorted(ends, points[:, 0]), len(self.weights) - 1)
         return {name: column[places] for name, column in self.columns.items()}
@@ -55,7 +56,7 @@ class JointRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointNormal:
-    """Quantities with a joint normal law, as a fit gives it."""
+    """Quantities with a joint normal law, from a fit."""
 
     names: tuple[str, ...]
     means: Floats
@@ -65,11 +66,11 @@ class JointNormal:
 
     @property
     def dimensions(self) -> int:
-        """How many coordinates of a point it takes."""
+        """The number of coordinates that a draw uses."""
         return len(self.names)
 
     def ends(self, levels: Floats) -> dict[str, Floats]:
-        """Return the values of each quantity at some levels, within its domain."""
+        """Return the values of each quantity at some levels, clipped to its domain."""
         from scipy.special import ndtri
 
         widths = np.sqrt(np.square(self.root).sum(axis=1))
@@ -80,60 +81,52 @@ class JointNormal:
         return result
 
     def values_at(self, points: Floats) -> dict[str, Floats]:
-        """The values at points between 0 and 1; what leaves a domain is drawn nearer to the mean.
+        """Return the values at points of the unit cube; move draws into their domain.
 
-        Raises
-        ------
-        DomainError
-            More than a thousandth of them lie outside.
+        They move towards the mean. DomainError if more than a thousandth are outside.
         """
         from scipy.special import ndtri
 
         steps = ndtri(points) @ self.root.T
         values = self.means + steps
         inside = np.ones(len(values), dtype=bool)
-        for place, name in enumerate(self.names):
-            inside &= self.rows[name].domain.is_inside(values[:, place])
-        if np.count_nonzero(~inside) > max(_MAX_OUTSIDE_SHARE * len(values), 0):
-            share = np.count_nonzero(~inside) / len(values)
+        domains = [self.rows[name].domain for name in self.names]
+        for place, domain in enumerate(domains):
+            inside &= domain.is_inside(values[:, place])
+        share = np.count_nonzero(~inside) / max(len(values), 1)
+        if share > _MAX_OUTSIDE_SHARE:
             raise DomainError(
-                f"{self.where}: {share:.2%} of its draws leave the domain of a quantity among "
-                f"{', '.join(self.names)}: the fit does not tell these well enough for a normal "
-                "law; give them laws of their own"
+                f"{self.where}: {share:.2%} of its draws are outside the domain of a quantity "
+                f"among {', '.join(self.names)}: the fit is too uncertain for a normal law; give "
+                "them laws of their own"
             )
         for row in np.flatnonzero(~inside).tolist():
             step = steps[row]
-            while not all(
-                self.rows[name].domain.contains(self.means[k] + step[k])
-                for k, name in enumerate(self.names)
-            ):
+            while not all(d.contains(x) for d, x in zip(domains, self.means + step, strict=True)):
                 step = step / 2
             values[row] = self.means + step
         return {name: np.ascontiguousarray(values[:, k]) for k, name in enumerate(self.names)}
 
 
 def read_joint_law(
-    key: str, value: Any, quantities: Mapping[str, Quantity], folder: PathBase
+    key: str, value: Any, quantities: Quantities, folder: PathBase
 ) -> JointRows | JointNormal | None:
-    """The joint law that an entry of ``[random]`` gives; None where it is that of one quantity.
+    """Read an entry of ``[random]`` as a joint law; return None if it is the law of one quantity.
 
-    ``{"fit": path or Fit}`` takes values and covariance of a fit (``label``: those of one of its
-    labels), ``{"file": path, "columns":
-    {quantity: column}}`` the rows of a CSV file. The key is then free.
+    ``{"fit": path or Fit}`` takes values and covariance of a fit, of one ``label`` if it has
+    several; ``{"file": path, "columns": {quantity: column}}`` takes the rows of a CSV file.
     """
     where = f"random {key}"
+    if hasattr(value, "covariance"):
+        return joint_normal_of_fit(value, None, quantities, where)
     if not isinstance(value, Mapping):
-        return (
-            joint_normal_of_fit(value, None, quantities, where)
-            if hasattr(value, "covariance")
-            else None
-        )
+        return None
     if "fit" in value:
         fit = value["fit"]
         if not set(value) <= {"fit", "label"} or isinstance(fit, Mapping):
             raise DseError(
-                f"{where} = {dict(value)!r}: expected {{ fit = 'runs.fit.json' }}, with the label "
-                "of its values where each has its own"
+                f"{where} = {dict(value)!r}: expected {{ fit = 'runs.fit.json' }}, with a label if "
+                "the fit has values for several"
             )
         if isinstance(fit, (str, Path)):
             fit = load_fit(allowed_path(fit, folder, "fit"))
@@ -143,7 +136,7 @@ def read_joint_law(
     if not {"file", "columns"} <= set(value) <= {"file", "columns", "units", "weights"}:
         raise DseError(
             f"{where} = {dict(value)!r}: expected {{ file = 'runs.csv', columns = "
-            "{ quantity = 'column', ... } }, with units and weights where there are some"
+            "{ quantity = 'column', ... } }, and optionally units and weights"
         )
     columns = value["columns"]
     if not isinstance(columns, Mapping) or not columns:
@@ -160,8 +153,8 @@ def read_joint_law(
     )
 
 
-def find_random_quantity(name: str, quantities: Mapping[str, Quantity], where: str) -> Quantity:
-    """A quantity by name, of those that can have a law."""
+def find_random_quantity(name: str, quantities: Quantities, where: str) -> Quantity:
+    """Return a quantity by name; raise DseError if it is unknown or takes labels."""
     if name not in quantities:
         raise UnknownNameError(f"{where}: {name!r} is no quantity{nearest_hint(name, quantities)}")
     if quantities[name].is_label:
@@ -169,24 +162,22 @@ def find_random_quantity(name: str, quantities: Mapping[str, Quantity], where: s
     return quantities[name]
 
 
-def joint_normal_of_fit(
-    fit: Any, label: Any, quantities: Mapping[str, Quantity], where: str
-) -> JointNormal:
-    """The law of what a fit found; what has no standard error stays at its value."""
+def joint_normal_of_fit(fit: Any, label: Any, quantities: Quantities, where: str) -> JointNormal:
+    """Return the law of fitted values; those without a standard error are constant."""
     if fit.per and label is None:
         raise DseError(
-            f"{where}: {', '.join(fit.per)} has a value for each of {', '.join(fit.labels)}: say "
-            f"which is meant, as in label = {fit.labels[0]!r}"
+            f"{where}: {', '.join(fit.per)} has a value for each of {', '.join(fit.labels)}: "
+            f"choose one, as in label = {fit.labels[0]!r}"
         )
-    wanted = fit.set if label is None else fit.set_of(str(label))
-    names = tuple(wanted)
+    values = fit.set if label is None else fit.set_of(str(label))
+    names = tuple(values)
     rows = {name: find_random_quantity(name, quantities, where) for name in names}
-    own = [name if name in fit.values else f"{name}[{label}]" for name in names]
-    places = [list(fit.values).index(name) for name in own]
+    keys = [name if name in fit.values else f"{name}[{label}]" for name in names]
+    places = [list(fit.values).index(key) for key in keys]
     matrix = np.asarray(fit.covariance, dtype=np.float64)[np.ix_(places, places)]
     unknown = np.isnan(np.diag(matrix))
     matrix[unknown], matrix[:, unknown] = 0.0, 0.0
-    means = np.array([float(wanted[name]) for name in names])
+    means = np.array([float(values[name]) for name in names])
     for place, name in enumerate(names):
         rows[name].check(means[place], where)
     root = covariance_root(matrix, names, f"{where}, its covariance")
@@ -194,14 +185,7 @@ def joint_normal_of_fit(
 
 
 def read_correlations(entries: Any, names: Sequence[str]) -> Floats | None:
-    """The root of the correlation matrix of quantities; None where none are correlated.
-
-    Raises
-    ------
-    DseError
-        A pair that is none of the random quantities with laws of their own, given twice, or a
-        number beyond -1 and 1; or no laws can be correlated like that.
-    """
+    """Read correlations and return a root of their matrix; None if there are none."""
     if entries is None:
         return None
     if isinstance(entries, str) or not isinstance(entries, Sequence):
@@ -213,8 +197,8 @@ def read_correlations(entries: Any, names: Sequence[str]) -> Floats | None:
             raise DseError(f"correlation holds {entry!r}: expected [name, name, number]")
         a, b, rho = entry
         for name in (a, b):
-            said = f"correlation names {name!r}, which has no law of its own"
-            check_name(name, names, said, "these have")
+            message = f"correlation names {name!r}, which has no law of its own"
+            check_name(name, names, message, "these have")
         pair = frozenset((a, b))
         if len(pair) < 2 or pair in seen:
             what = "with itself" if len(pair) < 2 else "twice"
@@ -227,13 +211,7 @@ def read_correlations(entries: Any, names: Sequence[str]) -> Floats | None:
 
 
 def covariance_root(matrix: Floats, names: Sequence[str], where: str) -> Floats:
-    """A matrix whose product with its transpose is a covariance or correlation matrix.
-
-    Raises
-    ------
-    DseError
-        It is none: not symmetric, or some combination of quantities would have a negative variance.
-    """
+    """Return a root of a covariance matrix; raise DseError unless it is positive semidefinite."""
     if matrix.shape != (len(names), len(names)) or not np.all(np.isfinite(matrix)):
         raise DseError(
             f"{where}: a matrix of shape {matrix.shape}, expected one finite row and column for "
@@ -243,12 +221,12 @@ def covariance_root(matrix: Floats, names: Sequence[str], where: str) -> Floats:
     scale[scale == 0] = 1
     even = matrix / np.outer(scale, scale)
     if not np.allclose(even, even.T, atol=1e-8, rtol=0):
-        raise DseError(f"{where}: the matrix is not symmetric: expected that [a, b] is [b, a]")
+        raise DseError(f"{where}: the matrix is not symmetric")
     values, vectors = np.linalg.eigh((even + even.T) / 2)
     if values[0] < _MIN_EIGENVALUE:
         raise DseError(
-            f"{where}: no such laws exist, for a combination of {', '.join(names)} would have a "
-            f"negative variance (the least eigenvalue is {values[0]:.3g}): bring the correlations "
+            f"{where}: no such laws exist, as a combination of {', '.join(names)} would have a "
+            f"negative variance (smallest eigenvalue {values[0]:.3g}): bring the correlations "
             "nearer to 0"
         )
     return np.asarray(scale[:, None] * vectors * np.sqrt(np.maximum(values, 0)))

@@ -1,4 +1,4 @@
-"""The laws of one quantity, and how they are read: text, numbers, files, laws of others."""
+"""Laws of single quantities, read from text, tables, files and distribution objects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,18 +23,18 @@ from symbolic.quantities import Quantity
 from symbolic.units import dimension
 
 Floats = NDArray[np.float64]
+#: A law as a table of a study file.
+Table: TypeAlias = Mapping[str, Any]
 
-#: The largest part of a law that may be cut off where it leaves the domain of its quantity.
+#: Largest share of a law that may be truncated at the domain of its quantity.
 _MAX_CUT_SHARE = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputLaw:
-    """A law of one quantity, in its stored unit.
+    """Law of one quantity in its stored unit: inverse distribution function and CDF.
 
-    ``quantile`` is its inverse distribution function, for arrays between 0 and 1; ``cdf`` the
-    chance to be at most a number. ``values`` and ``weights`` are those of a law of few values.
-    ``said`` tells what was cut off.
+    Discrete laws have ``values`` and ``weights``; ``note`` says what was truncated.
     """
 
     quantile: Callable[[Floats], Floats]
@@ -45,20 +45,14 @@ class InputLaw:
 
 
 def truncate_to_domain(law: InputLaw, row: Quantity, text: str) -> InputLaw:
-    """A law that stays in the domain of its quantity, as it is or with a little cut off.
-
-    Raises
-    ------
-    DomainError
-        More than a thousandth of it lies outside, or its quantity takes whole numbers alone.
-    """
+    """Truncate a law to the domain of its quantity; at most a thousandth may be outside."""
     domain = row.domain
     if law.values:
         row.check(np.array(law.values), f"a value of {text}")
         return law
     if domain.whole:
         raise DomainError(
-            f"{row.name} takes whole numbers, and {text!r} yields others: give a discrete law, "
+            f"{row.name} takes whole numbers, but {text!r} is continuous: give a discrete law, "
             "such as 'discrete: 1: 0.5, 2: 0.5'"
         )
     below = law.cdf(domain.low) if math.isfinite(domain.low) else 0.0
@@ -68,7 +62,7 @@ def truncate_to_domain(law: InputLaw, row: Quantity, text: str) -> InputLaw:
         return law
     if outside > _MAX_CUT_SHARE:
         raise DomainError(
-            f"{row.name}: {outside:.2%} of {text!r} lies outside its domain {domain}"
+            f"{row.name}: {outside:.2%} of {text!r} is outside its domain {domain}"
             f"{' ' + row.unit if row.unit else ''}: give a narrower law, or one that stays inside, "
             "such as lognormal"
         )
@@ -78,15 +72,15 @@ def truncate_to_domain(law: InputLaw, row: Quantity, text: str) -> InputLaw:
         law,
         quantile=lambda u: inner(below + share * u),
         cdf=lambda x: min(max((law.cdf(x) - below) / share, 0.0), 1.0),
-        note=f"{outside:.2g} of it lay outside {domain} and is cut off",
+        note=f"truncated to {domain} ({outside:.2g} of it cut off)",
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputLawFamily:
-    """How a law is written: its numbers in order, and what must hold of them.
+    """Syntax, constructor and validity rule of a family of laws.
 
-    ``plain`` are those without a unit; ``shares`` those that may be a percentage of the first.
+    Numbers in ``unitless`` have no unit; those in ``relative`` may be percentages of the first.
     """
 
     form: LawSyntax
@@ -177,21 +171,20 @@ FAMILIES: dict[str, InputLawFamily] = {
         form=LawSyntax(("low", "mode", "high"), "triangular: 400, 450, 600"),
         make=_triangular,
         is_valid=lambda low, mode, high: low <= mode <= high and low < high,
-        requirement="the mode lies between the ends, the lower of which comes first",
+        requirement="the mode is between the ends, the lower end first",
     ),
     "beta": InputLawFamily(
         form=LawSyntax(("a", "b", "low", "high"), "beta: 2, 5, 100 GB/s, 150 GB/s", optional=2),
         make=_beta,
         is_valid=lambda a, b, low=0.0, high=1.0: a > 0 and b > 0 and low < high,
-        requirement="a and b are above 0, and the lower end comes before the upper one",
+        requirement="a and b are above 0, and the lower end is below the upper end",
         unitless=("a", "b"),
     ),
 }
 
 
-# --- a few values with their chances
 def discrete_law(values: Sequence[float], weights: Sequence[Any] | None, where: str) -> InputLaw:
-    """The law of some values with their weights, of which only the ratios count."""
+    """Return the law of some values with relative weights."""
     shares = normalize_weights(weights, len(values), where)
     order = np.argsort(np.array(values, dtype=float), kind="stable")
     ordered = np.array(values, dtype=np.float64)[order]
@@ -207,20 +200,12 @@ def discrete_law(values: Sequence[float], weights: Sequence[Any] | None, where: 
     for place in order.tolist():
         value = float(values[place])
         together[value] = together.get(value, Fraction(0)) + shares[place]
-    kept = {value: share for value, share in together.items() if share}
-    return InputLaw(quantile=quantile, cdf=cdf, values=tuple(kept), weights=tuple(kept.values()))
+    atoms = {value: share for value, share in together.items() if share}
+    return InputLaw(quantile=quantile, cdf=cdf, values=tuple(atoms), weights=tuple(atoms.values()))
 
 
-def normalize_weights(
-    weights: Sequence[Any] | None, count: int, where: str
-) -> tuple[Fraction, ...]:
-    """Weights as chances, which sum to one; all alike where none are given.
-
-    Raises
-    ------
-    DseError
-        Not one for each value, or one that is no number of at least 0, or all are 0.
-    """
+def normalize_weights(weights: Any, count: int, where: str) -> tuple[Fraction, ...]:
+    """Return weights as exact probabilities; equal ones if None."""
     if not count:
         raise DseError(f"{where} has no values: give it at least one")
     if weights is None:
@@ -228,9 +213,7 @@ def normalize_weights(
     if isinstance(weights, str) or not hasattr(weights, "__len__"):
         raise DseError(f"{where}: weights = {weights!r}, expected a list of numbers")
     if len(weights) != count:
-        raise DseError(
-            f"{where} has {count} values and {len(weights)} weights: give one for each value"
-        )
+        raise DseError(f"{where} has {count} values but {len(weights)} weights")
     result = [_read_weight(weight, where) for weight in weights]
     total = sum(result)
     if not total:
@@ -251,7 +234,7 @@ def _read_weight(weight: Any, where: str) -> Fraction:
     return result
 
 
-# --- laws as people give them
+# --- reading laws
 _FORMS = {name: family.form for name, family in FAMILIES.items()}
 _FORMS["discrete"] = LawSyntax(
     (), "discrete: 400 cycles: 0.3, 450 cycles: 0.7", placeholder="VALUE: WEIGHT, ..."
@@ -262,31 +245,16 @@ _PERCENT_PATTERN = re.compile(r"\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*%\s*")
 
 
 def read_input_law(value: Any, row: Quantity, where: str, folder: PathBase = None) -> InputLaw:
-    """The law of a quantity.
+    """Read the law of one quantity; ``where`` begins error messages.
 
-    Parameters
-    ----------
-    value : str, Spoken, mapping, Pmf or frozen law
-        ``"normal: 450 cycles, 5 %"``; what :func:`normal` and its like make;
-        ``{"file": path, "column": name, "unit": ..., "weights": name}``, rows of measurements, each
-        as likely as the others or by its weight; ``{"values": [...], "weights": [...]}``; a
-        :class:`stochastic.Pmf`; a law of ``scipy.stats`` with its parameters.
-    row : Quantity
-        The quantity.
-    where : str
-        What stands before it in messages.
-    folder : Path or Reach, optional
-        The folder against which the path of a file is read.
-
-    Raises
-    ------
-    DseError
-        No law, a number without its unit, or a law that leaves the domain of the quantity.
+    ``value`` is text (``"normal: 450 cycles, 5 %"``), a :class:`LawSpec`, rows of measurements
+    (``{"file": path, "column": name, "unit": ..., "weights": name}``), a table
+    ``{"values": [...], "weights": [...]}``, a :class:`stochastic.Pmf`, or a frozen law of SciPy.
     """
     if row.is_label:
         raise DseError(f"{where}: {row.name} takes labels, not numbers, and cannot have a law")
     text = isinstance(value, str)
-    if isinstance(value, str):
+    if text:
         value = _parse_law_text(value, where)
     if isinstance(value, Mapping):
         value, text = _law_of_table(value, row, where, folder), False
@@ -305,24 +273,22 @@ def read_input_law(value: Any, row: Quantity, where: str, folder: PathBase = Non
     return truncate_to_domain(result, row, where)
 
 
-def _law_of_table(
-    value: Mapping[str, Any], row: Quantity, where: str, folder: PathBase
-) -> InputLaw:
+def _law_of_table(value: Table, row: Quantity, where: str, folder: PathBase) -> InputLaw:
     keys = set(value)
     if {"values"} <= keys <= {"values", "weights"}:
-        spoken = discrete(value["values"], value.get("weights"))
-        numbers = [read_number(v, row, where, text=False) for v in spoken.numbers]
-        return discrete_law(numbers, spoken.weights, where)
+        spec = discrete(value["values"], value.get("weights"))
+        numbers = [read_number(v, row, where, text=False) for v in spec.numbers]
+        return discrete_law(numbers, spec.weights, where)
     if {"file", "column"} <= keys <= {"file", "column", "unit", "weights"}:
         units = {value["column"]: str(value.get("unit", ""))}
-        wanted = {row.name: value["column"]}
-        result, weights = read_csv_columns(value, wanted, {row.name: row}, units, where, folder)
+        columns = {row.name: value["column"]}
+        result, weights = read_csv_columns(value, columns, {row.name: row}, units, where, folder)
         return discrete_law(result[row.name], weights, where)
     raise DseError(f"{where} = {dict(value)!r} is no law: expected {_LAW}")
 
 
 def _law_of_object(value: Any, where: str) -> InputLaw | None:
-    """The law of a Pmf, or of a frozen law of scipy.stats."""
+    """Return the law of a Pmf or of a frozen law of scipy.stats; None for other objects."""
     from stochastic import Pmf
 
     if hasattr(value, "dist") and hasattr(value.dist, "pmf"):
@@ -340,7 +306,7 @@ def _law_of_object(value: Any, where: str) -> InputLaw | None:
 
 
 def _parse_law_text(text: str, where: str) -> LawSpec:
-    """Return a law as text by its family and its numbers, still words."""
+    """Split a law into its family and its numbers, which stay text."""
     try:
         name, words = split_law(text, _FORMS, _OTHER_FORMS)
     except LawError as error:
@@ -349,14 +315,14 @@ def _parse_law_text(text: str, where: str) -> LawSpec:
         pairs = [word.rpartition(":") for word in words]
         weighed = [bool(colon) for _, colon, _ in pairs]
         if any(weighed) and not all(weighed):
-            raise DseError(f"{where} = {text!r}: give every value a weight, or none")
+            raise DseError(f"{where} = {text!r}: give all values weights, or none")
         if all(weighed):
             return LawSpec(name, tuple(p[0].strip() for p in pairs), tuple(p[2] for p in pairs))
     return LawSpec(name, tuple(words))
 
 
 def read_number(value: Any, row: Quantity, where: str, *, text: bool) -> float:
-    """A number in the stored unit of a quantity; in a text it bears a unit, if there is one."""
+    """Read a number in the stored unit of a quantity; ``text`` requires a unit if it has one."""
     from symbolic.expression import parse_value
 
     if isinstance(value, str):
@@ -365,27 +331,26 @@ def read_number(value: Any, row: Quantity, where: str, *, text: bool) -> float:
         except UnitError as error:
             raise UnitError(f"{where}: {error}") from None
         except DseError:
-            raise DseError(f"{where} holds {value!r}: expected a number with its unit") from None
-        bare = re.fullmatch(r"[-+\d.eE_\s]+", value) is not None
-        if bare and text and not dimension(row.unit).is_plain:
+            raise DseError(f"{where} has {value!r}: expected a number with its unit") from None
+        is_bare = re.fullmatch(r"[-+\d.eE_\s]+", value) is not None
+        if is_bare and text and not dimension(row.unit).is_plain:
             raise UnitError(
-                f"{where} holds {value!r} without a unit, and {row.name} is in {row.unit}: write "
+                f"{where} has {value!r} without a unit, and {row.name} is in {row.unit}: write "
                 f"the unit, as in {value.strip()} {row.unit}"
             )
-        return float(result)  # without a name it is no formula
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
-        raise DseError(f"{where} holds {value!r}: expected a number, with or without a unit")
+        return float(result)
+    numeric = isinstance(value, (int, float, np.integer, np.floating))
+    if isinstance(value, (bool, np.bool_)) or not numeric:
+        raise DseError(f"{where} has {value!r}: expected a number, with or without a unit")
     if not np.isfinite(value):
-        raise DseError(f"{where} holds {value!r}: expected a finite number")
+        raise DseError(f"{where} has {value!r}: expected a finite number")
     return float(value)
 
 
 def read_parameters(
     spec: LawSpec, family: InputLawFamily, row: Quantity, where: str, text: bool
 ) -> list[float]:
-    """Return the numbers that a family takes; a share is one of the first."""
+    """Read the numbers of a law of a family."""
     result: list[float] = []
     for name, value in zip(family.form.numbers, spec.numbers, strict=False):
         share = _PERCENT_PATTERN.fullmatch(value) if isinstance(value, str) else None
@@ -418,51 +383,43 @@ def _read_csv(path: Any, where: str, folder: PathBase) -> dict[str, list[str]]:
 
 
 def _find_header(columns: Mapping[str, list[str]], name: Any, path: Any, where: str) -> str:
-    """Return the header of a column, which is given whole or without its unit."""
+    """Return the header of a column that is named with or without its unit."""
     short = {split_column_header(text)[0]: text for text in columns}
-    check_name(
-        name, {**columns, **short}, f"{where}: {str(path)!r} has no column {name!r}", "it has"
-    )
+    problem = f"{where}: {str(path)!r} has no column {name!r}"
+    check_name(name, {**columns, **short}, problem, "it has")
     return name if name in columns else short[name]
 
 
 def read_csv_columns(
-    value: Mapping[str, Any],
+    value: Table,
     columns: Mapping[str, str],
     quantities: Mapping[str, Quantity],
     units: Mapping[str, str],
     where: str,
     folder: PathBase,
 ) -> tuple[dict[str, list[float]], list[str] | None]:
-    """Return the values of quantities in columns of a CSV file, and the weights of its rows.
-
-    ``units`` are those of the columns.
-    """
+    """Read quantities from columns of a CSV file in ``units``, with the weights of its rows."""
     path = value["file"]
     rows = _read_csv(path, where, folder)
     result = {}
     for name, column in columns.items():
         header = _find_header(rows, column, path, where)
-        row, unit, own = (
-            quantities[name],
-            units.get(column, ""),
-            split_column_header(header)[1] or "",
-        )
-        if own and unit and normalize_unit(own) != normalize_unit(unit):
+        row, unit = quantities[name], units.get(column, "")
+        header_unit = split_column_header(header)[1] or ""
+        if header_unit and unit and normalize_unit(header_unit) != normalize_unit(unit):
             raise UnitError(
-                f"{where}: the column {header!r} bears the unit {own}, and unit = {unit!r} is "
-                "given: leave one out"
+                f"{where}: the column {header!r} has the unit {header_unit}, but unit = {unit!r} "
+                "is given: leave one out"
             )
-        unit = unit or own
+        unit = unit or header_unit
         if not unit and not dimension(row.unit).is_plain:
             raise UnitError(
-                f"{where}: the column {column!r} bears no unit, and {name} is in {row.unit}: give "
+                f"{where}: the column {column!r} has no unit, and {name} is in {row.unit}: give "
                 f"one, as in unit = {row.unit!r}"
             )
         texts = rows[header]
         result[name] = [read_number(f"{t} {unit}".strip(), row, where, text=False) for t in texts]
     if value.get("weights") is None:
         return result, None
-    return result, [
-        text.strip() for text in rows[_find_header(rows, value["weights"], path, where)]
-    ]
+    header = _find_header(rows, value["weights"], path, where)
+    return result, [text.strip() for text in rows[header]]

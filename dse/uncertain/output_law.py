@@ -1,4 +1,4 @@
-"""The law of an output at one configuration: exact where that is proven, else of draws."""
+"""The law of an output at one configuration: exact if that is proven, else from draws."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], Floats]
 
-#: Levels beyond which nothing is told, as nothing is drawn there; pieces of which each is proven.
+#: Lowest level at which inputs are drawn; pieces of an input on which monotonicity is proven.
 _MIN_LEVEL, _PIECES = 2.0**-40, sizes.OUTPUT_PIECES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputLaw:
-    """The law of a number; made by :func:`dse.law`.
+    """Law of an output, made by :func:`dse.law`.
 
     Attributes
     ----------
     text, unit : str
-        What it is of.
+        The formula and its unit.
     at : dict
         The configuration.
     values, weights : array
-        Atoms with their chances, ascending where ``way`` is "enumerated"; else draws, those of each
-        of ``replicates`` together. Where ``undefined``, a chance, nothing is feasible; the law is
-        that of the rest.
+        If ``way`` is "enumerated", ascending values with their probabilities; else draws, grouped
+        by ``replicates``. ``undefined`` is the probability that the configuration is infeasible;
+        the law is conditional on the rest.
     way : str
-        "enumerated": every value with its chance, exact. "monotone": quantiles and the distribution
-        function are exact, since enclosures prove that the output goes one way along the one input
-        that is random in it; moments are of draws. "draws": all of it is, with errors.
+        "enumerated": every value with its probability, exact. "monotone": quantiles and CDF are
+        exact, as the output is proven monotone in its one random input; moments are from draws.
+        "draws": everything is estimated from draws, with errors.
     """
 
     text: str
@@ -66,16 +66,15 @@ class OutputLaw:
     _monotone_input: tuple[Function, InputLaw, bool] | None = None
 
     def __repr__(self) -> str:
-        """What a person wants to see of it."""
         low, middle, high = (self.quantile(q) for q in (0.05, 0.5, 0.95))
         where = ", ".join(f"{name} = {value}" for name, value in self.at.items())
         unit = f" {self.unit}" if self.unit else ""
-        told = f"{middle:.6g}{unit}, 90 % within {low:.6g} and {high:.6g}{unit} ({self.way})"
-        return f"{self.text}{f' at {where}' if where else ''}: {told}"
+        text = f"{middle:.6g}{unit}, 90 % within {low:.6g} and {high:.6g}{unit} ({self.way})"
+        return f"{self.text}{f' at {where}' if where else ''}: {text}"
 
     @property
     def exact(self) -> bool:
-        """Whether quantiles and distribution function have no error."""
+        """True if quantiles and CDF have no error."""
         return self.way != "draws"
 
     @property
@@ -90,13 +89,7 @@ class OutputLaw:
         return math.sqrt(math.fsum((self.weights * off * off).tolist()))
 
     def quantile(self, q: float) -> float:
-        """The least value that is not exceeded with at least the chance ``q``.
-
-        Raises
-        ------
-        DseError
-            ``q`` is no number between 0 and 1.
-        """
+        """Return the smallest value that is not exceeded with probability ``q`` or more."""
         level = _level(q)
         if self._monotone_input is not None:
             function, law, rises = self._monotone_input
@@ -105,7 +98,7 @@ class OutputLaw:
         return self._statistic("quantile", level)
 
     def cdf(self, x: float) -> float:
-        """The chance to be at most ``x``."""
+        """Return the probability to be at most ``x``."""
         if self._monotone_input is None:
             return math.fsum(self.weights[self.values <= x].tolist())
         function, law, rises = self._monotone_input
@@ -120,10 +113,9 @@ class OutputLaw:
         return low if rises else 1 - low
 
     def error(self, of: str, at: float | None = None) -> float:
-        """Half the 95 % interval of ``"mean"``, ``"std"``, ``"quantile"`` or ``"cdf"``.
+        """Return the half width of the 95 % interval of ``"mean"``, ``"std"``, and so on.
 
-        ``at`` is the level of the quantile, or the place of the distribution function. It is 0
-        where what is told is exact.
+        ``at`` is the level of ``"quantile"``, or the argument of ``"cdf"``. It is 0 if exact.
         """
         if of not in ("mean", "std", "quantile", "cdf"):
             raise DseError(f"error of {of!r}: expected mean, std, quantile or cdf")
@@ -137,7 +129,7 @@ class OutputLaw:
         return self._statistic(of, _level(at) if of == "quantile" else None, error=True)
 
     def _tail_error(self, kind: str, value: float) -> float:
-        """Return the error of what lies beyond the levels at which inputs are drawn; 0 within."""
+        """Return the error beyond the levels at which inputs are drawn; 0 within."""
         assert self._monotone_input is not None
         if kind == "cdf":
             return _MIN_LEVEL if self.cdf(value) in (0, 1) else 0.0
@@ -149,20 +141,18 @@ class OutputLaw:
         return math.inf if math.isnan(end) else abs(end - self.quantile(value))
 
     def _statistic(self, kind: str, level: Fraction | None, error: bool = False) -> float:
-        node = Node("constant", (0.0,))
-        about = Statistic(
-            kind=kind, argument=node, argument_text=self.text, axes=(DRAW,), level=level
+        zero = Node("constant", (0.0,))
+        statistic = Statistic(
+            kind=kind, argument=zero, argument_text=self.text, axes=(DRAW,), level=level
         )
         rows = np.ascontiguousarray(self.values[None])
         weights = None if np.all(self.weights == self.weights[0]) else self.weights
         if error:
-            reach = self._value_range if self._ranges else None
-            sample = SamplingDesign(
-                draws=self.values.size, replicates=self.replicates, range_at=reach
-            )
-            return float(error_of(about, rows, sample)[0])
+            size, ranges = self.values.size, self._value_range if self._ranges else None
+            design = SamplingDesign(draws=size, replicates=self.replicates, range_at=ranges)
+            return float(error_of(statistic, rows, design)[0])
         out = np.empty(1)
-        summary(about, rows, weights, out)
+        summary(statistic, rows, weights, out)
         return float(out[0])
 
     def _value_range(self, _: Any, whole: bool) -> tuple[Floats, Floats]:
@@ -172,49 +162,29 @@ class OutputLaw:
 
 def _level(q: Any) -> Fraction:
     if isinstance(q, bool) or not isinstance(q, (int, float, Fraction)) or not 0 <= q <= 1:
-        raise DseError(f"q = {q!r}: expected a chance from 0 to 1, such as 0.95")
+        raise DseError(f"q = {q!r}: expected a probability from 0 to 1, such as 0.95")
     return Fraction(q)
 
 
 def output_law(
     grid: Grid, goal: Goal, random_inputs: RandomInputs, at: Mapping[str, Any], unit: str
 ) -> OutputLaw:
-    """The law of a formula at one configuration of a grid with draws.
-
-    Parameters
-    ----------
-    grid : Grid
-        Over design axes and draws.
-    goal : Goal
-        The formula, of sign 1.
-    about : Uncertain
-        The laws of the inputs.
-    at : mapping
-        A value for each axis on which it depends.
-    unit : str
-        Of the formula.
-
-    Raises
-    ------
-    DseError
-        An axis that is none, or one that has no value here; nothing is feasible there.
-    """
-    place = _point_indices(grid, goal, at)
-    key = tuple(grid.axes[a].labels[place[a]] for a in grid.switch_axes)
+    """Return the law of a formula (of sign 1) at one configuration of a grid with draws."""
+    point = _point_indices(grid, goal, at)
+    key = tuple(grid.axes[a].labels[point[a]] for a in grid.switch_axes)
     node = objective_node(grid, key, goal)
     used = {name: grid.leaves[key][name] for name in references(node)}
-    index = {axis: np.array([i]) for axis, i in place.items() if axis not in grid.switch_axes}
+    index = {axis: np.array([i]) for axis, i in point.items() if axis not in grid.switch_axes}
     part = gather_points(replace(grid, leaves={key: used}), key, index, (DRAW,))
     leaves = part.leaves[()]
     axis = part.axes[DRAW]
-    values = np.array(part.evaluate([node], (), (POINT_AXIS, DRAW))[0], dtype=np.float64).reshape(
-        -1
-    )
+    outputs = part.evaluate([node], (), (POINT_AXIS, DRAW))[0]
+    values = np.array(outputs, dtype=np.float64).reshape(-1)
     weights = np.full(axis.size, 1 / axis.size) if axis.weights is None else axis.weights
     random = [name for name, leaf in leaves.items() if DRAW in leaf.axes]
-    told: dict[str, Any] = {"text": goal.text, "unit": unit, "replicates": axis.replicates}
-    told["at"] = {a: grid.axes[a].coordinate[i].item() for a, i in place.items()}
-    told["_ranges"] = tuple(range_of(part, node, (POINT_AXIS,), whole) for whole in (False, True))
+    shared: dict[str, Any] = {"text": goal.text, "unit": unit, "replicates": axis.replicates}
+    shared["at"] = {a: grid.axes[a].coordinate[i].item() for a, i in point.items()}
+    shared["_ranges"] = tuple(range_of(part, node, (POINT_AXIS,), full) for full in (False, True))
     if len(random) == 1 and random[0] in random_inputs.laws:
         law = random_inputs.laws[random[0]]
         known = {n: np.asarray(leaf.array).reshape(-1) for n, leaf in leaves.items()}
@@ -225,50 +195,49 @@ def output_law(
 
         if law.values:
             chances = np.array([float(weight) for weight in law.weights])
-            return _enumerated_law(function(np.array(law.values)), chances, told)
+            return _enumerated_law(function(np.array(law.values)), chances, shared)
         rises = _is_rising(node, known, random[0], law)
         if rises is not None and np.isfinite(values).all():
-            along = (function, law, rises)
-            return OutputLaw(
-                values=values, weights=weights, way="monotone", _monotone_input=along, **told
-            )
+            shared["_monotone_input"] = (function, law, rises)
+            return OutputLaw(values=values, weights=weights, way="monotone", **shared)
     if random_inputs.is_exact or not random:
-        return _enumerated_law(values, weights, told)
+        return _enumerated_law(values, weights, shared)
     undefined = float(weights[~np.isfinite(values)].sum())
     if undefined:
         raise InfeasibleError(
-            f"{goal.text} has no value in {undefined:.2%} of the draws at {_point_text(told['at'])}: "
-            "ask for a configuration that is feasible in all of them, or for its chance to be that"
+            f"{goal.text} has no value in {undefined:.2%} of the draws at "
+            f"{_point_text(shared['at'])}: choose a configuration that is feasible in all draws, "
+            "or query the chance that it is"
         )
-    return OutputLaw(values=values, weights=weights, way="draws", **told)
+    return OutputLaw(values=values, weights=weights, way="draws", **shared)
 
 
 def _point_indices(grid: Grid, goal: Goal, at: Mapping[str, Any]) -> dict[str, int]:
-    """An index along each axis on which a formula depends."""
-    own = [axis for axis in grid.axes if axis != DRAW]
-    fixed = axis_indices(grid, at, allowed=own)
-    wanted = dims_of(grid, [goal]) | set(at) | set(grid.switch_axes)
-    missing = [a for a in own if a in wanted and a not in at and grid.axes[a].size > 1]
+    """Return an index along each axis on which a formula depends."""
+    axes = [axis for axis in grid.axes if axis != DRAW]
+    fixed = axis_indices(grid, at, allowed=axes)
+    used = dims_of(grid, [goal]) | set(at) | set(grid.switch_axes)
+    missing = [a for a in axes if a in used and a not in at and grid.axes[a].size > 1]
     if missing:
         raise DseError(
-            f"{goal.text} differs along {', '.join(missing)}: say at which value, as in at="
+            f"{goal.text} differs along {', '.join(missing)}: give its value, as in at="
             f"{{{missing[0]!r}: {grid.axes[missing[0]].coordinate[0].item()!r}}}"
         )
-    return {axis: fixed.get(axis, 0) for axis in own if axis in wanted}
+    return {axis: fixed.get(axis, 0) for axis in axes if axis in used}
 
 
 def _enumerated_law(values: Floats, weights: Floats, attributes: Mapping[str, Any]) -> OutputLaw:
-    """Equal values together; what is not feasible apart."""
-    some = np.isfinite(values)
-    if not some.any():
+    """Return the law of weighted values; equal values are merged, infeasible ones set apart."""
+    defined = np.isfinite(values)
+    if not defined.any():
         raise InfeasibleError(
-            f"{attributes['text']} has no value at {_point_text(attributes['at'])}: nothing is feasible there"
+            f"{attributes['text']} has no value at {_point_text(attributes['at'])}: not feasible"
         )
-    atoms, place = np.unique(values[some], return_inverse=True)
+    atoms, place = np.unique(values[defined], return_inverse=True)
     chances = np.array(
-        [math.fsum(weights[some][place == number].tolist()) for number in range(atoms.size)]
+        [math.fsum(weights[defined][place == number].tolist()) for number in range(atoms.size)]
     )
-    undefined = math.fsum(weights[~some].tolist())
+    undefined = math.fsum(weights[~defined].tolist())
     return OutputLaw(
         values=atoms,
         weights=chances / math.fsum(chances.tolist()) if undefined else chances,
@@ -279,7 +248,7 @@ def _enumerated_law(values: Floats, weights: Floats, attributes: Mapping[str, An
 
 
 def _is_rising(node: Node, values: Mapping[str, Floats], name: str, law: InputLaw) -> bool | None:
-    """Whether a formula never falls (True) or never rises along an input; None if not proven."""
+    """True if a formula is proven never to fall along an input, False never to rise, else None."""
     ends = law.quantile(np.clip(np.linspace(0, 1, _PIECES + 1), _MIN_LEVEL, 1 - _MIN_LEVEL))
     if not np.isfinite(ends).all():
         return None
@@ -287,9 +256,8 @@ def _is_rising(node: Node, values: Mapping[str, Floats], name: str, law: InputLa
     bit = np.uint64(1)
     moved = Trend(Interval(ends[:-1], ends[1:]), np.full(_PIECES, ALL_AXES), ALL_AXES & ~bit)
     with np.errstate(all="ignore"):
-        result: Trend = interpret_all(
-            [node], {**fixed, name: moved}, trend_algebra(), literal_trend
-        )[0]
+        trends = {**fixed, name: moved}
+        result: Trend = interpret_all([node], trends, trend_algebra(), literal_trend)[0]
     if result.enclosure.may_be_nan is not False and np.any(result.enclosure.may_be_nan):
         return None
     for rises, ways in ((True, result.up), (False, result.down)):

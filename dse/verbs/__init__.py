@@ -1,1 +1,1 @@
-"""What can be asked: each verb takes a study, models compared, a Dataset, or a path of one."""
+"""Verbs: each answers one query on a study, a comparison, a Dataset, or the path of one."""

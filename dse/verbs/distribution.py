@@ -1,4 +1,4 @@
-"""How many configurations are feasible, what values a quantity takes how often, and own folds."""
+"""Verbs on the distribution of values: count, histogram, quantiles, fold, sensitivity."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def count(
     per: str | Sequence[str] | None = None,
     progress: ProgressOption = False,
 ) -> xr.Dataset:
-    """How many configurations are feasible, of how many; the grid of a study is not stored.
+    """Count the feasible configurations; the grid of a study is not stored.
 
-    Conditions over different axes are counted apart, and multiplied.
+    Conditions on different axes are counted separately and multiplied.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        What is asked.
+        Data to query.
     where : str or list of str
         Constraints besides those of the study or Dataset.
     per : str or list of str, optional
-        Axes, or columns of measured rows, for each value of which it is asked.
+        Axes, or columns of measured rows; each of their values gets its own answer.
     progress : bool
-        Tell on standard error, after a second, for how long the count goes on.
+        Show progress on standard error after one second.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": range(1, 10**6), "intensity": [1, 2]},
@@ -64,29 +64,29 @@ def histogram(
     per: str | Sequence[str] | None = None,
     progress: ProgressOption = False,
 ) -> xr.Dataset:
-    """How many feasible configurations have a quantity or formula in each of some bins.
+    """Count the feasible configurations in each bin of a quantity or formula.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        What is asked.
+        Data to query.
     quantity : str
         A quantity or formula.
     bins : int or sequence
-        A number of equal bins from the least to the largest finite value, or their edges, numbers
-        or texts with units. A bin holds its low edge, the last one both.
+        Number of equal bins between the smallest and largest finite value, or the edges, as
+        numbers or texts with units. A bin includes its lower edge, the last bin both edges.
     where : str or list of str
         Constraints besides those of the study or Dataset.
     per : str or list of str, optional
-        Axes, or columns of measured rows, for each value of which it is asked.
+        Axes, or columns of measured rows; each of their values gets its own answer.
     progress : bool
-        Tell on standard error, after a second, for how long the count goes on.
+        Show progress on standard error after one second.
 
     Returns
     -------
     xarray.Dataset
-        ``configurations`` along ``bin``, with the edges ``low`` and ``high``; its attributes say
-        how many lie ``below`` and ``above``, and how many are no number (``undefined``).
+        ``configurations`` along ``bin``, with the edges ``low`` and ``high``; the attributes
+        ``below``, ``above`` and ``undefined`` count values outside the bins and NaN.
     """
     from sweeps.query.distribution import histogram as histogram_of
 
@@ -104,26 +104,26 @@ def quantiles(
     per: str | Sequence[str] | None = None,
     progress: ProgressOption = False,
 ) -> xr.Dataset:
-    """The least values that given shares of the feasible configurations do not exceed; exact.
+    """Compute exact quantiles of a quantity over all feasible configurations.
 
-    Of N values the quantile q is the least that at least q N of them do not exceed (the inverse of
-    the distribution function), so that it is the value of some configuration; q = 0 is the least
-    of all. The result has the dimension ``quantile``.
+    The quantile q of N values is the smallest value that at least q N of them do not exceed (the
+    inverse of the distribution function), so some configuration has it; q = 0 is the minimum.
+    The result has the dimension ``quantile``.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        What is asked.
+        Data to query.
     quantity : str
         A quantity or formula.
     q : float or sequence of float
-        Shares, from 0 to 1.
+        Levels from 0 to 1.
     where : str or list of str
         Constraints besides those of the study or Dataset.
     per : str or list of str, optional
-        Axes, or columns of measured rows, for each value of which it is asked.
+        Axes, or columns of measured rows; each of their values gets its own answer.
     progress : bool
-        Tell on standard error, after a second, for how long the count goes on.
+        Show progress on standard error after one second.
     """
     from sweeps.query.distribution import quantiles as quantiles_of
 
@@ -140,15 +140,13 @@ def _query_feasible(
     progress: ProgressOption,
     **about: Any,
 ) -> xr.Dataset:
-    """What is asked of the feasible configurations, for each of ``per``."""
+    """Run a streaming query on the feasible configurations, for each value of ``per``."""
     from sweeps.grid.goals import texts_of
 
     texts, axes = texts_of(where, "where"), texts_of(per, "per")
     with show_progress(progress, "counting"):
-        of = resolve_source(source)
-        return run_query_with_identity(
-            verb, of, lambda part: compute(part, per=axes), where=texts, per=axes, **about
-        )
+        ask, data = partial(compute, per=axes), resolve_source(source)
+        return run_query_with_identity(verb, data, ask, where=texts, per=axes, **about)
 
 
 @verb
@@ -163,37 +161,37 @@ def fold(
     client: Any = None,
     workers: int | None = None,
 ) -> Any:
-    """A question of your own: what a fold keeps of the feasible configurations, all passing by.
+    """Feed all feasible configurations to an aggregation of your own.
 
-    Nothing is stored; of a grid threads each feed a fold of their own, and so do the workers of a
-    cluster, each of a part along the longest axis; these are merged in the order of the axes.
+    Nothing is stored. The threads of a grid, and the workers of a cluster, each feed their own
+    fold with a part of the longest axis; the folds are merged in the order of the axes.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        What is asked.
+        Data to query.
     make : callable
-        Makes a fold that has seen nothing: an object with ``feed(values, weight)``,
-        ``merge(other)`` and ``answer()``; see :class:`sweeps.query.distribution.Fold`.
+        Returns an empty fold: an object with ``feed(values, weight)``, ``merge(other)`` and
+        ``answer()``; see :class:`sweeps.query.distribution.Fold`.
     formulas : str or list of str
-        Quantities or formulas: ``values`` has a row for each, of shape (formulas, configurations);
-        each column stands for ``weight`` configurations.
+        Quantities or formulas, one row each of ``values``, whose shape is (formulas,
+        configurations); each column represents ``weight`` configurations.
     where : str or list of str
         Constraints besides those of the study or Dataset.
     per : str or list of str, optional
-        Axes, or columns of measured rows, for each value of which a fold answers.
+        Axes, or columns of measured rows; each of their values gets its own fold.
     progress : bool or callable
-        As of :func:`optimum`.
+        See :func:`optimum`.
     client : distributed.Client or str, optional
-        A cluster of dask.distributed, or the address of its scheduler, whose workers feed the
-        folds. They see the files that a study names, and the store.
+        A dask.distributed cluster, or the address of its scheduler, whose workers feed the
+        folds. They must see the files that the study names, and the store.
     workers : int, optional
-        So many processes of this machine instead, which end with the question; as of :func:`run`.
+        Number of local processes to use instead; they end with the query. See :func:`run`.
 
     Returns
     -------
     object
-        What ``answer()`` gives; with ``per``, a DataArray of numbers along these axes, or a
+        The result of ``answer()``; with ``per``, a DataArray of numbers along these axes, or a
         Dataset of Datasets.
 
     >>> from dse import Study
@@ -228,17 +226,16 @@ def fold(
         from sweeps.cluster.scheduler import map_parts, split_longest_axis
 
         whole = make_checked_fold(make, names)
-        dims = [axis for axis in part.values(*names).dims if axis not in part.fixed_indices]
-        parts = [
-            {**part.fixed_indices, **one} for one in split_longest_axis(part.sizes, dims, crew)
-        ]
-        for one in map_parts(crew, partial(_partial_fold, make=make, **about), of, parts):
-            whole.merge(one)
+        fixed = part.fixed_indices
+        dims = [axis for axis in part.values(*names).dims if axis not in fixed]
+        parts = [{**fixed, **cut} for cut in split_longest_axis(part.sizes, dims, crew)]
+        for fed in map_parts(crew, partial(_partial_fold, make=make, **about), data, parts):
+            whole.merge(fed)
         return whole.answer()
 
     def answer_dataset(part: ScanSource) -> xr.Dataset:
-        told = answer(part)
-        return told if hasattr(told, "data_vars") else assemble({"answer": ((), told)}, {}, {})
+        value = answer(part)
+        return value if hasattr(value, "data_vars") else assemble({"answer": ((), value)}, {}, {})
 
     def compute(whole: ScanSource) -> Any:
         if not axes:
@@ -247,23 +244,22 @@ def fold(
         return result.get("answer", result)
 
     with show_progress(progress, "folding"), open_workers(client, workers) as crew:
-        of = resolve_source(source)
-        return run_query("fold", of, compute, **about)
+        data = resolve_source(source)
+        return run_query("fold", data, compute, **about)
 
 
 def _partial_fold(
     source: Any, part: Indexers, *, make: Callable[[], AnyFold], texts: Sequence[str], **about: Any
 ) -> AnyFold:
-    """A fold that has seen a part of what is asked."""
+    """Return a fold that was fed a part of the axes."""
     from sweeps.query.distribution import run_fold
 
-    of = resolve_source(source)
-    return run_query(
-        "fold", of, lambda whole: run_fold(whole, make, texts, part), texts=texts, **about
-    )
+    def compute(whole: ScanSource) -> AnyFold:
+        return run_fold(whole, make, texts, part)
+
+    return run_query("fold", resolve_source(source), compute, texts=texts, **about)
 
 
-# --- What moves a quantity: the shares of its variance, or its slopes, by input
 @verb
 def sensitivity(
     source: SourceLike,
@@ -274,52 +270,50 @@ def sensitivity(
     at: Mapping[str, Any] | None = None,
     progress: ProgressOption = False,
 ) -> xr.Dataset:
-    """How much of an output's variance each axis explains, curves of its mean, and elasticities.
+    """Decompose the variance of outputs by axis (Sobol indices), and compute elasticities.
 
-    The indices of Sobol are exact for the grid: every point that counts weighs the same, and the
-    whole grid is looked at, in blocks, so that it need not fit into memory. Points that break a
-    rule or constraint or have no number do not count.
+    The indices are exact for the grid: every feasible point with a finite value has the same
+    weight, and all points are evaluated in blocks, so the grid may exceed memory.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        What was or is to be computed, or measurements over a grid.
+        A study, a run, or measurements over a grid.
     output : str or list of str, optional
-        Quantities or formulas; every output that is a number and varies where None.
+        Quantities or formulas; default: every output that is a number and varies.
     where : str or list of str
         Constraints besides those of the study or Dataset.
     per : str or list of str, optional
-        Axes for each value of which the others are looked at.
+        Axes; the others are analysed for each of their values.
     at : mapping, optional
-        The configuration of the elasticities, a value for each axis; axes left out stand at the
-        middle one of their values, or at the nearest configuration that counts.
+        The configuration of the elasticities, one value for each axis; default: the middle value
+        of an axis, or the nearest configuration that counts.
     progress : bool
-        Tell on standard error, after a second, for how long the work goes on.
+        Show progress on standard error after one second.
 
     Returns
     -------
     xarray.Dataset
         Over ``output`` and ``axis``: ``first``, the share of the variance that an axis explains
-        alone; ``total``, the share left where all other axes are known, interactions included;
-        ``low`` and ``high``, the least and the largest mean along the axis. ``over_<axis>``: that
+        alone; ``total``, the share that remains when all other axes are known, with interactions;
+        ``low`` and ``high``, the smallest and largest mean along the axis. ``over_<axis>``: that
         mean at each value. Over ``output``: ``mean``, ``std``, ``counted`` of ``points``, and
         ``value`` at the configuration. Over ``output`` and ``input``: ``elasticity``,
         d log(output) / d log(input), by steps on the graph for each number that the model uses, or
         between the neighbours on each axis for a Dataset; ``elasticity_down`` and
-        ``elasticity_up`` to either side: at the border of a regime they differ, and there is no
-        ``elasticity``.
+        ``elasticity_up`` to either side. At the border of a regime they differ, and
+        ``elasticity`` is NaN.
 
     Raises
     ------
     DseError
-        An unknown output, one that is no number, one that is the same at all points, no point that
-        counts.
+        An output is unknown, no number, or constant; or no point counts.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024], "intensity": [10, 20]},
     ...               set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
-    >>> found = study.sensitivity(output="cs_throughput")
-    >>> found.total.sel(output="cs_throughput").values.round(3).tolist()
+    >>> shares = study.sensitivity(output="cs_throughput")
+    >>> shares.total.sel(output="cs_throughput").values.round(3).tolist()
     [0.525, 0.528]
     """
     from dse.sensitivity_analysis import analyse, read_analysis_source
@@ -331,16 +325,16 @@ def sensitivity(
     if texts == ():
         raise DseError("output is empty: name a quantity, or leave it out for all outputs")
     conditions, axes = texts_of(where, "where"), texts_of(per, "per")
-    with show_progress(progress, "looking at every point"):
-        of = resolve_source(source)
+    with show_progress(progress, "evaluating every point"):
+        data = resolve_source(source)
 
         def compute(part: ScanSource) -> xr.Dataset:
-            place = dict(part.fixed_indices)
-            result = analyse(read_analysis_source(of, texts, conditions, point, place))
-            here = [str(axis) for axis in result.axis.values if axis in place]
-            return result.drop_sel(axis=here).drop_vars([*here, *(f"over_{a}" for a in here)])
+            fixed = dict(part.fixed_indices)
+            result = analyse(read_analysis_source(data, texts, conditions, point, fixed))
+            drop = [str(axis) for axis in result.axis.values if axis in fixed]
+            return result.drop_sel(axis=drop).drop_vars([*drop, *(f"over_{a}" for a in drop)])
 
         about: dict[str, Any] = {"texts": texts or (), "where": conditions, "per": axes}
         return run_query_with_identity(
-            "sensitivity", of, lambda whole: stack_answers(whole, axes, compute), **about
+            "sensitivity", data, lambda whole: stack_answers(whole, axes, compute), **about
         )

@@ -1,4 +1,4 @@
-"""The best configurations, and those that no other beats in every objective."""
+"""Verbs on best configurations: optimum, Pareto front, disagreement of models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from dse.verbs.query import ScanSource
 
 
-# --- The best configurations
 @verb
 def optimum(
     source: SourceLike,
@@ -35,50 +34,48 @@ def optimum(
     gap: float | None = None,
     progress: ProgressOption = False,
 ) -> xr.Dataset:
-    """The best configurations: of a study, whose grid is not stored, or of a Dataset.
+    """Find the best configurations of a study, whose grid is not stored, or of a Dataset.
 
-    Points that are not feasible, and NaN, are never an optimum. For a finished store, given by its
-    path or as :func:`open` and :func:`run` give it, its study answers, and nothing is read; if its
-    model is not at hand or has changed, the stored values are scanned.
+    Infeasible points and NaN are never optimal. A finished store is answered by its study,
+    without reading values; if its model is missing or has changed, the stored values are scanned.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        What is asked: ``method="certified"``, ``time_limit`` and ``gap`` are of a study alone, or
-        of the store of one.
+        Data to query. ``method="certified"``, ``time_limit`` and ``gap`` need a study, or the
+        store of one.
     minimize, maximize : str or list of str
-        A quantity or formula; or several in one list, in order of priority: each decides among
-        what is best by those before. A minus turns the direction of one (``"-throughput"``).
+        A quantity or formula, or several in order of priority: later ones break ties. A minus
+        reverses the direction of one (``"-throughput"``).
     where : str or list of str
         Constraints besides those of the study or Dataset.
     per : str or list of str, optional
-        Axes, or columns of measured rows, for each value of which winners are wanted. Where one
-        has fewer than another, NaN, -1, False or an empty label stands.
+        Axes, or columns of measured rows; each of their values gets its own optimum. Missing
+        winners are NaN, -1, False or an empty label.
     top : int
-        How many, best first (dimension ``rank``); ties go to the lowest index in axis order. Of
-        several objectives only configurations count of which all are numbers.
+        Number of configurations, best first (dimension ``rank``); ties go to the lowest index in
+        axis order. With several objectives only configurations count that have all of them.
     ties : bool
-        Give all configurations that are as good as the best one (dimension ``tie``), or as the
+        Return all configurations that are as good as the best one (dimension ``tie``), or as the
         last of ``top``.
     within : float, optional
-        Give all configurations that are off the best by at most this share of it, best first
-        (dimension ``rank``): 0.01 for 1 %. The attribute ``configurations`` counts them. Of several
-        objectives the last is meant, among what is best by those before; ``top`` gives the first
-        of them.
+        Return all configurations within this relative tolerance of the best, best first
+        (dimension ``rank``): 0.01 for 1 %. The attribute ``configurations`` counts them. With
+        several objectives it applies to the last; ``top`` limits how many are returned.
     method : {"auto", "scan", "certified"}
-        A scan of the whole grid, or a search with a proof that nothing is better; "auto" scans
-        small grids. The attribute ``method`` says which, and a certified answer's attributes
-        ``bound`` and ``gap`` what is proven (``sweeps.sources.grid_proof.GridProof.result_attributes``).
+        Scan the whole grid, or search by branch and bound with a certificate; "auto" scans
+        small grids. The attribute ``method`` says which; ``bound`` and ``gap`` give the
+        certificate (``sweeps.sources.grid_proof.GridProof.result_attributes``).
     time_limit, gap : float, optional
-        Of a certified optimum: seconds, and the share by which the answer may miss the best (0).
+        Limits of a certified search: seconds, and relative gap to the optimum (0).
     progress : bool
-        Tell on standard error, after a second, for how long the search goes on.
+        Show progress on standard error after one second.
 
     Raises
     ------
     sweeps.runtime.interrupts.Interrupted
-        It was interrupted, once (a ``KeyboardInterrupt``): its attribute ``best`` is the answer so
-        far, as if the time had been up.
+        The query was interrupted (a ``KeyboardInterrupt``); its attribute ``best`` is the best
+        answer so far.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 1024, 512]},
@@ -93,34 +90,31 @@ def optimum(
 
     goals, texts = goals_in_order(minimize, maximize), texts_of(where, "where")
     axes = texts_of(per, "per")
-    asked: dict[str, Any] = {"top": top, "ties": ties, "within": within, "method": method}
-    asked |= {"time_limit": time_limit, "gap": gap}
-    given = {"top": top != 1, "ties": ties, "within": within is not None}
-    given |= {"objectives": len(goals) > 1, "method": method not in ("auto", "scan")}
-    given |= {"time_limit": time_limit is not None, "gap": gap is not None}
+    options: dict[str, Any] = {"top": top, "ties": ties, "within": within, "method": method}
+    options |= {"time_limit": time_limit, "gap": gap}
+    modifiers = {"top": top != 1, "ties": ties, "within": within is not None}
+    modifiers |= {"objectives": len(goals) > 1, "method": method not in ("auto", "scan")}
+    modifiers |= {"time_limit": time_limit is not None, "gap": gap is not None}
 
     def compute(source: ScanSource) -> xr.Dataset:
         from sweeps.sources.grid_proof import find_optimum
 
-        return find_optimum(source, build_query(goals, tuple(source.sizes), per=axes, **asked))
+        return find_optimum(source, build_query(goals, tuple(source.sizes), per=axes, **options))
 
+    about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "modifiers": modifiers}
     with time_limited(time_limit), show_progress(progress, "searching", goals[0].sign):
-        about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "modifiers": given}
         return run_query_with_identity("optimum", resolve_source(source), compute, **about)
 
 
 def best_config(best: xr.Dataset) -> dict[str, Any]:
-    """A single winner as a plain dict: its coordinates (the configuration) and outputs.
-
-    A winner of rank 1 is taken where the Dataset ranks several.
-    """
+    """Return one winner as a dict of its coordinates and outputs; if ranked, that of rank 1."""
     from dse.arguments import require_dataset
 
     if "rank" in require_dataset(best, "best").sizes:
         best = best.isel(rank=0)
     if best.sizes:
         dims = ", ".join(map(str, best.sizes))
-        raise DseError(f"there is a winner for each of {dims}: select one first (best.isel)")
+        raise DseError(f"there is one winner for each {dims}: select one first (best.isel)")
     return {str(name): variable.values.item() for name, variable in best.variables.items()}
 
 
@@ -136,35 +130,35 @@ def pareto(
     time_limit: float | None = None,
     progress: ProgressOption = False,
 ) -> xr.Dataset:
-    """The configurations that no other beats in every objective (dimension ``point``).
+    """Find the configurations that are not dominated in several objectives (dimension ``point``).
 
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        What is asked, as of :func:`optimum`; ``method`` and ``time_limit`` are of a study alone.
+        Data to query; see :func:`optimum`. ``method`` and ``time_limit`` need a study.
     minimize, maximize : str or list of str
         Quantities or formulas.
     where : str or list of str
         Constraints besides those of the study or Dataset.
     per : str or list of str, optional
-        Axes, or columns of measured rows, for each value of which a front is wanted.
+        Axes, or columns of measured rows; each of their values gets its own front.
     method : {"auto", "scan", "certified"}
-        A scan of the whole grid, or a search by bounds over boxes with a proof that nothing else
-        is on the front: "auto" takes it where there are too many points to scan.
+        Scan the whole grid, or search by branch and bound with a certificate; "auto" scans
+        small grids.
     time_limit : float, optional
-        Of a certified front: seconds after which the best points found so far are given. The
-        attribute ``complete`` is 0 then, ``boxes_left`` tells how many boxes may hold others, and
-        the variable ``proven`` which points nothing can beat. An interrupt is told as by
+        Seconds after which a certified search returns the best points so far. The attribute
+        ``complete`` is 0 then, ``boxes_left`` counts boxes that may hold further points, and the
+        variable ``proven`` marks points that nothing dominates. For interrupts see
         :func:`optimum`.
     progress : bool
-        Tell on standard error, after a second, for how long the search goes on.
+        Show progress on standard error after one second.
     """
     from sweeps.grid.goals import read_goals, texts_of
     from sweeps.query.source import build_query
 
     goals, texts = read_goals(minimize, maximize), texts_of(where, "where")
     axes = texts_of(per, "per")
-    given = {"method": method not in ("auto", "scan"), "time_limit": time_limit is not None}
+    modifiers = {"method": method not in ("auto", "scan"), "time_limit": time_limit is not None}
 
     def compute(source: ScanSource) -> xr.Dataset:
         from sweeps.sources.grid_proof import find_front
@@ -172,12 +166,11 @@ def pareto(
         limits: dict[str, Any] = {"method": method, "time_limit": time_limit}
         return find_front(source, build_query(goals, tuple(source.sizes), per=axes, **limits))
 
+    about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "modifiers": modifiers}
     with time_limited(time_limit), show_progress(progress, "searching"):
-        about: dict[str, Any] = {"texts": goals, "where": texts, "per": axes, "modifiers": given}
         return run_query_with_identity("pareto", resolve_source(source), compute, **about)
 
 
-# --- Where models that are compared disagree, and what choosing by one costs
 def disagreement(
     source: SourceLike,
     *,
@@ -187,59 +180,58 @@ def disagreement(
     per: str | Sequence[str] | None = None,
     progress: ProgressOption = False,
 ) -> xr.Dataset:
-    """Where the models of a Dataset disagree, and what it costs to follow one if another is right.
+    """Compare the models of a Dataset: where they disagree, and the regret of using a wrong one.
 
     Parameters
     ----------
     source : Comparison, Dataset or path
-        Of several models, along the dimension ``model``: ``dse.Study(model=[...], ...)``, or what
-        its run gives.
+        Several models along the dimension ``model``: ``dse.Study(model=[...], ...)``, or its run.
     minimize, maximize : str, optional
-        What decides which configuration is best; ``minimize="time"`` where there is a time, else
-        only cases and bounds are compared.
+        Objective; default: ``minimize="time"`` if there is a time, else only cases and bounds are
+        compared.
     where : str or list of str
-        Constraints besides those that the Dataset carries.
+        Constraints besides those of the Dataset.
     per : str or list of str, optional
-        Axes for each value of which the models are compared; all other axes are chosen freely.
+        Axes for each value of which the models are compared; all other axes are optimized.
     progress : bool
-        Tell on standard error, after a second, for how long the work goes on.
+        Show progress on standard error after one second.
 
     Returns
     -------
     xarray.Dataset
-        For each case or bound ``x``: ``x_differs`` over the axes, where not all models say the same
-        (by its meaning, whatever its number), and ``x_disagreement`` (model, under), the share of
-        the configurations on which two models differ. ``best_<axis>`` and ``best_<objective>``
-        (model), each model's optimum; ``ties``, how many configurations are as good: the first of
-        them is taken. ``regret`` (model, under): the objective at the optimum of ``model``, as
-        ``under`` has it, over the optimum of ``under``; the other way round where it is maximized,
-        so that 1 is no loss; infinite where ``under`` does not allow it. ``optimum_differs``: where
-        that is above 1. ``feasible_differs``: what some models allow and others do not.
+        For each case or bound ``x``: ``x_differs`` over the axes, true where the models disagree
+        (by meaning, not by number), and ``x_disagreement`` (model, under), the share of the
+        configurations on which two models differ. ``best_<axis>`` and ``best_<objective>``
+        (model), the optimum of each model, the first of ``ties``. ``regret`` (model, under): the
+        objective of ``under`` at the optimum of ``model``, over the optimum of ``under`` (the
+        inverse if maximized), so 1 is no loss; infinite if ``under`` does not allow it.
+        ``optimum_differs``: where the regret is above 1. ``feasible_differs``: where only some
+        models allow a configuration.
 
     Raises
     ------
     DseError
-        A Dataset of one model, a quantity that is not in it, an objective below 0.
+        The Dataset has one model, a quantity is missing, or an objective is negative.
 
     >>> from dse import Study
     >>> both = Study(model=["occupancy + mwp_cwp", "occupancy + transit + transit_time"],
     ...              machine="gtx280", workload="mat_tiled", axes={"active_sms": range(1, 31)},
     ...              set={"threads_per_block": 256})
-    >>> found = both.disagreement()
-    >>> found.best_active_sms.values.tolist(), float(found.regret.max())
+    >>> table = both.disagreement()
+    >>> table.best_active_sms.values.tolist(), float(table.regret.max())
     ([30, 30], 1.0)
     """
     from sweeps.grid.goals import one_goal, texts_of
     from sweeps.query.model_disagreement import dataset_disagreement, flag_names
 
     with show_progress(progress, "comparing"):
-        of = resolve_source(source, values=True)
-        if isinstance(of, StudyData):
-            raise DseError("a study of one model disagrees with none: give a list, model=[...]")
+        data = resolve_source(source, values=True)
+        if isinstance(data, StudyData):
+            raise DseError("the study has one model: give a list to compare, model=[...]")
         named = minimize is not None or maximize is not None
-        if not named and "time" in of:
+        if not named and "time" in data:
             minimize, named = "time", True
-        if not named and not flag_names(of):
+        if not named and not flag_names(data):
             raise DseError("nothing to compare: name an objective with minimize= or maximize=")
         goal = one_goal(minimize, maximize) if named else None
-        return dataset_disagreement(of, goal, where=texts_of(where, "where"), per=per)
+        return dataset_disagreement(data, goal, where=texts_of(where, "where"), per=per)

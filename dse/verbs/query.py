@@ -1,4 +1,4 @@
-"""Ask a source: refuse what it does not take, answer, and say of which study the answer is."""
+"""Run a query on any source: check that it is supported, answer it, and record the study."""
 
 from __future__ import annotations
 
@@ -28,44 +28,35 @@ if TYPE_CHECKING:
     from sweeps.sources.table import TableScan
 
 
-#: What a question is asked of.
 ScanSource: TypeAlias = "GridScan | TableScan"
 
 _T = TypeVar("_T")
 
-#: What tells of which study an answer is.
+#: Attributes that identify the study of an answer.
 _IDENTITY = ("model", "study", "simt_dse_version")
-#: What was assumed when the file of somebody else was read.
-_ASSUMPTIONS_KEY = "assumptions"
 
 
 def resolve_source(source: SourceLike, *, values: bool = False) -> StudyData | xr.Dataset:
-    """Return what answers a question: a study, or a Dataset whose values are scanned.
+    """Return the study of a source, or the Dataset to scan.
 
-    The study of a finished store answers for it, and nothing is read but what tells the study;
-    where that cannot be told, or its model has changed or is not at hand, the values answer; so
-    they do if ``values``. Models compared are run.
-
-    Raises
-    ------
-    UnfinishedError
-        Values are missing in a store.
+    A finished store resolves to its study, unless that is unknown, its model is missing or has
+    changed, or ``values`` is set. A comparison resolves to its run.
     """
-    from dse.runs.files import open as opened
+    from dse.runs.files import open as open_dataset
     from dse.runs.identity import stored_study
     from sweeps.store.records import check_finished
 
-    of = load_if_study_file(source)
-    if isinstance(of, StudyData):
-        return of
-    if isinstance(of, ComparisonData):
-        return run(of)
-    is_path = isinstance(of, (str, Path))
+    data = load_if_study_file(source)
+    if isinstance(data, StudyData):
+        return data
+    if isinstance(data, ComparisonData):
+        return run(data)
+    is_path = isinstance(data, (str, Path))
     if not is_path:
-        require_dataset(of, "source", "a Study, a Dataset, or the path of one")
-    check_finished(of)
-    study = None if values else stored_study(of)
-    return study or (opened(of) if is_path else of)
+        require_dataset(data, "source", "a Study, a Dataset, or the path of one")
+    check_finished(data)
+    study = None if values else stored_study(data)
+    return study or (open_dataset(data) if is_path else data)
 
 
 @return_best_on_interrupt
@@ -75,7 +66,7 @@ def run_query_with_identity(
     compute: Callable[[ScanSource], xr.Dataset],
     **about: Any,
 ) -> xr.Dataset:
-    """As :func:`run_query`; the answer says of which study it is."""
+    """Run a query and record in its answer the study that it is about."""
     return add_identity(run_query(verb, data, compute, **about), data)
 
 
@@ -89,16 +80,13 @@ def run_query(
     per: Sequence[str] = (),
     modifiers: dict[str, bool] | None = None,
 ) -> _T:
-    """Return what is asked of a source.
+    """Run ``compute`` on a scan of a study or Dataset; ``verb`` names the query in errors.
 
-    Quantities that a Dataset does not hold are computed by its study, where it tells one.
-
-    ``verb`` names it in refusals; ``ask`` asks a source of ``sweeps.query``; ``texts``, ``where`` and
-    ``per`` are the formulas, conditions and axes in it, ``given`` its further modifiers.
+    Quantities that a Dataset lacks are computed by its study, if it names one. ``texts``,
+    ``where`` and ``per`` are the formulas, conditions and axes of the query.
     """
-    check_supported(
-        verb, source_kind(data), {"where": bool(where), "per": bool(per), **(modifiers or {})}
-    )
+    used = {"where": bool(where), "per": bool(per), **(modifiers or {})}
+    check_supported(verb, source_kind(data), used)
     if isinstance(data, StudyData):
         from sweeps.sources.grid_scan import GridScan
 
@@ -115,16 +103,16 @@ def run_query(
 
 
 def add_identity(answer: xr.Dataset, data: StudyData | xr.Dataset) -> xr.Dataset:
-    """An answer that says of which study it is, as a Dataset of that study says of itself."""
+    """Return an answer with the attributes that identify the study of its data."""
     if isinstance(data, StudyData):
         from dse.inputs.provenance import version
 
-        told = (data._parts.model.name, data.text(), version())
+        identity = (data._parts.model.name, data.text(), version())
         notes = {"notes": dumps(data.notes)} if data.notes else {}
-        return answer.assign_attrs({**dict(zip(_IDENTITY, told, strict=True)), **notes})
-    said = data.attrs
-    known = _IDENTITY if "model" in said else (*_IDENTITY, _ASSUMPTIONS_KEY)
-    return answer.assign_attrs({key: said[key] for key in known if key in said})
+        return answer.assign_attrs({**dict(zip(_IDENTITY, identity, strict=True)), **notes})
+    # a file of another program has no model, but the assumptions of its import
+    keys = _IDENTITY if "model" in data.attrs else (*_IDENTITY, "assumptions")
+    return answer.assign_attrs({key: data.attrs[key] for key in keys if key in data.attrs})
 
 
 def _scan(ds: xr.Dataset, where: Sequence[str], per: Sequence[str]) -> TableScan:
@@ -135,7 +123,7 @@ def _scan(ds: xr.Dataset, where: Sequence[str], per: Sequence[str]) -> TableScan
 
 
 def _add_quantities(ds: Any, names: Sequence[str], study: StudyData) -> Any:
-    """A Dataset with quantities of its study; labels that it does not hold are those of all."""
+    """Return a Dataset with more quantities of its study, and with the labels of all kinds."""
     from dse.runs.files import derive
     from sweeps.grid.dataset import add_label_indices
     from symbolic.quantities import indexed_quantity
@@ -143,23 +131,17 @@ def _add_quantities(ds: Any, names: Sequence[str], study: StudyData) -> Any:
     quantities = [name for name in names if name == indexed_quantity(name)]
     grid = study.grid(names)
     known = {}
-    for place in [name for name in names if name not in quantities]:
-        leaf = grid.leaves[next(iter(grid.leaves))][place]
-        alone = None if leaf.axes or leaf.switch_axes else float(leaf.array)
-        known[indexed_quantity(place)] = (
-            grid.model.quantities[indexed_quantity(place)].axis_labels,
-            alone,
-        )
+    for name in [name for name in names if name not in quantities]:
+        leaf, quantity = grid.leaves[next(iter(grid.leaves))][name], indexed_quantity(name)
+        scalar = None if leaf.axes or leaf.switch_axes else float(leaf.array)
+        known[quantity] = grid.model.quantities[quantity].axis_labels, scalar
     return add_label_indices(derive(ds, quantities) if quantities else ds, known)
 
 
 def _find_missing(
     ds: Any, texts: Sequence[str | Goal], where: Sequence[str], error: UnknownNameError
 ) -> tuple[list[str], StudyData]:
-    """The quantities of a question that a Dataset does not hold and its study has, and the study.
-
-    Raises the error that is given where there are none, or no study.
-    """
+    """Return the quantities that a query needs of the study of a Dataset, or raise ``error``."""
     from dse.runs.identity import study_of
     from symbolic.expression import parse_condition
     from symbolic.ops import references
@@ -183,29 +165,25 @@ def _find_missing(
     return names, study
 
 
-# --- The verbs: what is asked of a study, of models compared, of a Dataset or of a path
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
-
-#: The verbs whose modules were loaded, by name.
+#: Verbs whose modules are loaded, by name.
 _VERBS: dict[str, Callable[..., Any]] = {}
 _MODIFIER_OF_KEYWORD = {name: name for name in MODIFIERS if name != "objectives"}
 _MODIFIER_OF_KEYWORD |= {"minimize": "objectives", "maximize": "objectives"}
 
 
 def verb(function: _Verb) -> _Verb:
-    """Make a function a verb: it says why it does not take what other verbs take."""
+    """Decorate a function as a verb: reject keywords of other verbs with the reason."""
     name = function.__name__
 
     @wraps(function)
     def checked_verb(*source: Any, **options: Any) -> Any:
-        taken = signature(function).parameters
-        if others := {
-            m: True for key, m in _MODIFIER_OF_KEYWORD.items() if key in options.keys() - taken
-        }:
-            of = load_if_study_file(source[0] if source else options.get("source"))
-            if not isinstance(of, (StudyData, ComparisonData)):
-                of = resolve_source(of)
-            check_supported(name, source_kind(of), others)
+        foreign = options.keys() - signature(function).parameters
+        if others := {m: True for key, m in _MODIFIER_OF_KEYWORD.items() if key in foreign}:
+            data = load_if_study_file(source[0] if source else options.get("source"))
+            if not isinstance(data, (StudyData, ComparisonData)):
+                data = resolve_source(data)
+            check_supported(name, source_kind(data), others)
         return function(*source, **options)
 
     _VERBS[name] = checked_verb

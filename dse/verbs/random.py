@@ -1,4 +1,4 @@
-"""Where inputs are random: who can be best, what knowledge is worth, the law of an output."""
+"""Verbs on random inputs: chances to be best, value of information, law of an output."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from sweeps.query.uncertainty import SourceOverDraws
 
 
-# --- Where inputs are random: who can be best, and how likely
 @verb
 @return_best_on_interrupt
 def chances(
@@ -46,46 +45,45 @@ def chances(
     top: int | None = None,
     progress: ProgressOption = False,
 ) -> xr.Dataset:
-    """How likely each configuration is the best one, and what it costs where it is not.
+    """Compute the probability that each configuration is the best, and its regret otherwise.
 
-    In each draw one configuration is best; those that tie share the draw in equal parts. Which can
-    be best is found on the draws of the study; how likely, on fresh ones, so that luck among many
-    is not told as merit. Where all laws are enumerated, everything is exact. Axes along which the
-    objective is the same are left out.
+    In each draw one configuration is best; ties share the draw equally. Candidates are chosen on
+    the draws of the study and evaluated on fresh ones, to avoid selection bias. If all laws are
+    enumerated, everything is exact. Axes that do not change the objective are left out.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        A study with random inputs; or values along ``draw``, of which errors are told by 16 parts
-        of them that follow each other; or measurements along ``run``, as ``dse.open(...,
-        runs=True)`` gives: the best on average (:func:`dse.importers.runs.chances_of_runs`).
+        A study with random inputs; or values along ``draw``, whose errors come from 16 batches;
+        or measurements along ``run``, as ``dse.open(..., runs=True)`` gives: the best on average
+        (:func:`dse.importers.runs.chances_of_runs`).
     minimize, maximize : str
         A quantity or formula that has a value in each draw.
     where : str or list of str
-        Constraints besides those of the study: a configuration competes in the draws in which
-        it meets them.
+        Constraints besides those of the study; a configuration competes in the draws in which it
+        meets them.
     per : str or list of str, optional
         Axes for each value of which others compete.
     top : int, optional
-        How many are told, the likeliest first; all that can be best where None.
+        Number of configurations, likeliest first; default: all that can be best.
     progress : bool
-        Tell on standard error, after a second, for how long the work goes on.
+        Show progress on standard error after one second.
 
     Returns
     -------
     xarray.Dataset
-        Along ``rank``, the likeliest first: ``chance``, and ``regret``, by how much a configuration
-        is expected to miss the best of each draw, in the unit of the objective (infinite where it
-        may not be feasible). ``left``: the chance that none of these is the best; ``none``: that
-        nothing is feasible. With ``chance_error``, ``regret_error`` and ``left_error``, half the
-        widths of 95 % intervals. The attribute ``configurations`` tells how many can be best.
+        Along ``rank``, likeliest first: ``chance``, and ``regret``, the expected distance from
+        the best of each draw, in the unit of the objective (infinite if it may be infeasible).
+        ``left``: the chance that none of these is the best; ``none``: that nothing is feasible.
+        ``chance_error``, ``regret_error`` and ``left_error`` are half widths of 95 % intervals.
+        The attribute ``configurations`` counts the configurations that can be best.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
     ...               set={"intensity": 10, "lanes_width": 32, "ms_peak": 1},
     ...               random={"mem_latency": "discrete: 300: 1, 600: 1, 1200: 2"})
-    >>> found = study.chances(maximize="cs_throughput - threads / 128")
-    >>> found.threads.values.tolist(), found.chance.values.tolist()
+    >>> table = study.chances(maximize="cs_throughput - threads / 128")
+    >>> table.threads.values.tolist(), table.chance.values.tolist()
     ([1024, 512, 256], [0.5, 0.25, 0.25])
     """
     from sweeps.grid.goals import read_goals, texts_of
@@ -96,15 +94,15 @@ def chances(
 
     goals = read_goals(minimize, maximize)
     texts, axes = texts_of(where, "where"), texts_of(per, "per")
-    given = {"per": bool(axes), "objectives": len(goals) > 1}
+    modifiers = {"per": bool(axes), "objectives": len(goals) > 1}
 
     def compute(data: StudyData | xr.Dataset) -> xr.Dataset:
         if not isinstance(data, StudyData) and RUN in data.dims and DRAW not in data.dims:
             from dse.importers.runs import chances_of_runs
 
             check_supported("chances", "rows", {"per": bool(axes)})
-            asked: dict[str, Any] = {"minimize": minimize, "maximize": maximize}
-            return add_identity(chances_of_runs(data, **asked, where=texts, top=top), data)
+            goal_options: dict[str, Any] = {"minimize": minimize, "maximize": maximize}
+            return add_identity(chances_of_runs(data, **goal_options, where=texts, top=top), data)
         (goal,) = goals
         if not isinstance(data, StudyData) and DRAW not in data.dims and "study" in data.attrs:
             from dse.runs.identity import study_of
@@ -114,23 +112,21 @@ def chances(
             draws = _draws(data, goal, texts)
         else:
             table = DatasetTable(data, texts)
-            draws = SourceOverDraws(
-                source=TableScan(table=table), draw_axis=draw_dimension(table.axes)
-            )
+            axis = draw_dimension(table.axes)
+            draws = SourceOverDraws(source=TableScan(table=table), draw_axis=axis)
         return add_identity(chances_of(draws, goal, per=axes, top=top), data)
 
-    with show_progress(progress, "looking at every draw"):
-        of = load_if_study_file(source)
-        if isinstance(of, ComparisonData):
-            for study in of.each.values():
-                check_supported("chances", source_kind(study), given)
-            return join_answers({model: compute(study) for model, study in of.each.items()})
-        one = resolve_source(of)
-        check_supported("chances", source_kind(one), given)
-        return compute(one)
+    with show_progress(progress, "evaluating every draw"):
+        loaded = load_if_study_file(source)
+        if isinstance(loaded, ComparisonData):
+            for study in loaded.each.values():
+                check_supported("chances", source_kind(study), modifiers)
+            return join_answers({model: compute(study) for model, study in loaded.each.items()})
+        data = resolve_source(loaded)
+        check_supported("chances", source_kind(data), modifiers)
+        return compute(data)
 
 
-# --- What it would be worth to know inputs
 @verb
 def information(
     source: SourceLike,
@@ -141,45 +137,42 @@ def information(
     sets: Sequence[Sequence[str]] = (),
     progress: ProgressOption = False,
 ) -> xr.Dataset:
-    """What it would be worth to know random inputs before choosing, and which to measure next.
+    """Compute the expected gain from learning random inputs before choosing a configuration.
 
-    Now that configuration is chosen which is best on average. Who knew some inputs would choose for
-    each of their values what is best on average then; by how much that is better on average is the
-    worth of knowing them: EVPI of all inputs, EVPPI of some (Raiffa and Schlaifer 1961). Exact
-    where all laws are enumerated; else from nested Sobol points, 16 replicates of them, of the
-    configurations that are best on average in some cell of the draws.
+    Without knowledge one chooses the configuration that is best on average; with knowledge of
+    some inputs, the best on average for each of their values. The expected difference is the EVPI
+    for all inputs, the EVPPI for some (Raiffa and Schlaifer 1961). It is exact if all laws are
+    enumerated; else it comes from 16 replicates of nested Sobol points, over the configurations
+    that are best on average in some cell of the draws.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        A study with random inputs; of a Dataset or store the study that it tells.
+        A study with random inputs, or a Dataset or store of one.
     minimize, maximize : str
-        A quantity or formula of which the mean should be small or large; a difference in it is
-        what knowledge is worth.
+        A quantity or formula whose mean is the objective.
     where : str or list of str
-        Constraints besides those of the study: a configuration is chosen before a draw is known
-        only if it meets them in all draws.
+        Constraints besides those of the study; a configuration must meet them in all draws.
     sets : list of lists of str
-        Inputs that become known together, besides each alone: random quantities, or the keys of
-        joint laws, which are known together.
+        Inputs to learn together, besides each alone: random quantities, or keys of joint laws.
     progress : bool
-        Tell on standard error, after a second, for how long the work goes on.
+        Show progress on standard error after one second.
 
     Returns
     -------
     xarray.Dataset
         ``evpi`` and, along ``set``, ``evppi``, in the unit of the objective, with ``evpi_error``
-        and ``evppi_error``, half the widths of 95 % intervals; it never falls as a set grows.
-        ``changes``: the chance that another configuration is chosen then; ``then_<axis>``: the one
-        chosen most often. The coordinates tell what is chosen now; the attribute ``next`` what to
-        measure next: the input worth most, or ``none`` where none is worth more than its error.
+        and ``evppi_error``, half widths of 95 % intervals; it never falls as a set grows.
+        ``changes``: the chance that another configuration is chosen; ``then_<axis>``: the one
+        chosen most often. The coordinates give the choice without knowledge; the attribute
+        ``next`` the input worth most, or ``none`` if none is worth more than its error.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
     ...               set={"intensity": 10, "lanes_width": 32, "ms_peak": 1},
     ...               random={"mem_latency": "discrete: 300: 1, 600: 1, 1200: 2"})
-    >>> found = study.information(maximize="cs_throughput - threads / 128")
-    >>> round(found.evpi.item(), 3), found.threads.item(), found.attrs["next"]
+    >>> table = study.information(maximize="cs_throughput - threads / 128")
+    >>> round(table.evpi.item(), 3), table.threads.item(), table.attrs["next"]
     (0.18, 512, 'mem_latency')
     """
     from sweeps.grid.goals import read_goals, texts_of
@@ -189,53 +182,51 @@ def information(
     goal = goals[0]
 
     def compute(study: StudyData) -> xr.Dataset:
-        about = require_random_inputs(study)
-        named = _sets(about, sets)
-        inner = 1 << ((about.draws.bit_length() + 1) // 2)
-        outer = 4 * about.draws // inner
+        random_inputs = require_random_inputs(study)
+        named = _sets(random_inputs, sets)
+        inner = 1 << ((random_inputs.draws.bit_length() + 1) // 2)
+        outer = 4 * random_inputs.draws // inner
 
         def nested_grid(name: str) -> tuple[Grid, int, int]:
-            axis = about.nested_axis(named[name], outer, inner)
+            axis = random_inputs.nested_axis(named[name], outer, inner)
             return replace_draws(study, axis)._query_grid([goal], texts, per=[DRAW]), outer, inner
 
-        of = {name: [q for key in keys for q in about.inputs[key]] for name, keys in named.items()}
-        return add_identity(
-            information_of(_draws(study, goal, texts), goal, of, nested_grid), study
-        )
+        of = random_inputs.inputs
+        inputs = {name: [q for key in keys for q in of[key]] for name, keys in named.items()}
+        answer = information_of(_draws(study, goal, texts), goal, inputs, nested_grid)
+        return add_identity(answer, study)
 
-    with show_progress(progress, "looking at every draw"):
+    with show_progress(progress, "evaluating every draw"):
         return joined_answer("information", source, compute, objectives=len(goals) > 1)
 
 
-def _sets(about: RandomInputs, sets: Sequence[Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Each input alone, and the sets that are asked, by their names."""
-    inputs = about.inputs
+def _sets(random_inputs: RandomInputs, sets: Sequence[Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Return the sets of inputs to learn, each input alone first, by name."""
+    inputs = random_inputs.inputs
     if isinstance(sets, str):
         raise DseError(f"sets = {sets!r}: expected lists of inputs, such as [['a', 'b']]")
     result: dict[str, tuple[str, ...]] = {name: (name,) for name in inputs}
-    for one in sets:
-        names = (one,) if isinstance(one, str) else tuple(one)
+    for entry in sets:
+        names = (entry,) if isinstance(entry, str) else tuple(entry)
         for name in names:
-            said = f"sets names {name!r}, which is no random input"
-            check_name(name, inputs, said, "these are")
+            check_name(name, inputs, f"sets names {name!r}, which is no random input", "these are")
         if not names:
-            raise DseError("sets holds a set of nothing: name inputs that become known together")
+            raise DseError("sets contains an empty set: name inputs to learn together")
         result[", ".join(names)] = tuple(dict.fromkeys(names))
     return result
 
 
-# --- The law of an output
 @verb
 def law(source: SourceLike, quantity: str, at: Mapping[str, Any] | None = None) -> OutputLaw:
-    """The law of an output at one configuration, where inputs are random.
+    """Return the probability distribution of an output at one configuration.
 
-    It is exact where laws are enumerated, and where one input alone is random in the output, along
-    which enclosures prove it to go one way; else it is that of the draws, with errors.
+    It is exact if all laws are enumerated, or if the output depends on one random input, in which
+    it is proven monotone; else it is estimated from the draws, with errors.
 
     Parameters
     ----------
     source : Study, Dataset or path
-        A study of one model with random inputs; of a Dataset or store the study that it tells.
+        A study of one model with random inputs, or a Dataset or store of one.
     quantity : str
         A quantity or formula that has a value in each draw.
     at : mapping, optional
@@ -244,13 +235,13 @@ def law(source: SourceLike, quantity: str, at: Mapping[str, Any] | None = None) 
     Returns
     -------
     dse.uncertain.output_law.OutputLaw
-        ``quantile(q)``, ``cdf(x)``, ``mean``, ``std``; ``error("quantile", q)`` and its like;
-        ``way`` says how it was found; ``plot()`` draws it.
+        ``quantile(q)``, ``cdf(x)``, ``mean``, ``std``; ``error("quantile", q)`` etc.; ``way``
+        names the method; ``plot()`` draws it.
 
     Raises
     ------
     DseError
-        An axis that has no value here, or that is none; nothing is random; nothing is feasible.
+        An axis is unknown or needs a value; nothing is random; nothing is feasible.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
@@ -262,35 +253,33 @@ def law(source: SourceLike, quantity: str, at: Mapping[str, Any] | None = None) 
     from dse.uncertain.output_law import output_law
     from sweeps.grid.goals import Goal, texts_of
 
-    of = load_if_study_file(source)
-    if isinstance(of, ComparisonData):
-        raise DseError(f"a law is that of one model: ask each of {', '.join(of.each)} by itself")
+    loaded = load_if_study_file(source)
+    if isinstance(loaded, ComparisonData):
+        raise DseError(f"law takes one model: call it for each of {', '.join(loaded.each)}")
     texts = texts_of(quantity, "quantity")
     if len(texts) != 1:
         raise DseError(f"quantity = {quantity!r}: expected one quantity or formula")
-    goal, place = Goal(text=texts[0], sign=1.0), require_mapping(at)
+    goal, point = Goal(text=texts[0], sign=1.0), require_mapping(at)
 
     def compute(study: StudyData) -> OutputLaw:
-        about = require_random_inputs(study)
+        random_inputs = require_random_inputs(study)
         grid = study._query_grid([goal], (), per=[DRAW])
         row = grid.model.quantities.get(goal.text)
-        return output_law(grid, goal, about, place, row.unit if row is not None else "")
+        return output_law(grid, goal, random_inputs, point, row.unit if row is not None else "")
 
-    result = map_studies(of, compute, "law")
+    result = map_studies(loaded, compute, "law")
     assert not isinstance(result, dict)
     return result
 
 
 def _draws(study: StudyData, goal: Goal, where: Sequence[str]) -> SourceOverDraws:
-    """Return the draws of a study: all there are, or fresh ones beside those it was chosen by."""
+    """Return the draws of a study, with fresh ones to evaluate on unless they are exact."""
     from sweeps.query.uncertainty import SourceOverDraws
     from sweeps.sources.grid_scan import GridScan
 
-    about = require_random_inputs(study)
+    random_inputs = require_random_inputs(study)
     source = GridScan(grid=study._query_grid([goal], where, per=[DRAW]))
-    if about.is_exact:
+    if random_inputs.is_exact:
         return SourceOverDraws(source=source, exact=True)
-    fresh = replace_draws(study, about.fresh_axis())
-    return SourceOverDraws(
-        source=source, fresh=GridScan(grid=fresh._query_grid([goal], where, per=[DRAW]))
-    )
+    fresh = replace_draws(study, random_inputs.fresh_axis())._query_grid([goal], where, per=[DRAW])
+    return SourceOverDraws(source=source, fresh=GridScan(grid=fresh))

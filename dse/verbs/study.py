@@ -1,4 +1,4 @@
-"""What a study says before any run, and its run: advice, one configuration explained, plan, run."""
+"""Verbs on the study itself: advise, explain, plan, run, lazy."""
 
 from __future__ import annotations
 
@@ -54,35 +54,34 @@ def advise(
     levers: str = "all",
     **point: Any,
 ) -> Advice | dict[str, Advice]:
-    """What limits a configuration, what would help, and how far until something else limits.
+    """Find what limits a configuration, what would help, and how far until the next limit.
 
-    Only inputs are advised: a quantity that an equation yields is moved through the inputs behind
-    it, and a given value cuts its equation. No move leaves the domain of a quantity, or what the
-    rules of the model and the limits of the machine allow.
+    Only inputs are moved: a computed quantity through the inputs behind it, and a given value
+    replaces its equation. Moves respect the domains of quantities, the rules of the model and the
+    limits of the machine.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset, path, str or Model
-        A study; or a model, as for :func:`dse.evaluate`. Of a Dataset or store the study that it
-        tells is asked, and of models compared each: the answer is a dict by the model then.
+        A study, the Dataset or store of one, or a model as in :func:`dse.evaluate`. A comparison
+        gives a dict by model.
     machine, workload, prefer : str, optional
-        As for :func:`dse.evaluate`; of a study, the label on its axis.
+        As in :func:`dse.evaluate`; for a study, the label on its axis.
     goal : str, optional
-        What should improve, where a model is advised on for several ends: ``"energy"`` of one that
-        yields time and power, say.
+        Quantity to improve, if the model has advice for several, such as ``"energy"``.
     levers : {"all", "programmer", "designer"}
-        Whose moves are told: the programmer's, or those of who designs the machine.
+        Whose moves to return: those of the programmer, of the designer of the machine, or all.
     **point
-        Of a model, its quantities: numbers, texts with units, formulas, labels of switches. Of a
-        study, a value for each axis; axes left out stand at their first value, what is random at
-        its most central draw (``draw``).
+        For a model, its quantities: numbers, texts with units, formulas, labels of switches. For
+        a study, a value for each axis; default: the first value, and the most central draw
+        (``draw``) of random inputs.
 
     Raises
     ------
     DseError
-        A model without a guide, several configurations, whatever does not fit.
+        The model has no guide, or the arguments do not fit one configuration.
     InfeasibleError
-        A configuration that breaks a rule or a constraint.
+        The configuration breaks a rule or a constraint.
 
     >>> print(advise("transit", threads=1024, intensity=10, lanes_width=32, ms_peak=1,
     ...              mem_latency=600)["ms_peak"])  # doctest: +ELLIPSIS
@@ -90,9 +89,9 @@ def advise(
     """
     from dse.advice.advise import build_advice
 
-    def compute(what: str | Model | StudyData) -> Advice:
+    def compute(subject: str | Model | StudyData) -> Advice:
         entries = {"machine": machine, "workload": workload}
-        return build_advice(what, entries, prefer, point, goal, levers)
+        return build_advice(subject, entries, prefer, point, goal, levers)
 
     if isinstance(source, Model):
         return compute(source)
@@ -108,18 +107,16 @@ def explain(source: StudyData | xr.Dataset | str | Path, /, **point: Any) -> Exp
 
 
 def explain(source: SourceLike, /, **point: Any) -> Explanation | dict[str, Explanation]:
-    """Every intermediate at one configuration: value, unit, equation, source.
+    """Return every intermediate at one configuration: value, unit, equation, source.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        What is asked; of a Dataset or store the study that it tells. Of models compared the answer
-        is a dict by the model.
+        A study, or the Dataset or store of one. A comparison gives a dict by model.
     **point
-        A value for each axis; axes left out stand at their first value, and what is random at its
-        most central draw (``draw``).
+        A value for each axis; default: the first value, and the most central draw (``draw``) of
+        random inputs.
     """
-
     return map_studies(source, lambda study: explain_point(study, point))
 
 
@@ -128,36 +125,35 @@ def plan(source: ComparisonData, *, expand: bool = False) -> dict[str, Plan]: ..
 @overload
 def plan(source: StudyData | xr.Dataset | str | Path, *, expand: bool = False) -> Plan: ...
 def plan(source: SourceLike, *, expand: bool = False) -> Plan | dict[str, Plan]:
-    """What a run would do, before any work: points, tiles, bytes, what depends on what.
+    """Describe a run before any work: points, tiles, bytes, and the axes of each output.
 
     Warns of a swept clock that costs nothing: see the plan's ``warnings``.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        What is asked, as of :func:`explain`.
+        Study to plan; see :func:`explain`.
     expand : bool
-        Of a run that stores every output over all axes.
+        Plan a run that stores every output over all axes.
     """
     import warnings
 
     from dse.study.plan import make_plan
 
-    planned = map_studies(source, lambda study: make_plan(study, expand=expand))
-    for one in planned.values() if isinstance(planned, dict) else [planned]:
-        for text in one.warnings:
+    plans = map_studies(source, lambda study: make_plan(study, expand=expand))
+    for each in plans.values() if isinstance(plans, dict) else [plans]:
+        for text in each.warnings:
             warnings.warn(text, stacklevel=2)
-    return planned
+    return plans
 
 
-# --- One configuration, every intermediate: value, unit, equation, source
-#: So many steps are shown unfolded.
+#: Up to this many steps a notebook shows the table unfolded.
 _OPEN_STEPS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One quantity at the configuration: where its value comes from."""
+    """One quantity at the configuration, with the origin of its value."""
 
     name: str
     value: float | str
@@ -175,7 +171,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation(Report):
-    """The steps in order of computation, and the conditions with whether they hold."""
+    """The steps in order of computation, and the conditions with their truth."""
 
     point: Mapping[str, Any]
     steps: tuple[Step, ...]
@@ -185,10 +181,8 @@ class Explanation(Report):
         for step in self.steps:
             if step.name == name:
                 return step
-        known = [step.name for step in self.steps]
-        raise UnknownNameError(
-            f"{name!r} is no step of this explanation{nearest_hint(name, known)}"
-        )
+        hint = nearest_hint(name, [step.name for step in self.steps])
+        raise UnknownNameError(f"{name!r} is no step of this explanation{hint}")
 
     def _answer(self) -> Answer:
         units = {step.name: step.unit for step in self.steps}
@@ -214,17 +208,17 @@ class Explanation(Report):
 
 
 def explain_point(study: StudyData, point: Mapping[str, Any]) -> Explanation:
-    """See :func:`dse.explain`; what is random stands at its most central draw."""
+    """Explain one configuration; see :func:`dse.explain`."""
     grid, parts = study.grid(draws=True), study._parts
-    said = axis_indices(grid, point, prefix="")
-    places = {name: said.get(name, axis.default_index) for name, axis in grid.axes.items()}
-    at = {name: grid.axes[name].coordinate[place].item() for name, place in places.items()}
-    key = tuple(grid.axes[axis].labels[places[axis]] for axis in grid.switch_axes)
+    indices = {name: axis.default_index for name, axis in grid.axes.items()}
+    indices |= axis_indices(grid, point, prefix="")
+    at = {name: grid.axes[name].coordinate[index].item() for name, index in indices.items()}
+    key = tuple(grid.axes[axis].labels[indices[axis]] for axis in grid.switch_axes)
     graph = grid.graphs[key]
-    own = {n: d for n, d in graph.definitions.items() if not isinstance(n, StatisticName)}
-    values = grid.evaluate_point(places, list(own))
+    shown_steps = {n: d for n, d in graph.definitions.items() if not isinstance(n, StatisticName)}
+    values = grid.evaluate_point(indices, list(shown_steps))
     steps = []
-    for name, definition in own.items():
+    for name, definition in shown_steps.items():
         value = values[name]
         shown: float | str = value.item() if hasattr(value, "item") else value
         if name != indexed_quantity(name):
@@ -245,16 +239,14 @@ def explain_point(study: StudyData, point: Mapping[str, Any]) -> Explanation:
                 source=source + (f", with {eq.switch_text}" if eq is not None and eq.when else ""),
             )
         )
-    asked = statistics_of(condition.node for condition in graph.conditions)
-    values |= grid.evaluate_point(places, asked)
-    conditions = {}
-    for condition in graph.conditions:
-        conditions[condition.text] = bool(interpret_arrays((condition.node,), values)[0])
+    statistics = statistics_of(condition.node for condition in graph.conditions)
+    values |= grid.evaluate_point(indices, statistics)
+    conditions = {c.text: bool(interpret_arrays((c.node,), values)[0]) for c in graph.conditions}
     return Explanation(point=at, steps=tuple(steps), conditions=conditions)
 
 
 def _origin(origins: str | Mapping[str, str] | None, labels: Iterable[Any]) -> str:
-    """Where a value is from; of what an axis supplies, at the label that stands here."""
+    """Return the source of a value; for one that an axis supplies, that of the label in use."""
     if isinstance(origins, Mapping):
         return next((origins[label] for label in labels if label in origins), "the model's own")
     return origins or "default of the quantity"
@@ -277,89 +269,90 @@ def run(
     Parameters
     ----------
     source : Study, Comparison or path
-        What is run. The outputs that all models compared yield lie along the dimension ``model``;
-        such a run is kept in memory. Where the models mean different things by the values of a
-        case or bound, the meanings stand in the attributes ``flag_values_by_model`` and
+        Study to run. For a comparison the outputs that all models have lie along the dimension
+        ``model``, and the run stays in memory. If the models give the values of a case or bound
+        different meanings, these are in the attributes ``flag_values_by_model`` and
         ``flag_meanings_by_model``.
     store : path or URL, optional
-        The zarr store to write: a folder, or what fsspec reaches (``s3://``, ``memory://``).
-        What it holds of this study is kept and what is missing computed, tile by tile, so that
-        the same call continues a run that was stopped. Memory does not grow with the grid.
+        The zarr store to write: a folder, or a URL of fsspec (``s3://``, ``memory://``). Existing
+        tiles of this study are reused and missing ones computed, so the same call resumes an
+        interrupted run. Memory does not grow with the grid.
     expand : bool
         Store every output over all axes.
     progress : bool or callable
-        True shows progress on standard error once a run takes longer than a second; a callable
-        is given a :class:`sweeps.runtime.progress.Progress` after each tile.
+        True shows progress on standard error after one second; a callable gets a
+        :class:`sweeps.runtime.progress.Progress` after each tile.
     fresh : bool
-        With ``store``: keep an existing store aside and compute anew.
+        With ``store``: move an existing store aside and compute everything.
     client : distributed.Client or str, optional
-        With ``store``: a cluster of dask.distributed, or the address of its scheduler, whose
-        workers compute the tiles and write them; by default threads of this process do.
+        With ``store``: a dask.distributed cluster, or the address of its scheduler, whose workers
+        compute and write the tiles; default: threads of this process.
     workers : int, optional
-        With ``store``: so many processes of this machine instead, which end with the run. Call
-        it under ``if __name__ == "__main__":``, as with any module that starts processes.
+        With ``store``: number of local processes to use instead; they end with the run. Call it
+        under ``if __name__ == "__main__":``, like any code that starts processes.
     extend : bool
-        With ``store``: where it is the finished store of this study with fewer values along its
-        axes, or fewer outputs, take over what it holds and compute only what is new.
+        With ``store``: if it is the finished store of this study with fewer values along its
+        axes, or fewer outputs, reuse its contents and compute only what is new.
     compression : str, optional
-        With ``store``: ``"lz4"``, that of a new store, or ``"none"``; where one is, it stays.
+        With ``store``: ``"lz4"`` (default) or ``"none"`` for a new store; an existing one keeps
+        its own.
 
     Returns
     -------
     xarray.Dataset
-        Each axis a dimension coordinate; cases as small integers with their meanings;
-        ``feasible`` where a rule or constraint applies. That of a store is read when needed.
+        Each axis is a dimension coordinate; cases are small integers with their meanings;
+        ``feasible`` is present if a rule or constraint applies. A store is read lazily.
     """
     from dse.runs.run import run_study
 
-    whole: dict[str, Any] = {"expand": expand, "progress": progress}
-    of_store: dict[str, Any] = {"store": store, "fresh": fresh, "client": client}
-    of_store |= {"workers": workers, "extend": extend, "compression": compression}
-    of = load_if_study_file(source)
-    if isinstance(of, ComparisonData):
-        if wrong := [name for name, value in of_store.items() if value]:
+    options: dict[str, Any] = {"expand": expand, "progress": progress}
+    store_options: dict[str, Any] = {"store": store, "fresh": fresh, "client": client}
+    store_options |= {"workers": workers, "extend": extend, "compression": compression}
+    study = load_if_study_file(source)
+    if isinstance(study, ComparisonData):
+        if wrong := [name for name, value in store_options.items() if value]:
             raise DseError(
-                f"{', '.join(wrong)}: the run of several models is kept in memory; dse.export "
-                "writes its Dataset, or run each model into a store of its own"
+                f"{', '.join(wrong)}: a run of several models stays in memory; write its Dataset "
+                "with dse.export, or run each model into a store of its own"
             )
-        runs = {model: run(study, **whole) for model, study in of.each.items()}
-        return join_runs(runs, of.outputs)
-    if not isinstance(of, StudyData):
-        raise DseError(f"{of!r} cannot be run: give a Study, or the path of a study file (.toml)")
-    done = run_study(of, **whole, **of_store)
-    if done.failures:
-        warn_failures(done.failures)
-    opened: xr.Dataset = done.open_dataset()
-    return opened
+        runs = {model: run(each, **options) for model, each in study.each.items()}
+        return join_runs(runs, study.outputs)
+    if not isinstance(study, StudyData):
+        raise DseError(f"{study!r} cannot be run: give a Study, or a study file (.toml)")
+    result = run_study(study, **options, **store_options)
+    if result.failures:
+        warn_failures(result.failures)
+    ds: xr.Dataset = result.open_dataset()
+    return ds
 
 
 def lazy(source: Any, chunks: Any = None, *, expand: bool = False) -> xr.Dataset:
     """Return the Dataset of a study with lazy Dask arrays, whose blocks are computed when read.
 
-    Whatever xarray does with such arrays works: ``.sel(...).compute()``, ``.to_zarr(...)``, a
+    All operations of xarray work: ``.sel(...).compute()``, ``.to_zarr(...)``, a
     ``distributed.Client``. The values are those of :func:`dse.run`.
 
     Parameters
     ----------
     source : Study, Comparison or path
-        What is computed.
+        Study to compute.
     chunks : int, "auto" or mapping, optional
-        Sizes of the blocks, for all axes or by axis, as :meth:`xarray.Dataset.chunk` takes them; an
-        axis that a mapping does not name is not cut. By default those of a store.
+        Block sizes for all axes or by axis, as in :meth:`xarray.Dataset.chunk`; an axis that a
+        mapping does not name is not cut. Default: those of a store.
     expand : bool
         Put every output over all axes.
 
     Raises
     ------
     DseError
-        Sizes of blocks that do not fit the axes.
+        The block sizes do not fit the axes.
     """
     from dse.runs.identity import dataset_attributes
     from sweeps.files.lazy_outputs import lazy_dataset
 
-    of = load_if_study_file(source)
-    if isinstance(of, ComparisonData):
-        runs = {model: lazy(study, chunks, expand=expand) for model, study in of.each.items()}
-        return join_runs(runs, of.outputs)
-    attributes = dataset_attributes(of, expand=expand)
-    return lazy_dataset(of.grid(), attributes, chunks=chunks, expand=expand)
+    study = load_if_study_file(source)
+    if isinstance(study, ComparisonData):
+        runs = {model: lazy(each, chunks, expand=expand) for model, each in study.each.items()}
+        return join_runs(runs, study.outputs)
+    attributes = dataset_attributes(study, expand=expand)
+    return lazy_dataset(study.grid(), attributes, chunks=chunks, expand=expand)

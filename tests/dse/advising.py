@@ -50,7 +50,7 @@ Between = Callable[[float, float], float]
 
 @cache
 def models() -> tuple[str, ...]:
-    """Those that advise."""
+    """The models with advice."""
     return (*(m.name for m in iterate_models() if guides(m)), *UNIONS)
 
 
@@ -83,11 +83,11 @@ class Case:
 
     def advice(self) -> Advice | None:
         """None where the configuration is none, or gives what an equation should tell."""
-        asked = {"goal": self.goal, "levers": self.levers}
+        options = {"goal": self.goal, "levers": self.levers}
         try:
-            return dse.advise(self.model, **self.entries, **asked, **self.point)
+            return dse.advise(self.model, **self.entries, **options, **self.point)
         except DseError as error:
-            if "is given: leave it to its equation" not in str(error):
+            if "is given: remove its value" not in str(error):
                 with pytest.raises(DseError):
                     dse.evaluate(self.model, **self.entries, **self.point)
             return None
@@ -99,7 +99,7 @@ class Case:
         return {name: float(ds[name]) for name in outputs}
 
     def tells(self, name: str) -> bool:
-        """Whether a quantity is known here."""
+        """True if a quantity is known here."""
         try:
             self.there(name)
         except DseError:
@@ -107,7 +107,7 @@ class Case:
         return True
 
 
-def drawn(pick: Pick, between: Between) -> Case:
+def draw_case(pick: Pick, between: Between) -> Case:
     """A case by some source of chance."""
     name = pick(models())
     model = load_model(name)
@@ -144,7 +144,7 @@ def check(case: Case) -> Advice | None:
     if advice is None:
         return None
     model = load_model(case.model)
-    held = _values("machine", case.machine) if case.machine else {}
+    machine_values = _values("machine", case.machine) if case.machine else {}
     limits = {name: limit for name, limit in LIMITS.items() if case.tells(name)}
     for move in advice.moves:
         assert case.levers in ("all", move.lever), move
@@ -155,14 +155,15 @@ def check(case: Case) -> Advice | None:
         place = _place(case, move)
         for name, value in place.items():
             assert model.quantity(name).domain.contains(value), (case, str(move))
-            limit = held.get(LIMITS.get(name, ""), math.inf)
+            limit = machine_values.get(LIMITS.get(name, ""), math.inf)
             free = isinstance(limit, str) or LIMITS.get(name) in case.point
             assert free or value <= limit, (case, str(move))
-        _at(case, advice, str(move), place, move.gain, limits)
-    for told in advice.suggestions:
-        if isinstance(told.value, float) and told.gain is not None and told.of != advice.goal:
-            assert model.quantity(told.of).domain.contains(told.value), (case, str(told))
-            _at(case, advice, str(told), {told.of: told.value}, told.gain, limits)
+        _check_at(case, advice, str(move), place, move.gain, limits)
+    for suggestion in advice.suggestions:
+        value, name, gain = suggestion.value, suggestion.of, suggestion.gain
+        if isinstance(value, float) and gain is not None and name != advice.goal:
+            assert model.quantity(name).domain.contains(value), (case, str(suggestion))
+            _check_at(case, advice, str(suggestion), {name: value}, gain, limits)
     return advice
 
 
@@ -173,31 +174,31 @@ def _place(case: Case, move: Move) -> dict[str, float]:
     return {name: case.there(name)[name] * (move.until / move.value) for name in names}
 
 
-def _at(
+def _check_at(
     case: Case,
     advice: Advice,
-    told: str,
+    text: str,
     place: dict[str, float],
     gain: float,
     limits: dict[str, str],
 ) -> None:
-    """The configuration is feasible, within the machine's limits, and gains what is told."""
-    here, held = advice.values[advice.goal], _values("machine", case.machine or "cc3.5")
+    """The configuration is feasible, within the machine's limits, and gains what is text."""
+    here, machine_values = advice.values[advice.goal], _values("machine", case.machine or "cc3.5")
     result = case.there(advice.goal, *limits, **place)  # refused where a rule is broken
     goal = result[advice.goal]
     ratios = (goal / here if here else math.inf, here / goal if goal else math.inf)
     near = any(math.isclose(gain, ratio, rel_tol=1e-6) for ratio in ratios)
-    assert near or (here == goal and gain == 1), (case, told, here, goal)
+    assert near or (here == goal and gain == 1), (case, text, here, goal)
     for name, limit in limits.items():
-        most = held.get(limit, math.inf)
+        most = machine_values.get(limit, math.inf)
         own = limit in {**case.point, **place} or isinstance(most, str)
-        assert case.machine is None or own or result[name] <= most, (case, told, name, result[name])
+        assert case.machine is None or own or result[name] <= most, (case, text, name, result[name])
 
 
 def main(count: int, seed: int) -> None:
     """Draw cases, check each, and count."""
     chance = random.Random(seed)
-    result = [check(drawn(chance.choice, chance.uniform)) for _ in range(count)]
+    result = [check(draw_case(chance.choice, chance.uniform)) for _ in range(count)]
     advised = [advice for advice in result if advice is not None]
     moves = [move for advice in advised for move in advice.moves]
     print(

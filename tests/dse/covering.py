@@ -1,4 +1,4 @@
-"""How often stated 95 % intervals hold the truth: over random small studies with known answers.
+"""Coverage of stated 95 % intervals, over random small studies with known answers.
 
     python -m tests.dse.covering [studies] [seed]
 
@@ -70,28 +70,28 @@ class Problem:
         self.stds = [math.hypot(s[0] * 0.7, s[1] * 0.4) for s in slopes]
         self.apart = (given["more1"] * 0.7, given["more2"] * 0.4)  # of the difference, by input
 
-    def expected(self, option: int) -> float:
+    def mean_of(self, option: int) -> float:
         """The mean of an option."""
         m, s = self.means[option], self.stds[option]
         return math.exp(m + s * s / 2) if self.bent else m
 
     def chance(self, option: int) -> float:
-        """That an option is the smaller."""
+        """The chance that an option is the smaller."""
         step = self.means[1] - self.means[0]
         first = float(norm.cdf(step / math.hypot(*self.apart)))
         return first if option == 0 else 1 - first
 
     def regret(self, option: int) -> float:
-        """By how much an option is larger, where it is."""
+        """The mean excess of an option where it is larger."""
         off, std = self.means[option] - self.means[1 - option], math.hypot(*self.apart)
         if not self.bent:
             return exceeding(off, std)
-        own, other = self.expected(option), self.expected(1 - option)
+        own, other = self.mean_of(option), self.mean_of(1 - option)
         high = (math.log(own / other) + std * std / 2) / std
         return own * float(norm.cdf(high)) - other * float(norm.cdf(high - std))
 
     def quantile(self, option: int, level: float) -> float:
-        """Of an option."""
+        """The quantile of an option."""
         result = self.means[option] + self.stds[option] * float(norm.ppf(level))
         return math.exp(result) if self.bent else result
 
@@ -99,28 +99,28 @@ class Problem:
         """The mean of the largest."""
         z, s = float(norm.ppf(level)), self.stds[option]
         if self.bent:
-            return self.expected(option) * float(norm.cdf(s - z)) / (1 - level)
+            return self.mean_of(option) * float(norm.cdf(s - z)) / (1 - level)
         return self.means[option] + s * float(norm.pdf(z)) / (1 - level)
 
     def worth(self, known: int | None) -> float:
-        """Of knowing one input, or both; of the linear value."""
+        """The value of learning one input, or both; of the linear value."""
         std = math.hypot(*self.apart) if known is None else abs(self.apart[known])
         off = abs(self.means[1] - self.means[0])
         return exceeding(-off, std)
 
 
 def of_statistics(problem: Problem, rng: np.random.Generator) -> dict[str, bool]:
-    """Whether the intervals of a study hold the truth."""
+    """True for each interval of a study that holds the truth."""
     result: dict[str, bool] = {}
-    told = problem.study.chances(minimize=problem.name, top=1)
-    option = int(told.take.values[0])
+    answer = problem.study.chances(minimize=problem.name, top=1)
+    option = int(answer.take.values[0])
     for name in ("chance", "regret"):
-        off = abs(told[name].values[0] - getattr(problem, name)(option))
-        result[name] = bool(off <= told[f"{name}_error"].values[0])
+        off = abs(answer[name].values[0] - getattr(problem, name)(option))
+        result[name] = bool(off <= answer[f"{name}_error"].values[0])
     level = float(rng.choice([0.5, 0.9, 0.95]))
     texts = {name: f"{name}({problem.name}, {level})" for name in ("quantile", "cvar_high")}
     texts |= {"mean": f"mean({problem.name})"}
-    truth = {"quantile": problem.quantile(option, level), "mean": problem.expected(option)}
+    truth = {"quantile": problem.quantile(option, level), "mean": problem.mean_of(option)}
     truth["cvar_high"] = problem.tail(option, level)
     grid = problem.study.grid([*texts.values(), *(f"error({t})" for t in texts.values())])
     for name, text in texts.items():
@@ -132,11 +132,11 @@ def of_statistics(problem: Problem, rng: np.random.Generator) -> dict[str, bool]
 
 
 def of_information(problem: Problem) -> dict[str, bool]:
-    """As :func:`of_statistics`, of what knowing inputs is worth."""
-    told = problem.study.information(minimize=problem.name)
-    result = {"evpi": abs(told.evpi.item() - problem.worth(None)) <= told.evpi_error.item()}
+    """Check the intervals of the value of information, as :func:`of_statistics`."""
+    answer = problem.study.information(minimize=problem.name)
+    result = {"evpi": abs(answer.evpi.item() - problem.worth(None)) <= answer.evpi_error.item()}
     for known, name in enumerate(("p1", "p2")):
-        one = told.sel(set=name)
+        one = answer.sel(set=name)
         result[f"evppi {name}"] = bool(
             abs(one.evppi.item() - problem.worth(known)) <= one.evppi_error.item()
         )
@@ -146,7 +146,7 @@ def of_information(problem: Problem) -> dict[str, bool]:
 def main(count: int, seed: int) -> None:
     """Tell of each interval in how many cases it holds the truth."""
     rng = np.random.default_rng(seed)
-    held: dict[str, list[bool]] = defaultdict(list)
+    hits: dict[str, list[bool]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "options.py"
         model.write_text(MODEL)
@@ -155,12 +155,12 @@ def main(count: int, seed: int) -> None:
             for name, inside in of_statistics(
                 Problem(rng, model, draws, number % 2 == 1), rng
             ).items():
-                held[name].append(inside)
-                held[f"{name}, {draws} draws"].append(inside)
+                hits[name].append(inside)
+                hits[f"{name}, {draws} draws"].append(inside)
             if number % 10 == 0:
                 for name, inside in of_information(Problem(rng, model, 4096, False)).items():
-                    held[name].append(inside)
-    for name, inside in sorted(held.items()):
+                    hits[name].append(inside)
+    for name, inside in sorted(hits.items()):
         print(f"{name}: {sum(inside)} of {len(inside)}, {np.mean(inside):.1%}")
 
 

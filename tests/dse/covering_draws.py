@@ -1,4 +1,4 @@
-"""How often the stated 95 % intervals of statistics over draws hold the truth.
+"""Coverage of the stated 95 % intervals of statistics over draws.
 
     python -m tests.dse.covering_draws 150 1
 
@@ -27,7 +27,6 @@ from scipy.stats import binom
 from dse.uncertain.draws import REPLICATES, sobol_points
 from stochastic import Pmf, imbalance, launch
 from stochastic.launch_time.shared_rate import Sharing
-from stochastic.trials.simulation import simulate
 from sweeps.nest.statistics import SamplingDesign, error_of, summary
 from symbolic import statistic_laws
 from symbolic.node import Node, reference
@@ -77,7 +76,7 @@ def places(size: int, inputs: int, seed: Any) -> Floats:
     return np.clip(np.mod(np.concatenate(parts).sum(axis=1), 1.0), EDGE, 1 - EDGE)
 
 
-def held(kind: str, level: Fraction | None, rows: Floats, ends: Floats, truth: Floats) -> Floats:
+def covers(kind: str, level: Fraction | None, rows: Floats, ends: Floats, truth: Floats) -> Floats:
     """Return for each row whether the interval of its statistic holds the truth."""
     value, about = np.empty(len(rows)), statistic(kind, level)
     summary(about, rows, None, value)
@@ -127,21 +126,21 @@ def of_draws(
             for number in range(count):
                 u = places(size, inputs, (seed, inputs, size, number))
                 rows = (u > 1 - chances[:, None]).astype(np.float64)
-                inside = held("chance", None, rows, np.tile([0.0, 1.0], (len(rows), 1)), chances)
+                inside = covers("chance", None, rows, np.tile([0.0, 1.0], (len(rows), 1)), chances)
                 for chance, one in zip(CHANCES, inside, strict=True):
                     result["chance", f"{chance:g}", str(size)].append(bool(one))
                 rows = np.stack([LAWS[name](u) for name in names])
                 for level in LEVELS:
                     at = np.array([float(level) - 1e-15])
                     truth = np.array([LAWS[name](at)[0] for name in names])
-                    inside = held("quantile", level, rows, ends, truth)
+                    inside = covers("quantile", level, rows, ends, truth)
                     for one in inside:
                         result["quantile", f"{float(level):g}", str(size)].append(bool(one))
                 for name, kind, own, value in some:
                     i = names.index(name)
                     here = rows[i : i + 1], ends[i : i + 1], np.array([value])
                     text = kind if own is None else f"{kind} {float(own):g}"
-                    result["light", text, str(size)].append(bool(held(kind, own, *here)[0]))
+                    result["light", text, str(size)].append(bool(covers(kind, own, *here)[0]))
     return result
 
 
@@ -159,20 +158,20 @@ def of_launches(count: int, seed: int) -> dict[tuple[str, ...], list[bool]]:
     given: dict[str, Any] = {"blocks": 12, "slots": 4, "lanes": 4, "warps": 2}
     work, formula = Pmf.geometric(0.2), reference("launch_steps")
 
-    def drawn(launches: int, seed: int) -> Simulated:
+    def simulate(launches: int, seed: int) -> Simulated:
         sharing = Sharing(full=2, resident=2, launches=launches, seed=seed)
         return Simulated(launch(work, **given, sharing=sharing).times)
 
-    many = drawn(200_000, seed + 10**6)
+    many = simulate(200_000, seed + 10**6)
     some = [statistic("mean"), statistic("std")]
     some += [statistic("quantile", level) for level in LEVELS[:4]]
     some += [statistic("cvar_high", level) for level in LEVELS[:3]]
     bounds = [float(np.quantile(many.values, 1 - p)) for p in (0.5, 0.1, 0.01, 0.001)]
     law = imbalance(Pmf.uniform(1, 6), lanes=4)
-    asked = [0.5, 0.9, 0.99, 0.999]
+    levels = [0.5, 0.9, 0.99, 0.999]
     for size in (100, 1000):
         for number in range(count):
-            own = drawn(size, seed + number)
+            own = simulate(size, seed + number)
             for about in some:
                 value, truth = (
                     statistic_laws._statistic_function(about, formula, ("launch_steps",))(one)
@@ -186,11 +185,11 @@ def of_launches(count: int, seed: int) -> dict[tuple[str, ...], list[bool]]:
                 off = statistic_laws._error_function(about, test, ("launch_steps",))(own)
                 value, truth = (float(np.mean(one.values <= bound)) for one in (own, many))
                 result["launch", "chance", str(size)].append(abs(value - truth) <= off)
-            groups = simulate(Pmf.uniform(1, 6), 4, size, seed=seed + number, quantiles=asked)
+            groups = simulate(Pmf.uniform(1, 6), 4, size, seed=seed + number, quantiles=levels)
             off = 1.96 * float(groups["loss_error"])
             inside = abs(float(groups["loss"]) - float(law.mean())) <= off
             result["groups", "mean", str(size)].append(inside)
-            true = law.quantile(np.array(asked)).astype(float)
+            true = law.quantile(np.array(levels)).astype(float)
             low, high = (groups[f"loss_quantile_{end}"].values for end in ("low", "high"))
             for one in (low <= true * (1 + 1e-12)) & (true <= high * (1 + 1e-12)):
                 result["groups", "quantile", str(size)].append(bool(one))
@@ -202,12 +201,12 @@ def too_few(inside: list[bool]) -> bool:
     return bool(binom.cdf(sum(inside), len(inside), 0.95) < 1e-4)
 
 
-def table(found: dict[tuple[str, ...], list[bool]]) -> str:
+def table(hits: dict[tuple[str, ...], list[bool]]) -> str:
     """Return the shares that were held, a row for each statistic."""
-    sizes = sorted({key[-1] for key in found}, key=int)
+    sizes = sorted({key[-1] for key in hits}, key=int)
     lines = ["".join(f"{one:>22}" if k == 0 else f"{one:>9}" for k, one in enumerate(["", *sizes]))]
-    for row in dict.fromkeys(key[:-1] for key in found):
-        shares = [f"{np.mean(found[*row, size]):>9.1%}" for size in sizes if (*row, size) in found]
+    for row in dict.fromkeys(key[:-1] for key in hits):
+        shares = [f"{np.mean(hits[*row, size]):>9.1%}" for size in sizes if (*row, size) in hits]
         lines.append(f"{' '.join(row):>22}{''.join(shares)}")
     return "\n".join(lines)
 

@@ -99,7 +99,7 @@ def plain(rng: random.Random) -> str:
     return rng.choice((name, name.upper(), f" {name} ")) + rng.choice((":", ": ")) + ",".join(words)
 
 
-def drawn(rng: random.Random) -> str:
+def draw_text(rng: random.Random) -> str:
     """Return a text that may be a law."""
     if rng.random() < 0.5:
         return plain(rng)
@@ -114,7 +114,7 @@ def drawn(rng: random.Random) -> str:
     )
 
 
-def expected(text: str) -> Pmf | None:
+def expected_law(text: str) -> Pmf | None:
     """Return the law that a plainly written text must mean; None where it is not so plain."""
     name, colon, rest = text.strip().partition(":")
     name = name.strip().lower().replace("-", "_")
@@ -129,7 +129,7 @@ def expected(text: str) -> Pmf | None:
 
 def outcome(text: str) -> str:
     """Read a text both ways; return what happened, or raise AssertionError."""
-    told = []
+    parts = []
     readers: tuple[Any, ...] = (
         Pmf.parse,
         lambda t: read_input_law(t, TABLE["mem_latency"], "random"),
@@ -141,16 +141,16 @@ def outcome(text: str) -> str:
             law, why = None, str(error)
         if law is None:
             assert 0 < len(why) <= LONGEST, f"{text!r:.80}: a message of {len(why)} characters"
-        want = expected(text) if isinstance(law, Pmf) else None
+        want = expected_law(text) if isinstance(law, Pmf) else None
         assert want is None or (want == law and repr(want) == repr(law)), f"{text!r}: {law!r}"
-        told.append("refused" if law is None else "read")
-    return " and ".join(told)
+        parts.append("refused" if law is None else "read")
+    return " and ".join(parts)
 
 
 def attack(count: int, seed: int) -> Counter[str]:
     """Return how often each outcome came of so many texts."""
     rng = random.Random(seed)
-    return Counter(outcome(drawn(rng)) for _ in range(count))
+    return Counter(outcome(draw_text(rng)) for _ in range(count))
 
 
 if __name__ == "__main__":

@@ -51,12 +51,12 @@ def transit(threads: float, intensity: float, **other: Any) -> Advice:
     return dse.advise("transit", threads=threads, intensity=intensity, **{**MACHINE, **other})
 
 
-def ended(move: Move) -> float | None:
+def end_of(move: Move) -> float | None:
     return None if math.isnan(move.until) else move.until
 
 
 def moves(advice: Advice) -> dict[str, tuple[float | None, str | None]]:
-    return {"+".join([m.quantity, *m.together]): (ended(m), m.next_bound) for m in advice.moves}
+    return {"+".join([m.quantity, *m.together]): (end_of(m), m.next_bound) for m in advice.moves}
 
 
 # --- transit, by hand: L = 600, R = 1, M = 32
@@ -83,7 +83,7 @@ def test_thread_bound_reaches_computation_first() -> None:
 @pytest.mark.parametrize("threads", [8, 31.5, 32])
 def test_few_threads_never_fill_the_lanes(threads: float) -> None:
     move = transit(threads, 10)["intensity"]
-    assert (ended(move), move.next_bound, move.next_limiter) == (None, None, ())
+    assert (end_of(move), move.next_bound, move.next_limiter) == (None, None, ())
     assert "raise intensity from 10 cycles: no other bound follows, and no limit is k" in str(move)
     assert move.gain == pytest.approx(610 / 10)  # (L+Z)/Z, as Z n/(L+Z) tends to n
 
@@ -153,7 +153,7 @@ POINTS = st.fixed_dictionaries(
 
 
 def by_paper(bound: str, p: dict[str, float]) -> dict[str, Fraction | float]:
-    """Where the first next bound is reached, from §2.4 with l, exactly."""
+    """The first next bound, from §2.4 with l, exactly."""
     names = ("threads", "intensity", "lanes_width", "ms_peak", "mem_latency", "arithmetic_latency")
     n, z, m, r, latency, keep = (Fraction(p[key]) for key in names)
     turn = latency + keep * z
@@ -181,7 +181,7 @@ def test_transit_borders_are_those_of_the_paper(p: dict[str, float]) -> None:
         move = advice[name]
         assert move.direction == "raise"
         if border == math.inf:
-            assert (ended(move), move.next_bound) == (None, None)
+            assert (end_of(move), move.next_bound) == (None, None)
             continue
         assert move.until == pytest.approx(float(border), rel=1e-9)
         before, after = move.until * (1 - 1e-6), move.until * (1 + 1e-6)
@@ -391,7 +391,7 @@ def test_mwp_cwp_against_brute_force(p: dict[str, Any]) -> None:
         domain = TABLE[move.quantity].domain
         whole = domain.whole
         assert values[move.quantity] == move.value
-        until = ended(move)
+        until = end_of(move)
         if until is None:
             until = math.inf if move.direction == "raise" else 0.0
         end = min(until, 1e3 * move.value + 10)
@@ -470,7 +470,7 @@ def test_constraints_of_a_study_end_the_way() -> None:
         model="transit", set={"intensity": 10, "threads": 100, **MACHINE}, where="threads <= 400"
     )
     move = dse.advise(study)["threads"]
-    assert (move.until, move.next_bound, move.limit) == (400, None, "where threads <= 400")
+    assert (move.until, move.next_bound, move.limit) == (400, None, "the constraint threads <= 400")
 
 
 def test_inputs_that_stand_at_another_input() -> None:
@@ -502,7 +502,7 @@ def test_refusals() -> None:
         dse.advise("mwp_cwp", **{**WORKED, "active_sms": 17})
     with pytest.raises(DseError, match="several values belong in axes"):
         transit([1, 2], 10)  # type: ignore[arg-type]
-    with pytest.raises(DseError, match="leave it to its equation"):
+    with pytest.raises(DseError, match="so that its equation is used"):
         transit(100, 10, bound=1)
     with pytest.raises(DseError, match="lacks a value"):
         dse.advise("transit", threads=100, intensity=10, lanes_width=32, ms_peak=1)

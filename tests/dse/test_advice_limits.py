@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import dse
 from symbolic.errors import DomainError, DseError, InfeasibleError, UnknownNameError
 from symbolic.quantities import RULES, TABLE
-from tests.dse.advising import check, drawn
+from tests.dse.advising import check, draw_case
 from tests.long import draws, long
 
 #: The issue's own configuration: 32 warps on each SM of a GTX 580.
@@ -26,10 +26,10 @@ DMADD = {"machine": "gtx580", "workload": "dmadd", "warps_per_sm": 32, "active_s
 def test_advice_names_nothing_beyond_domains_rules_and_hardware(data: st.DataObject) -> None:
     """Over machines, workloads and points; more by ``python -m tests.dse.advising 2000 1``."""
 
-    def between(low: float, high: float) -> float:
+    def choose(low: float, high: float) -> float:
         return data.draw(st.floats(low, high))
 
-    check(drawn(lambda items: data.draw(st.sampled_from(list(items))), between))
+    check(draw_case(lambda items: data.draw(st.sampled_from(list(items))), choose))
 
 
 # --- what hardware allows
@@ -123,8 +123,8 @@ def test_levers_tell_the_programmer_from_the_designer() -> None:
 
 def test_moves_together_are_the_designers_where_one_is() -> None:
     given_ = {"threads": 1024, "intensity": 32, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
-    told = dse.advise("transit", **given_)
-    assert {(m.quantity, m.together): m.lever for m in told.moves} == {
+    advice = dse.advise("transit", **given_)
+    assert {(m.quantity, m.together): m.lever for m in advice.moves} == {
         ("lanes_width", ("ms_peak",)): "designer",
         ("lanes_width", ("intensity",)): "designer",
         ("lanes_width", ("ms_peak", "threads")): "designer",
@@ -174,14 +174,12 @@ def toil(way, busy):
 
 
 @pytest.mark.parametrize(("slope", "artefact"), [("1", True), ("-0.5", False)])
-def test_a_gain_by_cases_that_do_not_meet_is_no_help(
-    tmp_path: Path, slope: str, artefact: bool
-) -> None:
+def test_a_gain_that_is_an_artefact(tmp_path: Path, slope: str, artefact: bool) -> None:
     """Neither way's own costs fall with more hands; the second's do where its slope is negative."""
     path = tmp_path / "hands.py"
     path.write_text(MEETING.replace("SLOPE", slope))
-    told = dse.advise(str(path), hands=2, room=20)
-    (move,) = (m for m in told.moves if m.direction == "raise")
+    advice = dse.advise(str(path), hands=2, room=20)
+    (move,) = (m for m in advice.moves if m.direction == "raise")
     assert (move.until, move.next_bound, move.artefact, move.helps) == (
         4,
         "together",
@@ -190,7 +188,7 @@ def test_a_gain_by_cases_that_do_not_meet_is_no_help(
     )
     assert move.gain == pytest.approx(12 / (5 + float(slope) * 4))
     marked = "do not meet at their border:\n  raise hands from 2 to 4"
-    assert (marked in str(told)) == artefact
+    assert (marked in str(advice)) == artefact
 
 
 # --- for other ends
@@ -200,9 +198,9 @@ def test_a_gain_by_cases_that_do_not_meet_is_no_help(
 def test_energy_has_a_best_clock_on_the_way() -> None:
     """Dynamic power falls by the cube, time rises by the inverse: the least energy lies between."""
     given_ = {"machine": "gtx280", "workload": "svm", "threads_per_block": 256}
-    told = dse.advise("ipp", goal="energy", levers="designer", **given_)
-    move = told["core_clock"]
-    assert (told.goal, move.direction, move.limit) == ("energy", "lower", "where energy is best")
+    advice = dse.advise("ipp", goal="energy", levers="designer", **given_)
+    move = advice["core_clock"]
+    assert (advice.goal, move.direction, move.limit) == ("energy", "lower", "where energy is best")
     clocks = [0.999 * move.until, move.until, 1.001 * move.until]
     energy = dse.evaluate("ipp", outputs=["energy"], core_clock=clocks, **given_).energy.values
     assert energy[1] < min(energy[0], energy[2])
@@ -213,13 +211,13 @@ def test_energy_has_a_best_clock_on_the_way() -> None:
 
 def test_power_tells_the_unit_that_draws_most() -> None:
     given_ = {"machine": "gtx280", "workload": "svm", "threads_per_block": 256}
-    told = dse.advise("ipp", goal="power", **given_)
+    advice = dse.advise("ipp", goal="power", **given_)
     ds = dse.evaluate("ipp", **given_, outputs=["global_power", "fds_power", "const_sm_power"])
-    assert told.limiter == ("global",)
-    assert told.terms["global"] == float(ds.global_power) == max(told.terms.values())
-    move = told["global_insts"]
+    assert advice.limiter == ("global",)
+    assert advice.terms["global"] == float(ds.global_power) == max(advice.terms.values())
+    move = advice["global_insts"]
     assert (move.direction, move.next_limiter) == ("lower", ("const_sm",))
-    assert {m.quantity for m in told.moves if m.helps} == {
+    assert {m.quantity for m in advice.moves if m.helps} == {
         "global_insts",
         "active_sms",
         "core_clock",
@@ -228,8 +226,8 @@ def test_power_tells_the_unit_that_draws_most() -> None:
 
 def test_placement_tells_the_cores_that_light_fewest_tpcs() -> None:
     """Table 12: 0-7-1-8 light two TPCs, 0-1-2-3 four; 2 x 3.9276 W apart."""
-    told = dse.advise("placement", machine="8800gt", lit_sms="0-1-2-3")
-    (result,) = told.suggestions
+    advice = dse.advise("placement", machine="8800gt", lit_sms="0-1-2-3")
+    (result,) = advice.suggestions
     assert (result.quantity, result.value, result.of) == (
         "suggested_placement",
         "0-1-7-8",
@@ -248,17 +246,17 @@ def test_sharing_work_moves_to_where_both_devices_are_done_at_once() -> None:
         ("speedup", "best_speed_share"),
         ("energy_efficiency", "best_energy_share"),
     ):
-        told = dse.advise("energy_speedup", goal=goal, **given_)
-        assert (told.bound, told.limiter) == ("cpu", ("cpu",))
+        advice = dse.advise("energy_speedup", goal=goal, **given_)
+        assert (advice.bound, advice.limiter) == ("cpu", ("cpu",))
         best = float(dse.evaluate("energy_speedup", outputs=[share], **given_)[share])
-        assert told["gpu_share"].until == pytest.approx(best, rel=1e-9)
-        assert told["gpu_share"].next_limiter == ("gpu",)
-        assert [s.quantity for s in told.suggestions] == [share]
+        assert advice["gpu_share"].until == pytest.approx(best, rel=1e-9)
+        assert advice["gpu_share"].next_limiter == ("gpu",)
+        assert [s.quantity for s in advice.suggestions] == [share]
 
 
 @pytest.mark.parametrize("series", [1, 5, 9, 13])
 def test_no_gain_is_that_of_a_slower_baseline(series: int) -> None:
-    """Of Table 16's benchmarks the speeds are given: a slower CPU would gain over itself."""
+    """Table 16 gives the speeds of the benchmarks: a slower CPU would gain over itself."""
     given_ = {"machine": "hong2012_node", "benchmark_series": series, "gpu_share": 0.2}
     moved = {move.quantity for move in dse.advise("energy_speedup", **given_).moves}
     assert moved <= {"gpu_share", "cpu_cores", "gpu_cores", "cpu_clock", "gpu_clock"}
@@ -272,20 +270,20 @@ def test_imbalance_tells_bins_pieces_and_shared_lanes() -> None:
     (only,) = dse.advise("imbalance", **given_).suggestions
     assert only.quantity == "suggested_bins"
     assert only.value == int(partition(law, 8, 32)["enough"])
-    told = dse.advise("imbalance", cut_overhead=2, share_overhead=0.15, **given_)
-    result = {s.quantity: s for s in told.suggestions}
+    advice = dse.advise("imbalance", cut_overhead=2, share_overhead=0.15, **given_)
+    result = {s.quantity: s for s in advice.suggestions}
     cut, shared = split(law, overhead=2), granularity(law, 32, 0.15, objective="slowdown")
     assert result["suggested_piece"].value == int(cut["best_threshold"])
     assert result["suggested_lanes"].value == int(shared["best_lanes"])
-    now = told.values["imbalance_slowdown"]
+    now = advice.values["imbalance_slowdown"]
     assert result["suggested_piece"].gain == pytest.approx(now / float(cut["best_total"]))
     assert result["suggested_lanes"].gain == pytest.approx(now / float(shared["best_cost"]))
 
 
 def test_no_advice_says_infinity() -> None:
-    for told in (
+    for advice in (
         dse.advise("throughput", **DMADD),
         dse.advise("ipp", machine="gtx280", workload="svm", threads_per_block=256, goal="power"),
     ):
-        assert not re.search(r"(to|from) (inf|nan|-)\b", str(told))
-    assert dataclasses.replace(told, moves=()).moves == ()
+        assert not re.search(r"(to|from) (inf|nan|-)\b", str(advice))
+    assert dataclasses.replace(advice, moves=()).moves == ()

@@ -16,7 +16,7 @@ MERGE = ["sepia", "linear", "svm", "mat_naive", "mat_tiled", "blackscholes"]
 GPUS = ["8800gtx", "fx5600", "8800gt", "gtx280"]
 
 
-def predicted(point: dict[str, Any], **moved: float) -> float:
+def predict(point: dict[str, Any], **moved: float) -> float:
     ds = dse.evaluate("occupancy + mwp_cwp", **{**point, **moved}, outputs=["time"])
     return float(ds.time)
 
@@ -30,14 +30,12 @@ PAIRS = [(w, m) for k, w in enumerate(MERGE) for m in GPUS[k % 2 :: 2]]
 
 
 @pytest.mark.parametrize(("workload", "machine"), mostly_long(PAIRS, lambda k, _: k % 8 == 0))
-def test_every_move_that_helps_shortens_the_run(
-    study: dse.Study, workload: str, machine: str
-) -> None:
+def test_helpful_moves_shorten_the_run(study: dse.Study, workload: str, machine: str) -> None:
     """And by as much as it says, up to the border that it names."""
     point: dict[str, Any] = {"workload": workload, "machine": machine, "threads_per_block": 128}
     point |= {"active_sms": 8, "core_clock": "1.0 GHz"}
     advice = dse.advise(study, **point)
-    here = predicted(point)
+    here = predict(point)
     assert advice.values["time"] == here
     helpful = [move for move in advice.moves if move.helps]
     assert {"active_sms", "core_clock"} <= {move.quantity for move in helpful}
@@ -46,7 +44,7 @@ def test_every_move_that_helps_shortens_the_run(
         if math.isnan(move.until):  # it helps where no border or end is: no place is named
             continue
         endless = math.isinf(move.until)  # then any step will do
-        there = predicted(point, **{move.quantity: 2 * move.value if endless else move.until})
+        there = predict(point, **{move.quantity: 2 * move.value if endless else move.until})
         assert there < here, str(move)
         if not endless:
             assert here / there == pytest.approx(move.gain, rel=1e-9), str(move)

@@ -88,19 +88,19 @@ def test_at_a_point_along_what_is_no_axis() -> None:
 
 def test_a_condition_a_constraint_and_feasible() -> None:
     study = transit()
-    told = dse.borders(study, "cs_throughput >= 5", along="threads", at={"intensity": 10})
+    table = dse.borders(study, "cs_throughput >= 5", along="threads", at={"intensity": 10})
     # cs = intensity threads / (intensity + latency)
-    assert told.border.sel(side="above", threads=256) == 305
-    assert told.condition.values.tolist() == [0, 1, 1]
+    assert table.border.sel(side="above", threads=256) == 305
+    assert table.condition.values.tolist() == [0, 1, 1]
     narrowed = dse.borders(
         study, "bound", along="threads", at={"intensity": 10}, where="threads <= 600"
     )
     assert narrowed.border.sel(side="above", threads=256) == 600
     assert narrowed.beyond.sel(side="above", threads=256) == -1
     assert narrowed.bound.values.tolist() == [0, 0, -1]
-    held = dse.borders(study, "feasible", along="threads", where="threads <= 600")
-    assert held.border.sel(side="below", threads=1024).item() == 600
-    assert held.feasible.values.tolist() == [1, 1, 0]
+    feasible = dse.borders(study, "feasible", along="threads", where="threads <= 600")
+    assert feasible.border.sel(side="below", threads=1024).item() == 600
+    assert feasible.feasible.values.tolist() == [1, 1, 0]
 
 
 def test_whole_quantities_are_not_between_their_values() -> None:
@@ -112,8 +112,8 @@ def test_whole_quantities_are_not_between_their_values() -> None:
         set={"threads_per_block": 256, "active_blocks_per_sm": 2},
     )
     result = dse.borders(study, "mwp", along="active_sms")
-    told = result.sel(side="above").border.values
-    assert set(told[~np.isnan(told)]) <= {1, 4, 8, 16, 30}
+    table = result.sel(side="above").border.values
+    assert set(table[~np.isnan(table)]) <= {1, 4, 8, 16, 30}
     free = dse.borders(study, "mwp", along={"active_sms": (1, 30)}, at={"active_sms": 1})
     value = free.border.sel(side="above").item()
     assert value == int(value)
@@ -124,8 +124,8 @@ def test_whole_quantities_are_not_between_their_values() -> None:
 
 def test_closed_forms_are_told() -> None:
     result = dse.borders(transit(), along="threads", closed_form=True)
-    told = json.loads(result.closed_forms)
-    assert told["threads"]["thread | memory"] == [
+    forms = json.loads(result.closed_forms)
+    assert forms["threads"]["thread | memory"] == [
         "ms_peak*(arithmetic_latency*intensity + mem_latency)"
     ]
 
@@ -160,14 +160,14 @@ def test_a_switch_may_be_all_that_varies() -> None:
     study = dse.Study(**spec, axes={"printed": [False, True]}, set=given)
     result = dse.borders(study, "mwp", along="mem_bandwidth", closed_form=True)
     assert result.border.dims == ("along", "side", "printed")
-    told = json.loads(result.closed_forms)["mem_bandwidth"]
+    forms = json.loads(result.closed_forms)["mem_bandwidth"]
     for printed in (False, True):
         one = dse.Study(**spec, set={**given, "printed": printed})
         alone = dse.borders(one, "mwp", along="mem_bandwidth", closed_form=True)
         label = str(printed).lower()
         np.testing.assert_array_equal(result.border.sel(printed=label), alone.border)
         for pair, form in json.loads(alone.closed_forms)["mem_bandwidth"].items():
-            assert told.get(pair, told.get(f"{pair} (printed={label})")) == form
+            assert forms.get(pair, forms.get(f"{pair} (printed={label})")) == form
 
 
 def test_a_switch_that_machines_settle_otherwise_is_told_for_both_of_its_labels(
@@ -175,12 +175,12 @@ def test_a_switch_that_machines_settle_otherwise_is_told_for_both_of_its_labels(
 ) -> None:
     limits = {"max_threads_per_sm": 1536, "max_threads_per_block": 1024, "max_blocks_per_sm": 16}
     limits |= {"registers_per_sm": 65536, "shared_mem_per_sm": 65536}
-    said = [f'{name} = {{ value = {value}, source = "x" }}' for name, value in limits.items()]
-    (bare := tmp_path / "bare.toml").write_text("\n".join(['title = "bare"', "[values]", *said]))
-    asked: list[dict[str, Any]] = []
+    lines = [f'{name} = {{ value = {value}, source = "x" }}' for name, value in limits.items()]
+    (bare := tmp_path / "bare.toml").write_text("\n".join(['title = "bare"', "[values]", *lines]))
+    options: list[dict[str, Any]] = []
 
     def border(self: Model, *_: str, solve_for: str, **switches: str) -> str:
-        asked.append(switches)
+        options.append(switches)
         return f"as {switches['granularity']}"
 
     monkeypatch.setattr(Model, "border", border)
@@ -188,11 +188,11 @@ def test_a_switch_that_machines_settle_otherwise_is_told_for_both_of_its_labels(
     for machines, labels in ((["cc8.0", str(bare)], ["none", "cuda"]), (["cc8.0"], ["cuda"])):
         study = dse.Study(model="occupancy", axes={"machine": machines}, set=given)
         result = dse.borders(study, "limiter", along="max_blocks_per_sm", closed_form=True)
-        told = json.loads(result.closed_forms)["max_blocks_per_sm"]
+        forms = json.loads(result.closed_forms)["max_blocks_per_sm"]
         for label in labels:
             pair = "registers | blocks" + (f" (granularity={label})" if len(labels) > 1 else "")
-            assert told[pair] == [f"as {label}"]
-    assert {switches["granularity"] for switches in asked} == {"none", "cuda"}
+            assert forms[pair] == [f"as {label}"]
+    assert {switches["granularity"] for switches in options} == {"none", "cuda"}
 
 
 # --- against dense sweeps
@@ -216,19 +216,19 @@ def test_against_dense_sweeps(name: str) -> None:
             agree(study, result, rng)
 
 
-def agree(study: Any, found: xr.Dataset, rng: random.Random) -> None:
+def agree(study: Any, ds: xr.Dataset, rng: random.Random) -> None:
     """From one configuration: the same case up to the border, the one told just beyond."""
-    case = found.attrs["case"]
-    dims = found[case].dims
-    at = {dim: rng.randrange(found.sizes[dim]) for dim in dims}
-    point = {dim: float(found[dim][place]) for dim, place in at.items()}
-    here = found.isel(at)
-    for along in found.along.values.tolist():
-        values = np.sort(found[along].values.astype(float))
+    case = ds.attrs["case"]
+    dims = ds[case].dims
+    at = {dim: rng.randrange(ds.sizes[dim]) for dim in dims}
+    point = {dim: float(ds[dim][place]) for dim, place in at.items()}
+    here = ds.isel(at)
+    for along in ds.along.values.tolist():
+        values = np.sort(ds[along].values.astype(float))
         start = point[along]
         for side, sign, end in (("below", -1, values[0]), ("above", 1, values[-1])):
-            told = here.sel(along=along, side=side)
-            border, beyond = float(told.border), int(told.beyond)
+            table = here.sel(along=along, side=side)
+            border, beyond = float(table.border), int(table.beyond)
             limit = end if math.isnan(border) else border
             if TABLE[along].domain.whole:
                 way = values[(values - start) * sign >= 0]
@@ -255,8 +255,8 @@ def cases(study: Any, along: str, values: list[float], case: str, point: Any) ->
         return [-1.0] * len(values)
     array = ds[case].broadcast_like(ds[along]).values.reshape(-1).astype(float)
     if "feasible" in ds:
-        held = ds.feasible.broadcast_like(ds[along]).values.reshape(-1)
-        array = np.where(held, array, -1.0)
+        feasible = ds.feasible.broadcast_like(ds[along]).values.reshape(-1)
+        array = np.where(feasible, array, -1.0)
     by_value = dict(zip(unique, array.tolist(), strict=True))
     return [by_value[value] for value in values]
 
@@ -294,8 +294,8 @@ def test_each_border_of_whole_numbers_is_one_row() -> None:
         axes={"threads": [512, 32, 200], "intensity": [10]},
         set={"lanes_width": 32, "ms_peak": 1, "mem_latency": 600},
     )
-    held = dse.borders(study, "where(threads > 100, 1, 0) + 0 * intensity >= 1", along="threads")
-    assert [row["border"] for row in border_rows(held)] == [100]
+    table = dse.borders(study, "where(threads > 100, 1, 0) + 0 * intensity >= 1", along="threads")
+    assert [row["border"] for row in border_rows(table)] == [100]
     blocks = dse.Study(
         model="occupancy",
         machine="gtx280",
@@ -308,21 +308,21 @@ def test_each_border_of_whole_numbers_is_one_row() -> None:
     ]
 
 
-def rows_one_by_one(found: xr.Dataset) -> list[dict[str, Any]]:
+def rows_one_by_one(ds: xr.Dataset) -> list[dict[str, Any]]:
     """The rows of :func:`border_rows`, point by point."""
-    case, meanings = case_name(found), read_flag_meanings(found.beyond.attrs)
-    dims, rows = found[case].dims, []
-    for along in found.along.values.tolist():
+    case, meanings = case_name(ds), read_flag_meanings(ds.beyond.attrs)
+    dims, rows = ds[case].dims, []
+    for along in ds.along.values.tolist():
         known: dict[Any, list[float]] = {}
         for side in ("above", "below"):
-            told = found.sel(along=along, side=side)
-            for place in np.ndindex(found[case].shape):
-                if told.beyond.values[place] == NO_BORDER:
+            table = ds.sel(along=along, side=side)
+            for place in np.ndindex(ds[case].shape):
+                if table.beyond.values[place] == NO_BORDER:
                     continue
                 at = tuple(p for p, dim in zip(place, dims, strict=True) if dim != along)
-                ends = int(found[case].values[place]), int(told.beyond.values[place])
-                border = told.border.values[place].item()
-                point = {dim: found[dim].values[p] for p, dim in zip(place, dims, strict=True)}
+                ends = int(ds[case].values[place]), int(table.beyond.values[place])
+                border = table.border.values[place].item()
+                point = {dim: ds[dim].values[p] for p, dim in zip(place, dims, strict=True)}
                 same = known.setdefault((at, *(ends if side == "above" else ends[::-1])), [])
                 if side == "above" and border not in same:
                     same.append(border)
@@ -333,9 +333,9 @@ def rows_one_by_one(found: xr.Dataset) -> list[dict[str, Any]]:
         others = [dim for dim in dims if dim != along]
         listed = ((at, b, *ends) for (at, *ends), borders in known.items() for b in borders)
         for at, border, *ends in sorted(listed):
-            row = {dim: found[dim].values[p].item() for p, dim in zip(at, others, strict=True)}
+            row = {dim: ds[dim].values[p].item() for p, dim in zip(at, others, strict=True)}
             both = dict(zip(("from", "to"), (meanings[end] for end in ends), strict=True))
-            unit = str(found.unit.sel(along=along).values)
+            unit = str(ds.unit.sel(along=along).values)
             rows.append({"along": along, "unit": unit, **row, "border": border, **both})
     return rows
 
@@ -372,31 +372,31 @@ def test_axes_along_which_nothing_asked_changes_have_no_borders(tmp_path: Path) 
     result = dse.borders(study, "share <= 0.5")
     assert result.along.values.tolist() == ["x", "y"]
     assert np.isnan(result.border.sel(along="y")).all()
-    with pytest.raises(DseError, match="nothing asked depends on z"):
+    with pytest.raises(DseError, match="does not depend on z"):
         dse.borders(study, "share <= 0.5", along="z")
 
 
 # --- misuse
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("options", "message"),
     [
         ({"quantity": "boundd"}, "did you mean"),
         ({"quantity": "cs_throughput"}, "is a number"),
-        ({"along": "supply"}, "no order|no numbers"),
+        ({"along": "supply"}, "no order|takes labels"),
         ({"along": "thread"}, "did you mean"),
-        ({"along": "bound"}, "tells cases, not amounts"),
+        ({"along": "bound"}, "is a case, not a number"),
         ({"along": 5}, "expected text, or a list of texts"),
         ({"at": {"warps": 1}}, "no axis"),
         ({"at": {"threads": 3}}, "not on its axis"),
         ({"at": 3}, "a mapping"),
-        ({"along": {"mem_latency": 5}}, "where to begin"),
+        ({"along": {"mem_latency": 5}}, "a lower and an upper end"),
         ({"along": {"mem_latency": (-5, 1)}}, "outside its domain"),
         ({"quantity": "threads <= 600", "along": "intensity"}, "does not depend on"),
     ],
 )
-def test_misuse(asked: dict[str, Any], message: str) -> None:
+def test_misuse(options: dict[str, Any], message: str) -> None:
     with pytest.raises((DseError, UnknownNameError), match=message):
-        dse.borders(transit(), **asked)
+        dse.borders(transit(), **options)
 
 
 def test_too_large_an_answer_is_refused() -> None:

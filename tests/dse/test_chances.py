@@ -1,4 +1,4 @@
-"""Which configurations can be best, how likely, and what they cost where they are not."""
+"""Chances of configurations to be best, and their regret."""
 
 from fractions import Fraction
 
@@ -68,7 +68,7 @@ def test_chances_are_judged_on_fresh_draws():
     axes = {"threads": range(32, 2048, 32), "ms_peak": [0.9, 1]}
     study = transit(axes=axes, random=laws, set={"intensity": 10, "lanes_width": 32})
     result = study.chances(maximize=GOAL)
-    whole = replace_draws(study, study.uncertain.fresh()).grid([], draws=True)
+    whole = replace_draws(study, study.random_inputs.fresh_axis()).grid([], draws=True)
     draws = whole.axes["draw"].columns["mem_latency"]
     each = transit(
         axes={**axes, "row": {"zip": {"mem_latency": draws}}},
@@ -155,12 +155,12 @@ def test_models_compared_are_each_asked():
 
 
 @pytest.mark.parametrize(
-    ("more", "asked", "message"),
+    ("more", "options", "message"),
     [
         (
             {"random": {}, "set": {**GIVEN, "intensity": 10, "ms_peak": 1}},
             {"maximize": GOAL},
-            "nothing is random",
+            "no input is random",
         ),
         ({}, {}, "nothing to optimise"),
         ({}, {"maximize": GOAL, "top": 0}, "top = 0"),
@@ -169,10 +169,10 @@ def test_models_compared_are_each_asked():
         ({}, {"maximize": "chance(threads)"}, "a condition is expected"),
     ],
 )
-def test_bad_questions_are_refused(more, asked, message):
+def test_bad_questions_are_refused(more, options, message):
     given = {"random": {"mem_latency": "normal: 600, 20 %"}, **more}
     with pytest.raises(DseError, match=message):
-        transit(**given).chances(**asked)
+        transit(**given).chances(**options)
 
 
 def test_axes_that_do_not_matter_may_be_asked_per_value() -> None:

@@ -11,8 +11,8 @@ from tests.dse.conftest import Run
 
 
 def test_borders_from_every_configuration(run: Run) -> None:
-    told = run("borders", "study.toml", "--quantity", "limiter", "--along", "threads_per_block")
-    assert "limiter along threads_per_block" in told.stdout
+    output = run("borders", "study.toml", "--quantity", "limiter", "--along", "threads_per_block")
+    assert "limiter along threads_per_block" in output.stdout
     data = json.loads(
         run(
             "borders", "study.toml", "--quantity", "mwp", "--along", "mem_bandwidth", "--json"
@@ -28,10 +28,17 @@ def test_borders_from_every_configuration(run: Run) -> None:
 
 def test_borders_at_a_point(run: Run) -> None:
     point = "threads_per_block=128,active_sms=12"
-    asked = ["borders", "study.toml", "--quantity", "case", "--along", "mem_bandwidth,comp_insts"]
-    told = run(*asked, "--at", point).stdout
-    data = json.loads(run(*asked, "--at", point, "--json").stdout)
-    assert told.startswith(f"case: {data['here']}")
+    command = [
+        "borders",
+        "study.toml",
+        "--quantity",
+        "case",
+        "--along",
+        "mem_bandwidth,comp_insts",
+    ]
+    output = run(*command, "--at", point).stdout
+    data = json.loads(run(*command, "--at", point, "--json").stdout)
+    assert output.startswith(f"case: {data['here']}")
     assert [row["along"] for row in data["next"]][::2] == ["mem_bandwidth", "comp_insts"]
     for row in data["next"]:
         assert (row["beyond"] == "none") == (row["distance"] == "inf")
@@ -52,31 +59,31 @@ def test_borders_at_a_point(run: Run) -> None:
 def test_meets(run: Run) -> None:
     study = dse.Study.from_toml("study.toml")
     limit = float(study.run().time.median())
-    asked = ["meets", "study.toml", "--where", f"time <= {limit!r}"]
-    data = json.loads(run(*asked, "--json").stdout)
+    command = ["meets", "study.toml", "--where", f"time <= {limit!r}"]
+    data = json.loads(run(*command, "--json").stdout)
     assert data["complete"]
     assert data["inner"] == data["outer"] == sum(row["points"] for row in data["boxes"])
     assert data["total"] == 21
-    told = run(*asked).stdout
-    assert f"{data['inner']} of 21 configurations" in told
-    assert "certain" in told
+    output = run(*command).stdout
+    assert f"{data['inner']} of 21 configurations" in output
+    assert "certain" in output
     nothing = run("meets", "study.toml", "--where", "time <= 1 ns").stdout
     assert "0 of 21 configurations" in nothing
 
 
 def test_ranges(run: Run) -> None:
-    asked = ["ranges", "study.toml", "--within", "mem_bandwidth=10%", "--minimize", "time"]
-    data = json.loads(run(*asked, "--json").stdout)
+    command = ["ranges", "study.toml", "--within", "mem_bandwidth=10%", "--minimize", "time"]
+    data = json.loads(run(*command, "--json").stdout)
     assert len(data["rows"]) == data["of"] == 21
     for row in data["rows"]:
         if row["feasible"] if "feasible" in row else row["possibly_feasible"]:
             assert row["time_lower"] <= row["time_given"] <= row["time_upper"]
-    told = run(*asked).stdout
-    assert f"{data['can_be_best']} of 21 configurations can be the best: minimize time" in told
+    output = run(*command).stdout
+    assert f"{data['can_be_best']} of 21 configurations can be the best: minimize time" in output
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("command", "message"),
     [
         (["borders", "study.toml", "--along", "bandwidth"], "bandwidth"),
         (["borders", "study.toml", "--at", "active_sms"], "=VALUE"),
@@ -100,5 +107,5 @@ def test_ranges(run: Run) -> None:
         ),
     ],
 )
-def test_misuse_is_status_2(run: Run, arguments: list[str], message: str) -> None:
-    assert message in run(*arguments, status=2).stderr
+def test_misuse_is_status_2(run: Run, command: list[str], message: str) -> None:
+    assert message in run(*command, status=2).stderr

@@ -137,7 +137,7 @@ def test_figures_draw_the_law():
     idle = LAW.idle()
     shares = [idle.working_share, idle.lane_share, idle.warp_share, idle.slot_share]
     np.testing.assert_allclose(heights, shares, rtol=1e-12)
-    with pytest.raises(dse.DseError, match="choose with at="):
+    with pytest.raises(dse.DseError, match="fix all axes but"):
         plots.lost(whole, over="blocks")
 
 

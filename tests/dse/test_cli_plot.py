@@ -93,8 +93,8 @@ def test_a_kind_is_added_by_a_table(run: Run, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(KINDS, kind.name, kind)
     options = ("--axis", "core_clock=0.5 GHz,1 GHz", "--axis", "active_sms=1:30")
     options += ("--machine", "gtx280", "--workload", "svm", "--set", "threads_per_block=256")
-    said = run("plot", "clock-map", *options, "--out", "a.png").stdout
-    assert said == f"a.png (clock-map: {kind.shows})\n"
+    output = run("plot", "clock-map", *options, "--out", "a.png").stdout
+    assert output == f"a.png (clock-map: {kind.shows})\n"
     assert kind.shows in " ".join(run("plot", "--help").stdout.split())
     study = dse.Study(
         model="ipp",
@@ -104,7 +104,7 @@ def test_a_kind_is_added_by_a_table(run: Run, monkeypatch: pytest.MonkeyPatch) -
         set={"threads_per_block": 256},
     )
     ax = plots.clock_map(study)
-    assert [line.get_label() for line in ax.get_lines()] == ["least energy"]
+    assert [line.get_label() for line in ax.get_lines()] == ["minimum of energy"]
     assert kind.shows in str(plots.clock_map.__doc__)
     assert kind.shows in gallery.kinds_table()
 
@@ -135,8 +135,8 @@ full of work,1.0,9e6,1e3,1e3,330
 def test_each_kind_draws(run: Run, kind: str) -> None:
     Path("counters.csv").write_text(COUNTERS)
     Path("uncertain.toml").write_text(UNCERTAIN)
-    said = run("plot", kind, *DRAWN[kind].split(" "), "--out", "out.svg", "--size", "7x5").stdout
-    assert said == f"out.svg ({kind}: {KINDS[kind].shows})\n"
+    output = run("plot", kind, *DRAWN[kind].split(" "), "--out", "out.svg", "--size", "7x5").stdout
+    assert output == f"out.svg ({kind}: {KINDS[kind].shows})\n"
     assert Path("out.svg").read_text().startswith("<?xml")
 
 
@@ -147,8 +147,8 @@ def test_formats_and_stores(run: Run) -> None:
         text = run(
             "plot", "pareto", "out.zarr", *DRAWN["pareto"].split()[1:], "--out", name, "--json"
         )
-        said = json.loads(text.stdout)
-        assert said == {"kind": "pareto", "figure": name, "bytes": Path(name).stat().st_size}
+        output = json.loads(text.stdout)
+        assert output == {"kind": "pareto", "figure": name, "bytes": Path(name).stat().st_size}
         assert Path(name).read_bytes().startswith(begins)
 
 
@@ -191,9 +191,10 @@ def test_what_is_not_said_is_by_the_question_of_the_study(run: Run) -> None:
     plain = run("plot", "heatmap", "study.toml", "--out", "a.png", "--json").stdout
     assert json.loads(plain)["chosen"] == {"quantity": "time", "at": {"workload": "sepia"}}
     run("run", "study.toml", "--store", "out.zarr")
-    told = json.loads(run("plot", "bars", "out.zarr", "--out", "a.png", "--json").stdout)["chosen"]
-    assert told["quantity"] == ["time"]
-    assert list(told["at"]) == ["threads_per_block"]
+    text = run("plot", "bars", "out.zarr", "--out", "a.png", "--json").stdout
+    chosen = json.loads(text)["chosen"]
+    assert chosen["quantity"] == ["time"]
+    assert list(chosen["at"]) == ["threads_per_block"]
     for kind in ("regimes", "importance"):
         run("plot", kind, "study.toml", "--out", f"{kind}.png")
         assert Path(f"{kind}.png").exists()
@@ -205,10 +206,10 @@ MISUSED = [
     ("lines --model transit --set threads=3 --out a.png", "lines needs --quantity"),
     (
         "zigzag study.toml --out a.png",
-        "draws sched_factor, which the study does not yield: take",
+        "needs sched_factor, which the study lacks: use",
     ),
-    ("fan study.toml --out a.png", "no input is: give some a law, as in"),
-    ("pareto study.toml --out a.png", "two goals, and the study asks for"),
+    ("fan study.toml --out a.png", "needs random inputs: give some a law, as in"),
+    ("pareto study.toml --out a.png", "two goals, but the study has"),
     ("lines study.toml --quantity time --out a.gif", "ends in .png, .pdf, .svg"),
     ("lines study.toml --quantity time --out nowhere/a.png", "in a folder that exists"),
     ("lines study.toml --quantity time,case --out a.png", "lines takes one --quantity"),
@@ -221,18 +222,18 @@ MISUSED = [
     ("lines --quantity time --out a.png", "name its file, a store, or a --model"),
     ("lines nowhere.toml --quantity time --out a.png", "does not exist"),
     ("lines study.toml --quantity time --size 5 --out a.png", "--size '5': expected such as"),
-    ("lines study.toml --quantity time --size 1x1 --out a.png", "takes 4x3 inches or more"),
+    ("lines study.toml --quantity time --size 1x1 --out a.png", "expected at least 4x3 inches"),
     ("lines study.toml --quantity time --size 6xnan --out a.png", "--size '6xnan': expected such"),
     (
         f"transit {DRAWN['transit']} --size 4x3 --out a.png",
-        "no room within 4x3 inches: give a larger --size",
+        "do not fit in 4x3 inches: give a larger --size",
     ),
     (
         "levels --machine gtx580 --workload dmadd --axis warps_per_sm=1:48 --out a.png",
-        "bars for 48 values of warps_per_sm are too many to tell apart (at most 16)",
+        "bars for 48 values of warps_per_sm are too many (at most 16)",
     ),
     ("lines --model transit --quantity threads --set threads=3 --out a.png", "over no axis"),
-    ("pareto study.toml --minimize time --out a.png", "was given time: name two"),
+    ("pareto study.toml --minimize time --out a.png", "two goals, not time: name two"),
     ("sms --machine gtx280 --axis active_sms=1:2:3:4 --out a.png", "expected START:STOP"),
     ("kernels --machine c2075 --out a.png", "draws a table of counters: name its CSV file"),
     ("transit study.toml --out a.png", "transit draws one configuration"),
@@ -241,9 +242,9 @@ MISUSED = [
 ]
 
 
-@pytest.mark.parametrize(("command", "said"), MISUSED, ids=[command for command, _ in MISUSED])
-def test_misuse_is_2(run: Run, command: str, said: str) -> None:
-    assert said in run("plot", *command.split(" "), status=2).stderr
+@pytest.mark.parametrize(("command", "message"), MISUSED, ids=[command for command, _ in MISUSED])
+def test_misuse_is_2(run: Run, command: str, message: str) -> None:
+    assert message in run("plot", *command.split(" "), status=2).stderr
     assert not Path("a.png").exists()
 
 
@@ -252,4 +253,4 @@ def test_nothing_feasible_is_1(run: Run) -> None:
     failed = run(
         "plot", "heatmap", "study.toml", "--quantity", "time", *where, "--out", "a.png", status=1
     )
-    assert "no finite value where every constraint holds" in failed.stderr
+    assert "no finite value where all constraints hold" in failed.stderr

@@ -37,7 +37,7 @@ def test_what_only_one_model_has_is_left_out() -> None:
 
 @pytest.mark.parametrize("models", [[], ["transit"], ["transit", "transit"], ["transit", 5]])
 def test_a_comparison_names_two_models_or_more(models: list[object]) -> None:
-    with pytest.raises(dse.DseError, match="a comparison names two or more models, each once"):
+    with pytest.raises(dse.DseError, match="expected two or more models, each once"):
         dse.Study(model=models, axes=AXES, set=GIVEN)
 
 

@@ -71,7 +71,7 @@ def test_more_than_two_on_a_cell_meet_in_its_middle() -> None:
 
 
 def test_misuse() -> None:
-    with pytest.raises(DseError, match="drawn of a study"):
+    with pytest.raises(DseError, match="borders need a study"):
         plots.heatmap(transit().run(), "cs_throughput", borders="bound")
     with pytest.raises(DseError, match="is a number"):
         plots.heatmap(transit(), "cs_throughput", borders="cs_throughput")

@@ -71,7 +71,7 @@ WALK = """(names) => {
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The pages of two studies."""
     folder = tmp_path_factory.mktemp("pages")
     tour = Study.from_toml(TOUR).explore(folder / "tour.html", title="A tour")
@@ -79,9 +79,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def tour(page: Browser, written: dict[str, Path]) -> Iterator[Browser]:
+def tour(page: Browser, pages: dict[str, Path]) -> Iterator[Browser]:
     """The page of the tour through Transit; whatever is done with it, it neither errs nor asks."""
-    path = written["tour"]
+    path = pages["tour"]
     page.open(path.as_uri())
     yield page
     assert page.errors == []
@@ -100,7 +100,7 @@ def test_every_output_of_a_model(subject: Any, page: Browser, tmp_path: Path) ->
 
 
 def values_of(study: Study, names: list[str]) -> dict[str, np.ndarray[Any, Any]]:
-    """Of every configuration in order, as a run has them."""
+    """Every configuration in order, as a run has them."""
     grid = study.grid()
     places = np.indices(grid.shape(grid.axes)).reshape(len(grid.axes), -1)
     return grid.outputs_at_points(dict(zip(grid.axes, places, strict=True)), names)
@@ -115,31 +115,31 @@ def test_the_page_yields_what_a_run_does(spec: Any, page: Browser, tmp_path: Pat
     names = list(study.grid().outputs)
     result = page.run(f"({WALK})({json.dumps(names)})")
     wanted = values_of(study, [*names, "feasible"])
-    held = wanted["feasible"]
-    assert [row[-1] for row in result] == held.tolist()
-    assert held.any()
+    feasible = wanted["feasible"]
+    assert [row[-1] for row in result] == feasible.tolist()
+    assert feasible.any()
     if "lanes" in page.run("Object.keys(explorer.data.quantities)"):
         page.run("explorer.LEVERS.get('lanes').put(explorer.here, 64), explorer.changed()")
-        said = page.run("document.getElementById('feasible').textContent")
-        assert "expected_max was computed in Python for the lanes of the study" in said
+        text = page.run("document.getElementById('feasible').textContent")
+        assert "expected_max was computed in Python for the lanes of the study" in text
     for place, name in enumerate(names):
         got = np.array([float(row[place]) for row in result])
-        np.testing.assert_allclose(got[held], wanted[name][held], rtol=1e-12)
+        np.testing.assert_allclose(got[feasible], wanted[name][feasible], rtol=1e-12)
 
 
 @needs_chromium
 def test_sliders_move_what_is_shown(tour: Browser) -> None:
-    def shown() -> str:
+    def read_shown() -> str:
         return str(tour.run('document.querySelector("dd[data-name=ms_throughput]").textContent'))
 
     def figure() -> str:
         return str(tour.run('document.getElementById("figure").innerHTML'))
 
-    before = shown(), figure()
+    before = read_shown(), figure()
     for name in ("threads", "mem_latency"):
         tour.run(f'document.getElementById("lever-{name}").focus()')
         tour.press("ArrowLeft", 20)
-        after = shown(), figure()
+        after = read_shown(), figure()
         assert after[0] != before[0]
         assert after[1] != before[1]
         before = after
@@ -148,9 +148,7 @@ def test_sliders_move_what_is_shown(tour: Browser) -> None:
 
 
 @needs_chromium
-def test_a_typed_value_takes_its_unit_and_whole_ones_stay_whole(
-    page: Browser, tmp_path: Path
-) -> None:
+def test_typed_values_keep_units_and_whole_numbers(page: Browser, tmp_path: Path) -> None:
     Study(**MIXED).explore(tmp_path / "page.html")
     page.open((tmp_path / "page.html").as_uri())
     texts = {
@@ -218,10 +216,10 @@ def test_a_link_keeps_the_state(tour: Browser) -> None:
 
 @needs_chromium
 def test_the_study_that_is_taken_away_is_read_again(
-    page: Browser, tmp_path: Path, written: dict[str, Path]
+    page: Browser, tmp_path: Path, pages: dict[str, Path]
 ) -> None:
     study = Study(**MIXED)
-    page.open(written["mixed"].as_uri())
+    page.open(pages["mixed"].as_uri())
     (tmp_path / "same.toml").write_text(page.run("explorer.studyFile(false)"))
     assert Study.from_toml(tmp_path / "same.toml").text() == study.text()
     page.run("explorer.LEVERS.get('mem_bandwidth').put(explorer.here, 90e9)")
@@ -234,13 +232,13 @@ def test_the_study_that_is_taken_away_is_read_again(
 
 
 @needs_chromium
-def test_the_best_is_that_of_an_exact_search(page: Browser, written: dict[str, Path]) -> None:
+def test_the_best_is_that_of_an_exact_search(page: Browser, pages: dict[str, Path]) -> None:
     study = Study(**MIXED)
-    page.open(written["mixed"].as_uri())
+    page.open(pages["mixed"].as_uri())
     result = page.run("explorer.search(explorer.data.best.goals, true, () => {})")
     names = ["time", "core_clock", "threads_per_block", "feasible"]
-    took, clock, threads, held = values_of(study, names).values()
-    ranked = np.lexsort((threads, np.where(held, took * clock, np.inf)))
+    took, clock, threads, feasible = values_of(study, names).values()
+    ranked = np.lexsort((threads, np.where(feasible, took * clock, np.inf)))
     axes = study.grid().axes
     place = np.unravel_index(ranked[0], study.grid().shape(axes))
     assert [result["at"][name] for name in axes] == list(place)
@@ -367,7 +365,7 @@ def test_a_constraint_with_a_statistic_is_refused_as_no_page_can_follow_it(
         **{"where": where} if given == "where" else {},
         best={"maximize": "cs_throughput"} | ({"where": where} if given == "best" else {}),
     )
-    with pytest.raises(DseError, match=r"cannot follow the constraint .*mean.*leave the"):
+    with pytest.raises(DseError, match=r"cannot evaluate the constraint .*mean.*leave the"):
         study.explore(tmp_path / "page.html")
     assert list(tmp_path.iterdir()) == []
 
@@ -396,14 +394,14 @@ def test_the_tail_of_a_launch_is_that_of_its_law(tmp_path: Path) -> None:
         | {"distribution": "uniform:2,9"},
     )
     page = study.explore(tmp_path / "launch.html").read_text()
-    told = json.loads(page.split('id="data">')[1].split("</script>")[0])["figures"]["launches"]
-    assert told["axes"] == ["blocks"]
-    for key, leaves in zip(told["keys"], study.grid().leaves.values(), strict=True):
+    launches = json.loads(page.split('id="data">')[1].split("</script>")[0])["figures"]["launches"]
+    assert launches["axes"] == ["blocks"]
+    for key, leaves in zip(launches["keys"], study.grid().leaves.values(), strict=True):
         for one, law in zip(key, leaves["launch_steps"].array, strict=True):
-            rarely = dict(zip(law.values.tolist(), 1 - law.below, strict=True))
+            rarely = dict(zip(law.values.tolist(), 1 - law.cdf_values, strict=True))
             for step, share in list(zip(one["steps"], one["tail"], strict=True))[1:]:
                 assert share == pytest.approx(max(rarely[step], 0), rel=1e-5)
-            first = np.argmax(law.below >= 0.99)
+            first = np.argmax(law.cdf_values >= 0.99)
             assert law.values[first] in one["steps"]
 
 
@@ -437,14 +435,14 @@ def test_what_is_no_page_or_no_study_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def rows() -> xr.Dataset:
-    """As a run has them: labels, flags, no number, what is not feasible."""
+    """Labels, flags, NaN and infeasible points, as a run has them."""
     values = np.arange(24.0).reshape(2, 3, 4)
     values[0, 1, 2] = np.nan
     flags = {"flag_values": [0, 1], "flag_meanings": "memory_bound thread"}
-    told = {"units": "s", "long_name": "a </b>"}
+    attrs = {"units": "s", "long_name": "a </b>"}
     return xr.Dataset(
         {
-            "time": (("machine", "threads", "clock"), values, told),
+            "time": (("machine", "threads", "clock"), values, attrs),
             "case": (("threads",), np.array([0, 1, 1], dtype=np.int8), flags),
             "feasible": (("threads", "clock"), values[1] != 15),
             "said": (("machine",), ["x", "y"]),
@@ -461,8 +459,8 @@ def rows() -> xr.Dataset:
 def test_a_page_of_stored_values_holds_them(page: Browser, tmp_path: Path, rows: Any) -> None:
     page.open(dse.explore(rows, tmp_path / "rows.html").as_uri())
     result = page.run(f"({WALK})(['time', 'case'])")
-    held = rows.feasible.broadcast_like(rows.time).transpose(*rows.time.dims).values.reshape(-1)
-    assert [row[-1] for row in result] == held.tolist()
+    feasible = rows.feasible.broadcast_like(rows.time).transpose(*rows.time.dims).values.reshape(-1)
+    assert [row[-1] for row in result] == feasible.tolist()
     times = [float(row[0]) for row in result]
     assert np.array_equal(times, rows.time.values.reshape(-1), equal_nan=True)
     for kind in ("lines", "map", "pareto"):
@@ -498,9 +496,9 @@ def test_a_store_is_served_in_parts_to_this_machine_alone(page: Browser, rows: A
             ("?machine=1:2", "", 400),
             ("?threads=x", "", 400),
         ):
-            asked = urllib.request.Request(url + path, headers={"Host": host} if host else {})
+            request = urllib.request.Request(url + path, headers={"Host": host} if host else {})
             with pytest.raises(urllib.error.HTTPError) as refused:
-                urllib.request.urlopen(asked)
+                urllib.request.urlopen(request)
             assert refused.value.code == status
             refused.value.close()
     finally:

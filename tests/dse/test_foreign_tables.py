@@ -142,9 +142,9 @@ def test_a_law_from_a_file_is_read_like_any_table(tmp_path: Path) -> None:
 
     for column in ("lat", "lat (µs)"):
         assert law(column=column).cdf(1.6e-6) == pytest.approx(0.5)
-    with pytest.raises(UnitError, match="bears the unit us, and unit = 'ms' is given"):
+    with pytest.raises(UnitError, match="has the unit us, but unit = 'ms' is given"):
         law(column="lat", unit="ms")
-    with pytest.raises(UnitError, match="bears no unit"):
+    with pytest.raises(UnitError, match="has no unit"):
         law(column="n")
 
 

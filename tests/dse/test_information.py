@@ -130,7 +130,7 @@ def test_a_configuration_is_chosen_only_if_it_is_always_feasible():
     ("arguments", "message"),
     [
         ({"sets": [["ms_peek"]]}, "no random input.*ms_peak"),
-        ({"sets": [[]]}, "a set of nothing"),
+        ({"sets": [[]]}, "an empty set"),
         ({"sets": "ms_peak"}, "expected lists"),
         ({"maximize": None}, "nothing to optimise"),
     ],

@@ -26,13 +26,13 @@ import xarray as xr
 
 from dse.verbs.query import resolve_source, run_query_with_identity
 from dse.verbs.query import verb
-from dse.verbs.sources import Askable
+from dse.verbs.sources import SourceLike
 
 __all__ = ["extremes"]
 
 
 @verb
-def extremes(source: Askable, quantity: str, *, where: str | Sequence[str] = ()) -> xr.Dataset:
+def extremes(source: SourceLike, quantity: str, *, where: str | Sequence[str] = ()) -> xr.Dataset:
     """The least and the largest value of a quantity over the feasible configurations.
 
     Parameters
@@ -58,7 +58,7 @@ from click.testing import CliRunner
 import dse
 from dse.cli import main
 from dse.verbs.query import verbs
-from sweeps.query.support_table import table
+from sweeps.query.support_table import support_table
 
 given = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
 about = {"axes": {"threads": [256, 512, 1024]}, "set": given, "outputs": ["cs_throughput"]}
@@ -71,7 +71,7 @@ try:
     study.extremes("cs_throughput", top=2)
 except dse.DseError as error:
     refused = str(error)
-rows = [row for row in table(verbs()).splitlines() if "`extremes`" in row]
+rows = [row for row in support_table(verbs()).splitlines() if "`extremes`" in row]
 answers = [found.cs_throughput.values.round(3).tolist() for found in of]
 open("study.toml", "w").write(
     'model = "transit"\\noutputs = ["cs_throughput"]\\n[axes]\\nthreads = [256, 512, 1024]\\n'
@@ -88,29 +88,29 @@ def test_a_verb_takes_three_files(tmp_path: Path) -> None:
     for package in ("dse", "symbolic", "stochastic", "sweeps"):
         (tmp_path / package).mkdir()
         for path in (ROOT / package).iterdir():
-            if path.name not in ("__pycache__", "verbs", "faces.py"):
+            if path.name not in ("__pycache__", "verbs", "api.py"):
                 (tmp_path / package / path.name).symlink_to(path)
     shutil.copytree(ROOT / "dse" / "verbs", tmp_path / "dse" / "verbs")
-    for name in ("__init__.py", "__init__.pyi", "faces.py"):
+    for name in ("__init__.py", "__init__.pyi", "api.py"):
         (tmp_path / "dse" / name).unlink(missing_ok=True)
         shutil.copy(ROOT / "dse" / name, tmp_path / "dse" / name)
     (tmp_path / "dse" / "verbs" / "extremes.py").write_text(VERB)
     stub = tmp_path / "dse" / "__init__.pyi"
     line = "from dse.verbs.extremes import extremes as extremes\n"
     stub.write_text(stub.read_text() + line)
-    methods = tmp_path / "dse" / "faces.py"
+    methods = tmp_path / "dse" / "api.py"
     text = methods.read_text()
     methods.write_text(
         text.replace("    fold = dse.fold\n", "    fold = dse.fold\n    extremes = dse.extremes\n")
     )
 
-    told = json.loads(python(tmp_path, "-c", PROGRAM))
-    assert told["answers"] == [[4.197, 10.0], [4.197, 10.0], [8.393, 10.0], [4.197, 10.0]]
-    assert "extremes of a study" in told["refused"]
-    assert "takes no top" in told["refused"]
-    assert told["rows"]
+    result = json.loads(python(tmp_path, "-c", PROGRAM))
+    assert result["answers"] == [[4.197, 10.0], [4.197, 10.0], [8.393, 10.0], [4.197, 10.0]]
+    assert "extremes of a study" in result["refused"]
+    assert "takes no top" in result["refused"]
+    assert result["rows"]
 
-    told_as_json, text, text_of_help, commands = told["printed"]
+    told_as_json, text, text_of_help, commands = result["printed"]
     rows = json.loads(told_as_json)["rows"]
     assert [round(row["cs_throughput"], 3) for row in rows] == [4.197, 10.0]
     assert "cs_throughput" in text
@@ -135,13 +135,13 @@ def python(folder: Path, *arguments: str) -> str:
 
 
 def test_every_verb_could_do_without_a_command_of_its_own(tmp_path: Path) -> None:
-    """Of each verb the made command has the parameters as options, and asks the verb."""
+    """The generated command of each verb has its parameters as options, and calls it."""
     study = tmp_path / "study.toml"
     study.write_text(
         'model = "transit"\noutputs = ["cs_throughput", "bound"]\n[axes]\nthreads = [256, 512]\n'
         "[set]\nintensity = 10\nlanes_width = 32\nms_peak = 1\nmem_latency = 600\n"
     )
-    asked = {
+    options = {
         "borders": ["--along", "threads"],
         "count": ["--where", "threads <= 512"],
         "explain": ["--point", "threads=512"],
@@ -154,13 +154,13 @@ def test_every_verb_could_do_without_a_command_of_its_own(tmp_path: Path) -> Non
         "ranges": ["--within", "mem_latency=10%"],
         "sensitivity": ["--output", "cs_throughput"],
     }
-    assert set(asked) < verb_names()
+    assert set(options) < verb_names()
     for name in verb_names():
         command, source = verb_command(name), str(study)
-        told = CliRunner().invoke(command, ["--help"])
-        assert told.exit_code == 0, name
-        if name in asked:
+        result = CliRunner().invoke(command, ["--help"])
+        assert result.exit_code == 0, name
+        if name in options:
             for form in (["--json"], []):
-                done = CliRunner().invoke(command, [source, *asked[name], *form])
+                done = CliRunner().invoke(command, [source, *options[name], *form])
                 assert done.exit_code == 0, (name, done.output, done.exception)
                 assert json.loads(done.stdout) if form else done.stdout.strip()

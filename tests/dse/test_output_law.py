@@ -75,31 +75,31 @@ def test_what_is_not_feasible_is_told():
     laws = {"mem_latency": dse.discrete([100, 600, 5000])}
     study = transit(random=laws, axes={"threads": [256]})
     assert study.law("cs_throughput").undefined == 0
-    asked = {"where": "cs_throughput >= 1"}
+    options = {"where": "cs_throughput >= 1"}
     with pytest.raises(DseError, match="chance"):
-        transit(random=laws, **asked)
+        transit(random=laws, **options)
 
 
 @pytest.mark.parametrize(
-    ("more", "asked", "message"),
+    ("more", "arguments", "message"),
     [
         ({}, ("cs_throughput",), "differs along threads.*'threads': 256"),
         ({}, ("cs_throughput", {"thread": 1}), "no axis.*threads"),
         ({}, ("cs_throughput", {"threads": 3}), "not on its axis"),
         ({}, ("cs_throughput", "threads=3"), "expected a mapping"),
         ({}, (["threads", "ms_peak"],), "expected one quantity"),
-        ({"random": {}, "set": {**GIVEN, "mem_latency": 600}}, ("threads",), "nothing is random"),
+        ({"random": {}, "set": {**GIVEN, "mem_latency": 600}}, ("threads",), "no input is random"),
     ],
 )
-def test_bad_questions_are_refused(more, asked, message):
+def test_bad_questions_are_refused(more, arguments, message):
     with pytest.raises(DseError, match=message):
-        transit(**more).law(*asked)
+        transit(**more).law(*arguments)
 
 
 def test_bad_levels_are_refused():
     result = transit().law("cs_throughput", at={"threads": 256})
     for wrong in (-0.1, 1.1, "a", True):
-        with pytest.raises(DseError, match="expected a chance from 0 to 1"):
+        with pytest.raises(DseError, match="expected a probability from 0 to 1"):
             result.quantile(wrong)
     with pytest.raises(DseError, match="expected mean, std"):
         result.error("median")
@@ -120,11 +120,11 @@ def test_the_command_line_tells_them(run: Run) -> None:
     assert "configurations can be the best: maximize" in run("chances", "u.toml").stdout
     data = json.loads(run("information", "u.toml", "--json").stdout)
     assert data["evpi"] >= max(row["evppi"] for row in data["sets"])
-    told = run("information", "u.toml", "--set-of", "mem_latency,ms_peak").stdout
-    assert f"measure next: {data['next']}" in told
-    assert "exact" in told
+    output = run("information", "u.toml", "--set-of", "mem_latency,ms_peak").stdout
+    assert f"measure next: {data['next']}" in output
+    assert "exact" in output
     data = json.loads(run("law", "u.toml", "mem_latency", "--json").stdout)
     assert data["atoms"] == [[300, 600], [0.5, 0.5]]
-    told = run("law", "u.toml", "cs_throughput", "--at", "threads=512", "--plot", "a.png").stdout
-    assert "exact: all values enumerated" in told
+    output = run("law", "u.toml", "cs_throughput", "--at", "threads=512", "--plot", "a.png").stdout
+    assert "exact: all values enumerated" in output
     assert Path("a.png").exists()

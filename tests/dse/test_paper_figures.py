@@ -45,11 +45,11 @@ def test_every_row_draws_and_is_readable(key: str, number: str) -> None:
         holes = [np.isnan(np.asarray(x.get_ydata(), dtype=float)).sum() for x in ax.get_lines()]
         assert sum(holes) == TOO_LARGE.get((key, number), 0)
         legend = ax.get_legend()
-        told = [text.get_text() for text in legend.get_texts()] if legend else []
-        assert len(set(told)) == len(told) <= 18
+        texts = [text.get_text() for text in legend.get_texts()] if legend else []
+        assert len(set(texts)) == len(texts) <= 18
         for mark in row.printed:
             if mark.get("panel", 0) == k:
-                assert f"printed: {mark['label']}" in [*told, *ax.get_legend_handles_labels()[1]]
+                assert f"printed: {mark['label']}" in [*texts, *ax.get_legend_handles_labels()[1]]
 
 
 def test_a_row_says_whose_numbers_it_shows_or_why_none() -> None:
@@ -86,8 +86,8 @@ def test_time_lines_take_the_cycles_of_the_text(number: int, cycles: list[str]) 
     """Figs. 6 to 9; by the equations too, but for Fig. 6, where Eq. 22 has a C less than Eq. 1."""
     titles = [ax.get_title() for ax in papers.paper_figure("hong2012", number).axes]
     assert [title.split(" cycles; ")[0] for title in titles] == cycles
-    told = ["13", "13"] if number == 6 else cycles
-    assert [title.split()[2] for title in titles] == told
+    texts = ["13", "13"] if number == 6 else cycles
+    assert [title.split()[2] for title in titles] == texts
 
 
 def test_boxes_of_a_time_line_never_overlap() -> None:
@@ -113,20 +113,20 @@ def test_papers_and_figures_are_listed(run: Run) -> None:
     text = run("plot", "paper").stdout
     assert "hong2012" in text
     assert "5 of 5 figures are drawn" in text
-    said = json.loads(run("plot", "paper", "Thesis", "--json").stdout)
-    assert said["paper"] == "hong2012"
-    assert len(said["figures"]) == said["of"] == 159
-    assert sum(not one["not_drawn"] for one in said["figures"]) == said["drawn"] > 60
+    answer = json.loads(run("plot", "paper", "Thesis", "--json").stdout)
+    assert answer["paper"] == "hong2012"
+    assert len(answer["figures"]) == answer["of"] == 159
+    assert sum(not one["not_drawn"] for one in answer["figures"]) == answer["drawn"] > 60
     listed = run("plot", "paper", "imbalance").stdout
-    assert "   3  What independent thread scheduling changes" in listed
+    assert "   3  Effect of independent thread scheduling" in listed
     assert "(not drawn: it is the difference of two measurements on an A100" in listed
 
 
 @long
 def test_one_figure_and_all(run: Run) -> None:
-    said = run("plot", "paper", "tmm", "--figure", "1", "--out", "a.svg").stdout
-    assert said.startswith("a.svg (Slowdown by a last pass that is not full")
-    assert "The paper's: the settings" in said
+    answer = run("plot", "paper", "tmm", "--figure", "1", "--out", "a.svg").stdout
+    assert answer.startswith("a.svg (Slowdown by a last pass that is not full")
+    assert "The paper's: the settings" in answer
     assert Path("a.svg").read_text().startswith("<?xml")
     data = json.loads(
         run("plot", "paper", "tmm", "--figure", "all", "--out", "to", "--json").stdout
@@ -138,7 +138,7 @@ def test_one_figure_and_all(run: Run) -> None:
 
 
 MISUSED = [
-    ("li2014", "'li2014' is no paper; did you mean 'li2015'?; there are hong2012 (thesis"),
+    ("li2014", "'li2014' is no paper; did you mean 'li2015'?; known are hong2012 (thesis"),
     ("tmm --figure 6", "ma2014 has no figure '6'"),
     ("tmm --figure one", "it has 1-5"),
     ("tmm --figure ../1", "ma2014 has no figure '../1'"),
@@ -150,9 +150,9 @@ MISUSED = [
 ]
 
 
-@pytest.mark.parametrize(("command", "said"), MISUSED)
-def test_misuse_names_what_exists(run: Run, command: str, said: str) -> None:
-    assert said in run("plot", "paper", *command.split(), status=2).stderr
+@pytest.mark.parametrize(("command", "message"), MISUSED)
+def test_misuse_names_what_exists(run: Run, command: str, message: str) -> None:
+    assert message in run("plot", "paper", *command.split(), status=2).stderr
 
 
 def test_an_unknown_paper_is_an_error_in_python_too() -> None:

@@ -1,4 +1,4 @@
-"""What each kind of plot draws stays the same numbers: series, bars, areas and maps.
+"""Each kind of plot draws the same numbers: series, bars, areas and maps.
 
 ``plot_series.json`` holds a summary of every series, as drawn before the kinds became a table.
 After a change of the numbers that is meant:
@@ -72,7 +72,7 @@ def arrays(figure: Figure) -> Iterator[tuple[str, Any]]:
 
 
 def summary(kind: str, numbers: Any) -> list[Any]:
-    """How many points there are, and sums that another number or another order changes."""
+    """The number of points, and sums that depend on each value and the order."""
     finite = np.nan_to_num(numbers, nan=0.0, posinf=1e9, neginf=-1e9)
     weights = np.arange(1, finite.shape[1] + 1)
     sums = [*finite.sum(axis=1), *(finite @ weights), *np.abs(finite).max(axis=1, initial=0)]
@@ -123,12 +123,12 @@ def test_every_case_is_stored_and_another_number_is_found(tmp_path: Path) -> Non
 
 
 if __name__ == "__main__":
-    found = {}
+    drawn = {}
     for case, command in CASES.items():
         with tempfile.TemporaryDirectory() as folder:
-            found[case] = series(command, Path(folder))
+            drawn[case] = series(command, Path(folder))
     rows = ",\n".join(
         f'"{case}": [\n' + ",\n".join(f"  {json.dumps(one)}" for one in each) + "\n]"
-        for case, each in found.items()
+        for case, each in drawn.items()
     )
     STORED.write_text(f"{{\n{rows}\n}}\n")

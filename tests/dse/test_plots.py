@@ -1,4 +1,4 @@
-"""What the figures draw is what the model yields; looks; what cannot be drawn."""
+"""Figures draw what the model yields; styles; errors."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def line(ax: Axes, start: str) -> tuple[Any, Any]:
     return np.asarray(result.get_xdata()), np.asarray(result.get_ydata())
 
 
-def said(ax: Axes) -> str:
+def title_text(ax: Axes) -> str:
     return ax.get_title().replace("\n", " ")
 
 
@@ -83,8 +83,8 @@ def test_transit_traces_both_curves(
     assert np.allclose(supply, np.minimum(peak, k / latency), rtol=1e-9)
     assert k.max() == pytest.approx(threads, rel=5e-3)
     k, demand = line(ax, "demand")
-    asked = np.minimum(lanes, (threads - k) / keep) / intensity
-    assert np.allclose(demand, asked, rtol=1e-6, atol=1e-9)
+    expected = np.minimum(lanes, (threads - k) / keep) / intensity
+    assert np.allclose(demand, expected, rtol=1e-6, atol=1e-9)
     assert k.min() <= 5e-3 * threads
     ds = dse.evaluate("transit", threads=threads, intensity=intensity, **given)
     x, y = line(ax, "k = ")
@@ -121,8 +121,8 @@ def test_transit_draws_where_advice_leads(threads: float, intensity: float, move
     (after,) = (x for x in ax.get_lines() if str(x.get_label()).endswith("wait after the move"))
     assert after.get_ydata()[0] == pytest.approx(float(ds.ms_throughput), rel=1e-12)  # type: ignore[index]
     assert after.get_xdata()[0] == pytest.approx(float(ds.threads_in_ms), rel=1e-9)  # type: ignore[index]
-    assert f"computation throughput rises x {advice.gain:.3g}" in said(ax)
-    assert "does not help" not in said(ax)
+    assert f"computation throughput rises x {advice.gain:.3g}" in title_text(ax)
+    assert "does not help" not in title_text(ax)
 
 
 def test_the_regimes_of_transit_hold_where_the_curves_cross() -> None:
@@ -155,7 +155,7 @@ def test_a_move_that_does_not_help_is_drawn_and_said(
 ) -> None:
     given = {"threads": threads, "intensity": intensity, **POINT}
     ax = plots.transit(move=move, **given)
-    assert words in said(ax)
+    assert words in title_text(ax)
     ds = dse.evaluate("transit", **{**given, move: 2 * given[move]})
     (after,) = (x for x in ax.get_lines() if str(x.get_label()).endswith("wait after the move"))
     assert after.get_ydata()[0] == pytest.approx(float(ds.ms_throughput), rel=1e-12)  # type: ignore[index]
@@ -173,8 +173,8 @@ def test_counters_of_a_kernel_put_a_star_on_its_transit_figure() -> None:
     ax = plots.transit(model="transit + transit_profiler", **given)
     x, y = line(ax, "measured")
     assert (x[0], y[0]) == (pytest.approx(200), 0.5)
-    assert "requests 100.0% of what is predicted" in said(ax)
-    assert "PCT 200, RCT 200 Gop/s an SM, accuracy 100.0%" in said(ax)
+    assert "requests 100.0% of prediction" in title_text(ax)
+    assert "PCT 200, RCT 200 Gop/s an SM, accuracy 100.0%" in title_text(ax)
 
 
 def test_a_table_of_counters_is_a_transit_figure_for_each_kernel() -> None:
@@ -191,7 +191,7 @@ def test_a_table_of_counters_is_a_transit_figure_for_each_kernel() -> None:
         **given,
     )
     for k, (ax, name) in enumerate(zip(figure.axes, rows["kernel"], strict=True)):
-        assert said(ax).startswith(f"{name}: ")
+        assert title_text(ax).startswith(f"{name}: ")
         x, y = line(ax, "measured")
         assert (x[0], y[0]) == (ds.threads_in_ms.values[k], ds.measured_ms_throughput.values[k])
     assert figure.get_suptitle().endswith(f"mean {float(ds.prediction_accuracy.mean()):.1%}")
@@ -229,7 +229,7 @@ def test_runtime_lies_on_one_line_then_level() -> None:
     x, y = line(ax, "32")
     assert y.tolist() == ds.time.sel(tile_dim=32).values.tolist()
     assert x.tolist() == ds.root_blocks_per_thread.sel(tile_dim=32).values.tolist()
-    x, y = line(ax, "latency shows")
+    x, y = line(ax, "latency not hidden")
     slope, offset = np.polyfit(x, y, 1)
     assert (slope, offset) == (pytest.approx(0.957), pytest.approx(53.9))  # Eq. 15
 
@@ -273,14 +273,14 @@ def test_sms_are_shares_of_the_largest() -> None:
     power = ds.power.sel(core_clock=1.3e9).values
     _, y = line(ax, "power of the machine")
     assert y.tolist() == (power / power.max()).tolist()
-    with pytest.raises(dse.DseError, match="choose with at= one value of each axis but active_sms"):
+    with pytest.raises(dse.DseError, match="fix all axes but active_sms with at="):
         plots.sms(study)
 
 
 def test_sms_that_the_equations_tell_where_the_model_yields_them() -> None:
-    told = line(plots.sms(energy(axes={"active_sms": range(1, 31)})), "by the equation: ")[0]
+    texts = line(plots.sms(energy(axes={"active_sms": range(1, 31)})), "by the equation: ")[0]
     ds = energy(outputs=["optimal_sms"], axes={}).run()
-    assert told.tolist() == [float(ds.optimal_sms)] * 2
+    assert texts.tolist() == [float(ds.optimal_sms)] * 2
     given: dict[str, Any] = {"machine": "gtx580", "workload": "dmadd"}
     given |= {"axes": {"active_sms": range(1, 17)}, "set": {"threads_per_block": 192}}
     study = dse.Study(model="occupancy + throughput + power", **given)
@@ -347,7 +347,7 @@ def test_bars_are_quantities_of_labels() -> None:
     ax = plots.bars(ds, ["mwp", "cwp"], at={"machine": "gtx280"}, relative=True)
     shares = np.array([[bar.get_width() for bar in each] for each in ax.containers])  # type: ignore[attr-defined]
     assert shares == pytest.approx(np.array(drawn) / np.max(drawn, axis=0))
-    with pytest.raises(dse.DseError, match="several quantities over one axis, or of one over two"):
+    with pytest.raises(dse.DseError, match="several quantities over one axis, or one over two"):
         plots.bars(ds, ["mwp", "cwp"])
 
 
@@ -430,24 +430,24 @@ def test_heat_map_holds_the_values_the_optimum_and_the_borders() -> None:
     ax = plots.heatmap(study, "energy", minimize="energy", where="active_sms >= 3")
     (mesh,) = (x for x in ax.collections if isinstance(x, QuadMesh))
     ds = dse.Study(**{**vars_of(study), "outputs": ["energy", "power"]}).run()
-    held = ((ds.power <= 150) & (ds.active_sms >= 3)).transpose("core_clock", "active_sms").values
+    mask = ((ds.power <= 150) & (ds.active_sms >= 3)).transpose("core_clock", "active_sms").values
     drawn = np.ma.filled(mesh.get_array().reshape(2, 30), np.nan)  # type: ignore[union-attr]
     values = ds.energy.transpose("core_clock", "active_sms").values
-    assert np.array_equal(drawn, np.where(held, values, np.nan), equal_nan=True)
+    assert np.array_equal(drawn, np.where(mask, values, np.nan), equal_nan=True)
     best = dse.best_config(dse.optimum(ds, minimize="energy", where="active_sms >= 3"))
-    x, y = line(ax, "least energy")
+    x, y = line(ax, "minimum of energy")
     assert (x[0], y[0]) == (best["active_sms"], best["core_clock"])
-    told = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
-    assert told == ["least energy", "power <= 150 W", "active_sms >= 3", "not feasible"]
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert texts == ["minimum of energy", "power <= 150 W", "active_sms >= 3", "not feasible"]
 
 
 def test_maps_take_two_axes() -> None:
     study = energy(workload=None, axes={"workload": MERGE, **energy().axes})
-    with pytest.raises(dse.DseError, match="a map takes two axes"):
+    with pytest.raises(dse.DseError, match="a map has two axes"):
         plots.heatmap(study, "power")
     ax = plots.heatmap(study, "power", over="workload", by="active_sms", at={"core_clock": 1.3e9})
     assert [text.get_text() for text in ax.get_xticklabels()] == MERGE
-    with pytest.raises(dse.DseError, match="no finite value where every constraint holds"):
+    with pytest.raises(dse.DseError, match="no finite value where all constraints hold"):
         plots.heatmap(energy(), "power", where="power <= 1 W")
 
 
@@ -457,8 +457,8 @@ def test_cells_without_a_number_are_told_apart() -> None:
     values = ds.energy.values.copy()
     values[0, :4], values[1, :3] = np.nan, np.inf
     ax = plots.heatmap(ds.assign(energy=ds.energy.copy(data=values)), "energy")
-    told = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
-    assert told == ["no value", "infinite"]
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert texts == ["no value", "infinite"]
     cells = [np.ma.count(x.get_array()) for x in ax.collections if isinstance(x, QuadMesh)]
     assert cells == [53, 4, 3]
 
@@ -506,9 +506,9 @@ def test_categories_are_looks_of_the_table() -> None:
     axes = {"threads": range(50, 2001, 50), "intensity": range(20, 801, 20)}
     study = dse.Study(model="transit", axes=axes, set=POINT)
     ax = plots.categories(study, quantity="bound")
-    told = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
-    assert told == ["0: thread", "1: memory", "2: computation", "3: capacity"]
-    for handle, name in zip(ax.get_legend().get_patches(), told, strict=True):  # type: ignore[union-attr]
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert texts == ["0: thread", "1: memory", "2: computation", "3: capacity"]
+    for handle, name in zip(ax.get_legend().get_patches(), texts, strict=True):  # type: ignore[union-attr]
         assert to_hex(handle.get_facecolor()) == style_of(name.split(": ")[1]).color
         assert handle.get_hatch() == style_of(name.split(": ")[1]).hatch
     bound = study.run().bound.values
@@ -524,11 +524,11 @@ def test_lines_and_their_best() -> None:
     ds = dse.Study(**{**vars_of(study), "outputs": ["energy"]}).run()
     for name in MERGE:
         assert line(ax, name)[1].tolist() == ds.energy.sel(workload=name).values.tolist()
-    assert line(ax, "least energy")[1].tolist() == ds.energy.min("active_sms").values.tolist()
+    assert line(ax, "minimum of energy")[1].tolist() == ds.energy.min("active_sms").values.tolist()
     colors = {x.get_label(): x.get_color() for x in ax.get_lines()}
     again = plots.lines(study, "time")
     assert colors["svm"] == line_color(again, "svm") == STYLES["memory"].color
-    with pytest.raises(dse.DseError, match="are too many to tell apart"):
+    with pytest.raises(dse.DseError, match="are too many"):
         plots.lines(energy(outputs=["time"]), "time", over="core_clock")
 
 
@@ -537,8 +537,8 @@ def test_lines_of_cases_are_steps_between_names() -> None:
     study = dse.Study(model="occupancy + mwp_cwp", machine="gtx280", axes=axes)
     ax = plots.lines(study, "case")
     assert ax.get_yticks().tolist() == [1, 2, 3]
-    told = ["1: not enough warps", "2: memory bound", "3: computation bound"]
-    assert [text.get_text() for text in ax.get_yticklabels()] == told
+    texts = ["1: not enough warps", "2: memory bound", "3: computation bound"]
+    assert [text.get_text() for text in ax.get_yticklabels()] == texts
     assert {x.get_drawstyle() for x in ax.get_lines()} == {"steps-mid"}
 
 
@@ -549,13 +549,13 @@ def test_cases_that_mean_other_things_to_each_model_are_drawn_of_one() -> None:
     both["bound"].attrs.pop("flag_values")
     both["bound"].attrs.pop("flag_meanings")
     both["bound"].attrs["flag_values_by_model"] = '{"a": [0, 1, 2, 3], "b": [0, 1, 2, 3]}'
-    said = '{"a": "thread memory computation capacity", "b": "a b c d"}'
-    both["bound"].attrs["flag_meanings_by_model"] = said
-    with pytest.raises(dse.DseError, match="mean different things to the models: choose one"):
+    flags = '{"a": "thread memory computation capacity", "b": "a b c d"}'
+    both["bound"].attrs["flag_meanings_by_model"] = flags
+    with pytest.raises(dse.DseError, match="have different meanings in the models: choose one"):
         plots.categories(both, quantity="bound", over="threads", by="intensity")
     ax = plots.categories(both, quantity="bound", at={"model": "a"})
-    told = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
-    assert told == ["0: thread", "1: memory", "2: computation"]
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert texts == ["0: thread", "1: memory", "2: computation"]
 
 
 def line_color(ax: Axes, name: str) -> Any:
@@ -573,10 +573,10 @@ def test_the_front_is_that_of_the_study() -> None:
     study = energy(outputs=["time", "power"])
     ax = plots.pareto(study, minimize=["time", "power"], where="active_sms >= 2")
     result = study.pareto(minimize=["time", "power"], where="active_sms >= 2").sortby("time")
-    x, y = line(ax, "the front")
+    x, y = line(ax, "Pareto front")
     assert x.tolist() == result.time.values.tolist()
     assert y.tolist() == result.power.values.tolist()
-    with pytest.raises(dse.DseError, match="a front is drawn of two quantities, was given time"):
+    with pytest.raises(dse.DseError, match="a Pareto front needs two goals, not time"):
         plots.pareto(study, minimize="time")
 
 
@@ -595,7 +595,7 @@ FIGURES = [name for name in plots.__all__ if not name.endswith("_figure")]
 
 def test_what_a_figure_lacks_is_named() -> None:
     ds = energy(outputs=["time"]).run()
-    with pytest.raises(dse.DseError, match="the figure needs energy, which the Dataset does not"):
+    with pytest.raises(dse.DseError, match="the figure needs energy, which the Dataset lacks"):
         plots.lines(ds, "energy")
     with pytest.raises(dse.DseError, match=r"'core_clok' is no axis .* did you mean 'core_clock'"):
         plots.lines(ds, "time", at={"core_clok": 1})
@@ -608,7 +608,7 @@ def test_what_a_figure_lacks_is_named() -> None:
 def test_without_a_number_nothing_is_drawn() -> None:
     ds = energy(outputs=["time"], axes={"active_sms": range(1, 31)}).run()
     for source in (ds * np.nan, ds.where(ds.time < 0)):
-        with pytest.raises(dse.DseError, match="time has no finite value where every constraint"):
+        with pytest.raises(dse.DseError, match="time has no finite value where all constraints"):
             plots.lines(source, "time")
     with pytest.raises(dse.DseError, match="the Dataset has no values of active_sms"):
         plots.lines(ds.isel(active_sms=[]), "time")
@@ -625,7 +625,7 @@ def test_what_is_no_name_axis_or_axes_is_named() -> None:
             draw(ds, ["time"])  # type: ignore[operator]
         with pytest.raises(dse.DseError, match="at = 3: expected a mapping from axes to values"):
             draw(ds, "time", at=3)  # type: ignore[operator]
-        with pytest.raises(dse.DseError, match="ax = 3 is no Axes"):
+        with pytest.raises(dse.DseError, match="ax = 3: expected an Axes"):
             draw(ds, "time", over="active_sms", ax=3)  # type: ignore[operator]
     with pytest.raises(dse.DseError, match="quantity = 3: expected text"):
         plots.mwp(ds, quantity=3)  # type: ignore[arg-type]
@@ -665,11 +665,11 @@ def test_without_matplotlib_it_is_said_what_to_install(monkeypatch: pytest.Monke
 
 # --- looks
 def grey(color: str) -> float:
-    """How light a colour prints."""
+    """The lightness of a colour in print."""
     return float(np.dot(to_rgb(color), (0.2126, 0.7152, 0.0722)))
 
 
-def together() -> Iterator[list[Any]]:
+def style_groups() -> Iterator[list[Any]]:
     """Looks that stand in one figure."""
     for names in (
         ("memory", "computation", "threads", "capacity", "span"),
@@ -686,7 +686,7 @@ def together() -> Iterator[list[Any]]:
 
 
 def test_looks_differ_in_colour_and_without() -> None:
-    for looks in together():
+    for looks in style_groups():
         assert len({(x.color, x.line, x.marker, x.hatch) for x in looks}) == len(looks)
         for k, one in enumerate(looks):
             for other in looks[:k]:
@@ -758,6 +758,6 @@ def test_what_looks_alike_means_the_same() -> None:
 
 
 def vars_of(study: Any) -> dict[str, Any]:
-    """What a study was given."""
+    """The arguments of a study."""
     names = ("model", "machine", "workload", "axes", "set", "where")
     return {name: getattr(study, name) for name in names}

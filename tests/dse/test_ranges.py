@@ -65,7 +65,7 @@ def test_no_sample_lies_outside_and_the_ends_are_near(model: str) -> None:
         checked += 1
         within = dict.fromkeys(names, "20 %")
         result = dse.ranges(study, within, outputs=outputs)
-        low, high = sampled(study, outputs, names)
+        low, high = sample_ends(study, outputs, names)
         for output in outputs:
             array = result[output]
             lower, upper = (
@@ -84,7 +84,7 @@ def test_no_sample_lies_outside_and_the_ends_are_near(model: str) -> None:
             assert (upper[known] - high[output][known] <= near).all(), output
 
 
-def sampled(study: Any, outputs: list[str], names: list[str]) -> tuple[Any, Any]:
+def sample_ends(study: Any, outputs: list[str], names: list[str]) -> tuple[Any, Any]:
     """The least and the most of each output over a grid of the inputs."""
     axes = dict(study.axes)
     for name in names:
@@ -129,7 +129,9 @@ def test_whatever_was_the_best_in_a_sample_can_be() -> None:
     for shares in itertools.product(np.linspace(-1, 1, 5), repeat=len(within)):
         given = {}
         for (name, spec), share in zip(within.items(), shares, strict=True):
-            value = float(study.grid().at({"active_sms": 0, "threads_per_block": 0}, [name])[name])
+            value = float(
+                study.grid().evaluate_point({"active_sms": 0, "threads_per_block": 0}, [name])[name]
+            )
             given[name] = value * (1 + share * float(spec.strip(" %")) / 100)
         moved = dse.Study(
             model="ipp",
@@ -152,17 +154,17 @@ def test_whatever_was_the_best_in_a_sample_can_be() -> None:
         ({"mem_latenci": "5 %"}, {}, "did you mean"),
         ({"mem_latency": "much %"}, {}, "such as '5 %'"),
         ({"mem_latency": "-5 %"}, {}, "0 or more"),
-        ({"mem_latency": (1, 2)}, {}, "leaves out"),
+        ({"mem_latency": (1, 2)}, {}, "does not contain"),
         ({"mem_latency": (1, 2, 3)}, {}, "lower and an upper"),
         ({"mem_latency": (float("nan"), 700)}, {}, "lower and an upper"),
         ({"mem_latency": float("nan")}, {}, "0 or more"),
         ({"mem_latency": "5 GHz"}, {}, "GHz"),
-        ({"bound": "5 %"}, {"outputs": "bound"}, "tells cases, not amounts: name"),
-        ({"mem_latency": "5 %"}, {"outputs": "mem_latency"}, "is given, not computed"),
-        ({"mem_latency": "5 %"}, {"outputs": ["cs_throughput", "threads"]}, "is given, not"),
+        ({"bound": "5 %"}, {"outputs": "bound"}, "is a case, not a number: name"),
+        ({"mem_latency": "5 %"}, {"outputs": "mem_latency"}, "is an input: name outputs"),
+        ({"mem_latency": "5 %"}, {"outputs": ["cs_throughput", "threads"]}, "is an input"),
         ({"mem_latency": "5 %"}, {"minimize": "bound", "maximize": "bound"}, "one objective"),
         ({"supply": "5 %"}, {}, "depends on|no numbers"),
-        ({"mem_latency": "5 %"}, {"outputs": "bound"}, "tells cases"),
+        ({"mem_latency": "5 %"}, {"outputs": "bound"}, "is a case"),
     ],
 )
 def test_misuse(within: Any, more: dict[str, Any], message: str) -> None:

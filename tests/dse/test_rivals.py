@@ -1,4 +1,4 @@
-"""Which of very many configurations can be the best within ±: boxes that leave out no winner."""
+"""Boxes of configurations that can be the best within ±, which leave out no winner."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def study(**given: Any) -> dse.Study:
     return dse.Study(model="transit", axes=axes, set=fixed, where="cs_throughput >= 0.2")
 
 
-def held(found: Any, threads: int, intensity: float) -> Any:
+def boxes_with(boxes: Any, threads: int, intensity: float) -> Any:
     """In which boxes a configuration lies."""
-    inside = (found.threads_first <= threads) & (threads <= found.threads_last)
-    return inside & (found.intensity_first <= intensity) & (intensity <= found.intensity_last)
+    inside = (boxes.threads_first <= threads) & (threads <= boxes.threads_last)
+    return inside & (boxes.intensity_first <= intensity) & (intensity <= boxes.intensity_last)
 
 
 @long
@@ -49,12 +49,12 @@ def test_no_winner_is_left_out(monkeypatch: Any, within: dict[str, str], boxes: 
     winners = set(zip(best.threads.values.tolist(), best.intensity.values.tolist(), strict=True))
     assert len(winners) > 1
     for winner in winners:
-        assert held(result, *winner).sum() == 1, winner
+        assert boxes_with(result, *winner).sum() == 1, winner
     if list(within) == ["mem_latency"]:
         middles = ((np.arange(100) + 0.5) / 100 * 240 + 480).tolist()
         best = study(mem_latency=middles).optimum(maximize=GOAL, per="mem_latency")
         pairs = zip(best.threads.values.tolist(), best.intensity.values.tolist(), strict=True)
-        inside = np.stack([held(result, *pair).values for pair in pairs]).mean(axis=0)
+        inside = np.stack([boxes_with(result, *pair).values for pair in pairs]).mean(axis=0)
         assert np.all(result.chance_lower - 0.03 <= inside)
         assert np.all(inside <= result.chance_upper + 0.03)
     for box in np.flatnonzero(result.certain.values):

@@ -369,9 +369,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         Study.from_toml(tmp_path)
 
 
-def test_paths_in_a_file_are_relative_to_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_in_a_file_are_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "mine.py").write_text(
         "import dse\n@dse.equation(source='here')\ndef doubled(threads):\n    return threads * 2\n"

@@ -27,7 +27,7 @@ def transit(**more):
     return dse.Study(**{**given, "random": LATENCY, "outputs": ["cs_throughput"], **more})
 
 
-def drawn(laws, names=None):
+def draw_columns(laws, names=None):
     """The columns of the draws of some laws."""
     axis = read_random(laws, TABLE).axis()
     return axis, [axis.columns[name] for name in names or axis.columns]
@@ -35,10 +35,8 @@ def drawn(laws, names=None):
 
 @pytest.mark.parametrize("random", [True, False])
 @pytest.mark.parametrize("zipped", [True, False])
-def test_an_axis_that_is_asked_for_is_a_coordinate_and_cannot_be_stored_alone(
-    random, zipped, tmp_path
-):
-    """Where something is random it ended in a traceback; so did the store of no output."""
+def test_an_axis_as_output_is_a_coordinate_and_cannot_be_stored_alone(random, zipped, tmp_path):
+    """Random inputs ended in a traceback; so did the store of no output."""
     axes = {"threads": [256, 512]}
     latency = {"mem_latency": "normal: 450 cycles, 5 %" if random else 450}
     study = dse.Study(
@@ -69,13 +67,13 @@ def test_an_axis_that_is_asked_for_is_a_coordinate_and_cannot_be_stored_alone(
     ],
 )
 def test_laws_have_their_moments(law, mean, std):
-    _, (column,) = drawn({"mem_latency_dram": law, "draws": 8192})
+    _, (column,) = draw_columns({"mem_latency_dram": law, "draws": 8192})
     assert np.mean(column) == pytest.approx(mean, rel=2e-4)
     assert np.std(column) == pytest.approx(std, rel=3e-3)
 
 
 def test_units_are_read():
-    _, (column,) = drawn({"mem_bandwidth": "uniform: 113 GB/s, 141.7 GB/s"})
+    _, (column,) = draw_columns({"mem_bandwidth": "uniform: 113 GB/s, 141.7 GB/s"})
     assert column.min() > 113e9
     assert column.max() < 141.7e9
     assert (
@@ -94,7 +92,7 @@ def test_units_are_read():
 def test_a_rank_correlation_is_that_of_the_copula():
     laws = {"mem_latency_dram": "lognormal: 450, 30 %", "mem_bandwidth": dse.uniform(1e11, 2e11)}
     laws["correlation"] = [["mem_latency_dram", "mem_bandwidth", -0.5]]
-    _, (a, b) = drawn({**laws, "draws": 8192})
+    _, (a, b) = draw_columns({**laws, "draws": 8192})
     known = 6 / math.pi * math.asin(-0.25)  # Pearson 1907
     assert scipy.stats.spearmanr(a, b).statistic == pytest.approx(known, abs=2e-3)
 
@@ -104,10 +102,10 @@ def test_few_values_stand_once_with_their_chances():
         "mem_latency_dram": "discrete: 400: 1/3, 450: 2/3",
         "mem_bandwidth": dse.discrete([1, 2]),
     }
-    axis, columns = drawn(laws)
+    axis, columns = draw_columns(laws)
     assert list(zip(*columns, strict=True)) == [(400, 1), (400, 2), (450, 1), (450, 2)]
     assert axis.weights.tolist() == [float(Fraction(1, 6))] * 2 + [float(Fraction(1, 3))] * 2
-    assert drawn({"threads": Pmf.uniform(1, 4)})[1][0].tolist() == [1, 2, 3, 4]
+    assert draw_columns({"threads": Pmf.uniform(1, 4)})[1][0].tolist() == [1, 2, 3, 4]
 
 
 def test_rows_stay_together(tmp_path):
@@ -137,7 +135,7 @@ def test_a_fit_gives_values_and_covariance(tmp_path):
 def test_statistics_are_those_of_numpy(kind, discrete):
     law = {"mem_latency": "discrete: 500: 1, 600: 2, 900: 4"} if discrete else LATENCY
     text = f"{kind}(cs_throughput)"
-    axis, (column,) = drawn(law)
+    axis, (column,) = draw_columns(law)
     result = transit(random=law, outputs=[text]).run()[text].values
     each = {"threads": [256, 512, 1024], "latency": {"zip": {"mem_latency": column}}}
     values = transit(random={}, axes=each).run().cs_throughput.values
@@ -150,7 +148,7 @@ def test_statistics_are_those_of_numpy(kind, discrete):
 def test_tails_are_those_of_sorted_values(kind, level, weights):
     law = dse.discrete([500, 600, 900, 450], weights)
     text = f"{kind}(cs_throughput, {level})"
-    axis, (column,) = drawn({"mem_latency": law})
+    axis, (column,) = draw_columns({"mem_latency": law})
     result = transit(random={"mem_latency": law}, outputs=[text]).run()[text].values
     each = {"threads": [256, 512, 1024], "latency": {"zip": {"mem_latency": column}}}
     values = transit(random={}, axes=each).run().cs_throughput.values
@@ -254,7 +252,7 @@ def test_errors_are_computed_of_few_points_as_of_all():
 
 
 def test_what_is_random_is_asked_by_a_statistic():
-    with pytest.raises(DseError, match=r"another value in each draw.*mean\(cs_throughput\)"):
+    with pytest.raises(DseError, match=r"differs from draw to draw.*mean\(cs_throughput\)"):
         transit().optimum(maximize="cs_throughput")
     with pytest.raises(DseError, match=r"chance\(cs_throughput >= 5\) >= 0.99"):
         transit(where="cs_throughput >= 5")
@@ -277,7 +275,7 @@ def test_what_is_random_is_asked_by_a_statistic():
         ({"mem_latency": "normal: 600, 5 %", "draws": 0}, "draws = 0"),
         ({"mem_latency": "normal: 600, 5 %", "draws": 1000}, "power of two.*1024"),
         ({"mem_latency": "normal: 600, 5 %", "seed": -1}, "seed = -1"),
-        ({"mem_latency": "discrete: 1: 1, 2"}, "every value a weight"),
+        ({"mem_latency": "discrete: 1: 1, 2"}, "all values weights"),
         ({"mem_latency": dse.discrete([1, 2], [1])}, "2 values and 1 weights"),
         ({"mem_latency": dse.discrete([1, 2], [0, 0])}, "all weights are 0"),
         ({"mem_latency": dse.discrete([1, 2], [1, -1])}, "no number of at least 0"),
@@ -355,18 +353,18 @@ def test_explain_and_advise_stand_at_the_most_central_draw() -> None:
     every |= {"set": {"intensity": 10, "lanes_width": 32, "ms_peak": 1}}
     every |= {"random": {"mem_latency": "uniform: 500 cycles, 700 cycles", "draws": 64}}
     study = dse.Study(**every)
-    told = study.explain(threads=512)
-    assert abs(float(told["mem_latency"].value) - 600) < 5
-    assert told["cs_throughput"].value > 0
-    assert study.explain(threads=512, draw=0)["mem_latency"].value != told["mem_latency"].value
+    steps = study.explain(threads=512)
+    assert abs(float(steps["mem_latency"].value) - 600) < 5
+    assert steps["cs_throughput"].value > 0
+    assert study.explain(threads=512, draw=0)["mem_latency"].value != steps["mem_latency"].value
     given = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "threads": 512}
-    central = dse.advise("transit", **given, mem_latency=float(told["mem_latency"].value))
+    central = dse.advise("transit", **given, mem_latency=float(steps["mem_latency"].value))
     late = dse.Study(**every, where=["chance(cs_throughput >= 1) >= 0.1"]).advise(threads=512)
     assert str(study.advise(threads=512)) == str(late) == str(central)
 
 
 def test_parts_of_several_statistics_are_told_apart() -> None:
-    """What is cut out of a grid is kept for each formula and axes of a statistic."""
+    """Parts of a grid are cached for each formula and axes of a statistic."""
     study = dse.Study(
         model="transit",
         axes={"threads": [256, 512, 1024]},

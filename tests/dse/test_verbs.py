@@ -112,9 +112,7 @@ def test_a_study_is_what_it_was() -> None:
 
 # --- sources
 @pytest.mark.parametrize("name", [*OF_VALUES, *OF_EQUATIONS, *POINT])
-def test_a_study_answers_by_its_method_by_the_function_and_by_its_file(
-    name: str, file: Path
-) -> None:
+def test_method_function_and_file_agree(name: str, file: Path) -> None:
     given, options = (OF_VALUES | OF_EQUATIONS | POINT)[name]
     expected = getattr(ONE, name)(*given, **options)
     for source in (ONE, file, str(file)):
@@ -219,17 +217,17 @@ def test_what_only_a_study_answers_is_refused_with_a_reason(name: str, of: Any) 
 
 
 def test_a_scan_of_a_dataset_is_what_it_is_anyway() -> None:
-    asked: dict[str, Any] = {"maximize": "cs_throughput"}
-    result = dse.optimum(ONE.run(), **asked, method="scan")
-    assert result.identical(dse.optimum(ONE.run(), **asked))
+    options: dict[str, Any] = {"maximize": "cs_throughput"}
+    result = dse.optimum(ONE.run(), **options, method="scan")
+    assert result.identical(dse.optimum(ONE.run(), **options))
 
 
 def test_what_cannot_be_run_or_asked_is_told(tmp_path: Path) -> None:
-    with pytest.raises(dse.DseError, match="store: the run of several models is kept in memory"):
+    with pytest.raises(dse.DseError, match="store: a run of several models stays in memory"):
         BOTH.run(store=tmp_path / "out.zarr")
     with pytest.raises(dse.DseError, match="cannot be run: give a Study"):
         dse.run(5)  # type: ignore[arg-type]
-    with pytest.raises(dse.DseError, match="a study of one model disagrees with none"):
+    with pytest.raises(dse.DseError, match="the study has one model"):
         dse.disagreement(ONE)
     with pytest.raises(dse.DseError, match="5 is no study of one model"):
         dse.explain(5)  # type: ignore[call-overload]
@@ -239,9 +237,7 @@ def test_what_cannot_be_run_or_asked_is_told(tmp_path: Path) -> None:
 
 # --- progress
 @pytest.mark.parametrize("name", [*OF_VALUES, *OF_EQUATIONS, "disagreement"])
-def test_a_question_shows_that_it_goes_on_where_asked(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_shows_progress(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given, options = (OF_VALUES | OF_EQUATIONS).get(name, ((), {"maximize": "cs_throughput"}))
     shown: list[str] = []
 

@@ -239,4 +239,4 @@ def test_the_command(run: Run) -> None:  # noqa: F811
     stored = json.loads(run("optimum", "out.zarr", "--minimize", "case,time", "--json").stdout)
     assert stored["rows"] == scan["rows"]
     mixed = run("optimum", "study.toml", "--minimize", "time", "--maximize", "case", status=2)
-    assert "holds both minimize and maximize" in mixed.stderr
+    assert "has both minimize and maximize" in mixed.stderr

@@ -563,7 +563,7 @@ def test_method(study: Study) -> None:
 def test_one_winner_as_a_dict(study: Study) -> None:
     ranked = dse.best_config(study.optimum(minimize="time", top=3))
     assert ranked == {**dse.best_config(study.optimum(minimize="time")), "rank": 1}
-    with pytest.raises(DseError, match=r"a winner for each of machine: select one first"):
+    with pytest.raises(DseError, match=r"one winner for each machine: select one first"):
         dse.best_config(study.optimum(minimize="time", per="machine"))
 
 
