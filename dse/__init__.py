@@ -16,11 +16,11 @@ from typing import Any
 
 
 def _order(name: str) -> tuple[bool, str]:
-    """Return the key of a name: classes first, numbers by their value."""
+    """Return the sort key of a name: classes first, numbers by their value."""
     return name[0].islower(), re.sub(r"\d+", lambda number: f"{int(number[0]):09}", name)
 
 
-#: The module of each public name, loaded when it is first used: the lines of the stub of this file.
+#: The module of each public name, read from the import lines of the stub; loaded on first use.
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _MODULE_OF = {
     name: home for home, name in re.findall(r"^from (\S+) import (\w+)", _STUB, re.MULTILINE)
@@ -37,4 +37,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return list(__all__)

@@ -1,4 +1,4 @@
-"""Delimited text for this package: its errors, and units in headers and in words."""
+"""Reader of delimited text (CSV and similar) with units in column headers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from symbolic.units import dimension
 
 _BRACKETS = re.compile(r"\s*(?P<name>.*?)\s*(?:\[(?P<unit>[^\[\]]*)\])?\s*", re.DOTALL)
 _PARENTHESES = re.compile(r"\s*(?P<name>.*\S)(?P<space>\s*)\((?P<unit>[^()]+)\)\s*", re.DOTALL)
-#: In parentheses these more often say something else: the smallest, thousands, a letter.
+#: In parentheses these more often mean something else: minimum, thousands, a letter.
 _NO_UNITS = {"min", "K", "A"}
-#: Behind these names "(s)" is a unit, not a plural.
+#: After these names "(s)" is a unit, not a plural.
 _TIMES = re.compile(r"(time|duration|latency|elapsed)$", re.IGNORECASE)
 _WORDS = {
     **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
@@ -35,22 +35,16 @@ _WORDS = {
 
 
 def split_header(text: str) -> tuple[str, str | None]:
-    """Return the name and the unit in a text such as ``time [ms]``.
-
-    >>> split_header("time [ms]"), split_header("time")
-    (('time', 'ms'), ('time', None))
-    """
+    """Return the name and the unit of a header such as ``time [ms]``."""
     match = _BRACKETS.fullmatch(text)
     return (match["name"], match["unit"]) if match else (text, None)
 
 
 def split_column_header(text: str) -> tuple[str, str | None]:
-    """Return the name and the unit of a column; the unit may stand in parentheses, too.
+    """Return the name and the unit of a column header; parentheses work like brackets.
 
-    >>> split_column_header("Time (ms)"), split_column_header("Time(µs)"), split_column_header("Block(s)")
-    (('Time', 'ms'), ('Time', 'us'), ('Block(s)', None))
-    >>> split_column_header("Time (min)"), split_column_header("Size (count)")
-    (('Time (min)', None), ('Size (count)', None))
+    >>> split_column_header("Time(µs)"), split_column_header("Block(s)")
+    (('Time', 'us'), ('Block(s)', None))
     """
     name, unit = split_header(text)
     if unit is not None:
@@ -69,11 +63,7 @@ def split_column_header(text: str) -> tuple[str, str | None]:
 
 
 def normalize_unit(text: str) -> str | None:
-    """Return a unit as this library writes it, also from words; None if it is unknown.
-
-    >>> normalize_unit("Microseconds"), normalize_unit("µs"), normalize_unit("GB/s"), normalize_unit("KB")
-    ('us', 'us', 'GB/s', None)
-    """
+    """Return the unit that a symbol or word such as ``Microseconds`` means; None if unknown."""
     unit = text.strip().replace("\u00b5", "u").replace("\u03bc", "u")
     if unit.lower() in _WORDS:
         return _WORDS[unit.lower()]
@@ -85,18 +75,14 @@ def normalize_unit(text: str) -> str | None:
 
 
 def normalize_time_unit(text: str) -> str:
-    """Return a unit of time as this library writes it; nothing if it is none.
-
-    >>> normalize_time_unit("Milliseconds"), normalize_time_unit("GB"), normalize_time_unit("")
-    ('ms', '', '')
-    """
+    """Return the unit of time that a text means; ``""`` if it means none."""
     unit = normalize_unit(text) or ""
     return unit if dimension(unit) == dimension("s") else ""
 
 
 @contextmanager
 def table_errors() -> Iterator[None]:
-    """Raise errors of the reader of delimited text as those of this package."""
+    """Turn errors of the reader into :class:`DseError`."""
     try:
         yield
     except delimited.TableError as error:

@@ -131,7 +131,7 @@ def test_fresh_keeps_the_earlier_store_aside(run: Run, monkeypatch: pytest.Monke
     monkeypatch.setattr("sweeps.store.fill.check", interrupted)
     result = CliRunner().invoke(main, ["run", "study.toml", "--store", "out.zarr", "--fresh"])
     assert result.exit_code == 130
-    assert "interrupted: nothing unfinished was left" in result.stderr
+    assert "interrupted: no unfinished result was written" in result.stderr
     assert sorted(Path().rglob("*")) == before
 
 

@@ -127,7 +127,7 @@ def test_an_interrupt_of_a_run_in_memory(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         told, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert "interrupted: nothing unfinished was left" in errors
+    assert "interrupted: no unfinished result was written" in errors
     assert "Traceback" not in errors
     assert told == ""
 
