@@ -561,7 +561,7 @@ HEAD = 'title = "x"\n[values]\n'
         ('title = "x"\nbass = "a"', DseError, "line 2: 'bass' is no key of a machine"),
         ('title = "x"\nbass = "a"', DseError, "did you mean 'base'?"),
         ('title = "x"\nvalues = 3', DseError, "line 2: values = 3, expected a table"),
-        (HEAD + "n_sms = 30", DseError, "line 3: n_sms = 30 bears no source: write n_sms = {"),
+        (HEAD + "n_sms = 30", DseError, "line 3: n_sms = 30 has no source: write n_sms = {"),
         (HEAD + "n_sms = { value = 3 }", DseError, "n_sms has neither source nor assumed: write"),
         (
             HEAD + 'n_sms = { value = 3, source = "a", assumed = "b" }',
@@ -571,12 +571,12 @@ HEAD = 'title = "x"\n[values]\n'
         (
             HEAD + 'n_sms = { value = 3, source = "" }',
             DseError,
-            "line 3: n_sms: source = '' says nothing",
+            "line 3: n_sms: source = '', expected text",
         ),
         (
             HEAD + "n_sms = { value = 3, source = 3 }",
             DseError,
-            "line 3: n_sms: source = 3 says nothing",
+            "line 3: n_sms: source = 3, expected text",
         ),
         (
             HEAD + 'n_sms = { value = 3, sorce = "a" }',
