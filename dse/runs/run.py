@@ -1,4 +1,4 @@
-"""Running a study: in memory, or into a store that continues where it was left."""
+"""Run a study in memory, or into a store, where an interrupted run continues."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ if TYPE_CHECKING:
 
 
 def _check_store_name(store: str | Path) -> str | Path:
-    """The place of a store, whose name must end in .zarr."""
+    """Return the path of a store, which must end in .zarr."""
     if not str(store).rstrip("/").endswith(".zarr") or Path(str(store)).name == ".zarr":
         raise DseError(f"store = {str(store)!r}: expected a name that ends in .zarr")
     if os.name != "nt" and "\\" in str(store):
         raise DseError(
-            f"store = {str(store)!r} is a path of Windows, and this is none: parts of a path are "
-            "separated by '/' here"
+            f"store = {str(store)!r} is a Windows path: separate its parts by '/' on this system"
         )
     return store
 
@@ -43,7 +42,7 @@ def run_study(
     compression: str | None = None,
     watch: WatchedOutput | None = None,
 ) -> Outcome:
-    """See :func:`dse.run`; ``watch`` is whose best value the progress tells."""
+    """Run a study; see :func:`dse.run`. ``watch`` is the output whose best value progress shows."""
     flags: dict[str, Any] = {"expand": expand, "fresh": fresh, "extend": extend}
     check_store_options(store, client=client, workers=workers, **flags)
     from dse.progress import progress_listener
@@ -69,7 +68,7 @@ def _check_compression(compression: str | None, store: str | Path | None) -> Non
         raise DseError(f"compression = {compression!r}: expected {known}")
     if compression is not None and store is None:
         raise DseError(
-            "only a store is compressed, and none is given: give store='OUT.zarr' (--store)"
+            "compression needs a store, and none is given: give store='OUT.zarr' (--store)"
         )
 
 

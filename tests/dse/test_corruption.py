@@ -151,7 +151,7 @@ def test_all_that_is_said_of_an_earlier_version(tmp_path: Path) -> None:
     Study(**LARGE).run(store=path).close()
     whole = files(path)
     shutil.copytree(earlier / ".simt-dse", path / ".simt-dse", dirs_exist_ok=True)
-    with pytest.raises(DseError, match=r"those of several stores.*give its study file"):
+    with pytest.raises(DseError, match=r"from several stores.*give its study file"):
         dse.verify(path, repair=True)
     with pytest.raises(DseError):
         dse.open(path).load()
