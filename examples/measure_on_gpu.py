@@ -1,4 +1,4 @@
-"""Transit's curves, and all-pairs shortest paths, on the GPU at hand: rows to be fitted.
+"""Measure the curves of the model transit, or all-pairs shortest paths, on this GPU.
 
     pip install 'simt-dse[gpu]' 'numba-cuda[cu13]'       # cu12 for a driver before 580
     python examples/measure_on_gpu.py supply supply.csv  # f(k) of Li 2015, with the point delta
@@ -40,16 +40,16 @@ def main() -> None:
 
     threads = given.threads or [32 * k for k in (1, 2, 4, 8, 16, 32)]
     if given.what == "supply":
-        found = gpu.supply(threads, requests=given.steps, size=given.size)
+        columns = gpu.supply(threads, requests=given.steps, size=given.size)
     elif given.what == "demand":
-        found = gpu.demand(threads, rounds=given.steps, double=given.double)
+        columns = gpu.demand(threads, rounds=given.steps, double=given.double)
     else:
-        found = gpu.paths(given.vertices, given.tiles, threads, padding=given.padding)
+        columns = gpu.paths(given.vertices, given.tiles, threads, padding=given.padding)
     with given.out.open("w", newline="") as file:
         table = csv.writer(file)
-        table.writerow([f"{name} [{UNITS[name]}]" if name in UNITS else name for name in found])
-        table.writerows(zip(*(values.tolist() for values in found.values()), strict=True))
-    print(f"{given.out}: {len(next(iter(found.values())))} rows of {', '.join(found)}")
+        table.writerow([f"{name} [{UNITS[name]}]" if name in UNITS else name for name in columns])
+        table.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+    print(f"{given.out}: {len(next(iter(columns.values())))} rows of {', '.join(columns)}")
 
 
 if __name__ == "__main__":
