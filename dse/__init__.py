@@ -14,6 +14,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from dse.accessor import register_accessor
+
 
 def _order(name: str) -> tuple[bool, str]:
     """Return the sort key of a name: classes first, numbers by their value."""
@@ -28,6 +30,9 @@ _MODULE_OF = {
 __all__ = sorted(_MODULE_OF, key=_order)
 
 
+register_accessor()
+
+
 def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'dse' has no attribute {name!r}")
@@ -37,4 +42,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return list(__all__)
+    return sorted(__all__)

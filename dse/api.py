@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import dse
 from dse.study.comparison import ComparisonData
@@ -50,7 +50,7 @@ class Study(DisplayMixin, VerbMethods, StudyData):
     ----------
     model : str
         A shipped model, several joined by ``+``, or the path of a file of your own (``.py``). A
-        list gives a :class:`dse.api.Comparison` of several.
+        list gives a :class:`dse.Comparison` of several.
     machine, workload : str, optional
         A name of :func:`dse.machines` / :func:`dse.workloads`, or the path of a TOML file.
     axes : mapping
@@ -98,6 +98,40 @@ class Study(DisplayMixin, VerbMethods, StudyData):
 
     __slots__ = ()
 
+    @overload
+    def __new__(
+        cls,
+        *,
+        model: str,
+        machine: str | None = None,
+        workload: str | None = None,
+        axes: Mapping[str, Any] = {},
+        set: Mapping[str, Any] = {},
+        where: str | Sequence[str] = (),
+        outputs: Sequence[str] | None = None,
+        prefer: str | None = None,
+        best: Mapping[str, Any] | None = None,
+        random: Mapping[str, Any] = {},
+        folder: PathBase = None,
+        fit: Any = None,
+    ) -> Self: ...
+    @overload
+    def __new__(  # type: ignore[misc]
+        cls,
+        *,
+        model: list[str] | tuple[str, ...],
+        machine: str | None = None,
+        workload: str | None = None,
+        axes: Mapping[str, Any] = {},
+        set: Mapping[str, Any] = {},
+        where: str | Sequence[str] = (),
+        outputs: Sequence[str] | None = None,
+        prefer: str | None = None,
+        best: Mapping[str, Any] | None = None,
+        random: Mapping[str, Any] = {},
+        folder: PathBase = None,
+        fit: Any = None,
+    ) -> Comparison: ...
     def __new__(
         cls,
         *,
@@ -114,7 +148,7 @@ class Study(DisplayMixin, VerbMethods, StudyData):
         folder: PathBase = None,
         fit: Any = None,
     ) -> Any:
-        """A study of one model; of a list of models, their comparison."""
+        """Return the study of one model, or the comparison of a list of models."""
         if not isinstance(model, (list, tuple)):
             return object.__new__(cls)
         given: dict[str, Any] = {"machine": machine, "workload": workload, "axes": axes, "set": set}

@@ -191,24 +191,26 @@ def rebuild_study(
     return rebuilt, tree
 
 
-def study_of(ds: xr.Dataset) -> StudyData:
+def study_of(ds: xr.Dataset, *, needs_identity: bool = True) -> StudyData:
     """Return the study in the attributes of a Dataset.
 
-    Raises if there is none, or if its model or values have changed since.
+    Raises if there is none, or if its model or values have changed since. Without an identity, as
+    in the answers of queries, only the text of the study is compared.
     """
     from sweeps.store.records import info_of
 
     info = info_of(ds)
     if info is not None:
         return rebuild_study(info.place)[0]
-    if "study" not in ds.attrs or "identity" not in ds.attrs:
+    if "study" not in ds.attrs or (needs_identity and "identity" not in ds.attrs):
         raise DseError("the Dataset has no study: expected the Dataset of a run of one model")
     try:
         values = lambda name, _: np.ascontiguousarray(ds[name].values)  # noqa: E731
         study = read_study_text(ds.attrs, values, "is incomplete")
     except (DseError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DseError(f"the study of the Dataset cannot be read: {error}") from error
-    if study.attributes()["identity"] != str(ds.attrs["identity"]).removesuffix(_EXPANDED):
+    key = "identity" if "identity" in ds.attrs else "study"
+    if study.attributes()[key] != str(ds.attrs[key]).removesuffix(_EXPANDED):
         raise DseError(
             "the Dataset was computed with other equations, values or another version than the "
             "present ones: run the study again"
