@@ -214,11 +214,12 @@ def _existing_store(store: str | Path) -> StoreBackend:
 
 def _store_compression(backend: StoreBackend, tree: dict[str, Any]) -> str:
     """Return the compression of a store, from its manifest or else from its arrays' metadata."""
-    packed, plain = COMPRESSIONS
     if tree.get("compression") in COMPRESSIONS:
         return str(tree["compression"])
-    files = (key for key in backend.files() if key.endswith(METADATA_FILE))
-    return packed if any(b'"blosc"' in (get_or_none(backend, f) or b"") for f in files) else plain
+    files = [key for key in backend.files() if key.endswith(METADATA_FILE)]
+    metadata = b"".join(get_or_none(backend, key) or b"" for key in files)
+    codecs = [name for name in COMPRESSIONS if f'"{name}"'.encode() in metadata]
+    return next((name for name in codecs if name != "none"), "none")
 
 
 def add(
