@@ -156,7 +156,7 @@ def test_no_limit_is_given_twice() -> None:
 
 
 def test_double_precision_units_are_those_of_the_printed_rates() -> None:
-    """Of machines whose data sheets print operations a second: two a unit and cycle."""
+    """Data sheets that print operations a second count two for each unit and cycle."""
     result = 0
     for name, entry in machines().items():
         if "fp64_flops" in entry.values and "fp64_units_per_sm" in entry.values:
@@ -314,11 +314,11 @@ def resident_blocks(name: str, threads: int, registers: int, shared: int) -> int
         if limit["registers_allocated_per_warp"]:
             each = up(registers * limit["warp_size"], unit)
             blocks.append(pool // group // each * group // warps)
-            asked = each * up(warps, limit["warp_check_unit"])
+            query = each * up(warps, limit["warp_check_unit"])
         else:
-            asked = up(up(warps, group) * limit["warp_size"] * registers, unit)
-            blocks.append(pool // asked)
-        if asked > limit["max_registers_per_block"] or (
+            query = up(up(warps, group) * limit["warp_size"] * registers, unit)
+            blocks.append(pool // query)
+        if query > limit["max_registers_per_block"] or (
             registers > limit["max_registers_per_thread"]
         ):
             return 0

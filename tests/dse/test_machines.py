@@ -131,9 +131,9 @@ def test_the_command_tells_what_is_not_known(run: Callable[..., Result]) -> None
     text = run("machines", "RTX 3080").stdout
     assert "mem_latency_nominal  no measurement of this GPU is at hand" in text
     assert "mwp_cwp mem_latency_nominal" in " ".join(text.split())
-    told = json.loads(run("machines", "mi300x", "--json").stdout)
-    assert told["closed_models"]["occupancy"] == ["registers_per_sm", "max_blocks_per_sm"]
-    assert told["unknown"]["registers_per_sm"].startswith("NVIDIA's rule of occupancy")
+    data = json.loads(run("machines", "mi300x", "--json").stdout)
+    assert data["closed_models"]["occupancy"] == ["registers_per_sm", "max_blocks_per_sm"]
+    assert data["unknown"]["registers_per_sm"].startswith("NVIDIA's rule of occupancy")
     assert "closed_models" not in dse.workload("svm")._answer().data
     assert "missing inputs" not in str(dse.workload("svm")._answer())
 
@@ -196,8 +196,8 @@ def test_every_product_leads_to_a_known_capability() -> None:
         assert f"cc{capability}" in machines()
     for name in MODERN:
         entry = machine(name)
-        told = entries.product_capability(entry.title.partition(",")[0])
-        assert told in ("", entry.compute_capability)
+        recorded = entries.product_capability(entry.title.partition(",")[0])
+        assert recorded in ("", entry.compute_capability)
 
 
 OWN = 'title = "mine"\n[unknown]\n{}\n[values]\nn_sms = {{ value = 8, source = "me" }}\n'
