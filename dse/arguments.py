@@ -45,23 +45,16 @@ def require_path(value: Any, what: str = "store") -> str | Path:
     raise DseError(f"{what} = {_short_repr(value)}: expected a path or URL, such as 'out.zarr'")
 
 
-def check_store_options(store: Any, *, client: Any, workers: Any, **flags: bool) -> None:
+def check_store_options(store: Any, *, expand: bool, **options: Any) -> None:
     """Raise if a flag is no bool, or if an option needs a store and there is none."""
-    for what, value in flags.items():
+    flags = {"expand": expand, "fresh": options["fresh"], "extend": options["extend"]}
+    for name, value in flags.items():
         if not isinstance(value, (bool, np.bool_)):
-            raise DseError(f"{what} = {_short_repr(value)}: expected True or False")
-    if store is not None:
-        return
-    if client is not None or workers is not None:
-        raise DseError(
-            "workers write their tiles into a store, and none is given: give store='OUT.zarr' "
-            "(--store)"
-        )
-    for what in ("fresh", "extend"):
-        if flags[what]:
+            raise DseError(f"{name} = {_short_repr(value)}: expected True or False")
+    for name, value in options.items():
+        if store is None and value is not None and value is not False:
             raise DseError(
-                f"{what} (--{what}) needs a store, and none is given: give store='OUT.zarr' "
-                "(--store)"
+                f"{name} needs a store, and none is given: give store='OUT.zarr' (--store)"
             )
 
 

@@ -17,21 +17,20 @@ _NO_UNITS = {"min", "K", "A"}
 #: After these names "(s)" is a unit, not a plural.
 _TIMES = re.compile(r"(time|duration|latency|elapsed)$", re.IGNORECASE)
 _WORDS = {
-    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
-    **dict.fromkeys(
-        ("msec", "msecs", "millisecond", "milliseconds", "miliseconds", "millis"), "ms"
-    ),
-    **dict.fromkeys(("usec", "usecs", "microsecond", "microseconds", "micros"), "us"),
-    **dict.fromkeys(("nsec", "nsecs", "nanosecond", "nanoseconds", "nanos"), "ns"),
-    **dict.fromkeys(("watt", "watts"), "W"),
-    **dict.fromkeys(("milliwatt", "milliwatts"), "mW"),
-    **dict.fromkeys(("joule", "joules"), "J"),
-    **dict.fromkeys(("millijoule", "millijoules"), "mJ"),
-    **dict.fromkeys(("byte", "bytes"), "B"),
-    **dict.fromkeys(("hertz",), "Hz"),
-    **dict.fromkeys(("megahertz",), "MHz"),
-    **dict.fromkeys(("gigahertz",), "GHz"),
+    "s": "sec secs second seconds",
+    "ms": "msec msecs millisecond milliseconds miliseconds millis",
+    "us": "usec usecs microsecond microseconds micros",
+    "ns": "nsec nsecs nanosecond nanoseconds nanos",
+    "W": "watt watts",
+    "mW": "milliwatt milliwatts",
+    "J": "joule joules",
+    "mJ": "millijoule millijoules",
+    "B": "byte bytes",
+    "Hz": "hertz",
+    "MHz": "megahertz",
+    "GHz": "gigahertz",
 }
+_UNIT_OF_WORD = {word: unit for unit, words in _WORDS.items() for word in words.split()}
 
 
 def split_header(text: str) -> tuple[str, str | None]:
@@ -41,11 +40,7 @@ def split_header(text: str) -> tuple[str, str | None]:
 
 
 def split_column_header(text: str) -> tuple[str, str | None]:
-    """Return the name and the unit of a column header; parentheses work like brackets.
-
-    >>> split_column_header("Time(µs)"), split_column_header("Block(s)")
-    (('Time', 'us'), ('Block(s)', None))
-    """
+    """Return the name and the unit of a column header; parentheses work like brackets."""
     name, unit = split_header(text)
     if unit is not None:
         return name, normalize_unit(unit) or unit
@@ -65,8 +60,8 @@ def split_column_header(text: str) -> tuple[str, str | None]:
 def normalize_unit(text: str) -> str | None:
     """Return the unit that a symbol or word such as ``Microseconds`` means; None if unknown."""
     unit = text.strip().replace("\u00b5", "u").replace("\u03bc", "u")
-    if unit.lower() in _WORDS:
-        return _WORDS[unit.lower()]
+    if unit.lower() in _UNIT_OF_WORD:
+        return _UNIT_OF_WORD[unit.lower()]
     try:
         dimension(unit)
     except UnitError:

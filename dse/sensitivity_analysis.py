@@ -162,21 +162,12 @@ _RESERVED = ("axis", "input", "output")
 class AnalysisSource:
     """Formulas over the axes of a study or of a Dataset.
 
-    Attributes
-    ----------
-    coords
-        (dims, values, attributes) by axis.
-    point, fixed_axes
-        Index along each axis, and the axes for which the user gave it.
-    axes_of
-        Function that returns the axes on which a formula or its feasibility depends.
-    read_block
-        Function that returns the values in a slice of each of these axes (at most ``block_size``
-        values), NaN at points that do not count.
+    ``coords`` has (dims, values, attributes) by axis; ``fixed_axes`` are those whose index in
+    ``point`` the user gave. ``axes_of`` returns the axes on which a formula or its feasibility
+    depends, ``read_block`` its values in a slice of each of them, NaN at points that do not count.
     """
 
     formulas: tuple[str, ...]
-    named_by_user: bool
     coords: Mapping[str, tuple[Any, NDArray[Any], dict[str, Any]]]
     units: Mapping[str, str]
     point: Mapping[str, int]
@@ -253,7 +244,6 @@ def _source_of_study(
     listed = tuple(dict.fromkeys(named))
     return AnalysisSource(
         formulas=listed,
-        named_by_user=formulas is not None,
         coords={name: coords[name] for name in grid.axes},
         units={
             t: str(variable_attributes(grid, t).get("units", "")) for t in named if t in quantities
@@ -338,7 +328,6 @@ def _source_of_dataset(
 
     return AnalysisSource(
         formulas=listed,
-        named_by_user=formulas is not None,
         coords=coords,
         units={t: str(ds[t].attrs.get("units", "")) for t in named if t in ds.variables},
         point=point,
@@ -386,7 +375,11 @@ def analyse(source: AnalysisSource) -> xr.Dataset:
 
         sizes = [len(source.coords[dim][1]) for dim in dims]
         parts[text] = decompose_variance(sizes, block, limit=source.block_size)
-        _check(source, text, parts[text])
+        if not parts[text].count:
+            raise InfeasibleError(
+                f"no point with a finite {text} satisfies the rules and constraints: relax them, "
+                "or sweep other values"
+            )
     varying = [t for t in source.formulas if not parts[t].is_constant]
     if not varying:
         _raise_constant(source, parts)
@@ -471,16 +464,6 @@ def _unit(name: str) -> dict[str, str]:
 
 def _points(source: AnalysisSource, text: str) -> int:
     return math.prod(len(source.coords[dim][1]) for dim in source.axes_of(text))
-
-
-def _check(source: AnalysisSource, text: str, decomposition: VarianceDecomposition) -> None:
-    if not decomposition.count:
-        raise InfeasibleError(
-            f"no point with a finite {text} satisfies the rules and constraints: relax them, or "
-            "sweep other values"
-        )
-    if decomposition.is_constant and source.named_by_user and len(source.formulas) == 1:
-        _raise_constant(source, {text: decomposition})
 
 
 def _raise_constant(

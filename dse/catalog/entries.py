@@ -21,9 +21,9 @@ further quantities, such as the arguments of a kernel, for its own values and fo
     atoms = { meaning = "atoms of the molecule", domain = "whole [0, inf)" }
 
 Your own files are named by their path (ending in ``.toml``), or by their name without ``.toml`` if
-they are in a folder that the environment variable ``DSE_PATH`` lists: in its subfolder ``machines``
-or ``workloads``, or in the folder itself with a line ``kind = "machine"`` or ``kind = "workload"``.
-No file hides another: a name that two files share is rejected, and their paths still work.
+``DSE_PATH`` lists their folder: in its subfolder ``machines`` or ``workloads``, or in the folder
+itself with a line ``kind = "machine"`` or ``kind = "workload"``. A name that two files share is
+rejected.
 """
 
 from __future__ import annotations
@@ -183,10 +183,8 @@ class Entry(DisplayMixin):
         units = {row.name: row.unit for row in (*TABLE.values(), *self.declared)}
         values = {}
         for name, value in self.values.items():
-            values[name] = {"value": value.value, "unit": units.get(name, "")}
-            values[name] |= (
-                {"assumed": value.assumed} if value.assumed else {"source": value.source}
-            )
+            origin = {"assumed": value.assumed} if value.assumed else {"source": value.source}
+            values[name] = {"value": value.value, "unit": units.get(name, ""), **origin}
         capability, more = self.compute_capability, {}
         if self.kind != "workload":
             closed = {name: list(lacking) for name, lacking in unavailable_models(self).items()}
@@ -386,11 +384,7 @@ def entry_titles(kind: str) -> dict[str, str]:
 
 
 def normalized_name(name: str) -> str:
-    """Return a name without maker, capitals, spaces and signs.
-
-    >>> normalized_name("NVIDIA GeForce RTX 3080"), normalized_name("A100-SXM4-80GB")
-    ('rtx3080', 'a100sxm480gb')
-    """
+    """Return a name without maker, capitals, spaces and signs: ``rtx3080``, ``a100sxm480gb``."""
     return re.sub(r"[^a-z0-9]", "", _MAKERS.sub("", name.lower().replace("_", " ")))
 
 
@@ -434,11 +428,7 @@ def product_capability(name: str) -> str:
 
 
 def parse_capability(name: str) -> str:
-    """Return the compute capability in a name such as ``sm_80``; ``""`` if it has none.
-
-    >>> parse_capability("cc8.0"), parse_capability("sm_80"), parse_capability("sm_121")
-    ('8.0', '8.0', '12.1')
-    """
+    """Return the compute capability in a name such as ``sm_80``; ``""`` if it has none."""
     match = re.fullmatch(r"(?:cc ?(\d+)\.(\d)|(?:cc|sm|compute) ?_?(\d+)(\d)[af]?)", name.lower())
     return ".".join(part for part in match.groups() if part) if match else ""
 
@@ -451,9 +441,6 @@ def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
 
     Inputs that workload or programmer supply, or that have a default, do not count; inputs of
     formulas do.
-
-    >>> unavailable_models(machine("rtx3080"))["mwp_cwp"]
-    ('mem_latency_nominal',)
     """
     missing = {}
     known = models()

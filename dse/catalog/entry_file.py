@@ -127,13 +127,7 @@ def _value(
         raise source.error(keys, UnknownNameError(f"{name!r} is no known quantity{hint}"))
     if not isinstance(item, dict):
         raise source.error(keys, f"{name} = {_toml(item)} has no source: write {name} = {_EXAMPLE}")
-    for key in item:
-        if key not in ("value", "source", "assumed", "holds_for"):
-            hint = nearest_hint(key, ("value", "source", "assumed"))
-            raise source.error(
-                (*keys, key),
-                f"{name} has {key!r}, expected value, source or assumed{hint}",
-            )
+    _check_keys(source, keys, item, ("value", "source", "assumed", "holds_for"))
     value, origins = item.get("value"), [key for key in ("source", "assumed") if key in item]
     if len(origins) != 1:
         given = "both source and assumed" if origins else "neither source nor assumed"
@@ -147,6 +141,15 @@ def _value(
     assert isinstance(value, (int, float, str))
     holds_for = _parse_holds_for(source, name, item.get("holds_for", []), values)
     return Value(value=value, holds_for=holds_for, **{origins[0]: item[origins[0]]})
+
+
+def _check_keys(
+    source: SourceText, place: tuple[str, ...], item: Mapping[str, Any], known: tuple[str, ...]
+) -> None:
+    for key in item:
+        if key not in known:
+            hint = f"{', '.join(known)}{nearest_hint(key, known)}"
+            raise source.error((*place, key), f"{place[-1]} has {key!r}, expected {hint}")
 
 
 def _parse_holds_for(
@@ -299,11 +302,7 @@ def _parse_declared(source: SourceText, table: Any) -> tuple[Quantity, ...]:
             raise source.error(keys, f"{name!r} cannot be declared: {why}")
         if not isinstance(item, dict) or not item.get("meaning"):
             raise source.error(keys, f'{name}: expected {{ meaning = "...", unit = "..." }}')
-        for key in item:
-            if key not in ("meaning", "unit", "domain"):
-                raise source.error(
-                    (*keys, key), f"{name} has {key!r}, expected meaning, unit, domain"
-                )
+        _check_keys(source, keys, item, ("meaning", "unit", "domain"))
         try:
             declared.append(quantity(name, **item))
         except (DseError, TypeError) as error:

@@ -34,9 +34,8 @@ def find_invalid_values(
     changed = {**set_values, **{axis.name: axis for axis in axes}}
     changed |= {name: column for axis in axes for name, column in axis.columns.items()}
     reasons: dict[str, str] = {}
-    for name, entry in (
-        (name, entry) for name, several in entries_by_name.items() for entry in several
-    ):
+    pairs = [(name, entry) for name, entries in entries_by_name.items() for entry in entries]
+    for name, entry in pairs:
         value = entry.values.get(name)
         for other, number in value.holds_for if value else ():
             in_file = entry.values.get(other)
@@ -91,16 +90,9 @@ _ENTRIES = {"machine": machine, "workload": workload}
 class StudyInputs:
     """Arguments of :func:`sweeps.grid.build.build_grid`, and the origin of each value.
 
-    Attributes
-    ----------
-    origins
-        The origin of a quantity, or one for each label of the axis that supplies it.
-    laws
-        Contents of laws whose label does not determine them.
-    entries
-        Names of machine and workload, unless they are axes.
-    invalid_values
-        Reasons why values of files do not hold in this study.
+    An origin is a text, or one for each label of the axis that supplies the value. ``laws`` has the
+    contents of laws whose label does not determine them, ``entries`` the names of machine and
+    workload unless they are axes, and ``invalid_values`` why values of files do not hold.
     """
 
     model: Model
@@ -234,9 +226,7 @@ def merge_inputs(
             }
     for name, value in {**fits, **set_values}.items():
         if not isinstance(name, str):
-            raise DseError(
-                f"set has the name {name!r}: expected the name of a quantity as text"
-            )
+            raise DseError(f"set has the name {name!r}: expected the name of a quantity as text")
         row = model.quantity(name)
         if fit_inputs is not None and name in fits:
             fit_inputs.check(row)

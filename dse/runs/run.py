@@ -43,11 +43,15 @@ def run_study(
     watch: WatchedOutput | None = None,
 ) -> Outcome:
     """Run a study; see :func:`dse.run`. ``watch`` is the output whose best value progress shows."""
-    flags: dict[str, Any] = {"expand": expand, "fresh": fresh, "extend": extend}
-    check_store_options(store, client=client, workers=workers, **flags)
     from dse.progress import progress_listener
+    from sweeps.store.layout import COMPRESSIONS
 
-    _check_compression(compression, store)
+    options: dict[str, Any] = {"expand": expand, "fresh": fresh, "extend": extend}
+    options |= {"compression": compression}
+    check_store_options(store, client=client, workers=workers, **options)
+    if compression is not None and compression not in COMPRESSIONS:
+        known = " or ".join(map(repr, COMPRESSIONS))
+        raise DseError(f"compression = {compression!r}: expected {known}")
     with progress_listener(progress) as listener:
         if store is None:
             return _run_in_memory(study, expand, listener)
@@ -56,20 +60,8 @@ def run_study(
 
         check_storable(study)
         with open_workers(client, workers) as pool:
-            about = {"watch": watch, "pool": pool, "compression": compression, **flags}
-            return run_into_store(_check_store_name(store), study, listener=listener, **about)
-
-
-def _check_compression(compression: str | None, store: str | Path | None) -> None:
-    from sweeps.store.layout import COMPRESSIONS
-
-    if compression is not None and compression not in COMPRESSIONS:
-        known = " or ".join(map(repr, COMPRESSIONS))
-        raise DseError(f"compression = {compression!r}: expected {known}")
-    if compression is not None and store is None:
-        raise DseError(
-            "compression needs a store, and none is given: give store='OUT.zarr' (--store)"
-        )
+            options |= {"watch": watch, "pool": pool, "listener": listener}
+            return run_into_store(_check_store_name(store), study, **options)
 
 
 def _run_in_memory(

@@ -143,7 +143,7 @@ def test_every_compute_capability_has_every_limit(name: str) -> None:
 
 
 def test_no_limit_is_given_twice() -> None:
-    path = Path(entries.__file__).parent / "data" / "compute_capabilities.toml"
+    path = Path(entries.__file__).parents[1] / "data" / "compute_capabilities.toml"
     tree = tomllib.loads(path.read_text(encoding="utf-8"))
     given = [
         (row["quantity"], name)
@@ -581,7 +581,7 @@ HEAD = 'title = "x"\n[values]\n'
         (
             HEAD + 'n_sms = { value = 3, sorce = "a" }',
             DseError,
-            "line 3: n_sms has 'sorce', expected value, source or assumed; did you mean 'source'?",
+            "n_sms has 'sorce', expected value, source, assumed, holds_for; did you mean 'source'?",
         ),
         (HEAD + 'n_sms = { source = "a" }', DseError, "line 3: n_sms has no value, expected"),
         (HEAD + 'n_sms = { value = true, source = "a" }', DseError, "n_sms has true, expected"),

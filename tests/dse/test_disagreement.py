@@ -301,7 +301,7 @@ def test_a_study_of_several_models_on_the_command_line(tmp_path: Any) -> None:
     for name in ("run", "plan", "explain"):
         done = runner.invoke(main, [name, str(path)])
         assert done.exit_code == 2
-        assert "compares several models: ask dse disagreement" in done.output
+        assert "compares several models: use dse disagreement" in done.output
     best = runner.invoke(main, ["optimum", str(path), "--minimize", "time", "--per", "model"])
     assert best.exit_code == 0, best.output
     assert [line.split()[0] for line in best.stdout.splitlines()[-2:]] == ["occupancy"] * 2
