@@ -151,10 +151,9 @@ class Study(DisplayMixin, VerbMethods, StudyData):
         """Return the study of one model, or the comparison of a list of models."""
         if not isinstance(model, (list, tuple)):
             return object.__new__(cls)
-        given: dict[str, Any] = {"machine": machine, "workload": workload, "axes": axes, "set": set}
-        given |= {"where": where, "outputs": outputs, "prefer": prefer, "best": best, "fit": fit}
-        given |= {"random": random}
-        return Comparison.from_models(cls, model, folder=folder, **given)
+        data: dict[str, Any] = {"machine": machine, "workload": workload, "axes": axes, "set": set}
+        data |= {"where": where, "outputs": outputs, "prefer": prefer, "best": best, "fit": fit}
+        return Comparison.from_models(cls, model, folder=folder, random=random, **data)
 
     def _answer(self) -> Answer:
         grid = self.grid()

@@ -213,10 +213,7 @@ def _check(row: Quantity, value: Any, quantities: Mapping[str, Quantity]) -> Non
 def read_entry_file(
     path: Path, stamp: tuple[int, int], kind: str, extra: tuple[Quantity, ...]
 ) -> EntryFile:
-    """Read and check a machine or workload file, once per time stamp.
-
-    ``extra`` are further quantities that a user's model declares.
-    """
+    """Read and check a machine or workload file, once per time stamp."""
     check_file(path, f"{kind} file", TEXT_LIMIT)
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -35,10 +35,7 @@ def version() -> str:
 
 
 def provenance_attributes(study_text: str, grid: Grid, parts: StudyInputs) -> dict[str, Any]:
-    """Return the attributes of a study's Dataset, as text (JSON where structured).
-
-    ``study_text`` is the canonical text; it names model files, whose hashes are in ``model_files``.
-    """
+    """Return the attributes of a study's Dataset, as text (JSON where structured)."""
     model, files = parts.model.name, parts.model.files
     equations = []
     defaults: dict[str, Any] = {}
@@ -87,10 +84,7 @@ def provenance_attributes(study_text: str, grid: Grid, parts: StudyInputs) -> di
 
 
 def syntax_text(function: Callable[..., Any]) -> str | None:
-    """Return the syntax tree of a function and of the names of its file that it uses.
-
-    None if there is no source text, as for a function typed at a prompt.
-    """
+    """Return the syntax tree of a function and what it uses of its file; None without source."""
     # the text of a user's model file as it was run, as the file may have changed since
     data = getattr(getattr(function, "__globals__", {}).get("__loader__"), "data", None)
     if isinstance(data, bytes):

@@ -52,10 +52,7 @@ def is_expanded(tree: Mapping[str, Any]) -> bool:
 
 
 def manifest_identity(study: StudyData, layout: StoreLayout) -> dict[str, Any]:
-    """Return the identity of a study's store, as its manifest contains it.
-
-    Raises if an equation has no source text, as a change of it would go unseen.
-    """
+    """Return the identity of a study's store, as its manifest contains it."""
     from dse.inputs.provenance import check_sources, fingerprints
 
     ours = dataset_attributes(study, expand=layout.expand)
