@@ -129,7 +129,7 @@ def test_what_is_not_known_is_said_and_closes_models(name: str) -> None:
 
 def test_the_command_tells_what_is_not_known(run: Callable[..., Result]) -> None:
     text = run("machines", "RTX 3080").stdout
-    assert "mem_latency_nominal  no measurement of this GPU is at hand" in text
+    assert "mem_latency_nominal  no measurement of this GPU is published" in text
     assert "mwp_cwp mem_latency_nominal" in " ".join(text.split())
     data = json.loads(run("machines", "mi300x", "--json").stdout)
     assert data["closed_models"]["occupancy"] == ["registers_per_sm", "max_blocks_per_sm"]
