@@ -133,7 +133,7 @@ def test_the_command_tells_what_is_not_known(run: Callable[..., Result]) -> None
     assert "mwp_cwp mem_latency_nominal" in " ".join(text.split())
     data = json.loads(run("machines", "mi300x", "--json").stdout)
     assert data["closed_models"]["occupancy"] == ["registers_per_sm", "max_blocks_per_sm"]
-    assert data["unknown"]["registers_per_sm"].startswith("NVIDIA's rule of occupancy")
+    assert data["unknown"]["registers_per_sm"].startswith("NVIDIA's occupancy rules")
     assert "closed_models" not in dse.workload("svm")._answer().data
     assert "missing inputs" not in str(dse.workload("svm")._answer())
 
