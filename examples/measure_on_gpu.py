@@ -28,14 +28,16 @@ UNITS |= {"shared_mem_padding": "B"}
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=["supply", "demand", "paths"])
-    parser.add_argument("out", type=Path, help="where the rows go, a CSV file")
-    parser.add_argument("--threads", type=int, nargs="+", help="on an SM; of paths: of a block")
-    parser.add_argument("--steps", type=int, default=4096, help="requests or rounds (4096)")
-    parser.add_argument("--size", type=int, default=2**26, help="numbers that supply reads (2**26)")
-    parser.add_argument("--double", action="store_true", help="demand in double precision")
+    parser.add_argument("out", type=Path, help="CSV file to write")
+    parser.add_argument("--threads", type=int, nargs="+", help="threads per SM (paths: per block)")
+    parser.add_argument("--steps", type=int, default=4096, help="requests or rounds (default 4096)")
+    parser.add_argument(
+        "--size", type=int, default=2**26, help="numbers to read for supply (default 2**26)"
+    )
+    parser.add_argument("--double", action="store_true", help="measure demand in double precision")
     parser.add_argument("--vertices", type=int, default=8192)
     parser.add_argument("--tiles", type=int, nargs="+", default=[16, 32, 64])
-    parser.add_argument("--padding", type=int, default=0, help="shared memory not used, in bytes")
+    parser.add_argument("--padding", type=int, default=0, help="unused shared memory in bytes")
     given = parser.parse_args()
 
     threads = given.threads or [32 * k for k in (1, 2, 4, 8, 16, 32)]

@@ -53,11 +53,11 @@ def compare(law: Pmf, lanes: int, groups: int, seed: int, **options: int) -> dic
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("out", help="where the summary goes, without .csv or .json")
-    parser.add_argument("--groups", type=int, default=2**18, help="a case (default 2**18)")
+    parser.add_argument("out", help="path of the summary, without .csv or .json")
+    parser.add_argument("--groups", type=int, default=2**18, help="groups per case (default 2**18)")
     parser.add_argument("--lanes", type=int, nargs="+", default=[2, 4, 8, 16, 32])
-    parser.add_argument("--size", type=int, default=16, help="rows of the matrices (16)")
-    parser.add_argument("--threads", type=int, default=256, help="a block (256)")
+    parser.add_argument("--size", type=int, default=16, help="rows of the matrices (default 16)")
+    parser.add_argument("--threads", type=int, default=256, help="threads per block (default 256)")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
 

@@ -114,7 +114,7 @@ def unknown_entry_error(kind: str, name: str, known: Iterable[str]) -> UnknownEn
         return UnknownEntryError(hint_of_product)
     return UnknownEntryError(
         f"{name!r} is no {kind}{hint}; there are: {there} (one of your own "
-        f"is given as a path ending in .toml, or lies in a folder of DSE_PATH{missing})"
+        f"is given as a path ending in .toml, or is in a folder of DSE_PATH{missing})"
     )
 
 
