@@ -130,7 +130,7 @@ def test_where_rules_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     Study(**{**spec, "axes": axes, "outputs": ["toy_cost"]}).run(store=path)
     heard: list[Any] = []
     Study(**{**spec, "outputs": ["toy_cost"]}).run(store=path, extend=True, progress=heard.append)
-    assert 0.3 * 60 * 21 < heard[-1].barred < 0.5 * 60 * 21
+    assert 0.3 * 60 * 21 < heard[-1].infeasible < 0.5 * 60 * 21
     dse.add(path, "toy_waste")
     assert files(path) == files(tmp_path / "fresh.zarr")
 

@@ -70,7 +70,7 @@ def test_a_terminal_keeps_one_line(monkeypatch: pytest.MonkeyPatch, clock: Clock
     assert text.endswith("\r\x1b[K")
     shown = text.split("\r\x1b[K")[1:]
     # compiling is no part of the estimate: 300 values in the other 3 s
-    assert shown[1] == " 30.0%  300 of 1,000 values, 0.0001 million a second, about 7 s left"
+    assert shown[1] == " 30.0%  300 of 1,000 values, 100 values/s, about 7 s left"
     assert shown[2].startswith("100.0%")
     assert shown[3:] == [""]
 
@@ -97,7 +97,7 @@ def test_the_best_so_far_and_what_was_there(monkeypatch: pytest.MonkeyPatch, clo
     clock.now = 110.0
     meter(Progress(done=600, total=1000, elapsed=10.0, skipped=500, best=0.0125, infeasible=60))
     assert sys.stderr.getvalue() == (  # type: ignore[attr-defined]
-        " 60.0%  600 of 1,000 values, 1e-05 million a second, about 40 s left; "
+        " 60.0%  600 of 1,000 values, 10 values/s, about 40 s left; "
         "500 were stored before; 60 needed no computing; best time 12.5 ms\n"
     )
 
