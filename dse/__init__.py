@@ -14,18 +14,23 @@ import re
 from pathlib import Path
 from typing import Any
 
+from dse.accessor import register_accessor
+
 
 def _order(name: str) -> tuple[bool, str]:
-    """Return the key of a name: classes first, numbers by their value."""
+    """Return the sort key of a name: classes first, numbers by their value."""
     return name[0].islower(), re.sub(r"\d+", lambda number: f"{int(number[0]):09}", name)
 
 
-#: The module of each public name, loaded when it is first used: the lines of the stub of this file.
+#: The module of each public name, read from the import lines of the stub; loaded on first use.
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _MODULE_OF = {
     name: home for home, name in re.findall(r"^from (\S+) import (\w+)", _STUB, re.MULTILINE)
 }
 __all__ = sorted(_MODULE_OF, key=_order)
+
+
+register_accessor()
 
 
 def __getattr__(name: str) -> Any:
@@ -37,4 +42,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -1,5 +1,6 @@
-"""The public names, a line each, and where each is at home: for type checkers and the package."""
+"""Public names and their modules, one line each, for type checkers and for ``dse/__init__.py``."""
 
+from dse.api import Comparison as Comparison
 from dse.api import Study as Study
 from dse.catalog.entries import machine as machine
 from dse.catalog.entries import machines as machines

@@ -1,4 +1,4 @@
-"""The command ``dse``, and ``python -m dse``: signals are heeded before anything else is loaded."""
+"""Entry point of ``dse`` and ``python -m dse``; handles signals before it loads anything else."""
 
 import gc
 import os
@@ -6,10 +6,10 @@ import signal
 import sys
 
 if (
-    os.path.basename(sys.argv[0]).startswith(("dse", "__main__"))  # else it is only imported
+    os.path.basename(sys.argv[0]).startswith(("dse", "__main__"))  # not when merely imported
     and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 ):
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until it is listened to, it ends the process
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # end silently until it is handled
 
 from dse.signals import report_interrupt, signals_as_exceptions
 from sweeps.runtime import interrupts
@@ -30,9 +30,7 @@ def main() -> None:
             if isinstance(stopped, Exception):
                 raise
             status = report_interrupt(stopped)
-    if (
-        interrupts.has_background_work()
-    ):  # machine code that is still compiled, which an orderly end would wait for
+    if interrupts.has_background_work():  # an orderly exit would wait for running compilations
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status if isinstance(status, int) else status is not None)

@@ -1,9 +1,9 @@
-"""A study, and models compared, as users hold them: the data, and each verb as a method."""
+"""Public classes Study and Comparison, with each verb as a method."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import dse
 from dse.study.comparison import ComparisonData
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class VerbMethods:
-    """The verbs as methods of whatever is asked; what one cannot be asked it says itself."""
+    """Verbs as methods of a study or a comparison."""
 
     __slots__ = ()
 
@@ -44,49 +44,51 @@ class VerbMethods:
 
 
 class Study(DisplayMixin, VerbMethods, StudyData):
-    """A design space and a question frame over it.
+    """Design space of a model, with each verb as a method.
 
     Parameters
     ----------
     model : str
         A shipped model, several joined by ``+``, or the path of a file of your own (``.py``). A
-        list gives a :class:`dse.api.Comparison` of several.
+        list gives a :class:`dse.Comparison` of several.
     machine, workload : str, optional
         A name of :func:`dse.machines` / :func:`dse.workloads`, or the path of a TOML file.
     axes : mapping
-        What varies, outermost first: quantities (lists, ranges, arrays, numbers with units, the
-        forms of :func:`sweeps.grid.axes.parse_axis`), switches, ``machine``, ``workload``, or a
-        zip.
+        Inputs that vary, outermost first: quantities (lists, ranges, arrays, numbers with units,
+        the forms of :func:`sweeps.grid.axes.parse_axis`), switches, ``machine``, ``workload``, or
+        a zip.
     set : mapping
         Values of quantities: numbers, texts with units, formulas, labels of switches, or
         DataArrays over some of the axes.
     where : str or list of str
-        Constraints; points that break one are marked in ``feasible``. Labels are compared in
-        quotes, by ``==`` and ``!=``: ``"workload == 'svm' and time <= 1 ms"``.
+        Constraints; ``feasible`` is False where one is violated. Labels stand in quotes and are
+        compared by ``==`` and ``!=``: ``"workload == 'svm' and time <= 1 ms"``.
     outputs : list of str, optional
-        The quantities wanted; the model's main outputs where None.
+        Quantities to compute; default: the main outputs of the model.
     prefer : str, optional
-        Of joined models, the one whose equation is used where two define the same quantity.
+        One of several joined models, whose equation is used where two define the same quantity.
     best : mapping, optional
-        The question that ``dse run`` answers besides: ``minimize`` or ``maximize``, ``per``,
-        ``where`` and ``top``, as for :func:`optimum`. It changes nothing in what is computed.
+        Optimum that ``dse run`` also prints: ``minimize`` or ``maximize``, ``per``, ``where`` and
+        ``top``, as for :func:`optimum`. The values of the run do not depend on it.
     random : mapping, optional
-        Laws of quantities: texts such as ``"normal: 450 cycles, 5 %"``, what :func:`dse.normal` and
-        its like make, a :class:`stochastic.Pmf`, laws of ``scipy.stats``; joint ones; and
-        ``correlation``, ``draws``, ``seed`` (:func:`dse.uncertain.draws.read_random`). What follows
-        is random along the axis ``draw``, over which formulas take statistics: ``mean(time)``,
-        ``quantile(time, 0.95)``, ``chance(power <= 150 W)``. A run tells means and their errors.
+        Laws of uncertain quantities: texts such as ``"normal: 450 cycles, 5 %"``, results of
+        :func:`dse.normal` and its siblings, a :class:`stochastic.Pmf`, laws of ``scipy.stats``,
+        joint laws; and ``correlation``, ``draws``, ``seed``
+        (:func:`dse.uncertain.draws.read_random`). Everything computed from them varies along the
+        axis ``draw``, and formulas take statistics over it: ``mean(time)``,
+        ``quantile(time, 0.95)``, ``chance(power <= 150 W)``. A run gives means and their errors.
     folder : Path, optional
-        The folder against which relative paths are read.
+        Folder of relative paths; default: the working directory.
     fit : path, Fit, mapping or list, optional
-        Fits whose values become inputs, after those of ``set`` and before those of workload and
-        machine: ``"runs.fit.json"``, ``{"file": "runs.fit.json", "label": "sgemm"}`` for the values
-        of one label, or what :func:`dse.fit`, :func:`dse.calibrate` and :func:`dse.load_fit` give.
+        Fits whose values become inputs. ``set`` takes precedence over them, and they over workload
+        and machine: ``"runs.fit.json"``, ``{"file": "runs.fit.json", "label": "sgemm"}`` for the
+        values of one label, or the result of :func:`dse.fit`, :func:`dse.calibrate` or
+        :func:`dse.load_fit`.
 
     Raises
     ------
     DseError
-        Whatever does not fit, naming what was given, what was expected and a way out.
+        An argument does not fit; the message names it, what was expected and a way out.
 
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
     ...               set={"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
@@ -96,6 +98,40 @@ class Study(DisplayMixin, VerbMethods, StudyData):
 
     __slots__ = ()
 
+    @overload
+    def __new__(
+        cls,
+        *,
+        model: str,
+        machine: str | None = None,
+        workload: str | None = None,
+        axes: Mapping[str, Any] = {},
+        set: Mapping[str, Any] = {},
+        where: str | Sequence[str] = (),
+        outputs: Sequence[str] | None = None,
+        prefer: str | None = None,
+        best: Mapping[str, Any] | None = None,
+        random: Mapping[str, Any] = {},
+        folder: PathBase = None,
+        fit: Any = None,
+    ) -> Self: ...
+    @overload
+    def __new__(  # type: ignore[misc]
+        cls,
+        *,
+        model: list[str] | tuple[str, ...],
+        machine: str | None = None,
+        workload: str | None = None,
+        axes: Mapping[str, Any] = {},
+        set: Mapping[str, Any] = {},
+        where: str | Sequence[str] = (),
+        outputs: Sequence[str] | None = None,
+        prefer: str | None = None,
+        best: Mapping[str, Any] | None = None,
+        random: Mapping[str, Any] = {},
+        folder: PathBase = None,
+        fit: Any = None,
+    ) -> Comparison: ...
     def __new__(
         cls,
         *,
@@ -112,13 +148,12 @@ class Study(DisplayMixin, VerbMethods, StudyData):
         folder: PathBase = None,
         fit: Any = None,
     ) -> Any:
-        """A study of one model; of a list of models, their comparison."""
+        """Return the study of one model, or the comparison of a list of models."""
         if not isinstance(model, (list, tuple)):
             return object.__new__(cls)
-        given: dict[str, Any] = {"machine": machine, "workload": workload, "axes": axes, "set": set}
-        given |= {"where": where, "outputs": outputs, "prefer": prefer, "best": best, "fit": fit}
-        given |= {"random": random}
-        return Comparison.from_models(cls, model, folder=folder, **given)
+        data: dict[str, Any] = {"machine": machine, "workload": workload, "axes": axes, "set": set}
+        data |= {"where": where, "outputs": outputs, "prefer": prefer, "best": best, "fit": fit}
+        return Comparison.from_models(cls, model, folder=folder, random=random, **data)
 
     def _answer(self) -> Answer:
         grid = self.grid()
@@ -144,7 +179,7 @@ class Study(DisplayMixin, VerbMethods, StudyData):
 
 
 class Comparison(DisplayMixin, VerbMethods, ComparisonData):
-    """Studies that differ in their model alone; ``each`` holds them by the model.
+    """Studies that differ only in their model; ``each`` maps model names to studies.
 
     >>> given = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
     >>> both = Study(model=["transit", "transit + transit_warps"], axes={"threads": [64, 2048]},
@@ -170,17 +205,17 @@ def _title(study: StudyData) -> str:
 
 
 def _axis(axis: Axis, quantities: Mapping[str, Any]) -> list[str]:
-    """An axis: its name, how many values it has, and which."""
+    """Return the table row of an axis: name, number of values, range or labels."""
     row = quantities.get(axis.name)
     values = [value_text(v, row.unit if row else "") for v in (axis.coordinate[[0, -1]]).tolist()]
     if axis.labels:
         return [axis.name, f"{axis.size:,}", shorten(axis.labels)]
-    told = values[0] if axis.size == 1 else f"{values[0]} to {values[-1]}"
-    return [axis.name, f"{axis.size:,}", told]
+    span = values[0] if axis.size == 1 else f"{values[0]} to {values[-1]}"
+    return [axis.name, f"{axis.size:,}", span]
 
 
 def _short_text(value: Any) -> str:
-    """A value that was given, in a few words."""
+    """Return an argument as text of at most 120 characters."""
     if hasattr(value, "dims"):
         return f"array over {', '.join(map(str, value.dims))}"
     text = str(value)

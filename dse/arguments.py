@@ -1,4 +1,4 @@
-"""What is given to the public functions: of the kind they expect, or one clear error."""
+"""Checks of the arguments of public functions; each raises one clear error."""
 
 from __future__ import annotations
 
@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 def require_dataset(
     value: Any, what: str = "ds", kind: str = "a Dataset, as dse.open and Study.run give it"
 ) -> xr.Dataset:
-    """What was given, which must be a Dataset.
-
-    >>> require_dataset(None)
-    Traceback (most recent call last):
-    symbolic.errors.DseError: ds = None: expected a Dataset, as dse.open and Study.run give it
-    """
+    """Return a value that must be a Dataset."""
     import xarray as xr
 
     if isinstance(value, xr.Dataset):
@@ -34,7 +29,7 @@ def require_dataset(
 
 
 def require_mapping(at: Any) -> Mapping[str, Any]:
-    """Values of axes, which must be given as a mapping; none where None."""
+    """Return a mapping from axes to values; an empty one for None."""
     if at is not None and not isinstance(at, Mapping):
         raise DseError(
             f"at = {at!r}: expected a mapping from axes to values, such as "
@@ -44,43 +39,27 @@ def require_mapping(at: Any) -> Mapping[str, Any]:
 
 
 def require_path(value: Any, what: str = "store") -> str | Path:
-    """What was given, which must be a path or URL with a name.
-
-    >>> require_path(".")
-    Traceback (most recent call last):
-    symbolic.errors.DseError: store = '.': expected a path or URL, such as 'out.zarr'
-    """
+    """Return a value that must be a path or URL with a name."""
     if isinstance(value, (str, Path)) and ("://" in str(value) or Path(value).name):
         return value
     raise DseError(f"{what} = {_short_repr(value)}: expected a path or URL, such as 'out.zarr'")
 
 
-def check_store_options(store: Any, *, client: Any, workers: Any, **flags: bool) -> None:
-    """Raise where a run is asked what only that of a store can do, or neither True nor False."""
-    for what, value in flags.items():
+def check_store_options(store: Any, *, expand: bool, **options: Any) -> None:
+    """Raise if a flag is no bool, or if an option needs a store and there is none."""
+    flags = {"expand": expand, "fresh": options["fresh"], "extend": options["extend"]}
+    for name, value in flags.items():
         if not isinstance(value, (bool, np.bool_)):
-            raise DseError(f"{what} = {_short_repr(value)}: expected True or False")
-    if store is not None:
-        return
-    if client is not None or workers is not None:
-        raise DseError(
-            "workers write their tiles into a store, and none is given: give store='OUT.zarr' "
-            "(--store)"
-        )
-    for what in ("fresh", "extend"):
-        if flags[what]:
+            raise DseError(f"{name} = {_short_repr(value)}: expected True or False")
+    for name, value in options.items():
+        if store is None and value is not None and value is not False:
             raise DseError(
-                f"{what} (--{what}) is of a store, and none is given: give store='OUT.zarr' "
-                "(--store)"
+                f"{name} needs a store, and none is given: give store='OUT.zarr' (--store)"
             )
 
 
 def require_outputs(outputs: Any) -> tuple[str, ...]:
-    """The names that were given, one at least.
-
-    >>> require_outputs("time"), require_outputs(["time", "power"])
-    (('time',), ('time', 'power'))
-    """
+    """Return the names of one or more outputs as a tuple."""
     from sweeps.grid.goals import texts_of
 
     names = texts_of(outputs, "outputs")
@@ -90,7 +69,7 @@ def require_outputs(outputs: Any) -> tuple[str, ...]:
 
 
 def _short_repr(value: Any) -> str:
-    """A value in few words."""
+    """Return ``repr`` of a value, cut to about 60 characters."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:40]} ... (a {type(value).__name__})"
 
@@ -102,15 +81,7 @@ def axis_indices(
     allowed: Collection[str] | None = None,
     prefix: str = "at: ",
 ) -> dict[str, int]:
-    """The place of each value along its axis, of all of them or ``among`` some.
-
-    Raises
-    ------
-    UnknownNameError
-        A name of no axis; ``word`` stands before it.
-    DseError
-        A value that its axis does not have.
-    """
+    """Return the index of each value along its axis; errors begin with ``prefix``."""
     axes = grid.axes if allowed is None else allowed
     for name in at:
         check_name(name, axes, f"{prefix}{name!r} is no axis of the study", "its axes are")

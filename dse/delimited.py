@@ -1,4 +1,4 @@
-"""Delimited text for this package: its errors, and units in headers and in words."""
+"""Reader of delimited text (CSV and similar) with units in column headers."""
 
 from __future__ import annotations
 
@@ -12,46 +12,35 @@ from symbolic.units import dimension
 
 _BRACKETS = re.compile(r"\s*(?P<name>.*?)\s*(?:\[(?P<unit>[^\[\]]*)\])?\s*", re.DOTALL)
 _PARENTHESES = re.compile(r"\s*(?P<name>.*\S)(?P<space>\s*)\((?P<unit>[^()]+)\)\s*", re.DOTALL)
-#: In parentheses these more often say something else: the smallest, thousands, a letter.
+#: In parentheses these more often mean something else: minimum, thousands, a letter.
 _NO_UNITS = {"min", "K", "A"}
-#: Behind these names "(s)" is a unit, not a plural.
+#: After these names "(s)" is a unit, not a plural.
 _TIMES = re.compile(r"(time|duration|latency|elapsed)$", re.IGNORECASE)
 _WORDS = {
-    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
-    **dict.fromkeys(
-        ("msec", "msecs", "millisecond", "milliseconds", "miliseconds", "millis"), "ms"
-    ),
-    **dict.fromkeys(("usec", "usecs", "microsecond", "microseconds", "micros"), "us"),
-    **dict.fromkeys(("nsec", "nsecs", "nanosecond", "nanoseconds", "nanos"), "ns"),
-    **dict.fromkeys(("watt", "watts"), "W"),
-    **dict.fromkeys(("milliwatt", "milliwatts"), "mW"),
-    **dict.fromkeys(("joule", "joules"), "J"),
-    **dict.fromkeys(("millijoule", "millijoules"), "mJ"),
-    **dict.fromkeys(("byte", "bytes"), "B"),
-    **dict.fromkeys(("hertz",), "Hz"),
-    **dict.fromkeys(("megahertz",), "MHz"),
-    **dict.fromkeys(("gigahertz",), "GHz"),
+    "s": "sec secs second seconds",
+    "ms": "msec msecs millisecond milliseconds miliseconds millis",
+    "us": "usec usecs microsecond microseconds micros",
+    "ns": "nsec nsecs nanosecond nanoseconds nanos",
+    "W": "watt watts",
+    "mW": "milliwatt milliwatts",
+    "J": "joule joules",
+    "mJ": "millijoule millijoules",
+    "B": "byte bytes",
+    "Hz": "hertz",
+    "MHz": "megahertz",
+    "GHz": "gigahertz",
 }
+_UNIT_OF_WORD = {word: unit for unit, words in _WORDS.items() for word in words.split()}
 
 
 def split_header(text: str) -> tuple[str, str | None]:
-    """Return the name and the unit in a text such as ``time [ms]``.
-
-    >>> split_header("time [ms]"), split_header("time")
-    (('time', 'ms'), ('time', None))
-    """
+    """Return the name and the unit of a header such as ``time [ms]``."""
     match = _BRACKETS.fullmatch(text)
     return (match["name"], match["unit"]) if match else (text, None)
 
 
 def split_column_header(text: str) -> tuple[str, str | None]:
-    """Return the name and the unit of a column; the unit may stand in parentheses, too.
-
-    >>> split_column_header("Time (ms)"), split_column_header("Time(µs)"), split_column_header("Block(s)")
-    (('Time', 'ms'), ('Time', 'us'), ('Block(s)', None))
-    >>> split_column_header("Time (min)"), split_column_header("Size (count)")
-    (('Time (min)', None), ('Size (count)', None))
-    """
+    """Return the name and the unit of a column header; parentheses work like brackets."""
     name, unit = split_header(text)
     if unit is not None:
         return name, normalize_unit(unit) or unit
@@ -69,14 +58,10 @@ def split_column_header(text: str) -> tuple[str, str | None]:
 
 
 def normalize_unit(text: str) -> str | None:
-    """Return a unit as this library writes it, also from words; None if it is unknown.
-
-    >>> normalize_unit("Microseconds"), normalize_unit("µs"), normalize_unit("GB/s"), normalize_unit("KB")
-    ('us', 'us', 'GB/s', None)
-    """
+    """Return the unit that a symbol or word such as ``Microseconds`` means; None if unknown."""
     unit = text.strip().replace("\u00b5", "u").replace("\u03bc", "u")
-    if unit.lower() in _WORDS:
-        return _WORDS[unit.lower()]
+    if unit.lower() in _UNIT_OF_WORD:
+        return _UNIT_OF_WORD[unit.lower()]
     try:
         dimension(unit)
     except UnitError:
@@ -85,18 +70,14 @@ def normalize_unit(text: str) -> str | None:
 
 
 def normalize_time_unit(text: str) -> str:
-    """Return a unit of time as this library writes it; nothing if it is none.
-
-    >>> normalize_time_unit("Milliseconds"), normalize_time_unit("GB"), normalize_time_unit("")
-    ('ms', '', '')
-    """
+    """Return the unit of time that a text means; ``""`` if it means none."""
     unit = normalize_unit(text) or ""
     return unit if dimension(unit) == dimension("s") else ""
 
 
 @contextmanager
 def table_errors() -> Iterator[None]:
-    """Raise errors of the reader of delimited text as those of this package."""
+    """Turn errors of the reader into :class:`DseError`."""
     try:
         yield
     except delimited.TableError as error:

@@ -1,4 +1,4 @@
-"""A model at scalars, arrays or DataArrays."""
+"""Evaluation of a model at scalars, arrays or DataArrays."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def evaluate(
     model : str
         As for :class:`dse.Study`.
     machine, workload : str, optional
-        Their values are used where none is given here.
+        Entries of the catalogue, for the inputs that ``values`` does not give.
     outputs : sequence of str, optional
-        The quantities wanted; every quantity that the model's main outputs need where None.
+        Quantities to compute; default: every quantity that the model's main outputs need.
     **values
-        Quantities: numbers, texts with units, formulas, labels of switches; or arrays (broadcast
-        against each other, over the dimensions ``dim_0``, ``dim_1``, ...) and DataArrays (labels
-        kept).
+        Quantities: numbers, texts with units, formulas, labels of switches; arrays, which
+        broadcast over the dimensions ``dim_0``, ``dim_1``, ...; and DataArrays, which keep their
+        labels.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def evaluate(
     Raises
     ------
     DseError
-        As for :class:`dse.Study`; in particular where a rule is broken at every point.
+        As for :class:`dse.Study`; also if a rule is broken at every point.
 
     >>> ds = evaluate("transit", threads=1024, intensity=10, lanes_width=32, ms_peak=1,
     ...               mem_latency=600)
@@ -116,7 +116,7 @@ def evaluate(
 
 
 def _computed_labels(grid: Grid) -> dict[str, Any]:
-    """What equations yield that is no number, such as the set of multiprocessors to light."""
+    """Return outputs that are labels, such as the set of multiprocessors to use."""
     return {
         name: (
             leaf.axes,
@@ -131,7 +131,7 @@ def _computed_labels(grid: Grid) -> dict[str, Any]:
 def _arrays(
     values: Mapping[str, Any], model: Model
 ) -> tuple[dict[str, Leaf], dict[str, int], dict[str, Any]]:
-    """The given arrays with the names of their dimensions, the sizes of these, the coordinates."""
+    """Return the array inputs by name, the sizes of their dimensions and their coordinates."""
     leaves: dict[str, Leaf] = {}
     sizes: dict[str, int] = {}
     coords: dict[str, Any] = {}
@@ -175,9 +175,9 @@ def _arrays(
                 )
         for name, array in bare.items():
             aligned = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
-            own = [k for k in range(len(shape)) if aligned.shape[k] > 1 or shape[k] == 1]
-            kept = aligned.reshape([aligned.shape[k] for k in own])
-            leaves[name] = Leaf(axes=tuple(names[k] for k in own), array=kept)
+            varying = [k for k in range(len(shape)) if aligned.shape[k] > 1 or shape[k] == 1]
+            array = aligned.reshape([aligned.shape[k] for k in varying])
+            leaves[name] = Leaf(axes=tuple(names[k] for k in varying), array=array)
     for name, leaf in leaves.items():
         ordered = leaf.transpose(tuple(sizes))
         leaves[name] = replace(ordered, array=np.asarray(ordered.array, order="C"))

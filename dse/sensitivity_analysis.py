@@ -1,4 +1,4 @@
-"""What an output depends on: shares of its variance by axis, curves of its mean, elasticities."""
+"""Sensitivity of outputs: variance shares of axes, curves of the mean, elasticities."""
 
 from __future__ import annotations
 
@@ -36,18 +36,16 @@ Floats = NDArray[np.float64]
 
 # --- Elasticities at one configuration, d log y / d log x, by steps on the graph
 
-#: Steps in the logarithm of an input, and the agreement that tells a slope from a jump or a corner.
+#: Step in the logarithm of an input, ratio of the larger to the smaller step, and the largest
+#: relative difference of two slopes that is not a jump or a corner.
 _STEP, _STEP_RATIO, _SLOPE_TOLERANCE = 1e-4, 8, 1e-2
-#: The share by which a whole quantity moves, if that is more than one.
+#: Relative step of an integer quantity, if that is more than one.
 _INTEGER_STEP = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elasticities:
-    """Elasticities of outputs (rows) by inputs (columns): ``sides`` are downwards, upwards, both.
-
-    ``values`` are those of the inputs, ``here`` those of the outputs.
-    """
+    """Elasticities of outputs (rows) by inputs (columns); ``sides``: downwards, upwards, both."""
 
     inputs: tuple[str, ...]
     input_values: Floats
@@ -56,11 +54,11 @@ class Elasticities:
 
 
 def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int]) -> Elasticities:
-    """Elasticities of formulas by every number on which they depend.
+    """Return elasticities of formulas by every number on which they depend.
 
-    A whole quantity moves by one or a hundredth, any other by a ten-thousandth. NaN stands where a
-    step leaves the domain of the input or breaks a rule, where the output is 0 or changes its sign,
-    and where it jumps; that of both sides also where these differ, as at the border of a regime.
+    An integer moves by one or a hundredth, any other number by a ten-thousandth. The result is NaN
+    if a step leaves the domain of the input or breaks a rule, or if the output is 0, changes its
+    sign or jumps; that of both sides also if the two sides differ, as at the border of a regime.
     """
     key = tuple(grid.axes[a].labels[point[a]] for a in grid.switch_axes)
     graph, leaves = grid.graphs[key], grid.leaves[key]
@@ -71,7 +69,7 @@ def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int
     for name in references(*roots, *rules):
         array = leaves[name].array
         base[name] = array[tuple(point[a] for a in leaves[name].axes)] if array.ndim else array
-    labels = {label_index_name(axis) for axis in grid.axes}  # which label of an axis
+    labels = {label_index_name(axis) for axis in grid.axes}
     inputs = tuple(
         name
         for name in references(*roots)
@@ -83,25 +81,25 @@ def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int
     values = {name: np.full(size, float(value)) for name, value in base.items()}
     for name, place, to in zip(inputs, places, steps, strict=True):
         values[name][place] = to
-    found = interpret_arrays([*roots, *rules], values)
+    results = interpret_arrays([*roots, *rules], values)
     allowed = np.ones(size, dtype=bool)
-    for rule in found[len(roots) :]:
+    for rule in results[len(roots) :]:
         allowed &= np.broadcast_to(rule, (size,)).astype(bool)
     for name, place in zip(inputs, places, strict=True):
         allowed[place] &= quantities[name].domain.is_inside(values[name][place])
     sides, here = np.full((3, len(formulas), len(inputs)), np.nan), np.full(len(formulas), np.nan)
-    for row, result in enumerate(found[: len(roots)]):
+    for row, result in enumerate(results[: len(roots)]):
         y = np.where(allowed, np.broadcast_to(result, (size,)).astype(np.float64), np.nan)
         here[row] = y[0]
         for k, (name, place) in enumerate(zip(inputs, places, strict=True)):
             x, whole = values[name], quantities[name].domain.whole
             sides[:, row, k] = _elasticities(x[0], y[0], x[place], y[place], whole)
-    held = np.array([float(base[name]) for name in inputs])
-    return Elasticities(inputs=inputs, input_values=held, output_values=here, sides=sides)
+    at = np.array([float(base[name]) for name in inputs])
+    return Elasticities(inputs=inputs, input_values=at, output_values=here, sides=sides)
 
 
 def _step_values(value: float, row: Quantity) -> list[float]:
-    """Where an input is moved to: far and near below, near and far above."""
+    """Return the stepped values of an input: far and near below, near and far above."""
     if row.domain.whole:
         step = max(1.0, round(_INTEGER_STEP * value))
         return [value - step, value - step, value + step, value + step]
@@ -110,39 +108,23 @@ def _step_values(value: float, row: Quantity) -> list[float]:
 
 
 def _elasticities(
-    x: float, y: float, stepped_inputs: Floats, stepped_outputs: Floats, whole: bool
+    x: float, y: float, xs: Floats, ys: Floats, whole: bool
 ) -> tuple[float, float, float]:
-    """Elasticities downwards, upwards and of both."""
-    far_down, near_down, near_up, far_up = (
-        log_slope(x, y, to, at) for to, at in zip(stepped_inputs, stepped_outputs, strict=True)
-    )
-    if whole:
-        if math.isnan(near_down) or math.isnan(near_up):
-            return near_down, near_up, near_up if math.isnan(near_down) else near_down
-        return (
-            near_down,
-            near_up,
-            log_slope(
-                stepped_inputs[0], stepped_outputs[0], stepped_inputs[-1], stepped_outputs[-1]
-            ),
-        )
-    down, up = _extrapolated_slope(far_down, near_down), _extrapolated_slope(far_up, near_up)
+    """Return elasticities downwards, upwards and of both sides for stepped ``xs, ys``."""
+    far_down, down, up, far_up = (log_slope(x, y, to, at) for to, at in zip(xs, ys, strict=True))
+    both = log_slope(xs[0], ys[0], xs[-1], ys[-1])
+    if not whole:
+        down, up = _extrapolated_slope(far_down, down), _extrapolated_slope(far_up, up)
     if math.isnan(down) or math.isnan(up):
-        one_side = np.isnan(stepped_outputs[0]) or np.isnan(
-            stepped_outputs[-1]
-        )  # at the end of a domain
-        return down, up, (up if math.isnan(down) else down) if one_side else math.nan
-    if abs(up - down) > _SLOPE_TOLERANCE * (1 + abs(up)):
+        at_end = whole or np.isnan(ys[0]) or np.isnan(ys[-1])  # only one side has values
+        return down, up, (up if math.isnan(down) else down) if at_end else math.nan
+    if not whole and abs(up - down) > _SLOPE_TOLERANCE * (1 + abs(up)):
         return down, up, math.nan
-    return (
-        down,
-        up,
-        log_slope(stepped_inputs[0], stepped_outputs[0], stepped_inputs[-1], stepped_outputs[-1]),
-    )
+    return down, up, both
 
 
 def _extrapolated_slope(far: float, near: float) -> float:
-    """A slope without the first term of the error of its steps; NaN where there is a jump."""
+    """Return a slope by Richardson extrapolation of two steps; NaN at a jump."""
     if not abs(near - far) <= _SLOPE_TOLERANCE * (1 + abs(far)):
         return math.nan
     return (_STEP_RATIO * near - far) / (_STEP_RATIO - 1)
@@ -161,19 +143,15 @@ def neighbour_elasticities(x: Floats, y: Floats, place: int) -> tuple[float, flo
 
 
 def log_slope(x1: float, y1: float, x2: float, y2: float) -> float:
-    """The slope between two points in logarithms; NaN where there is none.
-
-    >>> log_slope(2, 4, 3, 9)
-    2.0
-    """
+    """Return the slope between two points in logarithms; NaN if a logarithm does not exist."""
     if not (x1 > 0 and x2 > 0 and x1 != x2 and y1 * y2 > 0) or math.isinf(y1) or math.isinf(y2):
         return math.nan
     return math.log(y2 / y1) / math.log(x2 / x1)
 
 
-# --- Where the values come from: the grid of a study, or a Dataset, in blocks of either
+# --- Sources of values: the grid of a study, or a Dataset, read in blocks
 
-#: Points from which on a nest is worth its compilation; its blocks keep no steps between.
+#: Points from which a nest is worth compiling, and points of its blocks and of NumPy blocks.
 _COMPILE_POINTS, _LARGE, _SMALL = sizes.EFFECTS_COMPILED, sizes.EFFECTS_LARGE, sizes.EFFECTS_SMALL
 #: Points of a block of a Dataset.
 BLOCK = sizes.EFFECTS_BLOCK
@@ -182,16 +160,14 @@ _RESERVED = ("axis", "input", "output")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisSource:
-    """What is analysed: formulas over axes, of a study or of a Dataset.
+    """Formulas over the axes of a study or of a Dataset.
 
-    ``coords`` are (dims, values, attributes) by axis; ``point`` an index along each, given for the
-    axes of ``fixed``; ``asked`` is True if the formulas were named. ``dims`` returns the axes on
-    which a formula, or whether its points count, depends; ``block`` its values within a slice of
-    each of them, at most ``limit``, NaN where no point counts; ``slopes`` the elasticities.
+    ``coords`` has (dims, values, attributes) by axis; ``fixed_axes`` are those whose index in
+    ``point`` the user gave. ``axes_of`` returns the axes on which a formula or its feasibility
+    depends, ``read_block`` its values in a slice of each of them, NaN at points that do not count.
     """
 
     formulas: tuple[str, ...]
-    named_by_user: bool
     coords: Mapping[str, tuple[Any, NDArray[Any], dict[str, Any]]]
     units: Mapping[str, str]
     point: Mapping[str, int]
@@ -210,7 +186,7 @@ def read_analysis_source(
     at: Mapping[str, Any],
     fixed_indices: Mapping[str, int],
 ) -> AnalysisSource:
-    """Read what is to be analysed, at one index of some axes; see :func:`dse.sensitivity`."""
+    """Return the source of an analysis, at fixed indices of some axes."""
     if isinstance(source, StudyData):
         return _source_of_study(source, formulas, where, at, fixed_indices)
     source = source.isel({axis: slice(index, index + 1) for axis, index in fixed_indices.items()})
@@ -220,12 +196,12 @@ def read_analysis_source(
 def _check_numeric(text: str, flags: Any) -> None:
     if flags:
         raise DseError(
-            f"{text} tells cases, not amounts: its numbers have no variance that means anything"
+            f"{text} is a case, not an amount: the variance of its numbers has no meaning"
         )
 
 
 def _is_error_output(name: str) -> bool:
-    """True if an output tells how far another is off, which no one asks what moves it."""
+    """True if an output is the error of another."""
     return str(name).startswith("error(")
 
 
@@ -248,7 +224,7 @@ def _source_of_study(
     coords = axis_coordinates(grid)
 
     def read_block(text: str, bounds: Mapping[str, slice]) -> Floats:
-        """Compute values by NumPy, or by a compiled nest where the grid is large."""
+        """Compute values by NumPy, or by a compiled nest if the grid is large."""
         here, goal, dims = subgrid(grid, bounds), Goal(text=text, sign=1.0), tuple(bounds)
         plain, full = here.non_switch_axes(dims), np.empty(here.shape(dims))
         compiled = math.prod(here.shape(plain)) > _SMALL
@@ -268,7 +244,6 @@ def _source_of_study(
     listed = tuple(dict.fromkeys(named))
     return AnalysisSource(
         formulas=listed,
-        named_by_user=formulas is not None,
         coords={name: coords[name] for name in grid.axes},
         units={
             t: str(variable_attributes(grid, t).get("units", "")) for t in named if t in quantities
@@ -290,7 +265,7 @@ def _source_of_dataset(
     axes = list(table.axes)
     if axes == ["configuration"]:
         raise DseError(
-            "the rows lie along configuration, and their columns are no axes: make a grid of the "
+            "the rows are along configuration, and their columns are no axes: make a grid of the "
             "measurements (dse.open(..., shape='grid'), dse import --shape grid)"
         )
     if not axes:
@@ -309,7 +284,7 @@ def _source_of_dataset(
             and not _is_error_output(str(name))
         )
         if not named:
-            raise DseError("the Dataset holds no number that varies over an axis")
+            raise DseError("the Dataset has no number that varies over an axis")
     for text in named:
         parse(text, table.quantities)
         _check_numeric(text, text in ds.variables and "flag_values" in ds[text].attrs)
@@ -348,12 +323,11 @@ def _source_of_dataset(
                 if name in spot:
                     y = read_block(text, {**spot, name: slice(0, x.size)}).reshape(-1)
                     sides[:, row, k] = neighbour_elasticities(x.astype(float), y, point[name])
-        held = np.array([float(x[point[name]]) for name, x in lines.items()])
-        return Elasticities(inputs=tuple(lines), input_values=held, output_values=here, sides=sides)
+        at = np.array([float(x[point[name]]) for name, x in lines.items()])
+        return Elasticities(inputs=tuple(lines), input_values=at, output_values=here, sides=sides)
 
     return AnalysisSource(
         formulas=listed,
-        named_by_user=formulas is not None,
         coords=coords,
         units={t: str(ds[t].attrs.get("units", "")) for t in named if t in ds.variables},
         point=point,
@@ -366,9 +340,9 @@ def _source_of_dataset(
     )
 
 
-# --- The Dataset of a sensitivity analysis, which says what its numbers mean
+# --- The Dataset of a sensitivity analysis
 
-#: Points about the middle among which one that counts is sought.
+#: Points around the middle that are searched for a feasible one.
 _SEARCH_POINTS = sizes.SEARCHED_AROUND
 _MEANINGS = {
     "first": "share of the variance that the axis explains alone (first-order index of Sobol)",
@@ -388,11 +362,11 @@ _MEANINGS = {
 
 
 def analyse(source: AnalysisSource) -> xr.Dataset:
-    """Share out the variance of every output and find its slopes."""
+    """Return variance shares, curves and elasticities of every output as a Dataset."""
     import xarray as xr
 
     axes = list(source.coords)
-    result: dict[str, VarianceDecomposition] = {}
+    parts: dict[str, VarianceDecomposition] = {}
     for text in source.formulas:
         dims = source.axes_of(text)
 
@@ -400,33 +374,36 @@ def analyse(source: AnalysisSource) -> xr.Dataset:
             return source.read_block(text, dict(zip(dims, place, strict=True)))
 
         sizes = [len(source.coords[dim][1]) for dim in dims]
-        result[text] = decompose_variance(sizes, block, limit=source.block_size)
-        _check(source, text, result[text])
-    kept = [t for t in source.formulas if not result[t].is_constant]
-    if not kept:
-        _raise_constant(source, result)
+        parts[text] = decompose_variance(sizes, block, limit=source.block_size)
+        if not parts[text].count:
+            raise InfeasibleError(
+                f"no point with a finite {text} satisfies the rules and constraints: relax them, "
+                "or sweep other values"
+            )
+    varying = [t for t in source.formulas if not parts[t].is_constant]
+    if not varying:
+        _raise_constant(source, parts)
     curves: list[dict[str, Floats]] = []
     columns: dict[str, list[list[float]]] = {name: [] for name in ("first", "total", "low", "high")}
-    for text, one in result.items():
+    for text, part in parts.items():
         dims = source.axes_of(text)
         at = {axis: dims.index(axis) for axis in axes if axis in dims}
-        plain = {axis: np.full(len(source.coords[axis][1]), one.mean) for axis in axes}
-        curves.append(plain | {axis: one.means[place] for axis, place in at.items()})
+        flat = {axis: np.full(len(source.coords[axis][1]), part.mean) for axis in axes}
+        curves.append(flat | {axis: part.means[place] for axis, place in at.items()})
         columns["low"].append([np.nanmin(curves[-1][axis]) for axis in axes])
         columns["high"].append([np.nanmax(curves[-1][axis]) for axis in axes])
         for name in ("first", "total"):
-            parts = getattr(one, name) if one.variance else [0.0] * len(dims)
-            shares = [parts[at[a]] / (one.variance or 1.0) if a in at else 0.0 for a in axes]
-            columns[name].append([math.nan] * len(axes) if one.is_constant else shares)
-    source = _at_valid_point(source, kept[0])
+            indices = getattr(part, name) if part.variance else [0.0] * len(dims)
+            shares = [indices[at[a]] / (part.variance or 1.0) if a in at else 0.0 for a in axes]
+            columns[name].append([math.nan] * len(axes) if part.is_constant else shares)
+    source = _at_valid_point(source, varying[0])
     slopes = source.elasticities(source.point)
     over, by = ("output", "axis"), ("output", "input")
-    variables: dict[str, Any] = {name: (over, np.array(told)) for name, told in columns.items()}
-    each = list(result.values())
+    variables: dict[str, Any] = {name: (over, np.array(rows)) for name, rows in columns.items()}
     variables |= {
-        "mean": ("output", [one.mean for one in each]),
-        "std": ("output", [math.sqrt(one.variance) for one in each]),
-        "counted": ("output", [one.count for one in each]),
+        "mean": ("output", [part.mean for part in parts.values()]),
+        "std": ("output", [math.sqrt(part.variance) for part in parts.values()]),
+        "counted": ("output", [part.count for part in parts.values()]),
         "points": ("output", [_points(source, text) for text in source.formulas]),
         "value": ("output", slopes.output_values),
         "elasticity": (by, slopes.sides[2]),
@@ -439,9 +416,9 @@ def analyse(source: AnalysisSource) -> xr.Dataset:
         for name, (dims, array) in variables.items()
     }
     for axis in axes:
-        said = f"mean of the output at each value of {axis}; in the unit of the output"
-        curve = np.stack([one[axis] for one in curves])
-        variables[f"over_{axis}"] = (("output", axis), curve, {"long_name": said})
+        meaning = f"mean of the output at each value of {axis}; in the unit of the output"
+        curve = np.stack([means[axis] for means in curves])
+        variables[f"over_{axis}"] = (("output", axis), curve, {"long_name": meaning})
     coords: dict[str, Any] = {axis: source.coords[axis] for axis in axes}
     coords |= {
         "output": ("output", list(source.formulas)),
@@ -449,11 +426,11 @@ def analyse(source: AnalysisSource) -> xr.Dataset:
         "axis": ("axis", axes),
         "input": ("input", list(slopes.inputs)),
     }
-    return xr.Dataset(variables, coords=coords, attrs=_attributes(source, result))
+    return xr.Dataset(variables, coords=coords, attrs=_attributes(source, parts))
 
 
 def _at_valid_point(source: AnalysisSource, text: str) -> AnalysisSource:
-    """With its configuration moved, along axes that are free, to the nearest point that counts."""
+    """Move the configuration of a source along its free axes to the nearest point that counts."""
     dims = source.axes_of(text)
     sizes = {dim: len(source.coords[dim][1]) for dim in dims}
     reach = 0
@@ -489,28 +466,18 @@ def _points(source: AnalysisSource, text: str) -> int:
     return math.prod(len(source.coords[dim][1]) for dim in source.axes_of(text))
 
 
-def _check(source: AnalysisSource, text: str, decomposition: VarianceDecomposition) -> None:
-    if not decomposition.count:
-        raise InfeasibleError(
-            f"no point with a finite {text} satisfies the rules and constraints: relax them, or "
-            "sweep other values"
-        )
-    if decomposition.is_constant and source.named_by_user and len(source.formulas) == 1:
-        _raise_constant(source, {text: decomposition})
-
-
 def _raise_constant(
     source: AnalysisSource, decompositions: dict[str, VarianceDecomposition]
 ) -> None:
     from symbolic.answer import value_text
 
-    told = ", ".join(
-        f"{text} is {value_text(one.mean, source.units.get(text, ''))}"
-        for text, one in decompositions.items()
+    values = ", ".join(
+        f"{text} is {value_text(part.mean, source.units.get(text, ''))}"
+        for text, part in decompositions.items()
     )
     raise DseError(
-        f"{told} at every point that counts, so that there is no variance to share out: sweep "
-        "other axes or values, relax the constraints, or choose another output"
+        f"{values} at every point that counts, so there is no variance to decompose: sweep other "
+        "axes or values, relax the constraints, or choose another output"
     )
 
 
@@ -521,15 +488,15 @@ def _attributes(
         name: np.asarray(values)[[source.point[name]]].tolist()[0]
         for name, (_, values, _) in source.coords.items()
     }
-    holes = any(one.count < _points(source, text) for text, one in decompositions.items())
-    treatment = "every point of the grid weighs the same"
-    if holes:
+    has_gaps = any(p.count < _points(source, text) for text, p in decompositions.items())
+    treatment = "every point of the grid has the same weight"
+    if has_gaps:
         treatment = (
-            "every point that counts weighs the same; points that break a rule or constraint or "
-            "have no number are left out, which makes the axes depend on each other: an axis may "
-            "then explain more alone than in all"
+            "every point that counts has the same weight; points that break a rule or constraint "
+            "or have no number are left out, which makes the axes depend on each other: the "
+            "first-order index of an axis may then exceed its total index"
         )
-    constant = [text for text, one in decompositions.items() if one.is_constant]
+    constant = [text for text, part in decompositions.items() if part.is_constant]
     notes = [f"{text} is the same at every point: it has no indices" for text in constant]
     return {
         "title": f"sensitivity of {', '.join(source.formulas)}",

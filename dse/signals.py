@@ -1,9 +1,8 @@
-"""Signals that end the command line, from its first moment to its last.
+"""Conversion of SIGINT, SIGTERM and SIGHUP into an exception in the main thread.
 
-Interrupt, termination and hang-up become an exception in the main thread, so that what was begun is
-cleaned up on the way out. An exception that a signal raises within a weak reference's callback or a
-finalizer is dropped by Python, which tells :data:`sys.unraisablehook`; it is raised again then. A
-search that can hand back the best it has found is asked to, by the first interrupt.
+Python drops an exception that a signal raises within a finalizer or a weak reference's callback and
+calls :data:`sys.unraisablehook`; the signal is then sent again. The first interrupt asks a running
+search to return its best result so far.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from typing import Any
 from sweeps.runtime import interrupts
 from symbolic.safe_text import escape_controls
 
-#: A second signal so soon is the same hand on the keyboard: the clean-up goes on.
+#: A second signal within this time is the same key press: cleaning up continues.
 _REPEAT_SECONDS = 2.0
 #: Seconds after which a dropped exception is raised again.
 _RERAISE_SECONDS = 0.01
 
 
 class SignalReceived(BaseException):
-    """A signal that ends the program; what was begun is cleaned up on the way out."""
+    """Signal that ends the program after cleaning up."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -35,7 +34,7 @@ class SignalReceived(BaseException):
 
 
 class _SignalState:
-    """When the program began; the signal that ends it, if one came, and when; whether it ended."""
+    """State of the process: start time, last signal and its time, and end."""
 
     depth = 0
     start = 0.0
@@ -49,7 +48,10 @@ def _handle_signal(number: int, _: Any) -> None:
         return
     if number == signal.SIGINT and interrupts.request_stop():
         with suppress(OSError):
-            os.write(2, b"\ninterrupted: the best so far follows; once more, and nothing does\n")
+            os.write(
+                2,
+                b"\ninterrupted: the best result so far follows; interrupt again to stop\n",
+            )
         return
     now = time.monotonic()
     if now - _SignalState.signal_time > _REPEAT_SECONDS:
@@ -58,7 +60,7 @@ def _handle_signal(number: int, _: Any) -> None:
 
 
 def _resend_signal() -> None:
-    """The signal once more, since what it raised was dropped; the main thread is woken."""
+    """Send the signal again to the main thread, as its exception was dropped."""
     if _SignalState.number is not None and not _SignalState.has_ended:
         _SignalState.signal_time = -_REPEAT_SECONDS
         main = threading.main_thread().ident
@@ -70,11 +72,8 @@ def _resend_signal() -> None:
 
 @contextmanager
 def signals_as_exceptions(*, is_last: bool = False) -> Iterator[None]:
-    """Interrupt, termination and hang-up as an exception in the main thread.
-
-    ``last`` says that nothing follows but the end of the process: a signal ends it silently then.
-    """
-    kept: dict[int, Any] = {}
+    """Raise signals as exceptions within the block; ``is_last``: a later one ends silently."""
+    handlers: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
@@ -82,7 +81,7 @@ def signals_as_exceptions(*, is_last: bool = False) -> Iterator[None]:
                 signal.SIG_DFL,
                 signal.default_int_handler,
             ):
-                kept[number] = signal.signal(number, _handle_signal)
+                handlers[number] = signal.signal(number, _handle_signal)
     hook = sys.unraisablehook
 
     def unraisable_hook(unraisable: Any) -> None:
@@ -94,39 +93,39 @@ def signals_as_exceptions(*, is_last: bool = False) -> Iterator[None]:
     if not _SignalState.depth:
         _SignalState.start, _SignalState.number = time.monotonic(), None
         _SignalState.signal_time, _SignalState.has_ended = -_REPEAT_SECONDS, False
-    if kept:
+    if handlers:
         sys.unraisablehook = unraisable_hook
     _SignalState.depth += 1
     try:
         yield
     finally:
         _SignalState.depth -= 1
-        if kept:
+        if handlers:
             sys.unraisablehook = hook
-        for number, handler in kept.items():
+        for number, handler in handlers.items():
             signal.signal(number, signal.SIG_DFL if is_last else handler)
 
 
 def time_left(seconds: float | None) -> float | None:
-    """What is left of a time that is counted from the beginning of the program."""
+    """Return the seconds left of a time limit that began with the program; None without one."""
     return None if seconds is None else max(seconds - (time.monotonic() - _SignalState.start), 0.0)
 
 
 def received_signal() -> int | None:
-    """The signal that came, if one did: it counts even where its exception was lost."""
+    """Return the number of the last signal, even if its exception was lost; None if none came."""
     return _SignalState.number
 
 
 def report_interrupt(error: BaseException) -> int:
-    """Tell of an interrupt or signal; the exit status. Further signals change nothing."""
+    """Print that a signal ended the program, ignore further ones, and return the exit status."""
     _SignalState.has_ended = True
     number = error.number if isinstance(error, SignalReceived) else int(signal.SIGINT)
-    told = getattr(error, "__notes__", None)
-    if not told and isinstance(error, interrupts.Interrupted):
-        told = [str(error)]
-    told = told or ["nothing unfinished was left under the name of a result"]
-    said = "interrupted" if number == signal.SIGINT else "terminated"
+    notes = getattr(error, "__notes__", None)
+    if not notes and isinstance(error, interrupts.Interrupted):
+        notes = [str(error)]
+    notes = notes or ["no unfinished result was written"]
+    ending = "interrupted" if number == signal.SIGINT else "terminated"
     with suppress(OSError, ValueError):
-        sys.stderr.write(escape_controls(f"{said}: {'; '.join(told)}\n"))
+        sys.stderr.write(escape_controls(f"{ending}: {'; '.join(notes)}\n"))
         sys.stderr.flush()
     return 128 + number

@@ -1,7 +1,4 @@
-"""TOML text as a tree, and values as TOML text.
-
-What the parser itself does not refuse is refused here in its own words.
-"""
+"""Reader of TOML text with further checks, and writer of TOML values."""
 
 from __future__ import annotations
 
@@ -18,12 +15,9 @@ _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """The tree of a TOML text.
+    """Return the tree of a TOML text.
 
-    Raises
-    ------
-    tomllib.TOMLDecodeError
-        No TOML; a whole number or a nesting that no study means; a NUL in a text.
+    Huge integers, deep nesting and NUL in text raise ``tomllib.TOMLDecodeError``, too.
     """
     try:
         tree = tomllib.loads(text)
@@ -31,38 +25,33 @@ def read_toml(text: str) -> dict[str, Any]:
         raise
     except RecursionError:
         raise tomllib.TOMLDecodeError(f"values nested deeper than {_DEPTH} levels") from None
-    except ValueError as error:  # of a whole number of thousands of digits
+    except ValueError as error:  # an integer of thousands of digits
         raise tomllib.TOMLDecodeError(f"a value that cannot be read: {error}") from None
     level: list[Any] = [tree]
     for _ in range(_DEPTH):
-        result: list[Any] = []
+        children: list[Any] = []
         for value in level:
             if isinstance(value, dict):
-                result += [*value, *value.values()]
+                children += [*value, *value.values()]
             elif isinstance(value, list):
-                result += value
+                children += value
             elif isinstance(value, str) and "\0" in value:
-                raise tomllib.TOMLDecodeError(f"the text {value!r} holds the character NUL")
-        level = result
+                raise tomllib.TOMLDecodeError(f"the text {value!r} contains the character NUL")
+        level = children
         if not level:
             return tree
     raise tomllib.TOMLDecodeError(f"values nested deeper than {_DEPTH} levels")
 
 
 def toml_value(value: Any) -> str:
-    """Return a value as TOML has it, on one line; :func:`read_toml` gives it back.
-
-    Raises
-    ------
-    DseError
-        A text that no TOML file can hold; a value that is neither text nor number.
+    """Return a value as TOML text on one line; :func:`read_toml` restores it.
 
     >>> toml_value({"zip": {"core clock": ["1 GHz", 2e9, math.inf]}})
     '{ zip = { "core clock" = ["1 GHz", 2000000000.0, inf] } }'
     """
     if isinstance(value, Mapping):
-        told = (f"{toml_key(name)} = {toml_value(one)}" for name, one in value.items())
-        return f"{{ {', '.join(told)} }}"
+        items = (f"{toml_key(name)} = {toml_value(item)}" for name, item in value.items())
+        return f"{{ {', '.join(items)} }}"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, str):
@@ -72,14 +61,14 @@ def toml_value(value: Any) -> str:
     if isinstance(value, Integral):
         return str(int(value))
     if isinstance(value, float):
-        return repr(float(value))  # of NumPy's floats repr is no number
+        return repr(float(value))  # repr of NumPy's floats is no TOML
     raise DseError(
         f"a {type(value).__name__} cannot stand in a TOML file: expected text or numbers"
     )
 
 
 def _escape(sign: str) -> str:
-    """Return a character as a TOML text has it; what is not printable is escaped."""
+    """Return a character for a TOML text, escaped unless it is printable."""
     if sign == "\0" or "\ud800" <= sign <= "\udfff":
         raise DseError(
             f"a text holds {sign!a}, which no TOML file can hold: remove it from the names, "
@@ -95,31 +84,23 @@ def _escape(sign: str) -> str:
 
 
 def toml_number(value: float | str) -> str:
-    """Return a number as TOML reads it back bit for bit, a whole one without a point; or a formula.
-
-    >>> toml_number(64.0), toml_number(1e300), toml_number(-0.0), toml_number("2 * n")
-    ('64', '1e+300', '-0.0', '"2 * n"')
-    """
+    """Return a number as TOML text that reads back bit for bit; a formula as quoted text."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return "-0.0" if value == 0 and math.copysign(1, value) < 0 else str(int(value))
     return toml_value(value)
 
 
 def printable_line(text: str) -> str:
-    """Return a text on one line: a space for what is not printable, as for a comment or a title."""
+    """Return a text on one line, with spaces for unprintable characters."""
     return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
 def toml_key(name: str) -> str:
-    """A name as the key of a table."""
+    """Return a name as a TOML key, quoted if it must be."""
     bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
     return name if bare else toml_value(name)
 
 
 def value_line(name: str, value: str, origin: str, text: str) -> str:
-    """A value of a machine or workload file, itself TOML text, with its origin.
-
-    >>> value_line("blocks", "12", "source", "my notes")
-    'blocks = { value = 12, source = "my notes" }'
-    """
+    """Return the line of a machine or workload file for a value (TOML text) and its origin."""
     return f"{toml_key(name)} = {{ value = {value}, {origin} = {toml_value(text)} }}"

@@ -1,4 +1,4 @@
-// Four kernels that ask for different things: bandwidth, neighbours, special functions, arithmetic.
+// Four kernels limited by different resources: bandwidth, neighbours, special functions, arithmetic.
 
 extern "C" __global__ void triad(float *a, const float *b, const float *c, float s, int n)
 {

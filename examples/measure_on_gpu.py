@@ -1,4 +1,4 @@
-"""Transit's curves, and all-pairs shortest paths, on the GPU at hand: rows to be fitted.
+"""Measure the curves of the model transit, or all-pairs shortest paths, on this GPU.
 
     pip install 'simt-dse[gpu]' 'numba-cuda[cu13]'       # cu12 for a driver before 580
     python examples/measure_on_gpu.py supply supply.csv  # f(k) of Li 2015, with the point delta
@@ -28,28 +28,30 @@ UNITS |= {"shared_mem_padding": "B"}
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=["supply", "demand", "paths"])
-    parser.add_argument("out", type=Path, help="where the rows go, a CSV file")
-    parser.add_argument("--threads", type=int, nargs="+", help="on an SM; of paths: of a block")
-    parser.add_argument("--steps", type=int, default=4096, help="requests or rounds (4096)")
-    parser.add_argument("--size", type=int, default=2**26, help="numbers that supply reads (2**26)")
-    parser.add_argument("--double", action="store_true", help="demand in double precision")
+    parser.add_argument("out", type=Path, help="CSV file to write")
+    parser.add_argument("--threads", type=int, nargs="+", help="threads per SM (paths: per block)")
+    parser.add_argument("--steps", type=int, default=4096, help="requests or rounds (default 4096)")
+    parser.add_argument(
+        "--size", type=int, default=2**26, help="numbers to read for supply (default 2**26)"
+    )
+    parser.add_argument("--double", action="store_true", help="measure demand in double precision")
     parser.add_argument("--vertices", type=int, default=8192)
     parser.add_argument("--tiles", type=int, nargs="+", default=[16, 32, 64])
-    parser.add_argument("--padding", type=int, default=0, help="shared memory not used, in bytes")
+    parser.add_argument("--padding", type=int, default=0, help="unused shared memory in bytes")
     given = parser.parse_args()
 
     threads = given.threads or [32 * k for k in (1, 2, 4, 8, 16, 32)]
     if given.what == "supply":
-        found = gpu.supply(threads, requests=given.steps, size=given.size)
+        columns = gpu.supply(threads, requests=given.steps, size=given.size)
     elif given.what == "demand":
-        found = gpu.demand(threads, rounds=given.steps, double=given.double)
+        columns = gpu.demand(threads, rounds=given.steps, double=given.double)
     else:
-        found = gpu.paths(given.vertices, given.tiles, threads, padding=given.padding)
+        columns = gpu.paths(given.vertices, given.tiles, threads, padding=given.padding)
     with given.out.open("w", newline="") as file:
         table = csv.writer(file)
-        table.writerow([f"{name} [{UNITS[name]}]" if name in UNITS else name for name in found])
-        table.writerows(zip(*(values.tolist() for values in found.values()), strict=True))
-    print(f"{given.out}: {len(next(iter(found.values())))} rows of {', '.join(found)}")
+        table.writerow([f"{name} [{UNITS[name]}]" if name in UNITS else name for name in columns])
+        table.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+    print(f"{given.out}: {len(next(iter(columns.values())))} rows of {', '.join(columns)}")
 
 
 if __name__ == "__main__":

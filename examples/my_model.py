@@ -1,7 +1,7 @@
-"""A stencil in tiles: a wide tile reads less halo, yet fewer of its blocks fit on an SM.
+"""Tiled stencil: wide tiles read less halo, but fewer blocks fit on an SM.
 
-A model of one's own, in a file outside the package. A name that is neither declared nor computed
-here is one that the shipped models, machines and workloads share.
+This is a model outside the package. Names that it neither declares nor computes are quantities that
+the shipped models, machines and workloads share.
 """
 
 import dse

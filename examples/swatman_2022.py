@@ -1,11 +1,12 @@
-"""Table I and Figure 2 of Swatman et al. (MASCOTS 2022), computed anew.
+"""Compute Table I and Figure 2 of Swatman et al. (MASCOTS 2022).
 
     python examples/swatman_2022.py                      # the table
     python examples/swatman_2022.py figure-2.png         # and the figure (needs matplotlib)
 
-For each law of work and number of lanes: the mean loss with infinite laws cut at 1e-6 as the paper
-cuts them, what the paper prints (modelled, simulated, measured on an A100), our own simulation, the
-mean without that cut, and the slowdown of a whole workload, which the paper takes for the same.
+Columns for each law of work and number of lanes: the mean loss, with infinite laws cut at 1e-6 as
+in the paper; the paper's values (model, simulation, measurement on an A100); our simulation; the
+mean without the cut; and the slowdown of a whole workload, which the paper equates with the mean
+loss.
 """
 
 from __future__ import annotations
@@ -48,13 +49,13 @@ TABLE_1 = {
         (1.323, 1.608, 1.885, 2.142, 2.358),
     ),
 }
-#: What the figure shows.
+#: Panels of the figure: law and number of lanes.
 SHOWN = (("B(40, 0.5)", 4), ("Geo(0.05)", 8), ("Pois(30)", 8), ("U(20, 40)", 8), ("NB(5, 0.3)", 16))
 GROUPS = 2**18
 
 
 def table(groups: int = GROUPS) -> list[str]:
-    """The rows of Table I, as text."""
+    """Return the rows of Table I as text."""
     head = ("law", "n", "model", "paper", "simulated", "paper", "measured", "uncut", "slowdown")
     lines = ["{:11} {:>3} {:>8} {:>7} {:>16} {:>7} {:>9} {:>10} {:>10}".format(*head)]
     for name, (pmf, modelled, simulated, measured) in TABLE_1.items():
@@ -72,7 +73,7 @@ def table(groups: int = GROUPS) -> list[str]:
 
 
 def draw(picture: str) -> None:
-    """The laws of the figure: exact mass over bins, and the simulated histogram."""
+    """Draw Figure 2: exact mass in bins and the simulated histogram."""
     import numpy as np
     from matplotlib.figure import Figure
 

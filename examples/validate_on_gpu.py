@@ -1,4 +1,4 @@
-"""Table I of Swatman et al. (MASCOTS 2022) on the GPU at hand: the laws against its clocks.
+"""Repeat Table I of Swatman et al. (MASCOTS 2022) on this GPU: laws against its clocks.
 
     pip install 'simt-dse[gpu]' 'numba-cuda[cu13]'       # cu12 for a driver before 580
     python examples/validate_on_gpu.py gpu-validation    # gpu-validation.csv and .json
@@ -30,7 +30,7 @@ LAWS = {
 }
 
 
-def compared(law: Pmf, lanes: int, groups: int, seed: int, **options: int) -> dict[str, Any]:
+def compare(law: Pmf, lanes: int, groups: int, seed: int, **options: int) -> dict[str, Any]:
     """Mean losses by the law, by simulation and by the clocks, and the errors of Table I."""
     drawn, *timed = losses(law, lanes, groups=groups, seed=seed, **options)
     model, simulated = float(imbalance(law, lanes).mean()), float(drawn.mean())
@@ -53,11 +53,11 @@ def compared(law: Pmf, lanes: int, groups: int, seed: int, **options: int) -> di
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("out", help="where the summary goes, without .csv or .json")
-    parser.add_argument("--groups", type=int, default=2**18, help="a case (default 2**18)")
+    parser.add_argument("out", help="path of the summary, without .csv or .json")
+    parser.add_argument("--groups", type=int, default=2**18, help="groups per case (default 2**18)")
     parser.add_argument("--lanes", type=int, nargs="+", default=[2, 4, 8, 16, 32])
-    parser.add_argument("--size", type=int, default=16, help="rows of the matrices (16)")
-    parser.add_argument("--threads", type=int, default=256, help="a block (256)")
+    parser.add_argument("--size", type=int, default=16, help="rows of the matrices (default 16)")
+    parser.add_argument("--threads", type=int, default=256, help="threads per block (default 256)")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
 
@@ -68,7 +68,7 @@ def main() -> None:
     for name, law in LAWS.items():
         for lanes in given.lanes:
             options = {"size": given.size, "threads": given.threads}
-            row = {"law": name, **compared(law, lanes, given.groups, given.seed, **options)}
+            row = {"law": name, **compare(law, lanes, given.groups, given.seed, **options)}
             rows.append(row)
             print(
                 f"{name:11} {lanes:5} {row['modelled']:9.4f} {row['simulated']:10.4f} "

@@ -1,4 +1,4 @@
-// One addition a thread: what the guide counts, and the least that a kernel can be.
+// One addition per thread: the smallest kernel, which the guide counts.
 __global__ void vector_add(const float *a, const float *b, float *c, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

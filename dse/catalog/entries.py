@@ -1,4 +1,4 @@
-"""The catalogue of machines and workloads: TOML files in which every number bears its source.
+"""Catalogue of machines and workloads: TOML files with a source for every number.
 
 A machine file has a ``title``, and under ``[values]`` quantities by their names, each with either
 its ``source`` or ``assumed = "why"``::
@@ -10,21 +10,20 @@ its ``source`` or ``assumed = "why"``::
     n_sms = { value = 30, source = "Hong 2012, Table 2" }
     mem_bandwidth = { value = "141.7 GB/s", source = "Hong 2012, Table 2" }
     ms_transition = { value = "ms_peak * mem_latency", assumed = "a formula in other quantities" }
-    [unknown]                         # optional: what nobody tells, and why
+    [unknown]                         # optional: values that nobody publishes, and why
     l2_latency = "not measured"
 
-A file's own values come before those of its base, and those before the compute capability's
-limits. A workload file has neither ``compute_capability`` nor ``[unknown]``, and may declare
-quantities of its own, such as the arguments of a kernel, which its values and studies then name::
+A file's own values take precedence over those of its base, and those over the limits of the compute
+capability. A workload file has neither ``compute_capability`` nor ``[unknown]``. It may declare
+further quantities, such as the arguments of a kernel, for its own values and for studies::
 
     [quantities]
     atoms = { meaning = "atoms of the molecule", domain = "whole [0, inf)" }
 
-A file of your own is given by its path (ending in ``.toml``), or by its name without ``.toml``
-where it lies in a folder that the environment variable ``DSE_PATH`` lists: in its subfolder
-``machines`` or ``workloads``, or in the folder itself with a line ``kind = "machine"`` or
-``kind = "workload"``. Nothing is shadowed: a name that two files bear is refused, and each of them
-can still be given by its path.
+Your own files are named by their path (ending in ``.toml``), or by their name without ``.toml`` if
+``DSE_PATH`` lists their folder: in its subfolder ``machines`` or ``workloads``, or in the folder
+itself with a line ``kind = "machine"`` or ``kind = "workload"``. A name that two files share is
+rejected.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ from symbolic.model import Model
 from symbolic.quantities import TABLE, Quantity
 from symbolic.safe_text import one_line
 
-# --- Where the files of machines and workloads lie, and what a name that none bears may mean
+# --- Files of machines and workloads, and hints for unknown names
 
 
 _DATA = Path(__file__).parents[1] / "data"
@@ -57,45 +56,45 @@ _MAKERS = re.compile(r"\b(nvidia|amd|geforce|tesla|quadro|instinct|radeon)\b")
 
 
 def absolute_path(path: Path) -> Path:
-    """Without ``..``, so that a circle of bases is seen; links keep their names."""
+    """Return a path without ``..``, so that cycles of bases are detected; links stay."""
     return Path(os.path.abspath(path))
 
 
 def _user_files(kind: str) -> Iterator[Path]:
-    """The files of your own, in the folders of ``DSE_PATH``."""
+    """Yield the files of a kind in the folders of ``DSE_PATH``."""
     mark = re.compile(rf"^\s*kind\s*=\s*[\"']{kind}[\"']", re.MULTILINE)
     for folder in search_folders():
         yield from (folder / f"{kind}s").glob("*.toml")
         yield from (path for path in folder.glob("*.toml") if mark.search(read_text_or_empty(path)))
 
 
-@cache  # the shipped files stay as they are while a process runs
+@cache  # the shipped files do not change while a process runs
 def _files_by_name(kind: str, user_files: frozenset[Path]) -> Mapping[str, list[Path]]:
     files = user_files.union(map(absolute_path, (_DATA / f"{kind}s").glob("*.toml")))
-    result: dict[str, list[Path]] = {}
+    by_name: dict[str, list[Path]] = {}
     for path in sorted(files, key=lambda p: (p.stem.lower(), p)):
-        result.setdefault(path.stem.lower(), []).append(path)
-    return result
+        by_name.setdefault(path.stem.lower(), []).append(path)
+    return by_name
 
 
 def entry_paths(kind: str) -> Mapping[str, list[Path]]:
-    """The files of every name, in the order of names; none is parsed."""
+    """Return the files of each name, sorted by name, without parsing them."""
     return _files_by_name(kind, frozenset(map(absolute_path, _user_files(kind))))
 
 
 def file_titles(kind: str) -> dict[str, str]:
-    """Titles by name; a file that cannot be read is named, and says so when it is asked for."""
-    result = {}
+    """Return the titles of files by name, also of files that cannot be read."""
+    titles = {}
     for name, paths in entry_paths(kind).items():
         try:
-            result[name] = str(tomllib.loads(paths[0].read_text(encoding="utf-8"))["title"])
+            titles[name] = str(tomllib.loads(paths[0].read_text(encoding="utf-8"))["title"])
         except (OSError, ValueError, KeyError, RecursionError):
-            result[name] = f"cannot be read: {paths[0]}"
-    return result
+            titles[name] = f"cannot be read: {paths[0]}"
+    return titles
 
 
 def unknown_entry_error(kind: str, name: str, known: Iterable[str]) -> UnknownEntryError:
-    """The error of a name that no machine or workload bears, with what it may mean."""
+    """Return the error for an unknown machine or workload, with hints."""
     known = list(known)
     there = ", ".join(k for k in known if kind != "machine" or not k.startswith("cc"))
     there += ", cc1.0 and the other compute capabilities" if kind == "machine" else ""
@@ -111,16 +110,16 @@ def unknown_entry_error(kind: str, name: str, known: Iterable[str]) -> UnknownEn
         if name.lower() in entry_paths(other)
         else nearest_hint(name.lower(), known)
     )
-    if kind == "machine" and (told := _product(name)):
-        return UnknownEntryError(told)
+    if kind == "machine" and (hint_of_product := _product_hint(name)):
+        return UnknownEntryError(hint_of_product)
     return UnknownEntryError(
         f"{name!r} is no {kind}{hint}; there are: {there} (one of your own "
-        f"is given as a path ending in .toml, or lies in a folder of DSE_PATH{missing})"
+        f"is given as a path ending in .toml, or is in a folder of DSE_PATH{missing})"
     )
 
 
-def _product(name: str) -> str:
-    """What a name of a product could mean; empty where it is none."""
+def _product_hint(name: str) -> str:
+    """Return an explanation for the name of a product; ``""`` if it is none."""
     titles = file_titles("machine")
     if len(several := prefix_matches(name, titles)) > 1:
         shown = ", ".join(f"{each} ({titles[each]})" for each in several)
@@ -136,7 +135,7 @@ def _product(name: str) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Entry(DisplayMixin):
-    """A machine, a workload or a compute capability: its values by the names of quantities."""
+    """Machine, workload or compute capability, with its values by quantity."""
 
     name: str
     title: str
@@ -174,12 +173,8 @@ class Entry(DisplayMixin):
             facts={"compute capability": capability} if capability else {},
             tables=[
                 Table(title="values", columns=("quantity", "value", "source"), rows=rows),
-                Table(title="not known", columns=("quantity", "why"), rows=[*self.unknown.items()]),
-                Table(
-                    title="models that are closed",
-                    columns=("model", "until a study gives"),
-                    rows=closed,
-                ),
+                Table(title="unknown", columns=("quantity", "why"), rows=[*self.unknown.items()]),
+                Table(title="unavailable models", columns=("model", "missing inputs"), rows=closed),
             ],
             data=data,
         )
@@ -188,10 +183,8 @@ class Entry(DisplayMixin):
         units = {row.name: row.unit for row in (*TABLE.values(), *self.declared)}
         values = {}
         for name, value in self.values.items():
-            values[name] = {"value": value.value, "unit": units.get(name, "")}
-            values[name] |= (
-                {"assumed": value.assumed} if value.assumed else {"source": value.source}
-            )
+            origin = {"assumed": value.assumed} if value.assumed else {"source": value.source}
+            values[name] = {"value": value.value, "unit": units.get(name, ""), **origin}
         capability, more = self.compute_capability, {}
         if self.kind != "workload":
             closed = {name: list(lacking) for name, lacking in unavailable_models(self).items()}
@@ -212,17 +205,17 @@ class Entry(DisplayMixin):
 
 @lru_cache(maxsize=1)
 def _limits() -> dict[str, tuple[str, dict[str, Value]]]:
-    """Title and limits of every compute capability; the tests check the file."""
+    """Return title and limits of every compute capability."""
     tree = tomllib.loads((_DATA / "compute_capabilities.toml").read_text(encoding="utf-8"))
-    result: dict[str, tuple[str, dict[str, Value]]] = {
-        k: (v, {}) for k, v in tree["titles"].items()
+    limits: dict[str, tuple[str, dict[str, Value]]] = {
+        name: (title, {}) for name, title in tree["titles"].items()
     }
     for row in tree["limits"]:
         origin = {key: row[key] for key in ("source", "assumed") if key in row}
         for value, capabilities in row["values"]:
             for capability in capabilities.split():
-                result[capability][1][row["quantity"]] = Value(value=value, **origin)
-    return result
+                limits[capability][1][row["quantity"]] = Value(value=value, **origin)
+    return limits
 
 
 def _unknown_capability(name: str) -> UnknownNameError:
@@ -234,11 +227,7 @@ def _unknown_capability(name: str) -> UnknownNameError:
 
 
 def compute_capability(name: str) -> Entry:
-    """The limits of a compute capability, such as ``"8.0"``; also a machine, named ``"cc8.0"``.
-
-    >>> compute_capability("1.3").values["max_threads_per_sm"].value
-    1024
-    """
+    """Return the limits of a compute capability such as ``"8.0"`` as the machine ``cc8.0``."""
     name = str(name).strip()
     if name not in _limits():
         raise _unknown_capability(name)
@@ -275,19 +264,19 @@ def _load(
         return compute_capability(capability)
     path = _find(kind, name, folder)
     status = path.stat()
-    said = read_entry_file(path, (status.st_mtime_ns, status.st_size), kind, extra)
-    capability, values = said.compute_capability, dict(said.values)
-    declared, unknown = said.declared, dict(said.unknown)
+    file = read_entry_file(path, (status.st_mtime_ns, status.st_size), kind, extra)
+    capability, values = file.compute_capability, dict(file.values)
+    declared, unknown = file.declared, dict(file.unknown)
     if capability and capability not in _limits():
-        raise said.source.error(("compute_capability",), _unknown_capability(capability))
-    if said.base:
+        raise file.source.error(("compute_capability",), _unknown_capability(capability))
+    if file.base:
         if path in chain:
             names = " -> ".join(p.stem for p in (*chain[chain.index(path) :], path))
-            raise said.source.error(("base",), f"base runs in a circle: {names}")
+            raise file.source.error(("base",), f"base runs in a circle: {names}")
         try:
-            base = _load(kind, said.base, nested_scope(folder, path.parent), extra, (*chain, path))
+            base = _load(kind, file.base, nested_scope(folder, path.parent), extra, (*chain, path))
         except UnknownEntryError as error:
-            raise said.source.error(("base",), UnknownNameError(f"base: {error}")) from error
+            raise file.source.error(("base",), UnknownNameError(f"base: {error}")) from error
         limits = _limits()[base.compute_capability][1] if base.compute_capability else {}
         inherited = {k: v for k, v in base.values.items() if limits.get(k) != v}
         capability, values = capability or base.compute_capability, {**inherited, **values}
@@ -296,7 +285,7 @@ def _load(
     if capability:
         values = {**_limits()[capability][1], **values}
     name = path.stem.lower()
-    return Entry(name, said.title, kind, values, path, capability, declared, unknown)
+    return Entry(name, file.title, kind, values, path, capability, declared, unknown)
 
 
 def _extra(quantities: Mapping[str, Quantity]) -> tuple[Quantity, ...]:
@@ -306,18 +295,17 @@ def _extra(quantities: Mapping[str, Quantity]) -> tuple[Quantity, ...]:
 def machine(
     name: str, *, folder: PathBase = None, quantities: Mapping[str, Quantity] = TABLE
 ) -> Entry:
-    """A machine by its name (``"gtx280"``, ``"cc8.0"``) or by the path of its file.
+    """Load a machine by its name (``"gtx280"``, ``"cc8.0"``) or by the path of its file.
 
     Parameters
     ----------
     name : str
-        A name of :func:`machines` or the product's, in any case, spaces and signs left out or not
-        (``"RTX 3080"``), or a path that ends in ``.toml``.
-    folder : Path or Reach, optional
-        The folder against which a relative path is read; the working directory if not given.
+        A name of :func:`machines`, the name of the product in any spelling (``"RTX 3080"``), or a
+        path that ends in ``.toml``.
+    folder : Path or FileScope, optional
+        Folder of a relative path; default: the working directory.
     quantities : mapping of str to Quantity, optional
-        The quantities the file may give values to; those of a model of your own as well as the
-        shipped ones.
+        Quantities that the file may set; default: those that the shipped models share.
 
     >>> machine("gtx280").values["n_sms"].source
     'Hong 2012, Table 2'
@@ -328,7 +316,7 @@ def machine(
 def workload(
     name: str, *, folder: PathBase = None, quantities: Mapping[str, Quantity] = TABLE
 ) -> Entry:
-    """A workload by its name (``"svm"``) or by the path of its file; see :func:`machine`.
+    """Load a workload by its name (``"svm"``) or by the path of its file; see :func:`machine`.
 
     >>> workload("svm").values["coalesced_insts"].value
     819
@@ -338,7 +326,7 @@ def workload(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Catalog(DisplayMixin, Mapping[str, Entry]):
-    """The entries of a kind by name; each file is read when it is asked for."""
+    """Mapping of names to the entries of a kind, each loaded on access."""
 
     kind: str
 
@@ -365,7 +353,7 @@ class _Catalog(DisplayMixin, Mapping[str, Entry]):
 
 
 def machines() -> Mapping[str, Entry]:
-    """Every machine by its lower-case name: the shipped, your own, and the compute capabilities.
+    """Return all machines by lower-case name: shipped, your own, and compute capabilities.
 
     >>> "gtx280" in machines(), "cc9.0" in machines()
     (True, True)
@@ -374,7 +362,7 @@ def machines() -> Mapping[str, Entry]:
 
 
 def workloads() -> Mapping[str, Entry]:
-    """Every workload by its lower-case name: the shipped and your own.
+    """Return all workloads by lower-case name: shipped and your own.
 
     >>> "blackscholes" in workloads()
     True
@@ -383,38 +371,25 @@ def workloads() -> Mapping[str, Entry]:
 
 
 def entry_titles(kind: str) -> dict[str, str]:
-    """The machines or workloads by name, with their titles; no value is read.
-
-    A file that cannot be read is listed all the same, and says so when it is asked for.
-    """
-    result = file_titles(kind)
+    """Return the titles of machines or workloads by name, without reading their values."""
+    titles = file_titles(kind)
     if kind == "machine":
         for name in machines():
-            if name not in result:
-                result[name] = compute_capability(name.removeprefix("cc")).title
-    return result
+            if name not in titles:
+                titles[name] = compute_capability(name.removeprefix("cc")).title
+    return titles
 
 
-# --- Names of products as people write them
+# --- Names of products as users write them
 
 
 def normalized_name(name: str) -> str:
-    """A name without its maker, capitals, spaces and signs.
-
-    >>> normalized_name("NVIDIA GeForce RTX 3080"), normalized_name("A100-SXM4-80GB")
-    ('rtx3080', 'a100sxm480gb')
-    """
+    """Return a name without maker, capitals, spaces and signs: ``rtx3080``, ``a100sxm480gb``."""
     return re.sub(r"[^a-z0-9]", "", _MAKERS.sub("", name.lower().replace("_", " ")))
 
 
 def exact_matches(name: str, titles: Mapping[str, str]) -> list[str]:
-    """The machines that a name means: the same but for its maker, capitals, spaces and signs.
-
-    >>> exact_matches("RTX 3080", {"rtx3080": "NVIDIA GeForce RTX 3080, 10 GB"})
-    ['rtx3080']
-    >>> exact_matches("A100-SXM4-80GB", {"a100_80": "NVIDIA A100 SXM4, 80 GB"})
-    ['a100_80']
-    """
+    """Return the machines whose normalized name or title equals a name."""
     plain = normalized_name(name)
     return [key for key, title in titles.items() if plain and plain in _spellings(key, title)]
 
@@ -425,85 +400,66 @@ def _spellings(key: str, title: str) -> set[str]:
 
 
 def prefix_matches(name: str, titles: Mapping[str, str]) -> list[str]:
-    """The machines of which a name says only the beginning, such as ``h100`` of ``h100_sxm``.
-
-    >>> prefix_matches("H100", {"h100_pcie": "H100 PCIe", "h100_sxm": "H100 SXM5", "h1000": "H1000"})
-    ['h100_pcie', 'h100_sxm']
-    """
+    """Return the machines whose name or title begins with a name, as ``h100_sxm`` with ``h100``."""
     plain = normalized_name(name)
-    result = []
+    matches = []
     for key, title in titles.items():
         starts = (form for form in _spellings(key, title) if form.startswith(plain))
-        # "h100" is not the beginning of "h1000": a number goes on
+        # "h100" does not match "h1000": a prefix may not cut a number
         if plain and any(not (plain[-1:] + form[len(plain) :][:1]).isdigit() for form in starts):
-            result.append(key)
-    return result
+            matches.append(key)
+    return matches
 
 
 @lru_cache(maxsize=1)
 def _product_capabilities() -> dict[str, str]:
     tree = tomllib.loads((_DATA / "products.toml").read_text(encoding="utf-8"))
-    result = {}
-    for capability, names in tree.items():
-        for name in names.split(","):
-            for form in _spellings(name, name):
-                result[form] = capability
-    return result
+    return {
+        form: capability
+        for capability, names in tree.items()
+        for name in names.split(",")
+        for form in _spellings(name, name)
+    }
 
 
 def product_capability(name: str) -> str:
-    """The compute capability of a product of NVIDIA's; empty where it is not known.
-
-    >>> product_capability("GeForce RTX 4080"), product_capability("rtx4080"), product_capability("svm")
-    ('8.9', '8.9', '')
-    """
+    """Return the compute capability of an NVIDIA product; ``""`` if unknown."""
     return _product_capabilities().get(normalized_name(name), "")
 
 
 def parse_capability(name: str) -> str:
-    """The compute capability that a name writes, as NVIDIA's tools do; empty where it writes none.
-
-    >>> parse_capability("cc8.0"), parse_capability("sm_80"), parse_capability("sm_121")
-    ('8.0', '8.0', '12.1')
-    """
-    result = re.fullmatch(r"(?:cc ?(\d+)\.(\d)|(?:cc|sm|compute) ?_?(\d+)(\d)[af]?)", name.lower())
-    return ".".join(part for part in result.groups() if part) if result else ""
+    """Return the compute capability in a name such as ``sm_80``; ``""`` if it has none."""
+    match = re.fullmatch(r"(?:cc ?(\d+)\.(\d)|(?:cc|sm|compute) ?_?(\d+)(\d)[af]?)", name.lower())
+    return ".".join(part for part in match.groups() if part) if match else ""
 
 
-# --- What a machine's file does not tell, and which models that closes
+# --- Models that lack a value of a machine
 
 
 def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
-    """Return the shipped models that lack a value of the machine, each with what it lacks.
+    """Return the models that lack values of a machine, each with the missing inputs.
 
-    What the workload or the programmer gives is not counted, nor what has a default; of a value
-    that is a formula, what it needs is. A study opens such a model by giving the values itself.
-
-    >>> unavailable_models(machine("rtx3080"))["mwp_cwp"]
-    ('mem_latency_nominal',)
+    Inputs that workload or programmer supply, or that have a default, do not count; inputs of
+    formulas do.
     """
-    result = {}
+    missing = {}
     known = models()
     for name in known:
         try:
             model = known[name]
-        except DseError:  # a model of one's own that cannot be loaded: dse models says why
+        except DseError:  # a user's model that cannot be loaded: dse models says why
             continue
         needed = model.needs(*model.outputs)
         lacking = dict.fromkeys(
             each for need in needed for each in _missing_inputs(need, entry, model)
         )
         if lacking:
-            result[name] = tuple(lacking)
-    return result
+            missing[name] = tuple(lacking)
+    return missing
 
 
 def formula_inputs(name: str, value: object) -> tuple[str, ...]:
-    """Return the quantities in a value that is a formula; none of a number.
-
-    >>> formula_inputs("peak_flops", "fp32_flops"), formula_inputs("mem_bandwidth", "900 GB/s")
-    (('fp32_flops',), ())
-    """
+    """Return the quantities in a value that is a formula; none for a number."""
     from symbolic.expression import parse_value
     from symbolic.ops import Node, references
 
@@ -516,7 +472,7 @@ def formula_inputs(name: str, value: object) -> tuple[str, ...]:
 def _missing_inputs(
     name: str, entry: Entry, model: Model, visited: tuple[str, ...] = ()
 ) -> Iterator[str]:
-    """Yield what is not known of a quantity, down to what its formula or its default names."""
+    """Yield the unknown inputs of a quantity, through its formula or default."""
     if name in visited or (name in model.yields and visited):
         return
     row, given = model.quantity(name), entry.values.get(name)

@@ -1,4 +1,4 @@
-"""One file of the catalogue: its text checked, and errors that say where in it.
+"""Parser of one catalogue file, with errors that name its lines.
 
 :mod:`dse.catalog.entries` documents the format and finds the files.
 """
@@ -23,7 +23,7 @@ from symbolic.file_access import TEXT_LIMIT, check_file
 from symbolic.quantities import TABLE, Quantity
 from symbolic.quantity import quantity
 
-#: Seconds spent on the line of an error; of a file of thousands of lines it is not told.
+#: Seconds to search the line of an error; in files of thousands of lines it stays unknown.
 _SEARCH_SECONDS = 0.5
 _EXAMPLE = '{ value = ..., source = "..." } or { value = ..., assumed = "why" }'
 _KEYS = {
@@ -34,9 +34,9 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """A value as written (a number, or text such as ``"1.3 GHz"``) and where it comes from.
+    """Value as written (a number, or text such as ``"1.3 GHz"``) with its origin.
 
-    ``holds_for`` are the numbers of other quantities for which alone it was counted.
+    ``holds_for`` gives other quantities and the only numbers for which the value was counted.
     """
 
     value: float | str
@@ -54,13 +54,13 @@ class Value:
 
 
 class SourceText:
-    """The text of a file, and errors that say where in it."""
+    """Text of a file, and errors with a line number."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path, self.text = path, text
 
     def line(self, *keys: str) -> int:
-        """Return the line on which a key is first given, as tomllib reads it; 0 if not known."""
+        """Return the line on which a key first occurs; 0 if not known."""
         lines, start = self.text.split("\n"), 1
         deadline = time.monotonic() + _SEARCH_SECONDS
         for end in range(1, len(lines) + 1):
@@ -78,7 +78,7 @@ class SourceText:
         return 0
 
     def error(self, keys: tuple[str, ...], problem: str | DseError) -> DseError:
-        """The problem with its place, as the same kind of error."""
+        """Return an error of the same class with the path and line of a key."""
         kinds = (DomainError, UnitError, UnknownNameError, DseError)
         kind = next((kind for kind in kinds if isinstance(problem, kind)), DseError)
         number = self.line(*keys) if keys else 0
@@ -88,7 +88,7 @@ class SourceText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryFile:
-    """What one file says, checked by itself."""
+    """Checked content of one file, without its base."""
 
     source: SourceText
     title: str
@@ -104,8 +104,8 @@ def _content(source: SourceText) -> dict[str, Any]:
         return read_toml(source.text)
     except tomllib.TOMLDecodeError as error:
         lines = source.text.split("\n")
-        result = re.search(r"line (\d+)", str(error))
-        number = int(result[1]) if result else len(lines)
+        match = re.search(r"line (\d+)", str(error))
+        number = int(match[1]) if match else len(lines)
         message = re.sub(r" \(at .*\)$", "", str(error))
         raise DseError(
             f"{source.path}, line {number}: this is not TOML: {message}; "
@@ -126,22 +126,14 @@ def _value(
         hint = nearest_hint(name, quantities)
         raise source.error(keys, UnknownNameError(f"{name!r} is no known quantity{hint}"))
     if not isinstance(item, dict):
-        raise source.error(
-            keys, f"{name} = {_toml(item)} bears no source: write {name} = {_EXAMPLE}"
-        )
-    for key in item:
-        if key not in ("value", "source", "assumed", "holds_for"):
-            hint = nearest_hint(key, ("value", "source", "assumed"))
-            raise source.error(
-                (*keys, key),
-                f"{name} has {key!r}, expected value, source or assumed{hint}",
-            )
+        raise source.error(keys, f"{name} = {_toml(item)} has no source: write {name} = {_EXAMPLE}")
+    _check_keys(source, keys, item, ("value", "source", "assumed", "holds_for"))
     value, origins = item.get("value"), [key for key in ("source", "assumed") if key in item]
     if len(origins) != 1:
         given = "both source and assumed" if origins else "neither source nor assumed"
         raise source.error(keys, f"{name} has {given}: write {name} = {_EXAMPLE}")
     if not isinstance(item[origins[0]], str) or not item[origins[0]].strip():
-        raise source.error(keys, f"{name}: {origins[0]} = {_toml(item[origins[0]])} says nothing")
+        raise source.error(keys, f"{name}: {origins[0]} = {_toml(item[origins[0]])}, expected text")
     try:
         _check(row, value, quantities)
     except DseError as error:
@@ -151,14 +143,23 @@ def _value(
     return Value(value=value, holds_for=holds_for, **{origins[0]: item[origins[0]]})
 
 
+def _check_keys(
+    source: SourceText, place: tuple[str, ...], item: Mapping[str, Any], known: tuple[str, ...]
+) -> None:
+    for key in item:
+        if key not in known:
+            hint = f"{', '.join(known)}{nearest_hint(key, known)}"
+            raise source.error((*place, key), f"{place[-1]} has {key!r}, expected {hint}")
+
+
 def _parse_holds_for(
     source: SourceText, name: str, names: Any, values: Mapping[str, Any]
 ) -> tuple[tuple[str, float], ...]:
-    """Return the numbers of this file's quantities for which alone a value holds."""
+    """Return the other quantities of this file and their numbers for which a value holds."""
     keys = ("values", name, "holds_for")
     if not isinstance(names, list):
         raise source.error(keys, f"{name}: holds_for = {_toml(names)}, expected a list of names")
-    result = []
+    pairs = []
     for each in names:
         item = values.get(each) if isinstance(each, str) else None
         number = item.get("value") if isinstance(item, dict) else None
@@ -168,8 +169,8 @@ def _parse_holds_for(
                 f"{name} holds for a value of {_toml(each)}, to which this file gives no number: "
                 "expected names of quantities with numbers under [values]",
             )
-        result.append((each, float(number)))
-    return tuple(result)
+        pairs.append((each, float(number)))
+    return tuple(pairs)
 
 
 def _toml(value: Any) -> str:
@@ -212,10 +213,7 @@ def _check(row: Quantity, value: Any, quantities: Mapping[str, Quantity]) -> Non
 def read_entry_file(
     path: Path, stamp: tuple[int, int], kind: str, extra: tuple[Quantity, ...]
 ) -> EntryFile:
-    """Read and check a file of a kind ("machine", "workload"), once per time stamp.
-
-    ``extra`` are quantities that a model outside the table declares.
-    """
+    """Read and check a machine or workload file, once per time stamp."""
     check_file(path, f"{kind} file", TEXT_LIMIT)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -225,7 +223,7 @@ def read_entry_file(
 
 
 def write_entry_file(path: Path, text: str, kind: str, *, replace: bool = True) -> Path:
-    """Write a machine or workload file; nothing is written that could not be read back."""
+    """Write a machine or workload file after checking that it can be read back."""
     try:
         parse_entry(SourceText(path, text), kind)
     except DseError as error:
@@ -234,7 +232,7 @@ def write_entry_file(path: Path, text: str, kind: str, *, replace: bool = True) 
 
 
 def parse_entry(source: SourceText, kind: str, extra: tuple[Quantity, ...] = ()) -> EntryFile:
-    """Return what the text of a machine or workload file says, checked by itself."""
+    """Parse and check the text of a machine or workload file."""
     tree = _content(source)
     for key in tree:
         if key not in _KEYS[kind]:
@@ -254,8 +252,8 @@ def parse_entry(source: SourceText, kind: str, extra: tuple[Quantity, ...] = ())
     values = tree.get("values", {})
     if not isinstance(values, dict):
         raise source.error(("values",), f"values = {_toml(values)}, expected a table of quantities")
-    own = _parse_declared(source, tree.get("quantities", {}))
-    quantities = {**TABLE, **{row.name: row for row in (*extra, *own)}}
+    declared = _parse_declared(source, tree.get("quantities", {}))
+    quantities = {**TABLE, **{row.name: row for row in (*extra, *declared)}}
     return EntryFile(
         source=source,
         title=tree["title"].strip(),
@@ -264,7 +262,7 @@ def parse_entry(source: SourceText, kind: str, extra: tuple[Quantity, ...] = ())
         values={
             name: _value(source, name, item, quantities, values) for name, item in values.items()
         },
-        declared=own,
+        declared=declared,
         unknown=_parse_unknown(source, tree.get("unknown", {}), values, quantities),
     )
 
@@ -272,7 +270,7 @@ def parse_entry(source: SourceText, kind: str, extra: tuple[Quantity, ...] = ())
 def _parse_unknown(
     source: SourceText, table: Any, values: Mapping[str, Any], quantities: Mapping[str, Quantity]
 ) -> dict[str, str]:
-    """What a machine's file says is not known, and why."""
+    """Return the quantities listed as unknown, with the reasons."""
     if not isinstance(table, dict):
         raise source.error(
             ("unknown",), f"unknown = {_toml(table)}, expected a table of quantities"
@@ -285,15 +283,15 @@ def _parse_unknown(
         if name in values:
             raise source.error(keys, f"{name} is unknown and has a value: keep one of them")
         if not isinstance(why, str) or not why.strip():
-            raise source.error(keys, f"{name} = {_toml(why)}, expected why, as text")
+            raise source.error(keys, f"{name} = {_toml(why)}, expected the reason as text")
     return dict(table)
 
 
 def _parse_declared(source: SourceText, table: Any) -> tuple[Quantity, ...]:
-    """The quantities that a workload brings along, such as the arguments of a kernel."""
+    """Return the quantities that a workload declares, such as the arguments of a kernel."""
     if not isinstance(table, dict):
         raise source.error(("quantities",), f"quantities = {_toml(table)}, expected a table")
-    result = []
+    declared = []
     for name, item in table.items():
         keys = ("quantities", name)
         if name in TABLE or not name.isidentifier():
@@ -301,13 +299,9 @@ def _parse_declared(source: SourceText, table: Any) -> tuple[Quantity, ...]:
             raise source.error(keys, f"{name!r} cannot be declared: {why}")
         if not isinstance(item, dict) or not item.get("meaning"):
             raise source.error(keys, f'{name}: expected {{ meaning = "...", unit = "..." }}')
-        for key in item:
-            if key not in ("meaning", "unit", "domain"):
-                raise source.error(
-                    (*keys, key), f"{name} has {key!r}, expected meaning, unit, domain"
-                )
+        _check_keys(source, keys, item, ("meaning", "unit", "domain"))
         try:
-            result.append(quantity(name, **item))
+            declared.append(quantity(name, **item))
         except (DseError, TypeError) as error:
             raise source.error(keys, DseError(str(error))) from error
-    return tuple(result)
+    return tuple(declared)

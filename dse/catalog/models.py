@@ -1,4 +1,4 @@
-"""The models and the quantities by name: what each means, which models yield or need it."""
+"""Lists of models and of quantities, and which models compute or need each quantity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from symbolic.quantities import TABLE, Quantity
 
 
 def model(name: str, *, prefer: str | None = None) -> Model:
-    """A model by its name, the path of its file, or several joined by ``+``.
+    """Load a model by its name or file path, or several joined by ``+``.
 
     >>> model("transit").closed_form("ms_transition")
     mem_latency*ms_peak
@@ -23,7 +23,7 @@ def model(name: str, *, prefer: str | None = None) -> Model:
 
 
 class _Models(DisplayMixin, Mapping[str, Model]):
-    """The models by name, loaded when asked for."""
+    """Mapping of names to models, each loaded on access."""
 
     def _answer(self) -> Answer:
         data = []
@@ -31,7 +31,7 @@ class _Models(DisplayMixin, Mapping[str, Model]):
             try:
                 model = load_model(name)
                 row: dict[str, Any] = {"summary": model.summary, "outputs": list(model.outputs)}
-            except DseError as error:  # it is listed, with the reason
+            except DseError as error:  # list it with the reason
                 row = {"summary": str(error), "outputs": []}
             data.append({"name": name, **row})
         return names_answer("Models", {d["name"]: d["summary"] for d in data}, {"models": data})
@@ -43,7 +43,8 @@ class _Models(DisplayMixin, Mapping[str, Model]):
         if name not in self:
             known = list(self)
             raise UnknownEntryError(
-                f"{name!r} is no model{nearest_hint(str(name), known)}; there are: {', '.join(known)}"
+                f"{name!r} is no model{nearest_hint(str(name), known)}; there are: "
+                f"{', '.join(known)}"
             )
         return load_model(name)
 
@@ -58,7 +59,7 @@ class _Models(DisplayMixin, Mapping[str, Model]):
 
 
 def models() -> Mapping[str, Model]:
-    """Every model by its name: the shipped, and those in the folders of ``DSE_PATH``.
+    """Return all models by name: the shipped ones and those in the folders of ``DSE_PATH``.
 
     >>> "mwp_cwp" in models()
     True
@@ -66,28 +67,28 @@ def models() -> Mapping[str, Model]:
     return _Models()
 
 
-#: So many models are named beside one of several quantities; a table of so many is unfolded.
+#: Models named per row in a table of several quantities; rows of a table that starts open.
 _MODELS_SHOWN, _ROWS_UNFOLDED = 3, 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantityInfo:
-    """What a quantity is.
+    """Description of a quantity.
 
     Attributes
     ----------
     name, unit, meaning : str
-        The unit is that in which values are stored; ``""`` of counts and ratios.
+        ``unit`` is the unit of stored values; ``""`` for counts and ratios.
     symbol : str
-        Of the papers, as LaTeX; ``""`` where they have none, with commas where they differ.
+        Symbol in the papers, as LaTeX, several separated by commas; ``""`` if there is none.
     default : float or str, optional
-        The value where none is given: a number, a label, or another quantity's name.
+        Default value: a number, a label, or another quantity's name.
     labels : tuple of str
-        Those that a switch takes.
+        Labels of a switch.
     yielded_by, needed_by : tuple of str
-        The models that have an equation for it, and those whose equations read it.
+        Models with an equation for it, and models whose equations read it.
     declared_by : tuple of str
-        The models that bring it; empty where all share it.
+        Models that declare it; empty for quantities that all models share.
     """
 
     name: str
@@ -102,7 +103,7 @@ class QuantityInfo:
 
 
 class Quantities(DisplayMixin, Mapping[str, QuantityInfo]):
-    """Quantities by name; printed, a line for each."""
+    """Mapping of names to quantities; prints one line for each."""
 
     def __init__(self, rows: Mapping[str, QuantityInfo]) -> None:
         self._rows = rows
@@ -141,24 +142,23 @@ class Quantities(DisplayMixin, Mapping[str, QuantityInfo]):
 
 
 def quantities(word: str = "", *, model: str | None = None) -> Quantities:
-    """The quantities of all models, or those that a word finds.
+    """Search the quantities of all models.
 
     Parameters
     ----------
     word : str
-        What the name, the meaning, the symbol or the labels hold, in any case; several words must
-        all be held. The quantity of that name comes first, then those whose names hold it.
+        Text to search in names, meanings, symbols and labels, in any case; of several words all
+        must occur. The quantity of that name comes first, then those whose names contain the word.
     model : str, optional
-        Only those that this model yields or needs: a name, names joined by ``+``, or the path of a
-        file. Without it all shipped models are read, and those in the folders of ``DSE_PATH``.
+        Model whose inputs and outputs are searched: a name, names joined by ``+``, or the path of
+        a file; default: all shipped models and those in the folders of ``DSE_PATH``.
 
     Raises
     ------
     UnknownNameError
-        Nothing is found.
+        No quantity matches.
 
-    >>> found = quantities("power idle")
-    >>> found["idle_power"].unit
+    >>> quantities("power idle")["idle_power"].unit
     'W'
     """
     if not isinstance(word, str):
@@ -172,35 +172,37 @@ def quantities(word: str = "", *, model: str | None = None) -> Quantities:
         for row in known.values()
     }
     words = word.lower().split()
-    result = [row for row in known.values() if all(part in texts[row.name] for part in words)]
-    if not result:
+    matches = [row for row in known.values() if all(part in texts[row.name] for part in words)]
+    if not matches:
         of = f" of {model}" if model else ""
         raise UnknownNameError(
             f"no quantity{of} has {word!r} in its name, meaning, symbol or labels"
             f"{nearest_hint(word, known)}"
         )
-    result.sort(key=lambda row: (row.name != word, not all(p in row.name for p in words), row.name))
-    return Quantities({row.name: row for row in result})
+    matches.sort(
+        key=lambda row: (row.name != word, not all(p in row.name for p in words), row.name)
+    )
+    return Quantities({row.name: row for row in matches})
 
 
 def _quantity_infos(models_by_name: Mapping[str, Model]) -> dict[str, QuantityInfo]:
-    """Every quantity of some models, the equations of all gone through once."""
-    told: dict[str, dict[str, dict[str, None]]] = {}
+    """Return a description of every quantity of some models."""
+    uses: dict[str, dict[str, dict[str, None]]] = {}
 
     def add_use(name: str, what: str, text: str) -> None:
-        told.setdefault(name, {}).setdefault(what, {})[text] = None
+        uses.setdefault(name, {}).setdefault(what, {})[text] = None
 
-    for model, one in models_by_name.items():
-        for eq in one.equations:
-            add_use(eq.name, "yielded", model)
+    for name_of_model, model in models_by_name.items():
+        for eq in model.equations:
+            add_use(eq.name, "yielded", name_of_model)
             if eq.symbol:
                 add_use(eq.name, "symbols", eq.symbol)
             for need in (*eq.inputs, *eq.when):
-                add_use(need, "needed", model)
-        for name in one.quantities:
-            add_use(name, "brought", model)
-    rows = {row.name: row for one in models_by_name.values() for row in one.quantities.values()}
-    return {name: _quantity_info(row, told.get(name, {})) for name, row in rows.items()}
+                add_use(need, "needed", name_of_model)
+        for name in model.quantities:
+            add_use(name, "declared", name_of_model)
+    rows = {row.name: row for m in models_by_name.values() for row in m.quantities.values()}
+    return {name: _quantity_info(row, uses.get(name, {})) for name, row in rows.items()}
 
 
 def _quantity_info(row: Quantity, uses: Mapping[str, Iterable[str]]) -> QuantityInfo:
@@ -213,5 +215,5 @@ def _quantity_info(row: Quantity, uses: Mapping[str, Iterable[str]]) -> Quantity
         labels=row.labels or (),
         yielded_by=tuple(uses.get("yielded", ())),
         needed_by=tuple(uses.get("needed", ())),
-        declared_by=() if row.name in TABLE else tuple(uses.get("brought", ())),
+        declared_by=() if row.name in TABLE else tuple(uses.get("declared", ())),
     )

@@ -1,7 +1,7 @@
-"""Fits as files, ``NAME.fit.json``: what was fitted, to what, and how well; and as inputs.
+"""Files of fits (``NAME.fit.json``), and fits as inputs of a study.
 
-The file is JSON. Lists stand in the order of ``names``; numbers are in stored (SI) units and read
-back bit for bit; what is not known is null. ``docs/calibration.md`` tells each key.
+The file is JSON. Lists follow the order of ``names``; numbers are in stored (SI) units and read
+back bit for bit; unknown numbers are null. ``docs/calibration.md`` explains each key.
 """
 
 from __future__ import annotations
@@ -32,47 +32,45 @@ _LEFT_OUT = {"refit": ", a fit without each", "hat": ", by the hat matrix"}
 
 
 class FitReport(Report):
-    """What was fitted, as a file and a study take it; ``per`` has a value for each label."""
+    """Result of a fit that can be saved and given to a study."""
 
     __slots__ = ()
 
     @property
     def saved_fit(self) -> SavedFit:
-        """What a file of it holds, and a study takes."""
+        """The fit as its file contains it."""
         raise NotImplementedError
 
     def _answer(self) -> Answer:
         return fit_answer("Fit", self.saved_fit)
 
     def to_dict(self) -> dict[str, Any]:
-        """The tree of the file."""
+        """Return the tree of the JSON file."""
         return self.saved_fit.to_dict()
 
     @property
     def set(self) -> dict[str, float]:
-        """The values for ``set=`` of a :class:`dse.Study`, but those that a label has its own of.
+        """The values for ``set=`` of a :class:`dse.Study`, without those of single labels.
 
         See :meth:`set_of`.
         """
         saved = self.saved_fit
-        apart = {f"{name}[{label}]" for name in saved.per for label in saved.labels}
-        return {name: value for name, value in saved.values.items() if name not in apart}
+        of_labels = {f"{name}[{label}]" for name in saved.per for label in saved.labels}
+        return {name: value for name, value in saved.values.items() if name not in of_labels}
 
     def set_of(self, label: str) -> dict[str, float]:
-        """The values for ``set=`` of a study of one label: its own, and those of all."""
+        """Return the values for ``set=`` for one label: its own and the common ones."""
         saved = self.saved_fit
         check_name(label, saved.labels, f"{label!r} is no label of this fit")
         return self.set | {name: saved.values[f"{name}[{label}]"] for name in saved.per}
 
     def save(self, path: str | Path) -> Path:
-        """Write the file ``NAME.fit.json``, which studies take as it stands (``fit=``).
-
-        It appears when it is whole.
+        """Write the file ``NAME.fit.json`` atomically; studies accept it as ``fit=``.
 
         Raises
         ------
         DseError
-            Another ending, a name that exists, a folder that cannot be written.
+            The name has another ending or exists, or the folder cannot be written.
         """
         path = Path(path)
         if not path.name.endswith(ENDING) or path.name == ENDING:
@@ -84,41 +82,41 @@ class FitReport(Report):
             ]
         except (TypeError, ValueError) as error:
             raise DseError(
-                f"the fit cannot be a file: {error}; give set= numbers and texts alone"
+                f"the fit cannot be a file: {error}; give only numbers and texts to set="
             ) from error
         return write_atomic(path, "{\n" + ",\n".join(lines) + "\n}\n", replace=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SavedFit(FitReport):
-    """A fit as its file tells it.
+    """Fit as its file contains it.
 
     Attributes
     ----------
     model : str
-        The model.
+        Name of the model.
     to : tuple of str
-        The measured quantities.
+        Measured quantities.
     machine, workload : str or None
-        What gave the values that the rows do not.
-    given : mapping
-        What was set besides.
+        Entries that supply the inputs that the rows lack.
+    set_values : mapping
+        Further inputs.
     values, standard_errors : mapping of str to float
-        Of each name, in its stored unit.
+        Fitted values and their standard errors in stored units.
     units : mapping of str to str
-        Those units.
+        Stored units.
     covariance : array
-        Of shape (names, names); NaN where a value has no standard error.
+        Shape (names, names); NaN where a value has no standard error.
     at_end : tuple of str
         Names whose value is an end of their domain or bounds.
     column : str or None
-        The column of labels.
+        Column of labels.
     per, labels : tuple of str
-        The quantities that have a value for each label, and the labels.
+        Quantities with one value for each label, and the labels.
     rows, errors, left_out : mapping
-        Which rows were fitted, how well, and what the error of those left out is.
+        Fitted rows, errors of the fit, and errors on rows left out.
     tried : tuple of mapping
-        Alternatives: ``set``, ``error`` left out or ``reason``, ``chosen``.
+        Alternatives with ``set``, ``error`` left out or ``reason``, and ``chosen``.
     """
 
     model: str
@@ -141,11 +139,11 @@ class SavedFit(FitReport):
 
     @property
     def saved_fit(self) -> SavedFit:
-        """The fit itself."""
+        """This fit."""
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The tree of the file."""
+        """Return the tree of the JSON file."""
         names = list(self.values)
         labels = {"column": self.column, "names": list(self.labels), "own": list(self.per)}
         return {
@@ -165,25 +163,25 @@ class SavedFit(FitReport):
             "rows": dict(self.rows),
             "errors": _jsonable(self.errors),
             "left_out": _jsonable(self.left_out),
-            "tried": [_jsonable(one) for one in self.tried],
+            "tried": [_jsonable(alternative) for alternative in self.tried],
             "simt_dse_version": version(),
         }
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any], name: str = "the fit") -> Self:
-        """Return the fit that the tree of a file tells; an error where it is damaged."""
+        """Return the fit in the tree of a file; raise if it is damaged."""
         if not isinstance(tree, Mapping) or tree.get("format") != FORMAT:
-            told = tree.get("format") if isinstance(tree, Mapping) else type(tree).__name__
-            raise DseError(f"{name} has the format {told!r}: expected {FORMAT!r}")
+            actual = tree.get("format") if isinstance(tree, Mapping) else type(tree).__name__
+            raise DseError(f"{name} has the format {actual!r}: expected {FORMAT!r}")
         try:
             names = [str(each) for each in tree["names"]]
             count, labels = len(names), tree.get("labels") or {}
             values, errors = (_numbers(tree[key]) for key in ("values", "standard_errors"))
             units = [str(unit) for unit in tree["units"]]
             if not np.isfinite(values).all() or len(set(names)) < count:
-                raise ValueError("a value is missing, or a name stands twice")
-            own = [f"{n}[{label}]" for n in labels.get("own", ()) for label in labels["names"]]
-            if not {*own} <= {*names}:
+                raise ValueError("a value is missing, or a name occurs twice")
+            needed = {f"{n}[{label}]" for n in labels.get("own", ()) for label in labels["names"]}
+            if not needed <= {*names}:
                 raise ValueError("a label lacks a value")
             return cls(
                 model=str(tree["model"]),
@@ -210,14 +208,14 @@ class SavedFit(FitReport):
 
 
 def fit_answer(kind: str, fit: SavedFit, notes: Sequence[str] = ()) -> Answer:
-    """Return the answer that shows a fit: values, errors, and how far rows left out are off."""
+    """Return the answer that displays a fit: values, errors, and errors on rows left out."""
 
     def error_of(name: str) -> str:
         error, value = fit.standard_errors[name], fit.values[name]
         if name in fit.at_end:
-            return "an end of its domain or bounds"
+            return "at an end of its domain or bounds"
         if math.isnan(error):
-            return "as many free as measured: no standard error"
+            return "no standard error: as many free quantities as rows"
         share = f", {error / abs(value):.2%}" if value else ""
         return f"{value_text(error, fit.units[name])}{share}"
 
@@ -226,21 +224,21 @@ def fit_answer(kind: str, fit: SavedFit, notes: Sequence[str] = ()) -> Answer:
     by = [[label, f"{each['mean']:.2%}", str(each["rows"])] for label, each in groups.items()]
     tried = [
         [
-            ", ".join(f"{name} = {label}" for name, label in one["set"].items()),
-            one.get("reason") or f"{one['error']:.2%} left out",
-            "chosen" if one["chosen"] else "",
+            ", ".join(f"{name} = {label}" for name, label in row["set"].items()),
+            row.get("reason") or f"{row['error']:.2%} left out",
+            "chosen" if row["chosen"] else "",
         ]
-        for one in fit.tried
+        for row in fit.tried
     ]
     errors = {name: fit.errors.get(key) for name, key in _ERRORS.items()}
     facts = {name: f"{value:.2%}" for name, value in errors.items() if value is not None}
-    for name, off, how in (
+    for name, rms, how in (
         ("residuals", fit.errors.get("rms"), ""),
         ("rows left out", fit.left_out.get("rms"), _LEFT_OUT.get(str(fit.left_out.get("how")), "")),
     ):
-        if off is not None and not math.isnan(off):
+        if rms is not None and not math.isnan(rms):
             relative, row = fit.errors["residuals"] == "relative", TABLE.get(fit.to[0])
-            shown = f"{off:.2%}" if relative else value_text(off, row.unit if row else "")
+            shown = f"{rms:.2%}" if relative else value_text(rms, row.unit if row else "")
             facts[name] = f"root mean square {shown}{how}"
     r2 = fit.errors.get("r2")
     mean = np.mean([each["mean"] for each in groups.values()]) if groups else 0.0
@@ -267,7 +265,7 @@ def _finite_or_none(value: Any) -> Any:
 
 
 def _jsonable(tree: Any) -> Any:
-    """A tree in which what is not known is None."""
+    """Return a tree for JSON, with None for NaN."""
     if isinstance(tree, Mapping):
         return {str(key): _jsonable(value) for key, value in tree.items()}
     if isinstance(tree, (list, tuple)):
@@ -276,44 +274,43 @@ def _jsonable(tree: Any) -> Any:
 
 
 def join_fits(parts: Sequence[SavedFit]) -> SavedFit:
-    """Fits of different quantities, each to rows of its own, as one; their errors do not mix."""
+    """Join independent fits of different quantities into one fit."""
     if len(parts) == 1:
         return parts[0]
-    values = {name: value for one in parts for name, value in one.values.items()}
-    sizes = [len(one.values) for one in parts]
+    values = {name: value for fit in parts for name, value in fit.values.items()}
+    sizes = [len(fit.values) for fit in parts]
     matrix = np.zeros((len(values), len(values)))
-    for last, size, one in zip(np.cumsum(sizes).tolist(), sizes, parts, strict=True):
-        matrix[last - size : last, last - size : last] = one.covariance
-    given = {name: value for one in parts for name, value in one.set_values.items()}
-    used = [one.rows["used"] for one in parts]
-    mean = [one.errors["mean"] for one in parts]
-    places = [span for one in parts for span in one.rows["places"]]
+    for end, size, fit in zip(np.cumsum(sizes).tolist(), sizes, parts, strict=True):
+        matrix[end - size : end, end - size : end] = fit.covariance
+    set_values = {name: value for fit in parts for name, value in fit.set_values.items()}
+    used = [fit.rows["used"] for fit in parts]
+    mean = [fit.errors["mean"] for fit in parts]
+    places = [span for fit in parts for span in fit.rows["places"]]
     return replace(
         parts[0],
-        set_values={name: value for name, value in given.items() if name not in values},
+        set_values={name: value for name, value in set_values.items() if name not in values},
         values=values,
-        units={name: unit for one in parts for name, unit in one.units.items()},
-        standard_errors={n: error for one in parts for n, error in one.standard_errors.items()},
+        units={name: unit for fit in parts for name, unit in fit.units.items()},
+        standard_errors={n: error for fit in parts for n, error in fit.standard_errors.items()},
         covariance=matrix,
-        at_end=tuple(name for one in parts for name in one.at_end),
+        at_end=tuple(name for fit in parts for name in fit.at_end),
         rows={**parts[0].rows, "used": sum(used), "places": sorted(places), "where": []},
         errors={
             "residuals": parts[0].errors["residuals"],
             "mean": float(np.average(mean, weights=used)),
-            "largest": max(one.errors["largest"] for one in parts),
+            "largest": max(fit.errors["largest"] for fit in parts),
         },
         left_out={},
     )
 
 
 def load_fit(path: str | Path) -> SavedFit:
-    """The fit of a file ``NAME.fit.json``, as :meth:`dse.fitting.Fit.save` and ``dse fit --save``
-    write it.
+    """Load a file ``NAME.fit.json`` that :meth:`dse.fitting.Fit.save` or ``dse fit --save`` wrote.
 
     Raises
     ------
     DseError
-        The file cannot be read, or is no fit.
+        The file cannot be read or contains no fit.
     """
     try:
         tree = read_json(Path(path).read_text(encoding="utf-8"), 1 << 24)
@@ -324,7 +321,7 @@ def load_fit(path: str | Path) -> SavedFit:
     return SavedFit.from_dict(tree, f"the fit {str(path)!r}")
 
 
-# --- The fits that a study is given, as inputs with their sources
+# --- Fits as inputs of a study
 
 
 _EXPECTED = (
@@ -337,32 +334,31 @@ def read_fits(specs: Any, folder: PathBase = None) -> FittedInputs:
     """Return the inputs that ``fit=`` of a study supplies."""
     if isinstance(specs, FittedInputs):
         return specs
-    several = specs if isinstance(specs, (list, tuple)) else [specs]
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     units: dict[str, str] = {}
-    for one in several:
-        result = _read(one, folder)
-        for name, value in result.values.items():
+    for spec in specs if isinstance(specs, (list, tuple)) else [specs]:
+        inputs = _read(spec, folder)
+        for name, value in inputs.values.items():
             if name in values and values[name] != value:
                 raise DseError(
-                    f"fit gives {name} twice, {sources[name]} and {result.sources[name]}: keep one "
+                    f"fit gives {name} twice, {sources[name]} and {inputs.sources[name]}: keep one "
                     "of them"
                 )
-        values |= result.values
-        sources |= result.sources
-        units |= result.units
+        values |= inputs.values
+        sources |= inputs.sources
+        units |= inputs.units
     return FittedInputs(values=values, sources=sources, units=units)
 
 
 def _read(spec: Any, folder: PathBase) -> FittedInputs:
     if isinstance(spec, Mapping) and set(spec) == {"values", "sources"}:
-        return FittedInputs(**spec, units={})  # as the text of a study tells it
-    told = {"file": spec} if isinstance(spec, (str, Path)) else spec
-    if isinstance(told, Mapping):
-        file, label = told.get("file"), told.get("label")
-        if not set(told) <= {"file", "label"} or not isinstance(file, (str, Path)):
-            raise DseError(f"fit = {dict(told)!r}: {_EXPECTED}")
+        return FittedInputs(**spec, units={})  # from the canonical text of a study
+    tree = {"file": spec} if isinstance(spec, (str, Path)) else spec
+    if isinstance(tree, Mapping):
+        file, label = tree.get("file"), tree.get("label")
+        if not set(tree) <= {"file", "label"} or not isinstance(file, (str, Path)):
+            raise DseError(f"fit = {dict(tree)!r}: {_EXPECTED}")
         fit = load_fit(allowed_path(file, folder, "fit"))
         return _inputs(fit, None if label is None else str(label))
     saved = spec if isinstance(spec, SavedFit) else getattr(spec, "saved_fit", None)
@@ -372,9 +368,9 @@ def _read(spec: Any, folder: PathBase) -> FittedInputs:
 
 
 def _inputs(fit: SavedFit, label: str | None = None) -> FittedInputs:
-    """What was fitted and set, with its sources."""
-    told = f"of the fit of {fit.model} to {', '.join(fit.to)}"
-    sources = dict.fromkeys(fit.set_values, f"set {told}")
+    """Return the fitted and the set values of a fit with their sources."""
+    source = f"set of the fit of {fit.model} to {', '.join(fit.to)}"
+    sources = dict.fromkeys(fit.set_values, source)
     fitted = fit.set if label is None else fit.set_of(label)
     keys = {name: f"{name}[{label}]" if name in fit.per else name for name in fitted}
     sources |= {name: _source(fit, key) for name, key in keys.items()}
@@ -383,7 +379,7 @@ def _inputs(fit: SavedFit, label: str | None = None) -> FittedInputs:
 
 
 def _source(fit: SavedFit, key: str) -> str:
-    """Where a value is from, in few words."""
+    """Return the source of a fitted value as a short text."""
     rows = fit.rows
     text = f"fitted: {fit.model} to {', '.join(fit.to)} of {rows.get('used', '?')} rows"
     text += f" of {rows['data']}" if rows.get("data") else ""

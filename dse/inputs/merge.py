@@ -1,4 +1,4 @@
-"""The values of a study: what it sets, its workload, its machine, and where each is from."""
+"""Merge the values of a study with those of fits, workload and machine, and record origins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- Values of workloads that were counted for one launch, and whether a study keeps to it
+# --- Values of workloads that hold only for the launch for which they were counted
 
 
 def find_invalid_values(
@@ -30,17 +30,16 @@ def find_invalid_values(
     set_values: Mapping[str, Any],
     axes: Sequence[Axis],
 ) -> dict[str, str]:
-    """Return the values of files that do not hold at what a study gives, and why."""
+    """Return why counted values do not hold with the inputs of a study, by name."""
     changed = {**set_values, **{axis.name: axis for axis in axes}}
     changed |= {name: column for axis in axes for name, column in axis.columns.items()}
     reasons: dict[str, str] = {}
-    for name, entry in (
-        (name, entry) for name, several in entries_by_name.items() for entry in several
-    ):
+    pairs = [(name, entry) for name, entries in entries_by_name.items() for entry in entries]
+    for name, entry in pairs:
         value = entry.values.get(name)
         for other, number in value.holds_for if value else ():
-            own = entry.values.get(other)
-            now = changed.get(other, own.value if own else None)
+            in_file = entry.values.get(other)
+            now = changed.get(other, in_file.value if in_file else None)
             if name not in reasons and not _is_always_equal(now, number):
                 reasons[name] = (
                     f"{name} of the workload {entry.name} was counted for {other} = {number:.15g} "
@@ -52,7 +51,7 @@ def find_invalid_values(
 
 
 def _is_always_equal(value: Any, number: float) -> bool:
-    """True if what a study gives to a quantity is one number throughout."""
+    """True if an input of a study equals one number everywhere."""
     if isinstance(value, Leaf):
         value = value.array
     if isinstance(value, Axis):
@@ -64,26 +63,23 @@ def _is_always_equal(value: Any, number: float) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedInputs:
-    """What fits give to a study: values by their names, and the source of each.
-
-    ``units`` says in what units they are, where that is known.
-    """
+    """Values from fits with their sources, and their units where known."""
 
     values: Mapping[str, Any]
     sources: Mapping[str, str]
     units: Mapping[str, str]
 
     def check(self, row: Quantity) -> None:
-        """Raise where a value is in another unit than that of its quantity."""
+        """Raise if a value is in another unit than its quantity."""
         unit = self.units.get(row.name, row.unit)
         if unit != row.unit:
             raise UnitError(
                 f"{row.name} was fitted in {unit or 'plain numbers'}: expected "
-                f"{row.unit or 'plain numbers'}, in which files of fits hold it; fit again"
+                f"{row.unit or 'plain numbers'}, as files of fits store it; fit again"
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """What the text of a study tells of it, which a study reads again."""
+        """Return the values and sources as the canonical text of a study contains them."""
         return {"values": dict(self.values), "sources": dict(self.sources)}
 
 
@@ -92,12 +88,11 @@ _ENTRIES = {"machine": machine, "workload": workload}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyInputs:
-    """A study, read: what :func:`sweeps.grid.build.build_grid` takes, and where each value is from.
+    """Arguments of :func:`sweeps.grid.build.build_grid`, and the origin of each value.
 
-    ``origins`` says it once for a quantity, or for each label of the axis that supplies it.
-    ``laws`` says what stands behind the labels of laws that their text does not determine;
-    ``entries`` names machine and workload, where they are no axes; ``find_invalid_values`` says why values of
-    files do not hold here.
+    An origin is a text, or one for each label of the axis that supplies the value. ``laws`` has the
+    contents of laws whose label does not determine them, ``entries`` the names of machine and
+    workload unless they are axes, and ``invalid_values`` why values of files do not hold.
     """
 
     model: Model
@@ -114,36 +109,34 @@ class StudyInputs:
 
     @property
     def fixed_labels(self) -> dict[str, str]:
-        """The labels of what does not vary, machine and workload among them."""
+        """Labels that do not vary, including machine and workload."""
         return {**self.entries, **self.labels}
 
 
 def with_declared(model: Model, workloads: object, folder: PathBase = None) -> Model:
-    """The model with the quantities that its workload declares, or those along an axis do."""
+    """Return the model with the quantities that its workloads declare."""
     if isinstance(workloads, Mapping):  # with weights
         workloads = workloads.get("values")
     names = [workloads] if isinstance(workloads, str) else workloads
     if not isinstance(names, (list, tuple)):
         return model
-    result: dict[str, Quantity] = {}
+    declared: dict[str, Quantity] = {}
     for name in names:
         if isinstance(name, str):
             entry = workload(name, folder=folder, quantities=model.quantities)
-            result |= {row.name: row for row in entry.declared}
-    for name in result:
-        if name in model.quantities and model.quantities[name] != result[name]:
+            declared |= {row.name: row for row in entry.declared}
+    for name, row in declared.items():
+        if model.quantities.get(name, row) != row:
             raise DseError(f"the workload declares {name}, which {model.name} has: rename one")
-    return replace(model, quantities={**model.quantities, **result}) if result else model
+    return replace(model, quantities={**model.quantities, **declared}) if declared else model
 
 
 def by_quantity_name(model: Model, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What is given by the names of quantities, also where a symbol of the papers was."""
+    """Return values by quantity, with symbols of the papers replaced by names."""
     result = {model.resolve_symbol(name): value for name, value in values.items()}
     if len(result) < len(values):
-        names = [
-            f"{n} ({model.resolve_symbol(n)})" if model.resolve_symbol(n) != n else n
-            for n in values
-        ]
+        resolved = {name: model.resolve_symbol(name) for name in values}
+        names = [f"{n} ({full})" if full != n else n for n, full in resolved.items()]
         raise DseError(f"a quantity is given twice, among {', '.join(names)}: keep one of them")
     return result
 
@@ -161,7 +154,7 @@ def merge_inputs(
     """Gather the values of a study by precedence: set and axes, fits, workload, machine.
 
     ``entries`` names the machine and the workload, unless they are axes; ``replaced`` names
-    quantities that are given elsewhere, so that no file's value is taken.
+    quantities that the caller supplies, for which the values of files are ignored.
     """
     set_values = by_quantity_name(model, set_values)
     varied = [name for axis in axes for name in {axis.name: None, **axis.columns}]
@@ -204,10 +197,11 @@ def merge_inputs(
                 origins[name] = _origin(loaded[0], name)
                 continue
             counted[name] = loaded
-            told = [entry.values.get(name) for entry in loaded]
             column: list[Any] = [
-                None if value is None else _set_value(row, value.value, model, by_name)
-                for value in told
+                _set_value(row, entry.values[name].value, model, by_name)
+                if name in entry.values
+                else None
+                for entry in loaded
             ]
             if kind not in by_name:
                 values[name] = column[0]
@@ -218,7 +212,7 @@ def merge_inputs(
             other = next((k for k, t in tables.items() if name in t), None)
             if other is not None:
                 raise DseError(
-                    f"{name} is given by both axes {other} and {kind}: set it, or take it out of "
+                    f"{name} is given by both axes {other} and {kind}: set it, or remove it from "
                     "the files of one"
                 )
             below = values.pop(name, None)
@@ -232,7 +226,7 @@ def merge_inputs(
             }
     for name, value in {**fits, **set_values}.items():
         if not isinstance(name, str):
-            raise DseError(f"set holds the name {name!r}: expected that of a quantity, as text")
+            raise DseError(f"set has the name {name!r}: expected the name of a quantity as text")
         row = model.quantity(name)
         if fit_inputs is not None and name in fits:
             fit_inputs.check(row)
@@ -275,16 +269,16 @@ def _origin(entry: Entry, name: str) -> str:
 
 
 def _entry_label(row: Quantity, entries: Sequence[Entry], kind: str, folder: PathBase) -> str:
-    """Return the one label that files give."""
-    result = {str(e.values[row.name].value) if row.name in e.values else None for e in entries}
-    if len(result) > 1:
+    """Return the label of a quantity that all files agree on."""
+    labels = {str(e.values[row.name].value) if row.name in e.values else None for e in entries}
+    if len(labels) > 1:
         raise DseError(
             f"{row.name} differs along the axis {kind} and is a label: give it by set or as an axis"
         )
     first = next((entry for entry in entries if row.name in entry.values), entries[0])
-    if not isinstance(folder, FileScope):  # the user named the file, and not what is named in it
+    if not isinstance(folder, FileScope):  # paths in the file were not given by the user
         folder = FileScope(base_folder(folder), first.path.parent)
-    return read_label(row.name, str(result.pop()), folder)
+    return read_label(row.name, str(labels.pop()), folder)
 
 
 def _set_value(
@@ -316,7 +310,7 @@ def _set_value(
 
 
 def _table(row: Quantity, array: xr.DataArray, axes: Mapping[str, Axis]) -> Leaf:
-    """A labelled array over some axes, brought into the order of the axes."""
+    """Return a DataArray over some axes as a leaf, in the order and values of the axes."""
     for dim in array.dims:
         if dim not in axes:
             raise DseError(
@@ -338,16 +332,16 @@ def _table(row: Quantity, array: xr.DataArray, axes: Mapping[str, Axis]) -> Leaf
             raise DseError(f"{row.name} has no value at {name} = {missing[0]}: extend the table")
         array = array.isel({name: [known[value] for value in axis.coordinate.tolist()]})
     order = [axis for axis in axes if axis in array.dims]
-    result = np.array(array.transpose(*order).values, order="C")
-    if result.dtype.kind not in "iuf":
-        raise DseError(f"{row.name} is a table of {result.dtype}: expected numbers")
-    result = result.astype(np.float64, copy=False)  # a copy: what was given may change
-    row.check(result, "a table in set")
-    return Leaf(axes=tuple(order), array=result)
+    numbers = np.array(array.transpose(*order).values, order="C")  # a copy: the input may change
+    if numbers.dtype.kind not in "iuf":
+        raise DseError(f"{row.name} is a table of {numbers.dtype}: expected numbers")
+    numbers = numbers.astype(np.float64, copy=False)
+    row.check(numbers, "a table in set")
+    return Leaf(axes=tuple(order), array=numbers)
 
 
 def copy_nested(value: Any) -> Any:
-    """A copy of lists, arrays and mappings."""
+    """Return a copy of nested mappings, lists and arrays."""
     if isinstance(value, Mapping):
         return {name: copy_nested(item) for name, item in value.items()}
     return value.copy() if hasattr(value, "copy") else value

@@ -1,4 +1,4 @@
-"""What a Dataset says of itself, and hashes of it, so that any change has a name years later."""
+"""Provenance attributes of a Dataset, and hashes that show which equation or value changed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @cache
 def version() -> str:
-    """The version of the installed distribution."""
+    """Return the version of the installed distribution."""
     try:
         return metadata.version("simt-dse")
     except metadata.PackageNotFoundError:
@@ -35,11 +35,7 @@ def version() -> str:
 
 
 def provenance_attributes(study_text: str, grid: Grid, parts: StudyInputs) -> dict[str, Any]:
-    """The attributes of a study's Dataset, as text (JSON where structured).
-
-    ``text`` is the study in canonical form. Model files of one's own stand in it by their names;
-    ``model_files`` tells their hashes.
-    """
+    """Return the attributes of a study's Dataset, as text (JSON where structured)."""
     model, files = parts.model.name, parts.model.files
     equations = []
     defaults: dict[str, Any] = {}
@@ -64,8 +60,8 @@ def provenance_attributes(study_text: str, grid: Grid, parts: StudyInputs) -> di
     sources = {name: text for name, text in parts.origins.items() if name in used}
     assumptions = [t for t in parts.assumptions if t.split(" of ", 1)[0] in used]
     hashes = fingerprints(grid, parts, defaults)
-    said = json.dumps([version(), study_text, hashes], sort_keys=True)
-    identity = hashlib.sha256(said.encode()).hexdigest()
+    content = json.dumps([version(), study_text, hashes], sort_keys=True)
+    identity = hashlib.sha256(content.encode()).hexdigest()
     beyond = validity_warnings(parts)
     return {
         "Conventions": "CF-1.11",
@@ -84,15 +80,12 @@ def provenance_attributes(study_text: str, grid: Grid, parts: StudyInputs) -> di
     }
 
 
-# --- What a function computes, as text in which comments, documentation and layout do not count
+# --- The code of a function as text without comments, docstrings and layout
 
 
 def syntax_text(function: Callable[..., Any]) -> str | None:
-    """The normalised syntax tree of a function and of what it uses from its own file.
-
-    None where there is no source text: the function was typed at a prompt, or made by a program.
-    """
-    # a model file of one's own as it was run: it may have been edited since
+    """Return the syntax tree of a function and what it uses of its file; None without source."""
+    # the text of a user's model file as it was run, as the file may have changed since
     data = getattr(getattr(function, "__globals__", {}).get("__loader__"), "data", None)
     if isinstance(data, bytes):
         text = importlib.util.decode_source(data)
@@ -111,21 +104,21 @@ def syntax_text(function: Callable[..., Any]) -> str | None:
     for statement in tree.body:
         for name in _defined_names(statement):
             top.setdefault(name, []).append(statement)
-    pending, result = [function.__name__], {}
+    pending, texts = [function.__name__], {}
     while pending:
         name = pending.pop()
-        if name in result or name not in top:
+        if name in texts or name not in top:
             continue
-        result[name] = "; ".join(_dump(statement) for statement in top[name])
+        texts[name] = "; ".join(_dump(statement) for statement in top[name])
         for statement in top[name]:
             pending += sorted({n.id for n in ast.walk(statement) if isinstance(n, ast.Name)})
-    if function.__name__ not in result:  # it stands within something else: take that whole file
+    if function.__name__ not in texts:  # a nested function: take the whole file
         return _dump(tree) if tree.body else None
-    return "\n".join(f"{name} = {result[name]}" for name in sorted(result))
+    return "\n".join(f"{name} = {texts[name]}" for name in sorted(texts))
 
 
 def _defined_names(statement: ast.stmt) -> list[str]:
-    """The names that a statement at the top of a file gives a meaning."""
+    """Return the names that a top-level statement defines."""
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
         return [statement.name]
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
@@ -139,7 +132,7 @@ def _defined_names(statement: ast.stmt) -> list[str]:
 
 
 class _Bare(ast.NodeTransformer):
-    """Without documentation, decorators and the type of the result."""
+    """Transformer that removes docstrings, decorators and return types."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self.generic_visit(node)
@@ -157,7 +150,7 @@ def _dump(node: ast.AST) -> str:
 def fingerprints(
     grid: Grid, parts: StudyInputs, defaults: Mapping[str, Any]
 ) -> dict[str, dict[str, str]]:
-    """Return a hash of each equation, value and rule that a study uses; a change has a name."""
+    """Return a hash of each equation, value and rule that a study uses."""
     equations = {
         f"{name} [{eq.switch_text}]" if eq.when else name: _digest(equation_text(eq))
         for graph in grid.graphs.values()
@@ -174,14 +167,14 @@ def fingerprints(
 
 
 def check_sources(grid: Grid) -> None:
-    """Raise where the text of a table equation cannot be found: a change of it would go unseen."""
+    """Raise if a table equation has no source text, as a change of it would go unseen."""
     for graph in grid.graphs.values():
         for definition in graph.definitions.values():
             eq = definition.equation
             if eq is not None and eq.table and syntax_text(eq.function) is None:
                 raise DseError(
-                    f"the equation {eq.describe()} has no source text, so that a later change "
-                    "could not be told: it can be swept, but not stored; define it in a file"
+                    f"the equation {eq.describe()} has no source text, so later changes could "
+                    "not be detected: it can be run, but not stored; define it in a file"
                 )
 
 
@@ -190,14 +183,14 @@ def _digest(text: str) -> str:
 
 
 def equation_text(equation: Equation) -> str:
-    """What an equation computes, as text; a table equation by its source, where there is one."""
+    """Return the code of an equation as text; of a table equation its source, if there is one."""
     if not equation.table:
         return repr(equation.node)
     return (syntax_text(equation.function) or equation.doc) + equation.formula
 
 
 def _stable_text(value: Any) -> str:
-    """Return a value as text that depends on nothing but it."""
+    """Return a value as text that is the same in every process."""
     if isinstance(value, Leaf):
         return f"{value.axes}: {value.array.tolist()}"
     if isinstance(value, Mapping):

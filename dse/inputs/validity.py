@@ -1,4 +1,4 @@
-"""Where the machine of a study and what its model is meant for do not meet."""
+"""Warnings about machines outside the range that a model was made for."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 
 
 def validity_warnings(parts: StudyInputs) -> list[str]:
-    """What the model says of machines beyond what it is meant for; nothing where all are within.
+    """Return one warning for each rule of validity that a machine breaks.
 
-    Nothing is said of a machine that does not tell the quantity in question.
+    A machine without a value of the quantity gets no warning.
     """
-    result = []
+    statements = []
     for row in parts.model.validity:
         beyond = [
             name for name, value in _values(parts, row.quantity) if not row.is_valid_for(value)
         ]
         if beyond:
-            result.append(f"{', '.join(dict.fromkeys(beyond))}: {row.statement}")
-    return result
+            statements.append(f"{', '.join(dict.fromkeys(beyond))}: {row.statement}")
+    return statements
 
 
 def _values(parts: StudyInputs, name: str) -> Iterator[tuple[str, float]]:
-    """The numbers that a quantity takes, each with whose it is."""
+    """Yield the numbers of a quantity, each with the name of its origin."""
     value = parts.values.get(name)
     if isinstance(value, (int, float)):
         yield parts.entries.get("machine", "set"), float(value)

@@ -1,1 +1,1 @@
-"""Runs of a study, in memory or into a store, and the files they write."""
+"""Runs of a study in memory or into a store, and the files that they write."""

@@ -1,4 +1,4 @@
-"""Datasets in files: what this library wrote, measurements of somebody else's, what is computed."""
+"""Open and export Datasets, and derive further quantities from them."""
 
 from __future__ import annotations
 
@@ -24,43 +24,43 @@ def open(  # noqa: A001
     add: str | Sequence[str] = (),
     runs: bool = False,
 ) -> xr.Dataset:
-    """Open a store or file that this library wrote, or measurements of somebody else's.
+    """Open a store or file that this library wrote, or a file of measurements.
 
-    Measured are T4 files, caches of Kernel Tuner and results of KTT (``.json``, ``.json.gz``),
-    profiles of Nsight Compute, nvprof, rocprof and Caliper, and CSV or Parquet files with named
-    columns. They become Datasets like those of a run: ``feasible`` marks what was
-    measured, ``status`` says why the rest was not; where a number is missing stands NaN.
+    Files of measurements are T4 files, caches of Kernel Tuner and results of KTT (``.json``,
+    ``.json.gz``), profiles of Nsight Compute, nvprof, rocprof and Caliper, and CSV or Parquet files
+    with named columns. They become Datasets like those of a run: ``feasible`` is True where there
+    is a measurement, ``status`` says why there is none, and missing numbers are NaN.
 
     Parameters
     ----------
     path : path
         zarr, netCDF, CSV or Parquet as :func:`export` or a run writes them; or measurements.
     axes : sequence of str, optional
-        Of a measured table, the columns that make a configuration; tuners' files tell theirs.
-        Without it every column is a variable.
+        Columns of a measured table that identify a configuration; default: those that a tuner's
+        file names, else none (every column is a variable).
     units : mapping of str to str, optional
-        Of measured columns, ``{"time": "ms"}``. A header may end in one, ``time [ms]`` or
-        ``Time (ms)``; a quantity of this library without a unit is taken in the stored one, which
-        the attribute ``assumptions`` says. Values are stored in SI.
+        Units of measured columns, ``{"time": "ms"}``. A header may end in one, ``time [ms]`` or
+        ``Time (ms)``. A quantity of this library without a unit is read in the stored unit, which
+        the attribute ``assumptions`` mentions. Values are stored in SI.
     shape : {"auto", "grid", "rows"}
-        Of measurements: over their axes, with NaN where a combination was not measured, or row by
-        row along ``configuration``. By itself a grid is made of what fills at least half of one
-        and holds no configuration twice.
+        Shape of measurements: over their axes, with NaN where a combination was not measured, or
+        row by row along ``configuration``. ``"auto"`` makes a grid if the rows fill at least half
+        of it and no configuration occurs twice.
     columns : path or mapping, optional
-        What columns mean: ``{"Latency": "time:ms"}``, a TOML file of formulas, or the name of one
-        that comes along. Profiles and some tables are known without.
+        Meaning of columns: ``{"Latency": "time:ms"}``, a TOML file of formulas, or the name of a
+        shipped one. Profiles and some tables need none.
     given : mapping, optional
-        Quantities and labels of all rows that the file does not tell, ``{"blocks": 32768}``.
+        Quantities and labels of all rows that the file lacks, ``{"blocks": 32768}``.
     add : str or list of str
-        Further quantities of the model of a run, computed when they are read; see :func:`derive`.
+        Further quantities of a run's model, computed when they are read; see :func:`derive`.
     runs : bool
-        Of measurements that were repeated, keep what each run gave, along ``run``: the times in a
-        tuner's file, or rows of a table that measure the same configuration (``axes``).
+        Keep the result of each run of repeated measurements along ``run``: the times in a tuner's
+        file, or rows of a table that measure the same configuration (``axes``).
 
     Raises
     ------
     DseError
-        Nothing is there, or it is not of a kind that can be read; a unit that does not fit.
+        The file does not exist or has no known format, or a unit does not fit.
     """
     from sweeps.files.export import open_dataset
 
@@ -74,33 +74,33 @@ def open(  # noqa: A001
             about: dict[str, Any] = {"axes": axes, "units": units, "shape": shape}
             about |= {"columns": columns, "given": given, "runs": runs}
             return open_measurements(Path(path), **about)
-    told = (value is not None for value in (axes, units, columns, given))
-    if any(told) or shape != "auto" or runs:
+    has_options = any(value is not None for value in (axes, units, columns, given))
+    if has_options or shape != "auto" or runs:
         raise DseError(
             f"{str(path)!r} is no file of measurements: axes, units, shape, columns, given and "
-            "runs serve only it"
+            "runs apply only to those"
         )
     ds = open_dataset(path)
     return derive(ds, add) if add else ds
 
 
 def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
-    """Return a Dataset of a run with further quantities of its model; nothing is run again.
+    """Return a Dataset of a run with further quantities of its model.
 
-    The graph computes them from the axes, tile by tile, when they are read; they are lazy, as what
-    is read from a store. :func:`dse.add` puts them into a store.
+    The new variables are lazy: the model computes them from the axes, tile by tile, when they are
+    read. :func:`dse.add` writes them into a store.
 
     Parameters
     ----------
     ds : xarray.Dataset
-        Of a run of one study, in memory or opened; or a part of it.
+        Dataset of a run of one study, in memory or opened; or a part of it.
     outputs : str or sequence of str
-        Quantities of its model.
+        Quantities of the study's model.
 
     Raises
     ------
     DseError
-        The study of the Dataset cannot be told, or its model or values have changed since.
+        The Dataset has no readable study, or its model or values have changed since.
 
     >>> from dse import Study
     >>> ds = Study(model="transit", axes={"threads": [256, 1024]}, outputs=["ms_throughput"],
@@ -117,7 +117,7 @@ def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
     if not names:
         return ds
     grid = replace(study, outputs=names, best=None).grid()
-    # of what is random its mean and the error of that
+    # grid.outputs has mean and error of a random quantity
     return add_lazy_outputs(ds, grid, tuple(n for n in grid.outputs if n not in ds.variables))
 
 
@@ -127,8 +127,8 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
     Raises
     ------
     DseError
-        A name that exists, or that is not of these; a name, label or attribute that the format
-        cannot hold; the store of a run that has not finished, unless its values are loaded first.
+        The file exists or has another ending; the format cannot hold a name, label or attribute; or
+        the Dataset is of a store whose run has not finished (load its values first).
     """
     from dse.arguments import require_dataset, require_path
     from sweeps.files.export import export as write

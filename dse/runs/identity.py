@@ -1,4 +1,4 @@
-"""Whose store it is: what tells the store of a study from others, and the study of a store."""
+"""Identity of stores and Datasets: which study made them, and that study rebuilt."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 _EXPANDED = "-expanded"
 _KEYS = ("identity", "study", "model", "simt_dse_version", "model_files")
-#: Ways out: of a run where something else is, and where a store is that of another study.
+#: Hints in errors about a store that belongs to another study.
 OVERWRITE_HINT = "choose another path, or give fresh=True (--fresh) to keep it aside and start over"
 _STUDY_HINT = "give the study of the store (--study), or run this one into another place"
-#: What goes wrong where the text of a study is not whole.
+#: Errors of reading a damaged study text.
 _UNREADABLE = (
     *(DseError, ValueError, KeyError, TypeError, AttributeError, OSError),
     *(RecursionError, OverflowError, IndexError),
@@ -40,29 +40,23 @@ _UNREADABLE = (
 
 def dataset_attributes(study: StudyData, *, expand: bool) -> dict[str, Any]:
     """Return the attributes of the Dataset of a run."""
-    result = dict(study.attributes())
+    attributes = dict(study.attributes())
     if expand:
-        result["identity"] += _EXPANDED
-    return result
+        attributes["identity"] += _EXPANDED
+    return attributes
 
 
 def is_expanded(tree: Mapping[str, Any]) -> bool:
-    """True if the outputs of a store lie over all axes, by its manifest."""
+    """True if, by its manifest, a store has every output over all axes."""
     return str(tree["identity"]).endswith(_EXPANDED)
 
 
 def manifest_identity(study: StudyData, layout: StoreLayout) -> dict[str, Any]:
-    """Return what tells a study's store from any other, as its manifest holds it.
-
-    Raises
-    ------
-    DseError
-        An equation whose text cannot be found, so that a change of it would go unseen.
-    """
+    """Return the identity of a study's store, as its manifest contains it."""
     from dse.inputs.provenance import check_sources, fingerprints
 
     ours = dataset_attributes(study, expand=layout.expand)
-    kept = {key: ours[key] for key in _KEYS if key in ours}
+    attributes = {key: ours[key] for key in _KEYS if key in ours}
     chunks = {
         name: {"part": part.number, "shard": list(part.shard), "chunk": list(part.chunk)}
         for part in layout.parts
@@ -70,20 +64,20 @@ def manifest_identity(study: StudyData, layout: StoreLayout) -> dict[str, Any]:
     }
     check_sources(study.grid())
     hashes = fingerprints(study.grid(), study._parts, json.loads(ours["defaults"]))
-    return kept | hashes | {"chunks": chunks, "compression": layout.compression}
+    return attributes | hashes | {"chunks": chunks, "compression": layout.compression}
 
 
 def is_same_manifest(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
-    """True if two manifests are those of stores of the same study, cut into the same tiles."""
+    """True if two manifests are of the same study with the same tiles."""
     return all(theirs[key] == ours[key] for key in ("identity", "chunks"))
 
 
 def check_same_study(
     backend: StoreBackend, ours: dict[str, Any], theirs: Mapping[str, Any] | None, hint: str
 ) -> None:
-    """Raise where a manifest is not that of the store of a study; name the difference, and a way.
+    """Raise if a manifest belongs to another study; the error names the difference and ``hint``.
 
-    ``theirs`` is None where the place holds no manifest, or a damaged one.
+    ``theirs`` is None if there is no manifest, or a damaged one.
     """
     from sweeps.store.backend import get_or_none
     from sweeps.store.records import MANIFEST
@@ -92,8 +86,8 @@ def check_same_study(
         if get_or_none(backend, MANIFEST) is None:
             raise DseError(f"{backend.name} exists and is no store of a study: {hint}")
         raise DseError(
-            f"{backend.name} does not tell whose store it is: {MANIFEST} is damaged; repair it "
-            f"with dse verify --repair, or {hint}"
+            f"the study of {backend.name} is unknown, as {MANIFEST} is damaged; repair it with "
+            f"dse verify --repair, or {hint}"
         )
     if not is_same_manifest(theirs, ours):
         difference = _difference(theirs, ours)
@@ -101,14 +95,14 @@ def check_same_study(
 
 
 def _difference(theirs: Any, ours: dict[str, Any]) -> str:
-    """What tells a store from the one a study would write, in a few words."""
+    """Return the first difference between two manifests as text."""
     for key, name in (("simt_dse_version", "version of simt-dse"), ("model", "model")):
         if theirs.get(key) != ours[key]:
             return f"its {name} is {theirs.get(key)}, not {ours[key]}"
     try:
         there = read_json(theirs.get("study", ""))
     except (TypeError, ValueError):
-        return "it does not tell its study"
+        return "its study cannot be read"
     here = json.loads(ours["study"])
     for key in dict.fromkeys([*here, *there]):
         a, b = there.get(key), here.get(key)
@@ -118,7 +112,7 @@ def _difference(theirs: Any, ours: dict[str, Any]) -> str:
                     what = "the axis " if key == "axes" else "the value of "
                     there_is, wanted = _short_json(a.get(name)), _short_json(b.get(name))
                     return f"{what}{name} is {there_is} there, not {wanted}"
-            return f"the {key} stand in another order"
+            return f"the {key} are in another order"
         if a != b:
             return f"its {key} is {_short_json(a)}, not {_short_json(b)}"
     if theirs["identity"] == ours["identity"]:
@@ -139,40 +133,36 @@ def _short_json(value: Any) -> str:
 
 
 def check_storable(study: StudyData) -> None:
-    """Refuse to store no output at all, or one whose name cannot be that of a folder."""
+    """Raise if there is no output to store, or if one has a name that no folder can have."""
     if not study.grid().outputs:
         named = ", ".join(study.outputs or ())
         raise DseError(
-            f"there is nothing to store: each of the outputs {named} is an axis; name one that is "
-            f"computed, such as {study.grid().model.outputs[0]}, or run without a store"
+            f"there is nothing to store: each of the outputs {named} is an axis; name a computed "
+            f"one, such as {study.grid().model.outputs[0]}, or run without a store"
         )
     for name in study.grid().outputs:
         if "/" in name:
             raise DseError(
-                f"{name} cannot be stored, for '/' parts folders: write a * power(b, -1) for "
-                "a / b, ask it of the study (optimum, pareto, count), or run without a store"
+                f"{name} cannot be stored, as '/' separates folders: write a * power(b, -1) for "
+                "a / b, query the study (optimum, pareto, count), or run without a store"
             )
 
 
-# --- The study of a store, rebuilt from what the store says of itself
+# --- The study of a store, rebuilt from the attributes of the store
 
 
 def missing_store_error(store: str | Path) -> DseError:
-    """Return the error for a place where nothing is."""
+    """Return the error for a store that does not exist."""
     return DseError(f"{str(store)!r} does not exist: expected the store of a run")
 
 
 def rebuild_study(
     store: str | Path, *, study: StudyData | str | Path | None = None
 ) -> tuple[StudyData, dict[str, Any]]:
-    """Return the study of a store, and what the store says of it.
+    """Return the study of a store, and the manifest of the store.
 
-    A study that is given is compared with it.
-
-    Raises
-    ------
-    DseError
-        There is no store, its study cannot be read, or an equation or value has changed since.
+    Raises if there is no store, if its study cannot be read or differs from ``study``, or if an
+    equation or value has changed since.
     """
     from sweeps.store.backend import backend_of
     from sweeps.store.layout import StoreLayout
@@ -182,59 +172,54 @@ def rebuild_study(
         raise missing_store_error(store)
     wanted = StudyData.from_toml(study) if isinstance(study, (str, Path)) else study
     tree = _read_identity(backend, wanted)
-    whose = wanted
-    if whose is None:
+    rebuilt = wanted
+    if rebuilt is None:
         try:
-            whose = read_study_text(tree, axis_reader(backend))
+            rebuilt = read_study_text(tree, axis_reader(backend))
         except _UNREADABLE as error:
             raise DseError(
                 f"the study of {backend.name} cannot be read: {error}; or give the study file "
                 "(--study)"
             ) from error
-    identity = manifest_identity(whose, StoreLayout(whose.grid(), expand=is_expanded(tree)))
-    if "chunks" not in tree:  # only the attributes of the arrays tell whose store it is
+    identity = manifest_identity(rebuilt, StoreLayout(rebuilt.grid(), expand=is_expanded(tree)))
+    if "chunks" not in tree:  # the identity is from the attributes of the group
         tree = {**tree, "chunks": identity["chunks"]}
     check_same_study(backend, identity, tree, _STUDY_HINT)
-    return whose, tree
+    return rebuilt, tree
 
 
-def study_of(ds: xr.Dataset) -> StudyData:
-    """Return the study of a Dataset, as it tells it; its model and values must be what they were.
+def study_of(ds: xr.Dataset, *, needs_identity: bool = True) -> StudyData:
+    """Return the study in the attributes of a Dataset.
 
-    Raises
-    ------
-    DseError
-        It tells none, or another one than there is now.
+    Raises if there is none, or if its model or values have changed since. Without an identity, as
+    in the answers of queries, only the text of the study is compared.
     """
     from sweeps.store.records import info_of
 
     info = info_of(ds)
     if info is not None:
         return rebuild_study(info.place)[0]
-    if "study" not in ds.attrs or "identity" not in ds.attrs:
-        raise DseError("the Dataset tells no study: expected that of a run of one model")
+    if "study" not in ds.attrs or (needs_identity and "identity" not in ds.attrs):
+        raise DseError("the Dataset has no study: expected the Dataset of a run of one model")
     try:
         values = lambda name, _: np.ascontiguousarray(ds[name].values)  # noqa: E731
-        study = read_study_text(ds.attrs, values, "is held only in part")
+        study = read_study_text(ds.attrs, values, "is incomplete")
     except (DseError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DseError(f"the study of the Dataset cannot be told: {error}") from error
-    if study.attributes()["identity"] != str(ds.attrs["identity"]).removesuffix(_EXPANDED):
+        raise DseError(f"the study of the Dataset cannot be read: {error}") from error
+    key = "identity" if "identity" in ds.attrs else "study"
+    if study.attributes()[key] != str(ds.attrs[key]).removesuffix(_EXPANDED):
         raise DseError(
-            "the Dataset was computed by other equations, values or another version than there are "
-            "now: run the study again"
+            "the Dataset was computed with other equations, values or another version than the "
+            "present ones: run the study again"
         )
     return study
 
 
 def stored_study(source: xr.Dataset | str | Path) -> StudyData | None:
-    """Return the study of a store; None of anything else, or where its model or values changed.
+    """Return the study of a store; None if it is no store, or if model or values have changed.
 
-    Of a Dataset as it was opened from a store, it is that of the outputs that it has.
-
-    Raises
-    ------
-    OtherProcessError
-        Another store came to be there since the Dataset was opened.
+    For a Dataset opened from a store, the study has only the outputs of the Dataset. Raises
+    ``OtherProcessError`` if another store has replaced the one that was opened.
     """
     from sweeps.store.records import info_of
 
@@ -246,42 +231,37 @@ def stored_study(source: xr.Dataset | str | Path) -> StudyData | None:
         if not isinstance(source, (str, Path)):
             names = tuple(str(name) for name in source.data_vars if name != FEASIBLE)
             study = replace(study, outputs=names, best=None)
-        # what a table equation of a user's file imports or reads may have changed; other equations
-        # are recorded as trees, which the identity of a store covers whole
+        # the identity of a store covers equations recorded as trees, but not what a table equation
+        # of a user's file imports or reads
         definitions = [d for g in study.grid().graphs.values() for d in g.definitions.values()]
         tables = [d.equation for d in definitions if d.equation is not None and d.equation.table]
         if any(eq.function.__module__.split(".")[0] != "symbolic" for eq in tables):
             return None
-    except DseError:  # the values in the store answer
+    except DseError:  # the query then reads the stored values
         return None
     info.check_same()
     return study
 
 
 def _read_identity(backend: StoreBackend, study: StudyData | None) -> dict[str, Any]:
-    """Return what a store says of its study.
+    """Return the identity of a store's study.
 
-    The manifest and the attributes of the group say it, and each record repeats the identity. Where
-    they contradict each other, a study that is given decides.
-
-    Raises
-    ------
-    DseError
-        Nothing says it, or it is contradictory.
+    The manifest and the attributes of the group contain it, and each record repeats its hash. If
+    they contradict each other, ``study`` decides; without one, an error is raised.
     """
     from sweeps.store.backend import get_or_none
     from sweeps.store.create import METADATA_FILE
     from sweeps.store.records import MANIFEST, RECORDS, checksum, decode_checked_json, read_manifest
 
-    said: dict[str, dict[str, Any]] = {}
+    candidates: dict[str, dict[str, Any]] = {}
     with suppress(ValueError, KeyError, TypeError):
         has = read_json(get_or_none(backend, METADATA_FILE) or b"")["attributes"]
         tree = {key: str(has[key]) for key in _KEYS if key in has}
-        said[tree["identity"]] = {**tree, "study": tree["study"]}
+        candidates[tree["identity"]] = {**tree, "study": tree["study"]}
     manifest = read_manifest(get_or_none(backend, MANIFEST))
     if manifest is not None:
-        agree = list(said) == [manifest["identity"]]
-        said[manifest["identity"]] = manifest
+        agree = list(candidates) == [manifest["identity"]]
+        candidates[manifest["identity"]] = manifest
         if agree:
             return manifest
     records = (
@@ -292,23 +272,24 @@ def _read_identity(backend: StoreBackend, study: StudyData | None) -> dict[str, 
     if study is not None:
         about = {key: study.attributes()[key] for key in ("identity", "study")}
         for ours in (about, {**about, "identity": about["identity"] + _EXPANDED}):
-            if ours["identity"] in {*said, *recorded}:
-                return said.get(ours["identity"], ours)
+            if ours["identity"] in {*candidates, *recorded}:
+                return candidates.get(ours["identity"], ours)
 
     def is_consistent(tree: Mapping[str, Any]) -> bool:
-        """True if the records, and the files of the arrays, are those of a manifest."""
+        """True if the records and the files of the arrays belong to a manifest."""
         files = {key: crc for key, crc in tree.get("files", {}).items() if key != METADATA_FILE}
         return recorded <= {tree["identity"]} and all(
             checksum(get_or_none(backend, key) or b"") == crc for key, crc in files.items()
         )
 
-    result = [tree for tree in said.values() if len(said) == 1 or is_consistent(tree)]
-    if len(result) == 1:
-        return result[0]
+    valid = [tree for tree in candidates.values() if len(candidates) == 1 or is_consistent(tree)]
+    if len(valid) == 1:
+        return valid[0]
     what = (
-        f"the files of {backend.name} are those of several stores, and do not say which is meant"
-        if said
-        else f"{backend.name} is no store of a study, or both {MANIFEST} and {METADATA_FILE} are damaged"
+        f"the files of {backend.name} are from several stores, and it is unclear which is meant"
+        if candidates
+        else f"{backend.name} is no store of a study, or both {MANIFEST} and {METADATA_FILE} are "
+        "damaged"
     )
     raise DseError(f"{what}: give its study file (--study)")
 
@@ -316,37 +297,41 @@ def _read_identity(backend: StoreBackend, study: StudyData | None) -> dict[str, 
 def read_study_text(
     attributes: Mapping[str, Any], read_axis: Callable[[str, str], Any], problem: str = "is damaged"
 ) -> StudyData:
-    """Return the study of some attributes; ``values`` reads a long axis by its name and type.
+    """Return the study of some attributes; ``read_axis`` reads a long axis by name and type.
 
-    Whoever wrote the attributes chose them: a file of a model is run where it is the user's own,
-    found by its hash, and never where they say it lies.
+    The attributes are not trusted: a model file is run only if it is the user's own, found by its
+    hash, and never at a path that they name.
     """
     tree = read_json(attributes["study"])
     model = locate_models(tree["model"], read_json(attributes.get("model_files", "[]")))
-    given = {name: _value(value) for name, value in tree["set"].items()}
-    rest = {key: tree.get(key) for key in ("machine", "workload", "prefer", "fit")}
-    kept = {"where": tree["where"], "outputs": tree["outputs"], "random": tree.get("random", {})}
-    rest["folder"] = FileScope(None, None)  # which opens no file that the attributes name
-    axes = read_axes(tree["axes"], read_axis, problem)
-    return StudyData(model=model, axes=axes, set=given, **rest, **kept)
+    fields = {key: tree.get(key) for key in ("machine", "workload", "prefer", "fit")}
+    fields |= {"where": tree["where"], "outputs": tree["outputs"]}
+    return StudyData(
+        model=model,
+        axes=read_axes(tree["axes"], read_axis, problem),
+        set={name: _value(value) for name, value in tree["set"].items()},
+        random=tree.get("random", {}),
+        folder=FileScope(None, None),  # opens no file that the attributes name
+        **fields,
+    )
 
 
 def read_axes(
     axes: Mapping[str, Any], read_axis: Callable[[str, str], Any], problem: str = "is damaged"
 ) -> dict[str, Any]:
-    """Return the axes of the text of a study; of long ones it holds but a hash."""
-    result = dict(axes)
+    """Return the axes of a study's text, with the values of long ones, for which it has a hash."""
+    values = dict(axes)
     for name, spec in axes.items():
         if isinstance(spec, dict) and "sha256" in spec:
-            result[name] = read_axis(name, "<i8" if isinstance(spec["first"], int) else "<f8")
-            if hashlib.sha256(result[name].tobytes()).hexdigest() != spec["sha256"]:
+            values[name] = read_axis(name, "<i8" if isinstance(spec["first"], int) else "<f8")
+            if hashlib.sha256(values[name].tobytes()).hexdigest() != spec["sha256"]:
                 raise DseError(f"the axis {name} {problem}")
-    return result
+    return values
 
 
 def axis_reader(backend: StoreBackend) -> Callable[[str, str], Any]:
-    """Return what reads the values of an axis of a store by its name and type."""
-    # each ends in its checksum
+    """Return a function that reads the values of an axis of a store by name and type."""
+    # the last four bytes are the checksum
     return lambda name, kind: np.frombuffer(backend.get(f"{name}/c.0")[:-4], dtype=kind)
 
 
@@ -354,7 +339,7 @@ def _value(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if "sha256" in json.dumps(value):
-        raise DseError("it holds a long table")
+        raise DseError("it contains a long table")
     import xarray as xr
 
     return xr.DataArray(value["values"], value.get("labels"), value["dims"])
@@ -363,23 +348,23 @@ def _value(value: Any) -> Any:
 def contained_study(
     study: StudyData, backend: StoreBackend, theirs: Mapping[str, Any], *, expand: bool
 ) -> StudyData | None:
-    """Return the study of a store, of which a study has all values; None if it has not."""
+    """Return the study of a store whose values ``study`` includes; None if it does not."""
     from sweeps.store.layout import StoreLayout
 
     with suppress(DseError, ValueError, KeyError, TypeError, OSError):
         there = read_json(theirs["study"])
         axes = read_axes(there["axes"], axis_reader(backend))
-        result = replace(study, axes=axes, outputs=tuple(there["outputs"]), best=None)
+        smaller = replace(study, axes=axes, outputs=tuple(there["outputs"]), best=None)
         if list(study.grid().axes) != list(axes):
             return None
-        pairs = zip(study.grid().axes.values(), result.grid().axes.values(), strict=True)
+        pairs = zip(study.grid().axes.values(), smaller.grid().axes.values(), strict=True)
         if any(
             set(new.columns) != set(old.columns) or not set(_values(old)) <= set(_values(new))
             for new, old in pairs
         ):
             return None
-        identity = manifest_identity(result, StoreLayout(result.grid(), expand=expand))
-        return result if is_same_manifest(theirs, identity) else None
+        identity = manifest_identity(smaller, StoreLayout(smaller.grid(), expand=expand))
+        return smaller if is_same_manifest(theirs, identity) else None
     return None
 
 

@@ -1,4 +1,4 @@
-"""Running a study: in memory, or into a store that continues where it was left."""
+"""Run a study in memory, or into a store, where an interrupted run continues."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ if TYPE_CHECKING:
 
 
 def _check_store_name(store: str | Path) -> str | Path:
-    """The place of a store, whose name must end in .zarr."""
+    """Return the path of a store, which must end in .zarr."""
     if not str(store).rstrip("/").endswith(".zarr") or Path(str(store)).name == ".zarr":
         raise DseError(f"store = {str(store)!r}: expected a name that ends in .zarr")
     if os.name != "nt" and "\\" in str(store):
         raise DseError(
-            f"store = {str(store)!r} is a path of Windows, and this is none: parts of a path are "
-            "separated by '/' here"
+            f"store = {str(store)!r} is a Windows path: separate its parts by '/' on this system"
         )
     return store
 
@@ -43,12 +42,16 @@ def run_study(
     compression: str | None = None,
     watch: WatchedOutput | None = None,
 ) -> Outcome:
-    """See :func:`dse.run`; ``watch`` is whose best value the progress tells."""
-    flags: dict[str, Any] = {"expand": expand, "fresh": fresh, "extend": extend}
-    check_store_options(store, client=client, workers=workers, **flags)
+    """Run a study; see :func:`dse.run`. ``watch`` is the output whose best value progress shows."""
     from dse.progress import progress_listener
+    from sweeps.store.layout import COMPRESSIONS
 
-    _check_compression(compression, store)
+    options: dict[str, Any] = {"expand": expand, "fresh": fresh, "extend": extend}
+    options |= {"compression": compression}
+    check_store_options(store, client=client, workers=workers, **options)
+    if compression is not None and compression not in COMPRESSIONS:
+        known = " or ".join(map(repr, COMPRESSIONS))
+        raise DseError(f"compression = {compression!r}: expected {known}")
     with progress_listener(progress) as listener:
         if store is None:
             return _run_in_memory(study, expand, listener)
@@ -57,20 +60,8 @@ def run_study(
 
         check_storable(study)
         with open_workers(client, workers) as pool:
-            about = {"watch": watch, "pool": pool, "compression": compression, **flags}
-            return run_into_store(_check_store_name(store), study, listener=listener, **about)
-
-
-def _check_compression(compression: str | None, store: str | Path | None) -> None:
-    from sweeps.store.layout import COMPRESSIONS
-
-    if compression is not None and compression not in COMPRESSIONS:
-        known = " or ".join(map(repr, COMPRESSIONS))
-        raise DseError(f"compression = {compression!r}: expected {known}")
-    if compression is not None and store is None:
-        raise DseError(
-            "only a store is compressed, and none is given: give store='OUT.zarr' (--store)"
-        )
+            options |= {"watch": watch, "pool": pool, "listener": listener}
+            return run_into_store(_check_store_name(store), study, **options)
 
 
 def _run_in_memory(

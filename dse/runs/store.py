@@ -1,4 +1,4 @@
-"""The stores of studies: runs into them, further outputs, damage that is found and repaired."""
+"""Fill, extend, verify and repair the stores of studies."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run_into_store(
     fresh: bool,
     extend: bool,
 ) -> Outcome:
-    """See :func:`dse.runs.run.run_study`."""
+    """Run a study into a store; see :func:`dse.runs.run.run_study`."""
     backend, names = backend_of(store), study.grid().outputs
 
     def plan_target() -> tuple[StorePlan, bool]:
@@ -68,11 +68,11 @@ def run_into_store(
         if done is not None:
             remove_stale_lock(backend)
             return _run_outcome(store, done, names)
-    with ExitStack() as held:
-        held.enter_context(write_lock(backend))
-        kept = held.enter_context(_moved_aside(backend)) if fresh else None
+    with ExitStack() as stack:
+        stack.enter_context(write_lock(backend))
+        old_store = stack.enter_context(_move_aside(backend)) if fresh else None
         filled = _fill_store(backend, *plan_target(), listener=listener, watch=watch, pool=pool)
-        return _run_outcome(store, filled, names, kept)
+        return _run_outcome(store, filled, names, old_store)
 
 
 def _plan_target(
@@ -83,10 +83,7 @@ def _plan_target(
     expand: bool,
     extend: bool,
 ) -> tuple[StorePlan, bool]:
-    """Return what must stand at a place in the end, and True if it extends what is there.
-
-    Raise where what is there is in the way.
-    """
+    """Return the plan of the store to write, and True if it extends the existing one."""
     if not backend.exists():
         return _store_plan(study, compression or COMPRESSIONS[0], expand=expand), False
     theirs = read_manifest(get_or_none(backend, MANIFEST))
@@ -133,10 +130,9 @@ def _with_outputs(study: StudyData, outputs: tuple[str, ...]) -> StudyData:
 
 
 def _fill_store(backend: StoreBackend, plan: StorePlan, extends: bool, **work: Any) -> Outcome:
-    """Compute what is missing at a place; the caller holds its lock.
+    """Compute the missing tiles of a store; the caller holds its lock.
 
-    The store of a larger study is computed beside the present one and takes its place when it is
-    whole.
+    A larger store is computed next to the present one and replaces it when it is complete.
     """
     if not extends:
         _remove_old_store(backend)
@@ -149,7 +145,7 @@ def _fill_store(backend: StoreBackend, plan: StorePlan, extends: bool, **work: A
     filled = fill(plan, there, **work)
     if filled.failures:
         raise DseError(
-            f"{backend.name} stays as it is: {len(filled.failures):,} tiles of the larger study "
+            f"{backend.name} is unchanged: {len(filled.failures):,} tiles of the larger study "
             f"failed, the first at {filled.failures[0]}"
         )
     backend.replace_by(there)
@@ -157,7 +153,7 @@ def _fill_store(backend: StoreBackend, plan: StorePlan, extends: bool, **work: A
 
 
 def _remove_old_store(backend: StoreBackend) -> None:
-    """Remove the store that was replaced, left by a kill; an unfinished extension stays."""
+    """Remove a replaced store that a killed process left; keep an unfinished extension."""
     there = backend.staging()
     is_begun = get_or_none(there, MANIFEST) is not None
     if there.exists() and (get_or_none(there, FINISHED) is not None or not is_begun):
@@ -179,34 +175,34 @@ def _run_outcome(
 
 
 @contextmanager
-def _moved_aside(backend: StoreBackend) -> Iterator[str | None]:
-    """Move what is at a place out of the way; back again if no new store came to be there."""
+def _move_aside(backend: StoreBackend) -> Iterator[str | None]:
+    """Move the existing store aside; restore it if no new store was created."""
     if not backend.exists():
         yield None
         return
-    kept = free_name(backend)
+    old_store = free_name(backend)
     try:
-        backend.move(kept)
+        backend.move(old_store)
     except OSError as error:
-        raise DseError(f"{backend.name} cannot be kept aside: {error.strerror}") from error
+        raise DseError(f"{backend.name} cannot be moved aside: {error.strerror}") from error
     try:
-        yield kept
+        yield old_store
     except BaseException as error:
         back = False
         if not backend.exists():
             with suppress(OSError, DseError):
-                backend_of(kept).move(backend.name)
+                backend_of(old_store).move(backend.name)
                 back = True
         if not back and isinstance(error, OtherProcessError):
-            raise OtherProcessError(f"{error}; what was there before is at {kept}") from error
+            raise OtherProcessError(f"{error}; the previous store is at {old_store}") from error
         raise
 
 
-# --- Stores that are there already
+# --- Existing stores
 
 
 def _existing_store(store: str | Path) -> StoreBackend:
-    """Return the backend of a store that is there."""
+    """Return the backend of an existing store."""
     backend: StoreBackend = backend_of(require_path(store))
     if not (backend.exists() or backend.is_being_replaced()):
         raise missing_store_error(store)
@@ -214,14 +210,13 @@ def _existing_store(store: str | Path) -> StoreBackend:
 
 
 def _store_compression(backend: StoreBackend, tree: dict[str, Any]) -> str:
-    """Return how a store is compressed, by its manifest or else by what describes its arrays."""
-    packed, plain = COMPRESSIONS
+    """Return the compression of a store, from its manifest or else from its arrays' metadata."""
     if tree.get("compression") in COMPRESSIONS:
         return str(tree["compression"])
-    result = (
-        get_or_none(backend, key) or b"" for key in backend.files() if key.endswith(METADATA_FILE)
-    )
-    return packed if any(b'"blosc"' in data for data in result) else plain
+    files = [key for key in backend.files() if key.endswith(METADATA_FILE)]
+    metadata = b"".join(get_or_none(backend, key) or b"" for key in files)
+    codecs = [name for name in COMPRESSIONS if f'"{name}"'.encode() in metadata]
+    return next((name for name in codecs if name != "none"), "none")
 
 
 def add(
@@ -233,20 +228,19 @@ def add(
 ) -> xr.Dataset:
     """Add quantities to a finished store.
 
-    The store of the study with these outputs too is computed beside it and takes its place. A run
-    of the study without them still finds its own there. A call that was stopped is continued by the
-    same call.
+    A store with these outputs is computed next to it and replaces it. A run of the study without
+    them still uses it. The same call continues an interrupted one.
 
     Parameters
     ----------
     store : path or URL
-        The store of a run.
+        Store of a run.
     outputs : str or sequence of str
         Quantities of its model.
     study : Study or path, optional
-        The study of the store; by default the one that the store names.
+        Study of the store; default: the one that the store contains.
     progress : bool or callable
-        Shown after a second; or a function that is given a
+        True shows progress after a second; a function receives a
         :class:`sweeps.runtime.progress.Progress` after each tile.
 
     Returns
@@ -257,12 +251,10 @@ def add(
     Raises
     ------
     DseError
-        The store is not finished, its model or values have changed since, or no such quantity.
+        The store is not finished, its model or values have changed, or a quantity is unknown.
     """
     backend = _existing_store(store)
-    with ExitStack() as held:
-        listener = held.enter_context(progress_listener(progress))
-        held.enter_context(write_lock(backend))
+    with progress_listener(progress) as listener, write_lock(backend):
         whole, tree = rebuild_study(store, study=study)
         there = whole.grid().outputs
         if more := tuple(name for name in require_outputs(outputs) if name not in there):
@@ -287,19 +279,19 @@ def verify(
     Parameters
     ----------
     store : path or URL
-        The store of a run, finished or not.
+        Store of a run, finished or not.
     repair : bool
         Compute the damaged tiles again, and no others.
     study : Study or path, optional
-        The study of the store; by default the one that the store names.
+        Study of the store; default: the one that the store contains.
     progress : bool or callable
-        Shown after a second; or a function that is given a
-        :class:`sweeps.runtime.progress.Progress` after each tile that is repaired.
+        True shows progress after a second; a function receives a
+        :class:`sweeps.runtime.progress.Progress` after each repaired tile.
 
     Returns
     -------
     sweeps.store.verify.VerifyResult
-        ``damages``: each a file, its problem, its tile and the configurations of the tile.
+        ``damages`` lists files, each with its problem, its tile and the tile's configurations.
 
     Raises
     ------
@@ -307,14 +299,14 @@ def verify(
         There is no store, or its study cannot be read.
     """
     backend = _existing_store(store)
-    with ExitStack() as held:
-        # who may only read a folder cannot keep writers away
+    with ExitStack() as stack:
+        # a read-only folder cannot be locked
         local = isinstance(backend, LocalBackend) and os.access(backend.path.parent, os.W_OK)
         if repair or local or backend.is_being_replaced():
-            held.enter_context(write_lock(backend))
-        listener = held.enter_context(progress_listener(progress))
-        whose, tree = rebuild_study(store, study=study)
-        plan = _store_plan(whose, _store_compression(backend, tree), expand=is_expanded(tree))
-        if "model_files" in tree:  # a comment in such a file may be another one now
+            stack.enter_context(write_lock(backend))
+        listener = stack.enter_context(progress_listener(progress))
+        rebuilt, tree = rebuild_study(store, study=study)
+        plan = _store_plan(rebuilt, _store_compression(backend, tree), expand=is_expanded(tree))
+        if "model_files" in tree:  # their comments may have changed
             plan.attributes["model_files"] = plan.manifest["model_files"] = tree["model_files"]
         return compare(plan, backend, repair=repair, listener=listener)

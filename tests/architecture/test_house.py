@@ -30,6 +30,7 @@ TOP = {
     "pyproject.toml",
     "examples",
     "docs",
+    "CONTRIBUTING.md",
     "README.md",
     "CHANGELOG.md",
     "CITATION.cff",

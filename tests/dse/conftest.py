@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a folder with a study, and a way to run a command."""
+"""Fixtures of the command-line tests: a folder with a study, and a way to run a command."""
 
 from __future__ import annotations
 

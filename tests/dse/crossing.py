@@ -78,10 +78,10 @@ STUDIES: dict[str, Spec] = {
 }
 
 
-def _same(found: xr.Dataset, expected: xr.Dataset) -> None:
+def _same(answer: xr.Dataset, expected: xr.Dataset) -> None:
     """Raise where two Datasets differ in a value."""
-    names = [*map(str, found.variables)], [*map(str, expected.variables)]
-    if sorted(names[0]) != sorted(names[1]) or not found.load().equals(expected):
+    names = [*map(str, answer.variables)], [*map(str, expected.variables)]
+    if sorted(names[0]) != sorted(names[1]) or not answer.load().equals(expected):
         raise AssertionError(f"a Dataset of {names[0]} differs from that of a run, {names[1]}")
 
 
@@ -230,7 +230,7 @@ USES: dict[str, Use] = {
 }
 
 
-def tried(use: str, study: str) -> str:
+def run_pair(use: str, study: str) -> str:
     """Say how one pair ends: "works", "refused: ..." or what is wrong."""
     here = Path.cwd()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -253,7 +253,7 @@ def main(step: int) -> int:
     ends = {"works": 0, "refused": 0}
     wrong = 0
     for use, study in itertools.islice(itertools.product(USES, STUDIES), 0, None, step):
-        end = tried(use, study)
+        end = run_pair(use, study)
         kind = end.split(":")[0]
         if kind in ends:
             ends[kind] += 1

@@ -45,7 +45,7 @@ import dse.runs.store
 import sweeps.nest.run
 import sweeps.store.checked_store
 from dse.cli import main as program
-from tests.dse.killing import cut_small, ended, files, forked
+from tests.dse.killing import cut_small, exit_status, files, fork
 
 STUDY = """
 model = "transit"
@@ -128,7 +128,7 @@ class Fault:
         return call
 
 
-def commanded(
+def run_command(
     room: Path,
     command: tuple[str, ...],
     before: Callable[[], None] = lambda: None,
@@ -153,7 +153,7 @@ def commanded(
         sys.stderr.flush()
         os._exit(status)
 
-    return ended(forked(work)), log.read_text()
+    return exit_status(fork(work)), log.read_text()
 
 
 class Faults:
@@ -169,18 +169,18 @@ class Faults:
         self.ends: Counter[str] = Counter()
         for name, task in (("small", "run"), ("large", "extend"), ("more", "add")):
             room = self.room(f"calm {name}", task)
-            status, said = commanded(room, TASKS[task][1])
-            assert status == 0, said
+            status, message = run_command(room, TASKS[task][1])
+            assert status == 0, message
             self.begun[name], self.calm[name] = room / "a.zarr", files(room / "a.zarr")
         self.exports = {}
         for task in TASKS:
             room = self.room(f"count {task}", task)
             fault = Fault(room)
-            code, said = commanded(room, TASKS[task][1], fault.begin, fault.tell)
-            assert code == 0, f"{task}: {said}"
+            code, message = run_command(room, TASKS[task][1], fault.begin, fault.tell)
+            assert code == 0, f"{task}: {message}"
             self.counts[task] = Counter(json.loads(Path(f"{room}.counts").read_text()))
             if task.startswith("export"):
-                self.exports[task] = self.exported(room, task)
+                self.exports[task] = self.read_export(room, task)
 
     def room(self, name: str, task: str) -> Path:
         """A folder in which a task can begin."""
@@ -201,17 +201,17 @@ class Faults:
             (hidden / "tiles" / "0.1.0.0").unlink()
         return room
 
-    def exported(self, room: Path, task: str) -> Any:
-        """What an export holds, by a process of its own."""
+    def read_export(self, room: Path, task: str) -> Any:
+        """Return the content of an export, read by another process."""
 
         def work() -> None:
             ds = dse.open(room / f"out.{task.split()[1]}").load()
             (room / "held").write_bytes(pickle.dumps(ds.to_dict()))
 
-        assert ended(forked(work)) == 0
-        held = repr(pickle.loads((room / "held").read_bytes()))
+        assert exit_status(fork(work)) == 0
+        values = repr(pickle.loads((room / "held").read_bytes()))
         (room / "held").unlink()
-        return held
+        return values
 
     def fault(self, number: int, seed: int) -> None:
         draw = random.Random(f"{seed} {number}")
@@ -234,7 +234,7 @@ class Faults:
             later = " and later" if fault.after else ""
             story = f"{number} of {seed}: {task}, {what} at {fault.kind} {fault.number}{later}"
 
-        def before() -> None:
+        def limit_size() -> None:
             if limit:
                 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -243,31 +243,33 @@ class Faults:
 
         log = room.with_name(room.name + ".log")
         log.touch()
-        status, said = commanded(room, command, before)
-        story += f"\nstatus {status}: {said}"
+        status, message = run_command(room, command, limit_size)
+        story += f"\nstatus {status}: {message}"
         # a study file that cannot be read is misuse of the command
-        assert status in (0, 1) or (status == 2 and "small.toml" in said), story
-        assert not re.search(r"Traceback|Exception ignored|Error in sys|Fatal", said), story
-        assert status == 0 or "Error: " in said or limit, story
+        assert status in (0, 1) or (status == 2 and "small.toml" in message), story
+        assert not re.search(r"Traceback|Exception ignored|Error in sys|Fatal", message), story
+        assert status == 0 or "Error: " in message or limit, story
         self.ends["done" if status == 0 else "told"] += 1
-        self.left(room, task, status, begun, wanted, story)
+        self.check_rest(room, task, status, begun, wanted, story)
         shutil.rmtree(room)
         log.unlink()
 
-    def left(self, room: Path, task: str, status: int, begun: Any, wanted: str, story: str) -> None:
-        """What is left harms nothing, and the same command leaves what it should."""
+    def check_rest(
+        self, room: Path, task: str, status: int, begun: Any, wanted: str, story: str
+    ) -> None:
+        """Check that leftovers are harmless and that the same command then completes."""
         out = room / f"out.{task.rpartition(' ')[2]}"
         exports = task.startswith("export")
         if status and not (exports and out.exists()):  # it was whole when something else failed
-            again, said = commanded(room, TASKS[task][1])
-            assert again == 0, f"{story}\nagain {again}: {said}"
+            again, message = run_command(room, TASKS[task][1])
+            assert again == 0, f"{story}\nagain {again}: {message}"
         if exports:
-            assert self.exported(room, task) == self.exports[task], story
+            assert self.read_export(room, task) == self.exports[task], story
         assert files(room / "a.zarr") == self.calm[wanted], story
         others = {p.name for p in room.iterdir()} - {"small.toml", "large.toml", "a.zarr", out.name}
         if task == "fresh":
-            kept = [files(room / name) for name in others if ".old-" in name]
-            assert begun in kept, story
+            stored = [files(room / name) for name in others if ".old-" in name]
+            assert begun in stored, story
             others = {name for name in others if ".old-" not in name}
         # what a process that could not remove it has left is swept by the next that writes there
         # what could not be removed goes with the next writer

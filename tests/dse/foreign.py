@@ -64,13 +64,13 @@ STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u20
 
 
 class Watch:
-    """What is opened, run or sent while it is on."""
+    """Record of what is opened, run or sent while it is active."""
 
     def __init__(self) -> None:
         self.on, self.allowed, self.seen = False, tuple[str, ...](), set[str]()
         sys.addaudithook(self.hear)
 
-    def within(self, place: Any) -> bool:
+    def is_allowed(self, place: Any) -> bool:
         """True if a path lies where it may be opened."""
         real = os.path.realpath(os.fsdecode(place))
         return any(real == one or real.startswith(f"{one}/") for one in self.allowed)
@@ -80,11 +80,11 @@ class Watch:
         if not self.on:
             return
         if event == "open":
-            if isinstance(args[0], (str, bytes)) and not self.within(args[0]):
+            if isinstance(args[0], (str, bytes)) and not self.is_allowed(args[0]):
                 self.note(f"opens {args[0]!r}")
         elif event in DEEDS:
             known = event in CHANGES and isinstance(args[0], (str, bytes))
-            if not (known and self.within(args[0])):
+            if not (known and self.is_allowed(args[0])):
                 self.note(f"{event} {str(args)[:200]}")
         elif event == "pickle.find_class" and str(args[0]).split(".")[0] not in PICKLED:
             self.note(f"unpickles {args}")
@@ -102,7 +102,7 @@ class Watch:
         self.seen.add(what)
 
     @contextmanager
-    def over(self, *folders: Path) -> Iterator[None]:
+    def watch(self, *folders: Path) -> Iterator[None]:
         """Watch; what lies in some folders may be opened."""
         real = [os.path.realpath(one) for one in (*folders, *SYSTEM)]
         self.allowed, self.seen, self.on = tuple(real), set(), True
@@ -193,17 +193,17 @@ def questions(name: str, out: Path, rng: random.Random, goals: list[str]) -> lis
 def in_python(name: str) -> list[Callable[[], Any]]:
     """Calls that take a Dataset or study, and how its answers show themselves."""
 
-    def shown(made: Any) -> str:
+    def as_html(made: Any) -> str:
         return str(made._repr_html_()) if hasattr(made, "_repr_html_") else str(made)
 
     return [
-        lambda: shown(dse.table(dse.open(name))),
+        lambda: as_html(dse.table(dse.open(name))),
         lambda: dse.derive(dse.open(name), "threads_in_ms").load(),
         lambda: dse.open(name, add="threads_in_ms").load(),
-        lambda: shown(dse.explain(dse.open(name), threads=256)),
-        lambda: shown(dse.Study.from_toml(name)),
-        lambda: shown(dse.machine(name)),
-        lambda: shown(dse.optimum(name, minimize="time")),
+        lambda: as_html(dse.explain(dse.open(name), threads=256)),
+        lambda: as_html(dse.Study.from_toml(name)),
+        lambda: as_html(dse.machine(name)),
+        lambda: as_html(dse.optimum(name, minimize="time")),
     ]
 
 
@@ -219,7 +219,7 @@ def _late(*_: object) -> None:
 
 
 @contextmanager
-def limited(seconds: float) -> Iterator[None]:
+def processor_limit(seconds: float) -> Iterator[None]:
     """Raise where something takes so many seconds of a processor, or waits ten times as long."""
     before = [signal.signal(number, _late) for number in _ALARMS]
     try:
@@ -240,8 +240,8 @@ def _where(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error)[:200]!r} ({at})"
 
 
-def _printed(text: str, html: bool = False) -> Iterator[str]:
-    """What is wrong with what is shown."""
+def _output_faults(text: str, html: bool = False) -> Iterator[str]:
+    """Yield the faults in displayed text."""
     if result := STEERING.search(text):
         yield f"shows {result[0]!r} in {text[max(result.start() - 40, 0) : result.end() + 40]!r}"
     if re.search(f"^{inputs.FORGED}", text, re.MULTILINE):
@@ -252,12 +252,12 @@ def _printed(text: str, html: bool = False) -> Iterator[str]:
         yield "shows markup of the sender"
 
 
-def _written(out: Path) -> Iterator[str]:
-    """What is wrong with what was written."""
+def _file_faults(out: Path) -> Iterator[str]:
+    """Yield the faults in written files."""
     csv.field_size_limit(1 << 30)
     for page in out.glob("*.html"):
         text = page.read_text("utf-8")
-        yield from (said for said in _printed(text, html=True) if "markup" in said)
+        yield from (message for message in _output_faults(text, html=True) if "markup" in message)
     for table in out.glob("*.csv"):
         with table.open(encoding="utf-8", newline="") as file:
             for row in csv.reader(file):
@@ -267,7 +267,7 @@ def _written(out: Path) -> Iterator[str]:
 
 
 def one(seed: int, scratch: Path, seconds: float = SECONDS) -> tuple[list[str], Counter[str]]:
-    """What is wrong with how verbs treat one input, and how they ended."""
+    """Return the faults of the verbs on one input, and how they ended."""
     rng = random.Random(seed)
     wrong: list[str] = []
     ends: Counter[str] = Counter()
@@ -280,19 +280,19 @@ def one(seed: int, scratch: Path, seconds: float = SECONDS) -> tuple[list[str], 
         name = str(inputs.dataset_file(folder, rng, scratch / "run.zarr"))
     else:
         name = str(way(folder, rng))
-    asked = asked_of(name, out, rng)
+    query = asked_of(name, out, rng)
     calls = rng.sample(in_python(name), 1)
     cwd = Path.cwd()
     os.chdir(folder)
     try:
-        for words in asked:
-            said, end = _ask(words, folder, out, seconds)
-            wrong += [f"seed {seed}, dse {' '.join(words)[:150]}: {one}" for one in said]
+        for words in query:
+            message, end = _ask(words, folder, out, seconds)
+            wrong += [f"seed {seed}, dse {' '.join(words)[:150]}: {one}" for one in message]
             ends[f"{words[0]}: {end}"] += 1
         for number, call in enumerate(calls):
-            said = _call(call, folder, out, seconds)
-            wrong += [f"seed {seed}, call {number} of {name}: {one}" for one in said]
-        wrong += [f"seed {seed}: {said}" for said in _written(out)]
+            message = _call(call, folder, out, seconds)
+            wrong += [f"seed {seed}, call {number} of {name}: {one}" for one in message]
+        wrong += [f"seed {seed}: {message}" for message in _file_faults(out)]
     finally:
         os.chdir(cwd)
         gc.collect()
@@ -302,11 +302,11 @@ def one(seed: int, scratch: Path, seconds: float = SECONDS) -> tuple[list[str], 
 
 
 def _ask(words: list[str], folder: Path, out: Path, seconds: float) -> tuple[list[str], Any]:
-    """What is wrong with how a command ends."""
+    """Return the faults of a command."""
     heard, wrong = watch(), list[str]()
     before = time.process_time()
     try:
-        with limited(seconds), heard.over(folder, out):
+        with processor_limit(seconds), heard.watch(folder, out):
             result = CliRunner().invoke(command, words, prog_name="dse")
     except Late:
         return [f"takes more than {seconds} s"], "late"
@@ -315,31 +315,31 @@ def _ask(words: list[str], folder: Path, out: Path, seconds: float) -> tuple[lis
     elif result.exception is not None and not isinstance(result.exception, SystemExit):
         wrong.append(_where(result.exception))
     wrong += heard.seen
-    wrong += _printed(result.output)
+    wrong += _output_faults(result.output)
     return wrong, result.exit_code
 
 
 def _call(call: Callable[[], Any], folder: Path, out: Path, seconds: float) -> list[str]:
-    """What is wrong with how a call ends."""
+    """Return the faults of a call."""
     heard, wrong, text = watch(), list[str](), ""
     try:
-        with limited(seconds), heard.over(folder, out), warnings.catch_warnings():
+        with processor_limit(seconds), heard.watch(folder, out), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             made = call()
             text = made if isinstance(made, str) else ""
     except DseError as error:
         text = str(error)
-        wrong += [said for said in _printed(text) if "forged" not in said]
+        wrong += [message for message in _output_faults(text) if "forged" not in message]
         text = ""
     except Late:
         wrong.append(f"takes more than {seconds} s")
     except Exception as error:
         wrong.append(_where(error))
-    return [*wrong, *heard.seen, *(s for s in _printed(text, html=True) if "shows m" in s)]
+    return [*wrong, *heard.seen, *(s for s in _output_faults(text, html=True) if "shows m" in s)]
 
 
-def prepared(scratch: Path) -> None:
-    """What inputs are made of: files outside, and the store of a run."""
+def make_outside_files(scratch: Path) -> None:
+    """Write the files that inputs refer to: files outside, and the store of a run."""
     os.environ["MPLBACKEND"] = "agg"
     os.environ.pop("DSE_PATH", None)
     inputs.make_outside(scratch / "outside")
@@ -356,19 +356,19 @@ def _some(seeds: range) -> tuple[list[str], Counter[str], float, range]:
     slowest = 0.0
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        prepared(scratch)
+        make_outside_files(scratch)
         for seed in range(-12, 0):  # what is compiled or loaded once
             with suppress(Exception):
                 one(seed, scratch, 60.0)
         left = seeds
         for place, seed in enumerate(seeds):
             began = time.process_time()
-            said, ended = one(seed, scratch)
+            message, ended = one(seed, scratch)
             slowest = max(slowest, time.process_time() - began)
-            wrong += said
+            wrong += message
             ends += ended
             left = seeds[place + 1 :]
-            if any("takes more" in line for line in said):
+            if any("takes more" in line for line in message):
                 break
     return wrong, ends, slowest, left
 
@@ -385,13 +385,13 @@ def main(count: int, seed: int, jobs: int = 1) -> int:
             parts = []
             for task in as_completed(tasks):
                 try:
-                    said, ended, longest, left = task.result()
+                    message, ended, longest, left = task.result()
                 except BrokenProcessPool:  # of those beside it, too
-                    said, ended, longest = [f"{tasks[task]}: the process ended"], Counter(), 0.0
+                    message, ended, longest = [f"{tasks[task]}: the process ended"], Counter(), 0.0
                     left = range(0)
-                wrong, ends, slowest = wrong + len(said), ends + ended, max(slowest, longest)
+                wrong, ends, slowest = wrong + len(message), ends + ended, max(slowest, longest)
                 parts += [left] if left else []
-                for line in said:
+                for line in message:
                     print(line.encode("ascii", "backslashreplace").decode(), flush=True)
     answered = sum(number for end, number in ends.items() if end.endswith(": 0"))
     print(

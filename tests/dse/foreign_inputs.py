@@ -199,12 +199,12 @@ def study_tree(rng: random.Random) -> dict[str, Any]:
     return {key: value for key, value in tree.items() if value is not None}
 
 
-def placed(tree: Any, folder: Path) -> Any:
+def with_folder(tree: Any, folder: Path) -> Any:
     """A tree in whose paths ``@`` is a folder."""
     if isinstance(tree, dict):
-        return {placed(key, folder): placed(value, folder) for key, value in tree.items()}
+        return {with_folder(key, folder): with_folder(value, folder) for key, value in tree.items()}
     if isinstance(tree, list):
-        return [placed(value, folder) for value in tree]
+        return [with_folder(value, folder) for value in tree]
     return tree.replace("@/", f"{folder}/") if isinstance(tree, str) else tree
 
 
@@ -212,7 +212,7 @@ def study_file(folder: Path, rng: random.Random) -> Path:
     """A study file of somebody else."""
     from dse.toml_text import toml_key, toml_value
 
-    tree = placed(study_tree(rng), folder.parent)
+    tree = with_folder(study_tree(rng), folder.parent)
     lines = []
     for name, value in tree.items():
         try:
@@ -232,7 +232,7 @@ def study_file(folder: Path, rng: random.Random) -> Path:
 def entry_file(folder: Path, rng: random.Random) -> Path:
     """A machine or workload file of somebody else."""
     place = folder / f"entry{rng.randrange(10**9)}.toml"
-    place.write_bytes(placed(machine(rng), folder.parent).encode("utf-8", "surrogatepass"))
+    place.write_bytes(with_folder(machine(rng), folder.parent).encode("utf-8", "surrogatepass"))
     return place
 
 
@@ -242,7 +242,7 @@ def _text(rng: random.Random) -> str:
 
 def _attributes(folder: Path, rng: random.Random) -> dict[str, Any]:
     """Attributes of a Dataset: a study that names files, JSON that is none, hostile texts."""
-    tree = placed(study_tree(rng), folder.parent)
+    tree = with_folder(study_tree(rng), folder.parent)
     text = json.dumps(tree).replace("\\u0000", "").replace("\\ud800", "?")
     result: dict[str, Any] = {
         "study": rng.choice([text, text, text, *JSONS]),
@@ -284,8 +284,8 @@ def _dataset(folder: Path, rng: random.Random) -> xr.Dataset:
         text = _text(rng).replace("/", "") or "x"
         variables[rng.choice(["word", text])] = (("machine",), np.array(labels), about)
     if rng.random() < 0.3:
-        told = {"conditions": _text(rng)}
-        variables["feasible"] = (("machine",), np.ones(size, dtype=bool), told)
+        recorded = {"conditions": _text(rng)}
+        variables["feasible"] = (("machine",), np.ones(size, dtype=bool), recorded)
     coords = {"machine": ("machine", labels, about), "threads": ("threads", [1, 2], about)}
     return xr.Dataset(variables, coords=coords, attrs=_attributes(folder, rng))
 

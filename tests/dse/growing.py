@@ -33,7 +33,7 @@ import sweeps.store.backend
 import sweeps.store.verify
 from dse import Study
 from sweeps.store.backend import LocalBackend
-from tests.dse.killing import STUDY, cut_small, ended, files, forked
+from tests.dse.killing import STUDY, cut_small, exit_status, files, fork
 
 STEPS = ("put", "replace_by", "_discard", "rename")
 
@@ -82,8 +82,8 @@ def main(kills: int, seed: int, every: int = 1, exchange: bool = True) -> dict[s
     places = {"small": small, "large": large, "more": more}
     for name, study in places.items():
         path = folder / f"{name}.zarr"
-        assert ended(forked(lambda study=study, path=path: study.run(store=path))) == 0
-    held = {name: files(folder / f"{name}.zarr") for name in places}
+        assert exit_status(fork(lambda study=study, path=path: study.run(store=path))) == 0
+    values = {name: files(folder / f"{name}.zarr") for name in places}
     path = folder / "a.zarr"
     tasks: dict[tuple[str, str], Callable[[], Any]] = {
         ("small", "large"): lambda: large.run(store=path, extend=True),
@@ -91,14 +91,14 @@ def main(kills: int, seed: int, every: int = 1, exchange: bool = True) -> dict[s
     }
 
     def check_integer(names: tuple[str, str]) -> None:
-        assert files(path) in [held[name] for name in names]
+        assert files(path) in [values[name] for name in names]
 
     done = 0
     for names, work in tasks.items():
         shutil.rmtree(path, ignore_errors=True)
         shutil.copytree(folder / f"{names[0]}.zarr", path)
         began = time.monotonic()
-        assert ended(forked(work)) == 0
+        assert exit_status(fork(work)) == 0
         duration = time.monotonic() - began
         check_integer(names[1:] * 2)
         times = {"put": (1,), "replace_by": (1,), "_discard": (1,), "rename": (1, 2, 3)}
@@ -107,17 +107,17 @@ def main(kills: int, seed: int, every: int = 1, exchange: bool = True) -> dict[s
         for kind in [*([None] * (kills // 2)), *kinds]:
             shutil.rmtree(path)
             shutil.copytree(folder / f"{names[0]}.zarr", path)
-            child = forked(work if kind is None else dying(work, *kind))
+            child = fork(work if kind is None else dying(work, *kind))
             if kind is None:
                 time.sleep(draw.random() * duration)
                 os.kill(child, signal.SIGKILL)
-            status = ended(child)
+            status = exit_status(child)
             assert status in (0, -signal.SIGKILL), status
             done += status != 0
             if exchange or path.exists():
                 check_integer(names)
-            assert ended(forked(work)) == 0
-            assert files(path) == held[names[1]], kind
+            assert exit_status(fork(work)) == 0
+            assert files(path) == values[names[1]], kind
             left = {other.name for other in folder.iterdir()} - {".a.zarr.lock"}
             assert left == {"a.zarr", *(f"{name}.zarr" for name in places)}, left
     shutil.rmtree(folder)

@@ -43,7 +43,7 @@ import sweeps.store.backend
 import sweeps.store.checked_store
 from dse import DseError, Study
 from sweeps.store.backend import LocalBackend
-from tests.dse.killing import STUDY, cut_small, ended, files, forked
+from tests.dse.killing import STUDY, cut_small, exit_status, files, fork
 
 AXES = {"threads": list(range(1, 13)), "supply": ["smooth"], "mem_latency": list(range(100, 140))}
 MORE = "cs_throughput"
@@ -109,7 +109,7 @@ def no_locks() -> None:
 
 
 def right(ds: xr.Dataset, everything: xr.Dataset, *, blank: bool) -> None:
-    """Whether all that is there is right; or, where a store is not finished, not yet there."""
+    """True if all values are right, or missing in an unfinished store."""
     for name in ds.data_vars:
         variable = ds[name]
         values = np.asarray(variable.values)
@@ -127,7 +127,7 @@ def answer(source: Any) -> list[float]:
     return [round(float(v), 12) for v in result.ms_throughput.values.ravel()]
 
 
-def worked(
+def run_task(
     task: str,
     path: Path,
     draw: random.Random,
@@ -180,11 +180,11 @@ class Rounds:
         self.answers = [answer(ds) for ds in memory.values()]
         for name, study in self.studies.items():
             place = folder / f"{name}.zarr"
-            assert ended(forked(lambda study=study, place=place: study.run(store=place))) == 0
+            assert exit_status(fork(lambda study=study, place=place: study.run(store=place))) == 0
         self.calm = {name: files(folder / f"{name}.zarr") for name in self.studies}
         self.ends: Counter[str] = Counter()
 
-    def prepared(self, path: Path, draw: random.Random) -> tuple[str, ...]:
+    def lay_store(self, path: Path, draw: random.Random) -> tuple[str, ...]:
         """Lays a store there; gives what may be said of it."""
         how = draw.choice(["none", "small", "small", "small", "large", "unfinished", "damaged"])
         if how == "none":
@@ -205,21 +205,21 @@ class Rounds:
         room = self.folder / f"round {number}"
         room.mkdir()
         path = room / "a.zarr"
-        said = self.prepared(path, draw)
+        problem = self.lay_store(path, draw)
         tasks = [draw.choice(TASKS) for _ in range(draw.choice([2, 3]))]
         exchange, locks, kill = draw.random() < 0.8, draw.random() < 0.8, draw.random() < 0.2
         fresh = any(task.startswith("fresh") for task in tasks)
-        blank = bool(said) or fresh
-        begun = fresh or said not in ((), DAMAGED)  # what is not there yet may be read as blank
+        blank = bool(problem) or fresh
+        begun = fresh or problem not in ((), DAMAGED)  # what is not there yet may be read as blank
         if fresh or not exchange:
-            said = (*said, *ABSENT, *UNFINISHED)
-        story = f"round {number} of {seed}: {tasks}, {said=}, {exchange=}, {locks=}, {kill=}"
+            problem = (*problem, *ABSENT, *UNFINISHED)
+        story = f"round {number} of {seed}: {tasks}, {problem=}, {exchange=}, {locks=}, {kill=}"
 
         def child(place: int, task: str) -> Callable[[], None]:
             own = random.Random(f"{seed} {number} {place}")
 
             def work() -> None:
-                told = room / f"told {place}"
+                recorded = room / f"told {place}"
                 try:
                     if not exchange:
                         sweeps.store.backend._exchange_names = lambda one, other: False
@@ -227,48 +227,48 @@ class Rounds:
                         no_locks()
                     sleeping(own)
                     time.sleep(0.2 * own.random())
-                    worked(
+                    run_task(
                         task, path, own, self.studies, self.everything, self.answers, blank, begun
                     )
-                    told.write_text("done")
+                    recorded.write_text("done")
                 except DseError as error:
-                    told.write_text(f"refused: {error}\n{traceback.format_exc()}")
+                    recorded.write_text(f"refused: {error}\n{traceback.format_exc()}")
                 except BaseException:
-                    told.write_text(f"failed: {traceback.format_exc()}")
+                    recorded.write_text(f"failed: {traceback.format_exc()}")
 
             return work
 
-        children = [forked(child(place, task)) for place, task in enumerate(tasks)]
+        children = [fork(child(place, task)) for place, task in enumerate(tasks)]
         if kill:
             time.sleep(0.5 * draw.random())
             os.kill(children[0], signal.SIGKILL)
         for place, process in enumerate(children):
-            status = ended(process)
-            told = room / f"told {place}"
-            if status == -signal.SIGKILL and not told.exists():
+            status = exit_status(process)
+            recorded = room / f"told {place}"
+            if status == -signal.SIGKILL and not recorded.exists():
                 self.ends["killed"] += 1
-                said = (*said, *ABSENT, *UNFINISHED)
+                problem = (*problem, *ABSENT, *UNFINISHED)
                 continue
-            text = told.read_text()
+            text = recorded.read_text()
             kind, _, message = text.partition(": ")
             self.ends[kind] += 1
             allowed = kind == "done" or (
                 kind == "refused"
-                and any(re.search(one, message.partition("\n")[0]) for one in (*ALWAYS, *said))
+                and any(re.search(one, message.partition("\n")[0]) for one in (*ALWAYS, *problem))
             )
             assert allowed, f"{story}\n{tasks[place]}: {text}"
         try:
-            self.left(path, room, repaired=blank or kill, locks=locks)
+            self.check_rest(path, room, repaired=blank or kill, locks=locks)
         except Exception as error:
             raise AssertionError(story) from error
         shutil.rmtree(room)
 
-    def left(self, path: Path, room: Path, *, repaired: bool, locks: bool) -> None:
-        """What is left is one of the calm stores, once what was not whole is made so."""
+    def check_rest(self, path: Path, room: Path, *, repaired: bool, locks: bool) -> None:
+        """Check that the repaired store equals one that was written undisturbed."""
         if not path.exists() and not (room / ".a.zarr.next").exists():
             return  # nobody came to begin one
 
-        def mended() -> None:
+        def repair_store() -> None:
             if not locks:
                 no_locks()
             result = dse.verify(path, repair=repaired)
@@ -282,7 +282,7 @@ class Rounds:
             if path.with_name(".a.zarr.next").exists():  # a process that was stopped, half done
                 self.studies["large and more"].run(store=path, extend=True)
 
-        assert ended(forked(mended)) == 0
+        assert exit_status(fork(repair_store)) == 0
         known = files(path)
         assert known in self.calm.values(), [
             (name, sorted(key for key in {*known, *calm} if known.get(key) != calm.get(key)))

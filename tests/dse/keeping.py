@@ -30,7 +30,7 @@ print(imbalance(Pmf.geometric(0.3), lanes=8).mean(), front.tolist())
 """
 
 
-def begun(cache: str) -> subprocess.Popen[str]:
+def start_process(cache: str) -> subprocess.Popen[str]:
     """A process that uses compiled code of each kind."""
     return subprocess.Popen(
         [sys.executable, "-c", ASKS],
@@ -65,16 +65,16 @@ def main(rounds: int, seed: int) -> int:
     rng, wrong = random.Random(seed), 0
     print(f"seed {seed}")
     with tempfile.TemporaryDirectory() as name:
-        kept = Path(name) / "kept"
-        expected = begun("").communicate()[0]
+        stored = Path(name) / "kept"
+        expected = start_process("").communicate()[0]
         assert expected
-        begun(str(kept)).communicate()
+        start_process(str(stored)).communicate()
         for number in range(rounds):
             way, cache = WAYS[number % len(WAYS)], Path(name) / f"cache-{number}"
             if way not in ("empty", "unwanted"):
-                shutil.copytree(kept, cache)
+                shutil.copytree(stored, cache)
             spoil(cache, way, rng)
-            processes = [begun("" if way == "unwanted" else str(cache)) for _ in range(5)]
+            processes = [start_process("" if way == "unwanted" else str(cache)) for _ in range(5)]
             if way == "removed":
                 time.sleep(rng.random())
                 shutil.rmtree(cache, ignore_errors=True)

@@ -63,7 +63,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in result}
 
 
-def forked(work: Callable[[], None]) -> int:
+def fork(work: Callable[[], None]) -> int:
     """The number of a process that does some work and ends."""
     child = os.fork()
     if not child:
@@ -78,7 +78,7 @@ def forked(work: Callable[[], None]) -> int:
     return child
 
 
-def ended(child: int) -> int:
+def exit_status(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
@@ -98,17 +98,17 @@ def main(kills: int, seed: int) -> dict[str, Any]:
     study = Study(**STUDY)
     inner = TileWriter.store
 
-    def logged(self: TileWriter, tile: Tile, *more: Any) -> Any:
+    def log_tile(self: TileWriter, tile: Tile, *more: Any) -> Any:
         with log.open("a") as file:
             file.write(f"{tile.name}\n")
         return inner(self, tile, *more)
 
-    TileWriter.store = logged  # type: ignore[method-assign]
+    TileWriter.store = log_tile  # type: ignore[method-assign]
     expected = study.run()
     ready(study)
     # in a process of its own, as all others: no thread may run where processes are forked
     began = time.monotonic()
-    assert ended(forked(lambda: study.run(store=folder / "calm.zarr"))) == 0
+    assert exit_status(fork(lambda: study.run(store=folder / "calm.zarr"))) == 0
     duration = time.monotonic() - began
     calm, tiles = files(folder / "calm.zarr"), len(log.read_text().split())
 
@@ -131,17 +131,17 @@ def main(kills: int, seed: int) -> dict[str, Any]:
         log.write_text("")
         here = 0
         while True:
-            child = forked(lambda path=path: study.run(store=path))
+            child = fork(lambda path=path: study.run(store=path))
             if done < kills:
                 time.sleep(draw.random() * duration)
                 os.kill(child, signal.SIGKILL)
-            status = ended(child)
+            status = exit_status(child)
             if status == 0:
                 break
             assert status == -signal.SIGKILL, status
             done, here = done + 1, here + 1
             if path.exists():
-                assert ended(forked(lambda path=path: read(path))) == 0
+                assert exit_status(fork(lambda path=path: read(path))) == 0
         again = len(log.read_text().split()) - tiles
         assert again <= here * 2 * cpu_count(), (again, here)
         assert files(path) == calm

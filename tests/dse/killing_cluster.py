@@ -94,8 +94,8 @@ def command(folder: Path, store: str, *more: str) -> subprocess.Popen[str]:
     return subprocess.Popen(given, cwd=folder, env=env, stdout=pipe, stderr=pipe, text=True)
 
 
-def stored(path: Path) -> int:
-    """How many tiles have a record."""
+def count_records(path: Path) -> int:
+    """Count the tiles with a record."""
     with contextlib.suppress(FileNotFoundError):
         return len(os.listdir(path / ".simt-dse" / "tiles"))
     return 0
@@ -110,18 +110,18 @@ def main(kills: int, seed: int) -> dict[str, Any]:
         calm = command(folder, "calm.zarr")
         assert calm.wait() == 0, calm.communicate()
         expected = files(folder / "calm.zarr")
-        tiles = stored(folder / "calm.zarr")
+        tiles = count_records(folder / "calm.zarr")
         done = {"worker": 0, "client": 0, "scheduler": 0}
-        told, stores = [0.0], 0
+        recorded, stores = [0.0], 0
         while sum(done.values()) < kills or stores == 0:
             path = folder / "a.zarr"
             status = -1
             while status != 0:
                 cluster.fill()
                 run = command(folder, path.name, "--scheduler", cluster.address)
-                before = stored(path)
+                before = count_records(path)
                 while run.poll() is None and sum(done.values()) < kills:
-                    there = stored(path)
+                    there = count_records(path)
                     if there == before:
                         time.sleep(0.01)
                         continue
@@ -137,22 +137,22 @@ def main(kills: int, seed: int) -> dict[str, Any]:
                     elif what == "worker":
                         cluster.kill(f"worker-{draw.randrange(2)}")
                         cluster.fill()
-                        before = stored(path)
+                        before = count_records(path)
                     else:
                         cluster.kill("scheduler")
-                        said = run.communicate(timeout=300)[1]
-                        told.append(time.monotonic() - began)
-                        assert run.returncode in (0, 1), said
-                        assert "Traceback" not in said, said
+                        output = run.communicate(timeout=300)[1]
+                        recorded.append(time.monotonic() - began)
+                        assert run.returncode in (0, 1), output
+                        assert "Traceback" not in output, output
                         ways = ("same command continues", "no scheduler answers")
-                        assert run.returncode == 0 or any(way in said for way in ways), said
-                said = run.communicate()[1] if run.stderr and not run.stderr.closed else ""
+                        assert run.returncode == 0 or any(way in output for way in ways), output
+                output = run.communicate()[1] if run.stderr and not run.stderr.closed else ""
                 status = run.returncode
-                assert status in (0, 1, -signal.SIGKILL), said
+                assert status in (0, 1, -signal.SIGKILL), output
             assert files(path) == expected
             shutil.rmtree(path)
             stores += 1
-        return {"kills": done, "stores": stores, "tiles": tiles, "told": max(told)}
+        return {"kills": done, "stores": stores, "tiles": tiles, "told": max(recorded)}
     finally:
         cluster.end()
         shutil.rmtree(folder)

@@ -124,7 +124,7 @@ def _spoilt_tree(tree: Any, rng: random.Random) -> Any:
     return tree
 
 
-def _written(text: str, folder: Path, name: str) -> Path:
+def _write(text: str, folder: Path, name: str) -> Path:
     path = folder / name
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     return path
@@ -132,7 +132,7 @@ def _written(text: str, folder: Path, name: str) -> Path:
 
 def read_study(rng: random.Random, folder: Path) -> None:
     """A study file: read, planned, and answered where it is small."""
-    study = dse.Study.from_toml(_written(spoilt(STUDY, rng), folder, "study.toml"))
+    study = dse.Study.from_toml(_write(spoilt(STUDY, rng), folder, "study.toml"))
     if isinstance(study, dse.Study) and study.plan().points < 5000:
         study.run()
 
@@ -155,25 +155,25 @@ def read_tuner(rng: random.Random, folder: Path) -> None:
         text = json.dumps(_spoilt_tree(json.loads(text), rng))
     else:
         text = spoilt(text, rng)
-    ds = dse.open(_written(text, folder, "tuner.json"), shape=rng.choice(["auto", "rows", "grid"]))
+    ds = dse.open(_write(text, folder, "tuner.json"), shape=rng.choice(["auto", "rows", "grid"]))
     dse.export(ds, folder / f"tuned{rng.random()}.csv")
 
 
 def read_profile(rng: random.Random, folder: Path) -> None:
     """A profile: CSV of Nsight Compute, JSON of KTT, or Caliper's text."""
     name, text = rng.choice(PROFILES)
-    dse.open(_written(spoilt(text, rng), folder, name))
+    dse.open(_write(spoilt(text, rng), folder, name))
 
 
 def read_table(rng: random.Random, folder: Path) -> None:
     """A CSV table."""
     axes = rng.choice(["threads", None, ["threads", "time"]])
-    dse.open(_written(spoilt(TABLE, rng), folder, "table.csv"), axes=axes)
+    dse.open(_write(spoilt(TABLE, rng), folder, "table.csv"), axes=axes)
 
 
 def read_entry(rng: random.Random, folder: Path) -> None:
     """A machine or workload file."""
-    path = _written(spoilt(ENTRY, rng), folder, f"own{rng.randrange(10**9)}.toml")
+    path = _write(spoilt(ENTRY, rng), folder, f"own{rng.randrange(10**9)}.toml")
     (dse.machine if rng.random() < 0.8 else dse.workload)(str(path))
 
 
@@ -190,7 +190,7 @@ def _late(*_: object) -> None:
 
 
 def fault(seed: int, folder: Path, seconds: float = SECONDS) -> str:
-    """What is wrong with how one input is answered; empty where nothing is."""
+    """Return the fault in the answer to one input; empty if there is none."""
     rng = random.Random(seed)
     kind = rng.choice(KINDS)
     before = [signal.signal(number, _late) for number in _ALARMS]
@@ -223,7 +223,7 @@ def _some(seeds: range) -> list[str]:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         most = pages * resource.getpagesize() + MEGABYTES * 2**20
         resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
-        return [said for seed in seeds if (said := fault(seed, Path(scratch)))]
+        return [message for seed in seeds if (message := fault(seed, Path(scratch)))]
 
 
 def main(count: int, seed: int, jobs: int = 1) -> int:
@@ -231,9 +231,9 @@ def main(count: int, seed: int, jobs: int = 1) -> int:
     began, wrong, first = time.perf_counter(), 0, seed * 10**9
     parts = [range(a, min(a + EACH, first + count)) for a in range(first, first + count, EACH)]
     with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=4) as pool:
-        for said in pool.imap_unordered(_some, parts):
-            wrong += len(said)
-            for line in said:
+        for message in pool.imap_unordered(_some, parts):
+            wrong += len(message)
+            for line in message:
                 print(line.encode("ascii", "backslashreplace").decode(), flush=True)
     spent = time.perf_counter() - began
     print(f"{count:,} spoilt inputs, seed {seed}: {wrong} answered wrongly; {spent:.0f} s")

@@ -39,8 +39,8 @@ def main(interpreter: str) -> int:
         wheel = str(next(wheels.glob("*.whl")))
         subprocess.run([tools / "python", "-m", "pip", "install", "-q", wheel], check=True)
         empty.mkdir()
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-        env = kept | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+        stored = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+        env = stored | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
         for command, word in COMMANDS.items():
             done = subprocess.run(
                 command, shell=True, cwd=empty, env=env, capture_output=True, text=True, check=False

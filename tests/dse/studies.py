@@ -13,7 +13,9 @@ from symbolic.errors import DseError
 from tests.one_source.points import draw
 
 
-def drawn(model: str, rng: random.Random, *, sizes: tuple[int, ...] = (4, 3), **more: Any) -> Any:
+def draw_study(
+    model: str, rng: random.Random, *, sizes: tuple[int, ...] = (4, 3), **more: Any
+) -> Any:
     """A study with an axis of so many values for each size; None where no point is feasible."""
     read = dse.model(model)
     rows = {name: read.quantity(name) for name in read.needs()}

@@ -21,7 +21,7 @@ from symbolic.errors import DseError, InfeasibleError, UnknownNameError
 from symbolic.model import Model
 from symbolic.ops import reference, where
 from symbolic.quantities import TABLE
-from tests.dse.studies import dense, drawn
+from tests.dse.studies import dense, draw_study
 
 TRANSIT: dict[str, Any] = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
 X, Y = reference("x"), reference("y")
@@ -204,7 +204,7 @@ def test_against_dense_sweeps(name: str) -> None:
     rng = random.Random(MODELS.index(name) + 3)
     checked = 0
     while checked < 3:
-        study = drawn(name, rng)
+        study = draw_study(name, rng)
         if study is None:
             continue
         try:

@@ -143,7 +143,7 @@ def test_every_compute_capability_has_every_limit(name: str) -> None:
 
 
 def test_no_limit_is_given_twice() -> None:
-    path = Path(entries.__file__).parent / "data" / "compute_capabilities.toml"
+    path = Path(entries.__file__).parents[1] / "data" / "compute_capabilities.toml"
     tree = tomllib.loads(path.read_text(encoding="utf-8"))
     given = [
         (row["quantity"], name)
@@ -156,7 +156,7 @@ def test_no_limit_is_given_twice() -> None:
 
 
 def test_double_precision_units_are_those_of_the_printed_rates() -> None:
-    """Of machines whose data sheets print operations a second: two a unit and cycle."""
+    """Data sheets that print operations a second count two for each unit and cycle."""
     result = 0
     for name, entry in machines().items():
         if "fp64_flops" in entry.values and "fp64_units_per_sm" in entry.values:
@@ -314,11 +314,11 @@ def resident_blocks(name: str, threads: int, registers: int, shared: int) -> int
         if limit["registers_allocated_per_warp"]:
             each = up(registers * limit["warp_size"], unit)
             blocks.append(pool // group // each * group // warps)
-            asked = each * up(warps, limit["warp_check_unit"])
+            query = each * up(warps, limit["warp_check_unit"])
         else:
-            asked = up(up(warps, group) * limit["warp_size"] * registers, unit)
-            blocks.append(pool // asked)
-        if asked > limit["max_registers_per_block"] or (
+            query = up(up(warps, group) * limit["warp_size"] * registers, unit)
+            blocks.append(pool // query)
+        if query > limit["max_registers_per_block"] or (
             registers > limit["max_registers_per_thread"]
         ):
             return 0
@@ -561,7 +561,7 @@ HEAD = 'title = "x"\n[values]\n'
         ('title = "x"\nbass = "a"', DseError, "line 2: 'bass' is no key of a machine"),
         ('title = "x"\nbass = "a"', DseError, "did you mean 'base'?"),
         ('title = "x"\nvalues = 3', DseError, "line 2: values = 3, expected a table"),
-        (HEAD + "n_sms = 30", DseError, "line 3: n_sms = 30 bears no source: write n_sms = {"),
+        (HEAD + "n_sms = 30", DseError, "line 3: n_sms = 30 has no source: write n_sms = {"),
         (HEAD + "n_sms = { value = 3 }", DseError, "n_sms has neither source nor assumed: write"),
         (
             HEAD + 'n_sms = { value = 3, source = "a", assumed = "b" }',
@@ -571,17 +571,17 @@ HEAD = 'title = "x"\n[values]\n'
         (
             HEAD + 'n_sms = { value = 3, source = "" }',
             DseError,
-            "line 3: n_sms: source = '' says nothing",
+            "line 3: n_sms: source = '', expected text",
         ),
         (
             HEAD + "n_sms = { value = 3, source = 3 }",
             DseError,
-            "line 3: n_sms: source = 3 says nothing",
+            "line 3: n_sms: source = 3, expected text",
         ),
         (
             HEAD + 'n_sms = { value = 3, sorce = "a" }',
             DseError,
-            "line 3: n_sms has 'sorce', expected value, source or assumed; did you mean 'source'?",
+            "n_sms has 'sorce', expected value, source, assumed, holds_for; did you mean 'source'?",
         ),
         (HEAD + 'n_sms = { source = "a" }', DseError, "line 3: n_sms has no value, expected"),
         (HEAD + 'n_sms = { value = true, source = "a" }', DseError, "n_sms has true, expected"),

@@ -35,7 +35,7 @@ def program() -> Any:
 
 @cache
 def table() -> dict[tuple[str, str], list[tuple[float, ...]]]:
-    """Of each benchmark and GPU, the value and the setting that the page gives for each goal."""
+    """Return the values and settings of the page by benchmark, GPU and goal."""
     named = {name: key for key, name in program().BENCHMARKS.items()}
     cards = {name: key for key, name in program().GPUS.items()}
     result = {}
@@ -95,10 +95,10 @@ def test_what_the_page_gives_is_what_the_model_says(gpu: str) -> None:
 )
 def test_a_coarse_grid_by_scan_and_by_proof(benchmark: str, gpu: str, goal: str) -> None:
     """The two agree on every 16th setting, where none is better than the page's best."""
-    asked = program().study(benchmark, gpu, 16)
-    scan, proof = (asked.optimum(minimize=goal, method=way) for way in ("scan", "certified"))
+    query = program().study(benchmark, gpu, 16)
+    scan, proof = (query.optimum(minimize=goal, method=way) for way in ("scan", "certified"))
     assert proof.attrs["gap"] == 0
-    for name in (goal, *asked.axes):
+    for name in (goal, *query.axes):
         assert float(scan[name]) == float(proof[name])
     number = list(program().GOALS).index(goal)
     best = table()[benchmark, gpu][number][0] / program().GOALS[goal][2]
@@ -107,7 +107,7 @@ def test_a_coarse_grid_by_scan_and_by_proof(benchmark: str, gpu: str, goal: str)
 
 def test_the_shortest_time_lies_before_a_jump() -> None:
     """SVM on the GTX 280: Eqs. 22 and 23 do not meet at the border of cases 2 and 3."""
-    asked = program().study("svm", "gtx280")
+    query = program().study("svm", "gtx280")
     _, threads, sms, core, memory = table()["svm", "gtx280"][0]
     assert memory < 110
     near = dse.evaluate(
@@ -119,7 +119,7 @@ def test_the_shortest_time_lies_before_a_jump() -> None:
         core_clock=core * 1e6,
         mem_bandwidth=np.array([memory, memory + 1]) / 100 * 141.7e9,
         outputs=["time", "case"],
-        **asked.set,
+        **query.set,
     )
     assert near["case"].values.tolist() == [2, 3]
     assert near["time"].values * 1e3 == pytest.approx([21.6, 23.7], abs=0.05)

@@ -22,17 +22,17 @@ def transit() -> Any:
     )
 
 
-def drawn(ax: Any) -> Any:
+def double_lines(ax: Any) -> Any:
     """The pieces of the double lines."""
     [lines] = [c for c in ax.collections if hasattr(c, "get_segments") and c.get_path_effects()]
     return lines.get_segments()
 
 
 def test_lines_lie_on_the_borders() -> None:
-    """Between memory and thread at threads = intensity + 600, to computation at an intensity of 32
+    """Memory and thread meet at threads = intensity + 600, computation begins at an intensity of 32
     or threads = 32 (intensity + 600) / intensity (Li 2015, Eqs. 1-3)."""
     ax = plots.heatmap(transit(), "cs_throughput", borders="bound", over="threads", by="intensity")
-    segments = drawn(ax)
+    segments = double_lines(ax)
     assert len(segments) > 50
     assert any("bound" in text.get_text() for text in ax.get_legend().get_texts())
     on = 0
@@ -54,7 +54,7 @@ def test_whole_axes_and_labels_are_drawn_between_the_cells() -> None:
     )
     ax = plots.heatmap(study, "time", borders="limiter")
     limiter = study.run().limiter.values
-    crossings = {float(y) for piece in drawn(ax) for _, y in piece}
+    crossings = {float(y) for piece in double_lines(ax) for _, y in piece}
     edges = {96.0, 192.0, 384.0}
     by_factor = {float(np.sqrt(a * b)) for a, b in ((64, 128), (128, 256), (256, 512))}
     assert len(set(limiter.tolist())) > 1

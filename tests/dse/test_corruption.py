@@ -49,8 +49,8 @@ def test_what_is_lost_is_refused_where_it_is_read(key: str, tmp_path: Path) -> N
     whole = files(path)
     (path / key).unlink()
     assert dse.optimum(path, **ASKED).identical(dse.optimum(Study(**SPEC), **ASKED))
-    told = rf"{key}: it is missing; repair it with dse verify"
-    with without_model(), pytest.raises(DamagedError, match=told):
+    text = rf"{key}: it is missing; repair it with dse verify"
+    with without_model(), pytest.raises(DamagedError, match=text):
         dse.optimum(path, **ASKED)
     with pytest.raises(DamagedError, match="it is missing"):
         dse.open(path).load()
@@ -67,8 +67,8 @@ def test_a_chunk_in_the_place_of_another(tmp_path: Path) -> None:
     whole = files(path)
     (path / "ms_throughput" / "c.0.0.0").write_bytes(whole["ms_throughput/c.0.1.0"])
     assert dse.optimum(path, **ASKED).identical(dse.optimum(Study(**SPEC), **ASKED))
-    told = r"ms_throughput/c\.0\.0\.0: its checksum does not fit"
-    with without_model(), pytest.raises(DamagedError, match=told):
+    text = r"ms_throughput/c\.0\.0\.0: its checksum does not fit"
+    with without_model(), pytest.raises(DamagedError, match=text):
         dse.optimum(path, **ASKED)
     (damage,) = dse.verify(path, repair=True).damages
     assert damage.file == "ms_throughput/c.0.0.0"
@@ -126,9 +126,9 @@ def test_the_way_out_of_another_study_is_one_that_the_command_has(tmp_path: Path
         lambda: dse.verify(path, study=other),
         lambda: dse.add(path, "cs_throughput", study=other),
     ):
-        with pytest.raises(DseError, match=r"the store of another study.*\(--study\)") as said:
+        with pytest.raises(DseError, match=r"the store of another study.*\(--study\)") as caught:
             ask()
-        assert "fresh" not in str(said.value)
+        assert "fresh" not in str(caught.value)
 
 
 def test_the_study_tells_whose_store_it_is(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_all_that_is_said_of_an_earlier_version(tmp_path: Path) -> None:
     Study(**LARGE).run(store=path).close()
     whole = files(path)
     shutil.copytree(earlier / ".simt-dse", path / ".simt-dse", dirs_exist_ok=True)
-    with pytest.raises(DseError, match=r"those of several stores.*give its study file"):
+    with pytest.raises(DseError, match=r"from several stores.*give its study file"):
         dse.verify(path, repair=True)
     with pytest.raises(DseError):
         dse.open(path).load()

@@ -111,8 +111,8 @@ def test_files_of_comparisons_and_of_answers(tmp_path: Any, ending: str, merge: 
     expected = dse.disagreement(part, per="workload")
     result = dse.disagreement(there, per="workload")
     xr.testing.assert_equal(result, expected)
-    kept = dse.open(dse.export(result, tmp_path / f"answer{ending}")).load()
-    xr.testing.assert_equal(kept, expected)
+    stored = dse.open(dse.export(result, tmp_path / f"answer{ending}")).load()
+    xr.testing.assert_equal(stored, expected)
 
 
 # --- by meaning
@@ -160,14 +160,14 @@ def test_shipped_bounds_of_other_numbers_are_told_by_model() -> None:
     ).run()  # fmt: skip
     assert "flag_meanings" not in ds.bound.attrs
     assert "flag_values" not in ds.bound.attrs
-    said = json.loads(ds.bound.attrs["flag_meanings_by_model"])
-    assert said == {
+    data = json.loads(ds.bound.attrs["flag_meanings_by_model"])
+    assert data == {
         "tmm": "computation span memory",
         "transit": "thread memory computation capacity",
     }
     result = dse.disagreement(ds)
     words = [
-        [said[m].split()[int(v)] for v in ds.bound.sel(model=m).values] for m in ("tmm", "transit")
+        [data[m].split()[int(v)] for v in ds.bound.sel(model=m).values] for m in ("tmm", "transit")
     ]
     expected = [a != b for a, b in zip(*words, strict=True)]
     assert result.bound_differs.values.tolist() == expected == [False, True]
@@ -278,11 +278,11 @@ def test_the_command(tmp_path: Any) -> None:
     path.write_text(STUDY)
     done = CliRunner().invoke(command, [str(path), "--json", "--store", str(store)])
     assert done.exit_code == 0, done.output
-    said = json.loads(done.stdout)
-    assert said["models"] == [HONG, LI]
-    assert said["differs"]["case"] == {"configurations": 3, "of": 6}
-    assert [row["best_threads_per_block"] for row in said["rows"]] == [128, 128, 128, 32]
-    assert said["rows"][3]["regret"][HONG] == pytest.approx(1.069, abs=5e-4)
+    data = json.loads(done.stdout)
+    assert data["models"] == [HONG, LI]
+    assert data["differs"]["case"] == {"configurations": 3, "of": 6}
+    assert [row["best_threads_per_block"] for row in data["rows"]] == [128, 128, 128, 32]
+    assert data["rows"][3]["regret"][HONG] == pytest.approx(1.069, abs=5e-4)
     again = CliRunner().invoke(command, [str(store), "--minimize", "time", "--per", "workload"])
     assert again.exit_code == 0, again.output
     assert f"A = {HONG}\nB = {LI}" in again.stdout
@@ -301,7 +301,7 @@ def test_a_study_of_several_models_on_the_command_line(tmp_path: Any) -> None:
     for name in ("run", "plan", "explain"):
         done = runner.invoke(main, [name, str(path)])
         assert done.exit_code == 2
-        assert "compares several models: ask dse disagreement" in done.output
+        assert "compares several models: use dse disagreement" in done.output
     best = runner.invoke(main, ["optimum", str(path), "--minimize", "time", "--per", "model"])
     assert best.exit_code == 0, best.output
     assert [line.split()[0] for line in best.stdout.splitlines()[-2:]] == ["occupancy"] * 2

@@ -35,7 +35,7 @@ def model(tmp_path_factory):
     return str(path)
 
 
-def told(model, text, *, law="normal: 0, 1", draws=256, seed=1, **axes):
+def estimate(model, text, *, law="normal: 0, 1", draws=256, seed=1, **axes):
     """The value and the error of a statistic."""
     study = dse.Study(
         model=model,
@@ -58,13 +58,13 @@ def test_intervals_of_rare_events_hold_the_truth(model, draws, seed):
         "quantile(ff, 0.99)": place,
     }
     for text, truth in truths.items():
-        value, error = told(model, text, draws=draws, seed=seed)
+        value, error = estimate(model, text, draws=draws, seed=seed)
         assert 0 < error < math.inf, text
         assert abs(value - truth) <= error, text
 
 
 def test_what_no_draw_shows_has_the_chance_of_the_rule_of_three(model):
-    value, error = told(model, "chance(ff >= 6)", draws=1024)
+    value, error = estimate(model, "chance(ff >= 6)", draws=1024)
     assert value == 0
     assert error == pytest.approx(-math.log(0.025) / 1024, rel=0.01)
 
@@ -72,38 +72,38 @@ def test_what_no_draw_shows_has_the_chance_of_the_rule_of_three(model):
 @pytest.mark.parametrize("text", ["mean(capped)", "std(capped)", "cvar_high(capped, 0.9)"])
 @pytest.mark.parametrize("draws", [16, 256])
 def test_one_value_in_all_draws_is_certain_only_where_that_is_proven(model, text, draws):
-    assert told(model, text, kk=[1.0], draws=draws) == (float(text[0] != "s"), 0)
+    assert estimate(model, text, kk=[1.0], draws=draws) == (float(text[0] != "s"), 0)
     rare = text.replace("capped", "maximum(ff, 5) * 1e6")
-    value, error = told(model, rare, draws=draws)
+    value, error = estimate(model, rare, draws=draws)
     assert value == (0 if text[0] == "s" else 5e6)
     assert 0 < error < math.inf
 
 
 @pytest.mark.parametrize("text", ["worst_high(ff)", "best_low(ff)", "quantile(ff, 1)"])
 def test_an_extreme_of_draws_may_be_off_by_as_far_as_the_law_reaches(model, text):
-    value, error = told(model, text, law="uniform: 2, 3")
+    value, error = estimate(model, text, law="uniform: 2, 3")
     assert abs(value - (2 if "low" in text else 3)) <= error < 0.1
-    assert told(model, text)[1] == math.inf
+    assert estimate(model, text)[1] == math.inf
 
 
 def test_a_level_beyond_the_draws_is_bounded_by_the_range_of_the_law(model):
-    value, error = told(model, "quantile(ff, 0.9999)", law="uniform: 0, 1", draws=64)
+    value, error = estimate(model, "quantile(ff, 0.9999)", law="uniform: 0, 1", draws=64)
     assert abs(value - 0.9999) <= error < 0.1
-    assert told(model, "quantile(ff, 0.5)", law="uniform: 0, 1", draws=4096)[1] < 2e-3
+    assert estimate(model, "quantile(ff, 0.5)", law="uniform: 0, 1", draws=4096)[1] < 2e-3
 
 
 def test_values_within_a_draw_are_no_further_draws(model):
     """Ten workloads of one draw tell nothing more of what is random."""
-    one = told(model, "chance(ff >= 6)")[1]
-    ten = told(model, "chance(ff >= 6, draw, kk)", kk=[float(k) / 10 for k in range(10)])[1]
+    one = estimate(model, "chance(ff >= 6)")[1]
+    ten = estimate(model, "chance(ff >= 6, draw, kk)", kk=[float(k) / 10 for k in range(10)])[1]
     assert ten == pytest.approx(one)
     weighted = {"values": [0.0, 1.0], "weights": [0.5, 0.5]}
-    value, error = told(model, "quantile(ff, 0.75, draw, kk)", kk=weighted, draws=4096)
+    value, error = estimate(model, "quantile(ff, 0.75, draw, kk)", kk=weighted, draws=4096)
     assert abs(value) <= error < 0.1  # half is 0, and half of the rest above
 
 
 def test_exact_laws_have_no_error(model):
-    assert told(model, "worst_high(ff)", law="discrete: 1: 0.5, 2: 0.5") == (2, 0)
+    assert estimate(model, "worst_high(ff)", law="discrete: 1: 0.5, 2: 0.5") == (2, 0)
 
 
 def test_levels_beyond_those_that_are_drawn_have_an_error(model):

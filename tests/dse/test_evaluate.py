@@ -90,13 +90,13 @@ def test_arrays_broadcast_as_in_numpy(data: st.DataObject) -> None:
         array = np.array([data.draw(pool) for _ in range(math.prod(own))]).reshape(own)
         given_[name] = array.tolist() if data.draw(st.booleans()) else array
         aligned = [1] * (len(shape) - count) + own
-        kept = [
+        stored = [
             (dim, size)
             for dim, size, most in zip(names, aligned, shape, strict=True)
             if size > 1 or most == 1
         ]
-        values = array.reshape([size for _, size in kept])
-        loops[name] = Table(tuple(dim for dim, _ in kept), dict(np.ndenumerate(values)))
+        values = array.reshape([size for _, size in stored])
+        loops[name] = Table(tuple(dim for dim, _ in stored), dict(np.ndenumerate(values)))
     if not full:
         given_["threads"] = np.full(shape, 640.0)
         loops["threads"] = Table(tuple(names), dict.fromkeys(np.ndindex(*shape), 640.0))
@@ -164,8 +164,8 @@ def test_texts_formulas_switches_machines() -> None:
     assert float(ds.active_sms) == 10.0
     assert float(ds.mem_latency_dram) == 225.0
     assert ds.blocks.values.tolist() == [730112 / 64, 730112 / 128]
-    told = json.loads(ds.attrs["equations"])
-    assert {row["when"] for row in told if row["name"] == "case"} == {"printed=true"}
+    data = json.loads(ds.attrs["equations"])
+    assert {row["when"] for row in data if row["name"] == "case"} == {"printed=true"}
     sources = json.loads(ds.attrs["sources"])
     assert sources["elements"].startswith("svm:")
 

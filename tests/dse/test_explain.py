@@ -33,16 +33,16 @@ def study() -> Study:
 
 def test_every_step_is_what_its_equation_gives(study: Study) -> None:
     point = {"machine": "8800gt", "waves": "fractional", "threads_per_block": 128, "pair": 0}
-    told = study.explain(**point)
-    assert told.point == point
+    explanation = study.explain(**point)
+    assert explanation.point == point
     model = load_model(SPEC["model"])
-    values = {step.name: step.value for step in told.steps}
+    values = {step.name: step.value for step in explanation.steps}
     numbers = {
         name: float(str(value).split(" ", 1)[0]) if isinstance(value, str) else value
         for name, value in values.items()
     }
     computed = 0
-    for step in told.steps:
+    for step in explanation.steps:
         result = [eq for eq in model.variants(step.name) if step.source.startswith(eq.source)]
         if not step.how.startswith("equation"):
             continue
@@ -60,10 +60,10 @@ def test_every_step_is_what_its_equation_gives(study: Study) -> None:
 def test_the_outputs_are_those_of_the_run(study: Study) -> None:
     ds = study.run()
     at = {"machine": "gtx280", "waves": "whole", "threads_per_block": 64, "pair": 1}
-    told = study.explain(**at)
+    explanation = study.explain(**at)
     here = ds.sel(at)
     for name in study.grid().outputs:
-        value = told[name].value
+        value = explanation[name].value
         if "flag_values" in ds[name].attrs:
             number, meaning = str(value).rstrip(")").split(" (")
             assert int(number) == int(here[name])
@@ -80,23 +80,23 @@ def test_the_outputs_are_those_of_the_run(study: Study) -> None:
 
 
 def test_where_values_are_from(study: Study) -> None:
-    told = study.explain(machine="gtx280", threads_per_block=128)
-    assert told["mem_bandwidth"].source == "set by the study"
-    assert told["mem_bandwidth"].unit == "B/s"
-    assert told["sync_insts"].how == "formula"
-    assert told["threads_per_block"].source == "axis of the study"
-    assert told["elements"].source.startswith("svm: Hong 2012")
-    assert told["n_sms"].source.startswith("gtx280: Hong 2012")
-    assert told["comp_factor"].how == "default"
-    assert told["repetitions"].source.endswith("with waves=whole")
-    assert "blocks" in told["repetitions"].how
+    explanation = study.explain(machine="gtx280", threads_per_block=128)
+    assert explanation["mem_bandwidth"].source == "set by the study"
+    assert explanation["mem_bandwidth"].unit == "B/s"
+    assert explanation["sync_insts"].how == "formula"
+    assert explanation["threads_per_block"].source == "axis of the study"
+    assert explanation["elements"].source.startswith("svm: Hong 2012")
+    assert explanation["n_sms"].source.startswith("gtx280: Hong 2012")
+    assert explanation["comp_factor"].how == "default"
+    assert explanation["repetitions"].source.endswith("with waves=whole")
+    assert "blocks" in explanation["repetitions"].how
     other = study.explain(machine="8800gt")
     assert other["n_sms"].source.startswith("8800gt: Hong 2012")
 
 
 def test_axes_left_out_stand_at_their_first(study: Study) -> None:
-    told = study.explain()
-    assert told.point == {
+    explanation = study.explain()
+    assert explanation.point == {
         "machine": "gtx280",
         "waves": "whole",
         "threads_per_block": 64,
@@ -105,9 +105,9 @@ def test_axes_left_out_stand_at_their_first(study: Study) -> None:
 
 
 def test_steps_come_after_those_they_need(study: Study) -> None:
-    told = study.explain()
+    explanation = study.explain()
     seen: set[str] = set()
-    for step in told.steps:
+    for step in explanation.steps:
         if step.how.startswith("equation of "):
             assert set(step.how.removeprefix("equation of ").split(", ")) <= seen, step
         seen.add(step.name)
@@ -125,13 +125,13 @@ def test_conditions_hold_or_not(study: Study) -> None:
 
 
 def test_text_and_json(study: Study) -> None:
-    told = study.explain(machine="gtx280", threads_per_block="128")
-    text = str(told)
+    explanation = study.explain(machine="gtx280", threads_per_block="128")
+    text = str(explanation)
     assert text.startswith("at machine = gtx280, waves = whole, threads_per_block = 128, pair = 0")
-    for step in told.steps:
+    for step in explanation.steps:
         assert f"\n{step.name} " in text
-    tree = json.loads(json.dumps(told.to_dict()))
-    assert [step["name"] for step in tree["steps"]] == [step.name for step in told.steps]
+    tree = json.loads(json.dumps(explanation.to_dict()))
+    assert [step["name"] for step in tree["steps"]] == [step.name for step in explanation.steps]
     assert all(isinstance(value, bool) for value in tree["conditions"].values())
 
 
@@ -143,9 +143,9 @@ def test_a_value_may_bear_a_unit() -> None:
         axes={"core_clock": ["1 GHz", "1.3 GHz"], "printed": [True, False]},
         set={"threads_per_block": 128, "active_blocks_per_sm": 4},
     )
-    told = study.explain(core_clock="1300 MHz", printed=False)
-    assert told.point == {"core_clock": 1.3e9, "printed": "false"}
-    assert told["active_sms"].value == told["n_sms"].value
+    explanation = study.explain(core_clock="1300 MHz", printed=False)
+    assert explanation.point == {"core_clock": 1.3e9, "printed": "false"}
+    assert explanation["active_sms"].value == explanation["n_sms"].value
 
 
 def test_labels_and_tables() -> None:
@@ -155,18 +155,18 @@ def test_labels_and_tables() -> None:
         set={"warp_size": 32},
         outputs=["divergence_loss"],
     )
-    told = study.explain(paths="1: 7")
-    assert told["paths"].value == "1: 7"
-    assert told["divergence_loss"].value == 1.0
-    assert "Hong 2012" in told["divergent_cycles"].source
+    explanation = study.explain(paths="1: 7")
+    assert explanation["paths"].value == "1: 7"
+    assert explanation["divergence_loss"].value == 1.0
+    assert "Hong 2012" in explanation["divergent_cycles"].source
 
 
 def test_without_axes() -> None:
     given = {"threads": 3, "intensity": 3, "ms_peak": 1, "lanes_width": 8, "mem_latency": 7}
-    told = Study(model="transit", set=given).explain()
-    assert told["ms_throughput"].value == 0.3
-    assert str(told).startswith("at one point")
-    assert math.isfinite(float(told["threads_in_ms"].value))
+    explanation = Study(model="transit", set=given).explain()
+    assert explanation["ms_throughput"].value == 0.3
+    assert str(explanation).startswith("at one point")
+    assert math.isfinite(float(explanation["threads_in_ms"].value))
 
 
 @pytest.mark.parametrize(

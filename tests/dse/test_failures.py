@@ -1,4 +1,4 @@
-"""What cannot be computed: told with its configurations, kept in the store, tried again."""
+"""Failing points are reported with their configurations, stored, and tried again."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def test_what_fails_is_told_and_the_rest_goes_on(
     heard: list[Progress] = []
     with monkeypatch.context() as patch:
         _, tried = failing(patch, {"0.3.1.0", "0.7.0.0"})
-        with pytest.warns(UserWarning, match="failed: 4,000 points; the same command") as said:
+        with pytest.warns(UserWarning, match="failed: 4,000 points; the same command") as caught:
             ds = study.run(store=path, progress=heard.append)
     assert "threads = 13 to 16, supply = sharp: ArithmeticError: the equation of 0.3.1.0 fails" in (
-        str(said[0].message)
+        str(caught[0].message)
     )
     assert tried["0.3.1.0"] == tried["0.7.0.0"] == 1 + sweeps.store.fill.RETRIES
     assert set(tried) == {
@@ -96,10 +96,10 @@ def test_where_everything_fails_the_run_ends(
 ) -> None:
     _, tried = failing(monkeypatch, set())
     monkeypatch.setattr(sweeps.store.fill, "thread_count", lambda _: 1)
-    with pytest.raises(ArithmeticError) as said:
+    with pytest.raises(ArithmeticError) as caught:
         Study(**STUDY).run(store=tmp_path / "a.zarr")
     assert 16 <= len(tried) <= 18  # some were under way
-    assert said.value.__notes__ == [
+    assert caught.value.__notes__ == [
         f"0 of 21 tiles are stored in {tmp_path / 'a.zarr'}; the same command continues"
     ]
 
@@ -148,20 +148,20 @@ def cost(heat, limit):
 
 
 @pytest.fixture
-def worn(tmp_path: Path) -> Callable[[], Study]:
+def worn_study(tmp_path: Path) -> Callable[[], Study]:
     (tmp_path / "worn.py").write_text(MODEL)
 
-    def made() -> Study:
+    def make_study() -> Study:
         axes = {"heat": list(range(10)), "limit": list(range(1000))}
         return Study(model=str(tmp_path / "worn.py"), axes=axes)
 
-    return made
+    return make_study
 
 
-def test_a_point_that_fails_has_no_value_and_is_told(worn: Callable[[], Study]) -> None:
-    with pytest.warns(UserWarning, match="failed: 2,000 points") as said:
-        ds = worn().run()
-    assert str(said[0].message).endswith(
+def test_a_point_that_fails_has_no_value_and_is_told(worn_study: Callable[[], Study]) -> None:
+    with pytest.warns(UserWarning, match="failed: 2,000 points") as caught:
+        ds = worn_study().run()
+    assert str(caught[0].message).endswith(
         "heat = 3: wear: RuntimeError: too hot: 3;   heat = 5: wear: RuntimeError: too hot: 5"
     )
     bad = np.isin(np.arange(10), (3, 5))
@@ -171,8 +171,8 @@ def test_a_point_that_fails_has_no_value_and_is_told(worn: Callable[[], Study]) 
     assert not np.isnan(ds.cost).any()
 
 
-def test_a_point_that_fails_is_never_the_best(worn: Callable[[], Study]) -> None:
-    study = worn()
+def test_a_point_that_fails_is_never_the_best(worn_study: Callable[[], Study]) -> None:
+    study = worn_study()
     for top in (1, 9):
         with pytest.warns(UserWarning, match="heat = 3"):
             best = study.optimum(maximize="minimum(life, 50) + heat * 0", top=top, method="scan")
@@ -186,7 +186,10 @@ def test_a_point_that_fails_is_never_the_best(worn: Callable[[], Study]) -> None
 
 @pytest.mark.parametrize("workers", [None, 1])
 def test_points_that_failed_are_tried_again(
-    worn: Callable[[], Study], tmp_path: Path, workers: int | None, monkeypatch: pytest.MonkeyPatch
+    worn_study: Callable[[], Study],
+    tmp_path: Path,
+    workers: int | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path, calm = tmp_path / "a.zarr", tmp_path / "calm.zarr"
     with contextlib.ExitStack() as stack:
@@ -200,7 +203,7 @@ def test_points_that_failed_are_tried_again(
             more = {"client": stack.enter_context(Client(cluster, set_as_default=False))}
         heard: list[Progress] = []
         with pytest.warns(UserWarning, match=r"heat = 3.*: wear: RuntimeError: too hot: 3"):
-            ds = worn().run(store=path, progress=heard.append, **more)
+            ds = worn_study().run(store=path, progress=heard.append, **more)
         assert np.flatnonzero(np.isnan(ds.wear)).tolist() == [3, 5]
         assert heard[-1].failed == 2 * (1 + 1000)
         assert heard[-1].done + heard[-1].failed == heard[-1].total
@@ -211,10 +214,10 @@ def test_points_that_failed_are_tried_again(
         failed = [each for record in records for each in (record or {}).get("failed", ())]
         assert sorted({each["configurations"] for each in failed}) == ["heat = 3", "heat = 5"]
         with pytest.warns(UserWarning, match="failed"):
-            worn().run(store=path, progress=heard.append, **more)
+            worn_study().run(store=path, progress=heard.append, **more)
         (tmp_path / "mended").touch()
-        worn().run(store=path, **more)
-        worn().run(store=calm)
+        worn_study().run(store=path, **more)
+        worn_study().run(store=calm)
     assert files(path) == files(calm)
 
 
@@ -225,14 +228,14 @@ def test_the_command_tells_and_ends_with_1(tmp_path: Path, monkeypatch: pytest.M
     )
     command = ["run", str(tmp_path / "study.toml"), "--store", str(tmp_path / "a.zarr")]
 
-    def told(*more: str) -> tuple[int, str]:
+    def invoke(*more: str) -> tuple[int, str]:
         done = CliRunner().invoke(main, [*command, *more], prog_name="dse")
         return done.exit_code, done.stdout
 
     with monkeypatch.context() as patch:
         failing(patch, {"0.3.0"})
-        status, text = told()
-        again, tree = told("--json")
+        status, text = invoke()
+        again, tree = invoke("--json")
     assert (status, again) == (1, 1)
     assert "failed: 2,000 points; the same command tries them again\n  threads = 13 to 16: " in text
     assert json.loads(tree)["failed"] == [
@@ -244,5 +247,5 @@ def test_the_command_tells_and_ends_with_1(tmp_path: Path, monkeypatch: pytest.M
         }
     ]
     assert json.loads(tree)["tiles_computed"] == 0
-    status, text = told()
+    status, text = invoke()
     assert (status, "failed" in text) == (0, False)

@@ -32,7 +32,7 @@ STUDY = dse.Study(
 
 
 class Seen:
-    """What passed by, in order, as often as it counts."""
+    """Values that were fed, in order, repeated by their weight."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[float, ...]] = []
@@ -143,15 +143,15 @@ def test_parts_are_merged_in_the_order_of_the_longest_axis(client: Client) -> No
 def test_labels_conditions_and_what_is_not_stored(
     name: str, sources: dict[str, Any], client: Client
 ) -> None:
-    asked: dict[str, Any] = {
+    query: dict[str, Any] = {
         "where": 'machine != "fx5600" and threads_per_block >= 256',
         "per": "core_clock",
     }
-    here = dse.fold(sources[name], Mean, "mwp", **asked)
-    far = dse.fold(sources[name], Mean, "mwp", **asked, client=client)
+    here = dse.fold(sources[name], Mean, "mwp", **query)
+    far = dse.fold(sources[name], Mean, "mwp", **query, client=client)
     assert here.dims == ("core_clock",)
     np.testing.assert_allclose(far.values, here.values, rtol=1e-12)
-    one = STUDY.fold(Mean, "mwp", where=[asked["where"], "core_clock > 1.2 GHz"])
+    one = STUDY.fold(Mean, "mwp", where=[query["where"], "core_clock > 1.2 GHz"])
     assert far.values[1] == pytest.approx(one, rel=1e-12)
 
 

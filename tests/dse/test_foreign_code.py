@@ -64,12 +64,12 @@ def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in another process."""
+    """Forget the loaded models, as another process would not have them."""
     monkeypatch.setattr(symbolic.library, "_LOADED_FILES", {})
     symbolic.library._load_file.cache_clear()
 
 
-def edited(folder: Path, place: str) -> str:
+def edit_store(folder: Path, place: str) -> str:
     """The store holds the file, and says that its model lies there, in all that tells of it."""
     (folder / "a.zarr" / "own.py").write_text((folder / "own.py").read_text())
     (folder / "link.py").symlink_to(folder / "a.zarr" / "own.py")
@@ -79,18 +79,18 @@ def edited(folder: Path, place: str) -> str:
     study = json.loads(tree["attributes"]["study"])
     own = next(part.strip() for part in place.split("+") if "own" in part or "link" in part)
     digest = hashlib.sha256((folder / "own.py").read_bytes()).hexdigest()
-    said = {
+    message = {
         "study": json.dumps({**study, "model": place}),
         "model": place,
         "model_files": json.dumps([[own, digest]]),
     }
-    tree["attributes"] |= said
+    tree["attributes"] |= message
     path.write_text(json.dumps(tree))
     hidden = folder / "a.zarr" / ".simt-dse" / "manifest"
     manifest = decode_checked_json(hidden.read_bytes())
     assert manifest is not None
     manifest["files"]["zarr.json"] = checksum(path.read_bytes())
-    hidden.write_bytes(encode_checked_json(manifest | said))
+    hidden.write_bytes(encode_checked_json(manifest | message))
     return place
 
 
@@ -136,13 +136,13 @@ def test_nothing_that_a_store_names_is_run(
     empty.mkdir()
     monkeypatch.setenv("DSE_PATH", str(empty))  # `../a.zarr/own` leads out of it
     monkeypatch.setattr(sys, "path", [str(evil), *sys.path])
-    edited(evil, place)
+    edit_store(evil, place)
     ds = dse.open("a.zarr").load()
     ds.to_netcdf("a.nc")
     dse.export(ds, "a.csv")
     dse.export(dse.open("a.zarr"), "b.parquet")
-    kept = pickle.loads(pickle.dumps(ds))
-    for source in ("a.zarr", ds, dse.open("a.nc"), "a.csv", "b.parquet", kept):
+    stored = pickle.loads(pickle.dumps(ds))
+    for source in ("a.zarr", ds, dse.open("a.nc"), "a.csv", "b.parquet", stored):
         for ask in ways(source):
             with suppress(DseError):
                 ask()
@@ -169,7 +169,7 @@ def test_a_store_at_a_url(evil: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ones_own_model_is_found(evil: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By DSE_PATH, by what was run before, or by the study; and only if it is the same file."""
+    """DSE_PATH, an earlier run or the study find it, if it is the same file."""
     ds = dse.open("a.zarr").load()
     with pytest.raises(DseError, match="put the folder of that file on DSE_PATH"):
         dse.optimum(ds, minimize="area")
@@ -219,7 +219,7 @@ def test_other_zarr_formats_are_not_read(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def received(evil: Path) -> Path:
+def inbox(evil: Path) -> Path:
     """A folder with studies, one of which names a file outside it."""
     folder = evil / "received"
     (folder / "models").mkdir(parents=True)
@@ -234,53 +234,59 @@ def received(evil: Path) -> Path:
 
 
 def test_a_study_runs_what_lies_beside_it(
-    received: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    inbox: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("near", "below"):
-        assert "2 points" in run("plan", f"{received}/{name}.toml").stdout
-    (received.parent / "mark").unlink()
+        assert "2 points" in run("plan", f"{inbox}/{name}.toml").stdout
+    (inbox.parent / "mark").unlink()
     for name in ("far", "link"):
         for command in (["plan"], ["run"], ["optimum", "--minimize", "reach"], ["count"]):
-            said = run(*command, f"{received}/{name}.toml", status=2).stderr
-            assert "outside its folder and DSE_PATH, and nobody is there to be asked" in said
-        run("verify", str(received.parent / "a.zarr"), "--study", f"{received}/far.toml", status=2)
-    assert not (received.parent / "mark").exists()
-    monkeypatch.setenv("DSE_PATH", str(received.parent))
-    assert "2 points" in run("plan", f"{received}/far.toml").stdout
+            output = run(*command, f"{inbox}/{name}.toml", status=2).stderr
+            assert "outside its folder and DSE_PATH, and nobody is there to be asked" in output
+        run(
+            "verify",
+            str(inbox.parent / "a.zarr"),
+            "--study",
+            f"{inbox}/far.toml",
+            status=2,
+        )
+    assert not (inbox.parent / "mark").exists()
+    monkeypatch.setenv("DSE_PATH", str(inbox.parent))
+    assert "2 points" in run("plan", f"{inbox}/far.toml").stdout
 
 
 @pytest.mark.parametrize("answer", ["y", "n"])
 def test_somebody_is_asked(
-    answer: str, received: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    answer: str, inbox: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
+    query = []
 
     def confirm(text: str, **_: Any) -> bool:
-        asked.append(text)
+        query.append(text)
         return answer == "y"
 
     monkeypatch.setattr("dse.cli.command._is_interactive", lambda: True)
     monkeypatch.setattr("click.confirm", confirm)
-    said = run("plan", f"{received}/far.toml", status=0 if answer == "y" else 2)
-    assert len(asked) == 1
-    assert asked[0].endswith("own.py', outside its folder and DSE_PATH. Run it?")
-    assert (received.parent / "mark").exists() == (answer == "y")
-    assert ("2 points" in said.stdout) == (answer == "y")
+    result = run("plan", f"{inbox}/far.toml", status=0 if answer == "y" else 2)
+    assert len(query) == 1
+    assert query[0].endswith("own.py', outside its folder and DSE_PATH. Run it?")
+    assert (inbox.parent / "mark").exists() == (answer == "y")
+    assert ("2 points" in result.stdout) == (answer == "y")
 
 
-def test_a_plan_without_code(received: Path, run: Run) -> None:
+def test_a_plan_without_code(inbox: Path, run: Run) -> None:
     for name, near in (("near", True), ("far", False)):
-        said = run("plan", f"{received}/{name}.toml", "--no-code").stdout
-        assert "nothing was run" in said
-        assert ("outside its folder" in said) != near
-        told = json.loads(run("plan", f"{received}/{name}.toml", "--no-code", "--json").stdout)
-        (code,) = told["would_run"]
+        output = run("plan", f"{inbox}/{name}.toml", "--no-code").stdout
+        assert "nothing was run" in output
+        assert ("outside its folder" in output) != near
+        data = json.loads(run("plan", f"{inbox}/{name}.toml", "--no-code", "--json").stdout)
+        (code,) = data["would_run"]
         assert code["equations"] == (["reach", "area"] if near else [])  # the far is not opened
         assert code["imports"] == (["dse", "pathlib"] if near else [])
         assert code["near"] == near
-    (received / "near.toml").write_text('model = ["transit", "own.py"]\naxes.width = [1, 2]\n')
-    assert "own.py" in run("plan", f"{received}/near.toml", "--no-code").stdout
-    assert not (received.parent / "mark").exists()
+    (inbox / "near.toml").write_text('model = ["transit", "own.py"]\naxes.width = [1, 2]\n')
+    assert "own.py" in run("plan", f"{inbox}/near.toml", "--no-code").stdout
+    assert not (inbox.parent / "mark").exists()
     assert "21 points" in run("plan", "study.toml", "--no-code").stdout
 
 

@@ -1,4 +1,4 @@
-"""What files of somebody else name is not opened; what they hold steers no terminal."""
+"""Foreign files make the tool open no other file and print no control characters."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def named(keys: dict[str, Any], place: object) -> xr.Dataset:
+def run_naming(keys: dict[str, Any], place: object) -> xr.Dataset:
     """The Dataset of a run which says that its study names a file."""
     ds = dse.Study(model="transit", axes=AXES, set=SET).run()
     tree = json.loads(ds.attrs["study"])
-    told = json.loads(json.dumps(keys).replace("SECRET", str(place)))
-    return ds.assign_attrs(study=json.dumps({**tree, **told}))
+    data = json.loads(json.dumps(keys).replace("SECRET", str(place)))
+    return ds.assign_attrs(study=json.dumps({**tree, **data}))
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def named(keys: dict[str, Any], place: object) -> xr.Dataset:
 def test_a_dataset_opens_no_file_that_it_names(keys: dict[str, Any], secret: Path) -> None:
     for place in (secret, f"../{secret.name}", "/dev/zero"):
         with pytest.raises(DseError) as caught:
-            dse.derive(named(keys, place), "threads_needed")
-        assert "which is not opened" in str(caught.value)
+            dse.derive(run_naming(keys, place), "threads_needed")
+        assert "a Dataset opens no other file" in str(caught.value)
         assert str(place) in str(caught.value)
         assert "HUSH" not in str(caught.value).replace("'HUSH'", "")
 
@@ -153,14 +153,14 @@ def test_devices_pipes_and_huge_files_are_refused_at_once(secret: Path, run: Run
         with (folder / name).open("wb") as file:
             file.truncate(size + 1)
     for name in ("pipe.csv", "zero.csv", "pipe.toml"):
-        said = run("optimum", str(folder / name), "--minimize", "x", status=2).stderr
-        assert "is a device, pipe or socket" in said
+        output = run("optimum", str(folder / name), "--minimize", "x", status=2).stderr
+        assert "is a device, pipe or socket" in output
     head = 'model = "transit"\naxes.threads = [1, 2]\n'
     law = 'random = { ms_peak = { file = "huge.csv", column = "a", unit = "1" } }\n'
     for line, what in ((law, "16,777,216"), ('machine = "huge.toml"\n', "1,048,576")):
         (folder / "study.toml").write_text(head + line)
-        said = run("plan", str(folder / "study.toml"), status=2).stderr
-        assert f"more than {what} bytes" in said
+        output = run("plan", str(folder / "study.toml"), status=2).stderr
+        assert f"more than {what} bytes" in output
 
 
 @pytest.mark.parametrize("target", ["/dev/zero", "../secret.csv"])
@@ -268,13 +268,13 @@ def test_labels_of_a_file_steer_no_terminal(run: Run) -> None:
             ["sensitivity", source, "--output", "time"],
             ["histogram", source, "--output", "time"],
         ):
-            said = run(*command).output
-            assert not [sign for sign in STEERING if sign in said]
-            assert not any(line.startswith("   1  trusted") for line in said.splitlines())
+            output = run(*command).output
+            assert not [sign for sign in STEERING if sign in output]
+            assert not any(line.startswith("   1  trusted") for line in output.splitlines())
     result = json.loads(run("optimum", "evil.zarr", "--minimize", "time", "--json").stdout)
     assert result["rows"][0]["machine"] == LABELS[0]  # nothing is lost
-    said = run("optimum", "evil.zarr", "--minimize", "tme", status=2).output
-    assert not [sign for sign in STEERING if sign in said]
+    output = run("optimum", "evil.zarr", "--minimize", "tme", status=2).output
+    assert not [sign for sign in STEERING if sign in output]
     run("explore", "evil.zarr", "--out", "page.html")
     page = Path("page.html").read_text()
     assert not [sign for sign in (*STEERING, "<script>alert") if sign in page]
@@ -287,18 +287,18 @@ def test_titles_and_sources_of_a_machine_steer_no_terminal(run: Run) -> None:
         'title = "x\\u001b]0;OWNED\\u0007\\u001b[2J"\n'
         '[values]\nn_sms = { value = 4, source = "\\u001b[31ms\\u202e" }\n'
     )
-    said = run("machines", "m.toml").output
-    assert "\\u001b]0;OWNED\\u0007" in said
-    assert not [sign for sign in STEERING if sign in said]
+    output = run("machines", "m.toml").output
+    assert "\\u001b]0;OWNED\\u0007" in output
+    assert not [sign for sign in STEERING if sign in output]
 
 
 def test_the_label_of_a_slope_is_one_line(run: Run) -> None:
     time = (("threads", "machine"), np.arange(6.0).reshape(2, 3), {"units": "s"})
     coords = {"threads": [1, 2], "machine": ["a", "b\nFORGED", "c"]}
     dse.export(xr.Dataset({"time": time}, coords=coords), "a.csv")
-    said = run("sensitivity", "a.csv", "--output", "time").output
-    assert "b\\nFORGED; elasticities" in said
-    assert "\nFORGED" not in said
+    output = run("sensitivity", "a.csv", "--output", "time").output
+    assert "b\\nFORGED; elasticities" in output
+    assert "\nFORGED" not in output
 
 
 def test_a_title_of_several_lines_is_one(run: Run) -> None:
@@ -317,8 +317,8 @@ def test_a_name_that_is_too_long_for_a_file_ends_in_words() -> None:
 
 
 def test_an_error_forges_no_other_message(run: Run) -> None:
-    said = run("plan", "x\nError: y.toml", status=2).stderr
-    assert "\nError: y" not in said.partition("Error:")[2]
+    output = run("plan", "x\nError: y.toml", status=2).stderr
+    assert "\nError: y" not in output.partition("Error:")[2]
 
 
 def test_text_in_csv_is_no_formula_and_comes_back(tmp_path: Path) -> None:
@@ -399,7 +399,7 @@ def test_some_foreign_inputs(tmp_path: Path) -> None:
         "import sys, tempfile, pathlib\n"
         "from tests.dse import foreign\n"
         f"place = pathlib.Path({str(tmp_path)!r})\n"
-        "foreign.prepared(place)\n"
+        "foreign.make_outside_files(place)\n"
         f"for seed in {seeds}:\n"
         "    for line in foreign.one(seed, place, 30.0)[0]:\n"
         "        print(ascii(line))\n"

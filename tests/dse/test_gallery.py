@@ -152,10 +152,10 @@ def test_sides_are_named_and_lines_explained(name: str) -> None:
         legend = ax.get_legend()
         if len(named) > 1:
             assert legend is not None, name
-            told = [text.get_text() for text in legend.get_texts()]
-            assert len(told) == len(set(told)), told
+            recorded = [text.get_text() for text in legend.get_texts()]
+            assert len(recorded) == len(set(recorded)), recorded
             if name != "efficiency":  # its legend has two parts, of four each
-                assert set(map(str, named)) <= set(told)
+                assert set(map(str, named)) <= set(recorded)
 
 
 def test_an_overlap_would_be_found() -> None:
@@ -176,9 +176,9 @@ def test_scripts_are_short_and_say_what_one_sees(name: str) -> None:
 
 
 def test_each_figure_has_its_command() -> None:
-    told = tomllib.loads((GALLERY / "commands.toml").read_text())
-    assert sorted(told) == SCRIPTS
-    for name, parts in told.items():
+    data = tomllib.loads((GALLERY / "commands.toml").read_text())
+    assert sorted(data) == SCRIPTS
+    for name, parts in data.items():
         program, command, *options = shlex.split(" ".join(parts))
         assert program == "dse"
         given = main.commands[command].make_context(command, options).params  # reads the options

@@ -1,4 +1,4 @@
-"""What is given may be odd, change later, or travel: one message, the same numbers."""
+"""Arguments may be odd, change later, or be pickled: one message, the same numbers."""
 
 import copy
 import json
@@ -21,7 +21,7 @@ def _study(**changed: Any) -> dse.Study:
     return dse.Study(**{**given, **changed})
 
 
-def _fixed(**changed: Any) -> dse.Study:
+def _point_study(**changed: Any) -> dse.Study:
     return _study(axes={}, set={**GIVEN, "threads": 256, **changed})
 
 
@@ -40,7 +40,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         "where = 5: expected text",
     ),
     "name in set": (lambda: _study(set={5: 1}), "the name 5"),
-    "huge whole number": (lambda: _fixed(threads=10**400), "beyond 1e308"),
+    "huge whole number": (lambda: _point_study(threads=10**400), "beyond 1e308"),
     "huge coordinate": (lambda: _study().explain(threads=10**400), "is no value of the axis"),
     "table of text": (
         lambda: _study(axes={"core_clock": [1e9]}, set={**GIVEN, "threads": _text_table()}),
@@ -75,8 +75,8 @@ def test_what_does_not_fit_is_refused_in_words(case: str) -> None:
 
 
 def test_a_table_without_axes_is_a_number() -> None:
-    ds = _fixed(threads=xr.DataArray(256)).run()
-    assert ds.identical(_fixed().run().assign_attrs(ds.attrs))
+    ds = _point_study(threads=xr.DataArray(256)).run()
+    assert ds.identical(_point_study().run().assign_attrs(ds.attrs))
 
 
 def test_what_was_given_may_change_afterwards() -> None:
@@ -96,8 +96,8 @@ def test_what_was_given_may_change_afterwards() -> None:
 def test_the_text_of_a_table_tells_its_labels() -> None:
     table = xr.DataArray([1e3, 2e3], dims="threads", coords={"threads": [512, 256]})
     study = _study(set={**GIVEN, "mem_latency": table})
-    said = json.loads(study.run().attrs["study"])["set"]["mem_latency"]
-    assert said == {"dims": ["threads"], "labels": {"threads": [512, 256]}, "values": [1e3, 2e3]}
+    data = json.loads(study.run().attrs["study"])["set"]["mem_latency"]
+    assert data == {"dims": ["threads"], "labels": {"threads": [512, 256]}, "values": [1e3, 2e3]}
 
 
 def test_the_text_of_a_long_table_stays_short() -> None:

@@ -1,4 +1,4 @@
-"""What the quantities are: found by a word, in Python and at the command line."""
+"""Quantities are searched by a word, in Python and at the command line."""
 
 from __future__ import annotations
 
@@ -82,9 +82,9 @@ def test_what_is_not_found_names_the_nearest() -> None:
 
 
 def test_the_command_line_tells_the_same(run: Run, own: str) -> None:
-    told = run("quantities", "idle", "power")
-    assert told.exit_code == 0, told.output
-    lines = told.stdout.splitlines()
+    result = run("quantities", "idle", "power")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
     head = ["quantity", "unit", "symbol", "default", "meaning", "yielded by", "needed by"]
     assert lines[0].split() == " ".join(head).split()
     assert [line.split()[0] for line in lines[1:]] == list(dse.quantities("idle power"))
@@ -96,12 +96,12 @@ def test_the_command_line_tells_the_same(run: Run, own: str) -> None:
 
 def test_one_quantity_names_all_models_and_its_labels(run: Run) -> None:
     (name,) = dse.quantities("round the repetitions")
-    told = run("quantities", "round the repetitions").stdout
+    output = run("quantities", "round the repetitions").stdout
     assert name == "waves"
-    assert "(fractional, whole)" in told
-    assert all(model in told for model in dse.quantities()["waves"].needed_by)
+    assert "(fractional, whole)" in output
+    assert all(model in output for model in dse.quantities()["waves"].needed_by)
 
 
 def test_nothing_found_is_misuse(run: Run) -> None:
-    told = run("quantities", "tiem", status=2)
-    assert "did you mean 'time'" in told.stderr
+    result = run("quantities", "tiem", status=2)
+    assert "did you mean 'time'" in result.stderr

@@ -62,7 +62,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 1 << 30)
 
 
-def picked(spec: Any, chosen: list[int]) -> Any:
+def pick_values(spec: Any, chosen: list[int]) -> Any:
     if isinstance(spec, dict):
         return {"zip": {name: [values[k] for k in chosen] for name, values in spec["zip"].items()}}
     return [spec[k] for k in chosen]
@@ -88,7 +88,7 @@ def test_it_is_the_store_of_the_larger_study(
     for name, values in spec["axes"].items():
         every = list(range(size_of(values)))
         some = data.draw(st.lists(st.sampled_from(every), min_size=1, unique=True))
-        axes[name] = picked(values, some if data.draw(st.booleans()) else every)
+        axes[name] = pick_values(values, some if data.draw(st.booleans()) else every)
     outputs = data.draw(st.permutations(spec["outputs"]))
     outputs = outputs[: data.draw(st.integers(1, len(outputs)))]
     large, before = Study(**spec), Study(**{**spec, "axes": axes, "outputs": outputs})
@@ -162,7 +162,7 @@ def test_adding_outputs_keeps_the_values(tmp_path: Path) -> None:
 
 
 def test_a_link_stays_one(tmp_path: Path) -> None:
-    """What grows is the store that a link names."""
+    """The store behind a link is extended."""
     path, link = tmp_path / "far" / "a.zarr", tmp_path / "link.zarr"
     path.parent.mkdir()
     Study(**{**SPECS["machines"], "outputs": ["time"]}).run(store=path)
@@ -184,9 +184,9 @@ def test_the_way_out_is_offered(tmp_path: Path) -> None:
     whole = files(path)
     for changed in ({"set": {"mem_bandwidth": "1 GB/s"}}, {"where": "time <= 1 s"}):
         for extend in (False, True):
-            with pytest.raises(DseError, match="is the store of another study") as said:
+            with pytest.raises(DseError, match="is the store of another study") as caught:
                 Study(**{**spec, **changed}).run(store=path, extend=extend)
-            assert "--extend" not in str(said.value)
+            assert "--extend" not in str(caught.value)
     other = {**spec["axes"], "active_sms": [3, 11, 12]}
     with pytest.raises(DseError, match="is the store of another study"):
         Study(**{**spec, "axes": other}).run(store=path, extend=True)
@@ -206,11 +206,11 @@ def test_a_url() -> None:
     import fsspec
 
     fs = fsspec.filesystem("memory")
-    held = [
+    values = [
         {key[len(place) :]: fs.cat_file(key) for key in fs.find(place)}
         for place in ("/growth/a.zarr", "/growth/fresh.zarr")
     ]
-    assert held[0] == held[1]
+    assert values[0] == values[1]
     assert not fs.exists("/growth/a.next.zarr")
     dse.add(url, "mwp")
     assert dse.verify(url).damages == ()
@@ -234,10 +234,10 @@ def test_a_changed_model_is_named(tmp_path: Path) -> None:
     own.write_text(OWN)
     memory = Study(model=str(own), axes={"width": [1, 2]}).run()
     Study(model=str(own), axes={"width": [1, 2]}).run(store=path)
-    for asked in (path, memory, dse.open(path)):
-        result = dse.optimum(asked, maximize="area", where="reach < 5")
+    for query in (path, memory, dse.open(path)):
+        result = dse.optimum(query, maximize="area", where="reach < 5")
         assert (int(result.width), float(result.area)) == (1, 6)
-        assert dse.pareto(asked, minimize=["area", "width"]).width.values.tolist() == [1]
+        assert dse.pareto(query, minimize=["area", "width"]).width.values.tolist() == [1]
     assert dse.open(path, add="area").area.values.tolist() == [6, 12]
     own.write_text(OWN.replace("width * 3", "width * 4"))
     for ask in (
@@ -264,8 +264,8 @@ def test_derived_quantities_are_those_of_a_run(name: str, tmp_path: Path) -> Non
     Study(**spec).run(store=tmp_path / "a.zarr")
     part = {axis: slice(1, None, 2) for axis in list(spec["axes"])[::2]}
     for ds in (memory, dse.open(tmp_path / "a.zarr"), Study(**spec).run(expand=True)):
-        for held, wanted in ((ds, expected), (ds.isel(part), expected.isel(part))):
-            result = dse.derive(held, more)
+        for values, wanted in ((ds, expected), (ds.isel(part), expected.isel(part))):
+            result = dse.derive(values, more)
             for one in more:
                 assert result[one].chunks is not None
                 xr.testing.assert_identical(
@@ -284,13 +284,13 @@ def test_derived_quantities_are_those_of_a_run(name: str, tmp_path: Path) -> Non
 def test_a_study_lists_its_ties(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     study = Study(**SPECS["numbers and switches"])
     monkeypatch.setattr("sweeps.nest.tiles.NUMPY_POINTS", small)
-    for asked in ({"maximize": "ms_throughput"}, {"minimize": "bound"}, {"minimize": "ms_peak"}):
-        result = study.optimum(**asked, ties=True)
-        expected = dse.optimum(study.run(), **asked, ties=True)
+    for query in ({"maximize": "ms_throughput"}, {"minimize": "bound"}, {"minimize": "ms_peak"}):
+        result = study.optimum(**query, ties=True)
+        expected = dse.optimum(study.run(), **query, ties=True)
         assert result.sizes["tie"] == expected.sizes["tie"] > 1
         for name in expected.variables:
             assert result[name].values.tolist() == expected[name].values.tolist()
-        proven = study.optimum(**asked, ties=True, method="certified")
+        proven = study.optimum(**query, ties=True, method="certified")
         for name in expected.variables:
             assert proven[name].values.tolist() == expected[name].values.tolist()
 
@@ -322,10 +322,10 @@ def test_the_commands(tmp_path: Path) -> None:
     refused = run(main, ["run", str(file), "--store", path])
     assert refused.exit_code == 2
     assert "--extend" in refused.stderr
-    said = run(main, ["run", str(file), "--store", path, "--extend", "--json"])
-    assert json.loads(said.stdout)["computed"] is True
-    said = run(main, ["add", path, "ms_throughput", "--json"])
-    assert json.loads(said.stdout)["outputs"] == ["cs_throughput", "ms_throughput"]
+    result = run(main, ["run", str(file), "--store", path, "--extend", "--json"])
+    assert json.loads(result.stdout)["computed"] is True
+    result = run(main, ["add", path, "ms_throughput", "--json"])
+    assert json.loads(result.stdout)["outputs"] == ["cs_throughput", "ms_throughput"]
     assert "holds cs_throughput, ms_throughput" in run(main, ["add", path, "bound"]).stdout
-    said = run(main, ["optimum", path, "--maximize", "ms_transition", "--ties", "--json"])
-    assert len(json.loads(said.stdout)["rows"]) == 5
+    result = run(main, ["optimum", path, "--maximize", "ms_transition", "--ties", "--json"])
+    assert len(json.loads(result.stdout)["rows"]) == 5

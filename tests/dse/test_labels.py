@@ -58,35 +58,35 @@ ASKED = {
 }
 
 
-def same(found: Any, expected: Any) -> None:
+def same(answer: Any, expected: Any) -> None:
     """Alike but for what differs of necessity: labels left out, the text of the conditions."""
-    if not hasattr(found, "data_vars"):
-        assert found == expected
+    if not hasattr(answer, "data_vars"):
+        assert answer == expected
         return
-    assert set(found.variables) == set(expected.variables)
+    assert set(answer.variables) == set(expected.variables)
     for name, variable in expected.variables.items():
-        np.testing.assert_array_equal(found[name].values, variable.values, err_msg=str(name))
+        np.testing.assert_array_equal(answer[name].values, variable.values, err_msg=str(name))
 
 
-def agree(found: xr.Dataset, expected: xr.Dataset, left: dict[str, list[str]]) -> None:
+def agree(answer: xr.Dataset, expected: xr.Dataset, left: dict[str, list[str]]) -> None:
     """Alike at the labels that are left; what depends on a label lies along its axis or not."""
     for name, variable in expected.data_vars.items():
-        part = found[name].sel({axis: v for axis, v in left.items() if axis in found[name].dims})
+        part = answer[name].sel({axis: v for axis, v in left.items() if axis in answer[name].dims})
         one, other = xr.broadcast(part, variable)
         np.testing.assert_array_equal(one.transpose(*other.dims), other, err_msg=str(name))
 
 
 @pytest.mark.parametrize(
-    ("asked", "text", "left"),
+    ("query", "text", "left"),
     mostly_long(
-        [(asked, *each) for asked in ASKED for each in LEFT],
+        [(query, *each) for query in ASKED for each in LEFT],
         lambda k, _: (k // len(LEFT) + k) % 2 == 0,
     ),
 )
-def test_a_study_answers_as_the_one_with_those_labels(asked: str, text: str, left: Any) -> None:
-    expected = ASKED[asked](study(left), ())
-    same(ASKED[asked](study(), text), expected)
-    same(ASKED[asked](study(where=text), ()), expected)
+def test_a_study_answers_as_the_one_with_those_labels(query: str, text: str, left: Any) -> None:
+    expected = ASKED[query](study(left), ())
+    same(ASKED[query](study(), text), expected)
+    same(ASKED[query](study(where=text), ()), expected)
 
 
 @pytest.fixture(scope="module")
@@ -118,8 +118,8 @@ OF_TABLES: dict[str, Any] = {
 
 
 @cache
-def of_the_study(asked: str, text: str) -> Any:
-    return OF_TABLES[asked](study(), text)
+def of_the_study(query: str, text: str) -> Any:
+    return OF_TABLES[query](study(), text)
 
 
 @pytest.mark.parametrize(
@@ -129,11 +129,11 @@ def of_the_study(asked: str, text: str) -> Any:
         *((source, LEFT[3][0]) for source in ("chunks", "file", "opened")),
     ],
 )
-@pytest.mark.parametrize("asked", mostly_long(OF_TABLES, lambda k, _: k % 2 == 0))
+@pytest.mark.parametrize("query", mostly_long(OF_TABLES, lambda k, _: k % 2 == 0))
 def test_a_run_answers_as_its_study(
-    sources: dict[str, Any], source: str, asked: str, text: str
+    sources: dict[str, Any], source: str, query: str, text: str
 ) -> None:
-    same(OF_TABLES[asked](sources[source], text), of_the_study(asked, text))
+    same(OF_TABLES[query](sources[source], text), of_the_study(query, text))
 
 
 @pytest.mark.parametrize(("text", "left"), LEFT[:4])
@@ -174,9 +174,9 @@ def test_what_a_run_does_not_hold_its_study_tells(tmp_path: Path, source: str) -
         dse.optimum(ds, minimize="time", where="machine == 'gtx20'")
 
 
-@pytest.mark.parametrize("asked", mostly_long(OF_TABLES, lambda k, _: k % 2 == 0))
-def test_a_case_is_its_number(sources: dict[str, Any], asked: str) -> None:
-    ask = OF_TABLES[asked]
+@pytest.mark.parametrize("query", mostly_long(OF_TABLES, lambda k, _: k % 2 == 0))
+def test_a_case_is_its_number(sources: dict[str, Any], query: str) -> None:
+    ask = OF_TABLES[query]
     for text, number in [
         ('case == "memory bound"', "case == 2"),
         ("'computation_bound' != case and active_sms > 2", "case != 3 and active_sms > 2"),
@@ -202,18 +202,18 @@ def test_measured_rows_have_labels(tmp_path: Path, shape: str) -> None:
     rows = ["kernel,threads,time", *(f"{k},{n},{t}" for k, n, t in MEASURED)]
     path.write_text("\n".join(rows))
     ds = dse.open(path, axes=["kernel", "threads"], units={"time": "ms"}, shape=shape)
-    for text, kept in [
+    for text, stored in [
         ("kernel == 'naive'", {"naive"}),
         ("kernel != 'naive'", {"tiled", "it's"}),
         ("kernel == \"it's\" or kernel == 'tiled' and threads > 64", {"it's", "tiled"}),
     ]:
         times = [
-            t for k, n, t in MEASURED if k in kept and (k != "tiled" or "!=" in text or n > 64)
+            t for k, n, t in MEASURED if k in stored and (k != "tiled" or "!=" in text or n > 64)
         ]
         assert dse.count(ds, where=text).feasible_points == len(times)
         best = dse.optimum(ds, minimize="time", where=text)
         assert best.time == pytest.approx(min(times) / 1000)
-        assert str(best.kernel.values) in kept
+        assert str(best.kernel.values) in stored
         median = dse.quantiles(ds, "time", [1], where=text).time
         assert median == pytest.approx(max(times) / 1000)
     with pytest.raises(UnknownNameError, match="kernel has no label 'tild'; did you mean 'tiled'"):
@@ -232,10 +232,10 @@ def test_a_run_marks_what_is_left(text: str, left: Any) -> None:
 @pytest.mark.parametrize(("text", "left"), LEFT)
 def test_borders_lie_where_the_labels_are_left(text: str, left: Any) -> None:
     expected = study(left).borders("time <= 0.1 s", along="active_sms")
-    asked = {"quantity": "time <= 0.1 s", "along": "active_sms"}
+    query = {"quantity": "time <= 0.1 s", "along": "active_sms"}
     assert (expected.condition >= 0).all()
-    agree(study().borders(**asked, where=text), expected, left)
-    agree(study(where=text).borders(**asked), expected, left)
+    agree(study().borders(**query, where=text), expected, left)
+    agree(study(where=text).borders(**query), expected, left)
 
 
 @pytest.mark.parametrize(("text", "left"), LEFT)
@@ -280,7 +280,7 @@ def test_a_label_that_is_set_makes_a_condition_that_always_or_never_holds() -> N
         set=SET | {"rounding": "whole"},
         outputs=["time"],
     )
-    for text, held in [
+    for text, values in [
         ("machine == 'gtx280'", 3),
         ("workload != 'svm'", 0),
         ("rounding == 'whole'", 3),
@@ -288,7 +288,7 @@ def test_a_label_that_is_set_makes_a_condition_that_always_or_never_holds() -> N
         ("printed == 'false' and active_sms < 5", 2),
         ("waves == 'whole' or active_sms < 3", 1),
     ]:
-        assert fixed.count(where=text).feasible_points == held
+        assert fixed.count(where=text).feasible_points == values
     with pytest.raises(UnknownNameError, match="machine has no label 'c2075'; it takes gtx280"):
         fixed.count(where="machine == 'c2075'")
     with pytest.raises(InfeasibleError, match=r"broken at every point .*rounding = whole"):
@@ -306,9 +306,9 @@ def test_a_label_that_is_set_makes_a_condition_that_always_or_never_holds() -> N
     ],
 )
 def test_what_compares_no_labels_is_told_before_any_work(text: str, message: str) -> None:
-    for asked in ASKED.values():
+    for query in ASKED.values():
         with pytest.raises(DseError, match=message):
-            asked(study(), text)
+            query(study(), text)
     with pytest.raises(DseError, match=message):
         study(where=text)
 
@@ -354,20 +354,20 @@ def test_a_configuration_is_explained_by_its_labels() -> None:
 
 def test_advice_knows_the_labels_of_the_study() -> None:
     at = {"workload": "svm", "active_sms": 4, "rounding": "continuous"}
-    asked = study(where="machine != 'fx5600'")
-    assert "improves" in str(dse.advise(asked, machine="gtx280", **at))
+    query = study(where="machine != 'fx5600'")
+    assert "improves" in str(dse.advise(query, machine="gtx280", **at))
     with pytest.raises(InfeasibleError, match="machine = fx5600"):
-        dse.advise(asked, machine="fx5600", **at)
+        dse.advise(query, machine="fx5600", **at)
 
 
 def test_a_law_of_work_is_a_label() -> None:
     laws = ["geometric:0.05", "uniform:20,40"]
-    asked = dse.Study(
+    query = dse.Study(
         model="imbalance", axes={"distribution": laws, "warp_size": [4, 32]}, outputs=None
     )
-    ds = asked.run()
+    ds = query.run()
     name = next(iter(ds.data_vars))
-    result = asked.optimum(maximize=name, where="distribution == 'uniform:20,40'")
+    result = query.optimum(maximize=name, where="distribution == 'uniform:20,40'")
     assert result.distribution == "uniform:20,40"
     assert result[name] == ds[name].sel(distribution="uniform:20,40").max()
 
@@ -384,11 +384,11 @@ def test_no_quantity_of_a_model_stands_in_the_way_of_a_place(tmp_path: Path) -> 
         "@dse.equation(name='cost', when={'policy': 'lazy'})\n"
         "def lazy(policy_index, machine):\n    '''Cost.'''\n    return policy_index * machine\n"
     )
-    asked = dse.Study(
+    query = dse.Study(
         model=str(path),
         axes={"policy": ["lazy", "eager"], "policy_index": [1, 2, 3]},
         set={"machine": 5},
     )
-    assert asked.optimum(maximize="cost", where="policy == 'eager'").cost == 4
-    assert asked.optimum(maximize="cost", where="policy != 'eager' and policy_index < 3").cost == 10
-    assert asked.count(where="machine == 5").feasible_points == 6
+    assert query.optimum(maximize="cost", where="policy == 'eager'").cost == 4
+    assert query.optimum(maximize="cost", where="policy != 'eager' and policy_index < 3").cost == 10
+    assert query.count(where="machine == 5").feasible_points == 6

@@ -17,7 +17,7 @@ WORK = "geometric:0.2"
 LAW = launch(Pmf.parse(WORK), blocks=30, slots=8, lanes=4, warps=2)
 
 
-def told(*outputs, **given):
+def compute(*outputs, **given):
     """Quantities of one launch, where a step takes a second."""
     every = {"distribution": WORK, "blocks": 30, **GIVEN, **given}
     study = dse.Study(model="launch", set=every, outputs=list(outputs))
@@ -27,23 +27,25 @@ def told(*outputs, **given):
 
 def test_statistics_are_those_of_the_law():
     at = LAW.quantile(0.7)
-    assert told("quantile(launch_time, 0.99)", "quantile(launch_time, 0.5)", "launch_time_std") == [
+    assert compute(
+        "quantile(launch_time, 0.99)", "quantile(launch_time, 0.5)", "launch_time_std"
+    ) == [
         LAW.quantile(0.99),
         LAW.quantile(0.5),
         LAW.std(),
     ]
-    result = told(
+    result = compute(
         *("mean(launch_time)", "launch_time_mean", "std(launch_time)", "cvar(launch_time, 0.95)"),
         *(f"chance(launch_time <= {at} s)", f"chance({at} s < launch_time)"),
     )
     chance = LAW.cdf(at)
     own = [LAW.mean(), LAW.mean(), LAW.std(), LAW.cvar(0.95), chance, 1 - chance]
     assert result == pytest.approx(own, rel=1e-12)
-    assert told("error(mean(launch_time))") == [0]
+    assert compute("error(mean(launch_time))") == [0]
 
 
 def test_any_formula_of_it_has_statistics():
-    """Beside sums over the atoms, one by one."""
+    """They equal sums over the atoms."""
     values, chances = LAW.times().values.tolist(), LAW.times().probabilities.tolist()
     formula = "absolute(launch_time - deadline)"
     texts = [f"mean({formula})", f"quantile({formula}, 0.9)", f"cvar_low({formula}, 0.25)"]
@@ -62,7 +64,7 @@ def test_any_formula_of_it_has_statistics():
         sum(p for t, p in zip(values, chances, strict=True) if t > 12 and abs(t - deadline) > 3),
         math.exp(sum(p * math.log(x + 1) for x, p in apart)),
     ]
-    assert told(*texts, deadline=deadline) == pytest.approx(own, rel=1e-12)
+    assert compute(*texts, deadline=deadline) == pytest.approx(own, rel=1e-12)
 
 
 def test_they_are_asked_of_and_bounded_by():
@@ -71,19 +73,19 @@ def test_they_are_asked_of_and_bounded_by():
     study = dse.Study(model="launch", axes=axes, set=given, outputs=["launch_blocks"])
     bound = "chance(launch_time <= 40 s) >= 0.9"
     best = study.optimum(maximize=["blocks", "-quantile(launch_time, 0.9)"], where=bound)
-    held = {
+    values = {
         (kind, blocks): dispatch_law(Pmf.parse(WORK), blocks, 8, 4, 2, kind)[0]
         for blocks in axes["blocks"]
         for kind in axes["dispatch"]
     }
-    able = [(blocks, kind) for (kind, blocks), law in held.items() if law.cdf(40) >= 0.9]
+    able = [(blocks, kind) for (kind, blocks), law in values.items() if law.cdf(40) >= 0.9]
     most = max(blocks for blocks, _ in able)
-    kind = min((k for b, k in able if b == most), key=lambda k: held[k, most].quantile(0.9))
+    kind = min((k for b, k in able if b == most), key=lambda k: values[k, most].quantile(0.9))
     assert (best.blocks.item(), best.dispatch.item()) == (most, kind)
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("query", "message"),
     [
         ("launch_time", "has a law, not one value"),
         ("launch_time * 2", "has a law, not one value"),
@@ -91,16 +93,16 @@ def test_they_are_asked_of_and_bounded_by():
         ("worst(launch_time)", "quantile"),
     ],
 )
-def test_what_has_a_law_has_no_value(asked, message):
+def test_what_has_a_law_has_no_value(query, message):
     study = dse.Study(model="launch", axes={"blocks": [1, 2]}, set={**GIVEN, "distribution": WORK})
     with pytest.raises(DseError, match=message):
-        study.optimum(minimize=asked)
+        study.optimum(minimize=query)
 
 
 def test_inputs_may_be_random_besides():
-    held = {**GIVEN, "distribution": WORK, "blocks": 30}
-    del held["step_cycles"]
-    given = {"model": "launch", "set": held}
+    values = {**GIVEN, "distribution": WORK, "blocks": 30}
+    del values["step_cycles"]
+    given = {"model": "launch", "set": values}
     given |= {"random": {"step_cycles": "discrete: 5e8: 0.5, 1e9: 0.5"}}
     with pytest.raises(DseError, match=r"mean\(chance"):
         dse.Study(**given, outputs=["chance(launch_time <= 30 s)"])
@@ -151,7 +153,7 @@ def test_a_queue_deals_out_warps():
 
 def test_pieces_and_shared_items_are_launched_as_such():
     names = ["launch_blocks", "lockstep_items", "launch_time_mean", "pieces_per_item"]
-    result = told(*names, lanes_per_item=2, lane_overhead=0.5, piece_length=4, piece_overhead=1)
+    result = compute(*names, lanes_per_item=2, lane_overhead=0.5, piece_length=4, piece_overhead=1)
     cut = split(Pmf.parse(WORK), 4, 1, lanes=1)
     pieces = cut["pieces"].item()
     blocks = math.ceil(30 * 2 * pieces)
@@ -162,10 +164,10 @@ def test_pieces_and_shared_items_are_launched_as_such():
 def test_neighbours_may_be_alike_until_they_are_cut():
     own = launch(Pmf.parse(WORK), blocks=30, slots=8, lanes=4, warps=2, alike=0.6)
     names = ["launch_time_mean", "quantile(launch_time, 0.9)"]
-    result = told(*names, "block_steps_mean", alike=0.6)
+    result = compute(*names, "block_steps_mean", alike=0.6)
     total = own.total() / 30
     assert result == pytest.approx([own.mean(), own.quantile(0.9), total], rel=1e-9)
-    assert told(*names, alike=0.6, piece_length=4) == told(*names, piece_length=4)
+    assert compute(*names, alike=0.6, piece_length=4) == compute(*names, piece_length=4)
     loops = [
         dispatch_law(Pmf.uniform(1, 6), 8, 8, 4, 2, kind, 0.6)[0].mean()
         for kind in ("loop", "queue")
@@ -175,10 +177,10 @@ def test_neighbours_may_be_alike_until_they_are_cut():
 
 
 def test_shares_and_energy_add_up():
-    shares = told("tail_idle_share", "lane_idle_share", "warp_idle_share", "working_share")
+    shares = compute("tail_idle_share", "lane_idle_share", "warp_idle_share", "working_share")
     assert sum(shares) == pytest.approx(1, rel=1e-12)
     power = {"idle_power": 40, "runtime_power": 16, "idle_slot_power": 0.5}
-    spent, idle, mean = told("launch_energy_mean", "idle_energy", "launch_time_mean", **power)
+    spent, idle, mean = compute("launch_energy_mean", "idle_energy", "launch_time_mean", **power)
     own = LAW.energy(working=16 / 8, on=40, idling=0.5)
     assert spent == pytest.approx(own.mean, rel=1e-12)
     assert idle == pytest.approx(shares[0] * mean * (40 + 8 * 0.5), rel=1e-12)
@@ -214,22 +216,22 @@ def test_models_of_the_kernel_tell_the_time_of_a_step():
 
 
 def test_warps_that_share_a_rate_are_simulated_and_others_exact():
-    """With as many at full rate as are resident, nothing is shared; steps are of a full machine."""
+    """If all resident warps run at full rate, nothing is shared."""
     sharing = Sharing(full=2, resident=4, launches=1000)
     own = launch(Pmf.parse(WORK), blocks=30, slots=8, lanes=4, warps=2, sharing=sharing)
     near = f"chance(launch_time <= {own.quantile(0.6) / 4} s)"
     outputs = "mean(launch_time)", near, "tail_idle_share", "error(mean(launch_time))"
     outputs += (f"error({near})",)
     given = {"sharing": "rate", "active_blocks_per_sm": 4}
-    *exact, off, rarely = told(*outputs, warp_parallelism=8, **given)
-    assert (exact, off, rarely) == (told(*outputs[:3]), 0, 0)
-    mean, chance, tail, off, rarely = told(*outputs, warp_parallelism=2, **given)
+    *exact, off, rarely = compute(*outputs, warp_parallelism=8, **given)
+    assert (exact, off, rarely) == (compute(*outputs[:3]), 0, 0)
+    mean, chance, tail, off, rarely = compute(*outputs, warp_parallelism=2, **given)
     assert mean == pytest.approx(own.mean() / 4)
     assert chance == own.cdf(own.quantile(0.6))
     assert tail == pytest.approx(1 - own.work_bound / own.mean())
     assert off == pytest.approx(2.4 * own.std() / 4 / math.sqrt(1000), rel=0.1)
     assert rarely == pytest.approx(1.96 * math.sqrt(chance * (1 - chance) / 1000), rel=0.2)
-    queued = told("mean(launch_time)", dispatch="queue", warp_parallelism=2, **given)[0]
+    queued = compute("mean(launch_time)", dispatch="queue", warp_parallelism=2, **given)[0]
     assert queued < mean
     with pytest.raises(DseError, match="dispatch='loop' of warps that share a rate"):
-        told("mean(launch_time)", dispatch="loop", warp_parallelism=2, **given)
+        compute("mean(launch_time)", dispatch="loop", warp_parallelism=2, **given)

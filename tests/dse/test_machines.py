@@ -129,13 +129,13 @@ def test_what_is_not_known_is_said_and_closes_models(name: str) -> None:
 
 def test_the_command_tells_what_is_not_known(run: Callable[..., Result]) -> None:
     text = run("machines", "RTX 3080").stdout
-    assert "mem_latency_nominal  no measurement of this GPU is at hand" in text
+    assert "mem_latency_nominal  no measurement of this GPU is published" in text
     assert "mwp_cwp mem_latency_nominal" in " ".join(text.split())
-    told = json.loads(run("machines", "mi300x", "--json").stdout)
-    assert told["closed_models"]["occupancy"] == ["registers_per_sm", "max_blocks_per_sm"]
-    assert told["unknown"]["registers_per_sm"].startswith("NVIDIA's rule of occupancy")
+    data = json.loads(run("machines", "mi300x", "--json").stdout)
+    assert data["closed_models"]["occupancy"] == ["registers_per_sm", "max_blocks_per_sm"]
+    assert data["unknown"]["registers_per_sm"].startswith("NVIDIA's occupancy rules")
     assert "closed_models" not in dse.workload("svm")._answer().data
-    assert "until a study gives" not in str(dse.workload("svm")._answer())
+    assert "missing inputs" not in str(dse.workload("svm")._answer())
 
 
 def test_a_closed_model_opens_when_a_study_gives_what_it_lacks() -> None:
@@ -196,8 +196,8 @@ def test_every_product_leads_to_a_known_capability() -> None:
         assert f"cc{capability}" in machines()
     for name in MODERN:
         entry = machine(name)
-        told = entries.product_capability(entry.title.partition(",")[0])
-        assert told in ("", entry.compute_capability)
+        recorded = entries.product_capability(entry.title.partition(",")[0])
+        assert recorded in ("", entry.compute_capability)
 
 
 OWN = 'title = "mine"\n[unknown]\n{}\n[values]\nn_sms = {{ value = 8, source = "me" }}\n'
@@ -208,8 +208,8 @@ OWN = 'title = "mine"\n[unknown]\n{}\n[values]\nn_sms = {{ value = 8, source = "
     [
         ('l2_latncy = "x"', r"line 3: 'l2_latncy' is no known quantity; did you mean 'l2_latency'"),
         ('n_sms = "x"', "line 3: n_sms is unknown and has a value: keep one of them"),
-        ('l2_latency = " "', "line 3: l2_latency = ' ', expected why, as text"),
-        ("l2_latency = 3", "line 3: l2_latency = 3, expected why, as text"),
+        ('l2_latency = " "', "line 3: l2_latency = ' ', expected the reason as text"),
+        ("l2_latency = 3", "line 3: l2_latency = 3, expected the reason as text"),
     ],
 )
 def test_a_bad_table_of_what_is_unknown_is_refused(line: str, message: str, tmp_path: Path) -> None:

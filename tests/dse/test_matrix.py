@@ -134,7 +134,7 @@ def rows() -> dict[str, Any]:
     return {str(name): frame[name].to_numpy(dtype=float) for name in frame}
 
 
-def asked(verb: str, source: Any, *modifiers: str) -> Any:
+def ask(verb: str, source: Any, *modifiers: str) -> Any:
     args, options = ASKED[verb]
     for modifier in modifiers:
         options = {**options, **(several(verb) if modifier == "objectives" else GIVE[modifier])}
@@ -156,27 +156,27 @@ def test_a_cell_answers_or_refuses_with_the_reason(
                 tables.check_supported(verb, source.replace("store", "study"), {modifier: True})
             return
         with pytest.raises(dse.DseError) as raised:
-            asked(verb, of(sources, verb, source), *given)
+            ask(verb, pick(sources, verb, source), *given)
         assert why in str(raised.value)
     else:
-        CHECKS[verb](asked(verb, of(sources, verb, source), *given), rows, source, given)
+        CHECKS[verb](ask(verb, pick(sources, verb, source), *given), rows, source, given)
 
 
 @pytest.mark.parametrize(("verb", "source", "pair"), PAIRS)
 def test_two_modifiers_answer_together(
     verb: str, source: str, pair: tuple[str, str], sources: dict[str, Any], rows: dict[str, Any]
 ) -> None:
-    CHECKS[verb](asked(verb, of(sources, verb, source), *pair), rows, source, pair)
+    CHECKS[verb](ask(verb, pick(sources, verb, source), *pair), rows, source, pair)
 
 
-def of(sources: dict[str, Any], verb: str, source: str) -> Any:
+def pick(sources: dict[str, Any], verb: str, source: str) -> Any:
     """A source; where laws are asked of, that with a random input or with runs."""
     return (sources["random"] if verb in ASKED_OF_LAWS else sources)[source]
 
 
 # --- what NumPy says
 def parts(rows: Any, given: Any) -> Iterator[tuple[dict[str, float], Any]]:
-    """Of each label, if it is asked per label, which configurations count."""
+    """Return the configurations that count, for each label if there is ``per``."""
     counted = rows["ms_throughput"] <= 0.5 if "where" in given else rows["threads"] > 0
     for label in np.unique(rows[LABEL]).tolist() if "per" in given else [None]:
         if label is None:
@@ -185,55 +185,55 @@ def parts(rows: Any, given: Any) -> Iterator[tuple[dict[str, float], Any]]:
             yield {LABEL: label}, counted & (rows[LABEL] == label)
 
 
-def check_optimum(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+def check_optimum(answer: xr.Dataset, rows: Any, source: str, given: Any) -> None:
     goals = [-rows["ms_throughput"], *([rows["threads"]] if "objectives" in given else [])]
     wanted = {"top": 3 if "top" in given else 1, "ties": "ties" in given}
     for label, counted in parts(rows, given):
         best = asking.best(goals, counted, within=0.05 if "within" in given else None, **wanted)
         assert best
-        got = found.sel(label)
+        got = answer.sel(label)
         for name in (*AXES, "ms_throughput"):
             values = np.broadcast_to(got[name].values, got.threads.shape).reshape(-1)
             real = got.threads.values.reshape(-1) >= 0
             assert values[real].tolist() == rows[name][best].tolist()
 
 
-def check_pareto(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+def check_pareto(answer: xr.Dataset, rows: Any, source: str, given: Any) -> None:
     goals = [rows["threads"], *([-rows["cs_throughput"]] if "objectives" in given else [])]
     front = [row for _, counted in parts(rows, given) for row in asking.front(goals, counted)]
     for name in (*AXES, "cs_throughput"):
-        values = np.broadcast_to(found[name].values, found.sizes["point"])
+        values = np.broadcast_to(answer[name].values, answer.sizes["point"])
         assert values.tolist() == rows[name][front].tolist()
 
 
-def check_count(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+def check_count(answer: xr.Dataset, rows: Any, source: str, given: Any) -> None:
     for label, counted in parts(rows, given):
-        assert found.sel(label).feasible_points.item() == counted.sum()
+        assert answer.sel(label).feasible_points.item() == counted.sum()
 
 
-def check_histogram(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+def check_histogram(answer: xr.Dataset, rows: Any, source: str, given: Any) -> None:
     for label, counted in parts(rows, given):
         wanted, _ = np.histogram(rows["cs_throughput"][counted], [0.0, 1.0, 5.0, 10.0])
-        assert found.sel(label).configurations.values.tolist() == wanted.tolist()
+        assert answer.sel(label).configurations.values.tolist() == wanted.tolist()
 
 
-def check_quantiles(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+def check_quantiles(answer: xr.Dataset, rows: Any, source: str, given: Any) -> None:
     for label, counted in parts(rows, given):
         values = rows["cs_throughput"][counted]
         wanted = [asking.quantile(values, q) for q in (0.0, 0.3, 1.0)]
-        assert found.sel(label).cs_throughput.values.tolist() == wanted
+        assert answer.sel(label).cs_throughput.values.tolist() == wanted
 
 
-def check_fold(found: Any, rows: Any, source: str, given: Any) -> None:
+def check_fold(result: Any, rows: Any, source: str, given: Any) -> None:
     for label, counted in parts(rows, given):
-        answer = found.sel(label).item() if label else found
+        answer = result.sel(label).item() if label else result
         assert answer == pytest.approx(rows["cs_throughput"][counted].mean(), rel=1e-12)
 
 
-def check_sensitivity(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+def check_sensitivity(answer: xr.Dataset, rows: Any, source: str, given: Any) -> None:
     for label, counted in parts(rows, given):
         values = rows["cs_throughput"][counted]
-        here = found.sel(label).isel(output=0)
+        here = answer.sel(label).isel(output=0)
         assert here.counted.item() == counted.sum()
         assert here["mean"].item() == pytest.approx(values.mean(), rel=1e-12)
         assert here["std"].item() == pytest.approx(values.std(), rel=1e-9)
@@ -247,9 +247,9 @@ def check_sensitivity(found: xr.Dataset, rows: Any, source: str, given: Any) -> 
             )
 
 
-def check_meets(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+def check_meets(answer: xr.Dataset, rows: Any, source: str, given: Any) -> None:
     for label, counted in parts(rows, given):
-        here = found.sel(label)
+        here = answer.sel(label)
         assert here.inner.item() == here.outer.item() == (counted & enough(rows)).sum()
 
 
@@ -257,15 +257,15 @@ def enough(rows: Any) -> Any:
     return rows["cs_throughput"] >= 5
 
 
-def check_ranges(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+def check_ranges(answer: xr.Dataset, rows: Any, source: str, given: Any) -> None:
     for name in OUTPUTS[:2]:
-        whole = found[name].broadcast_like(STUDY.run()[name]).transpose("end", *AXES)
+        whole = answer[name].broadcast_like(STUDY.run()[name]).transpose("end", *AXES)
         low, same, high = (whole.sel(end=end).values.reshape(-1) for end in END)
         assert same.tolist() == rows[name].tolist()
         assert np.all((low <= same) & (same <= high))
         assert np.any(low < high)
     if "where" in given:
-        sure, maybe = (found[f"{word}_feasible"] for word in ("certainly", "possibly"))
+        sure, maybe = (answer[f"{word}_feasible"] for word in ("certainly", "possibly"))
         counted = next(parts(rows, given))[1]
         for mark, holds in ((sure, ~counted), (maybe, counted)):
             whole = mark.broadcast_like(STUDY.run().ms_throughput).transpose(*AXES)
@@ -276,16 +276,16 @@ def check_ranges(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
 END = ("lower", "given", "upper")
 
 
-def check_borders(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
-    alone = xr.Dataset.identical(found, asked("borders", STUDY, *given))
+def check_borders(answer: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+    alone = xr.Dataset.identical(answer, ask("borders", STUDY, *given))
     assert alone
     if "where" not in given:
-        np.testing.assert_array_equal(found.bound.values, STUDY.run().bound.values)
+        np.testing.assert_array_equal(answer.bound.values, STUDY.run().bound.values)
 
 
 # --- where an input is random
 @cache
-def drawn(latency: float) -> Any:
+def columns_at(latency: float) -> Any:
     """The columns of the configurations, in axis order, where the random input has a value."""
     made = dse.Study(model="transit", axes=AXES, set={**GIVEN, "mem_latency": latency})
     frame = made.run().to_dataframe().reset_index()
@@ -293,27 +293,27 @@ def drawn(latency: float) -> Any:
 
 
 def merits(given: Any) -> Any:
-    """What each configuration (column) is worth in each draw (row); nothing where it may not be."""
-    each = [drawn(latency) for latency in LAW]
+    """Return the objective by draw (row) and configuration (column); NaN if infeasible."""
+    each = [columns_at(latency) for latency in LAW]
     worth = np.array([one["ms_throughput"] - one["threads"] / 8192 for one in each])
     if "where" in given:
         worth[np.array([one["ms_throughput"] for one in each]) > 0.5] = -np.inf
     return worth
 
 
-def check_chances(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+def check_chances(answer: xr.Dataset, rows: Any, source: str, given: Any) -> None:
     if source == "rows":
         worth = np.where(next(parts(rows, given))[1], merits(())[1], -np.inf)
         best = {
             tuple(float(rows[n][k]) for n in AXES) for k in np.flatnonzero(worth == worth.max())
         }
-        assert {tuple(float(found[n].values[k]) for n in AXES) for k in range(len(best))} == best
-        assert found.chance.values[: len(best)].sum() == pytest.approx(1)
+        assert {tuple(float(answer[n].values[k]) for n in AXES) for k in range(len(best))} == best
+        assert answer.chance.values[: len(best)].sum() == pytest.approx(1)
         return
     weights = np.array(list(LAW.values()))
     worth = merits(given)
     for label, own in parts(rows, given[:0] if "per" not in given else ["per"]):
-        here, most = found.sel(label), np.where(own, worth, -np.inf).max(axis=1)
+        here, most = answer.sel(label), np.where(own, worth, -np.inf).max(axis=1)
         ties = (worth == most[:, None]) & own & np.isfinite(worth)
         chance = weights @ (ties / np.maximum(ties.sum(axis=1), 1)[:, None])
         real = here.chance.values > 0
@@ -325,19 +325,19 @@ def check_chances(found: xr.Dataset, rows: Any, source: str, given: Any) -> None
             assert chance[at].item() == pytest.approx(here.chance.values[rank])
 
 
-def check_information(found: xr.Dataset, rows: Any, source: str, given: Any) -> None:
+def check_information(answer: xr.Dataset, rows: Any, source: str, given: Any) -> None:
     weights, worth = np.array(list(LAW.values())), merits(given)
     worth = worth[:, np.all(np.isfinite(worth), axis=0)]
     known = weights @ worth.max(axis=1) - (weights @ worth).max()
-    assert found.evpi.item() == pytest.approx(known, abs=1e-12)
+    assert answer.evpi.item() == pytest.approx(known, abs=1e-12)
     assert known > 0
 
 
-def check_law(found: Any, rows: Any, source: str, given: Any) -> None:
+def check_law(answer: Any, rows: Any, source: str, given: Any) -> None:
     one = (rows["threads"] == 256) & (rows["intensity"] == 10) & (rows["ms_peak"] == 1)
-    values = [drawn(latency)["cs_throughput"][one][0] for latency in LAW]
-    assert found.mean == pytest.approx(np.dot(values, list(LAW.values())), rel=1e-12)
-    assert found.quantile(0.6) == pytest.approx(sorted(values)[1], rel=1e-12)
+    values = [columns_at(latency)["cs_throughput"][one][0] for latency in LAW]
+    assert answer.mean == pytest.approx(np.dot(values, list(LAW.values())), rel=1e-12)
+    assert answer.quantile(0.6) == pytest.approx(sorted(values)[1], rel=1e-12)
 
 
 CHECKS = {
@@ -349,7 +349,7 @@ CHECKS = {
 
 # --- the page
 def test_the_page_prints_the_table() -> None:
-    told = PAGE.read_text(encoding="utf-8")
-    assert f"\n{support_table(VERBS)}\n" in told
-    assert "python docs/asking.py" in told
-    assert all(f"**{name}**: {what}" in " ".join(told.split()) for name, what in SOURCES.items())
+    output = PAGE.read_text(encoding="utf-8")
+    assert f"\n{support_table(VERBS)}\n" in output
+    assert "python docs/asking.py" in output
+    assert all(f"**{name}**: {what}" in " ".join(output.split()) for name, what in SOURCES.items())

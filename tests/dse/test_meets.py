@@ -1,4 +1,4 @@
-"""What meets targets, against the full grid; the smallest machine; what limits and misuse say."""
+"""Boxes that meet targets against the full grid; the smallest machine; limits and misuse."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import xarray as xr
 
 import dse
 from symbolic.errors import DseError
-from tests.dse.studies import drawn
+from tests.dse.studies import draw_study
 
 TRANSIT: dict[str, Any] = {"lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
 
@@ -21,12 +21,12 @@ def transit(**more: Any) -> Any:
     return dse.Study(model="transit", axes=axes, set=TRANSIT, outputs=["cs_throughput"], **more)
 
 
-def covered(study: Any, found: xr.Dataset) -> np.ndarray[Any, Any]:
-    """How many boxes hold each configuration, certain ones counted as 1 and open ones as 1000."""
+def count_boxes(study: Any, answer: xr.Dataset) -> np.ndarray[Any, Any]:
+    """Count the boxes of each configuration: certain ones as 1, open ones as 1000."""
     grid = study.grid()
     counts = np.zeros(grid.shape(grid.axes), dtype=int)
-    for box in range(found.sizes["box"]):
-        one = found.isel(box=box)
+    for box in range(answer.sizes["box"]):
+        one = answer.isel(box=box)
         cut = []
         for name, axis in grid.axes.items():
             values = axis.coordinate.tolist()
@@ -50,7 +50,7 @@ def test_boxes_of_transit_are_the_configurations_that_meet_the_target(limit: flo
     study = transit()
     result = dse.meets(study, f"cs_throughput >= {limit}")
     met = met_by(study, ">=", "cs_throughput", limit)
-    np.testing.assert_array_equal(covered(study, result), met)
+    np.testing.assert_array_equal(count_boxes(study, result), met)
     assert (int(result.inner), int(result.outer), int(result.total)) == (
         met.sum(),
         met.sum(),
@@ -69,13 +69,13 @@ def test_against_the_full_grid(seed: int) -> None:
     name = {"mwp_cwp": "time", "ipp": "energy", "tmm": "time_steps"}[model]
     study = None
     while study is None:
-        study = drawn(model, rng, sizes=(12, 9, 7), outputs=[name])
+        study = draw_study(model, rng, sizes=(12, 9, 7), outputs=[name])
     values = study.run()[name].values
     limit = float(np.nanmedian(values))
     target = f"{name} <= {limit!r}"
     met = met_by(study, "<=", name, limit)
-    np.testing.assert_array_equal(covered(study, dse.meets(study, target)), met)
-    early = covered(study, dse.meets(study, target, boxes=3))
+    np.testing.assert_array_equal(count_boxes(study, dse.meets(study, target)), met)
+    early = count_boxes(study, dse.meets(study, target, boxes=3))
     assert set(np.unique(early)) <= {0, 1, 1000}
     assert met[early == 1].all()
     assert not met[early == 0].any()
@@ -95,7 +95,7 @@ def test_switches_and_machines_are_ranged_over() -> None:
     )
     limit = float(np.nanmedian(study.run().time))
     result = dse.meets(study, f"time <= {limit!r}")
-    np.testing.assert_array_equal(covered(study, result), met_by(study, "<=", "time", limit))
+    np.testing.assert_array_equal(count_boxes(study, result), met_by(study, "<=", "time", limit))
     assert set(result.machine_first.values.tolist()) <= {"8800gtx", "gtx280"}
 
 
@@ -109,7 +109,7 @@ def test_nothing_and_everything() -> None:
 
 
 def test_spaces_that_nobody_scans() -> None:
-    """Of 1e15 configurations the inner and outer sets, stopped after some boxes."""
+    """Search 1e15 configurations: the inner and outer sets, stopped after some boxes."""
     steps = {"linspace": [1, 1000, 100_000]}
     study = dse.Study(
         model="transit",
@@ -142,13 +142,13 @@ def test_the_smallest_machine_that_meets_a_target() -> None:
         set={"threads_per_block": 256},
         outputs=["time", "power"],
     )
-    asked: dict[str, Any] = {
+    query: dict[str, Any] = {
         "minimize": "n_sms * core_clock / (1 GHz) + mem_bandwidth / (1 GB/s)",
         "where": ["time <= 30 ms", "power <= 150 W"],
     }
-    best = study.optimum(**asked, method="certified")
+    best = study.optimum(**query, method="certified")
     assert best.attrs["gap"] == 0
-    xr.testing.assert_allclose(best, study.optimum(**asked, method="scan"))
+    xr.testing.assert_allclose(best, study.optimum(**query, method="scan"))
     assert float(best.time) <= 0.03
 
 

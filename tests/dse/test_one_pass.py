@@ -54,11 +54,11 @@ def test_several_statistics_share_one_pass(monkeypatch: pytest.MonkeyPatch) -> N
     passes: list[int] = []
     real = sweeps.nest.statistics.visit_rows
 
-    def counted(grid: Any, key: Any, roots: Any, *rest: Any) -> None:
+    def count_pass(grid: Any, key: Any, roots: Any, *rest: Any) -> None:
         passes.append(len(roots))
         real(grid, key, roots, *rest)
 
-    monkeypatch.setattr(sweeps.nest.statistics, "over_rows", counted)
+    monkeypatch.setattr(sweeps.nest.statistics, "over_rows", count_pass)
     together = Study(**ARGUMENTS, outputs=STATISTICS).run()
     # formulas over both axes, those over blocks alone, and the mean within a quantile
     assert sorted(passes) == [1, 2, 2]

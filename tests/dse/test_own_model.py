@@ -111,10 +111,10 @@ def test_terms_without_a_name_are_no_regimes(tmp_path: Path) -> None:
 
 def test_what_a_model_declares_comes_first(tmp_path: Path) -> None:
     path = write(tmp_path, "minimum")
-    told = 'FAMILIES = (dse.Family(of="whole", terms={"a": "first_part", "b": "inner_part"}),)\n'
-    told += 'ADVICE = dse.Guide(state="whole", goal="whole", limits="whole", maximize=True,\n'
-    told += '                   helps={"a": "first_input"})\n'
-    Path(path).write_text(Path(path).read_text() + told)
+    text = 'FAMILIES = (dse.Family(of="whole", terms={"a": "first_part", "b": "inner_part"}),)\n'
+    text += 'ADVICE = dse.Guide(state="whole", goal="whole", limits="whole", maximize=True,\n'
+    text += '                   helps={"a": "first_input"})\n'
+    Path(path).write_text(Path(path).read_text() + text)
     assert [regime.label for regime in dse.model(path).regimes()] == ["a", "b"]
     advice = dse.advise(path, first_input=1, second_input=100)
     assert (advice.bound, advice.terms["a"]) == ("a", 2.0)

@@ -61,11 +61,11 @@ def test_what_is_certified_is_that_of_the_other_page(peers: Any) -> None:
 @long
 def test_settings_are_evaluated_as_by_the_model(peers: Any) -> None:
     """At random settings, the infeasible ones apart."""
-    asked = peers.study("mat_tiled", "8800gt")
-    space = peers.Space(asked, "energy")
+    query = peers.study("mat_tiled", "8800gt")
+    space = peers.Space(query, "energy")
     rng = np.random.default_rng(5)
     places = np.array([rng.integers(0, size, 300) for size in space.sizes])
-    axes = asked.grid().axes
+    axes = query.grid().axes
     values = {
         name: np.asarray(axis.values)[places[number]]
         for number, (name, axis) in enumerate(axes.items())
@@ -76,7 +76,7 @@ def test_settings_are_evaluated_as_by_the_model(peers: Any) -> None:
         workload="mat_tiled",
         outputs=["energy"],
         **values,
-        **asked.set,
+        **query.set,
     )
     result = space(places)
     feasible = got["feasible"].values

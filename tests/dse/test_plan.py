@@ -1,4 +1,4 @@
-"""What a run would do: the plan says beforehand what the run then does."""
+"""A plan says beforehand what the run then does."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def test_it_tells_defaults_and_assumptions() -> None:
 
 
 def test_it_can_be_json() -> None:
-    told = json.loads(json.dumps(Study(**SPEC).plan().to_dict()))
-    assert told["points"] == 24
-    assert told["outputs"][0]["name"] == "time"
+    data = json.loads(json.dumps(Study(**SPEC).plan().to_dict()))
+    assert data["points"] == 24
+    assert data["outputs"][0]["name"] == "time"
 
 
 def test_its_text() -> None:
@@ -226,7 +226,7 @@ def test_a_clock_within_a_zip_is_swept() -> None:
 
 
 def calls_of(work: Callable[[], Any]) -> int:
-    """How many functions are called, those written in C included."""
+    """Count the calls of functions, including those in C."""
     count = 0
 
     def heard(frame: Any, event: str, argument: Any) -> None:
@@ -274,10 +274,10 @@ def test_it_takes_as_many_steps_whatever_the_number_of_points(over: Any) -> None
         steps[size] = made, calls_of(Study(**over(size)).plan)
     tracemalloc.start()
     plan = Study(**over(100_000)).plan()
-    held = tracemalloc.get_traced_memory()[1]
+    values = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert plan.points == 10**15
-    assert held < 40e6  # the axes themselves are 2.4 MB; a thousandth of the grid would be 8 TB
+    assert values < 40e6  # the axes themselves are 2.4 MB; a thousandth of the grid would be 8 TB
     for k in range(2):
         assert max(steps[size][k] for size in steps) < 1.2 * steps[10][k] + 50
 

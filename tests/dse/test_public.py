@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import pkgutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import dse
+from dse.verbs.query import verbs
 from tests.long import long
 
 PACKAGES = ["dse", "sweeps", "symbolic", "stochastic"]
@@ -58,7 +60,7 @@ def test_every_name_can_be_had() -> None:
         result = getattr(dse, name)
         assert result.__doc__, name
         assert callable(result)
-    assert set(dse.__all__) <= set(dir(dse))
+    assert dir(dse) == sorted(dse.__all__)
     with pytest.raises(AttributeError, match="module 'dse' has no attribute 'optimun'"):
         dse.optimun  # noqa: B018
 
@@ -66,6 +68,25 @@ def test_every_name_can_be_had() -> None:
 def test_each_name_of_the_stub_is_at_home_where_it_says() -> None:
     for name, home in dse._MODULE_OF.items():
         assert getattr(importlib.import_module(home), name) is getattr(dse, name)
+
+
+#: Functions that take quantities or axes as keywords.
+TAKE_NAMES = {"advise", "evaluate", "explain"}
+
+
+@pytest.mark.parametrize("name", dse.__all__)
+def test_an_editor_can_complete_the_parameters(name: str) -> None:
+    parameters = inspect.signature(getattr(dse, name)).parameters.values()
+    kinds = {parameter.kind for parameter in parameters}
+    assert (inspect.Parameter.VAR_KEYWORD in kinds) == (name in TAKE_NAMES)
+
+
+@pytest.mark.parametrize("kind", [dse.Study, dse.Comparison])
+def test_a_method_has_the_parameters_of_its_verb(kind: type) -> None:
+    for name in verbs():
+        function = inspect.signature(getattr(dse, name))
+        assert inspect.signature(getattr(kind, name)) == function
+        assert next(iter(function.parameters)) == "source"
 
 
 def test_star_import() -> None:

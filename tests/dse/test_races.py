@@ -55,7 +55,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "a.zarr"
 
 
-def grown(path: Path) -> dict[str, bytes]:
+def run_large(path: Path) -> dict[str, bytes]:
     LARGE.run(store=path.with_name("large.zarr"))
     return files(path.with_name("large.zarr"))
 
@@ -99,7 +99,7 @@ def test_nobody_settles_what_is_being_exchanged(
 ) -> None:
     if not exchange:
         monkeypatch.setattr(sweeps.store.backend, "_exchange_names", lambda one, other: False)
-    right, said = grown(path), []
+    right, message = run_large(path), []
 
     def others() -> None:
         for ask in (
@@ -111,11 +111,11 @@ def test_nobody_settles_what_is_being_exchanged(
         ):
             with pytest.raises(OtherProcessError, match=BUSY):
                 ask()
-            said.append(ask)
+            message.append(ask)
 
     meanwhile(monkeypatch, LocalBackend, "replace_by", others)
     LARGE.run(store=path, extend=True)
-    assert len(said) == 5
+    assert len(message) == 5
     assert files(path) == right
     assert sorted(other.name for other in path.parent.iterdir()) == ["a.zarr", "large.zarr"]
 
@@ -123,8 +123,8 @@ def test_nobody_settles_what_is_being_exchanged(
 def test_what_a_killed_process_began_is_ended_by_whoever_comes(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the renames of a system that exchanges no names, nothing stands under the name."""
-    right = grown(path)
+    """A system that cannot exchange names has no store between two renames."""
+    right = run_large(path)
     monkeypatch.setattr(sweeps.store.backend, "_exchange_names", lambda one, other: False)
     for count in (0, 1, 2):
         for come in (
@@ -159,15 +159,15 @@ def test_what_a_killed_process_began_is_ended_by_whoever_comes(
 def test_a_run_decides_whose_store_it_is_under_the_lock(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = grown(path)
+    right = run_large(path)
     (path / ".simt-dse" / "finished").unlink()
     (path / "bound" / "c.0.0.0").unlink()
 
-    def extended() -> None:
+    def extend() -> None:
         SMALL.run(store=path)
         LARGE.run(store=path, extend=True)
 
-    meanwhile(monkeypatch, sweeps.store.lock, "write_lock", extended)
+    meanwhile(monkeypatch, sweeps.store.lock, "write_lock", extend)
     monkeypatch.setattr("dse.runs.store.write_lock", sweeps.store.lock.write_lock)
     with pytest.raises(DseError, match=OTHER):
         SMALL.run(store=path)
@@ -176,16 +176,16 @@ def test_a_run_decides_whose_store_it_is_under_the_lock(
 
 def test_fresh_beside_a_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the moment in which nothing stands under the name another process is refused."""
-    small, said = files(path), []
+    small, message = files(path), []
 
     def other() -> None:
         with pytest.raises(OtherProcessError, match=BUSY):
             LARGE.run(store=path)
-        said.append(1)
+        message.append(1)
 
     meanwhile(monkeypatch, LocalBackend, "create", other)
     SMALL.run(store=path, fresh=True)
-    assert said
+    assert message
     assert files(path.with_name("a.old-1.zarr")) == files(path) == small
 
 
@@ -231,7 +231,7 @@ def test_an_opened_store_stays_the_one_it_was(path: Path) -> None:
 def test_a_question_reads_one_store(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is extended between what a question reads: another file each time."""
     right = dse.optimum(SMALL.run(), maximize="ms_throughput", where="bound == 0 or bound == 1")
-    grown(path)
+    run_large(path)
     inner, count = LocalBackend.get, [0, 0]
 
     def get(self: LocalBackend, key: str) -> bytes:
@@ -253,8 +253,8 @@ def test_a_question_reads_one_store(path: Path, monkeypatch: pytest.MonkeyPatch)
             except OtherProcessError:
                 continue
         large = dse.optimum(LARGE.run(), maximize="ms_throughput")
-        held = [float(each.ms_throughput) for each in (right, large)]
-        assert float(result.ms_throughput) in held
+        values = [float(each.ms_throughput) for each in (right, large)]
+        assert float(result.ms_throughput) in values
         shutil.rmtree(path.with_name("other.zarr"), ignore_errors=True)
 
 
@@ -273,7 +273,7 @@ def test_where_there_are_no_locks(
 
     monkeypatch.setattr(fcntl, "flock", none)
     path = tmp_path / "a.zarr"
-    right = grown(path)
+    right = run_large(path)
     SMALL.run(store=path)
     seen: list[str] = []
 
@@ -304,12 +304,12 @@ def read_only(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """From now on nothing can be made or written, as on a file system that is mounted so."""
     inner = os.open
 
-    def opened(name: Any, flags: int, *more: Any, **rest: Any) -> int:
+    def refuse_writing(name: Any, flags: int, *more: Any, **rest: Any) -> int:
         if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(name))
         return inner(name, flags, *more, **rest)
 
-    return lambda: monkeypatch.setattr(os, "open", opened)
+    return lambda: monkeypatch.setattr(os, "open", refuse_writing)
 
 
 def test_a_store_that_can_only_be_read(
@@ -379,7 +379,7 @@ def test_an_export_that_cannot_be_written(path: Path, monkeypatch: pytest.Monkey
     def none(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
-    for kind, name, instead, said in (
+    for kind, name, instead, message in (
         (
             "os",
             "pwrite",
@@ -397,7 +397,7 @@ def test_an_export_that_cannot_be_written(path: Path, monkeypatch: pytest.Monkey
             patch.setattr(f"{kind}.{name}", instead)
             done = CliRunner().invoke(main, ["export", str(path), str(out)])
         assert done.exit_code == 1, done.output
-        assert re.search(said, done.output), done.output
+        assert re.search(message, done.output), done.output
     assert sorted(p.name for p in path.parent.iterdir()) == ["a.zarr"]
 
 
@@ -435,22 +435,22 @@ def test_an_exchange_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     SMALL.run(store=url)
     opened, inner = dse.open(url), RemoteBackend.replace_by
 
-    def stopped(self: RemoteBackend, other: RemoteBackend) -> None:
+    def replace_and_stop(self: RemoteBackend, other: RemoteBackend) -> None:
         for ask in (
             lambda: dse.verify(url, repair=True),
             lambda: LARGE.run(store=url, extend=True),
         ):
             with pytest.raises(OtherProcessError, match=r"if it no longer runs, remove .*a\.lock"):
                 ask()
-        monkeypatch.setattr(RemoteBackend, "remove", lambda self: killed())
+        monkeypatch.setattr(RemoteBackend, "remove", lambda self: kill())
         inner(self, other)
 
-    def killed() -> None:
+    def kill() -> None:
         monkeypatch.undo()
         monkeypatch.setattr(sweeps.nest.run, "NUMPY_POINTS", 1 << 30)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(RemoteBackend, "replace_by", stopped)
+    monkeypatch.setattr(RemoteBackend, "replace_by", replace_and_stop)
     with pytest.raises(KeyboardInterrupt):
         LARGE.run(store=url, extend=True)
     for ask in (lambda: dse.open(url), lambda: dse.optimum(url, maximize="ms_throughput")):

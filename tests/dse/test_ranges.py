@@ -11,7 +11,7 @@ import pytest
 
 import dse
 from symbolic.errors import DseError
-from tests.dse.studies import drawn
+from tests.dse.studies import draw_study
 from tests.long import mostly_long
 
 TRANSIT: dict[str, Any] = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
@@ -53,7 +53,7 @@ def test_no_sample_lies_outside_and_the_ends_are_near(model: str) -> None:
     rng = random.Random(len(model))
     checked = 0
     while checked < 2:
-        study = drawn(model, rng, sizes=(3,))
+        study = draw_study(model, rng, sizes=(3,))
         if study is None:
             continue
         grid = study.grid()

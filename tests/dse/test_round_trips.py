@@ -1,4 +1,4 @@
-"""What the product writes for itself it reads back: hostile names, texts and numbers."""
+"""Files that the product writes can be read back: hostile names, texts and numbers."""
 
 from __future__ import annotations
 
@@ -207,8 +207,8 @@ def test_a_fit_is_read_back(text: str, tmp_path: Path) -> None:
 def test_what_was_measured_is_read_back(ending: str, tmp_path: Path) -> None:
     rows = {"threads": [32, 64, 96], "time": [5e-324, 1 / 3, math.inf]}
     rows["status_text"] = ["a", "é\n", '"']
-    told = {f"told_{number}": text for number, text in enumerate(HOSTILE)}
-    ds = dataset_of("supply", rows, {"measured": "supply", **told})
+    recorded = {f"told_{number}": text for number, text in enumerate(HOSTILE)}
+    ds = dataset_of("supply", rows, {"measured": "supply", **recorded})
     with dse.open(dse.export(ds, tmp_path / f"rows{ending}")) as result:
         assert difference(result.load(), ds) == ""
 
@@ -224,13 +224,13 @@ def test_a_page_holds_its_study(text: str) -> None:
     )
     data, functions = page_content(study, text, text)
     page = page_text(data, functions)
-    held = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
-    assert held is not None
-    assert json.loads(held[1]) == data
-    told = data["study"]
-    lines = [*told["head"]]
+    values = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
+    assert values is not None
+    assert json.loads(values[1]) == data
+    recorded = data["study"]
+    lines = [*recorded["head"]]
     for table in ("axes", "set", "best"):
-        lines += [f"[{table}]", *(f"{toml_key(k)} = {v}" for k, v in told[table].items() if v)]
+        lines += [f"[{table}]", *(f"{toml_key(k)} = {v}" for k, v in recorded[table].items() if v)]
     tree = read_toml("\n".join(lines))
     given = {key: tree[key] for key in ("model", "axes", "set", "best")}
     assert Study(**given).text() == study.text()

@@ -38,7 +38,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def told(
+def run_with_clock(
     monkeypatch: pytest.MonkeyPatch,
     clock: Clock,
     moments: Any,
@@ -60,12 +60,12 @@ def told(
 def test_a_short_run_shows_nothing(
     monkeypatch: pytest.MonkeyPatch, clock: Clock, terminal: bool
 ) -> None:
-    assert told(monkeypatch, clock, [(0.1, 10), (0.9, 1000)], terminal=terminal) == ""
+    assert run_with_clock(monkeypatch, clock, [(0.1, 10), (0.9, 1000)], terminal=terminal) == ""
 
 
 def test_a_terminal_keeps_one_line(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
     moments = [(2.0, 100), (2.1, 150), (4.0, 300), (6.0, 1000)]
-    text = told(monkeypatch, clock, moments, terminal=True, compiling=1.0)
+    text = run_with_clock(monkeypatch, clock, moments, terminal=True, compiling=1.0)
     assert "\n" not in text
     assert text.endswith("\r\x1b[K")
     shown = text.split("\r\x1b[K")[1:]
@@ -80,13 +80,13 @@ def test_the_end_is_told_however_soon_it_comes(
 ) -> None:
     for terminal, between in ((True, "\r\x1b[K"), (False, "\n")):
         clock.now = 100.0
-        text = told(monkeypatch, clock, [(2.0, 900), (2.01, 1000)], terminal=terminal)
+        text = run_with_clock(monkeypatch, clock, [(2.0, 900), (2.01, 1000)], terminal=terminal)
         assert [line[:6] for line in text.split(between) if line] == [" 90.0%", "100.0%"]
 
 
 def test_elsewhere_a_line_every_few_seconds(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
     moments = [(t / 10, t) for t in range(1, 121)]
-    lines = told(monkeypatch, clock, moments, terminal=False).splitlines()
+    lines = run_with_clock(monkeypatch, clock, moments, terminal=False).splitlines()
     assert len(lines) == 3
     assert all("%" in line and "\r" not in line for line in lines)
 
@@ -108,10 +108,10 @@ def test_lines_for_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     for elapsed, done in [(0.1, 10), (0.9, 50), (1.2, 60), (1.3, 100)]:
         lines(Progress(done=done, total=100, elapsed=elapsed, skipped=10, best=0.5))
     lines.close()
-    said = [json.loads(line) for line in sys.stderr.getvalue().splitlines()]  # type: ignore[attr-defined]
-    assert [row["done"] for row in said] == [10, 60, 100]
-    assert said[0]["seconds_left"] is None
-    assert said[1] == {
+    data = [json.loads(line) for line in sys.stderr.getvalue().splitlines()]  # type: ignore[attr-defined]
+    assert [row["done"] for row in data] == [10, 60, 100]
+    assert data[0]["seconds_left"] is None
+    assert data[1] == {
         "done": 60,
         "total": 100,
         "skipped": 10,

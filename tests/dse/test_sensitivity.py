@@ -54,7 +54,7 @@ def test_a_study_as_by_definition() -> None:
     assert (float(one["mean"]), float(one["std"])) == pytest.approx(
         (float(ds.cs_throughput.mean()), float(ds.cs_throughput.std()))
     )
-    assert result.attrs["treatment"] == "every point of the grid weighs the same"
+    assert result.attrs["treatment"] == "every point of the grid has the same weight"
 
 
 def test_infeasible_points_do_not_count_in_memory_streamed_and_stored(
@@ -231,7 +231,7 @@ def test_no_arc_where_there_is_no_logarithm(x: float, y: float, to: float, at: f
     ("given", "message"),
     [
         ({"output": "thruput"}, "thruput"),
-        ({"output": "case"}, "case tells cases, not amounts"),
+        ({"output": "case"}, "case is a case, not an amount"),
         ({"output": []}, "output is empty"),
         ({"output": 5}, "output = 5"),
         ({"output": "time", "at": {"tile": 3}}, "at: 'tile' is no axis"),

@@ -94,23 +94,23 @@ def test_text_for_an_object_in_a_tuner_s_file(name: str, key: str, tmp_path: Pat
     path = tmp_path / "tuner.json"
     path.write_text(json.dumps({**tree, key: "\ud800"}))
     if key == "kernel_name":
-        told = dse.open(path)
-        dse.export(told, tmp_path / "out.nc")
-        assert "\ufffd" in told.attrs[key.replace("_name", "")]
+        recorded = dse.open(path)
+        dse.export(recorded, tmp_path / "out.nc")
+        assert "\ufffd" in recorded.attrs[key.replace("_name", "")]
         return
     with pytest.raises(DseError, match=r"files have it|no T4"):
         dse.open(path)
 
 
 def test_some_spoilt_inputs(tmp_path: Path) -> None:
-    said = [mutating.fault(seed, tmp_path, 30.0) for seed in range(250)]
-    assert [text for text in said if text] == []
+    messages = [mutating.fault(seed, tmp_path, 30.0) for seed in range(250)]
+    assert [text for text in messages if text] == []
 
 
 def test_what_is_no_study_is_told_in_a_sentence() -> None:
     study = dse.Study(**STUDY)
-    said = r"^a Model is no study of one model: give the dse\.Study"
-    with pytest.raises(DseError, match=said):
+    message = r"^a Model is no study of one model: give the dse\.Study"
+    with pytest.raises(DseError, match=message):
         dse.meets(dse.model("transit"), "threads > 1")  # type: ignore[arg-type]
     assert dse.meets(study.run(), "threads > 1").identical(study.meets("threads > 1"))
 

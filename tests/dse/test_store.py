@@ -47,17 +47,17 @@ def study() -> Study:
 
 
 def plain(place: Path | str) -> xr.Dataset:
-    """What anybody's xarray reads, with every warning an error."""
+    """Open a store by plain xarray, with every warning an error."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with xr.open_zarr(place) as ds:
             return ds.load()
 
 
-def alike(found: xr.Dataset, expected: xr.Dataset) -> None:
+def assert_same(answer: xr.Dataset, expected: xr.Dataset) -> None:
     """The same values, types and attributes; labels are stored as text of any length."""
-    identical(found[list(expected.data_vars)].drop_vars("supply"), expected.drop_vars("supply"))
-    assert found.supply.values.tolist() == expected.supply.values.tolist()
+    identical(answer[list(expected.data_vars)].drop_vars("supply"), expected.drop_vars("supply"))
+    assert answer.supply.values.tolist() == expected.supply.values.tolist()
 
 
 @pytest.mark.parametrize("kills", mostly_long([2, 6], lambda k, _: k == 0))
@@ -86,8 +86,8 @@ def test_it_is_the_dataset_of_a_run_in_memory(study: Study, tmp_path: Path) -> N
     expected = study.run()
     result = study.run(store=tmp_path / "a.zarr")
     assert result.chunks
-    alike(result.load(), expected)
-    alike(plain(tmp_path / "a.zarr"), expected)
+    assert_same(result.load(), expected)
+    assert_same(plain(tmp_path / "a.zarr"), expected)
     assert result.cs_transition.dims == ()
 
 
@@ -106,9 +106,9 @@ def test_a_url(study: Study) -> None:
 
     url = "memory://sweeps/url.zarr"
     expected = study.run()
-    alike(study.run(store=url).load(), expected)
-    alike(dse.open(url).load(), expected)
-    alike(plain(url), expected)
+    assert_same(study.run(store=url).load(), expected)
+    assert_same(dse.open(url).load(), expected)
+    assert_same(plain(url), expected)
     assert dse.verify(url).damages == ()
     fs = fsspec.filesystem("memory")
     fs.rm_file("/sweeps/url.zarr/bound/c.0.0.0")
@@ -118,7 +118,7 @@ def test_a_url(study: Study) -> None:
     with pytest.raises(DseError, match="is the store of another study"):
         Study(**{**STUDY, "where": ()}).run(store=url)
     Study(**{**STUDY, "where": ()}).run(store=url, fresh=True)
-    alike(dse.open("memory://sweeps/url.old-1.zarr").load(), expected)
+    assert_same(dse.open("memory://sweeps/url.old-1.zarr").load(), expected)
     with pytest.raises(DseError, match=r"does not exist|no zarr store"):
         dse.open("memory://nowhere.zarr")
     with pytest.raises(DseError, match="cannot be reached"):
@@ -144,12 +144,12 @@ def test_the_command_speaks_urls(study: Study, tmp_path: Path) -> None:
         "[set]\nintensity = 10\nlanes_width = 32\nms_peak = 1\nmem_latency = 600\n"
     )
     url, run = "memory://sweeps/cli.zarr", CliRunner().invoke
-    said = run(main, ["run", str(tmp_path / "study.toml"), "--store", url, "--progress", "json"])
-    assert said.exit_code == 0, said.output
-    assert f"dataset: {url}" in said.stdout
-    assert json.loads(said.stderr.splitlines()[-1])["done"] == 3
-    said = run(main, ["optimum", url, "--maximize", "cs_throughput", "--json"])
-    assert json.loads(said.stdout)["rows"][0]["threads"] == 3
+    result = run(main, ["run", str(tmp_path / "study.toml"), "--store", url, "--progress", "json"])
+    assert result.exit_code == 0, result.output
+    assert f"dataset: {url}" in result.stdout
+    assert json.loads(result.stderr.splitlines()[-1])["done"] == 3
+    result = run(main, ["optimum", url, "--maximize", "cs_throughput", "--json"])
+    assert json.loads(result.stdout)["rows"][0]["threads"] == 3
     assert "no damage" in run(main, ["verify", url]).stdout
 
 
@@ -177,7 +177,7 @@ def test_a_second_process_is_told(study: Study, tmp_path: Path) -> None:
 
 
 def test_two_that_begin_at_the_same_time(study: Study, tmp_path: Path) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     gate = threading.Barrier(4)
 
     def run() -> None:
@@ -186,16 +186,16 @@ def test_two_that_begin_at_the_same_time(study: Study, tmp_path: Path) -> None:
         try:
             mine.run(store=tmp_path / "a.zarr")
         except DseError as error:
-            said.append(str(error))
+            messages.append(str(error))
 
     threads = [threading.Thread(target=run) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all("another process" in text for text in said)
-    assert len(said) < 4
-    alike(study.run(store=tmp_path / "a.zarr").load(), study.run())
+    assert all("another process" in text for text in messages)
+    assert len(messages) < 4
+    assert_same(study.run(store=tmp_path / "a.zarr").load(), study.run())
     assert [path.name for path in tmp_path.iterdir()] == ["a.zarr"]
 
 
@@ -231,9 +231,9 @@ def test_a_full_disk(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path = tmp_path / "a.zarr"
     monkeypatch.setattr(os, "write", quota)
     monkeypatch.setattr(sweeps.store.fill, "thread_count", lambda _: 3)
-    with pytest.raises(DseError, match=r"No space left on device; [1-9][0-9]? of 21 t") as said:
+    with pytest.raises(DseError, match=r"No space left on device; [1-9][0-9]? of 21 t") as caught:
         study.run(store=path)
-    assert "the same command continues" in str(said.value)
+    assert "the same command continues" in str(caught.value)
     assert not [key for key in files(path) if key.endswith(".part")]
     stored, expected = plain(path), study.run()
     blank = stored.ms_throughput.isnull()
@@ -248,7 +248,7 @@ def test_a_full_disk(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 # --- damage
 
 
-def damaged(path: Path, draw: random.Random) -> str:
+def damage_file(path: Path, draw: random.Random) -> str:
     """Do something bad to a file; gives its key."""
     files_ = sorted(p for p in path.rglob("*") if p.is_file() and p.name != "lock")
     file = draw.choice(files_)
@@ -280,13 +280,13 @@ def test_corruptions(
     computed: list[str] = []
     inner = TileWriter.store
 
-    def counted(self: TileWriter, tile: Any, *more: Any) -> Any:
+    def record_tile(self: TileWriter, tile: Any, *more: Any) -> Any:
         computed.append(tile.name)
         return inner(self, tile, *more)
 
-    monkeypatch.setattr(TileWriter, "store", counted)
+    monkeypatch.setattr(TileWriter, "store", record_tile)
     for _ in range(count):
-        key = damaged(path, draw)
+        key = damage_file(path, draw)
         computed.clear()
         result = dse.verify(path)
         assert [damage.file for damage in result.damages] == [key]
@@ -312,10 +312,10 @@ def test_damage_is_named(study: Study, tmp_path: Path) -> None:
         "damaged: ms_throughput/c.3.1.0: its checksum does not fit "
         "(tile 0.3.1.0: threads = 13 to 16, supply = sharp)\n"
     )
-    said = CliRunner().invoke(main, ["verify", str(path), "--repair", "--json"])
-    assert said.exit_code == 0
-    assert json.loads(said.stdout)["damages"][0]["file"] == "ms_throughput/c.3.1.0"
-    alike(plain(path), study.run())
+    result = CliRunner().invoke(main, ["verify", str(path), "--repair", "--json"])
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["damages"][0]["file"] == "ms_throughput/c.3.1.0"
+    assert_same(plain(path), study.run())
     assert "21 tiles checked: no damage" in CliRunner().invoke(main, ["verify", str(path)]).stdout
 
 
@@ -392,7 +392,7 @@ def steps(width):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("width * 3", "width * 4", "its equation of reach is another one"),
         ("FACTOR = 2", "FACTOR = 5", "its equation of steps is another one"),
@@ -404,7 +404,7 @@ def steps(width):
     ],
 )
 def test_what_has_changed_in_a_model_is_named(
-    old: str, new: str, said: str | None, tmp_path: Path
+    old: str, new: str, message: str | None, tmp_path: Path
 ) -> None:
     def own(text: str) -> Study:
         (tmp_path / "own.py").write_text(text)
@@ -412,10 +412,10 @@ def test_what_has_changed_in_a_model_is_named(
 
     own(OWN).run(store=tmp_path / "a.zarr")
     changed = own(OWN.replace(old, new))
-    if said is None:
+    if message is None:
         assert changed.run(store=tmp_path / "a.zarr").steps.values.tolist() == [3, 5, 7]
         return
-    with pytest.raises(DseError, match=said):
+    with pytest.raises(DseError, match=message):
         changed.run(store=tmp_path / "a.zarr")
 
 
@@ -432,7 +432,7 @@ def test_an_equation_without_source_is_swept_and_not_stored(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("change", ["edit", "remove"])
 def test_a_model_file_counts_as_it_was_run(change: str, tmp_path: Path) -> None:
-    """What is done to it between its import and the run is no part of the store."""
+    """Changes of a model file between its import and the run do not affect the store."""
     own = tmp_path / "own.py"
     own.write_text(OWN)
     study = Study(model="own.py", axes={"width": [1, 2, 3]}, folder=tmp_path)
@@ -484,7 +484,7 @@ def test_a_url_with_signs_that_match_other_objects_is_refused(study: Study) -> N
 def test_the_place_of_an_extension_is_no_name_that_users_give(study: Study) -> None:
     study.run(store="memory://c/x.next.zarr")
     study.run(store="memory://c/x.zarr")
-    alike(dse.open("memory://c/x.next.zarr").load(), study.run())
+    assert_same(dse.open("memory://c/x.next.zarr").load(), study.run())
 
 
 def test_a_place_of_objects_that_refuses_a_lock_is_no_misuse(
@@ -492,18 +492,18 @@ def test_a_place_of_objects_that_refuses_a_lock_is_no_misuse(
 ) -> None:
     from fsspec.implementations.memory import MemoryFileSystem
 
-    def refused(*_: Any, **__: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
         raise PermissionError(13, "Permission denied")
 
     (tmp_path / "study.toml").write_text(
         'model = "transit"\n[axes]\nthreads = [1, 2]\n[set]\nintensity = 10\nlanes_width = 32\n'
         "ms_peak = 1\nmem_latency = 600\n"
     )
-    monkeypatch.setattr(MemoryFileSystem, "pipe_file", refused)
+    monkeypatch.setattr(MemoryFileSystem, "pipe_file", refuse)
     command = ["run", str(tmp_path / "study.toml"), "--store", "memory://refused/a.zarr"]
-    said = CliRunner().invoke(main, command)
-    assert said.exit_code == 1, said.output
-    assert "memory://refused/a.zarr cannot be locked: " in said.stderr
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 1, result.output
+    assert "memory://refused/a.zarr cannot be locked: " in result.stderr
     with pytest.raises(UnreachableError, match=r"cannot be locked: .*denied"):
         study.run(store="memory://refused/a.zarr")
 
@@ -513,17 +513,17 @@ def test_a_place_of_objects_that_fails_between_tiles_names_the_way_on(
 ) -> None:
     from fsspec.implementations.memory import MemoryFileSystem
 
-    def gone(*_: Any, **__: Any) -> None:
+    def drop_connection(*_: Any, **__: Any) -> None:
         raise ConnectionError("gone")
 
-    def lost(*_: Any, **__: Any) -> None:
+    def lose_store(*_: Any, **__: Any) -> None:
         raise UnreachableError("gone")
 
     url, way = "memory://between/a.zarr", "the same command continues"
     study.run(store=url)
-    monkeypatch.setattr(MemoryFileSystem, "copy", gone)
+    monkeypatch.setattr(MemoryFileSystem, "copy", drop_connection)
     with pytest.raises(UnreachableError, match=f"gone; what is stored stays, and {way}$"):
         dse.add(url, "thread_limit")
-    monkeypatch.setattr(TileWriter, "store", lost)
+    monkeypatch.setattr(TileWriter, "store", lose_store)
     with pytest.raises(UnreachableError, match=f"gone; 0 of .* tiles are stored in .*; {way}$"):
         study.run(store="memory://between/b.zarr")

@@ -31,8 +31,8 @@ def test_every_law_has_the_same_mean(study: Study) -> None:
     means = [Pmf.parse(text).mean() for text in study.axes["distribution"]]
     assert means == pytest.approx([40] * len(means), rel=1e-14)
     spreads = [Pmf.parse(text).var() ** 0.5 / 40 for text in study.axes["distribution"]]
-    told = [0, 0.30, 0.22, 0.27, 0.30, 0.35, 0.52, 1.01]
-    assert spreads == pytest.approx(told, abs=0.0051)
+    recorded = [0, 0.30, 0.22, 0.27, 0.30, 0.35, 0.52, 1.01]
+    assert spreads == pytest.approx(recorded, abs=0.0051)
 
 
 def test_the_best_block_shrinks_as_the_tail_grows(study: Study) -> None:
@@ -78,8 +78,8 @@ def test_the_commands_of_its_first_lines(run: Run) -> None:
     text = run("run", str(PATH)).output
     assert "best, minimize time for each distribution" in text
     assert "negative_binomial:10,1/5" in text
-    told = run("plan", str(PATH)).output
-    assert "distribution, threads_per_block" in told
+    output = run("plan", str(PATH)).output
+    assert "distribution, threads_per_block" in output
     point = ("distribution=negative_binomial:10,1/5", "threads_per_block=64")
     explained = run("explain", str(PATH), *point).output
     assert re.search("distribution += negative_binomial:10,1/5", explained)

@@ -31,7 +31,7 @@ COMMANDS = (
 
 
 @pytest.fixture
-def unfinished(run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
+def partial_store(run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store of which some tiles are computed."""
     monkeypatch.setattr(sweeps.nest.run, "SINGLE_TILE_POINTS", 1 << 3)
     monkeypatch.setattr(sweeps.store.layout, "TILE", 1 << 3)
@@ -45,17 +45,17 @@ def unfinished(run: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("o.zarr")
 
 
-def test_every_command_that_reads_its_values_is_refused(run: Run, unfinished: Path) -> None:
+def test_every_command_that_reads_its_values_is_refused(run: Run, partial_store: Path) -> None:
     before = sorted(os.listdir())
     for command in COMMANDS:
-        said = run(*command.split(), status=1).stderr
-        assert "o.zarr is not finished" in said, command
-        assert "dse run STUDY --store o.zarr" in said
+        output = run(*command.split(), status=1).stderr
+        assert "o.zarr is not finished" in output, command
+        assert "dse run STUDY --store o.zarr" in output
         assert sorted(os.listdir()) == before, command
 
 
-def test_its_values_may_be_used_once_they_are_loaded_on_purpose(unfinished: Path) -> None:
-    with dse.open(unfinished) as ds:
+def test_its_values_may_be_used_once_they_are_loaded_on_purpose(partial_store: Path) -> None:
+    with dse.open(partial_store) as ds:
         for use in (dse.export, lambda ds, path: dse.plots.lines(ds, "time", x="active_sms")):
             with pytest.raises(UnfinishedError):
                 use(ds, "a.nc")
@@ -64,8 +64,8 @@ def test_its_values_may_be_used_once_they_are_loaded_on_purpose(unfinished: Path
     assert dse.export(part, "a.nc").exists()
 
 
-def test_a_part_of_it_is_unfinished_too(unfinished: Path) -> None:
-    with dse.open(unfinished) as ds:
+def test_a_part_of_it_is_unfinished_too(partial_store: Path) -> None:
+    with dse.open(partial_store) as ds:
         parts = (ds.isel(active_sms=slice(0, 2)), ds[["time"]], ds.where(ds.time > 0), ds * 2)
         for part in parts:
             with pytest.raises(UnfinishedError, match=r"o\.zarr is not finished"):
@@ -73,7 +73,7 @@ def test_a_part_of_it_is_unfinished_too(unfinished: Path) -> None:
         assert dse.optimum(parts[0].load(), minimize="time").time > 0
 
 
-def test_it_is_exported_once_it_is_finished(run: Run, unfinished: Path) -> None:
+def test_it_is_exported_once_it_is_finished(run: Run, partial_store: Path) -> None:
     run("run", "study.toml", "--store", "o.zarr")
     run("export", "o.zarr", "o.nc")
     with dse.open("o.nc") as ds:

@@ -231,7 +231,7 @@ def test_what_cannot_be_run_or_asked_is_told(tmp_path: Path) -> None:
         dse.disagreement(ONE)
     with pytest.raises(dse.DseError, match="5 is no study of one model"):
         dse.explain(5)  # type: ignore[call-overload]
-    with pytest.raises(dse.DseError, match="the Dataset tells no study"):
+    with pytest.raises(dse.DseError, match="the Dataset has no study"):
         dse.meets(xr.Dataset(), "threads > 1")
 
 

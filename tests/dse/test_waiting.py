@@ -32,7 +32,7 @@ def terminal(monkeypatch):
     return result
 
 
-def shown(screen, text):
+def wait_for_text(screen, text):
     """Wait until something is on the screen."""
     for _ in range(500):
         if text in screen.getvalue():
@@ -45,13 +45,13 @@ def shown(screen, text):
 def test_a_line_is_shown_until_something_else_is(monkeypatch, write):
     screen = terminal(monkeypatch)
     with show_wait_line():
-        assert shown(screen, "0 s so far")
+        assert wait_for_text(screen, "0 s so far")
         write("an answer")
-        told = screen.getvalue()
-        assert told.startswith("\r\x1b[K")
-        assert told.endswith("s so far\r\x1b[Kan answer\n")
+        output = screen.getvalue()
+        assert output.startswith("\r\x1b[K")
+        assert output.endswith("s so far\r\x1b[Kan answer\n")
         time.sleep(0.05)
-        assert screen.getvalue() == told
+        assert screen.getvalue() == output
         assert sys.stdout is screen
         assert sys.stderr is screen
 
@@ -59,7 +59,7 @@ def test_a_line_is_shown_until_something_else_is(monkeypatch, write):
 def test_the_line_is_gone_when_a_command_ends(monkeypatch):
     screen = terminal(monkeypatch)
     with show_wait_line():
-        assert shown(screen, "so far")
+        assert wait_for_text(screen, "so far")
     assert screen.getvalue().endswith("\r\x1b[K")
     assert sys.stdout is screen
 
@@ -91,8 +91,8 @@ def test_laws_are_compiled_once_and_tell_the_same_whatever_is_kept(cache, tmp_pa
     assert loaded == []  # not Numba, where nothing is compiled
     assert len(opened) == len(LAW_NAMES)
     (tmp_path / "code").mkdir(mode=0o700)
-    kept = [shutil.copy(path, tmp_path / "code") for path in opened]
-    smallest = min(map(Path, kept), key=lambda path: path.stat().st_size)
+    stored = [shutil.copy(path, tmp_path / "code") for path in opened]
+    smallest = min(map(Path, stored), key=lambda path: path.stat().st_size)
     data = bytearray(smallest.read_bytes())
     data[len(data) // 2] ^= 1
     smallest.write_bytes(data)
@@ -127,6 +127,6 @@ def test_what_a_machine_compiles_it_compiles_once(cache, tmp_path):
     stored = [*run, str(tmp_path / "b.zarr")]
     for arguments, heavy in ((stored, ["zarr"]), (stored, []), (proof, [])):
         *text, last = program(SWEPT, cache, *arguments)
-        told = [line for line in text if line.startswith(("sepia", "blackscholes"))]
-        assert len(told) == 8, text
+        recorded = [line for line in text if line.startswith(("sepia", "blackscholes"))]
+        assert len(recorded) == 8, text
         assert json.loads(last) == heavy  # zarr writes a store; a finished one is not written

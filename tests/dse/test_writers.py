@@ -144,21 +144,21 @@ def test_a_command_that_cannot_write_leaves_what_was_there(
     name = COMMANDS[command].removesuffix("+")
     monkeypatch.chdir(folder)
     before = listing(folder)
-    status, said = invoke(command)  # and loads what it needs
-    assert status == 0, said
+    status, result = invoke(command)  # and loads what it needs
+    assert status == 0, result
     assert {entry.split("/")[0] for entry in listing(folder).keys() - before} == {name}
     (shutil.rmtree if Path(name).is_dir() else os.unlink)(name)
     with largest_file(100):
-        status, said = invoke(command)
-    assert status == 1, said
-    assert "Error: " in said
-    assert len(said) < 400, said
+        status, result = invoke(command)
+    assert status == 1, result
+    assert "Error: " in result
+    assert len(result) < 400, result
     assert listing(folder) == before
     if COMMANDS[command].endswith("+"):
         Path(name).write_text(marked := '<meta name="generator" content="simt-dse explore"> old')
         with largest_file(100):
-            status, said = invoke(command)
-        assert (status, Path(name).read_text()) == (1, marked), said
+            status, result = invoke(command)
+        assert (status, Path(name).read_text()) == (1, marked), result
         assert listing(folder) == before | {name: marked.encode()}
         Path(name).unlink()
 
@@ -201,8 +201,8 @@ def test_a_full_disk_leaves_the_old_page_figure_and_file(
             str(small_disk / word) if word == COMMANDS[command].removesuffix("+") else word
             for word in command.split()
         ]
-        status, said = invoke(" ".join([*words, last]))
-        assert status == 1, (command, said)
-        assert "No space left on device" in said or "bytes are free" in said, said
+        status, result = invoke(" ".join([*words, last]))
+        assert status == 1, (command, result)
+        assert "No space left on device" in result or "bytes are free" in result, result
         now = {name: data for name, data in listing(small_disk).items() if name != "fill"}
         assert now == before, command

@@ -270,7 +270,7 @@ def test_a_tile_that_no_worker_survives(
 def test_what_a_cluster_cannot_do(client: Client, tmp_path: Path) -> None:
     study = Study(**STUDY)
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"client": client}, "workers write their tiles into a store, and none is given"),
+        ({"client": client}, "client needs a store, and none is given"),
         ({"store": "a.zarr", "client": client, "workers": 2}, "give one of them"),
         ({"store": "a.zarr", "workers": 0}, "workers = 0: expected a number of processes"),
         ({"store": "a.zarr", "workers": "two"}, "workers = 'two': expected a number of processes"),

@@ -1,0 +1,171 @@
+"""Accessor ``ds.dse`` of Datasets: the study behind a Dataset, and labels of its cases."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+    import xarray as xr
+
+    from dse.api import Comparison, Study
+
+#: Attributes that the Dataset of a comparison has as JSON by model.
+_PER_MODEL = ("study", "identity")
+
+
+class DatasetAccessor:
+    """Study of a Dataset, and labels of its cases: ``ds.dse`` of any :class:`xarray.Dataset`.
+
+    >>> import dse
+    >>> study = dse.Study(model="transit", axes={"threads": [256, 1024]}, outputs=["bound"],
+    ...     set={"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
+    >>> best = study.optimum(maximize="threads")
+    >>> best.dse.identity
+    'transit, study 297154c0'
+    >>> best.dse.study.grid().points, best.dse.labels("bound").values.tolist()
+    (2, 'memory')
+    """
+
+    def __init__(self, ds: xr.Dataset) -> None:
+        self._ds = ds
+
+    def __repr__(self) -> str:
+        return f"<DatasetAccessor: {self.identity or 'no study'}>"
+
+    @property
+    def study(self) -> Study | Comparison:
+        """The study that made the Dataset, or the comparison of several models.
+
+        Raises
+        ------
+        DseError
+            The Dataset has no study, the study has changed since, or the Dataset lacks the values
+            of a long axis.
+        """
+        from dse.api import Comparison
+        from symbolic.json_text import read_json
+
+        tree = self._study_tree()
+        if "axes" in tree or not tree:
+            return _public_study(self._ds)
+        texts = {key: read_json(self._ds.attrs[key]) for key in _PER_MODEL if key in self._ds.attrs}
+        parts = {model: {key: texts[key][model] for key in texts} for model in tree}
+        return Comparison({m: _public_study(self._ds.assign_attrs(p)) for m, p in parts.items()})
+
+    @property
+    def identity(self) -> str:
+        """Model, workload, machine and a hash of the study, on one line; ``""`` without a study."""
+        import hashlib
+
+        attributes, tree = self._ds.attrs, self._study_tree()
+        if not tree:
+            return ""
+        names = (attributes.get("model"), tree.get("workload"), tree.get("machine"))
+        digest = hashlib.sha256(str(attributes["study"]).encode()).hexdigest()
+        return ", ".join([*(str(name) for name in names if name), f"study {digest[:8]}"])
+
+    def labels(self, name: str) -> xr.DataArray:
+        """Return the labels of a case or another variable of flags; ``""`` for other values.
+
+        Raises
+        ------
+        UnknownNameError
+            The Dataset has no such variable.
+        DseError
+            The variable has no labels.
+
+        >>> import xarray as xr
+        >>> import dse
+        >>> flags = {"flag_values": [1, 2], "flag_meanings": "memory compute"}
+        >>> ds = xr.Dataset({"case": ("threads", [2, 1], flags)})
+        >>> ds.dse.labels("case").values.tolist()
+        ['compute', 'memory']
+        """
+        import numpy as np
+
+        from sweeps.grid.dataset import read_flag_meanings
+        from symbolic.errors import DseError, check_name
+        from symbolic.json_text import read_json
+
+        check_name(name, [*map(str, self._ds.variables)], f"{name!r} is no variable of the Dataset")
+        array = self._ds[name]
+        if array.dtype.kind == "U":
+            return array
+        meanings: dict[str | None, dict[int, str]] = {None: read_flag_meanings(array.attrs)}
+        if "flag_values_by_model" in array.attrs:
+            flags = read_json(array.attrs["flag_values_by_model"])
+            words = read_json(array.attrs["flag_meanings_by_model"])
+            meanings = {
+                m: read_flag_meanings({"flag_values": flags[m], "flag_meanings": words[m]})
+                for m in flags
+            }
+        if not any(meanings.values()):
+            raise DseError(f"{name} has no labels: expected a case, a bound or a category")
+        texts = np.full(array.shape, "", dtype=object)
+        for model, known in meanings.items():
+            values = (array if model is None else array.where(array["model"] == model)).values
+            for flag, word in known.items():
+                texts[values == flag] = word
+        labels = array.copy(data=texts.astype(np.str_))
+        labels.attrs = {k: v for k, v in array.attrs.items() if not k.startswith("flag_")}
+        return labels
+
+    def _study_tree(self) -> Mapping[str, Any]:
+        from symbolic.json_text import read_json
+
+        try:
+            tree = read_json(self._ds.attrs["study"])
+        except (KeyError, TypeError, ValueError):
+            return {}
+        return tree if isinstance(tree, Mapping) else {}
+
+
+def _public_study(ds: xr.Dataset) -> Study:
+    """Return the study of a Dataset with the verbs as methods."""
+    from dataclasses import fields
+
+    from dse.api import Study
+    from dse.runs.identity import study_of
+
+    data = study_of(ds, needs_identity=False)
+    study: Study = Study(**{f.name: getattr(data, f.name) for f in fields(data) if f.init})
+    return study
+
+
+def register_accessor() -> None:
+    """Register the accessor with xarray: now if it is loaded, else when it is imported."""
+    if hasattr(sys.modules.get("xarray"), "register_dataset_accessor"):
+        _register(sys.modules["xarray"])
+    else:
+        sys.meta_path.insert(0, _XarrayFinder())
+
+
+def _register(xarray: ModuleType) -> None:
+    if not hasattr(xarray.Dataset, "dse"):
+        xarray.register_dataset_accessor("dse")(DatasetAccessor)
+
+
+class _XarrayFinder:
+    """Import hook that registers the accessor after the import of xarray, which is slow to load."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != "xarray":
+            return None
+        from importlib.util import find_spec
+
+        sys.meta_path.remove(self)
+        spec = find_spec(name)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_register(module: ModuleType) -> None:
+                execute(module)
+                _register(module)
+
+            spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
+        return spec

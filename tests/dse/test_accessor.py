@@ -1,0 +1,91 @@
+"""``ds.dse`` gives the study behind a Dataset and the labels of its cases."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import dse
+
+SET: dict[str, Any] = {"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600}
+
+
+def transit(**changed: Any) -> Any:
+    study: dict[str, Any] = {"model": "transit", "axes": {"threads": [64, 256, 1024]}, "set": SET}
+    return dse.Study(**{**study, **changed})
+
+
+def test_a_run_and_an_answer_lead_back_to_their_study() -> None:
+    study = transit(outputs=["ms_throughput", "bound"])
+    run, best = study.run(), study.optimum(maximize="ms_throughput")
+    for ds in (run, best, run.isel(threads=slice(0, 3))):
+        assert isinstance(ds.dse.study, dse.Study)
+        assert ds.dse.study.text() == study.text()
+        assert ds.dse.identity == run.dse.identity
+    assert run.dse.study.run().identical(run)
+    assert run.dse.identity.startswith("transit, study ")
+    assert repr(run.dse) == f"<DatasetAccessor: {run.dse.identity}>"
+
+
+def test_a_store_and_a_file_lead_back_to_their_study(tmp_path: Path) -> None:
+    study = transit(outputs=["ms_throughput"])
+    stored = study.run(store=tmp_path / "s.zarr")
+    assert stored.dse.study.text() == study.text()
+    dse.export(study.run(), tmp_path / "s.nc")
+    assert dse.open(tmp_path / "s.nc").dse.study.text() == study.text()
+
+
+def test_a_comparison_leads_back_to_its_studies() -> None:
+    both = transit(model=["transit", "transit + transit_warps"], outputs=["bound"])
+    for ds in (both.run(), both.count(per="threads")):
+        assert isinstance(ds.dse.study, dse.Comparison)
+        assert {m: s.text() for m, s in ds.dse.study.each.items()} == {
+            m: s.text() for m, s in both.each.items()
+        }
+    run = both.run()
+    labels = run.dse.labels("bound")
+    for model, study in both.each.items():
+        expected = study.run().dse.labels("bound").values.tolist()
+        assert labels.sel(model=model).values.tolist() == expected
+
+
+def test_the_axes_of_an_answer_may_be_too_long_for_its_text() -> None:
+    study = transit(axes={"threads": range(1, 100_001)})
+    assert study.run().dse.study.text() == study.text()
+    with pytest.raises(dse.DseError, match="the axis threads is incomplete"):
+        study.optimum(maximize="ms_throughput").dse.study  # noqa: B018
+
+
+@pytest.mark.parametrize("study", ["", "[]", '{"measured": "a.csv"}'])
+def test_a_dataset_without_a_study(study: str) -> None:
+    ds = xr.Dataset(attrs={"study": study} if study else {})
+    with pytest.raises(dse.DseError, match=r"has no study|study of the Dataset cannot be read"):
+        ds.dse.study  # noqa: B018
+
+
+def test_flags_become_labels() -> None:
+    attributes = {"flag_values": np.int8([0, 2]), "flag_meanings": "memory_bound compute"}
+    ds = xr.Dataset({"case": (("a", "b"), [[0, 2], [1, 0]], {**attributes, "long_name": "case"})})
+    labels = ds.dse.labels("case")
+    assert labels.values.tolist() == [["memory bound", "compute"], ["", "memory bound"]]
+    assert labels.dims == ("a", "b")
+    assert labels.attrs == {"long_name": "case"}
+    assert ds.assign(text=("c", ["x"])).dse.labels("text").item() == "x"
+    with pytest.raises(dse.DseError, match="'kase' is no variable of the Dataset; did you mean"):
+        ds.dse.labels("kase")
+    with pytest.raises(dse.DseError, match="time has no labels"):
+        ds.assign(time=("a", [1.0, 2.0])).dse.labels("time")
+
+
+@pytest.mark.parametrize(("first", "second"), [("xarray", "dse"), ("dse", "xarray")])
+def test_the_order_of_imports_does_not_matter(first: str, second: str) -> None:
+    code = f"import {first}, {second}, xarray as xr; print(repr(xr.Dataset().dse))"
+    command = [sys.executable, "-W", "error", "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.stdout == "<DatasetAccessor: no study>\n", result.stderr
