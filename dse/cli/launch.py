@@ -116,7 +116,7 @@ def launch_data(
                 round_durations(work, unit)[1],
                 -(-more["cut_overhead"] // unit),
             )
-            launched = launch_law(work, alike=correlation, **shape)
+            launched = launch_law(work, correlation=correlation, **shape)
             mean = float(launched.mean()) * unit * (step or 1.0)
         data["advice"] = _advice(work, mean, unit * (step or 1.0), **shape, **more)
     return result, data
@@ -135,7 +135,7 @@ def _launch_law_data(
     """Return the law of a launch, and its figures, in a resolution of ``unit`` steps."""
     from stochastic import launch as launch_law
 
-    result = launch_law(work, alike=correlation, **shape)
+    result = launch_law(work, correlation=correlation, **shape)
     blocks, slots, time = shape["blocks"], shape["slots"], unit * step
     spent, idle = result.energy(**powers), result.idle()
     data: dict[str, Any] = {

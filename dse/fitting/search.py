@@ -19,8 +19,9 @@ from symbolic.ops import Node
 # --- Predictions at many values of the free quantities at once
 
 
-#: Numbers held at once while many candidates are looked at.
-MAX_NUMBERS = sizes.FIT_NUMBERS
+Mask = NDArray[np.bool_]
+TwoArrays = tuple[Floats, Floats]
+MAX_NUMBERS = sizes.FIT_NUMBERS  # numbers in memory at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
