@@ -79,7 +79,7 @@ def test_kernels_are_found_among_host_code_and_headers_beside_the_file(file: Pat
     assert "#include none.h: no such file" in left
     assert "bodies.h line 7: struct Options" in left
     assert "bodies.cu line 8: static const vector<double> weights" in left
-    assert all(f"# left out, as not for the device: {each}" in result.toml() for each in left[:1])
+    assert all(f"# left out, not for the device: {each}" in result.toml() for each in left[:1])
 
 
 @compiling

@@ -267,7 +267,7 @@ def test_what_a_kernel_lacks_is_named(source: Path, tmp_path: Path) -> None:
         (lambda: dse.kernel(source, entry="strided"), "n: argument of the kernel"),
         (lambda: dse.kernel(source, entry="strided", set={"m": 1}), "no argument 'm'"),
         (lambda: dse.kernel(source, entry="strided", block=[0]), "expected one to three whole"),
-        (lambda: dse.kernel(source, {"x": 1}, "strided", set={"n": 1}), "asked for: none"),
+        (lambda: dse.kernel(source, {"x": 1}, "strided", set={"n": 1}), "it needs: none"),
         (lambda: dse.kernel(cubin), "damaged"),
         (lambda: dse.kernel(tmp_path / "none.cu"), "is no file"),
     ]
@@ -503,7 +503,7 @@ def test_functions_that_call_themselves_are_named_and_those_that_are_not_known_r
     assert 'assumed = "called functions' in result.toml()
     with pytest.raises(DseError, match=r"calls an unknown function by a pointer \(.*CALL\.REL"):
         dse.kernel(path, entry="pointer", set={"n": 3})
-    with pytest.raises(DseError, match=r"chance_line_12: the share of threads"):  # of cosf
+    with pytest.raises(DseError, match=r"chance_line_12: fraction of threads"):  # of cosf
         dse.kernel(path, entry="cases", set={"n": 3})
 
 

@@ -84,7 +84,7 @@ def test_runs_tell_drift_correlation_and_who_is_told_apart():
     flat = np.random.default_rng(2).normal(0, 0.01, (2, 30))
     same = chances_of_runs(along_run(1 + flat), minimize="time")
     assert not same.attrs["told_apart"]
-    assert "cannot be told apart" in same.attrs["verdict"]
+    assert "cannot be distinguished" in same.attrs["verdict"]
     clear = chances_of_runs(along_run(np.array([[1], [2]]) + flat), minimize="time")
     assert clear.attrs["told_apart"] == 1
     assert clear.block.values.tolist() == [32]
