@@ -237,12 +237,12 @@ def rivals_dataset(study: StudyData, grid: Grid, goal: Goal, inputs: Inputs) -> 
 
     if grid.switch_axes:
         raise DseError(
-            f"{grid.points:,} configurations can be searched only for one label of "
+            f"{grid.points:,} configurations can be searched only under one label of "
             f"{grid.switch_axes[0]}: set it instead of the axis"
         )
     if len(inputs) > MAX_RIVAL_INPUTS:
         raise DseError(
-            f"{grid.points:,} configurations can be searched only for up to {MAX_RIVAL_INPUTS} "
+            f"{grid.points:,} configurations can be searched for at most {MAX_RIVAL_INPUTS} "
             "uncertain inputs"
         )
     check_enclosable(grid, {key: objective_node(grid, key, goal) for key in grid.graphs})

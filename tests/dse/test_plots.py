@@ -612,7 +612,7 @@ def test_without_a_number_nothing_is_drawn() -> None:
             plots.lines(source, "time")
     with pytest.raises(dse.DseError, match="the Dataset has no values of active_sms"):
         plots.lines(ds.isel(active_sms=[]), "time")
-    with pytest.raises(dse.DseError, match=r"^active_sms varies over active_sms: a map takes two"):
+    with pytest.raises(dse.DseError, match=r"^active_sms varies over active_sms: a map has two"):
         plots.heatmap(ds, "active_sms")
     with pytest.raises(dse.DseError, match=r"^time varies over no axis: give the study one"):
         plots.lines(ds, "time", at={"active_sms": 3})
@@ -629,7 +629,7 @@ def test_what_is_no_name_axis_or_axes_is_named() -> None:
             draw(ds, "time", over="active_sms", ax=3)  # type: ignore[operator]
     with pytest.raises(dse.DseError, match="quantity = 3: expected text"):
         plots.mwp(ds, quantity=3)  # type: ignore[arg-type]
-    with pytest.raises(dse.DseError, match="one configuration, was given several values of thr"):
+    with pytest.raises(dse.DseError, match="one configuration, but threads has several values"):
         plots.transit(machine="c2075", threads=[3, 4], intensity=4)
     with pytest.raises(dse.DseError, match="move = 3: expected the name of a quantity"):
         plots.transit(move=3, threads=450, intensity=200, **POINT)  # type: ignore[arg-type]

@@ -276,7 +276,7 @@ def test_what_is_random_is_asked_by_a_statistic():
         ({"mem_latency": "normal: 600, 5 %", "draws": 1000}, "power of two.*1024"),
         ({"mem_latency": "normal: 600, 5 %", "seed": -1}, "seed = -1"),
         ({"mem_latency": "discrete: 1: 1, 2"}, "all values weights"),
-        ({"mem_latency": dse.discrete([1, 2], [1])}, "2 values and 1 weights"),
+        ({"mem_latency": dse.discrete([1, 2], [1])}, "2 values but 1 weights"),
         ({"mem_latency": dse.discrete([1, 2], [0, 0])}, "all weights are 0"),
         ({"mem_latency": dse.discrete([1, 2], [1, -1])}, "no number of at least 0"),
         ({"mem_latencyy": "normal: 600, 5 %"}, "no quantity.*mem_latency"),
