@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from tests.dse.crossing import STUDIES, USES, tried
+from tests.dse.crossing import STUDIES, USES, run_pair
 from tests.long import mostly_long
 
 #: Pairs that must work, not only be refused; each ended in a traceback.
@@ -27,13 +27,13 @@ WORK = [
 
 @pytest.mark.parametrize(("use", "study"), WORK)
 def test_a_pair_that_was_mended_works(use: str, study: str) -> None:
-    assert tried(use, study) == "works"
+    assert run_pair(use, study) == "works"
 
 
 @pytest.mark.parametrize(
     ("use", "study"), mostly_long(product(USES, STUDIES), lambda number, _: number % 19 == 0)
 )
 def test_a_pair_works_or_is_refused_in_words(use: str, study: str) -> None:
-    end = tried(use, study)
+    end = run_pair(use, study)
     assert end == "works" or end.startswith("refused: "), end
     assert "Traceback" not in end

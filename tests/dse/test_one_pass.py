@@ -58,7 +58,7 @@ def test_several_statistics_share_one_pass(monkeypatch: pytest.MonkeyPatch) -> N
         passes.append(len(roots))
         real(grid, key, roots, *rest)
 
-    monkeypatch.setattr(sweeps.nest.statistics, "over_rows", count_pass)
+    monkeypatch.setattr(sweeps.nest.statistics, "visit_rows", count_pass)
     together = Study(**ARGUMENTS, outputs=STATISTICS).run()
     # formulas over both axes, those over blocks alone, and the mean within a quantile
     assert sorted(passes) == [1, 2, 2]

@@ -34,7 +34,7 @@ def inner_part(second_part, third_part):
     return dse.{op}(second_part, third_part)
 
 @dse.equation(source="mine")
-def check_integer(first_part, inner_part):
+def whole(first_part, inner_part):
     return dse.{op}(first_part, inner_part)
 '''
 

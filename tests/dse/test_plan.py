@@ -84,7 +84,7 @@ def test_no_work_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError
 
     monkeypatch.setattr(sweeps.nest.run, "_fill", never)
-    monkeypatch.setattr(sweeps.nest.run, "compiled", never)
+    monkeypatch.setattr(sweeps.nest.run, "compile_nest", never)
     huge = Study(
         model="transit",
         axes={
@@ -128,11 +128,15 @@ def test_tiles_and_nests_are_those_of_the_run(
     nests: list[str] = []
     tiles: list[int] = []
     monkeypatch.setattr(
-        sweeps.nest.run, "compiled", lambda nest: nests.append(nest.source) or compile_nest(nest)
+        sweeps.nest.run,
+        "compile_nest",
+        lambda nest: nests.append(nest.source) or compile_nest(nest),
     )
     real = sweeps.nest.run.run_in_threads
     monkeypatch.setattr(
-        sweeps.nest.run, "in_threads", lambda work, count: tiles.append(count) or real(work, count)
+        sweeps.nest.run,
+        "run_in_threads",
+        lambda work, count: tiles.append(count) or real(work, count),
     )
     plan = study.plan()
     study.run()

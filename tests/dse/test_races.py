@@ -362,7 +362,7 @@ def test_what_a_killed_export_left_is_swept(
         assert not left.exists()
         assert not begun.exists()
 
-    done = meanwhile(monkeypatch, sweeps.files.atomic_write, "_give_name", second)
+    done = meanwhile(monkeypatch, sweeps.files.atomic_write, "_rename_into_place", second)
     with pytest.raises(DseError, match="exists: remove it, or choose another name"):
         dse.export(dse.open(path), out)
     assert len(done) == 2

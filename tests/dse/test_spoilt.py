@@ -72,7 +72,7 @@ def test_single_numbers_divide_by_zero_as_arrays_do(tmp_path: Path) -> None:
     model.write_text(
         "import dse\nfrom symbolic.ops import ceil\n"
         "b = dse.quantity('b')\nx = dse.quantity('x')\n"
-        "@dse.equation(source='s')\ndef check_integer(b):\n    return ceil(b)\n"
+        "@dse.equation(source='s')\ndef whole(b):\n    return ceil(b)\n"
         "@dse.equation(source='s')\ndef out(whole, x):\n    return x + whole\n"
     )
     study = dse.Study(model=str(model), axes={"x": [1, 2, 3]}, set={"b": 0}, outputs=["out"])
@@ -98,7 +98,7 @@ def test_text_for_an_object_in_a_tuner_s_file(name: str, key: str, tmp_path: Pat
         dse.export(recorded, tmp_path / "out.nc")
         assert "\ufffd" in recorded.attrs[key.replace("_name", "")]
         return
-    with pytest.raises(DseError, match=r"files have it|no T4"):
+    with pytest.raises(DseError, match=r"not the structure of"):
         dse.open(path)
 
 
