@@ -13,7 +13,7 @@ import pytest
 from dse.cli import command as module
 from dse.cli.command import show_wait_line
 from stochastic.compile_cache.cache import cache_folder
-from tests.dse.compiling import COMPILED, LAW_NAMES, RUN_NAMES, SEARCH, SWEPT, run_program, program
+from tests.dse.compiling import COMPILED, LAW_NAMES, RUN_NAMES, SEARCH, SWEPT, program, run_program
 from tests.long import long
 
 
