@@ -2,7 +2,8 @@
 
 It measures Transit's curves, shortest paths, blocks and times of launches, latencies, the loss of
 lockstep, clocks and power. Each function returns columns of a table; :func:`dataset_of` adds what
-they were measured on.
+they were measured on. All raise LawError without numba-cuda or a GPU, and DseError for impossible
+numbers, or if a kernel did not do its work.
 """
 
 from __future__ import annotations
