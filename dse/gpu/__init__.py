@@ -51,7 +51,6 @@ _UNITS = {
     "asked_clock": "Hz",
     "power_std": "W",
 }
-_LABELS = ("distribution", "kernel", "chosen_by", "gpu", "driver")
 
 
 def dataset_of(what: str, columns: Mapping[str, Any], provenance: Mapping[str, Any]) -> xr.Dataset:
@@ -75,7 +74,7 @@ def dataset_of(what: str, columns: Mapping[str, Any], provenance: Mapping[str, A
         axes=(),
         columns={**columns, **origin},
         units=_UNITS,
-        labels=frozenset(_LABELS),
+        labels=frozenset({"distribution", "kernel", "chosen_by", "gpu", "driver"}),
         attributes={"provenance": json.dumps(dict(provenance))},
     )
     return to_dataset(records, {}, "rows", f"the GPU at hand: {what}")
