@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from symbolic.model import Model
 
 
-# --- The result of a calibration
-
-
 #: The rows of each regime, the coefficients fitted to them, and those that are 0.
 _REGIMES = {
     "memory": (
@@ -155,12 +152,8 @@ def calibrate(
         ``tmm_calibrated`` joined with a model that yields ``blocks`` and ``bound``.
     regimes : str
         ``"apart"``, or ``"together"``: through the maximum.
-    machine, workload, where, columns, weights :
-        As for :func:`dse.fit`.
-    set : mapping, optional
-        As for :func:`dse.fit`. A coefficient in it is not fitted.
-    free, per, start, bounds :
-        As for :func:`dse.fit`.
+    machine, workload, set, where, columns, weights, free, per, start, bounds, progress :
+        As for :func:`dse.fit`. A coefficient in ``set`` is not fitted.
     to : str
         The measured quantity.
     residuals : str, optional
@@ -171,8 +164,6 @@ def calibrate(
         Labels of switches to try: ``{"clock_overlap": ["none", "full"]}``. The one with the
         smallest error of left-out rows is chosen; alternatives that the rows do not determine are
         listed, but never chosen.
-    progress : bool
-        Show the elapsed time after one second.
 
     >>> import dse
     >>> times = {"tile_dim": [32, 32, 32, 32, 32, 32], "threads_per_core": [2, 4, 8, 16, 24, 32],

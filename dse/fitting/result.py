@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- A fit as a Dataset
-
-
 def fit_dataset(
     case: FitCase,
     rows: FitRows,
@@ -93,9 +90,6 @@ def fit_dataset(
             "title": f"simt-dse fit of {case.model.name}",
         },
     )
-
-
-# --- The covariance of fitted values
 
 
 def _flat_directions(problem: FitProblem, point: Floats) -> Mask:
@@ -162,18 +156,12 @@ class Fit(FitReport):
 
     Attributes
     ----------
-    model : str
-        The model.
-    to : tuple of str
-        The measured quantities.
-    rows : int
-        Number of fitted rows.
+    model, to, rows : str, tuple of str, int
+        The model, the measured quantities, and the number of fitted rows.
     per, labels : tuple of str
         The quantities that have a value for each label, and the labels.
-    values : mapping of str to float
+    values, units : mapping of str to float, mapping of str to str
         Values of the free quantities in their stored units; ``"name[label]"`` with labels.
-    units : mapping of str to str
-        Units of the values.
     standard_errors : mapping of str to float
         Standard errors from the Jacobian: the roots of the diagonal of ``covariance``. NaN if there
         are no more residuals than free quantities, or the value is at an end of its domain

@@ -39,6 +39,11 @@ from symbolic.units import dimension, mismatch_message, to_si_exact
 ColumnChoice = Sequence[str] | Mapping[str, str] | None
 _FEASIBLE = "feasible"
 _MEASURED = "configurations"  # an attribute of Datasets of measurements
+#: The dimension of rows, and of rows with a workload each.
+ROW, WORKLOAD = "row", "workload"
+#: Limits of measured values.
+SMALLEST, LARGEST = 1e-100, 1e100
+Values = Mapping[str, float | Floats]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,9 +264,6 @@ def to_floats(column: Any, name: str) -> Floats:
 # --- A model on rows
 
 
-Values = Mapping[str, float | Floats]
-
-
 class NoRowError(DseError):
     """Conditions that no row satisfies."""
 
@@ -340,10 +342,6 @@ def _condition_mask(case: FitCase, grid: Grid) -> NDArray[np.bool_]:
 
 
 # --- Checks of rows before a fit
-
-
-#: Limits of measured values.
-SMALLEST, LARGEST = 1e-100, 1e100
 
 
 class FewRowsError(DseError):
@@ -434,10 +432,6 @@ def resolve_targets(
             listed = ", ".join(model.yields)
             raise DseError(f"{name} (to=) is an input of {model.name}: name one of {listed}")
     return named
-
-
-#: The dimension of rows, and of rows with a workload each.
-ROW, WORKLOAD = "row", "workload"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

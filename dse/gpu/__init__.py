@@ -2,7 +2,8 @@
 
 It measures Transit's curves, shortest paths, blocks and times of launches, latencies, the loss of
 lockstep, clocks and power. Each function returns columns of a table; :func:`dataset_of` adds what
-they were measured on.
+they were measured on. All raise LawError without numba-cuda or a GPU, and DseError for impossible
+numbers, or if a kernel did not do its work.
 """
 
 from __future__ import annotations
@@ -50,7 +51,6 @@ _UNITS = {
     "asked_clock": "Hz",
     "power_std": "W",
 }
-_LABELS = ("distribution", "kernel", "chosen_by", "gpu", "driver")
 
 
 def dataset_of(what: str, columns: Mapping[str, Any], provenance: Mapping[str, Any]) -> xr.Dataset:
@@ -74,7 +74,7 @@ def dataset_of(what: str, columns: Mapping[str, Any], provenance: Mapping[str, A
         axes=(),
         columns={**columns, **origin},
         units=_UNITS,
-        labels=frozenset(_LABELS),
+        labels=frozenset({"distribution", "kernel", "chosen_by", "gpu", "driver"}),
         attributes={"provenance": json.dumps(dict(provenance))},
     )
     return to_dataset(records, {}, "rows", f"the GPU at hand: {what}")

@@ -2,6 +2,9 @@
 
 Transit's two curves (Li 2015, §3), latency, clocks and power, times of launches and their blocks,
 the loss of lockstep (Swatman 2022, Algorithm 1), all-pairs shortest paths (Ma 2014, §IV).
+
+All raise LawError without numba-cuda or a GPU, and DseError for impossible numbers, or if a kernel
+did not do its work.
 """
 
 from __future__ import annotations
@@ -23,8 +26,14 @@ Columns = dict[str, NDArray[Any]]
 #: A launch, and a function that is true if all launches did their work.
 CheckedLaunch = tuple[Callable[[], None], Callable[[], bool]]
 _RING = 2**26  # int32 numbers of the ring, beyond any cache
+_LINE = 128  # bytes between two places of a ring, so that no two share a cache line
+_MAX_CLOCKS = 8  # core clocks by default
 MAX_THREADS = 1024  # of a block
 _MAX_ROWS = 64  # of three tiles of float32 in 48 KiB
+#: Swatman 2022, Table I has each law with each number of lanes.
+LAWS: tuple[str, ...] = ("binomial:40,0.5", "geometric:0.05", "poisson:30", "uniform:20,40")
+LAWS += ("negative_binomial:5,0.3",)
+LANES = (2, 4, 8, 16, 32)
 
 
 def open_device() -> tuple[Any, int]:
@@ -97,13 +106,6 @@ def supply(threads: Sequence[int], *, requests: int = 4096, size: int = _RING) -
     dict
         ``threads_in_ms`` and ``attained_bandwidth`` [B/s], for :func:`dse.fit` of
         ``transit_supply``.
-
-    Raises
-    ------
-    LawError
-        Without numba-cuda or a GPU.
-    DseError
-        For impossible numbers of threads, or if a thread ended at a wrong place.
     """
     kernels, multiprocessors = open_device()
     rates = []
@@ -153,9 +155,6 @@ def _launch_shape(threads: int, multiprocessors: int) -> tuple[int, int]:
         f"threads = {threads}: expected a number from 1 on that can be divided into equal blocks "
         f"of at most {MAX_THREADS} threads"
     )
-
-
-_LINE = 128  # bytes between two places of a ring, so that no two share a cache line
 
 
 def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dict[str, Floats]:
@@ -249,10 +248,8 @@ def power(
 
     Raises
     ------
-    LawError
-        Without numba-cuda or a GPU.
     DseError
-        Without NVML, or for clocks that are not offered or impossible numbers.
+        Without NVML, too, or for clocks that are not offered.
     """
     for name, value in (("seconds", seconds), ("settle", settle)):
         if not 0 <= value < float("inf"):
@@ -296,9 +293,6 @@ def power(
                 break
     check_result(all(done() for (_, done), *_ in work.values()))
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
-
-
-_MAX_CLOCKS = 8  # core clocks by default
 
 
 def _clock_pairs(
@@ -368,13 +362,6 @@ def blocks(rounds: Sequence[int], *, threads: int = 256) -> dict[str, Floats]:
     dict
         ``block``, ``block_rounds``, ``sm`` as numbered by the hardware, ``block_start`` and
         ``block_end`` [s] since the first start, one entry for each block.
-
-    Raises
-    ------
-    LawError
-        Without numba-cuda or a GPU.
-    DseError
-        For an impossible launch, or blocks that did not do their work.
     """
     work = check_rounds(rounds, threads)
     stamps = block_stamps(work, threads)
@@ -427,12 +414,10 @@ def launches(
         Blocks of a launch, for each row.
     law : str
         Law of the work of a block, in rounds of 64 operations of each thread, 1 or more.
-    times : int
-        Launches for each row, with new random work.
+    times, seed : int
+        Launches for each row, with new random work, and the seed of the work.
     threads : int
         Threads of a block, which all do the same work.
-    seed : int
-        Seed of the work.
 
     Returns
     -------
@@ -489,12 +474,6 @@ def _concurrent_blocks(sm: NDArray[Any], start: NDArray[Any], end: NDArray[Any])
     return most * len(np.unique(sm))
 
 
-#: Swatman 2022, Table I has each law with each number of lanes.
-LAWS: tuple[str, ...] = ("binomial:40,0.5", "geometric:0.05", "poisson:30", "uniform:20,40")
-LAWS += ("negative_binomial:5,0.3",)
-LANES = (2, 4, 8, 16, 32)
-
-
 def lockstep(
     laws: Sequence[str] = LAWS,
     lanes: Sequence[int] = LANES,
@@ -532,9 +511,7 @@ def lockstep(
     Raises
     ------
     LawError
-        Without numba-cuda or a GPU, for a text that is no law, or lanes beyond a warp.
-    DseError
-        Without any case.
+        For a text that is no law, too.
     """
     cases = [(text, Pmf.parse(text), count) for text in laws for count in lanes]
     if not cases:
@@ -567,10 +544,8 @@ def shortest_paths(
     ----------
     distances : array, shape (vertices, vertices)
         Lengths of the edges; infinite without an edge, 0 from a vertex to itself.
-    tile_dim : int
-        Edge of the tile of one thread block, S_D.
-    threads : int
-        Threads of a block, T_r.
+    tile_dim, threads : int
+        Edge of the tile of one thread block, S_D, and threads of a block, T_r.
     padding : int
         Unused shared memory, which lowers the active blocks (§V). [B]
 
@@ -578,23 +553,14 @@ def shortest_paths(
     -------
     tuple
         The lengths, and the time of all squarings. [s]
-
-    Raises
-    ------
-    LawError
-        Without numba-cuda or a GPU.
-    DseError
-        For an unsuitable matrix or numbers.
     """
     matrix = np.array(distances, dtype=np.float32)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
         raise DseError(f"distances of shape {matrix.shape}: expected (vertices, vertices)")
     if np.isnan(matrix).any() or (matrix < 0).any():
         raise DseError("distances: expected numbers of 0 or more, inf where there is no edge")
-    for name, value, most in (
-        ("tile_dim", tile_dim, _MAX_ROWS),
-        ("threads", threads, MAX_THREADS),
-    ):
+    limits = ("tile_dim", tile_dim, _MAX_ROWS), ("threads", threads, MAX_THREADS)
+    for name, value, most in limits:
         if not 1 <= value <= most:
             raise DseError(f"{name} = {value}: expected 1 to {most}")
     kernels, _ = open_device()

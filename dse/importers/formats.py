@@ -200,8 +200,6 @@ def read_measurements(path: Path) -> Records:
     raise DseError(f"{where} is {', '.join(known)}{keys}")
 
 
-# --- Contents of files
-
 _SIZES = re.compile(r"\(\s*([0-9]+)\s*,\s*([0-9]+)\s*,\s*([0-9]+)\s*\)")
 #: Other files by their first bytes: what they are, and what to do instead.
 _FOREIGN_STARTS = {

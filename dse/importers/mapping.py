@@ -27,9 +27,6 @@ from stochastic.delimited import Cell, is_missing
 from symbolic.errors import DseError, UnknownNameError, check_name, nearest_hint
 from symbolic.quantities import TABLE
 
-# --- Maps of columns: shipped ones, and those of users
-
-
 _HERE = Path(__file__).parents[1] / "data" / "profiles"
 _SECTIONS = ("labels", "helpers", "quantities")
 _KEYS = ("title", "known_by", *_SECTIONS, "notes")

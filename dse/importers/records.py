@@ -27,11 +27,23 @@ from symbolic.units import dimension, mismatch_message, to_si_exact
 if TYPE_CHECKING:
     import xarray as xr
 
-# --- Units of measured columns
 
-
+#: A column in stored units, with its attributes.
+Column = tuple[NDArray[Any], dict[str, Any]]
 #: Stored units by their usual names.
 _UNIT_NAMES = {"J/s": "W", "1/s": "Hz"}
+#: The status of a measured configuration, and of one that failed for no known reason.
+CORRECT, FAILED = "correct", "failed"
+_UNMEASURED = "not measured"
+_REASONS = 100  # distinct reasons; further ones are counted as failed
+#: Names that a Dataset uses itself, and words of formulas.
+_RESERVED = {"configuration", "feasible", "objective", "point", "rank", "status"}
+_WORDS = {"and", "or", "not", *FUNCTIONS}
+_EXACT = 2**53  # floats hold every integer up to this
+#: The dimension of rows.
+CONFIGURATION = "configuration"
+STATUS = "status"
+_MAX_CELLS = sizes.MEASURED_CELLS  # cells of a grid, measured or not
 
 
 def assumed_units(units: Mapping[str, str]) -> Iterator[str]:
@@ -82,15 +94,6 @@ def apply_factor(values: NDArray[Any], factor: Fraction) -> NDArray[Any]:
     return scaled
 
 
-#: The status of a measured configuration, and of one that failed for no known reason.
-CORRECT, FAILED = "correct", "failed"
-#: Names that a Dataset uses itself, and words of formulas.
-_RESERVED = {"configuration", "feasible", "objective", "point", "rank", "status"}
-_WORDS = {"and", "or", "not", *FUNCTIONS}
-_EXACT = 2**53  # floats hold every integer up to this
-_REASONS = 100  # distinct reasons; further ones are counted as failed
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
     """The rows of a file as they stand there.
@@ -114,10 +117,6 @@ class Records:
     repeats: Mapping[str, Sequence[Sequence[Any]]] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     assumptions: tuple[str, ...] = ()
-
-
-#: A column in stored units, with its attributes.
-Column = tuple[NDArray[Any], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,13 +353,6 @@ def stack_runs(ds: xr.Dataset, names: Mapping[str, Sequence[str]]) -> xr.Dataset
         ds = ds.assign_coords({RUN: (RUN, np.arange(ds.sizes[RUN]), about)})
         ds = ds.assign_attrs(axes=f"{ds.attrs['axes']} {RUN}")
     return ds
-
-
-#: The dimension of rows.
-CONFIGURATION = "configuration"
-STATUS = "status"
-_MAX_CELLS = sizes.MEASURED_CELLS  # cells of a grid, measured or not
-_UNMEASURED = "not measured"
 
 
 def to_dataset(records: Records, units: Mapping[str, str], shape: str, name: str) -> xr.Dataset:

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- The runs of one configuration, and means of resampled blocks
-
-
 Floats = NDArray[np.float64]
 
 
@@ -104,9 +101,6 @@ def resample_means(values: Floats, block: int, times: int, rng: np.random.Genera
     starts = rng.integers(0, count, (times, -(-count // block)))
     index = (starts[:, :, None] + np.arange(block)).reshape(times, -1)[:, :count] % count
     return np.asarray(values[index].mean(axis=1))
-
-
-# --- Configurations that can be the best, by resampling
 
 
 #: Number of resamples; standard errors behind the best from which on a configuration cannot be

@@ -20,9 +20,6 @@ from dse.importers.formats import MeasuredFile
 from dse.importers.records import FAILED, Records, rows_to_columns
 from symbolic.errors import DseError
 
-# --- KTT
-
-
 _COMPILED = ("RegistersCount", "LocalMemorySize", "PrivateMemorySize", "ConstantMemorySize")
 
 
@@ -69,9 +66,6 @@ def from_ktt(file: MeasuredFile) -> Records:
 
 def _product(size: Mapping[str, Any]) -> int:
     return int(size["X"]) * int(size["Y"]) * int(size["Z"])
-
-
-# --- Kernel Tuner
 
 
 #: Errors that Kernel Tuner writes in place of a number, in the words of T4.

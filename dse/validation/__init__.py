@@ -92,7 +92,7 @@ def validate(
         The measured quantity; default: the one main output of the model that has a column.
     columns : sequence or mapping, optional
         As for :func:`dse.fit`; default: ``to`` and every column that is an input of the model.
-    free, start, bounds, residuals
+    free, start, bounds, residuals, progress :
         As for :func:`dse.fit`.
     own : mapping of str to sequence of str, optional
         A column, and further free quantities with a value for each of its labels:
@@ -127,8 +127,6 @@ def validate(
     interval : float
         Level of the prediction intervals. They are learnt with ``leave_out``, from the errors for
         the other labels.
-    progress : bool
-        Show the elapsed time after one second.
 
     Raises
     ------
@@ -311,9 +309,6 @@ def _intervals(request: Any, measured: Floats, predicted: Floats, folds: Folds) 
             least, most = np.quantile(ratios, [tail, 1 - tail])
             low[out], high[out] = predicted[out] * least, predicted[out] * most
     return [low, high]
-
-
-# --- Predictions
 
 
 def predict(

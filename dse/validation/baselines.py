@@ -28,6 +28,10 @@ from symbolic.model import Model
 from symbolic.ops import interpret_arrays, references
 from symbolic.quantity import Quantity
 
+Keys = Sequence[str]
+#: Returns the score of some rows; spaces are places among these.
+Scorer = Callable[[Places, Sequence[Places]], Score]
+
 
 def fit_median_factor(measured: Floats, folds: Folds, formula: Floats) -> Floats:
     """Return a formula times the median of measured / formula of the known rows."""
@@ -39,9 +43,6 @@ def fit_median_factor(measured: Floats, folds: Folds, formula: Floats) -> Floats
         if right.size:
             result[out] = formula[out] * np.median(right)
     return result
-
-
-Keys = Sequence[str]
 
 
 def interpolate(measured: Floats, folds: Folds, x: Floats, keys: Keys) -> Floats:
@@ -89,13 +90,6 @@ def random_search(
     slow = np.concatenate(parts) if parts else np.array([math.nan])
     median, p90 = np.quantile(slow, [0.5, 0.9]).tolist()
     return Score(rank=0.0, slowdown_median=median, slowdown_p90=p90)
-
-
-# --- The baselines of a validation, scored like its predictions
-
-
-#: Returns the score of some rows; spaces are places among these.
-Scorer = Callable[[Places, Sequence[Places]], Score]
 
 
 def baseline_scorers(

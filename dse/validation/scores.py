@@ -144,9 +144,6 @@ def rank_correlation(measured: Floats, predicted: Floats, spaces: Sequence[Place
     return float(np.mean(result)) if result else math.nan
 
 
-# --- Groups of rows
-
-
 def row_keys(table: ColumnTable, columns: Sequence[str], places: Places) -> list[str]:
     """Return the joined values of some columns, for each row."""
     arrays = [np.asarray(table.columns[table.find_column(name)[0]])[places] for name in columns]
@@ -185,19 +182,14 @@ def sample_spaces(spaces: Sequence[Places], count: int, size: int, seed: int = 0
     return [np.sort(rng.permutation(rows)[:size]) for rows in spaces for _ in range(count)]
 
 
-# --- The result of a validation
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Validation(Report):
     """Predictions of measured rows, compared with trivial baselines.
 
     Attributes
     ----------
-    model, to : str
-        The model, and the measured quantity.
-    rows : int
-        Number of rows.
+    model, to, rows : str, str, int
+        The model, the measured quantity, and the number of rows.
     how : str
         What was known about rows when they were predicted.
     score : Score
@@ -208,11 +200,9 @@ class Validation(Report):
         Score of each baseline; ties of a baseline are a row of their own.
     per : tuple of str
         The columns for whose labels scores were requested.
-    by : mapping of str to Score
-        Score of the predictions for each of these labels; by default for each label that was left
-        out, if these are few.
-    baselines_by : mapping of str to mappings of str to Score
-        Score of each baseline, for each of these labels.
+    by, baselines_by : mapping of str to Score, mapping of str to mappings of str to Score
+        Score of the predictions, and of each baseline, for each of these labels; by default for
+        each label that was left out, if these are few.
     fitted : tuple of mappings
         The fitted values, for each fold.
     measured, predicted : array
@@ -300,10 +290,7 @@ class Validation(Report):
     def to_dict(self) -> dict[str, Any]:
         """Return the validation as plain data, without its rows."""
         return {
-            "model": self.model,
-            "to": self.to,
-            "rows": self.rows,
-            "how": self.how,
+            **{key: getattr(self, key) for key in ("model", "to", "rows", "how")},
             "score": _to_dict(self.score),
             "drawn": None if self.drawn is None else _to_dict(self.drawn),
             "baselines": {name: _to_dict(each) for name, each in self.baselines.items()},

@@ -9,12 +9,10 @@ from dse.importers.profilers.profiler_csv import base_unit
 from dse.importers.records import Records, rows_to_columns
 from symbolic.errors import DseError
 
-_ACTUAL = "memory_l2_theoretical_sectors_global"
-_IDEAL = "memory_l2_theoretical_sectors_global_ideal"
+_SECTORS = "memory_l2_theoretical_sectors_global"
 _RUNS = ("inst_executed", "smsp__inst_executed", "sass__inst_executed")
 #: A time in nanoseconds, also where the report leaves its unit out.
 _TIME = "__time_duration."
-_OPCODES = "sass__inst_executed_per_opcode"
 
 
 def from_report(file: MeasuredFile) -> Records:
@@ -118,7 +116,7 @@ def _instances(action: Any, name: str) -> dict[Any, Any]:
 def _requests(action: Any) -> dict[str, float]:
     """Return coalesced and uncoalesced global requests, and barriers, of all instructions."""
     result: dict[str, float] = {}
-    actual, ideal = _instances(action, _ACTUAL), _instances(action, _IDEAL)
+    actual, ideal = (_instances(action, name) for name in (_SECTORS, f"{_SECTORS}_ideal"))
     runs = next(filter(None, (_instances(action, name) for name in _RUNS)), {})
     if actual and ideal and runs:
         moved = [place for place in actual if actual[place] > 0]
@@ -127,7 +125,7 @@ def _requests(action: Any) -> dict[str, float]:
         result["uncoalesced requests"] = requests
         result["uncoalesced sectors"] = float(sum(actual[place] for place in uncoalesced))
         result["coalesced requests"] = float(sum(runs.get(place, 0) for place in moved)) - requests
-    opcodes = _instances(action, _OPCODES)
+    opcodes = _instances(action, "sass__inst_executed_per_opcode")
     if opcodes:
         result["executed BAR"] = float(opcodes.get("BAR", 0))
     return result

@@ -21,9 +21,6 @@ from stochastic.delimited import Cell, is_missing, is_numeric, iterate_records
 from stochastic.delimited import parse_number as parse_number
 from symbolic.errors import DseError
 
-# --- Units of profilers
-
-
 _UNITS = {
     **dict.fromkeys(("s", "sec", "second", "seconds"), "s"),
     **dict.fromkeys(("b", "byte", "bytes"), "B"),
@@ -64,12 +61,6 @@ def _unit_part(unit: str) -> tuple[Fraction, str] | None:
     return None
 
 
-# --- Layouts of CSV, recognised by their columns
-
-
-_OF_RUN = "Time(%)"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvLayout:
     """A layout of CSV: its columns and, if a row is a metric, those of name, unit and value."""
@@ -105,7 +96,7 @@ _LAYOUTS = (
     _make_layout("nvprof", "Kernel|Invocations|Metric Name|Avg", name="Metric Name", **_PER_KERNEL),
     _make_layout("nvprof", "Kernel|Invocations|Event Name|Avg", name="Event Name", **_PER_KERNEL),
     _make_layout("nvprof", "Start|Duration|Grid X|Registers Per Thread|Name", units_below=True),
-    _make_layout("nvprof", f"{_OF_RUN}|Calls|Avg|Name", units_below=True),
+    _make_layout("nvprof", "Time(%)|Calls|Avg|Name", units_below=True),
     _make_layout("nvprof", "Device|Context|Stream|Kernel", units_below=True),
     _make_layout(
         "rocprof", "Dispatch_Id|Kernel_Name|Counter_Name|Counter_Value",
@@ -267,10 +258,8 @@ class _LaunchTable:
         metric, unit = row[layout.name].strip(), row.get(layout.unit, "")
         if not metric:
             return  # a rule of Nsight Compute
-        value, is_count = (
-            row[layout.value],
-            unit in _COUNTS and not metric.lower().startswith("avg"),
-        )
+        value = row[layout.value]
+        is_count = unit in _COUNTS and not metric.lower().startswith("avg")
         if metric in launch and launch[metric][0].text.startswith("("):
             del launch[metric]  # the same as three sizes
         if metric in launch and (launch[metric][0].text, launch[metric][1]) != (value, unit):
