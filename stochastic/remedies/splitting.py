@@ -31,7 +31,7 @@ class Split(TableResult):
     scalars ``best_threshold`` and ``best_total``, with ``best_loss``, the mean loss of a group of
     its pieces, and ``whole_slowdown`` and ``whole_loss`` of the uncut items.
     ``split(...)["total"]`` returns one of its variables. ``work`` is the law of the items, cut
-    where its support is infinite.
+    where its support is infinite; ``overhead`` the iterations that each piece but its first adds.
     """
 
     work: Pmf
