@@ -86,7 +86,8 @@ def load_function(data: bytes, kinds: Sequence[Any]) -> Callable[..., Any]:
     address = _link(data[4 + size :], symbol)
     words = struct.Struct("".join(map(_word_format, kinds))).pack
     call = ctypes.CFUNCTYPE(ctypes.c_int32, _POINTER, ctypes.c_char_p)(address)
-    buffer, read = _result_buffer(returned)
+    field, read = _result_type(returned)
+    buffer: Any = type("Room", (ctypes.Structure,), {"_fields_": [("value", field)]})
 
     def function(*args: Any) -> Any:
         into: list[Any] = []
@@ -122,13 +123,8 @@ def _link(code: bytes, symbol: str) -> int:
 
 
 # --- results: None, "i", "f", "b", ["tuple", ...] or ["array", type, dimensions]
-def _result_buffer(kind: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """Return a ctypes structure for a result, and the function that reads it."""
-    field, read = _result_type(kind)
-    return type("Room", (ctypes.Structure,), {"_fields_": [("value", field)]}), read
-
-
 def _result_type(kind: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """Return the ctypes type of a result, and the function that reads it."""
     if kind is None:
         return _POINTER, lambda _: None
     if isinstance(kind, str):

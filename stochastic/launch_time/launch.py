@@ -142,10 +142,7 @@ class Launch:
     def joint(self) -> xr.DataArray:
         """Return P(C = t, T = w), T the work of all blocks, along ``time`` and ``total``.
 
-        Raises
-        ------
-        LawError
-            Where the table would be too large.
+        LawError where the table would be too large.
         """
         if self._engine is None:
             return law_array(np.ones((1, 1)), {}, time=[0], total=[0])

@@ -21,18 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TimeLaw:
-    """The law of a time: P(time <= (first + i)·span).
+    """The law of a time: P(time <= (first + i)·span) is ``cdf_values[i]``; the last is 1.
 
-    Attributes
-    ----------
-    first : int
-        The first step with any probability.
-    cdf_values : array
-        P(time <= (first + i)·span); the last is 1.
-    span : int or float
-        Time of a step.
-    minimum, maximum : int or float, optional
-        The least and the most steps that have any chance, however small, if known.
+    ``first`` is the first step with any probability, ``span`` the time of a step. ``minimum`` and
+    ``maximum`` are the least and the most steps that have any chance, however small, if known.
     """
 
     first: int
@@ -127,18 +119,10 @@ def whole_steps(t: Any, span: Any) -> tuple[Ints, tuple[int, ...]]:
 class TimeBreakdown:
     """Mean shares of the time of all slots, M·E[C]; the shares sum to 1.
 
-    Attributes
-    ----------
-    slot_time : float
-        Time that slots wait for the end of the launch, M·E[C] - E[T].
-    slot_share : float
-        Its share: the tail.
-    lane_share : float
-        Share that lanes wait for the longest of their warp, inside blocks.
-    warp_share : float
-        Share that warps wait for the longest of their block.
-    working_share : float
-        Share of useful work.
+    ``slot_time`` is the time that slots wait for the end of the launch, M·E[C] - E[T], and
+    ``slot_share`` its share: the tail. ``lane_share`` is the share that lanes wait for the longest
+    of their warp, ``warp_share`` that warps wait for the longest of their block, ``working_share``
+    that of useful work.
     """
 
     slot_time: float

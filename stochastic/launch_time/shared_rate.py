@@ -48,16 +48,10 @@ class Sharing:
 class SharedLaunch:
     """Simulated times of a launch, with intervals (Dvoretzky, Kiefer, Wolfowitz; Massart 1990).
 
-    Attributes
-    ----------
-    times : array
-        Times of the simulated launches, ascending.
-    work_bound : float
-        Mean work of all warps over the rate of all multiprocessors: no launch is faster on average.
-    lane_share : float
-        Share of a warp's work that its lanes wait for the longest of them, on average.
-    certain : bool
-        True if all warps take one time, so that all launches do.
+    ``times`` are those of the simulated launches, ascending. ``work_bound`` is the mean work of all
+    warps over the rate of all multiprocessors: no launch is faster on average. ``lane_share`` is
+    the share of a warp's work that its lanes wait for the longest of them, on average. ``certain``:
+    all warps take one time, so that all launches do.
     """
 
     times: Floats

@@ -70,10 +70,8 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
 
     Parameters
     ----------
-    pmf : Pmf
-        The law of the work of one item.
-    lanes : int
-        Items in lockstep, 1 or more.
+    pmf, lanes
+        As in :func:`stochastic.imbalance`.
     tol : float
         Largest widening of the bounds by the cut of an infinite support.
 

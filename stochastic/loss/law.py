@@ -48,22 +48,12 @@ _METHODS = ("auto", "sweep", "fft")
 class ErrorBound:
     """Bounds on how far answers are from the law as given.
 
-    Attributes
-    ----------
-    missing : float
-        Probability that an item is longer than the cut.
-    cut : int
-        The longest item in the law that is computed with.
-    cdf : float
-        Bound on how far the cut moves any probability of the loss: 1 - (1 - missing)**lanes, over
-        P(any work) if groups without are dropped. The numerics of a probability add less than
-        ``tol``, or a :class:`ToleranceWarning` says by how much more.
-    mean : float
-        Bound on the error of the mean: that of the cut, rigorous, and of the numerics, estimated.
-    numerical : float
-        The numerical part of that bound.
-    tol : float
-        The tolerance that was requested.
+    ``missing`` is the probability that an item is longer than ``cut``, the longest in the law that
+    is computed with. ``cdf`` bounds how far the cut moves any probability of the loss: by
+    1 - (1 - missing)**lanes, over P(any work) if groups without are dropped; the numerics of a
+    probability add less than ``tol``, the tolerance that was requested, or a
+    :class:`ToleranceWarning` says by how much more. ``mean`` bounds the error of the mean: that of
+    the cut, rigorous, and of the numerics, estimated; ``numerical`` is the latter part.
     """
 
     missing: float
@@ -90,17 +80,10 @@ class Slowdown:
     n·Σmax / Σsum weighs a group's loss by its work. So slowdown = E[X] + Cov(X, sum) / E[sum]: it
     is above the mean loss if long groups lose more, below it if they lose less.
 
-    Attributes
-    ----------
-    value : float
-        E[max] / E[W].
-    loss : float
-        The mean loss of one group, E[X], for comparison.
-    error : float
-        Rigorous bound on how far the cut of an infinite law reduces it.
-    variance_of_one : float
-        Var(n·max - value·sum) / (n·E[W])**2: divided by the number of groups, the variance of
-        n·Σmax / Σsum (delta method; the error is of second order in 1 / groups).
+    ``loss`` is the mean loss of one group, E[X]. ``error`` bounds, rigorously, how far the cut of
+    an infinite law reduces ``value``. ``variance_of_one`` is Var(n·max - value·sum) / (n·E[W])**2:
+    divided by the number of groups, the variance of n·Σmax / Σsum (delta method; the error is of
+    second order in 1 / groups).
     """
 
     value: float
@@ -378,10 +361,7 @@ class Law:
     def joint(self) -> xr.DataArray:
         """Return P(max = a, sum = b), labelled ``max`` and ``sum`` (Swatman 2022, Eqs. 7-10).
 
-        Raises
-        ------
-        LawError
-            The atoms would not fit; moments, CDF and quantiles need none.
+        LawError if the atoms would not fit; moments, CDF and quantiles need none.
         """
         from stochastic.loss.atoms import joint_atoms
 

@@ -267,11 +267,6 @@ def _sums_before(values: Floats) -> Floats:
     return result.astype(np.float64)
 
 
-def _sums_from(values: Floats) -> Floats:
-    """Return the sums of the values from each place on."""
-    return np.cumsum(values[::-1], dtype=np.longdouble)[::-1].astype(np.float64)
-
-
 def order_statistics(low: int, weights: Floats, lanes: int) -> OrderStatistics:
     """Return moments of the largest of ``lanes`` independent items, and of one item.
 
@@ -282,7 +277,8 @@ def order_statistics(low: int, weights: Floats, lanes: int) -> OrderStatistics:
     upto = np.exp(logs)
     highest, beyond = np.exp(lanes * logs), -np.expm1(lanes * logs)
     others = np.exp((lanes - 1) * logs)
-    covariance = others * (upto * _sums_from(tails) + tails * _sums_before(upto))
+    tails_from = np.cumsum(tails[::-1], dtype=np.longdouble)[::-1].astype(np.float64)
+    covariance = others * (upto * tails_from + tails * _sums_before(upto))
     return OrderStatistics(
         mean_max=low + float(beyond.sum()),
         var_max=float((beyond * (2.0 * _sums_before(highest) + highest)).sum()),

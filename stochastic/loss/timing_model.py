@@ -30,18 +30,11 @@ _HALF = 0.6744897501960817  # of a normal law, above its median
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TimedLoss:
-    """The law of a measured loss.
+    """The law of a measured loss; ``law`` is that of the loss itself.
 
-    Attributes
-    ----------
-    law : Law
-        Law of the loss itself.
-    offset, scale : float
-        Median and standard deviation of log(measured / loss) in undisturbed groups.
-    interrupted_share : float
-        Share of groups that were interrupted.
-    interrupted_noise : array
-        log(measured / loss) of those, ascending.
+    ``offset`` and ``scale`` are the median and standard deviation of log(measured / loss) in
+    undisturbed groups. ``interrupted_noise`` are those logarithms of the ``interrupted_share`` of
+    groups that were interrupted, ascending.
     """
 
     law: Law

@@ -30,18 +30,13 @@ _MOST = {"slowdown": 2e8, "loss": 2e7}
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Partition(TableResult):
-    """A law sorted into 1, 2, ... bins; made by :func:`partition`.
+    """A law, ``source``, sorted into 1, 2, ... bins; made by :func:`partition`.
 
-    Attributes
-    ----------
-    table : Dataset
-        Along ``bins``: ``slowdown``, ``loss`` and ``gain``; along ``bins`` and ``bin``, NaN beyond
-        the last bin: ``lower``, ``upper`` (the values in it, both included), ``weight`` (share of
-        the items), ``bin_slowdown``, ``bin_loss``. The scalar ``enough``: the fewest bins beyond
-        which one more is not worth while, or all where each was (``attrs["more_pay"]`` is then 1).
-        ``partition(...)["gain"]`` is short for its variables.
-    source : Pmf
-        The law that was sorted, as given.
+    ``table`` is a Dataset along ``bins``: ``slowdown``, ``loss`` and ``gain``; along ``bins`` and
+    ``bin``, NaN beyond the last bin: ``lower``, ``upper`` (the values in it, both included),
+    ``weight`` (share of the items), ``bin_slowdown``, ``bin_loss``. The scalar ``enough``: the
+    fewest bins beyond which one more is not worth while, or all where each was
+    (``attrs["more_pay"]`` is then 1). ``partition(...)["gain"]`` is short for its variables.
     """
 
     source: Pmf
@@ -86,12 +81,10 @@ def partition(
 
     Parameters
     ----------
-    pmf : Pmf
-        The law of the work of one item.
+    pmf, lanes, tol
+        As in :func:`stochastic.imbalance`.
     bins : int
         Most bins; a law has no more of them than it has values.
-    lanes : int
-        Items in lockstep.
     objective : {"slowdown", "loss"}
         The quantity to minimise: the slowdown of the workload, Σ P(bin)·E[max | bin] / E[W], or the
         mean loss over groups, Σ P(bin)·E[X | bin].
@@ -103,9 +96,6 @@ def partition(
     correlation : float
         Probability that an item repeats its neighbour's work. Items keep their order within a bin,
         so that it holds there too. For the slowdown alone: mean losses are then NaN.
-    tol : float
-        Tolerance on the means, where an infinite law is cut.
-
     Returns
     -------
     Partition

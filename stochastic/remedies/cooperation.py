@@ -43,8 +43,8 @@ def granularity(
 
     Parameters
     ----------
-    pmf : Pmf
-        The law of the work of one item.
+    pmf, tol
+        As in :func:`stochastic.imbalance`.
     group : int
         Lanes in lockstep; each of its divisors is a possible number of items.
     overhead : number, callable, mapping or sequence
@@ -56,9 +56,6 @@ def granularity(
         whole workload pays.
     correlation : float
         Probability that a lane repeats its neighbour's work (:func:`stochastic.stickiness`).
-    tol : float
-        Tolerance on the means, where an infinite law is cut.
-
     Returns
     -------
     Dataset

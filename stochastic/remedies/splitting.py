@@ -26,18 +26,12 @@ _LONGEST = sizes.SPLIT_LONGEST  # iterations of a piece
 class Split(TableResult):
     """A law whose long items are cut into pieces; made by :func:`split`.
 
-    Attributes
-    ----------
-    table : Dataset
-        Along ``threshold``: ``pieces`` (of an item, on average), ``slowdown`` (of the pieces) and
-        ``total`` (lane-iterations for each iteration of the uncut work); the scalars
-        ``best_threshold`` and ``best_total``, with ``best_loss``, the mean loss of a group of its
-        pieces, and ``whole_slowdown`` and ``whole_loss`` of the uncut items.
-        ``split(...)["total"]`` returns one of its variables.
-    work : Pmf
-        The law of the items, cut where its support is infinite.
-    overhead : int
-        Iterations that each piece but its first adds to an item.
+    ``table`` is a Dataset along ``threshold``: ``pieces`` (of an item, on average), ``slowdown``
+    (of the pieces) and ``total`` (lane-iterations for each iteration of the uncut work); the
+    scalars ``best_threshold`` and ``best_total``, with ``best_loss``, the mean loss of a group of
+    its pieces, and ``whole_slowdown`` and ``whole_loss`` of the uncut items.
+    ``split(...)["total"]`` returns one of its variables. ``work`` is the law of the items, cut
+    where its support is infinite; ``overhead`` the iterations that each piece but its first adds.
     """
 
     work: Pmf
@@ -70,20 +64,14 @@ def split(
 
     Parameters
     ----------
-    pmf : Pmf
-        The law of the work of one item.
+    pmf, lanes, tol
+        As in :func:`stochastic.imbalance`.
     threshold : int, sequence of int, optional
         Longest pieces to try, without their overhead; by default each, from 1 to the longest item.
     overhead : int
-        Iterations that each piece but its first adds to an item, 0 or more.
-    lanes : int
-        Items in lockstep.
-    correlation : float
+        Iterations that each piece but its first adds to an item, 0 or more.    correlation : float
         Probability that a lane repeats its neighbour's work, for the uncut items: their loss is
         what splitting must beat.
-    tol : float
-        Tolerance on the means, where an infinite law is cut.
-
     Returns
     -------
     Split

@@ -103,16 +103,13 @@ def simulate(
 
     Parameters
     ----------
-    pmf : Pmf
-        The law of the work of one item. An infinite support is cut where its tail is below 1e-18.
-    lanes : int
-        Items in lockstep.
+    pmf, lanes, zero_work
+        As in :func:`stochastic.imbalance`. An infinite support is cut where its tail is below
+        1e-18.
     groups : int
         Groups to draw.
     seed : int
         The same seed gives the same groups, for any number of threads.
-    zero_work : {"one", "drop", "zero"}
-        Loss of a group without any work: 1, not counted, or 0.
     quantiles : sequence of float
         Probabilities of the quantiles to compute.
     bins : int

@@ -232,14 +232,7 @@ Correlation = Sticky | Markov | CommonShock | TraceWindows
 class CorrelatedLoss:
     """The loss X = lanes · max / sum of a group of correlated lanes; without any work X = 1.
 
-    Attributes
-    ----------
-    work : Pmf
-        The law of one item, cut where it is infinite.
-    lanes : int
-        Items in lockstep.
-    correlation : Sticky, Markov, CommonShock or TraceWindows
-        The dependence of the lanes.
+    ``work`` is the law of one item, cut where it is infinite.
     """
 
     work: Pmf
@@ -261,13 +254,7 @@ class CorrelatedLoss:
 
     @cached_property
     def table(self) -> dict[float, float]:
-        """Return P(X = x) of each loss, ascending.
-
-        Raises
-        ------
-        LawError
-            Where the law is too large.
-        """
+        """Return P(X = x) of each loss, ascending; LawError where the law is too large."""
         return dict(sorted(self.correlation.losses(self.work, self.lanes).items()))
 
     def cdf(self, t: Any) -> float:
@@ -375,14 +362,8 @@ def distinct_draw_weights(lanes: int, rho: float) -> Floats:
 class Stickiness:
     """Maximum-likelihood estimate of how often neighbours in a trace repeat each other's work.
 
-    Attributes
-    ----------
-    rho : float
-        The probability.
-    error : float
-        Its standard error, from the observed information.
-    low, high : float
-        Interval of 95 % (Wald's, of the logit where rho is inside 0..1).
+    ``rho`` is the probability, ``error`` its standard error from the observed information, ``low``
+    to ``high`` an interval of 95 % (Wald's, of the logit where rho is inside 0..1).
     """
 
     rho: float

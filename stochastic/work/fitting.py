@@ -22,26 +22,16 @@ _TAIL = 1e-12  # of a fitted law, left out of its distance to the samples
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LawFit:
-    """A family fitted to samples by maximum likelihood.
+    """A family fitted to samples by maximum likelihood; ``pmf`` is the fitted law.
 
-    Attributes
-    ----------
-    family : str
-        Its name, as a constructor of ``Pmf``.
-    pmf : Pmf
-        The fitted law.
-    parameters, standard_errors : dict
-        By name. Errors are from the observed information; that of ``trials`` treats it as a real
-        number; if the likelihood is not curved, at trials = the largest sample, it is NaN and that
-        of ``p`` is for known trials. Those of ``low`` and ``high`` are the standard deviations of
-        the smallest and the largest sample; both estimates err inwards.
-    log_likelihood, aic : float
-        Akaike's criterion 2·(number of parameters) - 2·log-likelihood; the smallest is best.
-    distance : float
-        Cramér–von Mises: n·Σ (Fn(k) - F(k))²·P(W = k), with Fn the CDF of the n samples.
-    p_value : float
-        Share of replicates, drawn from the fitted law and fitted again, that are at least as far
-        from their fit; NaN without ``replicates``.
+    ``family`` is a constructor of ``Pmf``. ``standard_errors`` are from the observed information;
+    that of ``trials`` treats it as a real number; if the likelihood is not curved, at trials = the
+    largest sample, it is NaN and that of ``p`` is for known trials. Those of ``low`` and ``high``
+    are the standard deviations of the smallest and the largest sample; both estimates err inwards.
+    ``aic`` is Akaike's criterion 2·(number of parameters) - 2·log-likelihood; the smallest is best.
+    ``distance`` is Cramér–von Mises: n·Σ (Fn(k) - F(k))²·P(W = k), with Fn the CDF of the n
+    samples. ``p_value`` is the share of replicates, drawn from the fitted law and fitted again,
+    that are at least as far from their fit; NaN without ``replicates``.
     """
 
     family: str

@@ -308,10 +308,7 @@ class Pmf:
     def cut(self, eps: float) -> Pmf:
         """Return the law up to the smallest S with P(W > S) < eps, renormalised, if it is infinite.
 
-        Raises
-        ------
-        LawError
-            The mean is infinite, or the support too large to tabulate.
+        LawError if the mean is infinite, or the support too large to tabulate.
         """
         eps = check_fraction("eps", eps, "1e-6")
         if self.is_finite:
