@@ -282,11 +282,8 @@ def verify(
         Store of a run, finished or not.
     repair : bool
         Compute the damaged tiles again, and no others.
-    study : Study or path, optional
-        Study of the store; default: the one that the store contains.
-    progress : bool or callable
-        True shows progress after a second; a function receives a
-        :class:`sweeps.runtime.progress.Progress` after each repaired tile.
+    study, progress
+        See :func:`add`; tiles are the repaired ones.
 
     Returns
     -------

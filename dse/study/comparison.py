@@ -42,11 +42,7 @@ class ComparisonData:
 
 
 def join_runs(runs: Mapping[str, xr.Dataset], outputs: Sequence[str]) -> xr.Dataset:
-    """Concatenate the runs of some models, and their feasibility, along ``model``.
-
-    If the models give the values of a case or bound different meanings, these are in the
-    attributes ``flag_values_by_model`` and ``flag_meanings_by_model``.
-    """
+    """Concatenate the runs of some models, and their feasibility, along ``model``.; see :func:`dse.run`."""
     marked = any("feasible" in ds for ds in runs.values())
     names = [*outputs, *(["feasible"] if marked else [])]
     parts = {
