@@ -166,10 +166,7 @@ def dataset_page_data(
     note: str = "",
     part: Mapping[str, tuple[float, float]] | None = None,
 ) -> PageParts:
-    """Return the data of a Dataset's page, and the JavaScript functions that it calls.
-
-    ``part`` cuts axes to ranges of their values; what is left is thinned evenly.
-    """
+    """Return data and JavaScript of a Dataset's page; ``part`` cuts axes to ranges."""
     names = [str(name) for name, array in ds.data_vars.items() if array.dtype.kind in "biuf"]
     names = [name for name in names if name != FEASIBLE]
     if not names:
@@ -330,11 +327,7 @@ def _page_grid(study: StudyData, best: BestQuery | None) -> Grid:
 
 
 def _check_conditions(grid: Grid) -> None:
-    """Raise DseError if a constraint contains a statistic.
-
-    Statistics are computed in Python for the values of the study; with other values given on the
-    page, such a constraint would be wrong.
-    """
+    """Raise if a constraint has a statistic, which holds for the study's values only."""
     for condition in grid.conditions:
         if result := statistics_of([condition.node]):
             raise DseError(
@@ -509,10 +502,7 @@ def axis_data(grid: Grid, indices: AxisIndices) -> list[dict[str, Any]]:
 
 
 def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
-    """Return the values of each input over its axes.
-
-    ``which`` gives the variant for each combination of switches, if there are several.
-    """
+    """Return the values of inputs over their axes; ``which`` gives variants by switches."""
     result: dict[str, dict[str, Any]] = {}
     for place, leaves in enumerate(grid.leaves.values()):
         for name, leaf in leaves.items():
@@ -620,11 +610,7 @@ def add_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, An
 
 
 def compile_program(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Program:
-    """Compile the graphs and their conditions to one JavaScript function.
-
-    Each graph is compiled twice: as it is, and with every formula of the study as an input, so
-    that a value may be given in its place.
-    """
+    """Compile graphs and conditions to JavaScript, with each formula also as an input."""
     doubled = {}
     for key, graph in graphs.items():
         doubled[*key, "computed"] = graph

@@ -159,11 +159,7 @@ def missing_store_error(store: str | Path) -> DseError:
 def rebuild_study(
     store: str | Path, *, study: StudyData | str | Path | None = None
 ) -> tuple[StudyData, dict[str, Any]]:
-    """Return the study of a store, and the manifest of the store.
-
-    Raises if there is no store, if its study cannot be read or differs from ``study``, or if an
-    equation or value has changed since.
-    """
+    """Return the study of a store, if unchanged and equal to ``study``, and the manifest."""
     from sweeps.store.backend import backend_of
     from sweeps.store.layout import StoreLayout
 
