@@ -42,7 +42,6 @@ Indices = np.ndarray[Any, np.dtype[np.int64]]
 AxisIndices: TypeAlias = Mapping[str, Indices]
 #: The data of a page or figure, and the JavaScript functions it calls, by name.
 PageParts: TypeAlias = tuple[dict[str, Any], dict[str, str]]
-#: Quantities of the transit figure.
 _TRANSIT_QUANTITIES = (
     *("threads", "intensity", "lanes_width", "ms_peak", "mem_latency", "arithmetic_latency"),
     *("ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition"),
@@ -180,11 +179,18 @@ def dataset_page_data(
     dims = [list(map(str, array.dims)) for array in cut.data_vars.values()]
     halve_axes(counts, dims, _MAX_STORED_VALUES)
     sample = cut.isel({dim: even_indices(cut.sizes[dim], n) for dim, n in counts.items()}).load()
+    leaves = {
+        name: {
+            "axes": list(map(str, sample[name].dims)),
+            "values": sample[name].values.astype(float),
+        }
+        for name in inputs
+    }
     rules = str(ds[FEASIBLE].attrs.get("conditions", "")) if FEASIBLE in ds else ""
     data = common_data(title, note) | {
         "model": str(ds.attrs.get("model", "")),
         "axes": [_dataset_axis(cut, sample, str(dim)) for dim in sample.sizes],
-        "leaves": {name: _dataset_leaf(sample[name]) for name in inputs},
+        "leaves": {name: {"variants": [leaf]} for name, leaf in leaves.items()},
         "quantities": _dataset_quantities(ds, names),
         "definitions": _dataset_definitions(ds, names),
         "conditions": [{"text": rules or "feasible", "of": "model"}] if FEASIBLE in ds else [],
@@ -211,11 +217,6 @@ def _dataset_axis(cut: xr.Dataset, sample: xr.Dataset, dim: str) -> dict[str, An
     if values.dtype.kind in "iuf":
         return axis | {"values": values.astype(float)}
     return axis | {"labels": [str(value) for value in values.tolist()]}
-
-
-def _dataset_leaf(array: xr.DataArray) -> dict[str, Any]:
-    values = array.values.astype(float)
-    return {"variants": [{"axes": list(map(str, array.dims)), "values": values}]}
 
 
 def _dataset_quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
@@ -507,7 +508,9 @@ def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
     for place, leaves in enumerate(grid.leaves.values()):
         for name, leaf in leaves.items():
             if _is_on_page(leaf, grid):
-                row = _leaf_values(leaf, indices)
+                values = json_ready(_part_of(leaf, indices).astype(float))
+                row = {"axes": list(leaf.axes), "values": values}
+                row |= {"switched": list(leaf.switch_axes)} if leaf.switch_axes else {}
                 _add_variant(result, name, row, place, len(grid.leaves))
     for entry in result.values():
         if len(entry["variants"]) == 1:
@@ -526,12 +529,6 @@ def _add_variant(result: dict[str, Any], name: str, row: Any, place: int, count:
     if row not in entry["variants"]:
         entry["variants"].append(row)
     entry["which"][place] = entry["variants"].index(row)
-
-
-def _leaf_values(leaf: Leaf, indices: AxisIndices) -> dict[str, Any]:
-    values = json_ready(_part_of(leaf, indices).astype(float))
-    row = {"axes": list(leaf.axes), "values": values}
-    return row | ({"switched": list(leaf.switch_axes)} if leaf.switch_axes else {})
 
 
 # --- the equations of a study

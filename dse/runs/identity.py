@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _EXPANDED = "-expanded"
 _KEYS = ("identity", "study", "model", "simt_dse_version", "model_files")
-#: Hints in errors about a store that belongs to another study.
 OVERWRITE_HINT = "choose another path, or give fresh=True (--fresh) to keep it aside and start over"
 _STUDY_HINT = "give the study of the store (--study), or run this one into another place"
 #: Errors of reading a damaged study text.
