@@ -161,10 +161,7 @@ def progress_listener(progress: ProgressOption) -> Iterator[Any]:
 
 @contextmanager
 def show_progress(progress: ProgressOption, activity: str, sign: float = 1.0) -> Iterator[None]:
-    """Show how long work goes on and how far it is, or report it to a function.
-
-    ``sign`` turns the minimized objective into the value that is shown.
-    """
+    """Show progress, or report it to a function; ``sign`` undoes that of the objective."""
     from sweeps.runtime.progress import report_progress
 
     with progress_listener(progress) as listener:

@@ -15,10 +15,7 @@ _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """Return the tree of a TOML text.
-
-    Huge integers, deep nesting and NUL in text raise ``tomllib.TOMLDecodeError``, too.
-    """
+    """Return the tree of a TOML text; every failure is a ``tomllib.TOMLDecodeError``."""
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError:

@@ -34,21 +34,17 @@ class Move(DisplayMixin):
         Start and end of the move. It ends at the next bound (the border itself, or the first
         whole number beyond), at the last value that the domain and all rules allow, or where the
         goal is best before either; NaN if nothing ends it.
-    next_bound : str or None
-        The bound or case beyond, None if none follows; the same as now if only the smallest term
-        changes.
-    next_limiter : tuple of str
-        The smallest terms beyond.
+    next_bound, next_limiter : str or None, tuple of str
+        The bound or case beyond, None if none follows; the same as now if only the smallest terms
+        change, which are those of ``next_limiter``.
     gain : float
         Factor by which the goal improves, below 1 if it worsens: the ratio of the results of
         :func:`dse.evaluate` at ``until`` and ``value``, or its limit.
     along : mapping of str to float
         Factors by which other quantities change, if the guide names any.
-    helps : bool
-        True if the goal improves, and not as an artefact.
-    artefact : bool
-        True if the goal improves only because the equations of two cases do not meet at their
-        border.
+    helps, artefact : bool
+        True if the goal improves; ``artefact``, not ``helps``, if only because the equations of
+        two cases do not meet at their border.
     lever : str
         Whose move it is: ``"programmer"``, or ``"designer"`` of the machine.
     equation, source : str

@@ -1,7 +1,4 @@
-"""Parser of one catalogue file, with errors that name its lines.
-
-:mod:`dse.catalog.entries` documents the format and finds the files.
-"""
+"""Parser of one catalogue file (see :mod:`dse.catalog.entries`); its errors name lines."""
 
 from __future__ import annotations
 

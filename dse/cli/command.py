@@ -290,11 +290,7 @@ def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> Stu
 
 
 def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
-    """Return the study of a .toml file or of a store, else a dataset.
-
-    A dataset holds measurements or compared models, or its model is not available; with ``values``
-    any store is a dataset.
-    """
+    """Return the study of a .toml file or store, else (or with ``values``) a dataset."""
     from dse.study.study import StudyData
     from dse.verbs.query import resolve_source
     from dse.verbs.study import run

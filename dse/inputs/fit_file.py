@@ -93,26 +93,18 @@ class SavedFit(FitReport):
 
     Attributes
     ----------
-    model : str
-        Name of the model.
     to : tuple of str
         Measured quantities.
-    machine, workload : str or None
-        Entries that supply the inputs that the rows lack.
-    set_values : mapping
-        Further inputs.
-    values, standard_errors : mapping of str to float
+    machine, workload, set_values : str or None, mapping
+        Entries that supply the inputs that the rows lack, and further inputs.
+    values, standard_errors, units : mapping
         Fitted values and their standard errors in stored units.
-    units : mapping of str to str
-        Stored units.
     covariance : array
         Shape (names, names); NaN where a value has no standard error.
     at_end : tuple of str
         Names whose value is an end of their domain or bounds.
-    column : str or None
-        Column of labels.
-    per, labels : tuple of str
-        Quantities with one value for each label, and the labels.
+    column, per, labels : str or None, tuples of str
+        Column of labels, quantities with one value for each label, and the labels.
     rows, errors, left_out : mapping
         Fitted rows, errors of the fit, and errors on rows left out.
     tried : tuple of mapping

@@ -12,10 +12,7 @@ if TYPE_CHECKING:
 
 
 def validity_warnings(parts: StudyInputs) -> list[str]:
-    """Return one warning for each rule of validity that a machine breaks.
-
-    A machine without a value of the quantity gets no warning.
-    """
+    """Return a warning for each rule of validity that a value of the machine breaks."""
     statements = []
     for row in parts.model.validity:
         beyond = [

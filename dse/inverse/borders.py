@@ -347,10 +347,7 @@ def next_rows(table: xr.Dataset) -> list[dict[str, Any]]:
 def _add_closed_forms(
     case: BorderCase, grid: Grid, ways: Sequence[BorderQuantity], table: xr.Dataset
 ) -> xr.Dataset:
-    """Add the attribute ``closed_forms``: borders by quantity, pair of cases and switch labels.
-
-    A pair has its labels only where the forms differ between them.
-    """
+    """Add ``closed_forms``: by quantity, cases and, where forms differ, switch labels."""
     model, choices = grid.model, _switch_choices(grid)
     varying = [s for s in choices[0] if len({choice[s] for choice in choices}) > 1]
     result: dict[str, dict[str, Any]] = {}
@@ -382,10 +379,7 @@ def _solve_border(model: Model, a: str, b: str, name: str, choice: dict[str, str
 
 
 def _switch_choices(grid: Grid) -> list[dict[str, str]]:
-    """Return the combinations of labels of the switches that choose among equations.
-
-    A switch set to "auto", resolved along an axis, stands for the two labels it may resolve to.
-    """
+    """Return the labels of switches that choose equations; "auto" stands for two."""
     used = {switch for eq in grid.model.equations for switch in eq.when}
     result: list[dict[str, str]] = []
     for graph in grid.graphs.values():

@@ -42,7 +42,6 @@ Indices = np.ndarray[Any, np.dtype[np.int64]]
 AxisIndices: TypeAlias = Mapping[str, Indices]
 #: The data of a page or figure, and the JavaScript functions it calls, by name.
 PageParts: TypeAlias = tuple[dict[str, Any], dict[str, str]]
-#: Quantities of the transit figure.
 _TRANSIT_QUANTITIES = (
     *("threads", "intensity", "lanes_width", "ms_peak", "mem_latency", "arithmetic_latency"),
     *("ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition"),
@@ -166,10 +165,7 @@ def dataset_page_data(
     note: str = "",
     part: Mapping[str, tuple[float, float]] | None = None,
 ) -> PageParts:
-    """Return the data of a Dataset's page, and the JavaScript functions that it calls.
-
-    ``part`` cuts axes to ranges of their values; what is left is thinned evenly.
-    """
+    """Return data and JavaScript of a Dataset's page; ``part`` cuts axes to ranges."""
     names = [str(name) for name, array in ds.data_vars.items() if array.dtype.kind in "biuf"]
     names = [name for name in names if name != FEASIBLE]
     if not names:
@@ -183,11 +179,18 @@ def dataset_page_data(
     dims = [list(map(str, array.dims)) for array in cut.data_vars.values()]
     halve_axes(counts, dims, _MAX_STORED_VALUES)
     sample = cut.isel({dim: even_indices(cut.sizes[dim], n) for dim, n in counts.items()}).load()
+    leaves = {
+        name: {
+            "axes": list(map(str, sample[name].dims)),
+            "values": sample[name].values.astype(float),
+        }
+        for name in inputs
+    }
     rules = str(ds[FEASIBLE].attrs.get("conditions", "")) if FEASIBLE in ds else ""
     data = common_data(title, note) | {
         "model": str(ds.attrs.get("model", "")),
         "axes": [_dataset_axis(cut, sample, str(dim)) for dim in sample.sizes],
-        "leaves": {name: _dataset_leaf(sample[name]) for name in inputs},
+        "leaves": {name: {"variants": [leaf]} for name, leaf in leaves.items()},
         "quantities": _dataset_quantities(ds, names),
         "definitions": _dataset_definitions(ds, names),
         "conditions": [{"text": rules or "feasible", "of": "model"}] if FEASIBLE in ds else [],
@@ -214,11 +217,6 @@ def _dataset_axis(cut: xr.Dataset, sample: xr.Dataset, dim: str) -> dict[str, An
     if values.dtype.kind in "iuf":
         return axis | {"values": values.astype(float)}
     return axis | {"labels": [str(value) for value in values.tolist()]}
-
-
-def _dataset_leaf(array: xr.DataArray) -> dict[str, Any]:
-    values = array.values.astype(float)
-    return {"variants": [{"axes": list(map(str, array.dims)), "values": values}]}
 
 
 def _dataset_quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
@@ -330,11 +328,7 @@ def _page_grid(study: StudyData, best: BestQuery | None) -> Grid:
 
 
 def _check_conditions(grid: Grid) -> None:
-    """Raise DseError if a constraint contains a statistic.
-
-    Statistics are computed in Python for the values of the study; with other values given on the
-    page, such a constraint would be wrong.
-    """
+    """Raise if a constraint has a statistic, which holds for the study's values only."""
     for condition in grid.conditions:
         if result := statistics_of([condition.node]):
             raise DseError(
@@ -509,15 +503,14 @@ def axis_data(grid: Grid, indices: AxisIndices) -> list[dict[str, Any]]:
 
 
 def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
-    """Return the values of each input over its axes.
-
-    ``which`` gives the variant for each combination of switches, if there are several.
-    """
+    """Return the values of inputs over their axes; ``which`` gives variants by switches."""
     result: dict[str, dict[str, Any]] = {}
     for place, leaves in enumerate(grid.leaves.values()):
         for name, leaf in leaves.items():
             if _is_on_page(leaf, grid):
-                row = _leaf_values(leaf, indices)
+                values = json_ready(_part_of(leaf, indices).astype(float))
+                row = {"axes": list(leaf.axes), "values": values}
+                row |= {"switched": list(leaf.switch_axes)} if leaf.switch_axes else {}
                 _add_variant(result, name, row, place, len(grid.leaves))
     for entry in result.values():
         if len(entry["variants"]) == 1:
@@ -536,12 +529,6 @@ def _add_variant(result: dict[str, Any], name: str, row: Any, place: int, count:
     if row not in entry["variants"]:
         entry["variants"].append(row)
     entry["which"][place] = entry["variants"].index(row)
-
-
-def _leaf_values(leaf: Leaf, indices: AxisIndices) -> dict[str, Any]:
-    values = json_ready(_part_of(leaf, indices).astype(float))
-    row = {"axes": list(leaf.axes), "values": values}
-    return row | ({"switched": list(leaf.switch_axes)} if leaf.switch_axes else {})
 
 
 # --- the equations of a study
@@ -620,11 +607,7 @@ def add_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, An
 
 
 def compile_program(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Program:
-    """Compile the graphs and their conditions to one JavaScript function.
-
-    Each graph is compiled twice: as it is, and with every formula of the study as an input, so
-    that a value may be given in its place.
-    """
+    """Compile graphs and conditions to JavaScript, with each formula also as an input."""
     doubled = {}
     for key, graph in graphs.items():
         doubled[*key, "computed"] = graph

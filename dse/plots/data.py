@@ -232,7 +232,8 @@ def complete_options(
     if kind.goals and not explicit.get("minimize") and not explicit.get("maximize"):
         options |= _goal_options(kind, goals, best)
     needed, cases = kind.outputs, _cases(source)
-    is_drawable = _has_quantities(source, needed)
+    known = source.grid().model.yields if isinstance(source, StudyData) else source.variables
+    is_drawable = all(name in known for name in needed)
     if "quantity" in kind.required_options and "quantity" not in explicit:
         outputs = _outputs(source)
         plain = [name for name in (*goals, *outputs) if name in outputs and name not in cases]
@@ -318,11 +319,6 @@ def _cases(source: StudyData | xr.Dataset) -> list[str]:
         return [name for name in dict.fromkeys(known) if grid.flag_meanings(name)]
     marks = {"flag_values", "flag_values_by_model"}
     return [name for name in _outputs(source) if marks & source[name].attrs.keys()]
-
-
-def _has_quantities(source: StudyData | xr.Dataset, names: Sequence[str]) -> bool:
-    known = source.grid().model.yields if isinstance(source, StudyData) else source.variables
-    return all(name in known for name in names)
 
 
 def _free_axes(

@@ -90,14 +90,11 @@ class PlotKind:
 
         draw.__name__ = draw.__qualname__ = self.name.replace("-", "_")
         draw.__module__ = "dse.plots"
-        draw.__doc__ = self._document([parameter.name for parameter in form])
+        head = f"Draw {self.shows}.\n\n{self.details}".rstrip()
+        known = "\n".join(f"{p.name}\n    {_OPTIONS[p.name]}." for p in form if p.name in _OPTIONS)
+        draw.__doc__ = f"{head}\n\nParameters\n----------\n{known}\n"
         draw.__dict__["__signature__"] = signature
         return draw
-
-    def _document(self, names: Sequence[str]) -> str:
-        known = "\n".join(f"{n}\n    {_OPTIONS[n]}." for n in names if n in _OPTIONS)
-        head = f"Draw {self.shows}.\n\n{self.details}".rstrip()
-        return f"{head}\n\nParameters\n----------\n{known}\n"
 
 
 def read_kinds(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, PlotKind]:
@@ -108,5 +105,4 @@ def read_kinds(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, PlotKind]:
 _DATA = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 #: What each option means, for docstrings.
 _OPTIONS: Mapping[str, str] = _DATA["option"]
-#: Kinds by name.
 KINDS: dict[str, PlotKind] = read_kinds(_DATA["kind"])

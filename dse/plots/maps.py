@@ -155,10 +155,7 @@ def _choose_axes(ds: Any, quantity: str, over: str | None, by: str | None) -> tu
 def _constraint_masks(
     ds: xr.Dataset, texts: Sequence[str], over: str, by: str
 ) -> tuple[Array, dict[str, Array]]:
-    """Return where all constraints hold, and the mask of each one that is broken somewhere.
-
-    Besides ``texts`` these are the Dataset's own, if it has the quantities in them.
-    """
+    """Return where ``texts`` and the Dataset's constraints hold, and masks of those broken."""
     known = add_label_indices(ds)
     quantities = quantities_of(known)
     stored = str(ds[FEASIBLE].attrs.get("conditions", "")).split("; ") if FEASIBLE in ds else []

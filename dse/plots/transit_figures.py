@@ -65,10 +65,7 @@ class _State:
 
 
 def _trace_state(model: str, point: Mapping[str, Any], entries: Mapping[str, Any]) -> _State:
-    """Trace supply with unlimited lanes, and demand with unlimited memory.
-
-    Either curve is the path of the equilibrium as the number of threads grows.
-    """
+    """Trace supply with unlimited lanes and demand with unlimited memory, by threads."""
     measured = _MEASURED_OUTPUTS if "kernel_time" in point else ()
     ds = evaluate(model, outputs=[*_INPUTS, *_OUTPUTS, *measured], **entries, **point)
     if ds.sizes:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _EXPANDED = "-expanded"
 _KEYS = ("identity", "study", "model", "simt_dse_version", "model_files")
-#: Hints in errors about a store that belongs to another study.
 OVERWRITE_HINT = "choose another path, or give fresh=True (--fresh) to keep it aside and start over"
 _STUDY_HINT = "give the study of the store (--study), or run this one into another place"
 #: Errors of reading a damaged study text.
@@ -159,11 +158,7 @@ def missing_store_error(store: str | Path) -> DseError:
 def rebuild_study(
     store: str | Path, *, study: StudyData | str | Path | None = None
 ) -> tuple[StudyData, dict[str, Any]]:
-    """Return the study of a store, and the manifest of the store.
-
-    Raises if there is no store, if its study cannot be read or differs from ``study``, or if an
-    equation or value has changed since.
-    """
+    """Return the study of a store, if unchanged and equal to ``study``, and the manifest."""
     from sweeps.store.backend import backend_of
     from sweeps.store.layout import StoreLayout
 

@@ -130,10 +130,7 @@ def _with_outputs(study: StudyData, outputs: tuple[str, ...]) -> StudyData:
 
 
 def _fill_store(backend: StoreBackend, plan: StorePlan, extends: bool, **work: Any) -> Outcome:
-    """Compute the missing tiles of a store; the caller holds its lock.
-
-    A larger store is computed next to the present one and replaces it when it is complete.
-    """
+    """Compute the missing tiles of a locked store; a complete larger one replaces it."""
     if not extends:
         _remove_old_store(backend)
         return fill(plan, backend, **work)
@@ -282,11 +279,8 @@ def verify(
         Store of a run, finished or not.
     repair : bool
         Compute the damaged tiles again, and no others.
-    study : Study or path, optional
-        Study of the store; default: the one that the store contains.
-    progress : bool or callable
-        True shows progress after a second; a function receives a
-        :class:`sweeps.runtime.progress.Progress` after each repaired tile.
+    study, progress
+        See :func:`add`; tiles are the repaired ones.
 
     Returns
     -------

@@ -42,11 +42,7 @@ class ComparisonData:
 
 
 def join_runs(runs: Mapping[str, xr.Dataset], outputs: Sequence[str]) -> xr.Dataset:
-    """Concatenate the runs of some models, and their feasibility, along ``model``.
-
-    If the models give the values of a case or bound different meanings, these are in the
-    attributes ``flag_values_by_model`` and ``flag_meanings_by_model``.
-    """
+    """Concatenate the runs of some models, and their feasibility; see :func:`dse.run`."""
     marked = any("feasible" in ds for ds in runs.values())
     names = [*outputs, *(["feasible"] if marked else [])]
     parts = {
@@ -62,10 +58,7 @@ def join_runs(runs: Mapping[str, xr.Dataset], outputs: Sequence[str]) -> xr.Data
 
 
 def join_answers(answers: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Concatenate the variables that the answers of all models share, along ``model``.
-
-    Shorter lists are padded with NaN, False, 0 or an empty label.
-    """
+    """Concatenate what the answers of all models have in common; shorter lists are padded."""
     first = next(iter(answers.values()))
     names = [name for name in first.data_vars if all(name in ds for ds in answers.values())]
     lists = [dim for dim in first.dims if dim not in first.coords]

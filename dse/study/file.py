@@ -63,20 +63,14 @@ def _model_files(tree: Mapping[str, Any], folder: Path) -> list[Path]:
 
 
 def is_trusted(file: Path, folder: Path) -> bool:
-    """True if a study may run a file unasked: it is below its folder or in ``DSE_PATH``.
-
-    Links are resolved.
-    """
+    """True if a file may run unasked: it is really below ``folder`` or in ``DSE_PATH``."""
     return is_within(file, [folder, *search_folders()])
 
 
 def check_code(
     tree: Mapping[str, Any], folder: Path, is_allowed: Callable[[Path], bool] | None = None
 ) -> None:
-    """Raise DseError unless each model file of a study may be run.
-
-    The default for ``is_allowed`` is :func:`is_trusted`.
-    """
+    """Raise unless each model file may run; default of ``is_allowed``: is_trusted."""
     for file in _model_files(tree, folder):
         if not (is_trusted(file, folder) if is_allowed is None else is_allowed(file)):
             raise DseError(

@@ -154,10 +154,7 @@ class StudyData:
         where: Iterable[str] = (),
         draws: bool = False,
     ) -> Grid:
-        """Return the study's grid, with further outputs and constraints.
-
-        Without ``draws`` the axis of random draws is replaced by statistics along it.
-        """
+        """Return the grid with more outputs and constraints, and statistics if not ``draws``."""
         draws = draws or self.random_inputs is None
         known = self._output_statistics() if outputs and self.random_inputs else ()
         key = (tuple(name for name in outputs if name not in known), tuple(where), draws)
@@ -243,10 +240,7 @@ class StudyData:
         return drop_axes(replace(grid, outputs=tuple(dict.fromkeys(outputs))), {DRAW})
 
     def text(self) -> str:
-        """Return the study as canonical JSON: equal studies give equal texts.
-
-        Random inputs are written as given, with a hash of the draws.
-        """
+        """Return canonical JSON, the same for equal studies; random inputs have a hash of draws."""
         parts, grid = self._parts, self.grid()
         names = {key: getattr(self, key) for key in ("machine", "workload", "prefer")}
         tree: dict[str, Any] = {"model": parts.model.name}

@@ -284,10 +284,7 @@ def digital_shift(points: Floats, by: Floats) -> Floats:
 
 
 def root_for_known(root: Floats, is_known: NDArray[np.bool_]) -> Floats:
-    """Return a root of the same correlations in which the known depend only on their own numbers.
-
-    The others are then drawn from their law conditional on the known.
-    """
+    """Return a root of the same correlations for drawing the others given the known."""
     order = np.concatenate([np.flatnonzero(is_known), np.flatnonzero(~is_known)])
     result = np.zeros_like(root)
     result[np.ix_(order, order)] = np.linalg.qr(root[order].T)[1].T

@@ -32,16 +32,7 @@ def count(
 
     Conditions on different axes are counted separately and multiplied.
 
-    Parameters
-    ----------
-    source : Study, Comparison, Dataset or path
-        Data to query.
-    where : str or list of str
-        Constraints besides those of the study or Dataset.
-    per : str or list of str, optional
-        Axes, or columns of measured rows; each of their values gets its own answer.
-    progress : bool
-        Show progress on standard error after one second.
+    The parameters are those of :func:`optimum`.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": range(1, 10**6), "intensity": [1, 2]},
@@ -68,19 +59,13 @@ def histogram(
 
     Parameters
     ----------
-    source : Study, Comparison, Dataset or path
-        Data to query.
     quantity : str
         A quantity or formula.
     bins : int or sequence
         Number of equal bins between the smallest and largest finite value, or the edges, as
         numbers or texts with units. A bin includes its lower edge, the last bin both edges.
-    where : str or list of str
-        Constraints besides those of the study or Dataset.
-    per : str or list of str, optional
-        Axes, or columns of measured rows; each of their values gets its own answer.
-    progress : bool
-        Show progress on standard error after one second.
+    source, where, per, progress
+        See :func:`optimum`.
 
     Returns
     -------
@@ -112,18 +97,12 @@ def quantiles(
 
     Parameters
     ----------
-    source : Study, Comparison, Dataset or path
-        Data to query.
     quantity : str
         A quantity or formula.
     q : float or sequence of float
         Levels from 0 to 1.
-    where : str or list of str
-        Constraints besides those of the study or Dataset.
-    per : str or list of str, optional
-        Axes, or columns of measured rows; each of their values gets its own answer.
-    progress : bool
-        Show progress on standard error after one second.
+    source, where, per, progress
+        See :func:`optimum`.
     """
     from sweeps.query.distribution import quantiles as quantiles_of
 
@@ -168,20 +147,14 @@ def fold(
 
     Parameters
     ----------
-    source : Study, Comparison, Dataset or path
-        Data to query.
     make : callable
         Returns an empty fold: an object with ``feed(values, weight)``, ``merge(other)`` and
         ``answer()``; see :class:`sweeps.query.distribution.Fold`.
     formulas : str or list of str
         Quantities or formulas, one row each of ``values``, whose shape is (formulas,
         configurations); each column represents ``weight`` configurations.
-    where : str or list of str
-        Constraints besides those of the study or Dataset.
-    per : str or list of str, optional
-        Axes, or columns of measured rows; each of their values gets its own fold.
-    progress : bool or callable
-        See :func:`optimum`.
+    source, where, per, progress
+        See :func:`optimum`; ``progress`` may be a callable.
     client : distributed.Client or str, optional
         A dask.distributed cluster, or the address of its scheduler, whose workers feed the
         folds. They must see the files that the study names, and the store.
@@ -281,15 +254,13 @@ def sensitivity(
         A study, a run, or measurements over a grid.
     output : str or list of str, optional
         Quantities or formulas; default: every output that is a number and varies.
-    where : str or list of str
-        Constraints besides those of the study or Dataset.
     per : str or list of str, optional
         Axes; the others are analysed for each of their values.
     at : mapping, optional
         The configuration of the elasticities, one value for each axis; default: the middle value
         of an axis, or the nearest configuration that counts.
-    progress : bool
-        Show progress on standard error after one second.
+    where, progress
+        See :func:`optimum`.
 
     Returns
     -------

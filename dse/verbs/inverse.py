@@ -102,13 +102,8 @@ def meets(
 
     Parameters
     ----------
-    source : Study, Comparison, Dataset or path
-        Study to query: of a Dataset or store its study, of a comparison each study.
-        Its own constraints and rules must be met, too.
     targets : str or list of str
         Conditions, such as ``["time <= 2 ms", "energy <= 1 J"]``.
-    where : str or list of str
-        Constraints besides those of the study, which must be met as well.
     per : str or list of str, optional
         Axes of which each box holds one value; counts are given for each value.
     boxes : int
@@ -116,8 +111,8 @@ def meets(
     time_limit : float, optional
         Seconds after which undecided boxes stay open; an interrupt does the same, see
         :func:`optimum`.
-    progress : bool
-        Show progress on standard error after one second.
+    source, where, progress
+        See :func:`borders`. Constraints and rules of the study must be met, too.
 
     Returns
     -------
@@ -166,8 +161,6 @@ def ranges(
 
     Parameters
     ----------
-    source : Study, Comparison, Dataset or path
-        Study to query: of a Dataset or store its study, of a comparison each study.
     within : mapping
         Tolerance of each uncertain input: relative, ``{"mem_bandwidth": "5 %"}``; absolute,
         ``"3 GB/s"``; or the ends, ``("110 GB/s", "120 GB/s")``. Values stay within their domain.
@@ -176,10 +169,8 @@ def ranges(
         Quantities or formulas; default: the outputs of the study that are numbers.
     minimize, maximize : str, optional
         Objective; the answer then says which configurations can be optimal.
-    where : str or list of str
-        Constraints besides those of the study.
-    progress : bool
-        Show progress on standard error after one second.
+    source, where, progress
+        See :func:`borders`.
 
     Returns
     -------

@@ -134,24 +134,15 @@ def pareto(
 
     Parameters
     ----------
-    source : Study, Comparison, Dataset or path
-        Data to query; see :func:`optimum`. ``method`` and ``time_limit`` need a study.
     minimize, maximize : str or list of str
         Quantities or formulas.
-    where : str or list of str
-        Constraints besides those of the study or Dataset.
-    per : str or list of str, optional
-        Axes, or columns of measured rows; each of their values gets its own front.
-    method : {"auto", "scan", "certified"}
-        Scan the whole grid, or search by branch and bound with a certificate; "auto" scans
-        small grids.
+    source, where, per, method, progress
+        See :func:`optimum`.
     time_limit : float, optional
         Seconds after which a certified search returns the best points so far. The attribute
         ``complete`` is 0 then, ``boxes_left`` counts boxes that may hold further points, and the
         variable ``proven`` marks points that nothing dominates. For interrupts see
         :func:`optimum`.
-    progress : bool
-        Show progress on standard error after one second.
     """
     from sweeps.grid.goals import read_goals, texts_of
     from sweeps.query.source import build_query
@@ -189,12 +180,10 @@ def disagreement(
     minimize, maximize : str, optional
         Objective; default: ``minimize="time"`` if there is a time, else only cases and bounds are
         compared.
-    where : str or list of str
-        Constraints besides those of the Dataset.
     per : str or list of str, optional
         Axes for each value of which the models are compared; all other axes are optimized.
-    progress : bool
-        Show progress on standard error after one second.
+    where, progress
+        See :func:`optimum`.
 
     Returns
     -------

@@ -114,8 +114,7 @@ def explain(source: SourceLike, /, **point: Any) -> Explanation | dict[str, Expl
     source : Study, Comparison, Dataset or path
         A study, or the Dataset or store of one. A comparison gives a dict by model.
     **point
-        A value for each axis; default: the first value, and the most central draw (``draw``) of
-        random inputs.
+        A value for each axis, as for :func:`advise`.
     """
     return map_studies(source, lambda study: explain_point(study, point))
 
@@ -270,9 +269,8 @@ def run(
     ----------
     source : Study, Comparison or path
         Study to run. For a comparison the outputs that all models have lie along the dimension
-        ``model``, and the run stays in memory. If the models give the values of a case or bound
-        different meanings, these are in the attributes ``flag_values_by_model`` and
-        ``flag_meanings_by_model``.
+        ``model``, and the run stays in memory. If cases or bounds have different meanings, these
+        are in the attributes ``flag_values_by_model`` and ``flag_meanings_by_model``.
     store : path or URL, optional
         The zarr store to write: a folder, or a URL of fsspec (``s3://``, ``memory://``). Existing
         tiles of this study are reused and missing ones computed, so the same call resumes an
@@ -340,7 +338,7 @@ def lazy(source: Any, chunks: Any = None, *, expand: bool = False) -> xr.Dataset
         Block sizes for all axes or by axis, as in :meth:`xarray.Dataset.chunk`; an axis that a
         mapping does not name is not cut. Default: those of a store.
     expand : bool
-        Put every output over all axes.
+        See :func:`run`.
 
     Raises
     ------
