@@ -14,7 +14,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from dse.accessor import register_accessor
 
 
 def _order(name: str) -> tuple[bool, str]:
@@ -30,7 +29,7 @@ _MODULE_OF = {
 __all__ = sorted(_MODULE_OF, key=_order)
 
 
-register_accessor()
+importlib.import_module("dse.accessor").register_accessor()
 
 
 def __getattr__(name: str) -> Any:

@@ -47,8 +47,8 @@ MUTANTS = (
     # --- dse
     Mutant(
         "dse",
-        "spare = int(np.count_nonzero(problem.scale)) - len(kept)",
-        "spare = int(np.count_nonzero(problem.scale))",
+        "freedom = int(np.count_nonzero(problem.scale)) - len(inner)",
+        "freedom = int(np.count_nonzero(problem.scale))",
         "tests/dse/test_fit.py::test_a_linear_model_is_that_of_textbooks",
     ),
     Mutant(

@@ -26,7 +26,7 @@ PACKAGES = ("dse", "sweeps", "symbolic", "stochastic")
 NO_SIZES = """
 what is shown to people, drawn or part of a page
     dse/cli/*
-    dse/cuda/compile.py _SHOWN
+    dse/cuda/compile.py _MAX_ERRORS
     dse/verbs/study.py
     dse/catalog/models.py
     dse/importers/records.py _REASONS

@@ -148,7 +148,7 @@ def test_a_store_tells_the_study_of_a_fit_again(two_kernels: Any, tmp_path: Path
         ({"format": "simt-dse fit 9"}, DseError, "expected 'simt-dse fit 1'"),
         ({"names": ["a"]}, DseError, "is damaged"),
         ({"values": [1.0, None]}, DseError, "a value is missing"),
-        ({"names": ["stall_time", "stall_time"]}, DseError, "stands twice"),
+        ({"names": ["stall_time", "stall_time"]}, DseError, "occurs twice"),
         ({"units": ["ms", "cycle"]}, UnitError, "stall_time was fitted in ms: expected s"),
         ({"values": [-1.0, 1.0]}, DomainError, "stall_time"),
         ({"names": ["stall_tim", "core_cycles"]}, UnknownNameError, "did you mean 'stall_time'"),
@@ -214,7 +214,7 @@ def test_the_command_calibrates(run: Run, tmp_path: Path) -> None:
     read = dse.load_fit(out)
     assert read.set == pytest.approx({"startup_time": 5e-6, "bandwidth_share": 0.8}, rel=1e-6)
     assert list(read.left_out["groups"]) == ["a", "b", "c"]
-    assert "name what is to be found" in run(*command, status=2).output
+    assert "name the quantities to find" in run(*command, status=2).output
     more = "startup_time,bandwidth_share,measured_share"
     assert "measured_share" in run(*command, "--free", more, status=2).output
     assert "no column 'gp'" in run(*command, *free, "--leave-out", "gp", status=2).output

@@ -59,7 +59,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "closed form": (lambda: dse.model("transit").closed_form(ANY), "5 is no quantity"),
     "path of a study": (lambda: dse.Study.from_toml(ANY), "expected the path"),
-    "path of a store": (lambda: dse.open(ANY), "5 is no path"),
+    "path of a store": (lambda: dse.open(ANY), "5 is not a path"),
 }
 
 

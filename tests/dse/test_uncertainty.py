@@ -239,7 +239,7 @@ def test_statistics_are_stored_and_asked_of_a_store(tmp_path):
     assert ds.identical(transit().run(store=store))
     assert np.array_equal(ds["mean(cs_throughput)"], transit().run()["mean(cs_throughput)"])
     assert dse.optimum(store, maximize="mean(cs_throughput)").threads.item() == 1024
-    with pytest.raises(DseError, match="'/' parts folders"):
+    with pytest.raises(DseError, match="'/' separates folders"):
         transit(outputs=["mean(cs_throughput / 2)"]).run(store=tmp_path / "other.zarr")
 
 

@@ -95,7 +95,7 @@ def test_a_statistic_that_would_not_see_a_condition_is_refused(tmp_path: Path) -
 @pytest.mark.parametrize("seed", mostly_long(range(1, 61), lambda k, _: k % 12 == 0))
 def test_random_conditions(seed: int, tmp_path: Path) -> None:
     sources = ("scan", "certified", "store", "Dataset")
-    text = conditioning.conditioned(seed, tmp_path, sources)[1]
+    text = conditioning.check_study(seed, tmp_path, sources)[1]
     assert not text, text
 
 

@@ -169,7 +169,7 @@ def test_more_than_can_be_listed_is_counted(
         made.optimum(maximize="cs_throughput", within=0.3, method="certified")
     for source, how in ((made, {"method": "scan"}), (tmp_path / "s.zarr", {})):
         with pytest.raises(
-            DseError, match=r"^at least .* configurations are .* of which 10"
+            DseError, match=r"^at least .* configurations are .* at most 10 can be listed"
         ) as error:
             dse.optimum(source, maximize="cs_throughput", within=0.3, **how)
         assert 10 < int(str(error.value).split()[2].replace(",", "")) <= count

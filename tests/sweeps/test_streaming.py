@@ -268,7 +268,7 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles of four hundred points, so that a grid of 200,000 has five hundred."""
     for module, name in (
         (sweeps.scan.optimum, "REDUCED_TILE"),
-        (sweeps.nest.tiles, "PIECE"),
+        (sweeps.nest.tiles, "TILE_POINTS"),
     ):
         monkeypatch.setattr(module, name, TILE)
 
@@ -385,7 +385,7 @@ class _Spared:
     def __init__(self, values: list[float]) -> None:
         self.attributes: dict[str, Any] = {}
         self.values, self.points = np.array(values), len(values)
-        self.skipped = sweeps.nest.tiles.SkippedTiles()
+        self.skipped_tiles = sweeps.nest.tiles.SkippedTiles()
 
     def gather(self, make: Any, within: Any = None) -> Any:
         part, values = make(), self.values
