@@ -79,10 +79,8 @@ class StatisticName(str):
     def quantity(self) -> Quantity:
         """Return the statistic as a quantity."""
         about = self.statistic
-        return Quantity(name=self, unit=about.unit, domain=_ANY, meaning=about.formula_text)
-
-
-_ANY = Domain.parse("[-inf, inf]")
+        domain = Domain.parse("[-inf, inf]")
+        return Quantity(name=self, unit=about.unit, domain=domain, meaning=about.formula_text)
 
 
 def statistics_of(roots: Iterable[Node]) -> list[StatisticName]:
