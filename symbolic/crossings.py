@@ -181,20 +181,10 @@ class Crossings(NamedTuple):
 def find_crossings(
     root: Node, name: str, others: Mapping[str, Any], edges: Floats, *, whole: bool = False
 ) -> Crossings:
-    """Return every border of a case, or condition, along a quantity.
+    """Return every border of a case along a quantity; a condition is 1 if it holds, else 0.
 
-    Parameters
-    ----------
-    root : Node
-        The case over quantities; a condition counts as 1 if it holds, else 0.
-    name : str
-        The quantity that varies.
-    others : mapping of str to array
-        Values of the other quantities: a number, or one for each line.
-    edges : array
-        Rising places along each line (lines, places), from its begin to its end.
-    whole : bool
-        True if the quantity takes whole numbers only.
+    ``others`` are numbers, or arrays with one for each line. ``edges`` are rising places along each
+    line (lines, places), from its begin to its end. ``whole``: the quantity takes whole numbers.
     """
     return _find_along(CaseLines(root, name, others), np.asarray(edges, dtype=float), whole)
 

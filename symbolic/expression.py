@@ -266,7 +266,8 @@ class _Parser:
         if token.kind == "name" and token.text not in ("and", "or"):
             return self._parse_name()
         if token.kind == "text":
-            return self._parse_text()
+            self._advance()
+            return Term(0, None, token.position, token.end, token.text[1:-1])
         if token.text == "(":
             self._advance()
             inner = self._parse_expression(0)
@@ -298,10 +299,6 @@ class _Parser:
         if name not in self.quantities:
             self._fail_quantity(token)
         return self._quantity_term(self.quantities[name], token)
-
-    def _parse_text(self) -> Term:
-        token = self._advance()
-        return Term(0, None, token.position, token.end, token.text[1:-1])
 
     def _fail_quantity(self, token: Token) -> NoReturn:
         name = token.text
@@ -475,20 +472,10 @@ class _Parser:
 
 
 def parse(text: str, quantities: Mapping[str, Quantity]) -> Node:
-    """Return the node of a formula that is a number; :func:`symbolic.ops.interpret` evaluates it.
+    """Return the node of a formula of some quantities that is a number, in SI units.
 
-    Parameters
-    ----------
-    text : str
-        The formula; numbers with units are converted to SI.
-    quantities : mapping of str to Quantity
-        The quantities it may name.
-
-    Raises
-    ------
-    ExpressionError
-        It cannot be parsed; the error points at the place. It is a ``UnitError`` too if units do
-        not fit, and an ``UnknownNameError`` if a name is not known.
+    The ``ExpressionError`` of a formula that cannot be parsed points at the place. It is a
+    ``UnitError`` too if units do not fit, and an ``UnknownNameError`` if a name is not known.
 
     >>> from symbolic.quantities import TABLE
     >>> parse("core_clock * 2 ms + 1", TABLE)
@@ -555,26 +542,10 @@ _LITERALS: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
 
 
 def parse_value(text: str, quantity: Quantity, quantities: Mapping[str, Quantity]) -> float | Node:
-    """Return the value of a quantity: a number with or without a unit, or a formula.
+    """Return the value of a quantity: a float in its unit, or a formula that names ``quantities``.
 
-    Parameters
-    ----------
-    text : str
-        The value; a bare number is in the unit of the quantity.
-    quantity : Quantity
-        The quantity that is given the value; its domain is not checked here.
-    quantities : mapping of str to Quantity
-        The quantities a formula may name.
-
-    Returns
-    -------
-    float or Node
-        A float in the stored unit if the text names no quantity, else the formula.
-
-    Raises
-    ------
-    ExpressionError
-        See :func:`parse`; it is a ``UnitError`` too if the unit does not fit the quantity.
+    A bare number is in the unit of the quantity. The domain is not checked here. Errors are those
+    of :func:`parse`, also if the unit does not fit the quantity.
 
     >>> from symbolic.quantities import TABLE
     >>> parse_value("120 GB/s", TABLE["mem_bandwidth"], TABLE)

@@ -59,13 +59,7 @@ class FileScope:
         return replace(self, user_files=self.user_files | frozenset(names))
 
     def locate(self, name: str, what: str) -> Path:
-        """Return the path of a file that may be opened.
-
-        Raises
-        ------
-        DseError
-            It may not be opened.
-        """
+        """Return the path of a file, or raise an error if it may not be opened."""
         path = Path(os.path.expanduser(name) if name.startswith("~/") else name)
         if self.root is not None:
             place = _absolute_path(Path(self.base or "", path))
@@ -97,11 +91,8 @@ PathBase: TypeAlias = "Path | FileScope | None"
 def allowed_path(name: str | Path, base: PathBase, what: str, limit: int = TEXT_LIMIT) -> Path:
     """Return the path of a file that a study or a person names, if it may be opened.
 
-    Raises
-    ------
-    DseError
-        It lies outside the study's scope, is a device or the like, or is too large. A missing file
-        is left to the caller.
+    One outside the study's scope, a device or the like, or one too large is an error. A missing
+    file is left to the caller.
     """
     text = str(name)
     if "\0" in text:

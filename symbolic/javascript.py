@@ -52,19 +52,9 @@ def program(
 ) -> Program:
     """Return the function that computes some quantities of graphs that differ by their switches.
 
-    Parameters
-    ----------
-    graphs : mapping of tuple of str to Graph
-        The graphs, by the labels of their switches.
-    outputs : sequence of str
-        The quantities wanted; one that a graph does not have is NaN under its labels.
-    conditions : sequence of str
-        The texts of conditions, each an output too; one that a graph does not have is true.
-
-    Raises
-    ------
-    GraphError
-        The graphs cannot be computed in one order.
+    An output that a graph does not have is NaN under the labels of its switches, its key. The texts
+    of ``conditions`` are outputs too; one that a graph does not have is true. Graphs that cannot be
+    computed in one order raise a :class:`GraphError`.
 
     >>> from symbolic.library import load_model
     >>> graphs = {(): load_model("transit").graph()}

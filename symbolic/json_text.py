@@ -12,12 +12,7 @@ MAX_LENGTH = 8 << 20
 
 
 def read_json(text: str | bytes, max_length: int = MAX_LENGTH) -> Any:
-    """Return the values of a JSON text.
-
-    Raises
-    ------
-    ValueError
-        It is not JSON, too long, or nested too deeply.
+    """Return the values of a JSON text; a ValueError if it is none, too long or nested too deep.
 
     >>> read_json("[" * 100_000)
     Traceback (most recent call last):

@@ -47,13 +47,7 @@ class _BytesLoader(SourceFileLoader):
 
 
 def run_file(path: Path) -> tuple[ModuleType, str]:
-    """Run a model file and return its module and the hash of its bytes.
-
-    Raises
-    ------
-    DseError
-        The file cannot be read, or fails (the error names the line).
-    """
+    """Run a model file and return its module and the hash of its bytes; errors name the line."""
     try:
         loader = _BytesLoader(path)
     except OSError as error:
@@ -136,18 +130,8 @@ def user_files(spec: str, base: Path | None = None) -> list[Path]:
 def locate_models(model: str, files: Iterable[Sequence[str]]) -> str:
     """Return the model that a dataset names, with the paths of the user's own model files in it.
 
-    Parameters
-    ----------
-    model : str
-        Names of models, joined by ``+``.
-    files : iterable of (name, sha256)
-        Its models that are not shipped, in order, and the hashes of their files.
-
-    Raises
-    ------
-    DseError
-        A file with that hash was not run by this process before and lies in no folder of
-        ``DSE_PATH``. None is run.
+    ``files`` are its models that are not shipped, each with the hash of its file. It is an error if
+    this process did not run that file before and it lies in no folder of ``DSE_PATH``. None is run.
     """
     hashes = {str(name): str(digest) for name, digest in files}
     shipped = {path.stem for path in _shipped_files()}
@@ -367,14 +351,8 @@ def _load_single(name: str, base: Path | None) -> Model:
 def load_model(spec: str | Model, *, prefer: str | None = None, base: Path | None = None) -> Model:
     """Return the model of a name or file, or the union of several: ``"occupancy + mwp_cwp"``.
 
-    Parameters
-    ----------
-    spec : str or Model
-        Name of a shipped model, path of a file ending in ``.py``, or several joined by ``+``.
-    prefer : str, optional
-        The model whose equation is used if two define the same quantity.
-    base : Path, optional
-        The folder of relative paths.
+    A part is the name of a model, or the path of a file ending in ``.py``, relative to ``base``.
+    ``prefer`` is the model whose equation is used if two define the same quantity.
     """
     if isinstance(spec, Model):
         return spec

@@ -157,8 +157,6 @@ class Model(DisplayMixin, EquationSet):
             A quantity the model yields.
         expand : bool or names
             True substitutes intermediates down to the inputs; names substitute only those.
-        **switches
-            Labels of switches.
 
         >>> from symbolic.library import load_model
         >>> load_model("transit").closed_form("cs_throughput")
@@ -181,8 +179,6 @@ class Model(DisplayMixin, EquationSet):
         expand : bool
             Substitute down to the inputs; otherwise intermediates that the regime does not touch
             keep their names.
-        **switches
-            Labels of switches.
 
         >>> from symbolic.library import load_model
         >>> print(load_model("transit").regimes("ms_throughput")[0].label)
@@ -201,8 +197,6 @@ class Model(DisplayMixin, EquationSet):
             Labels of two regimes of one family.
         solve_for : str
             The quantity that is solved for.
-        **switches
-            Labels of switches.
 
         Returns
         -------

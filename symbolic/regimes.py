@@ -309,7 +309,8 @@ def _solve(difference: Any, unknown: Any, what: tuple[str, str, str]) -> list[An
         ) from None
     opened = {dummy: part for part, dummy in closed.items()}
     real = [zero for zero in zeros if zero.is_real is not False and not zero.has(*_INFINITE)]
-    return [_shortest_form(zero).xreplace(opened) for zero in real]
+    forms = ((zero, sympy.factor(zero), sympy.expand(zero)) for zero in real)
+    return [min(each, key=sympy.count_ops).xreplace(opened) for each in forms]
 
 
 def _settle_comparisons(condition: Any) -> Any:
@@ -322,8 +323,3 @@ def _settle_comparisons(condition: Any) -> Any:
                 if outcome in (sympy.true, sympy.false):
                     settled[relation] = outcome
     return condition.xreplace(settled)
-
-
-def _shortest_form(expression: Any) -> Any:
-    forms = (expression, sympy.factor(expression), sympy.expand(expression))
-    return min(forms, key=sympy.count_ops)

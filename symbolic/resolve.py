@@ -215,30 +215,14 @@ def resolve(
 ) -> Graph:
     """Join equations, given values and defaults into one definition for each quantity needed.
 
-    Parameters
-    ----------
-    model : EquationSet
-        The equations.
-    values : mapping of str to Node or None
-        Quantities that have a value: None for a leaf of the grid, a node for a formula in other
-        quantities. A formula that names its own quantity means the model's own definition there.
-    switches : mapping of str to str, optional
-        Labels of switches; the others take their defaults. ``auto`` is replaced in the graph's
-        ``switches`` (see :class:`symbolic.quantity.Quantity`). If it differs along an axis it
-        stays, and one equation is made of the two.
-    outputs : iterable of str, optional
-        The quantities wanted; the model's main outputs by default.
-    where : iterable of str
-        Constraints of the user, all of whose quantities are required; the model's rules apply if
-        all their quantities are known.
+    ``values`` has None for a leaf of the grid, a node for a formula in other quantities; a formula
+    that names its own quantity means the model's own definition there. Switches without a label in
+    ``switches`` take their defaults. ``auto`` is replaced in the graph's ``switches`` (see
+    :class:`symbolic.quantity.Quantity`); if it differs along an axis it stays, and one equation is
+    made of the two. All quantities of the user's constraints, ``where``, are required; the model's
+    rules apply if all their quantities are known.
 
-    Raises
-    ------
-    GraphError
-        A missing input (all are named, with the equations that need them), two definitions of one
-        quantity, or a cycle.
-    UnknownNameError
-        A name that is no quantity.
+    A missing input, two definitions of one quantity and a cycle raise a :class:`GraphError`.
     """
     for name in values:
         model.quantity(name)

@@ -46,13 +46,7 @@ if TYPE_CHECKING:
 def law_definition(
     name: StatisticName, model: EquationSet, definition_of: Callable[[str], Definition | None]
 ) -> Definition | None:
-    """Return the definition of a statistic of a law; None if no quantity in it has a law.
-
-    Raises
-    ------
-    DseError
-        A statistic along an axis, an end of the law, or two laws in one formula.
-    """
+    """Return the definition of a statistic of a law; None if no quantity in it has a law."""
     about = name.statistic
     if about.kind == "error":
         inner = about.argument.args[0]

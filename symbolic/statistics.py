@@ -32,24 +32,12 @@ DRAW, RUN, DESIGN = "draw", "run", "design"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Statistic:
-    """A statistic of a formula.
+    """A statistic of a formula, along some axes; ``kind`` is a name of :data:`STATISTICS`.
 
-    Attributes
-    ----------
-    kind : str
-        A name of :data:`STATISTICS`.
-    argument : Node
-        The formula; a condition for a chance, the statistic itself for its error.
-    argument_text : str
-        The formula as it was written.
-    axes : tuple of str
-        The axes along which it is taken; ``draw`` if none was written.
-    level : Fraction, optional
-        The level of a quantile or tail; ``level_text`` is how it was written.
-    outer_axes : tuple of str
-        Axes of the enclosing statistics, which ``design`` leaves out.
-    unit : str
-        The unit of its values.
+    ``argument`` is the formula: a condition for a chance, the statistic itself for its error. The
+    fields ``..._text`` are as written. ``axes`` is ``draw`` if none was written; ``level`` is that
+    of a quantile or tail. ``outer_axes``, those of enclosing statistics, are left out by
+    ``design``.
     """
 
     kind: str
@@ -91,10 +79,8 @@ class StatisticName(str):
     def quantity(self) -> Quantity:
         """Return the statistic as a quantity."""
         about = self.statistic
-        return Quantity(name=self, unit=about.unit, domain=_ANY, meaning=about.formula_text)
-
-
-_ANY = Domain.parse("[-inf, inf]")
+        domain = Domain.parse("[-inf, inf]")
+        return Quantity(name=self, unit=about.unit, domain=domain, meaning=about.formula_text)
 
 
 def statistics_of(roots: Iterable[Node]) -> list[StatisticName]:
@@ -391,21 +377,11 @@ def _sort(values: Sequence[Node]) -> list[Node]:
 class StatisticRow:
     """A row of :data:`STATISTICS`.
 
-    Attributes
-    ----------
-    meaning : str
-        Its description in lists.
-    has_level, includes_ends : bool
-        True if a level between 0 and 1 follows the formula, and if it may be 0 or 1.
-    direction_names : tuple of str
-        Its names if a formula should be small and if it should be large; empty if it has one.
-    undirected_text : str
-        The part of its meaning that depends on the direction.
-    law : callable, optional
-        The statistic of a law; None if laws are refused.
-    formula : callable, optional
-        The statistic of a few values as a formula, for bounds over boxes. If None, its values are
-        computed before anything is proven of it.
+    With ``has_level`` a level between 0 and 1 follows the formula; with ``includes_ends`` it may be
+    0 or 1. ``direction_names`` are its names if a formula should be small and if it should be
+    large; ``undirected_text`` is the part of its meaning that depends on that. ``law`` is its value
+    for a law; None if laws are refused. ``formula`` is its formula for a few values, for bounds
+    over boxes; if None, its values are computed before anything is proven of it.
     """
 
     meaning: str

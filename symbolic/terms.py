@@ -93,17 +93,7 @@ def unit_suffix(text: str) -> str:
 
 
 class FormulaText:
-    """The text of a formula, checked and cut into tokens.
-
-    It is ASCII (except in quotes) and has at most 10 000 characters.
-
-    Raises
-    ------
-    DseError
-        It is no text.
-    ExpressionError
-        It is empty, too long, or not ASCII.
-    """
+    """The text of a formula, ASCII except in quotes, checked and cut into tokens."""
 
     __slots__ = ("text", "tokens")
 
@@ -202,20 +192,11 @@ _LARGEST_EXACT = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A part of a formula.
+    """A part of a formula, at ``start`` to ``end`` in the text.
 
-    Attributes
-    ----------
-    value : Node, int or Fraction
-        A number if the part is literal, else a node.
-    dimension : Dimension or None
-        Its dimension; None for a bare number, which fits anything.
-    start, end : int
-        Its place in the text.
-    label : str or Quantity, optional
-        A label, or the quantity that takes labels; such a part has no value.
-    flag_quantity : Quantity, optional
-        The case or bound that it is: a number that is compared with labels too.
+    ``value`` is a number if the part is literal. ``dimension`` is None for a bare number, which
+    fits anything. A part with a ``label``, or the quantity that takes labels, has no value.
+    ``flag_quantity`` is the case or bound that it is: a number that is compared with labels too.
     """
 
     value: Node | int | Fraction
@@ -238,13 +219,11 @@ class Term:
     @property
     def node(self) -> Node:
         """Return it as a node."""
-        return self.value if isinstance(self.value, Node) else _number_node(self.value)
-
-
-def _number_node(value: int | Fraction) -> Node:
-    """Return the node of a literal: an int if it was written as one and is exact as a float."""
-    exact = isinstance(value, int) and abs(value) <= _LARGEST_EXACT
-    return constant(value if exact else float(value))
+        value = self.value
+        if isinstance(value, Node):
+            return value
+        exact = isinstance(value, int) and abs(value) <= _LARGEST_EXACT
+        return constant(value if exact else float(value))
 
 
 # --- labels in conditions
@@ -442,10 +421,6 @@ def _exact_power(base: Any, exponent: Any) -> Any:
     return ops.power(base, exponent)
 
 
-def _exact_divide(a: Any, b: Any, at_zero: Any) -> Any:
-    return ops.divide(Fraction(a) if isinstance(a, int) else a, b, at_zero=at_zero)
-
-
 #: The syntax of each primitive, by its names in formulas.
 _SYNTAX = {name: row.syntax for row in PRIMITIVES.values() for name in row.syntax.names}
 #: Fewest and most arguments of each function.
@@ -462,7 +437,9 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "*": operator.mul,
     "/": lambda a, b: (Fraction(a) if isinstance(a, int) else a) / b,
     "power": _exact_power,
-    "divide": _exact_divide,
+    "divide": lambda a, b, at_zero: ops.divide(
+        Fraction(a) if isinstance(a, int) else a, b, at_zero=at_zero
+    ),
     "negative": operator.neg,
 }
 

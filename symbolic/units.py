@@ -42,12 +42,9 @@ _DIMENSION_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """The dimension of a unit as exponents of base units. Hashable; ``str`` describes it.
+    """The dimension of a unit as exponents of base units, sorted, without zeros.
 
-    Attributes
-    ----------
-    exponents : tuple of (str, Fraction)
-        Base units and their exponents, sorted, without zeros; empty for numbers and counts.
+    Numbers and counts have none. It is hashable, and ``str`` describes it.
 
     >>> from symbolic.units import dimension
     >>> str(dimension("GB/s")), str(dimension("warps"))
@@ -249,13 +246,7 @@ def nearest_unit_hint(name: str) -> str:
 
 
 def dimension(unit: str) -> Dimension:
-    """Return the dimension of a unit such as ``"B/s"``, ``"J s^2"``, ``"cycle"`` or ``""``.
-
-    Raises
-    ------
-    UnitError
-        The unit is unknown or cannot be parsed.
-    """
+    """Return the dimension of a unit such as ``"B/s"``, ``"J s^2"``, ``"cycle"`` or ``""``."""
     return _parse_unit(unit)[1]
 
 
@@ -271,12 +262,7 @@ def to_si(number: float | Fraction, unit: str) -> tuple[float, Dimension]:
     """Return a number with a unit in SI, or as a plain count, and its dimension.
 
     The decimal product is exact and rounded once: 1.3 GHz is 1.3e9, 10 ms is 0.01. Infinities and
-    NaN stay themselves.
-
-    Raises
-    ------
-    UnitError
-        The unit is unknown, or the value is beyond the range of floats.
+    NaN stay themselves; a value beyond the range of floats is a :class:`UnitError`.
     """
     if isinstance(number, float) and not math.isfinite(number):
         return float(number), _parse_unit(unit)[1]

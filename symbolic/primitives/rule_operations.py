@@ -193,7 +193,8 @@ def rebind_rule(
         raise TypeError(f"no rule that could be rebound: {rule!r}")
     rebound = {} if rebound is None else rebound
     if rule not in rebound:
-        names = {name: rule.__globals__[name] for name in _global_names(rule)}
+        scope = rule.__globals__
+        names = {name: scope[name] for name in rule.__code__.co_names if name in scope}
         for name, value in names.items():
             if name in operations:
                 names[name] = operations[name]
@@ -204,10 +205,6 @@ def rebind_rule(
         )
         rebound[rule] = wrap(twin)
     return rebound[rule]
-
-
-def _global_names(rule: FunctionType) -> list[str]:
-    return [name for name in rule.__code__.co_names if name in rule.__globals__]
 
 
 def _widen_always(low: Any, high: Any, _: Any) -> tuple[Any, Any]:

@@ -39,37 +39,23 @@ class FormulaSyntax:
 class Primitive:
     """A primitive in every backend.
 
-    Parameters
-    ----------
-    arity : int
-        Number of arguments of a step.
-    scalar, array : callable
-        On Python's numbers, which may be fractions, and on NumPy arrays.
-    sympy : callable
-        On SymPy expressions, after the module itself, which is loaded when first needed.
-    nest, js : str
-        Expression in a loop nest and in JavaScript, with ``{0}`` for the first operand (a name or a
-        literal).
-    interval : callable
-        Rule of its enclosure: from the lower end, upper end and ``may_be_nan`` of each argument to
-        those of the result. The ends of a condition are "certain" and "possible". Written in
-        :mod:`symbolic.primitives.rule_operations`, for arrays and machine code.
-    trend : callable
-        Rule of its direction, in the same operations: from the ends of each argument, and the axes
-        along which it never falls and never rises, to these axes of the result.
-    syntax : FormulaSyntax
-        Its syntax in formulas.
-    calls_library : bool
-        True if it calls a library, which works on one point at a time. Floats, arrays and loop
-        nests give the same bits, JavaScript a few ulp more or less.
-    is_condition : bool
-        True if its value is true or false.
-    is_choice : bool
-        True if an argument that is not chosen may be NaN without effect.
-    propagates_nan : bool
-        True if a number is NaN wherever an argument is. Then the rule of its enclosure need not
-        handle operands that are always NaN: see :mod:`symbolic.intervals`. Conditions are never
-        NaN, so that it is irrelevant for them.
+    * ``arity``: the number of arguments of a step.
+    * ``scalar``, ``array``: on Python's numbers, which may be fractions, and on NumPy arrays.
+    * ``sympy``: on SymPy expressions, after the module itself, which is loaded when first needed.
+    * ``nest``, ``js``: the expression in a loop nest and in JavaScript, with ``{0}`` for the first
+      operand (a name or a literal).
+    * ``interval``: the rule of its enclosure, from the lower end, upper end and ``may_be_nan`` of
+      each argument to those of the result. The ends of a condition are "certain" and "possible".
+      Written in :mod:`symbolic.primitives.rule_operations`, for arrays and machine code.
+    * ``trend``: the rule of its direction, in the same operations: from the ends of each argument,
+      and the axes along which it never falls and never rises, to these axes of the result.
+    * ``calls_library``: whether it calls a library, which works on one point at a time. Floats,
+      arrays and loop nests give the same bits, JavaScript a few ulp more or less.
+    * ``is_condition``: whether its value is true or false.
+    * ``is_choice``: whether an argument that is not chosen may be NaN without effect.
+    * ``propagates_nan``: whether a number is NaN wherever an argument is. Then the rule of its
+      enclosure need not handle operands that are always NaN: see :mod:`symbolic.intervals`.
+      Conditions are never NaN, so that it is irrelevant for them.
     """
 
     arity: int
