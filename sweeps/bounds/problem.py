@@ -114,10 +114,7 @@ _MAX_ORDERED_ROWS, _MIN_PIECE = sizes.ORDERED_ROWS, sizes.ORDERED_PIECE
 
 
 def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indices:
-    """Return an order in which each half of each half ... holds similar rows.
-
-    Pieces that are left when time is up stay as they are.
-    """
+    """Return an order in which each half of each half ... holds similar rows, as time allows."""
     count = rows.shape[1]
     # positive rows by ratio, others by difference over the range
     positive = (rows > 0).all(axis=1, keepdims=True)

@@ -188,10 +188,7 @@ ALL_PIECES, MAX_PIECES = sizes.TOLERANCE_ALL, sizes.TOLERANCE_PIECES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UncertainInput:
-    """An input between two ends, over the axes on which its value depends.
-
-    ``low`` and ``high`` are keyed by the labels of the switch axes.
-    """
+    """An input between two ends, by switch labels, over the axes on which its value depends."""
 
     name: str
     low: Mapping[tuple[str, ...], Leaf]
@@ -328,10 +325,7 @@ def _possible_winners(
 
 
 def _may_be_least(low: Any, high: Any, surely_feasible: Any) -> Mask:
-    """Return which leasts are not above the most of a surely feasible configuration.
-
-    An infinite value is never the best, as in an optimum.
-    """
+    """Return which leasts are finite and not above the most of a surely feasible configuration."""
     counts = ~((low == math.inf) | (high == -math.inf))
     most = np.nanmin(np.where(surely_feasible & counts, high, math.inf), initial=math.inf)
     return np.asarray(counts & ~(low > most))

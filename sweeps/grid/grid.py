@@ -271,10 +271,7 @@ class Grid:
         return [np.broadcast_to(value, shape) for value in result]
 
     def evaluate_point(self, point: Mapping[str, int], names: Sequence[str]) -> dict[str, Any]:
-        """Return quantities, or ``feasible``, at one configuration given by indices.
-
-        Unlike outputs of a run, values are not replaced by NaN where a rule is broken.
-        """
+        """Return quantities, or ``feasible``, at given indices, even where a rule is broken."""
         key = self.switch_labels(point)
         graph, leaves = self.graphs[key], self.leaves[key]
         roots = [self.feasible_node(key) if n == FEASIBLE else graph.flat(n) for n in names]

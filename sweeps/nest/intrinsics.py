@@ -122,10 +122,7 @@ exp, log2, log10 = _llvm_intrinsic("exp"), _llvm_intrinsic("log2"), _llvm_intrin
 
 @intrinsic  # type: ignore[untyped-decorator]
 def pow(_: Any, x: Any, y: Any) -> Any:  # noqa: A001 - its name in the text of a nest
-    """Return the power by the C library, with operands hidden from LLVM's optimizer.
-
-    LLVM would rewrite x ** 2.0 and others, one ulp off the results of floats and arrays.
-    """
+    """Return the power by the C library; LLVM would rewrite x ** 2.0 and others, one ulp off."""
 
     def hide_from_optimizer(builder: Any, value: Any) -> Any:
         bits = ir.IntType(64)

@@ -80,10 +80,7 @@ def prepare(
     reduce: bool = False,
     row: int | None = None,
 ) -> NestProgram:
-    """Return the nest of some outputs over axes (no switches) with its inputs, cached by the grid.
-
-    ``row`` is the number of trailing axes in the row, if it matters.
-    """
+    """Return the cached nest of outputs over axes (no switches), the last ``row`` in its row."""
     cache_key = (key, tuple(dims), tuple(outputs), reduce, row)
     if (ready := grid.cache.get(cache_key)) is not None:
         return ready  # type: ignore[no-any-return]

@@ -330,10 +330,7 @@ def totals(values, out) -> None:
 
 @compiled
 def moments(values, weights, kind, out) -> None:
-    """Fill ``out`` with the mean of each row, or with its (population) standard deviation.
-
-    Values have equal weights if ``weights`` is empty.
-    """
+    """Fill ``out`` with each row's mean or (population) deviation; empty ``weights`` are equal."""
     work = np.empty(values.shape[1])
     for i in range(values.shape[0]):
         row = values[i]
@@ -347,10 +344,7 @@ def moments(values, weights, kind, out) -> None:
 
 @compiled(_nrt=False)
 def fill_extremes(values, sign, skip, out) -> None:
-    """Fill ``out`` with the largest of each row (``sign`` 1) or the least (-1).
-
-    NaN are ignored under ``skip``, else passed on.
-    """
+    """Fill ``out`` with each row's largest (``sign`` 1) or least (-1), NaN unless ``skip``."""
     for i in range(values.shape[0]):
         row = values[i]
         result, holes = -np.inf, 0

@@ -34,11 +34,7 @@ _MAX_BYTES = 1 << 26
 
 
 def checksum(data: Any) -> str:
-    """Return the CRC-32 of bytes.
-
-    Chunks end in their CRC-32C, and the CRC-32C of such bytes is a constant; so this is another
-    one.
-    """
+    """Return the CRC-32 of bytes; the CRC-32C of chunks, which end in it, is a constant."""
     return f"{zlib.crc32(data):08x}"
 
 
@@ -85,10 +81,7 @@ def read_record(
     outputs: Collection[str] | None = None,
     points: int | None = None,
 ) -> tuple[dict[str, Any], str]:
-    """Return the record of a tile and "", or an empty record and the problem.
-
-    ``outputs`` and ``points`` of the tile are checked if given.
-    """
+    """Return the record of a tile and "", or an empty one and the problem; check what is given."""
     data = get_or_none(backend, f"{RECORDS}/{tile}")
     record = decode_checked_json(data)
     if record is None:

@@ -115,10 +115,7 @@ def verify(
 
 
 def _expected_files(backend: StoreBackend, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """Return the initial files of a store: its own, if its manifest vouches for them.
-
-    Another version of zarr may have written the same metadata differently.
-    """
+    """Return the initial files of a store: its own, if vouched for, as versions of zarr differ."""
     data = get_or_none(backend, MANIFEST)
     there, ours = read_manifest(data), decode_checked_json(files[MANIFEST])
     if there is None or ours is None or {**there, "files": ours["files"]} != ours:
