@@ -191,7 +191,8 @@ class RangeExtremes:
             return self._range_trend(known, lows, highs)
         if self.tables is None:
             return self._range_trend(self._single_or_whole(lows, highs), lows, highs)
-        level = [_log2(h - low + 1) for low, h in zip(lows, highs, strict=True)]
+        counts = [(h - low + 1).astype(np.float64) for low, h in zip(lows, highs, strict=True)]
+        level = [np.frexp(count)[1] - 1 for count in counts]  # log2, rounded down
         ends = [(low, h - (1 << m) + 1) for low, h, m in zip(lows, highs, level, strict=True)]
         result: list[Any] = [None, None, None]
         joins = (np.minimum, np.maximum, np.logical_or)
@@ -234,11 +235,6 @@ class RangeExtremes:
             same = np.where(interval.may_be_nan, interval.lo > interval.hi, same)
         up, down = np.where(same, ALL_AXES, up), np.where(same, ALL_AXES, down)
         return Trend(interval, up, down)
-
-
-def _log2(count: Any) -> Any:
-    """Return the exponent of the largest power of two that is not above a count."""
-    return np.frexp(count.astype(np.float64))[1] - 1
 
 
 def _sparse_table(array: NDArray[Any], join: Any) -> NDArray[Any]:

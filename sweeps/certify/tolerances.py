@@ -49,8 +49,7 @@ BLOCK_POINTS = sizes.RANGES_TOGETHER
 class ToleranceProblem:
     """A quantity over configurations, some of its inputs between ends of their own.
 
-    ``known_values`` holds a number, or one for each configuration; the ends are arrays of the
-    latter.
+    ``known_values`` are numbers, or one for each configuration, as the ends are.
     """
 
     root: Node
@@ -228,17 +227,14 @@ def output_ranges(
         for first in range(0, count, BLOCK_POINTS):
             numbers = np.arange(first, min(first + BLOCK_POINTS, count))
             for side, sign in enumerate((1.0, -1.0)):
-                root = _as_number(roots[key])
+                root = roots[key]
+                root = constant(where(root, 1.0, 0.0)) if root.is_boolean else root
                 root = constant(root if side == 0 else -1.0 * root)
                 root = constant(where(rules[key], root, math.inf)) if key in rules else root
                 spread = _tolerance_problem(grid, key, root, plain, inputs, numbers)
                 flat[side, numbers] = sign * lower_bounds(spread, pieces=pieces)
         piece[...] = flat.reshape(piece.shape)
     return result[0], result[1]
-
-
-def _as_number(root: Node) -> Node:
-    return constant(where(root, 1.0, 0.0)) if root.is_boolean else root
 
 
 def _tolerance_problem(

@@ -247,10 +247,7 @@ class Grid:
     def split_by_switches(
         self, array: NDArray[Any], dims: Sequence[str]
     ) -> Iterator[tuple[tuple[str, ...], NDArray[Any]]]:
-        """Yield each key of labels with its part of an array whose last axes are ``dims``.
-
-        The part is a view over the axes that are no switches, which the caller may fill.
-        """
+        """Yield each key of labels with a view, to fill, of an array with last axes ``dims``."""
         for at, key in self.keys(dims):
             yield key, array[(..., *(at.get(dim, slice(None)) for dim in dims))]
 

@@ -146,11 +146,6 @@ _REALS = types.CPointer(types.float64)
 _LINE = 64
 
 
-def _pointer_type(kind: Any) -> Any:
-    """Return the type of a pointer to the items of an array; booleans are bytes."""
-    return types.CPointer(types.int8 if isinstance(kind, types.Boolean) else kind)
-
-
 @intrinsic  # type: ignore[untyped-decorator]
 def data_pointer(_: Any, array: Any) -> Any:
     """Return the address of an array's first item."""
@@ -158,7 +153,8 @@ def data_pointer(_: Any, array: Any) -> Any:
     def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
         return builder.extract_value(args[0], 4)
 
-    return _pointer_type(array.dtype)(array), generate
+    is_boolean = isinstance(array.dtype, types.Boolean)  # which are bytes
+    return types.CPointer(types.int8 if is_boolean else array.dtype)(array), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]

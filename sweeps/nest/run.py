@@ -52,8 +52,7 @@ def output_groups(grid: Grid, *, expand: bool = False) -> tuple[OutputGroup, ...
 class NestProgram:
     """Loop nest with its data, run on the bounds of a tile.
 
-    ``row`` holds the sizes of the axes in the row; ``sizes`` those of the outer axes, then of the
-    whole row.
+    ``row`` are the sizes of the axes in the row, ``sizes`` of the outer axes, then of the row.
     """
 
     nest: Nest

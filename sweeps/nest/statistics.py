@@ -615,8 +615,7 @@ class RowValues:
         """Return the error of the mean of a tail, from the excess over the quantile of all draws.
 
         To first order this mean does not depend on the quantile (Rockafellar and Uryasev 2000). If
-        the tail has so few draws that its quantile is unbounded, the range of the formula is the
-        bound.
+        there are too few draws to bound the quantile, the range of the formula is the bound.
         """
         p, rank, signed = float(self.level), self._rank, sign * self.values
         if self.weights is None:
@@ -645,10 +644,7 @@ class RowValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowStatistic:
-    """Functions of a statistic of :data:`symbolic.statistics.STATISTICS`.
-
-    ``error`` is half the width of its 95 % interval over draws; None means infinite.
-    """
+    """Functions of a statistic; ``error`` is half its 95 % interval's width (None: infinite)."""
 
     fill: Callable[[RowValues, Floats], None]
     error: Callable[[RowValues], Floats] | None = None

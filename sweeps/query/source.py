@@ -224,10 +224,7 @@ class ObjectiveStage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Front:
-    """The points of a front in axis order, an index along every axis, and the answer's attributes.
-
-    ``proven_mask`` marks the points that nothing can dominate; None: all.
-    """
+    """Points of a front in axis order, attributes, and mask of the proven points (None: all)."""
 
     places: Mapping[str, Indices]
     attributes: Mapping[str, Any]

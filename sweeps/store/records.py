@@ -180,10 +180,7 @@ def check_not_replaced(backend: StoreBackend) -> None:
 
 
 def info_of(source: xr.Dataset | str | Path) -> StoreInfo | None:
-    """Return the info of the store of a run, given by its path or the Dataset opened from it.
-
-    None for any other file, and for a Dataset that was changed.
-    """
+    """Return the info of a run's store, by path or unchanged Dataset opened from it, or None."""
     if isinstance(source, (str, Path)):
         return read_info(source) if str(source).rstrip("/").endswith(".zarr") else None
     info: StoreInfo | None = source_store(source)

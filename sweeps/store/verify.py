@@ -44,10 +44,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyResult:
-    """Number of tiles, of tiles not stored yet, and the damage in a store.
-
-    ``moved_to`` is where a repair has put files that do not belong to the store.
-    """
+    """Numbers of tiles and of unstored ones, damage, and where a repair put foreign files."""
 
     tiles: int
     pending: int
