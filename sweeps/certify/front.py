@@ -715,7 +715,7 @@ def certified_front(
     with np.errstate(all="ignore"):
         spaces = []
         for part in parts:
-            alone = [objective_node(grid, part.key, goal).args for goal in goals]
+            alone = [objective_node(grid, part.key, goal).args[:2] for goal in goals]
             holds = both(*(rule for rule, _ in alone), *(value < math.inf for _, value in alone))
             root, *more = (constant(where(holds, value, math.inf)) for _, value in alone)
             spaces.append(merge_axes(root, part.leaves, part.sizes, {}, stats, more=more))
