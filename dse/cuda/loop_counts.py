@@ -134,7 +134,10 @@ def required_trip_counts(value: IntExpr, trip_counts: Mapping[int, IntExpr]) -> 
 
 
 def free_loops(part: Any, cache: dict[Atom, frozenset[int]]) -> frozenset[int]:
-    """Return the loops whose iteration changes an expression; ``cache`` holds those of atoms."""
+    """Return the loops whose iteration changes an expression; ``cache`` holds those of atoms.
+
+    A sum over a whole loop does not change with its iteration.
+    """
     if isinstance(part, IntExpr):
         return frozenset().union(*(free_loops(one, cache) for p in part.terms for one in p))
     if isinstance(part, tuple):

@@ -578,7 +578,10 @@ class ByteSet:
         self.low, self.high = int(self.ranges[0, 0]), int(self.ranges[-1, 1])
 
     def repeat(self, stride: int, count: int) -> ByteSet:
-        """Return the union of the set with its copies, each moved by one more stride."""
+        """Return the union of the set with its copies, each moved by one more stride.
+
+        Beyond the length of the set each copy adds the same number of bytes.
+        """
         if stride == 0 or count <= 1:
             return self
         reach = (count - 1) * abs(stride)

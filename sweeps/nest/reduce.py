@@ -89,7 +89,10 @@ def _strong_points(values: NDArray[np.float64], step: int) -> NDArray[np.int64]:
 def non_dominated_in_order(
     values: NDArray[np.float64], check_interrupt: Callable[[], object] = bool
 ) -> NDArray[np.int64]:
-    """Return indices of points that no earlier one dominates or equals; no later one may."""
+    """Return the indices of the points that no earlier point dominates or equals.
+
+    No point may be dominated by a later one. ``check_interrupt`` is called from time to time.
+    """
     front, result = np.empty((len(values), 0)), [np.empty(0, dtype=np.int64)]
     for start in range(0, values.shape[1], _BATCH_POINTS):
         check_interrupt()

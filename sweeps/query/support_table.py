@@ -1,4 +1,4 @@
-"""Say which options a verb supports on a kind of source, for calls and ``docs/asking.md``."""
+"""Say which options a verb supports on a source, and why not, for calls and docs/asking.md."""
 
 from __future__ import annotations
 

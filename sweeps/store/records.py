@@ -34,7 +34,7 @@ _MAX_BYTES = 1 << 26
 
 
 def checksum(data: Any) -> str:
-    """Return the CRC-32 of bytes; the CRC-32C of chunks, which end in it, is a constant."""
+    """Return the CRC-32 of bytes; the CRC-32C of chunks, which end in theirs, is a constant."""
     return f"{zlib.crc32(data):08x}"
 
 
