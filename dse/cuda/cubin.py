@@ -306,7 +306,6 @@ def _is_branch(call: Instruction, body: Sequence[Instruction], names: Mapping[in
     return not any(each.name == "RET" for each in body)
 
 
-_TABLE_JUMPS = ("BRX", "BRXU")
 #: A predicate that the hardware does not have.
 _SPARE_PREDICATE = "P9"
 
@@ -316,7 +315,7 @@ def expand_jump_tables(body: Sequence[Instruction], targets: JumpTargets) -> lis
     result = list(body)
     for one in body:
         places = targets.get(one.index * WORD)
-        if one.name not in _TABLE_JUMPS or one.index != one.source_index or not places:
+        if one.name not in ("BRX", "BRXU") or one.index != one.source_index or not places:
             continue
         register, last = one.operands[0].split("+")[0], places[-1]
         result[one.index] = _replace(one, one.index, "BRA", len(result), one.guard)

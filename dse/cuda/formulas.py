@@ -54,10 +54,7 @@ class FormulaWriter:
             raise
 
     def write_sum(self, terms: Sequence[str]) -> str:
-        """Return the sum of terms; a long one is a sum of named parts.
-
-        Each part has the factor 1, so that it may have any unit.
-        """
+        """Return the sum of terms; a long one is a sum of named parts, each with the factor 1."""
         while len(terms) > _MAX_TERMS:
             groups = [terms[at : at + _MAX_TERMS] for at in range(0, len(terms), _MAX_TERMS)]
             terms = [f"1 * {self._name_part(' + '.join(group))}" for group in groups]

@@ -483,10 +483,7 @@ def _mean_over_blocks(
     tally: Tally,
     measure: Callable[[Sequence[Instruction]], Iterable[tuple[float, float]]],
 ) -> tuple[float, frozenset[Atom]]:
-    """Return the mean of a measure over blocks, weighted by how often they run, and its inputs.
-
-    ``measure`` gives values and weights of one run of a block. The mean of no value is 1.
-    """
+    """Return the mean of a measure over blocks by their runs (1 of no value), and its inputs."""
     total = weight = 0.0
     inputs: frozenset[Atom] = frozenset()
     values = set[float]()

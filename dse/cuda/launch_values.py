@@ -203,10 +203,7 @@ class KernelLaunch:
 
     # --- means over the launch
     def mean_per_warp(self, value: IntExpr) -> float:
-        """Return how often a warp runs something, on average over warps.
-
-        A warp runs it in each iteration in which any of its threads does.
-        """
+        """Return how often a warp runs something on average: where any of its threads does."""
 
         def max_over_lanes(values: Any) -> Any:
             if values.shape[-1] == 1:

@@ -647,10 +647,7 @@ class Footprints:
         self._grows_with_threads: set[AccessKey] = set()
 
     def add(self, address: Address, width: int, threads: float, direction: str) -> bool:
-        """Add an access, and return True if its address can be followed.
-
-        ``threads`` is the number of accesses of a block. Loads and stores are counted separately.
-        """
+        """Add an access by ``threads`` of a block; True if its address can be followed."""
         moving, fixed = address
         pattern: AccessPattern | None = self.launch.compute_once(
             moving, lambda: self._access_pattern(moving, width), "pattern", width

@@ -44,7 +44,6 @@ from dse.cuda.integer_expressions import (
 )
 from stochastic import sizes
 
-_STACK_POINTER = "R1"
 _STACK_ADDRESS = re.compile(r"\[R1(?:\+(-?0x[0-9a-f]+))?\]$")
 #: Instructions that may write to any address of local memory.
 _MAY_ALIAS = ("ST", "CALL")
@@ -59,7 +58,7 @@ def _stack_slots(body: Sequence[Instruction]) -> dict[int, tuple[str, ...]]:
     local = [one for one in body if one.kind in ("local_load", "local_store")]
     if not local or any(one.name in _MAY_ALIAS for one in body):
         return {}
-    moves = [one.index for one in body if _STACK_POINTER in one.results]
+    moves = [one.index for one in body if "R1" in one.results]  # the stack pointer
     branches = [one.index for one in body if one.name in ("BRA", "BSYNC", "BRX", "JMP")]
     if any(at > min([local[0].index, *branches]) for at in moves):
         return {}
@@ -410,7 +409,6 @@ EVALUATORS: dict[str, Evaluator] = {
 _LOADS = ("global_load", "shared_load", "local_load")
 #: Most merging paths that are told apart, and the value of one that ends.
 _MAX_PATHS, _UNREACHABLE = sizes.REGISTER_WAYS, ("never",)
-_TRUE_PREDICATES = ("PT", "UPT", "PR")
 
 
 class RegisterValues:
@@ -468,7 +466,7 @@ class RegisterValues:
         if key not in self._cache:
             guard = self.graph.blocks[block].body[place].guard
             result = self._computed_value(register, block, place)
-            if guard and guard not in _TRUE_PREDICATES:
+            if guard and guard not in ("PT", "UPT", "PR"):
                 when = self.predicate_condition(guard, block, place)
                 if when != TRUE:
                     result = self.choose(when, result, self.value_before(register, block, place))

@@ -124,10 +124,7 @@ def _find_as_low(
 def lowest_along_axis(
     space: MergedProblem, axis: str, low: int, high: int, target: float, stats: SearchStats
 ) -> tuple[dict[str, int] | None, bool]:
-    """Return a configuration as low as a target with the least index along an axis; if proven.
-
-    The index is at least ``low`` and below ``high``.
-    """
+    """Return a configuration as low as a target with the least index in [low, high); if proven."""
     number, along = space.rows_of_axis(axis)
     result: dict[str, int] | None = None
     middle = high - 1  # most often nothing else is as low

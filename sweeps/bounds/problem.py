@@ -114,10 +114,7 @@ _MAX_ORDERED_ROWS, _MIN_PIECE = sizes.ORDERED_ROWS, sizes.ORDERED_PIECE
 
 
 def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indices:
-    """Return an order in which each half of each half ... holds similar rows.
-
-    Pieces that are left when time is up stay as they are.
-    """
+    """Return an order in which each half of each half ... holds similar rows, as time allows."""
     count = rows.shape[1]
     # positive rows by ratio, others by difference over the range
     positive = (rows > 0).all(axis=1, keepdims=True)
@@ -194,7 +191,8 @@ class RangeExtremes:
             return self._range_trend(known, lows, highs)
         if self.tables is None:
             return self._range_trend(self._single_or_whole(lows, highs), lows, highs)
-        level = [_log2(h - low + 1) for low, h in zip(lows, highs, strict=True)]
+        counts = [(h - low + 1).astype(np.float64) for low, h in zip(lows, highs, strict=True)]
+        level = [np.frexp(count)[1] - 1 for count in counts]  # log2, rounded down
         ends = [(low, h - (1 << m) + 1) for low, h, m in zip(lows, highs, level, strict=True)]
         result: list[Any] = [None, None, None]
         joins = (np.minimum, np.maximum, np.logical_or)
@@ -237,11 +235,6 @@ class RangeExtremes:
             same = np.where(interval.may_be_nan, interval.lo > interval.hi, same)
         up, down = np.where(same, ALL_AXES, up), np.where(same, ALL_AXES, down)
         return Trend(interval, up, down)
-
-
-def _log2(count: Any) -> Any:
-    """Return the exponent of the largest power of two that is not above a count."""
-    return np.frexp(count.astype(np.float64))[1] - 1
 
 
 def _sparse_table(array: NDArray[Any], join: Any) -> NDArray[Any]:

@@ -44,7 +44,7 @@ from sweeps.runtime.progress import add_done, add_total, report_front_size
 from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.search_loop import SearchStats, run_search
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
-from symbolic.ops import Node, both, constant, reference, substitute, where
+from symbolic.ops import both, constant, reference, substitute, where
 
 # --- Objectives at every point of a small box, by a compiled loop nest
 
@@ -226,10 +226,7 @@ class FrontSearch:
         return bool(self.ideals.shape[1])
 
     def step(self) -> None:
-        """Scan the small ones of some boxes, and halve the others.
-
-        Without time for it OutOfTimeError is raised, and the boxes are those of before.
-        """
+        """Scan small boxes and halve the others; on OutOfTimeError the boxes stay as they were."""
         before = self.boxes, self.ideals
         try:
             self._step()
@@ -399,10 +396,9 @@ def best_split_axis(
     is_excluded: Callable[[Floats, Indices], Mask],
     stats: SearchStats,
 ) -> Indices:
-    """Return for each box the axis along which halving lifts its corner most.
+    """Return for each box the axis along which halving lifts its corner most, over ``ranges``.
 
-    ``is_excluded`` takes the corners of halves and the numbers of their boxes; ``ranges`` scale the
-    objectives.
+    ``is_excluded`` takes the corners of halves and the numbers of their boxes.
     """
 
     def score(halves: Boxes, numbers: Indices, axis: int) -> Floats:
@@ -719,7 +715,9 @@ def certified_front(
     with np.errstate(all="ignore"):
         spaces = []
         for part in parts:
-            root, *more = _finite_objectives(grid, part, goals)
+            alone = [objective_node(grid, part.key, goal).args[:2] for goal in goals]
+            holds = both(*(rule for rule, _ in alone), *(value < math.inf for _, value in alone))
+            root, *more = (constant(where(holds, value, math.inf)) for _, value in alone)
             spaces.append(merge_axes(root, part.leaves, part.sizes, {}, stats, more=more))
         axes = max(len(space.rows) for space in spaces)
         archive = Archive(len(goals), 1 + axes)
@@ -758,13 +756,6 @@ def certified_front(
         proven = _proven_mask(archive.values, ideals)[order]
         attributes |= {"boxes_left": ideals.shape[1], "points_proven": int(proven.sum())}
     return index, attributes, proven
-
-
-def _finite_objectives(grid: Grid, case: SwitchCase, goals: Sequence[Goal]) -> list[Node]:
-    """Return the objectives where all are finite, else infinite."""
-    alone = [objective_node(grid, case.key, goal) for goal in goals]
-    holds = both(*(node.args[0] for node in alone), *(node.args[1] < math.inf for node in alone))
-    return [constant(where(holds, node.args[1], math.inf)) for node in alone]
 
 
 def _proven_mask(values: Floats, ideals: Floats) -> Mask:

@@ -156,10 +156,7 @@ def best_in_cell(
     *,
     break_ties: bool = True,
 ) -> Winner:
-    """Return the best point of the grid at some indices of the ``per`` axes.
-
-    Of equal points the first in axis order, unless ``break_ties`` is false.
-    """
+    """Return the best point at some indices of the ``per`` axes; under ``break_ties`` the first."""
     cases = matching_cases(cases, cell)
     with np.errstate(all="ignore"):
         spaces = [part.merged_problem(cell, stats) for part in cases]

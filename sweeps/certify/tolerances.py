@@ -49,8 +49,7 @@ BLOCK_POINTS = sizes.RANGES_TOGETHER
 class ToleranceProblem:
     """A quantity over configurations, some of its inputs between ends of their own.
 
-    ``known_values`` holds a number, or one for each configuration; the ends are arrays of the
-    latter.
+    ``known_values`` are numbers, or one for each configuration, as the ends are.
     """
 
     root: Node
@@ -188,10 +187,7 @@ ALL_PIECES, MAX_PIECES = sizes.TOLERANCE_ALL, sizes.TOLERANCE_PIECES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UncertainInput:
-    """An input between two ends, over the axes on which its value depends.
-
-    ``low`` and ``high`` are keyed by the labels of the switch axes.
-    """
+    """An input between two ends, by switch labels, over the axes on which its value depends."""
 
     name: str
     low: Mapping[tuple[str, ...], Leaf]
@@ -231,17 +227,14 @@ def output_ranges(
         for first in range(0, count, BLOCK_POINTS):
             numbers = np.arange(first, min(first + BLOCK_POINTS, count))
             for side, sign in enumerate((1.0, -1.0)):
-                root = _as_number(roots[key])
+                root = roots[key]
+                root = constant(where(root, 1.0, 0.0)) if root.is_boolean else root
                 root = constant(root if side == 0 else -1.0 * root)
                 root = constant(where(rules[key], root, math.inf)) if key in rules else root
                 spread = _tolerance_problem(grid, key, root, plain, inputs, numbers)
                 flat[side, numbers] = sign * lower_bounds(spread, pieces=pieces)
         piece[...] = flat.reshape(piece.shape)
     return result[0], result[1]
-
-
-def _as_number(root: Node) -> Node:
-    return constant(where(root, 1.0, 0.0)) if root.is_boolean else root
 
 
 def _tolerance_problem(
@@ -328,10 +321,7 @@ def _possible_winners(
 
 
 def _may_be_least(low: Any, high: Any, surely_feasible: Any) -> Mask:
-    """Return which leasts are not above the most of a surely feasible configuration.
-
-    An infinite value is never the best, as in an optimum.
-    """
+    """Return which leasts are finite and not above the most of a surely feasible configuration."""
     counts = ~((low == math.inf) | (high == -math.inf))
     most = np.nanmin(np.where(surely_feasible & counts, high, math.inf), initial=math.inf)
     return np.asarray(counts & ~(low > most))

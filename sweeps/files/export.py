@@ -281,10 +281,7 @@ def _stored_name(name: Any, *, coordinate: bool = False) -> str:
 
 
 def _encode_names(ds: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset without slashes in names, nor spaces in those of coordinates.
-
-    xarray stores the names of coordinates as one text separated by spaces.
-    """
+    """Return a Dataset without slashes in names, nor spaces in coordinates, where xarray splits."""
     new = {
         name: stored
         for name in ds.variables

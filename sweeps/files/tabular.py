@@ -1,7 +1,4 @@
-"""CSV and Parquet files with one row per configuration.
-
-Axes, units and attributes are stored in a leading comment (CSV) or the metadata (Parquet).
-"""
+"""CSV and Parquet files with one row per configuration; see :mod:`sweeps.files.export`."""
 
 from __future__ import annotations
 

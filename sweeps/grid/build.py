@@ -139,10 +139,7 @@ Inputs = tuple[Any, ...]
 def run_tables(
     graph: Graph, equations: Sequence[Equation], leaves: Mapping[str, Leaf], order: tuple[str, ...]
 ) -> dict[str, Leaf]:
-    """Return the leaves of table equations that share their inputs.
-
-    All of them are evaluated at one input before the next, so that they can share work.
-    """
+    """Return the leaves of table equations with the same inputs, all evaluated at each in turn."""
     needs = equations[0].inputs
     roots = [graph.flat(need) for need in needs]
     names = references(*roots)
@@ -400,10 +397,7 @@ def _add_axis(
 def _inline_label_formulas(
     axis: Axis, table: Mapping[str, Sequence[float | Node | None]]
 ) -> dict[str, list[float | Node | None]]:
-    """Return the table with each label's formulas in terms of that label's own values.
-
-    So a formula of a label may use a quantity that only this label supplies.
-    """
+    """Return the table with each label's formulas in terms of that label's own values."""
 
     def inline(
         value: float | Node,

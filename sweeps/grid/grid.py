@@ -247,10 +247,7 @@ class Grid:
     def split_by_switches(
         self, array: NDArray[Any], dims: Sequence[str]
     ) -> Iterator[tuple[tuple[str, ...], NDArray[Any]]]:
-        """Yield each key of labels with its part of an array whose last axes are ``dims``.
-
-        The part is a view over the axes that are no switches, which the caller may fill.
-        """
+        """Yield each key of labels with a view, to fill, of an array with last axes ``dims``."""
         for at, key in self.keys(dims):
             yield key, array[(..., *(at.get(dim, slice(None)) for dim in dims))]
 
@@ -271,10 +268,7 @@ class Grid:
         return [np.broadcast_to(value, shape) for value in result]
 
     def evaluate_point(self, point: Mapping[str, int], names: Sequence[str]) -> dict[str, Any]:
-        """Return quantities, or ``feasible``, at one configuration given by indices.
-
-        Unlike outputs of a run, values are not replaced by NaN where a rule is broken.
-        """
+        """Return quantities, or ``feasible``, at given indices, even where a rule is broken."""
         key = self.switch_labels(point)
         graph, leaves = self.graphs[key], self.leaves[key]
         roots = [self.feasible_node(key) if n == FEASIBLE else graph.flat(n) for n in names]

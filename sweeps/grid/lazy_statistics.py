@@ -42,10 +42,7 @@ class StatisticPass:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StatisticGroup:
-    """Formula over a grid, and its statistics along the last axes of that grid.
-
-    ``root`` is NaN where the formula has no value. Draws come first in ``reduced_axes``.
-    """
+    """Formula over a grid (NaN: no value) and its statistics along the last axes, draws first."""
 
     grid: Grid
     root: Node

@@ -122,10 +122,7 @@ exp, log2, log10 = _llvm_intrinsic("exp"), _llvm_intrinsic("log2"), _llvm_intrin
 
 @intrinsic  # type: ignore[untyped-decorator]
 def pow(_: Any, x: Any, y: Any) -> Any:  # noqa: A001 - its name in the text of a nest
-    """Return the power by the C library, with operands hidden from LLVM's optimizer.
-
-    LLVM would rewrite x ** 2.0 and others, one ulp off the results of floats and arrays.
-    """
+    """Return the power by the C library; LLVM would rewrite x ** 2.0 and others, one ulp off."""
 
     def hide_from_optimizer(builder: Any, value: Any) -> Any:
         bits = ir.IntType(64)
@@ -149,11 +146,6 @@ _REALS = types.CPointer(types.float64)
 _LINE = 64
 
 
-def _pointer_type(kind: Any) -> Any:
-    """Return the type of a pointer to the items of an array; booleans are bytes."""
-    return types.CPointer(types.int8 if isinstance(kind, types.Boolean) else kind)
-
-
 @intrinsic  # type: ignore[untyped-decorator]
 def data_pointer(_: Any, array: Any) -> Any:
     """Return the address of an array's first item."""
@@ -161,7 +153,8 @@ def data_pointer(_: Any, array: Any) -> Any:
     def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
         return builder.extract_value(args[0], 4)
 
-    return _pointer_type(array.dtype)(array), generate
+    is_boolean = isinstance(array.dtype, types.Boolean)  # which are bytes
+    return types.CPointer(types.int8 if is_boolean else array.dtype)(array), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]

@@ -17,9 +17,7 @@ _ARCHIVE, _SAMPLE, _BATCH_POINTS = sizes.REDUCE_ARCHIVE, sizes.REDUCE_SAMPLE, si
 
 
 def smallest_indices(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """Return the indices of the ``count`` smallest finite values, ascending.
-
-    Ties go to the lowest index.
+    """Return the indices of the ``count`` smallest finite values, ascending, ties by index.
 
     >>> smallest_indices(np.array([3.0, 1.0, np.inf, 1.0]), 3).tolist()
     [1, 3, 0]
@@ -159,10 +157,7 @@ def update_winners(values, best, winner_rows):
 
 @compiled(_nrt=False)
 def sum_cells(values, weights, cells, sums) -> None:
-    """Fill ``sums`` (rows, cells) with weighted sums of each row over cells of columns.
-
-    ``cells`` (partitions, columns) holds the cell of each column.
-    """
+    """Fill ``sums`` (rows, cells) with weighted sums of rows by ``cells`` (partitions, columns)."""
     sums[:] = 0.0
     for i in range(values.shape[0]):
         row, row_sums = values[i], sums[i]

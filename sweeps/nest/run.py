@@ -52,8 +52,7 @@ def output_groups(grid: Grid, *, expand: bool = False) -> tuple[OutputGroup, ...
 class NestProgram:
     """Loop nest with its data, run on the bounds of a tile.
 
-    ``row`` holds the sizes of the axes in the row; ``sizes`` those of the outer axes, then of the
-    whole row.
+    ``row`` are the sizes of the axes in the row, ``sizes`` of the outer axes, then of the row.
     """
 
     nest: Nest
@@ -80,10 +79,7 @@ def prepare(
     reduce: bool = False,
     row: int | None = None,
 ) -> NestProgram:
-    """Return the nest of some outputs over axes (no switches) with its inputs, cached by the grid.
-
-    ``row`` is the number of trailing axes in the row, if it matters.
-    """
+    """Return the cached nest of outputs over axes (no switches), the last ``row`` in its row."""
     cache_key = (key, tuple(dims), tuple(outputs), reduce, row)
     if (ready := grid.cache.get(cache_key)) is not None:
         return ready  # type: ignore[no-any-return]

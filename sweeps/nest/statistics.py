@@ -330,10 +330,7 @@ def totals(values, out) -> None:
 
 @compiled
 def moments(values, weights, kind, out) -> None:
-    """Fill ``out`` with the mean of each row, or with its (population) standard deviation.
-
-    Values have equal weights if ``weights`` is empty.
-    """
+    """Fill ``out`` with each row's mean or (population) deviation; empty ``weights`` are equal."""
     work = np.empty(values.shape[1])
     for i in range(values.shape[0]):
         row = values[i]
@@ -347,10 +344,7 @@ def moments(values, weights, kind, out) -> None:
 
 @compiled(_nrt=False)
 def fill_extremes(values, sign, skip, out) -> None:
-    """Fill ``out`` with the largest of each row (``sign`` 1) or the least (-1).
-
-    NaN are ignored under ``skip``, else passed on.
-    """
+    """Fill ``out`` with each row's largest (``sign`` 1) or least (-1), NaN unless ``skip``."""
     for i in range(values.shape[0]):
         row = values[i]
         result, holes = -np.inf, 0
@@ -621,8 +615,7 @@ class RowValues:
         """Return the error of the mean of a tail, from the excess over the quantile of all draws.
 
         To first order this mean does not depend on the quantile (Rockafellar and Uryasev 2000). If
-        the tail has so few draws that its quantile is unbounded, the range of the formula is the
-        bound.
+        there are too few draws to bound the quantile, the range of the formula is the bound.
         """
         p, rank, signed = float(self.level), self._rank, sign * self.values
         if self.weights is None:
@@ -651,10 +644,7 @@ class RowValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowStatistic:
-    """Functions of a statistic of :data:`symbolic.statistics.STATISTICS`.
-
-    ``error`` is half the width of its 95 % interval over draws; None means infinite.
-    """
+    """Functions of a statistic; ``error`` is half its 95 % interval's width (None: infinite)."""
 
     fill: Callable[[RowValues, Floats], None]
     error: Callable[[RowValues], Floats] | None = None

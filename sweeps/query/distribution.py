@@ -509,10 +509,7 @@ def run_fold(
     formulas: Sequence[str],
     indexers: Indexers | None = None,
 ) -> AnyFold:
-    """Return a fold that was fed every feasible configuration of a source, or of a part of it.
-
-    ``make`` is called for each thread's share of the points.
-    """
+    """Return a fold of every feasible configuration; ``make`` makes one for each thread's share."""
     make_checked_fold(make, formulas)
     values = source.values(*formulas, indexers=indexers)
     result = values.gather(lambda: _FoldAggregate(make(), values.weight))

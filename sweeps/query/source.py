@@ -47,10 +47,7 @@ def winners_dataset(
     goals: Sequence[Goal],
     with_rank: bool,
 ) -> xr.Dataset:
-    """Return the Dataset of some winners: axes as coordinates, outputs as variables.
-
-    ``places`` holds an index along each axis, of shape (*per, top); -1 where there is none.
-    """
+    """Return the Dataset of winners at ``places`` (*per, top) along each axis, -1 where none is."""
     dims = (*per, *(["rank"] if with_rank else []))
 
     def without_rank(array: NDArray[Any]) -> NDArray[Any]:
@@ -174,10 +171,7 @@ def merge_attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedPoints:
-    """Configurations, best first: an index along every axis, and the signed objective.
-
-    Arrays are of shape (*per, n); places are -1 where there is none.
-    """
+    """Configurations (*per, n), best first: index along every axis (-1: none), signed objective."""
 
     places: Mapping[str, Indices]
     scores: Floats
@@ -230,10 +224,7 @@ class ObjectiveStage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Front:
-    """The points of a front in axis order, an index along every axis, and the answer's attributes.
-
-    ``proven_mask`` marks the points that nothing can dominate; None: all.
-    """
+    """Points of a front in axis order, attributes, and mask of the proven points (None: all)."""
 
     places: Mapping[str, Indices]
     attributes: Mapping[str, Any]

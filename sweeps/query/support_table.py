@@ -1,7 +1,4 @@
-"""Say which options each verb supports on each kind of source, and why not others.
-
-Used to reject calls and to generate ``docs/asking.md``.
-"""
+"""Say which options a verb supports on a source, and why not, for calls and docs/asking.md."""
 
 from __future__ import annotations
 

@@ -125,10 +125,7 @@ class _PartChances:
 def chances(
     source: SourceOverDraws, goal: Goal, *, per: Sequence[str] = (), top: int | None = None
 ) -> xr.Dataset:
-    """Return how often each configuration is best, and its expected regret.
-
-    ``top`` limits the list to the likeliest; None lists all that can win.
-    """
+    """Return how often each configuration (at most ``top``) is best, and its expected regret."""
     if top is not None:
         check_top(top)
     per = per_axes(per, tuple(source.sizes))

@@ -142,10 +142,7 @@ def return_best_on_interrupt(query: _F) -> _F:
 
 
 def run_with_deadline(work: Callable[[], object], deadline: float, what: str) -> None:
-    """Do what cannot be stopped in a thread, and wait for it until the deadline.
-
-    On OutOfTimeError the work continues in the background, for later calls.
-    """
+    """Do work in a thread until the deadline; on OutOfTimeError it goes on, for later calls."""
     failed: list[BaseException] = []
     over = threading.Event()
 

@@ -78,10 +78,7 @@ Result = TypeVar("Result")
 
 
 def run_in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
-    """Return the results of ``work`` on each number below ``count``, in order.
-
-    After the first error, or an interrupt, no further number is begun.
-    """
+    """Return ``work`` of each number below ``count``, in order; after an error no more begin."""
     threads = min(cpu_count(), count)
     if threads <= 1:
         return [work(number) for number in range(count)]

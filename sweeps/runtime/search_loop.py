@@ -62,10 +62,7 @@ class Search(Protocol):
 def run_search(
     search: Search, stats: SearchStats, max_boxes: float = math.inf, *, min_steps: int = 0
 ) -> bool:
-    """Run a search; False if the time or ``max_boxes`` ended it before it was complete.
-
-    At least ``min_steps`` steps are taken.
-    """
+    """Run at least ``min_steps``; False if the time or ``max_boxes`` ended the search early."""
     done = 0
     while search.has_open_pieces():
         if done >= min_steps and (stats.is_late or stats.boxes >= max_boxes):

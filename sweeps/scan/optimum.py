@@ -298,10 +298,7 @@ def _scan_front_of_case(
 
 
 def scan_front(grid: Grid, goals: Sequence[Goal], skipped_tiles: SkippedTiles) -> dict[str, Any]:
-    """Return the front, tile by tile: an index along every axis, in axis order.
-
-    Of points equal in every objective the first is kept.
-    """
+    """Return the front, tile by tile: indices along every axis, in axis order, first of equals."""
     check_grid(grid)
     dims = grid.sort_axes(dims_of(grid, goals))
     plain, whole = grid.non_switch_axes(dims), _RunningFront(len(goals))

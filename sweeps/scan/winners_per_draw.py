@@ -254,10 +254,7 @@ _ROUNDING = 1e-12
 
 
 def possible_winners(scores: DrawScores, likely: Indices | None = None) -> Indices:
-    """Return the configurations that are best, or tie, in some draw, and maybe others; ascending.
-
-    ``likely`` are some that are likely to be good.
-    """
+    """Return configurations that are best, or tie, in some draw, and maybe others; ascending."""
 
     def find_winners(values: Floats, numbers: Indices) -> int:
         return int(update_winners(values, best, numbers))
@@ -272,8 +269,7 @@ def possible_winners(scores: DrawScores, likely: Indices | None = None) -> Indic
 def possible_cell_winners(scores: DrawScores, cells: Indices) -> Indices:
     """Return the configurations with the least mean in some cell of draws, and maybe others.
 
-    ``cells`` of shape (partitions, draws), as in :func:`sweeps.nest.reduce.sum_cells`. The result
-    ascends.
+    ``cells`` (partitions, draws) as in :func:`sweeps.nest.reduce.sum_cells`. The result ascends.
     """
     best = np.full(int(cells.max()) + 1, np.inf)
     weights = scores.weights

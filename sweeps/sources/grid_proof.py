@@ -74,10 +74,7 @@ class _ProofState:
 
 
 def prepare_proof(grid: Grid, query: Query, *, front: bool = False) -> GridProof:
-    """Return a grid for which a query, or its front, is to be certified.
-
-    Raises DseError if something has no enclosure, or no value at some points.
-    """
+    """Return a grid to certify a query or front; DseError where no enclosure or no value exists."""
     grid, tally = expand_statistics(grid), SearchStats.start(query.time_limit)
     if query.time_limit is not None:
         preload_xarray()

@@ -143,10 +143,7 @@ class GridScan(GridSource):
     def _stage_nodes(
         self, stage: ObjectiveStage, per: Sequence[str] = ()
     ) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...], list[dict[str, slice]]]:
-        """Return the next objective of each graph, the axes that matter, and parts of the grid.
-
-        Memory holds the statistics of a part.
-        """
+        """Return each graph's next objective, axes that matter, and parts that fit in memory."""
         grid = self.grid
         nodes = {key: stage_node(grid, key, stage) for key in grid.graphs}
         roots = {key: [node] for key, node in nodes.items()}

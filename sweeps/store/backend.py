@@ -1,7 +1,4 @@
-"""Backends of stores: a local folder, or a URL reached by fsspec.
-
-Files and objects appear under their keys only when complete.
-"""
+"""Backends of stores: a local folder or an fsspec URL, where keys appear only when complete."""
 
 from __future__ import annotations
 

@@ -55,10 +55,7 @@ class CheckedStore(WrapperStore[Store]):
         return self
 
     def read(self, key: str) -> Any:
-        """Return the content of a key, or None if an unfinished store lacks it.
-
-        Raise if it is missing or changed, or the store was replaced.
-        """
+        """Return the content of a key, None if not stored yet; raise if damaged or replaced."""
         with self._lock:
             if key in self._cache:
                 self._cache.move_to_end(key)

@@ -34,11 +34,7 @@ _MAX_BYTES = 1 << 26
 
 
 def checksum(data: Any) -> str:
-    """Return the CRC-32 of bytes.
-
-    Chunks end in their CRC-32C, and the CRC-32C of such bytes is a constant; so this is another
-    one.
-    """
+    """Return the CRC-32 of bytes; the CRC-32C of chunks, which end in theirs, is a constant."""
     return f"{zlib.crc32(data):08x}"
 
 
@@ -85,10 +81,7 @@ def read_record(
     outputs: Collection[str] | None = None,
     points: int | None = None,
 ) -> tuple[dict[str, Any], str]:
-    """Return the record of a tile and "", or an empty record and the problem.
-
-    ``outputs`` and ``points`` of the tile are checked if given.
-    """
+    """Return the record of a tile and "", or an empty one and the problem; check what is given."""
     data = get_or_none(backend, f"{RECORDS}/{tile}")
     record = decode_checked_json(data)
     if record is None:
@@ -187,10 +180,7 @@ def check_not_replaced(backend: StoreBackend) -> None:
 
 
 def info_of(source: xr.Dataset | str | Path) -> StoreInfo | None:
-    """Return the info of the store of a run, given by its path or the Dataset opened from it.
-
-    None for any other file, and for a Dataset that was changed.
-    """
+    """Return the info of a run's store, by path or unchanged Dataset opened from it, or None."""
     if isinstance(source, (str, Path)):
         return read_info(source) if str(source).rstrip("/").endswith(".zarr") else None
     info: StoreInfo | None = source_store(source)

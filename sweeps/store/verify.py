@@ -44,10 +44,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyResult:
-    """Number of tiles, of tiles not stored yet, and the damage in a store.
-
-    ``moved_to`` is where a repair has put files that do not belong to the store.
-    """
+    """Numbers of tiles and of unstored ones, damage, and where a repair put foreign files."""
 
     tiles: int
     pending: int
@@ -115,10 +112,7 @@ def verify(
 
 
 def _expected_files(backend: StoreBackend, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """Return the initial files of a store: its own, if its manifest vouches for them.
-
-    Another version of zarr may have written the same metadata differently.
-    """
+    """Return the initial files of a store: its own, if vouched for, as versions of zarr differ."""
     data = get_or_none(backend, MANIFEST)
     there, ours = read_manifest(data), decode_checked_json(files[MANIFEST])
     if there is None or ours is None or {**there, "files": ours["files"]} != ours:

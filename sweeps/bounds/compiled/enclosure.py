@@ -1,7 +1,4 @@
-"""Enclose every step of a tape over a box, with the axes along which it rises or falls.
-
-The rules are those of the primitives' table, rounding to nearest.
-"""
+"""Enclose every step of a tape over a box, with the axes along which it rises or falls."""
 
 from __future__ import annotations
 

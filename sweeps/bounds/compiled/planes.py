@@ -206,10 +206,7 @@ def _min_linear_log(w, d, low, high):
 
 @compiled_no_nrt
 def minimize_axis(table, axis, first, last, weights, row, ends):
-    """Return a lower bound of the terms along an axis, and about where the least is.
-
-    ``ends`` holds the extremes of each leaf over the range.
-    """
+    """Return a lower bound along an axis from each leaf's extremes, and about where it is."""
     axis_leaves = table[0]
     if last - first < SCAN_VALUES:
         result, place = INF, first
