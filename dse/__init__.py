@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 
-
 def _order(name: str) -> tuple[bool, str]:
     """Return the sort key of a name: classes first, numbers by their value."""
     return name[0].islower(), re.sub(r"\d+", lambda number: f"{int(number[0]):09}", name)

@@ -55,10 +55,11 @@ class Graph:
         """Return the definition of a quantity with everything but the leaves substituted."""
         if not self._flat_nodes:
             for key, definition in self.definitions.items():
-                needs = {need: self._flat_nodes[need] for need in definition.needs}
-                node = definition.node
-                flat = reference(key) if definition.is_leaf else substitute(node, needs)
-                self._flat_nodes[key] = flat
+                if definition.is_leaf:  # what a statistic needs may follow it
+                    self._flat_nodes[key] = reference(key)
+                else:
+                    needs = {need: self._flat_nodes[need] for need in definition.needs}
+                    self._flat_nodes[key] = substitute(definition.node, needs)
         return self._flat_nodes[name]
 
     @property

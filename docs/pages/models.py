@@ -29,7 +29,9 @@ def module_of(model):
 
 def label_of(model, eq):
     """Return the label of an equation, or of the first equation of a quantity."""
-    return f"{model.name}-{eq}" if isinstance(eq, str) else f"{model.name}-{eq.name}-{eq.switch_text}"
+    return (
+        f"{model.name}-{eq}" if isinstance(eq, str) else f"{model.name}-{eq.name}-{eq.switch_text}"
+    )
 
 
 def link(model, name):

@@ -1,4 +1,10 @@
-"""List the functions that are compiled without a cache: each body once, and not again."""
+"""List the functions that are compiled without a cache: each body once, and not again.
+
+    python -m tests.dse.compiling 1       # times
+
+Laws, a run and a proof run in processes of their own, each with an empty cache folder. They must
+compile what is listed here and no more; a second time they compile nothing and load no Numba.
+"""
 
 from __future__ import annotations
 

@@ -334,7 +334,10 @@ def test_from_toml(tmp_path: Path) -> None:
             'modle = "transit"',
             "has the unknown key 'modle'; did you mean 'model'",
         ),
-        ('model = "transit"\nthreads = 3', "the unknown key 'threads'.*quantities belong under .set. or .axes."),
+        (
+            'model = "transit"\nthreads = 3',
+            "the unknown key 'threads'.*quantities belong under .set. or .axes.",
+        ),
         ('machine = "gtx280"', "names no model: begin it with model ="),
         ("model = ", "is no TOML"),
         ('model = "transit"\n[axes]\nthreads = 5', "put one value under set"),

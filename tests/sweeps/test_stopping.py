@@ -263,7 +263,8 @@ def test_what_is_lost_counts_all_the_same(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     Path("study.toml").write_text(SETTING)
     monkeypatch.setattr(
-        "dse.study.plan.make_plan", lambda *_, **__: type("P", (), {"_answer": lose, "to_dict": lose})()
+        "dse.study.plan.make_plan",
+        lambda *_, **__: type("P", (), {"_answer": lose, "to_dict": lose})(),
     )
     result = CliRunner().invoke(main, ["plan", "study.toml", "--json"])
     assert result.exit_code == 143

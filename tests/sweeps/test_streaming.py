@@ -29,6 +29,7 @@ from sweeps.grid.grid import Tiling
 from sweeps.query.distribution import BinCounts, DigitCounts
 from symbolic.errors import InfeasibleError
 from symbolic.ops import reference
+from symbolic.primitives import elementary
 from tests.long import draws, long
 
 #: What is said of a question that no configuration answers.
@@ -83,7 +84,7 @@ def tiled_questions(draw: st.DrawFn, text: bool = True) -> tuple[Study, str, lis
     return study, draw(st.sampled_from(["toy_cost", "1 / toy_load"])) if text else "0.0", where
 
 
-def check_integer(study: Study, text: str, where: Sequence[str] = ()) -> tuple[Any, Any]:
+def evaluate_all(study: Study, text: str, where: Sequence[str] = ()) -> tuple[Any, Any]:
     """Values of a formula, and whether each configuration counts, one by one over the grid."""
     study = Study(
         model=study.model,
@@ -100,7 +101,7 @@ def check_integer(study: Study, text: str, where: Sequence[str] = ()) -> tuple[A
         names = ["toy_waste", "toy_cost", "toy_state", "toy_share", "toy_load", "toy_unit"]
         at = {k: float(v) for k, v in grid.evaluate_point(point, [*names, "feasible"]).items()}
         with np.errstate(all="ignore"):
-            given_ = {"log": np.log, **{k: np.float64(v) for k, v in at.items()}}
+            given_ = {"log": elementary.log, **{k: np.float64(v) for k, v in at.items()}}
             values.append(float(eval(text, given_)))
         counts.append(bool(at["feasible"]))
     return np.array(values), np.array(counts)
@@ -120,7 +121,7 @@ def small_tiles() -> Iterator[None]:
 
 
 def same_count(study: Study, where: list[str]) -> None:
-    _, counts = check_integer(study, "0.0", where)
+    _, counts = evaluate_all(study, "0.0", where)
     result = study.count(where=where)
     assert int(result["points"]) == counts.size
     assert int(result["feasible_points"]) == counts.sum()
@@ -131,7 +132,7 @@ def same_count(study: Study, where: list[str]) -> None:
 
 
 def same_histogram(study: Study, text: str, where: list[str], bins: Any) -> None:
-    values, counts = check_integer(study, text, where)
+    values, counts = evaluate_all(study, text, where)
     known = values[counts]
     finite = known[np.isfinite(known)]
     if isinstance(bins, int) and not finite.size:
@@ -160,7 +161,7 @@ def same_histogram(study: Study, text: str, where: list[str], bins: Any) -> None
 
 
 def same_quantiles(study: Study, text: str, where: list[str], q: list[float]) -> None:
-    values, counts = check_integer(study, text, where)
+    values, counts = evaluate_all(study, text, where)
     known = np.sort(values[counts & ~np.isnan(values)])
     if not known.size:
         with pytest.raises(InfeasibleError, match=NOWHERE):
@@ -205,7 +206,7 @@ def test_quantiles(given_query: tuple[Study, str, list[str]], q: list[float]) ->
     same_quantiles(*given_query, q)
 
 
-@pytest.mark.usefixtures("tiled")
+@pytest.mark.usefixtures("small_tiles")
 @FEW
 @given(tiled_questions(text=False))
 def test_count_in_tiles(given_query: tuple[Study, str, list[str]]) -> None:
@@ -213,7 +214,7 @@ def test_count_in_tiles(given_query: tuple[Study, str, list[str]]) -> None:
 
 
 @long
-@pytest.mark.usefixtures("tiled")
+@pytest.mark.usefixtures("small_tiles")
 @FEW
 @given(tiled_questions(), BINS, SHARES)
 def test_spread_in_tiles(
