@@ -555,8 +555,8 @@ def parse_value(text: str, quantity: Quantity, quantities: Mapping[str, Quantity
     >>> parse_value("n_sms / 2", TABLE["active_sms"], TABLE)
     div(n_sms, 2)
     """
-    key = str(text), quantity.unit
-    value, names = _LITERALS.get(key, (math.nan, ()))
+    key = text, quantity.unit
+    value, names = _LITERALS.get(key, (math.nan, ())) if isinstance(text, str) else (math.nan, ())
     if value == value and not (quantity.is_label or any(name in quantities for name in names)):
         return value
     parser = _Parser(text, quantities)

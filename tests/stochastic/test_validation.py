@@ -111,7 +111,7 @@ def test_a_clock_that_runs_backwards_is_refused(clocks: list[list[list[int]]]) -
 
 
 def test_a_row_holds_the_errors_of_the_paper(monkeypatch: pytest.MonkeyPatch) -> None:
-    compared = runpy.run_path(str(EXAMPLE))["table"]
+    compared = runpy.run_path(str(EXAMPLE))["compare"]
     output = np.array([3.976, 3.98]), np.array([3.91, 3.92]), np.array([3.9, 3.9])
     monkeypatch.setitem(compared.__globals__, "losses", lambda *_, **__: output)
     result = compared(Pmf.geometric(0.05), 32, groups=2, seed=1)

@@ -135,7 +135,7 @@ class World:
         for name, labels in self.equations.items():
             self.known[name] = np.full(self.sizes, np.nan)
             for label in labels:
-                here = self._under(name, label)
+                here = self._value_under(name, label)
                 result = self.value_of(self.formulas[name, label])
                 self.known[name] = np.where(here, result, self.known[name])
         count = rng.choice([0, 0, 1, 1, 2])

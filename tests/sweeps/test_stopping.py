@@ -24,6 +24,7 @@ from dse.cli import main
 from sweeps.runtime import interrupts
 from sweeps.runtime.interrupts import Interrupted, run_with_deadline
 from sweeps.runtime.search_loop import iterate_batches
+from symbolic.answer import Answer
 from symbolic.errors import OutOfTimeError
 from tests.sweeps.test_time_limits import launch
 
@@ -262,10 +263,8 @@ def test_what_is_lost_counts_all_the_same(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.chdir(tmp_path)
     Path("study.toml").write_text(SETTING)
-    monkeypatch.setattr(
-        "dse.study.plan.make_plan",
-        lambda *_, **__: type("P", (), {"_answer": lose, "to_dict": lose})(),
-    )
+    members = {"_answer": lambda _: Answer(title="plan"), "to_dict": lose, "assumptions": ()}
+    monkeypatch.setattr("dse.study.plan.make_plan", lambda *_, **__: type("P", (), members)())
     result = CliRunner().invoke(main, ["plan", "study.toml", "--json"])
     assert result.exit_code == 143
     assert "terminated" in result.stderr
