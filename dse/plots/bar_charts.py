@@ -249,7 +249,7 @@ def importance(
     ax.axvline(0, color="0.3", lw=1)
     ax.set_ylabel("input")
     ax.set_xlabel(f"change of {quantity} for 1 % of the input [%]")
-    rest = f"; {len(order) - len(drawn)} smaller ones omitted" if len(order) > len(drawn) else ""
+    rest = f"; {len(order) - len(drawn)} smaller omitted" if len(order) > len(drawn) else ""
     set_title(ax, f"at {place}{rest}", 56)
     add_legend(ax, at_bottom=True, ncols=2)
     return ax

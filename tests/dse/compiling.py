@@ -32,10 +32,10 @@ sys.addaudithook(
 )
 from dse.cli.imbalance import imbalance_data
 from stochastic import Pmf, imbalance
-from stochastic.compile_cache import telling
+from stochastic.compile_cache import compile_listener
 
 names = []
-with telling(names.append):
+with compile_listener(names.append):
     for law in (Pmf.geometric(0.05), Pmf.uniform(20, 40), Pmf.poisson(30)):
         told = imbalance_data(imbalance(law, 32), groups=9, group=32, overhead=0.1, bins=3)
         print(json.dumps(told, default=lambda x: x.tolist() if hasattr(x, "tolist") else str(x)))
@@ -60,14 +60,14 @@ def run_program(cache: Path) -> tuple[list[str], list[str], list[str], list[str]
 
 SEARCH = """
 import os
-from stochastic.compile_cache import telling
+from stochastic.compile_cache import compile_listener
 from dse.cli.optimum import compile_search_in_background
-from sweeps.bounds.search import ready
+from sweeps.bounds.search import prepare_search
 
 os.cpu_count = lambda: 2
 names = []
-with telling(names.append), compile_search_in_background():
-    ready()
+with compile_listener(names.append), compile_search_in_background():
+    prepare_search()
 print(*names)
 """
 
@@ -88,8 +88,8 @@ from dse.cli import main
 import stochastic.compile_cache.build as build
 
 built = []
-whole = build.built
-build.built = lambda body, args: built.append(body.__name__) or check_integer(body, args)
+build_code = build.build_code
+build.build_code = lambda body, args: built.append(body.__name__) or build_code(body, args)
 main(sys.argv[1:], prog_name="dse", standalone_mode=False)
 print(json.dumps(sorted(set(built))))
 """

@@ -98,7 +98,7 @@ def sleeping(draw: random.Random) -> None:
         late(LocalBackend, name, 0.7, 0.1)
     for kind, name in ((fcntl, "flock"), (Path, "rename"), (os, "rename"), (os, "replace")):
         late(kind, name, 0.5, 0.06)
-    late(sweeps.store.backend, "_exchanged", 0.7, 0.1)
+    late(sweeps.store.backend, "_exchange_names", 0.7, 0.1)
 
 
 def no_locks() -> None:

@@ -356,7 +356,7 @@ def test_a_space_of_macros_is_counted_once_for_each_and_kept(
         define = {"U": unroll, "BX": 64, "WRONG": ""}
         one = dse.kernel(kernel, define=define, block=[64], grid=[64], set={"n": 50})
         assert good.instructions.sel(U=unroll, BX=64) == one.numbers["all"]
-    monkeypatch.setattr("dse.cuda.tuning_space.code_of", None)  # kept: nothing is compiled
+    monkeypatch.setattr("dse.cuda.tuning_space.load_code", None)  # kept: nothing is compiled
     assert dse.kernel(kernel, **options).identical(result)
 
 

@@ -125,7 +125,7 @@ def test_papers_and_figures_are_listed(run: Run) -> None:
 @long
 def test_one_figure_and_all(run: Run) -> None:
     answer = run("plot", "paper", "tmm", "--figure", "1", "--out", "a.svg").stdout
-    assert answer.startswith("a.svg (Slowdown by a last pass that is not full")
+    assert answer.startswith("a.svg (Slowdown by a partly filled last pass")
     assert "The paper's: the settings" in answer
     assert Path("a.svg").read_text().startswith("<?xml")
     data = json.loads(
