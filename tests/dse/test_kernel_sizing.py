@@ -31,13 +31,20 @@ leaves = st.one_of(
 )
 
 
+def _has_chance(value: IntExpr) -> bool:
+    return any(each.kind == "input" for each in value.atoms())
+
+
 def _more(inside: st.SearchStrategy[IntExpr]) -> st.SearchStrategy[IntExpr]:
     two = st.tuples(inside, inside)
     return st.one_of(
         two.map(lambda both: both[0] + both[1]),
         two.map(lambda both: both[0] - both[1]),
         st.tuples(inside, st.integers(-4, 4)).map(lambda of: of[0].scale(of[1])),
-        two.map(lambda both: atom_expr("over", *both)),
+        # quotients round whole numbers down; a chance only multiplies counts
+        two.filter(lambda both: not any(map(_has_chance, both))).map(
+            lambda both: atom_expr("over", *both)
+        ),
         two.map(lambda both: atom_expr("least", *both)),
         st.tuples(inside, _conditions(inside)).map(lambda of: of[0] * atom_expr("if", of[1])),
     )
