@@ -32,7 +32,7 @@ leaves = st.one_of(
 
 
 def _has_chance(value: IntExpr) -> bool:
-    return any(each.kind == "input" for each in value.atoms())
+    return "chance" in repr(value)
 
 
 def _more(inside: st.SearchStrategy[IntExpr]) -> st.SearchStrategy[IntExpr]:
