@@ -90,7 +90,7 @@ def main(kills: int, seed: int, every: int = 1, exchange: bool = True) -> dict[s
         ("large", "more"): lambda: dse.add(path, "cs_throughput"),
     }
 
-    def check_integer(names: tuple[str, str]) -> None:
+    def check_complete(names: tuple[str, str]) -> None:
         assert files(path) in [values[name] for name in names]
 
     done = 0
@@ -100,7 +100,7 @@ def main(kills: int, seed: int, every: int = 1, exchange: bool = True) -> dict[s
         began = time.monotonic()
         assert exit_status(fork(work)) == 0
         duration = time.monotonic() - began
-        check_integer(names[1:] * 2)
+        check_complete(names[1:] * 2)
         times = {"put": (1,), "replace_by": (1,), "_discard": (1,), "rename": (1, 2, 3)}
         kinds = [(step, n, after) for step in STEPS for n in times[step] for after in (False, True)]
         kinds = kinds[:: every if names[0] == "small" else 3 * every]
@@ -115,7 +115,7 @@ def main(kills: int, seed: int, every: int = 1, exchange: bool = True) -> dict[s
             assert status in (0, -signal.SIGKILL), status
             done += status != 0
             if exchange or path.exists():
-                check_integer(names)
+                check_complete(names)
             assert exit_status(fork(work)) == 0
             assert files(path) == values[names[1]], kind
             left = {other.name for other in folder.iterdir()} - {".a.zarr.lock"}
