@@ -148,8 +148,8 @@ class Simulated:
     """Simulated launches as a law."""
 
     def __init__(self, times: Floats) -> None:
-        self.values, self.simulated = np.sort(times), len(times)
-        self.below = np.arange(1, len(times) + 1) / len(times)
+        self.values, self.simulation_count = np.sort(times), len(times)
+        self.cdf_values = np.arange(1, len(times) + 1) / len(times)
 
 
 def of_launches(count: int, seed: int) -> dict[tuple[str, ...], list[bool]]:
@@ -158,11 +158,11 @@ def of_launches(count: int, seed: int) -> dict[tuple[str, ...], list[bool]]:
     given: dict[str, Any] = {"blocks": 12, "slots": 4, "lanes": 4, "warps": 2}
     work, formula = Pmf.geometric(0.2), reference("launch_steps")
 
-    def simulate(launches: int, seed: int) -> Simulated:
+    def simulate_launches(launches: int, seed: int) -> Simulated:
         sharing = Sharing(full=2, resident=2, launches=launches, seed=seed)
         return Simulated(launch(work, **given, sharing=sharing).times)
 
-    many = simulate(200_000, seed + 10**6)
+    many = simulate_launches(200_000, seed + 10**6)
     some = [statistic("mean"), statistic("std")]
     some += [statistic("quantile", level) for level in LEVELS[:4]]
     some += [statistic("cvar_high", level) for level in LEVELS[:3]]
@@ -171,7 +171,7 @@ def of_launches(count: int, seed: int) -> dict[tuple[str, ...], list[bool]]:
     levels = [0.5, 0.9, 0.99, 0.999]
     for size in (100, 1000):
         for number in range(count):
-            own = simulate(size, seed + number)
+            own = simulate_launches(size, seed + number)
             for about in some:
                 value, truth = (
                     statistic_laws._statistic_function(about, formula, ("launch_steps",))(one)
