@@ -27,6 +27,7 @@ from scipy.stats import binom
 from dse.uncertain.draws import REPLICATES, sobol_points
 from stochastic import Pmf, imbalance, launch
 from stochastic.launch_time.shared_rate import Sharing
+from stochastic.trials.simulation import simulate
 from sweeps.nest.statistics import SamplingDesign, error_of, summary
 from symbolic import statistic_laws
 from symbolic.node import Node, reference
