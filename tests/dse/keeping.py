@@ -23,9 +23,9 @@ ASKS = """
 import sys
 import numpy as np
 from stochastic import Pmf, imbalance
-from sweeps import reduce
+from sweeps.nest.reduce import pareto_indices
 values = np.linspace(1.0, 2.0, 5000) ** 2 % 1.0
-front = reduce.front(np.stack([values, -values[::-1]]))
+front = pareto_indices(np.stack([values, -values[::-1]]))
 print(imbalance(Pmf.geometric(0.3), lanes=8).mean(), front.tolist())
 """
 
