@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -214,6 +215,7 @@ def power(
     threads: int = 1024,
     steps: int = 4096,
     size: int = _RING,
+    keep_clocks: bool = False,
     board: NvmlBoard | None = None,
 ) -> Columns:
     """Measure power and time of a computing and a memory kernel at several clocks.
@@ -234,6 +236,8 @@ def power(
     threads, steps, size : int
         Half the threads on each multiprocessor; rounds or requests of each thread, as for
         :func:`supply` and :func:`demand`; numbers of the ring that is read.
+    keep_clocks : bool
+        Change no setting of the GPU: rows are of the current clocks.
     board : optional
         Reads power and clocks; default: NVML.
 
@@ -256,6 +260,8 @@ def power(
             raise DseError(f"{name} = {value}: expected 0 or more")
     if not 1 <= threads <= MAX_THREADS:
         raise DseError(f"threads = {threads}: expected 1 to {MAX_THREADS}")
+    if keep_clocks and (clocks or memory_clocks):
+        raise DseError("clocks are given together with keep_clocks: expected one of the two")
     kernels, multiprocessors = open_device()
     shape = 2 * multiprocessors, threads
     total = shape[0] * threads
@@ -273,11 +279,14 @@ def power(
     rows: list[dict[str, Any]] = []
     times = {"settle": settle, "seconds": seconds}
     rate_names = ("attained_flops", "attained_bandwidth")
-    with board.clock_control() as choose:
-        for memory, core in _clock_pairs(board.supported_clocks(), clocks, memory_clocks):
+    offered = {} if keep_clocks else board.supported_clocks()
+    with nullcontext(None) if keep_clocks else board.clock_control() as choose:
+        for memory, core in _clock_pairs(offered, clocks, memory_clocks):
             clock: dict[str, Any] = {"asked_clock": 1e6 * core, "chosen_by": "as it was"}
             try:
-                if core != core:
+                if choose is None:
+                    clock["chosen_by"] = "as it was: not changed"
+                elif core != core:
                     clock["chosen_by"] = "as it was: none offered"
                 else:
                     clock["chosen_by"] = choose(memory, core)

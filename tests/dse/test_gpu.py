@@ -109,6 +109,8 @@ OWN = {
 }
 for name, options in OWN.items():
     main(["measure", name.partition(".")[0], name, *options], standalone_mode=False)
+main(["measure", "power", "power-as-it-was.csv", *OWN["power.nc"], "--keep-clocks"],
+     standalone_mode=False)
 each = gpu.lockstep(["geometric:0.3"], [3], groups=20, each=True, size=2, threads=3)
 found["each"] = {k: v.tolist() for k, v in each.items()}
 
@@ -119,6 +121,10 @@ for allowed in ("application", "locked", "nothing"):
     rows = gpu.power(seconds=0, settle=0, threads=2, steps=1, size=64,
                      board=device.NvmlBoard(nv, kernels.uuid()))
     found["power"][allowed] = {k: v.tolist() for k, v in rows.items()} | {"calls": nv.calls}
+nv = fake_nvml("application")
+rows = gpu.power(seconds=0, settle=0, threads=2, steps=1, size=64, keep_clocks=True,
+                 board=device.NvmlBoard(nv, kernels.uuid()))
+found["power"]["unchanged"] = {k: v.tolist() for k, v in rows.items()} | {"calls": nv.calls}
 launched = []
 taken, looks = kernels.run_sustained(lambda: launched.append(0), lambda: len(launched), settle=0,
                                  seconds=0)
@@ -354,6 +360,18 @@ def test_power_is_told_at_each_clock_that_may_be_had(simulation: dict[str, Any])
 
 
 @needs_numba_cuda
+def test_keep_clocks_changes_no_setting(simulation: dict[str, Any]) -> None:
+    rows = simulation["power"]["unchanged"]
+    assert rows["calls"] == []
+    assert (rows["core_clock"], rows["memory_clock"]) == ([1.2e9] * 2, [5e9] * 2)
+    assert rows["chosen_by"] == ["as it was: not changed"] * 2
+    assert np.isnan(rows["asked_clock"]).all()
+    with dse.open(simulation["folder"] / "power-as-it-was.csv") as table:
+        assert set(table.chosen_by.values) == {"as it was: not changed"}
+        assert "--keep-clocks" in table.attrs["provenance"]
+
+
+@needs_numba_cuda
 def test_a_launch_waits_behind_another_while_power_is_looked_at(simulation: dict[str, Any]) -> None:
     looks, launched, taken = simulation["sustained"]
     assert (looks, launched) == ([2, 3], 3)
@@ -414,6 +432,10 @@ def test_threads_stand_on_every_multiprocessor(threads: int, shape: tuple[int, i
         (lambda: gpu.launches([2], law="bernoulli:0.5"), "rounds: expected a number of 1"),
         (lambda: measurements.power(seconds=-1), "seconds = -1: expected 0 or more"),
         (lambda: measurements.power(threads=2000), "threads = 2000: expected 1 to 1024"),
+        (
+            lambda: measurements.power(clocks=[900], keep_clocks=True),
+            "clocks are given together with keep_clocks",
+        ),
         (lambda: measurements.lockstep([]), "laws and lanes: expected at least one of each"),
         (lambda: measurements.lockstep(lanes=[2, 40]), "lanes = 40: expected 1 to 32"),
         (lambda: gpu.latency([4096, 128]), "sizes: 128: expected 256 bytes or more"),
