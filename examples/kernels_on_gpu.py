@@ -255,7 +255,17 @@ def each_case(make: Callable[..., Case], *given: tuple[Any, ...]) -> list[Callab
 
 BLOCKS = (256, 32, 64, 128, 512, 1024)
 LONG_BLOCKS = (256, 64, 128, 512, 1024)
-SHAPES = ((8, 8), (16, 8), (16, 16), (32, 4), (32, 8), (64, 4), (128, 2), (256, 1), (8, 32))
+SHAPES: tuple[tuple[int, int], ...] = (
+    (8, 8),
+    (16, 8),
+    (16, 16),
+    (32, 4),
+    (32, 8),
+    (64, 4),
+    (128, 2),
+    (256, 1),
+    (8, 32),
+)
 SHAPES += ((4, 64), (32, 32), (1, 256))
 GEMM = tiles(
     "TILE_M TILE_N TILE_K THREAD_M THREAD_N",
