@@ -581,8 +581,8 @@ def run_micro(device: Device) -> Iterator[dict[str, Any]]:
         )
     for grid, block in ((sms, 128), (sms, 512), (sms, 1024), (2 * sms, 1024)):
         what = {"what": "multiply_add", "unit": "1/s", "grid_x": grid, "block_x": block}
-        given = (out, np.float32(1), np.int32(2000))
-        yield what | rate("multiply_add", grid, block, given, 64.0 * 2000 * grid * block)
+        terms = (out, np.float32(1), np.int32(2000))
+        yield what | rate("multiply_add", grid, block, terms, 64.0 * 2000 * grid * block)
     copy: Any = cupy.asarray(np.ones(2**28, np.float32))
     times, clocks = device.launch_times(
         [lambda: copy.data.copy_from_device(data.data, copy.nbytes)] * 8
