@@ -18,7 +18,6 @@ Floats = NDArray[np.float64]
 _NEAR_VALUES = sizes.ADVICE_NEAR
 #: A quantity is varied from its value up to its value times 2**OCTAVES (or down, divided by it).
 OCTAVES = 64
-#: Steps for each factor of two.
 STEPS_PER_OCTAVE = 32
 #: Quantities for which a guide to the time is also used.
 _COST_GOALS = ("energy", "edp")

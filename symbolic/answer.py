@@ -202,10 +202,7 @@ def cell_text(cell: Any, unit: str = "", prefix: tuple[float, str] | None = None
 
 
 def _common_prefix(numbers: Iterable[float], unit: str) -> tuple[float, str]:
-    """Return (factor, prefix) of the smallest prefix with which no number has over four digits.
-
-    If the unit is the byte and all numbers are multiples of 1024, the prefix is binary.
-    """
+    """Return factor and text of the smallest prefix with which numbers have at most four digits."""
     sizes = [abs(x) for x in numbers if math.isfinite(x) and abs(x) >= _SMALLEST]
     if not sizes:
         return 1.0, ""

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: Probability that the true value lies beyond one end of an interval. Student's interval is made
-#: wider by a smaller value, because for skewed or discrete values it misses the mean in 1 or 2 of
-#: 100 cases more than for normal values.
+#: Probability that the true value lies beyond one end of an interval. Student's interval is wider,
+#: because it misses the mean of skewed or discrete values in 1 or 2 of 100 cases more.
 TAIL_PROBABILITY, _STUDENT_TAIL = 0.025, 0.015
 #: Upper limit of the expected count of an event that occurred in no draw (one-sided).
 ZERO_COUNT_BOUND = -math.log(TAIL_PROBABILITY)
@@ -25,10 +24,7 @@ ROUNDING = 1e-12
 
 @lru_cache(maxsize=64)
 def student_factor(count: int) -> float:
-    """Return the ratio of the half width of the mean's interval to the standard deviation.
-
-    ``count`` is the number of values from which the mean is computed.
-    """
+    """Return half the width of Student's interval of a mean over the values' standard deviation."""
     from scipy.special import stdtrit
 
     return float(stdtrit(count - 1, 1 - _STUDENT_TAIL)) / math.sqrt(count)

@@ -29,9 +29,6 @@ from symbolic.intervals import (
 from symbolic.ops import Node, constant, reference, references, where
 from symbolic.primitives.rule_operations import all_true, any_true
 
-# --- A case along one quantity: its value at points, and whether it may change between two points
-
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
@@ -158,11 +155,9 @@ MAX_HALVINGS, _MAX_OPEN_PIECES = sizes.GAP_DEPTH, sizes.GAP_WIDE
 _FINE_PARTS, _FEW_PIECES, _MAX_PARTS = sizes.GAP_FINE, sizes.GAP_FEW, sizes.GAP_PARTS
 #: Number of points at which all brackets together are cut in one step.
 _BRACKET_BATCH = sizes.BRACKETS_BATCH
-#: The smallest float above zero.
 _SMALLEST_FLOAT = 5e-324
 _FIRST_LINE = np.zeros(1, dtype=np.int64)
-#: A case is dropped if its two borders are closer than this (relative): models treat terms that
-#: close as equal.
+#: Relative width below which a case is dropped, because models treat terms so close as equal.
 _TIE_TOLERANCE = 1e-11
 #: Digits to which a border is rounded, and the relative distance from its bracket that the rounded
 #: number may have.

@@ -15,8 +15,6 @@ from symbolic.ops import Node, constant, reference
 from symbolic.quantity import Quantity
 from symbolic.statistics import StatisticName
 
-# --- families of regimes, advice, validity
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
@@ -140,9 +138,6 @@ class Validity(metaclass=_FormerFields):
     def is_valid_for(self, value: float) -> bool:
         """True if the model is valid for a machine with this value of ``quantity``."""
         return self.minimum <= value <= self.maximum
-
-
-# --- equations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,9 +289,6 @@ def equation(
 def equations_of(module: ModuleType) -> tuple[Equation, ...]:
     """Return the equations that a module defines, in the order of their definition."""
     return tuple(value for value in vars(module).values() if isinstance(value, Equation))
-
-
-# --- sets of equations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,6 @@ class Definition:
     default of its quantity), ``"formula"`` (a formula that the user gives, or a default that is
     another quantity), ``"equation"``, ``"table"`` (a leaf that a table equation computes before the
     grid), or ``"statistic"`` (a leaf computed from the values of a formula along some axes).
-    ``needs`` are the quantities in the definition.
     """
 
     name: str

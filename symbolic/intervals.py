@@ -113,9 +113,9 @@ def enclosure_function(row: Primitive, rule: Callable[..., Any]) -> Callable[...
 
 
 def _partly_nan(row: Primitive, result: Any, args: Iterable[Any]) -> Any:
-    """Return a mask of boxes in which the result or an argument may be NaN, but not everywhere.
+    """Return a mask of boxes in which the result or an argument is NaN at some points only.
 
-    For a choice, the arguments are ignored: an arm that is not chosen has no effect.
+    The arguments of a choice are ignored, because an arm that is not chosen has no effect.
     """
     unknown: Any = False
     for range_ in (result,) if row.is_choice else (result, *args):

@@ -25,9 +25,8 @@ from symbolic.quantity import Domain, Quantity
 
 # --- Users' model files
 # A model file is Python code, and loading it runs it. A file is run only if the user names it: in
-# a study, as an argument, or by a folder of ``DSE_PATH``. If a dataset names a model, its file is
-# looked up among these by the hash of its bytes (:func:`locate_models`), never at the path in the
-# dataset.
+# a study, as an argument, or by a folder of ``DSE_PATH``. The file of a model that a dataset names
+# is looked up among these by its hash (:func:`locate_models`), never at the path in the dataset.
 
 
 SHIPPED_FOLDER = Path(__file__).parent / "models"

@@ -53,9 +53,6 @@ __all__ = [
 MAX_POWER = 64
 
 
-# --- traced equations in an algebra, and the algebra of numbers
-
-
 def _backend(args: Iterable[Any]) -> str:
     """Return the backend of the arguments: 'scalar', 'array', 'sympy' or 'node'."""
     backend = "scalar"
@@ -152,9 +149,6 @@ def interpret(
     ``number`` converts literals to the numbers of the algebra.
     """
     return interpret_all((root,), values, algebra, number)[0]
-
-
-# --- the primitives as functions
 
 
 if not TYPE_CHECKING:

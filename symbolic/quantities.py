@@ -21,7 +21,6 @@ __all__ = [
     "quantity",
 ]
 
-#: Every quantity of the shipped models, by name.
 TABLE: Mapping[str, Quantity] = {
     row.name: row
     for row in (
@@ -47,8 +46,8 @@ TABLE: Mapping[str, Quantity] = {
     )
 }
 
-#: Rules for all models; a rule applies if all its quantities are known. A point that breaks a rule
-#: is infeasible.
+#: Rules for all models; a point that breaks one is infeasible. A rule applies only if all its
+#: quantities are known.
 RULES: tuple[str, ...] = (
     "active_sms <= n_sms",
     "threads_per_block <= max_threads_per_block",

@@ -63,7 +63,6 @@ class Domain:
         return f"{'whole ' if self.whole else ''}{left}{self.low:g}, {self.high:g}{right}"
 
 
-#: Domains that many quantities share.
 COUNT0, COUNT1 = "whole [0, inf)", "whole [1, inf)"
 POS, NONNEG, RATIO = "(0, inf)", "[0, inf)", "[1, inf)"
 RESULT, SHARE, CELSIUS = "[0, inf]", "[0, 1]", "(-273.15, inf)"

@@ -56,10 +56,7 @@ def _is_case_of(family: Family, eq: Equation) -> bool:
 
 
 def active_families(graph: Graph) -> dict[str, Family]:
-    """Return the families whose terms are exactly the terms of ``of`` in this graph.
-
-    Under other labels of the switches, ``of`` may have another equation.
-    """
+    """Return the families whose terms are exactly the terms of ``of`` under the switches."""
     result = {}
     for family in graph.model.regime_families:
         terms = set(family.terms.values())
@@ -167,9 +164,6 @@ def _equality_condition(quantities: Mapping[str, Quantity], node: Node, value: i
         first, second = (_equality_condition(quantities, arm, value) for arm in node.args[1:])
         return sympy.Or(sympy.And(condition, first), sympy.And(sympy.Not(condition), second))
     return sympy.Eq(to_sympy(node, quantities), to_exact(value))
-
-
-# --- borders
 
 
 _MAX_BRANCHES = sizes.BRANCHES_MOST

@@ -153,20 +153,14 @@ def refuse_laws(graph: Graph) -> None:
             )
 
 
-# --- statistics of a law
-
-#: Number of bootstrap samples of a simulated law, and half width of an interval in units of their
-#: standard deviation.
+#: Number of bootstrap samples, and half width of an interval in their standard deviations.
 _RESAMPLES, _BOOTSTRAP_FACTOR = 200, 2.4
 
 
 def _statistic_function(
     statistic: Statistic, formula: Node, needs: Sequence[str]
 ) -> Callable[..., float]:
-    """Return a function that computes the statistic from a law and the formula's other quantities.
-
-    The law is the first of ``needs``.
-    """
+    """Return a function that computes the statistic from the law and the other ``needs``."""
 
     def answer(law: Any, *others: float) -> float:
         return statistic_of_law(

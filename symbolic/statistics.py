@@ -165,9 +165,6 @@ def exclude_axes(root: Node, axes: tuple[str, ...]) -> Node:
     return _map_statistics(root, exclude)
 
 
-# --- Statistics of a law
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LawValues:
     """The values of a formula at the values of a law, with their probabilities.
@@ -315,10 +312,7 @@ class NodeValues:
 def statistic_as_formula(
     statistic: Statistic, values: Sequence[Node], weights: Any, never_nan: bool = False
 ) -> Node:
-    """Return a statistic of some values as a formula, which is NaN if the statistic has no value.
-
-    The parameters are explained in :class:`NodeValues`.
-    """
+    """Return a statistic of some values as a formula; see :class:`NodeValues`."""
     cell = STATISTICS[statistic.kind].formula
     assert cell is not None, f"{statistic.kind} as a formula"
     shares = None if weights is None else [float(share) for share in weights]
@@ -387,9 +381,6 @@ def _sort(values: Sequence[Node]) -> list[Node]:
     return result
 
 
-# --- The table
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticRow:
     """A row of :data:`STATISTICS`.
@@ -411,7 +402,6 @@ class StatisticRow:
     formula: Callable[[NodeValues], Node] | None = None
 
 
-#: The statistics by name.
 STATISTICS: dict[str, StatisticRow] = {
     "mean": StatisticRow(meaning="the mean", law=LawValues.mean, formula=NodeValues.mean),
     "std": StatisticRow(

@@ -19,9 +19,6 @@ from symbolic.quantity import Quantity, label_index_name
 from symbolic.statistics import resolve_direction
 from symbolic.units import Dimension, dimension, mismatch_message
 
-# --- tokens
-
-
 MAX_LENGTH = 10_000
 MAX_DIGITS = 1_000
 
@@ -184,9 +181,6 @@ def formula_text(text: str) -> FormulaText:
 _cached_formula = lru_cache(maxsize=1 << 10)(FormulaText)
 
 
-# --- terms
-
-
 _LARGEST_EXACT = 2**53
 
 
@@ -225,9 +219,6 @@ class Term:
             return value
         exact = isinstance(value, int) and abs(value) <= _LARGEST_EXACT
         return constant(value if exact else float(value))
-
-
-# --- labels in conditions
 
 
 def refuse_label(formula: FormulaText, term: Term) -> None:

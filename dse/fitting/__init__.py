@@ -336,10 +336,7 @@ def _by_name(names: Sequence[str], arrays: Floats) -> dict[str, Floats]:
 
 
 def _r2(problem: FitProblem, cost: float) -> float:
-    """Return r2 = 1 - residual sum of squares / total sum of squares; NaN if nothing varies.
-
-    Both sums are weighted; the total is about the weighted mean of each measured quantity.
-    """
+    """Return 1 - weighted residual sum of squares / total sum of squares; NaN if nothing varies."""
     squares = np.square(problem.scale / problem.scale.max())
     mean = (squares * problem.measurements).sum(axis=1) / squares.sum(axis=1)
     total = float(np.square(problem.scale * (problem.measurements - mean[:, None])).sum())

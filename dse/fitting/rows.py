@@ -33,8 +33,6 @@ from symbolic.model import Model
 from symbolic.ops import references
 from symbolic.units import dimension, mismatch_message, to_si_exact
 
-# --- Columns of a table, in the units of quantities
-
 #: The columns to read: a list of names, or a mapping from quantities to headers.
 ColumnChoice = Sequence[str] | Mapping[str, str] | None
 _FEASIBLE = "feasible"
@@ -264,9 +262,6 @@ def to_floats(column: Any, name: str) -> Floats:
     raise DseError(f"the column {name!r} has no numbers")
 
 
-# --- A model on rows
-
-
 class NoRowError(DseError):
     """Conditions that no row satisfies."""
 
@@ -342,9 +337,6 @@ def _condition_mask(case: FitCase, grid: Grid) -> NDArray[np.bool_]:
             )
         mask &= np.asarray(grid.evaluate([node], (), tuple(grid.axes))[0], dtype=bool)
     return mask
-
-
-# --- Checks of rows before a fit
 
 
 class FewRowsError(DseError):

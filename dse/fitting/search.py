@@ -16,9 +16,6 @@ from stochastic import sizes
 from symbolic.intervals import PartialEvaluation
 from symbolic.ops import Node
 
-# --- Predictions at many values of the free quantities at once
-
-
 Mask = NDArray[np.bool_]
 TwoArrays = tuple[Floats, Floats]
 MAX_NUMBERS = sizes.FIT_NUMBERS  # limit on the number of predictions in memory at once
@@ -307,9 +304,6 @@ def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
         size = np.abs(far) + 2 * np.abs(near) + np.abs(here)
         result[places] = bool(np.all(bend <= NOISE * size)) and math.isfinite(float(size.sum()))
     return result
-
-
-# --- The search
 
 
 #: Number of rough searches that are refined, and maximum number of rows of a rough search.

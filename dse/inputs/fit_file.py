@@ -314,9 +314,6 @@ def load_fit(path: str | Path) -> SavedFit:
     return SavedFit.from_dict(tree, f"the fit {str(path)!r}")
 
 
-# --- Fits as inputs of a study
-
-
 _EXPECTED = (
     'expected the path of a file NAME.fit.json, { file = "NAME.fit.json", label = "..." }, a fit, '
     "or a list of these"

@@ -30,10 +30,7 @@ def find_invalid_values(
     set_values: Mapping[str, Any],
     axes: Sequence[Axis],
 ) -> dict[str, str]:
-    """Return, by name, the reason why a counted value is invalid with the inputs of a study.
-
-    A workload may count a value for one launch only, such as one with 256 threads per block.
-    """
+    """Return, by name, the reason why a counted value is invalid with the inputs of a study."""
     changed = {**set_values, **{axis.name: axis for axis in axes}}
     changed |= {name: column for axis in axes for name, column in axis.columns.items()}
     reasons: dict[str, str] = {}

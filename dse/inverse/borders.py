@@ -217,10 +217,7 @@ _CONDITION_FLAGS = {0: "broken", 1: "met"}
 
 @dataclass(frozen=True, slots=True)
 class BorderCase:
-    """A formula whose values are cases; ``flags`` are their meanings.
-
-    If the cases are the regimes of a family, this is ``family``.
-    """
+    """A formula whose values are cases, with the meanings ``flags``; regimes have a ``family``."""
 
     name: str
     text: str
@@ -285,7 +282,6 @@ def _regime_case(family: Family) -> BorderCase:
     return BorderCase(f"{family.of}_regime", family.of, node, dict(enumerate(labels)), family)
 
 
-# --- the borders of a Dataset as rows
 def case_name(table: xr.Dataset) -> str:
     """Return the name of the case whose borders a Dataset contains."""
     return next(str(n) for n in table.data_vars if n not in ("border", "beyond", "distance"))
@@ -346,7 +342,6 @@ def next_rows(table: xr.Dataset) -> list[dict[str, Any]]:
     ]
 
 
-# --- closed forms of the borders that occur
 def _add_closed_forms(
     case: BorderCase, grid: Grid, ways: Sequence[BorderQuantity], table: xr.Dataset
 ) -> xr.Dataset:

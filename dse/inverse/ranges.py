@@ -166,7 +166,6 @@ def _count_array(counts: list[int]) -> Any:
     return np.array(counts, dtype=kind)
 
 
-# --- uncertain inputs
 def read_tolerance(grid: Grid, row: Quantity, spec: Any) -> UncertainInput:
     """Return an uncertain input with its lower and upper end at each of its values in the grid."""
     lows, highs = {}, {}

@@ -23,7 +23,6 @@ from symbolic.quantities import Quantity
 from symbolic.units import dimension
 
 Floats = NDArray[np.float64]
-#: A law as a table of a study file.
 Table: TypeAlias = Mapping[str, Any]
 
 #: Largest probability outside the domain of a quantity that may be cut off from its law.

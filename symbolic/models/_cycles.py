@@ -18,9 +18,6 @@ from symbolic.ops import divide, maximum, where
 GPU, CPU = {"processor": "gpu"}, {"processor": "cpu"}
 
 
-# --- the mix of instructions, and its peak
-
-
 @equation(source="Hong 2012, Table 15", symbol=r"\#FP", when=GPU)
 def narrow_fp_insts(fp_insts, fp_vec_insts):
     """Floating-point instructions of one kind, including vectorisable ones. [instructions]"""

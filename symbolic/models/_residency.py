@@ -53,5 +53,4 @@ def repetitions_whole(blocks, resident_blocks, busy_sms):
     return ceil(maximum(blocks / (resident_blocks * busy_sms), 1))
 
 
-#: The equations about blocks, without the one about warps.
 BLOCK_EQUATIONS = (blocks_per_busy_sm, busy_sms, repetitions, repetitions_whole, resident_blocks)

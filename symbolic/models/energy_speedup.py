@@ -109,9 +109,6 @@ def gpu_scale(node_configuration, reduced_share):
     return where(node_configuration >= 3, reduced_share, 1.0)
 
 
-# --- time, power and energy efficiency
-
-
 @equation(source="Hong 2012, Eq. 104, all work on the CPU", symbol="T_{CPU}")
 def cpu_full_time(work_units, cpu_work, cpu_cores, cpu_throughput, cpu_scale, cpu_clock):
     """Time that one device takes for all the work. [s]"""

@@ -81,9 +81,6 @@ def _family_equation(family):
 LAWS = tuple(map(_family_equation, FAMILIES.values()))
 
 
-# --- one item
-
-
 @equation(source=f"{PAPER}, §III", symbol=r"\mathrm{E}[W]", table=True)
 def work_mean(distribution):
     """Mean work of an item. [iterations]"""
@@ -106,9 +103,6 @@ def work_min(distribution):
 def work_max(distribution):
     """Largest possible work of an item; infinite if the law has no upper limit. [iterations]"""
     return float(require_law(distribution).pmf.high)
-
-
-# --- a group in lockstep
 
 
 @equation(source=f"{PAPER}, Eq. 7", symbol=r"\mathrm{E}[W_{(n:n)}]", table=True)
@@ -155,9 +149,6 @@ def imbalance_slowdown(expected_max, work_mean):
     return divide(expected_max, work_mean, at_zero=1.0)
 
 
-# --- bounds, approximations, limits
-
-
 @equation(source="second moments of the sum for each maximum", table=True)
 def imbalance_lower(distribution, lanes):
     """Rigorous lower bound on the mean loss. [ratio]"""
@@ -198,10 +189,7 @@ def imbalance_limit(work_max, work_mean):
 
 @equation(source="max/sum and sum of exponential work are independent", symbol="H_n", table=True)
 def exponential_loss(lanes):
-    """Mean loss, equal to the slowdown, of exponential work: the harmonic number H_n. [ratio]
-
-    Geometric work has this limit as its mean grows.
-    """
+    """Mean loss, equal to the slowdown, of exponential work: the harmonic number H_n. [ratio]"""
     if lanes < EXACT_LANES:
         return math.fsum(1 / k for k in range(1, int(lanes) + 1))
     correction = 1 / (2 * lanes) - 1 / (12 * lanes**2)

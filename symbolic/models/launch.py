@@ -49,9 +49,6 @@ WALD_SOURCE = "Wald: mean steps of all slots"
 SHARED = (_shared.blocks, _shared.warps_per_block, work_mean)
 
 
-# --- what is launched
-
-
 @equation(source="items cut into equal pieces and a rest", table=True)
 def piece_law(distribution, piece_length, piece_overhead):
     """The law of the work of a piece of an item, or of the item if it is not cut."""
@@ -219,9 +216,6 @@ def block_steps_mean(piece_law, lockstep_items, warps_per_block, alike_pieces):
     return require_law(piece_law).mean_max(lockstep_items * warps_per_block, alike_pieces)
 
 
-# --- in seconds
-
-
 @equation(source="steps, each of the same time")
 def launch_time(launch_steps, step_time):
     """Time of a launch, which has a law (or, in copies, its mean and standard deviation). [s]
@@ -254,9 +248,6 @@ def waves_time(launch_waves, block_steps_mean, step_time):
 def work_bound_time(launch_time_mean, tail_idle_share):
     """Time of all blocks if no slot ever waits: a lower bound on the mean time. [s]"""
     return launch_time_mean * (1 - tail_idle_share)
-
-
-# --- waiting time of slots, and energy
 
 
 @equation(source="Wald: mean steps of all slots")

@@ -58,9 +58,6 @@ TABLE_12 = "Hong 2012, Table 12 and §4.6.2"
 COMPACT, SCATTER, APART = ({"placement_policy": way} for way in ("compact", "scatter", "apart"))
 
 
-# --- sets of multiprocessors on their TPCs
-
-
 #: Maximum number of sets of TPCs whose distances are compared one by one.
 MAX_CHOICES = 1_000_000
 
@@ -180,9 +177,6 @@ def _separation(places, distances):
     """Return the smallest distance between two of some TPCs, and the sum of all distances."""
     pairs = [distances[i][j] for i, j in combinations(places, 2)]
     return min(pairs, default=math.inf), math.fsum(pairs)
-
-
-# --- equations
 
 
 @equation(source="Hong 2012, §4.5.2", table=True)

@@ -315,9 +315,6 @@ def clock_reduction(mwp_app_infinite, warps_per_sm):
     return divide(mwp_app_infinite - 1, warps_per_sm - 1, at_zero=math.nan)
 
 
-# --- throughput and time
-
-
 @equation(source="Hong 2012, Eq. 64", symbol="Perf")
 def flops(peak_achievable, effective_ratio):
     """Floating-point operations per second. [1/s]"""

@@ -62,7 +62,6 @@ ADVICE = (
     ),
 )
 
-#: Symbols of Table I.
 SYMBOLS = {"mem_latency": "L", "work": "T_1", "span": r"T_\infty"}
 
 #: In Table I, X is the maximum number of threads per core, max_threads_per_sm / cores_per_sm.

@@ -33,8 +33,7 @@ FAMILIES = (
     ),
 )
 
-#: The graph and the machine are fixed. ``latency_time`` and ``memory_time_offset`` are shown, the
-#: two terms of Eq. 15.
+#: The graph and the machine are fixed. The two terms of Eq. 15 are shown.
 ADVICE = Guide(
     state="time",
     goal="time",

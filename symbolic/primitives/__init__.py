@@ -12,5 +12,4 @@ by its enclosure alone.
 from symbolic.primitives import arithmetic, choices, functions
 from symbolic.primitives.spec import Primitive
 
-#: Every primitive by name, grouped by kind.
 PRIMITIVES: dict[str, Primitive] = {**arithmetic.ROWS, **choices.ROWS, **functions.ROWS}
