@@ -14,7 +14,7 @@ from symbolic.quantity import Domain
 
 Floats = NDArray[np.float64]
 
-#: For a whole-number quantity, this many nearest values are tried one by one, then by ratio.
+#: Number of nearest whole numbers that are tried one by one; further ones are spaced by a ratio.
 _NEAR_VALUES = sizes.ADVICE_NEAR
 #: A quantity is varied from its value up to its value times 2**OCTAVES (or down, divided by it).
 OCTAVES = 64

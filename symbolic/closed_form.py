@@ -54,7 +54,7 @@ def inline(
     """Return the tree of each quantity of a graph, with the named quantities substituted.
 
     A quantity in ``names`` is replaced by its equation wherever it is used. ``replacements`` maps a
-    quantity to another quantity, or to a node, by whose tree it is replaced.
+    quantity to a node that replaces it, or to another quantity whose tree replaces it.
     """
     trees: dict[str, Node] = {}
     for name, definition in graph.definitions.items():

@@ -24,7 +24,7 @@ ROUNDING = 1e-12
 
 @lru_cache(maxsize=64)
 def student_factor(count: int) -> float:
-    """Return half the width of Student's interval of a mean over the values' standard deviation."""
+    """Return the factor from a standard deviation to half the width of the interval of a mean."""
     from scipy.special import stdtrit
 
     return float(stdtrit(count - 1, 1 - _STUDENT_TAIL)) / math.sqrt(count)
@@ -83,8 +83,8 @@ def chance_half_width(replicate_shares: Floats, share: Any, draws: int) -> Float
 def quantile_ranks(draws: int, level: float, tail_probability: float) -> tuple[int, int]:
     """Return the ranks (from 1) of the two draws between which the quantile of a level lies.
 
-    The quantile lies below the first, and above the second, with at most ``tail_probability``. The
-    ranks are 0 or ``draws + 1`` if no draw is low or high enough.
+    The probability that the quantile lies below the first, or above the second, is at most
+    ``tail_probability`` each. A rank is 0 or ``draws + 1`` if no draw is low or high enough.
     """
     from scipy.special import bdtr, bdtrik
 

@@ -460,7 +460,7 @@ class _Parser:
     def _formula_text(self, term: Term) -> str:
         """Return the text of a formula, with each statistic in it in its standard form."""
         inside = {
-            part.start: (part.end, about.formula_text)  # the outermost, which was added last
+            part.start: (part.end, about.formula_text)  # of nested ones, the outermost
             for part, about in self.statistics
             if term.start <= part.start and part.end <= term.end
         }

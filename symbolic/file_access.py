@@ -173,7 +173,7 @@ def _unpacked_size(path: Path, limit: int) -> int:
             while size <= limit and (data := file.read(1 << 20)):
                 size += len(data)
     except (OSError, EOFError, zlib.error):
-        return 0  # the reader reports it
+        return 0  # reading the file reports the damage
     return size
 
 

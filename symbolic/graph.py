@@ -55,7 +55,7 @@ class Graph:
         """Return a quantity as a formula of the leaves of the graph."""
         if not self._flat_nodes:
             for key, definition in self.definitions.items():
-                if definition.is_leaf:  # the needs of a statistic may come after it
+                if definition.is_leaf:  # also a statistic, whose needs may be defined after it
                     self._flat_nodes[key] = reference(key)
                 else:
                     needs = {need: self._flat_nodes[need] for need in definition.needs}

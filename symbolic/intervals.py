@@ -7,8 +7,8 @@ interval contains NaN.
 
 There are two ways of rounding. An enclosure rounded *outward* contains the real value and every
 value that floats compute; each end is the nearest float that ensures this, so that exact operations
-stay exact. An enclosure rounded *to nearest* contains exactly the values that floats compute,
-because rounding to nearest is monotone; a box in which nothing varies then has the value of a scan.
+stay exact. An enclosure rounded *to nearest* contains the values that floats compute, and need not
+be wider because rounding to nearest is monotone; for a single point it is the value of a scan.
 Library functions (``exp``, ``log``, ``pow`` ...) are not guaranteed to be monotone, so their
 results are widened by a few ulp, except the value at a point when rounding to nearest.
 

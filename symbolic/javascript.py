@@ -25,10 +25,10 @@ class Program:
     """A JavaScript function that computes the quantities of some graphs.
 
     ``source`` is an arrow function ``(x, c, y) => {...}``: the array ``x`` contains the values of
-    ``inputs``, and ``y`` receives the values of ``outputs`` (a condition as 0 or 1). ``c`` contains
-    the number of the definition to use for each quantity in ``choices``. ``choices`` maps such a
-    quantity to these numbers, one for each graph, in the order of ``keys``, the switch labels of
-    the graphs.
+    ``inputs``, and ``y`` receives the values of ``outputs`` (a condition as 0 or 1). The graphs
+    have different definitions of the quantities in ``choices``; ``c`` contains, for each of these,
+    the index of the definition to use. ``choices`` lists the indices for each graph, in the order
+    of ``keys``, the switch labels of the graphs.
     """
 
     source: str

@@ -116,7 +116,7 @@ def _names_to_inline(
     terms: Iterable[str] = (),
     excluded: Iterable[str] = (),
 ) -> set[str]:
-    """Return the quantities to substitute: all if ``expand``, else those that depend on one.
+    """Return the quantities to substitute: all if ``expand``, else those that need ``quantity``.
 
     Without ``expand``, ``terms`` are added, and ``excluded`` are left out.
     """

@@ -3,7 +3,8 @@
 Some table equations yield laws (:attr:`symbolic.quantity.Quantity.is_law`), such as
 ``launch_steps``. A formula of such a quantity has no single value, but it has statistics. Each
 statistic becomes a table equation; its inputs are the law and the other quantities of the formula,
-and it is computed once for each distinct combination of them.
+and it is computed once for each distinct combination of them. A law has ascending ``values``, their
+``cdf_values``, and the ``simulation_count`` of launches from which it comes (0: it is exact).
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def with_argument(statistic: Statistic, argument: Node) -> Statistic:
 
 
 def exclude_axes(root: Node, axes: tuple[str, ...]) -> Node:
-    """Return a formula in which ``design`` does not include ``axes``, those around the formula."""
+    """Return a formula in which ``design`` leaves out ``axes``, those of an enclosing statistic."""
 
     def exclude(about: Statistic) -> Statistic:
         known = with_argument(about, exclude_axes(about.argument, axes))

@@ -105,7 +105,7 @@ _BASES = {
     "K kelvin": "[temperature]",
     "V volt volts": "[electric_potential]",
     "A ampere amperes": "[electric_current]",
-    "degC celsius": "[celsius]",  # a temperature, while K measures differences
+    "degC celsius": "[celsius]",  # for temperatures; K is for differences
 }
 _COUNTS = "cycle thread warp block instruction request lane flop"
 #: Derived units: names, and the definition in terms of the base units.
@@ -164,7 +164,7 @@ def _parse_name(name: str) -> tuple[Fraction, Dimension]:
     """Return the exact factor to SI and the dimension of one known unit name."""
     if name in _BASE_OF:
         return Fraction(1), Dimension(((_BASE_OF[name], Fraction(1)),))
-    factor, total = Fraction(1), Dimension()  # these are returned for the name of a count
+    factor, total = Fraction(1), Dimension()  # the result for counts, such as "cycles"
     above, _, below = _DEFINITIONS.get(name, "1").partition(" / ")
     for side, sign in ((above, 1), (below, -1)):
         for word in side.split():

@@ -110,7 +110,7 @@ def read_table(data: Any) -> ColumnTable:
 
 
 def _open_data(path: Path) -> Any:
-    """Open a file as a Dataset or, if it is delimited text of somebody else, as columns."""
+    """Open a file as a Dataset; a CSV file that this library did not export becomes columns."""
     from sweeps.files.export import open_dataset
 
     if path.suffix.lower() != ".csv":

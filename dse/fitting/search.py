@@ -118,7 +118,7 @@ class FitProblem:
         slopes = np.zeros((*here.shape, len(self.parameters)))
         for number, places in enumerate(moving):
             at = np.array(places)
-            if self.parameters[places[0]].label is not None:  # the parameter of each residual
+            if self.parameters[places[0]].label is not None:  # select by the label of the row
                 at = np.tile(at[self.labels], len(self.measurements))
             up, down = result[:, 1 + 2 * number], result[:, 2 + 2 * number]
             each = _finite_difference(here, up, down, points[:, at], ahead[:, at], behind[:, at])

@@ -343,7 +343,7 @@ def read_fits(specs: Any, folder: PathBase = None) -> FittedInputs:
 
 def _read(spec: Any, folder: PathBase) -> FittedInputs:
     if isinstance(spec, Mapping) and set(spec) == {"values", "sources"}:
-        return FittedInputs(**spec, units={})  # from the canonical text of a study
+        return FittedInputs(**spec, units={})  # from the stored text of a study
     tree = {"file": spec} if isinstance(spec, (str, Path)) else spec
     if isinstance(tree, Mapping):
         file, label = tree.get("file"), tree.get("label")

@@ -116,7 +116,7 @@ class StudyInputs:
 
 def with_declared(model: Model, workloads: object, folder: PathBase = None) -> Model:
     """Return the model with the quantities that its workloads declare."""
-    if isinstance(workloads, Mapping):  # with weights
+    if isinstance(workloads, Mapping):  # workloads with weights
         workloads = workloads.get("values")
     names = [workloads] if isinstance(workloads, str) else workloads
     if not isinstance(names, (list, tuple)):

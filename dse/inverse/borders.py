@@ -217,7 +217,7 @@ _CONDITION_FLAGS = {0: "broken", 1: "met"}
 
 @dataclass(frozen=True, slots=True)
 class BorderCase:
-    """A formula whose values are cases, with the meanings ``flags``; regimes have a ``family``."""
+    """A formula whose values are cases, their meanings, and their family if they are regimes."""
 
     name: str
     text: str

@@ -36,7 +36,7 @@ def normal(mean: Any, spread: Any) -> LawSpec:
 
 
 def lognormal(mean: Any, spread: Any) -> LawSpec:
-    """Return a lognormal law with this mean; ``spread`` is the standard deviation or a share.
+    """Return a lognormal law with this mean; ``spread`` is as for :func:`normal`.
 
     >>> print(lognormal("450 cycles", "20 %"))
     lognormal: 450 cycles, 20 %

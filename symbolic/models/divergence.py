@@ -54,7 +54,7 @@ def _parse_paths(paths):
 
 
 def _untaken_probability(chance, lanes):
-    """Return the probability that no lane takes one of some paths; ``chance`` is their sum.
+    """Return the probability that no lane takes paths with the total probability ``chance``.
 
     It is exact for up to ``EXACT_LANES`` lanes.
     """

@@ -75,7 +75,7 @@ def lockstep_items(lanes, lanes_per_item):
 
 @equation(source="as many items in each block as it has lanes for")
 def launch_blocks(blocks, pieces_per_item, lanes, lockstep_items):
-    """Number of blocks of the launch; ``blocks`` is it for one lane per uncut item. [blocks]"""
+    """Number of blocks; ``blocks`` is the number for one lane per uncut item. [blocks]"""
     return ceil(divide(blocks * pieces_per_item * lanes, lockstep_items, at_zero=1.0) - 1e-9)
 
 
@@ -218,7 +218,7 @@ def block_steps_mean(piece_law, lockstep_items, warps_per_block, alike_pieces):
 
 @equation(source="steps, each of the same time")
 def launch_time(launch_steps, step_time):
-    """Time of a launch, which has a law (or, in copies, its mean and standard deviation). [s]
+    """Time of a launch, as a law; copies of this equation compute its mean and deviation. [s]
 
     >>> launch_time_mean(1000.0, 0.5), launch_time_std(50.0, 0.5)
     (500.0, 25.0)

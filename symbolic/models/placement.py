@@ -198,7 +198,7 @@ def lit_sms_compact(sms_to_light, tpc_map):
     >>> lit_sms_compact(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")  # "0-7-1-8", the best of Table 12
     '0-1-7-8'
     """
-    of = _sms_by_tpc(tpc_map)  # the fullest TPCs first, the lowest where equal
+    of = _sms_by_tpc(tpc_map)  # take TPCs with many SMs first
     return _fill_tpcs(sms_to_light, tpc_map, sorted(of, key=lambda tpc: -len(of[tpc])))
 
 

@@ -163,7 +163,7 @@ def effective_ratio(effective_perfect, warps_per_sm, period_cycles):
 
 @equation(source="Hong 2012, Fig. 107, memory")
 def idle_fraction(idle_mem_cycles, period_cycles):
-    """Idle cycles over all cycles (or, as a copy, over the sum of memory periods). [ratio]"""
+    """Share of all cycles (or, in a copy, of the sum of memory periods) that are idle. [ratio]"""
     return divide(idle_mem_cycles, period_cycles, at_zero=0.0)
 
 
@@ -291,7 +291,7 @@ def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
     18.0
     """
     most = floor(mwp_bw / mem_strength)
-    most = where(mwp_bw < most * mem_strength, most - 1, most)  # the quotient was rounded up
+    most = where(mwp_bw < most * mem_strength, most - 1, most)  # if the quotient was rounded up
     return where(mwp_bw < mwp_app, maximum(most, 1), warps_per_sm)
 
 

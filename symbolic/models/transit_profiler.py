@@ -21,7 +21,7 @@ RULES = ("dram_reads + dram_writes > 0",)
 
 @equation(source="Li 2015, §3", symbol="n")
 def threads(occupancy, max_threads_per_sm):
-    """Number of threads of one multiprocessor: occupancy × its maximum number. [threads]"""
+    """Number of threads of one multiprocessor: occupancy × maximum number. [threads]"""
     return occupancy * max_threads_per_sm
 
 

@@ -140,7 +140,7 @@ def scalar_log(a: Any) -> float:
         return -math.inf if a == 0 else math.nan
     try:
         m, k = math.frexp(a)
-    except OverflowError:  # a whole number beyond all floats
+    except OverflowError:  # a Python integer larger than all floats
         return math.log(a)
     if math.isinf(m):
         return m

@@ -167,9 +167,9 @@ def widen_by_ulps(low: Any, high: Any) -> tuple[Any, Any]:
 
 
 def widen(low: Any, high: Any, point: Any) -> tuple[Any, Any]:
-    """Widen the values of a library function, except where both ends are the same ``point``.
+    """Widen the values of a library function at the two ends, except where ``point`` is True.
 
-    There, the value that floats compute is exactly this one.
+    There, both ends are equal, and floats compute exactly this value.
     """
     lo, hi = widen_by_ulps(low, high)
     return np.where(point, low, lo), np.where(point, high, hi)
