@@ -79,9 +79,9 @@ class FileScope:
             places = [_NAMED_FILES[name]]
         if not places:
             raise DseError(
-                f"it names the {what} {name!r}, and a Dataset opens no other file: ask its study "
-                "file instead (dse verify and dse add take --study), or where the file is yours "
-                "list in DSE_PATH the folder against which this name is read"
+                f"it names the {what} {name!r}, which is not in DSE_PATH, and a Dataset opens no "
+                "other file: use its study file instead (dse verify and dse add take --study), or, "
+                "if the file is yours, list in DSE_PATH the folder to which this name is relative"
             )
         return places[0]
 

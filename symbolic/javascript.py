@@ -203,6 +203,6 @@ def _order(
     except CycleError as error:
         cycle = " -> ".join(error.args[1])
         raise GraphError(
-            f"these need each other in different orders under different labels of the switches: "
-            f"{cycle}; fix one of the switches"
+            "these quantities need each other in different orders under different labels of the "
+            f"switches: {cycle}; fix one of the switches"
         ) from None

@@ -134,8 +134,8 @@ def check_direction(name: StatisticName) -> None:
         row = STATISTICS[kind]
         high, low = (other.replace(f"{kind}(", f"{word}(", 1) for word in row.direction_names)
         raise DseError(
-            f"{other}: it is neither to be small nor large, so that what is {row.undirected_text} "
-            f"is open: write {low} or {high}"
+            f"{other}: the formula is neither minimized nor maximized here, so it is not known "
+            f"what is {row.undirected_text}: write {low} or {high}"
         )
 
 

@@ -275,7 +275,7 @@ def _make_fit(
             + ("they can change together" if several else "it can change")
             + " without changing any prediction; set "
             + ("some of them" if several else "it")
-            + ", or add rows that depend on more"
+            + ", or add rows with other values of the inputs"
         )
     keys = [c.key for c in problem.parameters]
     values = dict(zip(keys, solution.point.tolist(), strict=True))
