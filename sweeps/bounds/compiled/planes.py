@@ -61,7 +61,7 @@ def _clamp_magnitude(x, low, high):
 
 @compiled_no_nrt
 def linearize_log(weight, small, large, about):
-    """Return s and c with weight s x + c <= weight log(x): a chord or, for weight < 0, a tangent."""
+    """Return s, c with weight s x + c <= weight log(x): a chord or, for weight < 0, a tangent."""
     if weight > 0:
         lowest, highest = math.log(small), math.log(large)
         slope = (highest - lowest) / (large - small)
@@ -72,7 +72,7 @@ def linearize_log(weight, small, large, about):
 
 @compiled_no_nrt
 def linearize_exp(weight, small, large, about):
-    """Return s and c with weight s y + c <= weight exp(y): a tangent or, for weight < 0, a chord."""
+    """Return s, c with weight s y + c <= weight exp(y): a tangent or, for weight < 0, a chord."""
     if weight > 0:
         slope = _clamp_magnitude(about, small, large)
         return slope, weight * slope * (1.0 - math.log(slope))
