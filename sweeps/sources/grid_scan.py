@@ -188,7 +188,7 @@ class GridScan(GridSource):
     def within_tolerance(
         self, stage: ObjectiveStage, best_score: float, tolerance: float
     ) -> RankedPoints:
-        """See :class:`sweeps.query.source.QuerySource`; tiles bounded above the limit are skipped."""
+        """See :class:`sweeps.query.source.QuerySource`; bounds exclude tiles above the limit."""
         grid = self.grid
         nodes, dims, cuts = self._stage_nodes(stage)
         if len(cuts) > 1:
