@@ -157,7 +157,7 @@ def _part(grid: Grid, number: int, dims: tuple[str, ...], outputs: tuple[str, ..
 
 
 def _even_steps(shape: Sequence[int], target: int) -> tuple[int, ...]:
-    """Return the shape of even pieces of up to ``target`` points, roughly; only one axis is cut.
+    """Return the shape of even pieces of up to ``target`` points; only one axis is cut.
 
     >>> _even_steps((3, 100000), 2048), _even_steps((1, 20, 100000), 131072)
     ((1, 2041), (1, 1, 100000))
