@@ -139,10 +139,7 @@ class _AxisMerger:
         return nodes, result
 
     def _read_nodes(self, group: Iterable[str]) -> tuple[list[Node], list[Node]]:
-        """Return the nodes of the group that other nodes read, and its required conditions.
-
-        A node of the group depends on axes of the group only.
-        """
+        """Return the group's nodes that other nodes read, and the conditions that it must meet."""
         inside = set(group)
         local = {key for key, axes in self.step_axes.items() if axes and axes <= inside}
         read = {id(root): root for root in self.roots if id(root) in local}

@@ -115,10 +115,7 @@ _MAX_ORDERED_ROWS, _MIN_PIECE = sizes.ORDERED_ROWS, sizes.ORDERED_PIECE
 
 
 def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indices:
-    """Return an order of the columns that recursively puts similar ones into the same half.
-
-    The recursion ends early if the time is up.
-    """
+    """Return an order that recursively puts similar columns into the same half, as time allows."""
     count = rows.shape[1]
     # compare positive quantities by ratios, others by differences relative to their range
     positive = (rows > 0).all(axis=1, keepdims=True)
@@ -469,10 +466,7 @@ def tile_boxes(
 
 
 class Enclosures:
-    """A function that encloses the values of some formulas over boxes.
-
-    ``whole`` has the sizes of the last axes, which every box contains completely.
-    """
+    """Enclosures of formulas over boxes, which contain all of the last axes (sizes: ``whole``)."""
 
     def __init__(
         self, roots: Sequence[Node], leaves: Leaves, dims: Sequence[str], whole: Sequence[int] = ()

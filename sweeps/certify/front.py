@@ -84,10 +84,7 @@ class CompiledObjectives:
         compile_nest(self.nest)
 
     def values(self, indices: Sequence[Indices]) -> Floats:
-        """Return each objective (rows) at all combinations of ``indices``, one array per axis.
-
-        :meth:`places` turns a position along the second axis into indices.
-        """
+        """Return each objective (rows) at all combinations of the indices, one array per axis."""
         dims = self.problem.dims
         at = dict(zip(dims, indices, strict=True))
         length = {axis: index.size for axis, index in at.items()}
@@ -637,10 +634,7 @@ class _TieBreakSearch:
     def _open_pairs(
         self, ideals: Floats, owners: Indices, boxes: Boxes
     ) -> tuple[Mask, Indices, Indices, Indices]:
-        """Return the mask of pairs where the box may meet the target at a lower index than known.
-
-        The other results are those of :meth:`_box_target_pairs`.
-        """
+        """Return the mask of pairs where the box may lower the target's index, and the pairs."""
         box, target, begins = self._box_target_pairs(owners)
         open_to = self.along[boxes.lo[self.number]][box] < self.limit[target]
         for ideal, values in zip(ideals, self.targets, strict=True):
@@ -799,10 +793,7 @@ def _break_ties(
     archive: Archive,
     stats: SearchStats,
 ) -> tuple[list[tuple[int, ...]], bool]:
-    """Return the first configuration of each point, as an index along each axis of the grid.
-
-    The second result is True if all of them are proven to be the first.
-    """
+    """Return the first configuration of each point, by axes of the grid; True if all are proven."""
     result: list[tuple[int, ...]] = [()] * archive.values.shape[1]
     proven = True
     if not result:
@@ -840,10 +831,7 @@ def _first_tie(
     place: dict[str, int] | None,
     stats: SearchStats,
 ) -> tuple[dict[str, int] | None, bool]:
-    """Find the first configuration that meets one target; return it, and True if it is proven.
-
-    One search for each axis finds the lowest index along it.
-    """
+    """Find the first configuration that meets one target; return it, and True if it is proven."""
     if stats.is_late:
         return place, False
     problem = space.problem

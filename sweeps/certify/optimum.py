@@ -130,10 +130,7 @@ NO_WINNER = Winner(place=None, value=math.inf, bound=math.inf, is_settled=True)
 
 
 def switch_cases(grid: Grid, goals: Sequence[Goal], extra_axes: Sequence[str]) -> list[SwitchCase]:
-    """Return a case for each combination of switch labels, over the axes of all goals.
-
-    Its objective is that of the first goal.
-    """
+    """Return the case of the first goal for each set of switch labels, over all goals' axes."""
     dims = grid.sort_axes({*dims_of(grid, goals), *extra_axes})
     sizes = {axis: grid.axes[axis].size for axis in grid.non_switch_axes(dims)}
     return [

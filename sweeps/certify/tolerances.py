@@ -73,10 +73,7 @@ class ToleranceProblem:
         return np.broadcast_to(np.asarray(result, dtype=float), np.shape(selection))
 
     def trend(self, selection: Any, low: Mapping[str, Floats], high: Mapping[str, Floats]) -> Trend:
-        """Return an enclosure of the quantity for inputs in intervals, and its trend in each input.
-
-        Bit k of the trend belongs to ``uncertain_names[k]``.
-        """
+        """Return an enclosure for inputs in intervals, and the trend in each of the inputs."""
         values: dict[str, Trend] = {}
         for name, value in self._select_known(selection).items():
             values[name] = Trend(interval_of(value), ALL_AXES, ALL_AXES)
@@ -160,10 +157,7 @@ def _split_pieces(
     high: dict[str, Floats],
     selection: Mask,
 ) -> tuple[Any, dict[str, Floats], dict[str, Floats]]:
-    """Halve the selected pieces along the input with the widest relative range.
-
-    Return the configuration of each half, and the lower and upper ends of its inputs.
-    """
+    """Halve the selected pieces along the input with the widest relative range."""
     low = {name: ends[selection] for name, ends in low.items()}
     high = {name: ends[selection] for name, ends in high.items()}
     names = list(low)
@@ -258,10 +252,7 @@ def _tolerance_problem(
     inputs: Sequence[UncertainInput],
     numbers: Any,
 ) -> ToleranceProblem:
-    """Return the problem of a node at some configurations.
-
-    ``numbers`` are flat indices over the axes ``plain``, which are not switch axes.
-    """
+    """Return the problem of a node at flat indices over ``plain``, which are not switch axes."""
     index = unravel(numbers, grid.shape(plain))
     along = dict(zip(plain, index, strict=True))
 
@@ -338,10 +329,7 @@ def _possible_winners(
 
 
 def _may_be_least(low: Any, high: Any, surely_feasible: Any) -> Mask:
-    """Return the mask of lower bounds that no upper bound of a surely feasible point excludes.
-
-    Configurations with infinite bounds are never in the mask.
-    """
+    """Return the mask of finite lower bounds that no surely feasible upper bound excludes."""
     counts = ~((low == math.inf) | (high == -math.inf))
     most = np.nanmin(np.where(surely_feasible & counts, high, math.inf), initial=math.inf)
     return np.asarray(counts & ~(low > most))
@@ -368,10 +356,7 @@ def _interpolate(low: Floats, high: Floats, share: float) -> Floats:
 def _problem_in_cell(
     problem: ToleranceProblem, cell: Mapping[str, tuple[float, float]], selection: Any
 ) -> ToleranceProblem:
-    """Return the problem of some configurations within a cell of the inputs.
-
-    Integer inputs become continuous, because a cell need not end at integers.
-    """
+    """Return the problem of some configurations in a cell; integer inputs become continuous."""
     low, high = problem.input_ends(selection)
     return ToleranceProblem(
         root=problem.root,
@@ -486,10 +471,7 @@ class _WinnerSearch:
         return result
 
     def _certain_winners(self) -> Indices:
-        """Return the certified best configurations at the middle and the corners of the inputs.
-
-        The result has an index along each axis (rows) for each configuration (columns).
-        """
+        """Return certified best points (columns) at the middle and the corners of the inputs."""
         result = []
         middle = [] if any(each.whole for each in self.inputs) else [(0.5,) * len(self.inputs)]
         for shares in [*middle, *itertools.product((0.0, 1.0), repeat=len(self.inputs))]:

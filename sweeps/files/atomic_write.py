@@ -78,10 +78,7 @@ def write_atomic(path: str | Path, content: str | bytes, *, replace: bool = True
 
 @contextmanager
 def _temporary_folder(path: Path) -> Iterator[Path]:
-    """Yield a new folder next to a path, and remove it at the end.
-
-    Folders that killed processes left there are removed too.
-    """
+    """Remove folders of killed processes, yield a new folder, and remove it at the end."""
     for lock in path.parent.glob(f".{glob.escape(path.name)}.*.lock"):
         with suppress(DseError, OSError), file_lock(lock, lock.name):
             shutil.rmtree(lock.with_suffix(PART_SUFFIX), ignore_errors=True)

@@ -169,10 +169,7 @@ def _kind(text: Any) -> np.dtype[Any]:
 
 
 def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dataset:
-    """Convert rows to a Dataset; the header gives the dimensions and type of each variable.
-
-    ``cells``: formulas in text have an apostrophe (:func:`_cell`).
-    """
+    """Convert rows to a Dataset; in ``cells``, texts like formulas begin with an apostrophe."""
     about = read_json(header)
     quoted = cells and "cells" in about
     if quoted:

@@ -139,10 +139,7 @@ Inputs = tuple[Any, ...]
 def run_tables(
     graph: Graph, equations: Sequence[Equation], leaves: Mapping[str, Leaf], order: tuple[str, ...]
 ) -> dict[str, Leaf]:
-    """Return the leaves of table equations that have the same inputs.
-
-    At each combination of inputs all of the equations are evaluated, one after the other.
-    """
+    """Evaluate table equations that have the same inputs at all of these; return their leaves."""
     needs = equations[0].inputs
     roots = [graph.flat(need) for need in needs]
     names = references(*roots)

@@ -42,9 +42,9 @@ class StatisticPass:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StatisticGroup:
-    """A formula over a grid, and its statistics along the last axes, of which draws are the first.
+    """A formula over a grid (NaN: no value), and its statistics along ``reduced_axes``.
 
-    The formula is NaN where it has no value.
+    These are the last axes of the grid, and the axis of the draws is the first of them.
     """
 
     grid: Grid

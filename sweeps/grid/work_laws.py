@@ -44,10 +44,7 @@ class LaunchShape:
 
 
 class LaunchLaw(str):
-    """A text that describes a launch, with the law of its time, which is computed on first use.
-
-    Launches with equal texts have equal laws.
-    """
+    """A text that identifies a launch, with the law of its time, which is computed on first use."""
 
     law: Pmf
     shape: LaunchShape

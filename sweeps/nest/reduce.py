@@ -141,10 +141,7 @@ def pareto_indices(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 @compiled(_nrt=False)
 def update_winners(values, best, winner_rows):
-    """Update the minimum of each column; return the number of rows that reach or lower one.
-
-    The numbers of these rows are stored in ``winner_rows``.
-    """
+    """Update each column's minimum; store rows that reach or lower one, and return their number."""
     count = 0
     for i in range(values.shape[0]):
         row = values[i]

@@ -79,7 +79,10 @@ def prepare(
     reduce: bool = False,
     row: int | None = None,
 ) -> NestProgram:
-    """Return the cached program of outputs over ``dims`` (no switch axes); ``row`` axes in the row."""
+    """Return the cached program that computes outputs over ``dims``, without switch axes.
+
+    The last ``row`` axes form the row; by default, :func:`row_axis_count` chooses their number.
+    """
     cache_key = (key, tuple(dims), tuple(outputs), reduce, row)
     if (ready := grid.cache.get(cache_key)) is not None:
         return ready  # type: ignore[no-any-return]

@@ -332,10 +332,7 @@ def totals(values, out) -> None:
 
 @compiled
 def moments(values, weights, kind, out) -> None:
-    """Fill ``out`` with each row's mean or (population) standard deviation.
-
-    An empty array of ``weights`` means equal weights.
-    """
+    """Fill ``out`` with each row's mean or (population) deviation; empty ``weights``: all equal."""
     work = np.empty(values.shape[1])
     for i in range(values.shape[0]):
         row = values[i]
@@ -606,9 +603,9 @@ class RowValues:
     def _quantile_distance(
         self, order: SortedRows, quantile: Floats, low: Floats, high: Floats
     ) -> Floats:
-        """Return the larger distance to the quantiles of two levels.
+        """Return the distance from a quantile to the farther of the quantiles of two levels.
 
-        If a level is below the first or above the last draw, the bound of the formula is used.
+        For a level below the first or above the last draw, the bound of the formula is used.
         """
         first, last = order.quantile(low), order.quantile(high)
         open_ended = np.flatnonzero((low * self.draws < 1 - ROUNDING) | (high > 1 + ROUNDING))

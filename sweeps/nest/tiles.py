@@ -75,7 +75,7 @@ def iterate_tiles(
 
     ``tile_filter`` takes enclosures over tiles, and their numbers of points, and returns the mask
     of tiles to visit. It is called for each batch, after the results of the batch before. An
-    interrupt raises an error; if ``partial``, it ends the loop, and ``skipped`` counts what is left.
+    interrupt raises an error; if ``partial``, it ends the loop, and ``skipped`` counts points left.
     """
     points_of = math.prod(tiling.sizes)
 

@@ -158,10 +158,7 @@ class BinCounts:
 
 
 class DigitCounts:
-    """For each prefix, counts of the next digit over the values whose keys begin with it.
-
-    A key (:func:`order_key`) is a 64-bit integer. The next digit begins at the bit ``shift``.
-    """
+    """Counts of the digit at bit ``shift`` of the 64-bit keys that begin with each prefix."""
 
     def __init__(self, prefixes: NDArray[np.uint64], shift: int) -> None:
         self.prefixes, self.shift = prefixes, shift
@@ -396,10 +393,7 @@ def count_by_independent_groups(
     sizes: Mapping[str, int],
     count: Callable[[Node, Sequence[str]], int],
 ) -> int:
-    """Return the number of points that meet all conditions.
-
-    It is a product over groups of conditions; no two groups share an axis.
-    """
+    """Count points that meet all conditions, as a product over groups that share no axes."""
     groups: list[tuple[list[Node], set[str]]] = []
     for node, axes in conditions:
         meets = [group for group in groups if not group[1].isdisjoint(axes)]

@@ -152,10 +152,7 @@ class _ModelComparison:
         return result
 
     def _common_codes(self, name: str) -> list[NDArray[np.int64]]:
-        """Return, for each model, a table from its values to codes with the same meaning for all.
-
-        Values without a meaning have the code -1.
-        """
+        """Return, for each model, a table from values to codes of meanings (-1: none)."""
         attrs = self.table.ds[name].attrs
         if "flag_meanings_by_model" in attrs:
             texts: Mapping[str, Any] = read_json(attrs["flag_meanings_by_model"])

@@ -30,11 +30,7 @@ _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 
 class _InterruptState:
-    """State of the process.
-
-    It says whether a query handles interrupts and was asked to stop, and has the last thread that
-    was still compiling when its query ended.
-    """
+    """Flags of the process, and the thread that was still compiling when its query ended."""
 
     is_handling = False
     is_requested = False

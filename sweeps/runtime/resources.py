@@ -79,9 +79,9 @@ Result = TypeVar("Result")
 
 
 def run_in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
-    """Call ``work`` for each number below ``count`` in threads; return the results in order.
+    """Call ``work(0)`` to ``work(count - 1)`` in threads, and return the results in order.
 
-    After an error no further calls begin.
+    After an error, no further calls begin.
     """
     threads = min(cpu_count(), count)
     if threads <= 1:

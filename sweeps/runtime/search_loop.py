@@ -64,7 +64,7 @@ def run_search(
 ) -> bool:
     """Step until no piece is open; return False if the time or ``max_boxes`` ends it early.
 
-    At least ``min_steps`` are made if pieces are open.
+    At least ``min_steps`` steps are made as long as pieces are open.
     """
     done = 0
     while search.has_open_pieces():

@@ -127,10 +127,7 @@ def _squares_along(values: Floats, counts: NDArray[np.bool_], axis: int) -> floa
 
 
 def _axis_passes(shape: Sequence[int], limit: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield, for each pass over the grid, the axes that are new and whole, and the split axes.
-
-    Each axis is new in exactly one pass.
-    """
+    """Yield, for each pass, the axes whole for the first time, and the axes split into blocks."""
     left = list(range(len(shape)))
     first = True
     while left or first:

@@ -257,10 +257,7 @@ _ROUNDING = 1e-12
 
 
 def possible_winners(scores: DrawScores, likely: Indices | None = None) -> Indices:
-    """Return, ascending, all configurations that are best or tie in some draw, perhaps with others.
-
-    ``likely`` winners are visited first.
-    """
+    """Return, ascending, all configurations that win or tie in some draw, perhaps with others."""
 
     def find_winners(values: Floats, numbers: Indices) -> int:
         return int(update_winners(values, best, numbers))

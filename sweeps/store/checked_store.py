@@ -55,10 +55,7 @@ class CheckedStore(WrapperStore[Store]):
         return self
 
     def read(self, key: str) -> Any:
-        """Return the content of a key, or None if it is not stored yet.
-
-        Raises DamagedError or, if the store was replaced, OtherProcessError.
-        """
+        """Return the content of a key (None: not stored yet); raise if damaged or replaced."""
         with self._lock:
             if key in self._cache:
                 self._cache.move_to_end(key)

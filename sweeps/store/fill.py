@@ -234,10 +234,7 @@ def tile_feasible_points(layout: StoreLayout, tile: Tile, record: Mapping[str, A
 
 
 def feasible_points(layout: StoreLayout, feasible: int) -> int | None:
-    """Return the number of feasible points of the grid, given the sum over the tiles.
-
-    Return None if ``feasible`` is not an output.
-    """
+    """Return the grid's number of feasible points, given the tiles' sum, if it is an output."""
     parts = [part for part in layout.parts if FEASIBLE in part.outputs]
     return feasible * (layout.grid.points // parts[0].points) if parts else None
 

@@ -26,10 +26,7 @@ _TRIES = 3
 
 @contextmanager
 def write_lock(backend: StoreBackend) -> Iterator[None]:
-    """Lock a store for writing, and finish or undo what a killed writer left.
-
-    Raises OtherProcessError if another process has the lock.
-    """
+    """Lock a store, and clean up after a killed writer; OtherProcessError if it is locked."""
     with (
         file_lock(backend.lock_path(), backend.name)
         if isinstance(backend, LocalBackend)

@@ -186,10 +186,7 @@ def check_not_replaced(backend: StoreBackend) -> None:
 
 
 def info_of(source: xr.Dataset | str | Path) -> StoreInfo | None:
-    """Return the info of a run's store, or None.
-
-    ``source`` is its path, or an unchanged Dataset that was opened from it.
-    """
+    """Return the StoreInfo of a path, or of an unchanged Dataset opened from a store, or None."""
     if isinstance(source, (str, Path)):
         return read_info(source) if str(source).rstrip("/").endswith(".zarr") else None
     info: StoreInfo | None = source_store(source)

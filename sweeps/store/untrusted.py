@@ -32,10 +32,7 @@ _COPY_HINT = "copy the folder of the store as a whole (cp -r OUT.zarr COPY.zarr)
 
 
 def check_no_outside_links(path: Path) -> None:
-    """Raise DseError if a folder contains a link to the outside or a file that is not regular.
-
-    No file is opened.
-    """
+    """Raise DseError if a folder has links to the outside or special files; open no file."""
     try:
         if not stat.S_ISDIR(os.stat(path).st_mode):
             return

@@ -115,9 +115,9 @@ def verify(
 
 
 def _expected_files(backend: StoreBackend, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """Return the expected initial files of a store, by key.
+    """Return the initial files that a store should have.
 
-    These are the stored files if they match the manifest, as other versions of zarr write others.
+    These are the stored files if they fit their manifest, as other versions of zarr write others.
     """
     data = get_or_none(backend, MANIFEST)
     there, ours = read_manifest(data), decode_checked_json(files[MANIFEST])
