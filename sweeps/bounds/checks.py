@@ -117,7 +117,7 @@ def _first_point_in_box(
 def _find_as_low(
     space: MergedProblem, target: float, stats: SearchStats
 ) -> tuple[dict[str, int] | None, bool]:
-    """Return a configuration with a value up to ``target`` or None, and True if out of time."""
+    """Return a point with a value up to ``target`` (None: none), and True if out of time."""
     goal = Incumbent(value=float(np.nextafter(target, math.inf)), target=target)
     late = search(space.problem, goal, stats) < math.inf
     return (None, late) if goal.place is None else (space.grid_place(goal.place), False)
@@ -155,7 +155,7 @@ def first_configuration(
     target: float,
     stats: SearchStats,
 ) -> tuple[dict[str, int] | None, bool]:
-    """Return the first configuration with an objective up to ``target``; True if it is proven.
+    """Return the first configuration with a value up to ``target``, and True if it is proven.
 
     One axis after the other is fixed at the lowest index that allows such a configuration. The rows
     of merged axes suffice, as each row stands for the first of its combinations. ``place`` is a

@@ -150,7 +150,7 @@ class _AxisMerger:
         return list(read.values()), required
 
     def _has_distinct_values(self, nodes: Sequence[Node], group: Iterable[str]) -> bool:
-        """True if the nodes include distinct values for every axis, so that no index can merge."""
+        """True if the nodes have distinct values along all axes, so that nothing can be merged."""
         left = set(group)
         for node in nodes:
             if node.op == "reference" and self._is_injective(node.args[0]):

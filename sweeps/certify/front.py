@@ -793,7 +793,7 @@ def _break_ties(
     archive: Archive,
     stats: SearchStats,
 ) -> tuple[list[tuple[int, ...]], bool]:
-    """Return the first configuration of each point, by axes of the grid; True if all are proven."""
+    """Return the first configuration of each point, by grid axes, and True if all are proven."""
     result: list[tuple[int, ...]] = [()] * archive.values.shape[1]
     proven = True
     if not result:

@@ -249,7 +249,7 @@ def _next_tie(
     stats: SearchStats,
     fixed: Mapping[str, int],
 ) -> tuple[dict[str, int] | None, bool]:
-    """Return the next point after ``place`` with values up to ``target``; True if it is proven."""
+    """Return the next point after ``place`` with a value up to ``target``, and True if proven."""
     free = [axis for axis in case.sizes if axis not in fixed]
     for number in reversed(range(len(free))):
         axis = free[number]

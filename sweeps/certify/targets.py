@@ -1,4 +1,4 @@
-"""Find boxes of a grid in which all configurations (certain boxes) or some may meet conditions."""
+"""Find boxes of a grid where all configurations meet conditions (certain), or some may (open)."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class _AllCaseBoxes:
 
 
 def _best_and_worst_corners(boxes: Boxes, up: Any) -> tuple[Indices, Indices]:
-    """Return the corners where a condition that is monotone along all axes holds first and last."""
+    """Return the corners of boxes where a monotone condition is most and least likely to hold."""
     best, worst = boxes.lo.copy(), boxes.hi.copy()
     for axis in range(len(best)):
         falls = (up & (np.uint64(1) << np.uint64(axis))) == 0

@@ -285,7 +285,7 @@ def can_be_best(
 ) -> Mask:
     """Return the mask of configurations where a node may have its minimum.
 
-    ``feasibility`` has two masks over ``dims``: every condition certainly holds; all may hold.
+    ``feasibility`` has two masks over ``dims``: where all conditions certainly hold, and may hold.
     If ``dims`` contain switch axes, configurations are compared by their bounds over all values of
     the inputs, without cutting the space of the inputs into cells.
     """

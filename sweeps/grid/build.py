@@ -139,7 +139,7 @@ Inputs = tuple[Any, ...]
 def run_tables(
     graph: Graph, equations: Sequence[Equation], leaves: Mapping[str, Leaf], order: tuple[str, ...]
 ) -> dict[str, Leaf]:
-    """Evaluate table equations that have the same inputs at all of these; return their leaves."""
+    """Evaluate table equations with the same inputs at each combination; return their leaves."""
     needs = equations[0].inputs
     roots = [graph.flat(need) for need in needs]
     names = references(*roots)

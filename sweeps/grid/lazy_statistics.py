@@ -34,7 +34,7 @@ class StatisticPass:
     """One pass over the values of formulas with the same axes in the same part of a grid."""
 
     lock: Any = field(default_factory=threading.RLock)
-    #: The part that was sliced last: its pass, and the group that corresponds to each group.
+    #: The part that was sliced last: its pass, and a mapping from groups to groups of the part.
     parts: dict[Any, tuple[StatisticPass, dict[StatisticGroup, StatisticGroup]]] = field(
         default_factory=dict
     )
@@ -334,7 +334,7 @@ class _StatisticBuilder:
             )
 
     def check_sees_conditions(self, name: StatisticName) -> None:
-        """Raise DseError if an output is part of a condition, so that it ignores another one."""
+        """Raise DseError if an output is part of a condition and so ignores another condition."""
         named = self._named_axes(name)
         for condition in self.graph.conditions:
             node = self.graph.flat_condition(condition)

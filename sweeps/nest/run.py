@@ -120,7 +120,7 @@ def prepare(
 def flatten_leaf(
     leaf: Leaf, outer: Sequence[str], row: Sequence[str], sizes: Mapping[str, int]
 ) -> NDArray[np.float64]:
-    """Return the values of a leaf as a nest reads them: over the whole row if over part of it."""
+    """Return the values of a leaf as a nest reads them; a leaf along the row has the whole row."""
     axes = (*(axis for axis in outer if axis in leaf.axes), *row)
     array = leaf.align_to(axes)
     if any(axis in row for axis in leaf.axes):

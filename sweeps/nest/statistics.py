@@ -3,8 +3,8 @@
 The error of a statistic over draws is half the width of its 95 % interval. Every statistic is a
 mean over the draws or a function of a mean: a chance is the mean of a condition, a tail the mean
 excess over a quantile, and a quantile the value at which a chance equals its level. So one rule
-serves all: the replicates give the error of a mean (Student's interval). Other rules add the values
-that few or no draws have reached:
+serves all: the replicates give the error of a mean (Student's interval). Other rules allow for
+values that few or no draws have reached:
 
 - A chance with few hits has the interval of Clopper and Pearson (1934): 3.7 / n if none of n draws
   is a hit.
@@ -478,7 +478,7 @@ class RowValues:
         return int(max(math.ceil(self.level * self.count) - 1, 0))
 
     def _fill_unweighted_tail(self, values: Floats, out: Floats) -> None:
-        """Fill ``out`` with the mean of the values from the quantile on, which counts in part.
+        """Fill ``out`` with the mean of values from the quantile on; the quantile counts in part.
 
         Short rows are summed in ascending order, as in proofs, which expand such sums
         (:class:`symbolic.statistics.NodeValues`).

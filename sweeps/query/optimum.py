@@ -107,7 +107,7 @@ def check_optimum(
 
 
 def check_no_feasible_point(source: QuerySource, query: Query) -> None:
-    """Raise if a sampled point is feasible and finite: the answer is that no point is."""
+    """Raise if a sampled point is feasible and finite, as the answer says that none is."""
     if len(query.goals) > 1 or not source.is_cheap:
         return
     places = _sample(source.sizes, {})

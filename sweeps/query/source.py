@@ -81,7 +81,7 @@ def _fill_missing(array: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[An
 # --- Queries for each value of some axes
 
 
-#: Attributes of which the parts' minimum is the whole's; of other attributes it is the sum.
+#: Attributes of parts that are merged by their minimum; most others are added.
 _MIN_KEYS = ("complete", "settled")
 
 
@@ -156,7 +156,7 @@ def stack_answers(
 
 
 def merge_attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the attributes of the whole: sums of the parts', the smallest flag, largest gap."""
+    """Merge attributes of parts: the minimum of flags, the maximum of gaps, sums of others."""
     result: dict[str, Any] = {}
     for part in parts:
         for key, value in part.items():

@@ -1,4 +1,4 @@
-"""Compute the chance of each configuration to be best over draws, regret, value of information.
+"""Compute chances to be the best configuration over draws, regrets, and the value of information.
 
 Candidates are chosen on the draws of a study and assessed on fresh draws. This avoids the optimism
 of selection (winner's curse). ``left`` is the chance that none of the candidates is the best.
@@ -457,7 +457,7 @@ def _next_to_measure(
     sets: Mapping[str, Sequence[str]],
     perfect: _InformationValue,
 ) -> str:
-    """Return the most valuable input, else set, else all inputs, if worth more than the error."""
+    """Return the most valuable input; if none exceeds its error, the best set, then all inputs."""
     worth = {name: each.value for name, each in set_values.items() if each.value > each.error}
     alone = [name for name in worth if len(sets[name]) == 1] or list(worth)
     if not alone and perfect.value > perfect.error:

@@ -53,7 +53,7 @@ class DrawScores(ABC):
 
     @abstractmethod
     def visit_all(self, consume: ScoreConsumer, may_matter: ScoreFilter) -> None:
-        """Pass every configuration, with its flat index, to a consumer; from several threads.
+        """Pass every configuration, with its flat index, to a consumer, from several threads.
 
         ``may_matter`` takes lower bounds of the values of configurations in all draws; those for
         which it returns False may be left out.

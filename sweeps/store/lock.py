@@ -109,7 +109,7 @@ def _lock_object(backend: Any) -> Iterator[None]:
             break
         except (OSError, NotImplementedError, UnreachableError) as error:
             if not backend.fs.exists(lock):
-                if isinstance(error, NotImplementedError):  # no conditional writes
+                if isinstance(error, NotImplementedError):  # conditional writes are not supported
                     backend.fs.pipe_file(lock, data)
                     break
                 if attempt == _TRIES:
@@ -148,7 +148,7 @@ def _has_ended(holder: dict[str, Any]) -> bool:
     here = _process(int(holder["process"]))
     if "system" not in here or any(holder.get(k) != here[k] for k in ("host", "system")):
         return False
-    with suppress(PermissionError):  # it runs as another user
+    with suppress(PermissionError):  # the process runs as another user
         try:
             os.kill(int(holder["process"]), 0)
         except ProcessLookupError:

@@ -81,7 +81,7 @@ def check_unrecorded(backend: Any) -> None:
     """
     try:
         tree = read_json(backend.get(_METADATA_FILE))
-    except FileNotFoundError:  # zarr will raise
+    except FileNotFoundError:  # zarr will raise an error
         return
     if (inline := tree.get("consolidated_metadata")) is not None:
         result = inline["metadata"]
@@ -136,7 +136,7 @@ def _check_array(backend: Any, name: str, about: Mapping[str, Any]) -> dict[str,
     if separator != "." or codecs[-1]["name"] != "crc32c":
         return {}
     counts = [math.ceil(size / length) for size, length in zip(shape, outer, strict=True)]
-    if len(there) > math.prod(counts):  # all chunks and the metadata file
+    if len(there) > math.prod(counts):  # all chunks and the metadata file are there
         return {name: []}
     places = itertools.product(*map(range, counts))
     keys = (".".join(["c", *map(str, place)]) for place in places)

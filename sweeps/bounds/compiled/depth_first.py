@@ -172,11 +172,12 @@ def _enclose_middle(tape, first, last, points, buffers):
 
 @compiled_no_nrt
 def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buffers, max_turns):
-    """Return a lower bound over a box; cut the box while that pays, in up to ``max_turns`` turns.
+    """Return a lower bound over a box, and cut the box, in up to ``max_turns`` turns.
 
-    It ends when the bound reaches ``prune_at``. Cuts keep all points with values below ``limit``:
-    bounds between ``prune_at`` and ``limit`` must be reported. The box may also shrink to the
-    better end of an axis. This may break assumptions, so they are all dropped then.
+    It ends when the bound reaches ``prune_at``, or when a turn cuts off less than 30 % of the
+    points. Cuts keep all points with values below ``limit``, as bounds between ``prune_at`` and
+    ``limit`` must be reported. The box may also shrink to the better end of an axis. This may break
+    assumptions, so they are all dropped then.
     """
     lo, hi, und, up, dn, loose, alias, ranks = state
     root = tape.objective_steps[1]
@@ -228,7 +229,7 @@ _WORSE_HALF_WEIGHT = 0.17
 
 
 def make_buffers(tape: Tape, dims: int) -> Any:
-    """Return the work arrays of :func:`search_depth_first`, made here to save compilation."""
+    """Return the work arrays of :func:`search_depth_first`, created outside of compiled code."""
     steps, leaves, branches = tape.ops.size, tape.leaves.shape[0], tape.branch_steps.size
 
     def enclosure_buffers() -> tuple[Any, ...]:

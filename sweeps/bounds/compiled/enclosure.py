@@ -173,7 +173,7 @@ def _four_rules(rules: list[tuple[int, Any, Any]], rest: Any) -> Any:
 
 
 def rule_chain(arity: int, excluded: Iterable[str]) -> Any:
-    """Return a function that applies the rule of an opcode, for primitives of an arity."""
+    """Return a function that applies the rule of a primitive of an arity, not ``excluded``."""
     rules = [
         (OPCODES[name], interval_rule(name), trend_rule(name))
         for name, row in PRIMITIVES.items()
@@ -406,7 +406,7 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
                     if free:
                         known = known or ub or uc
                 else:
-                    # argument 3 is the value at a zero divisor; ``hole`` covers permanent NaN
+                    # argument 3 is the value where the divisor is zero
                     known = known or (uc and (cl <= ch or conditional[c]))
                     empty = empty or (uc and cl > ch)
                     free = free or conditional[c]

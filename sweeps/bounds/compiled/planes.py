@@ -119,7 +119,7 @@ def log_sum(weight, xl, xh, yl, yh, x, y):
 
 @compiled_no_nrt
 def linearize_min(tl, th, weight, is_minimum, about):
-    """Linearize min(a, b) or max(a, b), where tl <= a - b <= th: both shares and the constant."""
+    """Linearize min(a, b) or max(a, b) for tl <= a - b <= th: both shares and the constant."""
     if about != about:
         about = tl + th
     if not is_minimum:  # max(a, b) = -min(-a, -b)
@@ -165,7 +165,7 @@ def linearize_product(al, ah, bl, bh, weight, x, y):
 
 
 INF = math.inf
-#: Number of values of an axis below which each value is tried.
+#: Maximum number of values of an axis that are tried one by one.
 SCAN_VALUES = sizes.ALONG_FEW
 
 
@@ -237,7 +237,7 @@ def minimize_axis(table, axis, first, last, weights, row, ends):
 
 @compiled_no_nrt
 def _last_index_below(table, axis, index_above, index_below, weights, row, most):
-    """Return by bisection the index next to the border where the term still is <= ``most``."""
+    """Find by bisection the last index, seen from ``index_below``, whose term is <= ``most``."""
     while abs(index_above - index_below) > 1:
         middle = (index_above + index_below) // 2
         if axis_term(table, axis, middle, weights, row) > most:
@@ -298,7 +298,7 @@ _LN2, _LN10 = math.log(2.0), math.log(10.0)
 #: Upper bound of |log x| for SMALL <= x <= LARGE; error of a step, relative to `_SLACK` of
 #: depth_first (the error of a plane): about 180 ulp of the terms that are added.
 _MAX_LOG, _STEP_ERROR = 700.0, 2e-4
-#: If x / y can be below this ratio, x - y is too near to 0 to bound its logarithm by those of both.
+#: Minimum ratio of x to y for which log(x - y) is bounded by the logarithms of x and y.
 _NEAR_RATIO = 1.0001
 
 

@@ -168,7 +168,7 @@ def _objective_and_required_tests(
 def _branch_steps_and_choices(
     problem: BoxProblem, number: dict[int, int], ops: NDArray[np.int64], required_tests: set[int]
 ) -> tuple[list[int], NDArray[np.int64]]:
-    """Return the steps whose outcome can be assumed, to branch, and the choices they decide."""
+    """Return the steps on whose outcome the search can branch, and the choices they decide."""
     supposed: set[int] = set()
     under: dict[int, set[int]] = {}
     root = number[id(problem.root)]
