@@ -291,7 +291,7 @@ def _encode_names(ds: xr.Dataset) -> xr.Dataset:
     if not new:
         return ds
     if len({*new.values()} | ({*ds.variables} - new.keys())) < len(ds.variables):
-        raise DseError(f"names differ by slashes and spaces alone: {', '.join(map(str, new))}")
+        raise DseError(f"names differ only by slashes and spaces: {', '.join(map(str, new))}")
     marked = ds.copy()
     for name in new:
         marked[name].attrs[_NAME] = name
@@ -435,7 +435,7 @@ FORMATS: dict[str, FileFormat] = {
 def open_dataset(path: str | Path) -> xr.Dataset:
     """Open a file or store that :func:`export` or a run wrote; zarr and netCDF are read lazily."""
     if not isinstance(path, (str, os.PathLike)):
-        raise DseError(f"{path!r} is not a path: expected one of a store or file of a run")
+        raise DseError(f"{path!r} is not a path: expected the path of a store or file of a run")
     url, suffix = is_url(path), Path(path).suffix
     known = [".zarr"] if url else list(FORMATS)
     if (suffix in known or not url) and not (backend_of(path) if url else Path(path)).exists():

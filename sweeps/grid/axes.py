@@ -329,7 +329,7 @@ def parse_axis(
     """
     where = f"the axis {name}"
     if not isinstance(name, str):
-        raise DseError(f"{where} has no name: expected that of a quantity, as text")
+        raise DseError(f"{where} has no name: expected the name of a quantity, as text")
     if isinstance(spec, Mapping) and "weights" in spec:
         rest = {key: value for key, value in spec.items() if key != "weights"}
         plain = parse_axis(name, rest, quantities, folder)
@@ -384,7 +384,7 @@ def _zip(name: str, spec: Mapping[str, Any], quantities: Mapping[str, Quantity])
             hint = nearest_hint(column, quantities)
             raise UnknownNameError(f"{where} zips {column!r}, no quantity{hint}")
         if row.is_label:
-            raise DseError(f"{where} zips {column}, whose values are labels: only numbers can be")
+            raise DseError(f"{where} zips {column}, whose values are labels: zip only numbers")
         arrays[column] = parse_numbers(values, row, f"{where}, column {column},")
         row.check(arrays[column], f"{where}, column {column}")
     lengths = {column: len(array) for column, array in arrays.items()}

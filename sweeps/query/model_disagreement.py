@@ -47,7 +47,7 @@ def dataset_disagreement(
     if count < 2:
         what = "holds one model" if count else f"has no dimension {MODEL_DIMENSION!r}"
         raise DseError(
-            f"the Dataset {what}: expected that of several models, as dse.Study(model=[...]) gives"
+            f"the Dataset {what}: expected one of several models, as of dse.Study(model=[...])"
         )
     table = DatasetTable(ds, where)
     axes = [axis for axis in table.axes if axis != MODEL_DIMENSION]

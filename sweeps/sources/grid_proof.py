@@ -198,10 +198,10 @@ class GridProof(GridSource):
         sure = Boxes(met.lo, met.hi).take(met.certain)
         count = sum(math.prod(int(n) for n in row) for row in (sure.hi - sure.lo + 1).T)
         if not met.complete:
-            late, full = "in time: give more time", f"with {_MAX_BOXES:,} boxes: scan them"
+            late, full = "in time: give more time", f"with {_MAX_BOXES:,} boxes: use method='scan'"
             raise OutOfTimeError(
                 f"at least {count:,} configurations {what}; not all could be listed "
-                f"{late if tally.is_late else full}, a smaller share, or fix some axes by "
+                f"{late if tally.is_late else full}, ask for a smaller share, or fix some axes by "
                 "constraints"
             )
         idle = [axis for axis in grid.axes if axis not in dims]

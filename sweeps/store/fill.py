@@ -177,7 +177,9 @@ def fill(
         try:
             backend.create(files)
         except OSError as error:
-            raise DseError(f"{backend.name} cannot be made: {error.strerror or error}") from error
+            raise DseError(
+                f"{backend.name} cannot be created: {error.strerror or error}"
+            ) from error
     else:
         _remove_part_files(backend)
         for key, data in files.items():  # a killed run may have created only some of them
@@ -369,7 +371,7 @@ class TileJob:
         for future in ended:
             begin, tile, infeasible, attempt = self._running.pop(future)
             if future.cancelled():
-                raise UnreachableError("the scheduler of the cluster was lost, or its tasks were")
+                raise UnreachableError("the cluster lost its scheduler or the tasks")
             error = future.exception()
             if error is None:
                 self._finish(tile, future.result(), infeasible=infeasible)

@@ -180,8 +180,8 @@ def check_not_replaced(backend: StoreBackend) -> None:
     """Raise OtherProcessError if a store is being replaced, so that no complete store exists."""
     if backend.is_being_replaced():
         raise OtherProcessError(
-            f"{backend.name} is being replaced by another process, or was when that was stopped: "
-            f"wait for it, or finish it with dse verify {backend.name}"
+            f"another process is replacing {backend.name}, or was stopped while it did: wait for "
+            f"it, or finish the replacement with dse verify {backend.name}"
         )
 
 
