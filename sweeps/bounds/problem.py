@@ -80,7 +80,7 @@ class Boxes(NamedTuple):
 
 
 def evenly_spaced(size: int, count: int) -> Indices:
-    """Return ``count`` evenly spaced indices of an axis, both ends included; at most ``size``."""
+    """Return up to ``count`` evenly spaced indices of an axis, from the first to the last."""
     return np.unique(np.linspace(0, size - 1, min(size, count)).astype(np.int64))
 
 

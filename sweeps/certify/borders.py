@@ -125,7 +125,7 @@ def _borders_along_axis(
     values: Floats,
     count: int,
 ) -> tuple[Crossings, bool]:
-    """Return the borders along an axis, and True if the quantity has no values in between."""
+    """Return borders along an axis, and True if the quantity takes no values in between."""
     tables = [n for n in references(root) if n != quantity.name and quantity.name in leaves[n].axes]
     if tables or (quantity.domain.whole and quantity.ends is None):
         return _borders_between_values(leaves, root, quantity.name, values, indices, count), True

@@ -71,7 +71,7 @@ def _improve(
 
 
 def _candidate_moves(problem: BoxProblem, place: Indices, axes: tuple[int, ...]) -> Indices:
-    """Return points that differ from ``place`` along ``axes``: all, or many near and some far."""
+    """Return points that differ from ``place`` along ``axes``; of long axes, not all values."""
     most = _AXIS_VALUES if len(axes) == 1 else int(_PAIR_POINTS ** (1 / len(axes)))
     steps = []
     for axis in axes:

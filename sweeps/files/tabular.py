@@ -169,7 +169,7 @@ def _kind(text: Any) -> np.dtype[Any]:
 
 
 def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dataset:
-    """Convert rows to a Dataset; in ``cells``, texts like formulas begin with an apostrophe."""
+    """Convert rows to a Dataset; ``cells``: an apostrophe marks texts that look like formulas."""
     about = read_json(header)
     quoted = cells and "cells" in about
     if quoted:

@@ -101,7 +101,8 @@ class StatisticGroup:
         with self.shared_pass.lock:
             key = tuple((axis, cut.start, cut.stop) for axis, cut in sorted(slices.items()))
             if key not in self.shared_pass.parts:
-                self.shared_pass.parts.clear()  # parts are used one after the other
+                # keep only this part, as callers use one part after the other
+                self.shared_pass.parts.clear()
                 self.shared_pass.parts[key] = StatisticPass(), {}
             shared_pass, groups = self.shared_pass.parts[key]
             if self not in groups:

@@ -79,7 +79,7 @@ def prepare(
     reduce: bool = False,
     row: int | None = None,
 ) -> NestProgram:
-    """Return the cached program that computes outputs over ``dims``, without switch axes.
+    """Return the cached program that computes outputs over ``dims`` (none is a switch axis).
 
     The last ``row`` axes form the row; by default, :func:`row_axis_count` chooses their number.
     """

@@ -332,7 +332,10 @@ def totals(values, out) -> None:
 
 @compiled
 def moments(values, weights, kind, out) -> None:
-    """Fill ``out`` with each row's mean or (population) deviation; empty ``weights``: all equal."""
+    """Fill ``out`` with each row's mean or (population) standard deviation, by ``kind``.
+
+    An empty array of ``weights`` means equal weights.
+    """
     work = np.empty(values.shape[1])
     for i in range(values.shape[0]):
         row = values[i]

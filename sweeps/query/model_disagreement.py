@@ -241,7 +241,7 @@ class _ModelComparison:
     def _regret(
         self, goal: Goal, rows: NDArray[np.float64], best_scores: NDArray[np.float64], places: Any
     ) -> NDArray[np.float64]:
-        """Return how many times worse than its optimum each model's objective is at some points."""
+        """Return ratios, at least 1, of each model's objective at some points to its optimum."""
         index = np.broadcast_to(np.maximum(places, 0), best_scores.shape)[..., None]
         there = np.take_along_axis(rows, index, axis=-1)[..., 0]
         for array in (best_scores, there):

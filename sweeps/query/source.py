@@ -47,7 +47,7 @@ def winners_dataset(
     goals: Sequence[Goal],
     with_rank: bool,
 ) -> xr.Dataset:
-    """Return the Dataset of the winners with indices ``places`` of shape (*per, top), -1: none."""
+    """Return the Dataset of winners; ``places`` (*per, top) has their indices, or -1."""
     dims = (*per, *(["rank"] if with_rank else []))
 
     def without_rank(array: NDArray[Any]) -> NDArray[Any]:
