@@ -100,8 +100,8 @@ class ToleranceProblem:
 def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Floats:
     """Return, for each configuration, a certain lower bound of the quantity.
 
-    With enough ``pieces`` it is at most ``RELATIVE_TOLERANCE`` below the minimum. It is NaN where
-    the quantity may be NaN.
+    With enough ``pieces`` it is below the minimum by a relative ``RELATIVE_TOLERANCE`` at most. It
+    is NaN where the quantity may be NaN.
     """
     owner = np.arange(problem.count)
     low, high = problem.input_ends(owner)
