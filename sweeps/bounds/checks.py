@@ -33,8 +33,7 @@ from symbolic.ops import (
 )
 from symbolic.quantities import Domain
 
-#: Number of points evaluated together, and number evaluated before all others: in most grids one of
-#: these is feasible.
+#: Number of points evaluated together; number evaluated first, of which usually one is feasible.
 _BLOCK_POINTS, _FIRST_BLOCK_POINTS = sizes.FIRST_BLOCK, sizes.FIRST_GLANCE
 #: In grids with more points, boxes are bounded instead of evaluating every point.
 _MAX_SCAN_POINTS = sizes.FIRST_MANY
@@ -178,9 +177,6 @@ def first_configuration(
         if rows.size < along.size:
             space = space.select_rows(number, rows)
     return result, True
-
-
-# --- Checks of a grid
 
 
 #: Number of points drawn to estimate which condition excludes most points.

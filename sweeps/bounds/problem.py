@@ -1,8 +1,7 @@
 """Bound an objective over thousands of boxes of a grid at once (a range of indices per axis).
 
-In a box each leaf lies between the minimum and maximum of its values there. From these intervals
-:mod:`symbolic.intervals` computes an interval that encloses the objective, and the axes along which
-the objective rises or falls.
+In a box each leaf lies between its minimum and maximum there. From such intervals
+:mod:`symbolic.intervals` encloses the objective, and finds the axes along which it rises or falls.
 """
 
 from __future__ import annotations
@@ -256,9 +255,6 @@ def _sparse_table(array: NDArray[Any], join: Any) -> NDArray[Any]:
     return array
 
 
-# --- An objective over boxes
-
-
 class BoxProblem:
     """One or more objectives, all to be minimized, over axes of indices."""
 
@@ -365,9 +361,6 @@ class BoxProblem:
         shape = places.shape[1:]
         result = interpret_arrays(roots, values)
         return [np.broadcast_to(np.asarray(each, dtype=np.float64), shape) for each in result]
-
-
-# --- A problem with merged axes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -514,8 +507,7 @@ class Enclosures:
 class InfeasibleTiles:
     """A test for tiles where no point meets the rules, so that no output need be evaluated.
 
-    Constraints (``where``) count only if ``feasible`` is the only output: points that break one
-    keep their other values.
+    Constraints (``where``) count only if ``feasible`` is the only output: other values stay.
     """
 
     def __init__(self, grid: Grid, outputs: Sequence[str], dims: Sequence[str]) -> None:

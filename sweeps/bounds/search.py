@@ -141,8 +141,7 @@ class _BoxSearch:
     def _search_box(self, box: _BoxStack, limit: float, budget: int) -> tuple[Any, ...]:
         """Search one box depth first within a budget.
 
-        Return its open parts, the best value and the discarded bound, the best point, near points
-        and counters.
+        Return open parts, best value and discarded bound, best point, near points, and counters.
         """
         from sweeps.bounds.compiled.depth_first import make_buffers, search_depth_first
 

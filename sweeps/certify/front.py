@@ -127,9 +127,6 @@ def compile_objectives_in_time(
     return result[0] if result and not stats.is_late else None
 
 
-# --- Non-dominated points
-
-
 #: Maximum number of points of a certified front.
 MAX_FRONT_POINTS = sizes.FRONT_MOST
 
@@ -427,9 +424,8 @@ def best_split_axis(
 
 # --- Search of each gap between neighbouring points of a front of two objectives
 # A point that is missing from the front lies, in both objectives, below the corner of a gap between
-# neighbouring points. Bounds of both objectives together may be too loose to exclude it. Then a
-# search for the minimum of the first objective, with the second below the corner as a constraint,
-# may still prove that the gap is empty.
+# neighbouring points. Bounds of both objectives may be too loose to exclude it. Then a search for
+# the minimum of the first, with the second below the corner, may still prove the gap empty.
 
 
 class _GapSearch:
@@ -498,9 +494,8 @@ _RELATIVE_ERROR = 1e-12
 class _TieBreakSearch:
     """The search for the first configuration, in the order of ``axes``, that meets each target.
 
-    ``targets`` are objectives (rows) that no configuration dominates. ``places`` has an index along
-    each axis of the problem (rows) at which the target is met, or -1 if none is known. The search
-    ends after ``max_boxes`` boxes.
+    ``targets`` are objectives (rows) that no configuration dominates. ``places`` has known indices
+    (axes in rows) at which a target is met, or -1. The search ends after ``max_boxes`` boxes.
     """
 
     def __init__(

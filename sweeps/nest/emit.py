@@ -232,9 +232,8 @@ class Nest:
     The function takes ``bounds`` (first and last+1 index of each outer axis, then of the row),
     ``sizes`` (of the outer axes, then of the row), ``origin`` (flat index of the first element of
     the output arrays), ``scalars``, one array per leaf in ``arrays``, then the outputs. A reduction
-    has ``best`` (values, ascending) and ``places`` (their flat indices) instead of outputs. In the
-    text, ``best_`` is an array and ``best`` the address of its first item. Outputs must not overlap
-    other arguments.
+    has ``best`` (values, ascending) and ``places`` (their flat indices) instead. In the text,
+    ``best_`` is an array, ``best`` its address. Outputs must not overlap other arguments.
     """
 
     source: str
@@ -287,8 +286,7 @@ def emit(
     ``outer`` and ``row`` are the axes of the outer loops and of the row; ``leaves`` maps leaves to
     their axes. Each of ``outputs`` is a node over the leaves and its kind (``"float"``, ``"flag"``
     or ``"bool"``). A reduction takes one output, which is infinite at points to ignore. ``names``
-    of nodes, by ``id``, make the text readable. The values of ``constants``, which are leaves
-    without axes, are folded into the text.
+    of nodes, by ``id``, make the text readable. ``constants`` (leaves without axes) are folded.
     """
     roots, names = fold_constants([node for node, _ in outputs], constants or {}, names)
     outer, row, leaves = _safe_axis_names(outer, row, leaves)

@@ -91,8 +91,7 @@ def non_dominated_in_order(
 ) -> NDArray[np.int64]:
     """Return the indices of the points that no earlier point dominates or equals.
 
-    The points must be in an order in which none is dominated by a later point. ``check_interrupt``
-    is called from time to time.
+    No point may be dominated by a later point. ``check_interrupt`` is called from time to time.
     """
     front, result = np.empty((len(values), 0)), [np.empty(0, dtype=np.int64)]
     for start in range(0, values.shape[1], _BATCH_POINTS):

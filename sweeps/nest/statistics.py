@@ -6,8 +6,7 @@ excess over a quantile, and a quantile the value at which a chance equals its le
 serves all: the replicates give the error of a mean (Student's interval). Other rules allow for
 values that few or no draws have reached:
 
-- A chance with few hits has the interval of Clopper and Pearson (1934): 3.7 / n if none of n draws
-  is a hit.
+- A chance with few hits has the interval of Clopper and Pearson (1934): 3.7 / n for no hit in n.
 - The error of a mean includes 3.7 / n times the widest gap between two values, or times the reach
   of a tail beyond the extremes (as heavy as the replicates' extremes suggest), if that is longer.
   If few draws contribute most of a mean, its error is at least that of a count of so few.

@@ -281,9 +281,6 @@ def _parse_shares(q: Any) -> list[Fraction]:
     return shares
 
 
-# --- Histograms
-
-
 _MAX_BINS = sizes.BINS_MOST
 
 
@@ -474,8 +471,7 @@ class Fold(Protocol):
     def feed(self, values: Floats, weight: int) -> None:
         """Include configurations: a row of ``values`` for each formula, a column for each point.
 
-        Each column stands for ``weight`` configurations: more than 1 if the formulas and conditions
-        do not depend on some axes.
+        A column stands for ``weight`` configurations: more than 1 if axes have no influence.
         """
 
     def merge(self, other: Self) -> None:

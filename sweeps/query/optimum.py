@@ -1,9 +1,8 @@
 """Find the best configurations or the Pareto front of any source.
 
 A source answers only one objective at a time, under bounds on earlier objectives. With several
-objectives, the first ranks the configurations, and the next decides among its ties. Configurations
-within a tolerance are listed. For an answer at each value of an axis, each part of the source is
-asked separately.
+objectives, the first ranks the configurations, and the next decides among its ties. For an answer
+at each value of an axis, each part of the source is asked separately.
 """
 
 from __future__ import annotations
@@ -39,10 +38,9 @@ if TYPE_CHECKING:
 
 # --- Checks of every answer, for all sources and methods
 # The named points (those of the answer) and a sample of other points are evaluated again, one by
-# one. If they contradict the answer, this program has an error. To keep the check below a few
-# milliseconds, at most MAX_NAMED_POINTS evenly spread points are evaluated, and SAMPLE_POINTS are
-# drawn. No point is drawn if a point takes long (lazy Dataset, pending statistics) or if the answer
-# is not proven.
+# one. If they contradict the answer, this program has an error. To limit the check to milliseconds,
+# at most MAX_NAMED_POINTS are evaluated, and SAMPLE_POINTS drawn. None is drawn if a point takes
+# long (lazy Dataset, pending statistics) or if the answer is not proven.
 
 
 #: Maximum number of named points that are evaluated again; number of points drawn to contradict an
@@ -128,8 +126,7 @@ def check_front(
 ) -> None:
     """Raise unless the points of a front are feasible and finite, and none dominates another.
 
-    ``proven_mask`` marks the points that certainly no point dominates. ``complete`` is True if the
-    search considered all points.
+    ``proven_mask`` marks the points that are proven; ``complete``: all points were considered.
     """
     if not source.sizes:
         return
@@ -266,9 +263,6 @@ class _FailureReport:
         raise InternalError(what, query=self.query_text, result=text)
 
 
-# --- Optima
-
-
 def optimum(source: QuerySource, query: Query) -> xr.Dataset:
     """Return the best configurations of a source.
 
@@ -373,9 +367,6 @@ def _stack_points(
         places={axis: index.reshape(*shape, width) for axis, index in places.items()},
         scores=scores.reshape(*shape, width),
     )
-
-
-# --- Pareto fronts
 
 
 def pareto(source: QuerySource, goals: Sequence[Goal], per: Sequence[str] = ()) -> xr.Dataset:

@@ -362,8 +362,8 @@ def tolerance_limit(best_score: float, tolerance: float) -> float:
 def check_listable(count: int, what: str, idle: Sequence[str] = (), *, exact: bool = True) -> None:
     """Raise DseError if there are more configurations than can be listed.
 
-    ``what`` is the predicate of the message, ``idle`` the axes without influence. Unless ``exact``,
-    ``count`` is a lower bound.
+    ``what`` is the predicate of the message; ``idle`` axes have no influence. Unless ``exact``,
+    there may be more than ``count`` configurations.
     """
     if count > MAX_LISTED:
         along = f"; nothing varies along {', '.join(idle)}" if idle else ""
@@ -433,9 +433,6 @@ def places_in_whole(
     """Convert indices of points in a part into indices in the whole source (-1 stays)."""
     fixed = {axis: np.where(places[axis] < 0, -1, index) for axis, index in fixed_indices.items()}
     return {**places, **fixed}
-
-
-# --- The record of a query
 
 
 _METHODS = ("auto", "scan", "certified")

@@ -66,8 +66,7 @@ def draw_dimension(axes: Collection[str]) -> str:
 class SourceOverDraws(Sliceable):
     """The configurations of a source, each with one value per draw.
 
-    ``fresh`` is the same source with other draws. ``exact`` is True if the draws enumerate all
-    outcomes.
+    ``fresh`` is the same source with other draws; ``exact``: the draws enumerate all outcomes.
     """
 
     source: QuerySource
@@ -112,8 +111,8 @@ class SourceOverDraws(Sliceable):
 class _PartChances:
     """Chances and regrets of the likeliest configurations of a part of a source.
 
-    ``columns`` has an array for each result per configuration, ``scalars`` the results for the
-    part, and ``count`` the number of configurations that can be the best.
+    ``columns`` are results by configuration, ``scalars`` are results for the part, and ``count``
+    configurations can be the best.
     """
 
     places: Mapping[str, Indices]

@@ -19,8 +19,7 @@ from symbolic.errors import TooLargeError
 
 #: Size above which requests are checked [B]; maximum share of the available memory to request.
 _MIN_CHECKED_BYTES, _SHARE = 1 << 26, 0.95
-#: For cgroup v2, then v1: the folder, the files with the memory limit and the memory usage, and the
-#: name of the row with the reclaimable bytes.
+#: For cgroup v2, then v1: folder, files of the limit and usage, row name of reclaimable bytes.
 _GROUPS = (
     ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
     (
@@ -79,10 +78,7 @@ Result = TypeVar("Result")
 
 
 def run_in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
-    """Call ``work(0)`` to ``work(count - 1)`` in threads, and return the results in order.
-
-    After an error, no further calls begin.
-    """
+    """Return ``work(0)`` to ``work(count - 1)``, called in threads; an error ends further calls."""
     threads = min(cpu_count(), count)
     if threads <= 1:
         return [work(number) for number in range(count)]

@@ -240,9 +240,6 @@ def _top_k_of_case(
     return best, result
 
 
-# --- The Pareto front
-
-
 #: Maximum number of points of the front with which a tile is compared.
 _MAX_COMPARED = sizes.FRONT_JUDGES
 

@@ -1,8 +1,7 @@
 """Find the configurations that are best in some draw, and how often each is best.
 
-Only the minimum of each draw is stored. In a first pass, configurations that are as good as the
-minimum so far are collected: no others can be best. They are evaluated again when all minima are
-known.
+Only the minimum of each draw is stored. A first pass collects configurations that are as good as
+the minimum so far: no others can be best. They are evaluated again when all minima are known.
 """
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ from symbolic.confidence import MIN_NORMAL_DRAWS, ZERO_COUNT_BOUND, half_width, 
 from symbolic.ops import references
 from symbolic.statistics import DRAW
 
-#: Function of the values (configurations, draws), and of the flat indices of the configurations or
-#: their positions in a list.
+#: Function of values (configurations, draws), and of the configurations' flat indices or positions.
 ScoreConsumer = Callable[[Floats, Indices], None]
 ScoreFilter = Callable[[Floats], Mask]
 #: Number of parts into which draws without replicates are split; each part is taken as a sample.
@@ -163,9 +161,6 @@ class TableDrawScores(DrawScores):
         consume(np.ascontiguousarray(self.values[flat]), np.arange(flat.size))
 
 
-# --- Win statistics of some configurations
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WinStatistics:
     """Chances and mean regrets of some configurations; ties share a draw equally.
@@ -243,9 +238,6 @@ def win_statistics(scores: DrawScores, flat: Indices) -> WinStatistics:
             losses=about[:, 1],
             distance_to_best=about[:, 2],
         )
-
-
-# --- Possible winners of a draw
 
 
 #: Number of configurations visited first: their minima exclude most others.

@@ -1,7 +1,6 @@
 """A zarr store of a run that checks each shard against its record when it is read.
 
-Reading raises an error if a shard is missing or damaged, or if the store was replaced since the
-Dataset was opened.
+Reading raises an error if a shard is missing or damaged, or if the store was replaced meanwhile.
 """
 
 from __future__ import annotations

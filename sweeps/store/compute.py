@@ -26,8 +26,7 @@ _BLOCK = sizes.STORE_BLOCK
 class BoxProgram:
     """A picklable program that computes boxes of outputs over the same axes.
 
-    In its pickled form it contains a loop nest (or the values of a small grid) for each label of
-    the switch axes, so only text and numbers.
+    Pickled, it is a loop nest, or the values of a small grid, for each label of the switch axes.
     """
 
     def __init__(self, grid: Grid, dims: Sequence[str], names: Sequence[str]) -> None:

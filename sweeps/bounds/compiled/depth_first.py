@@ -21,8 +21,7 @@ from sweeps.bounds.compiled.tape import Tape, pruning_bound
 from symbolic.primitives.rule_operations import ALL_AXES
 
 INF = math.inf
-#: Bound on the rounding of a plane, relative to the sum of the magnitudes of its terms: far more
-#: than a thousand errors of one ulp.
+#: Bound on the rounding of a plane, relative to its terms: far more than a thousand ulp.
 _SLACK = 1e-10
 
 
