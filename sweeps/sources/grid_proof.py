@@ -230,8 +230,8 @@ class GridProof(GridSource):
 
         No configuration is better than ``bound``. ``gap`` is the distance between the value and the
         bound, relative to the value: 0 if the value is the proven optimum. Several objectives have
-        lists of bounds and gaps. ``settled`` is 1 if ties are broken by axis order. Repeated
-        evaluations count in ``points_visited``; bounds over boxes exclude ``points_excluded``.
+        lists of bounds and gaps. ``settled`` is 1 if ties are broken by axis order.
+        ``points_visited`` counts all evaluations, ``points_excluded`` points that bounds exclude.
         """
         tally, bounds, gaps = self.state.stats, [], []
         for number, (goal, winners) in enumerate(zip(goals, self.state.winners, strict=True)):
