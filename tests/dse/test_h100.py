@@ -1,4 +1,4 @@
-"""What an H100 measured (docs/gpu-validation), against the laws and the machine file."""
+"""Rows that an H100 measured (docs/gpu-validation), against the laws and the machine file."""
 
 from __future__ import annotations
 
