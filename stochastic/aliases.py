@@ -1,4 +1,4 @@
-"""Former names of parameters, which callers may still use."""
+"""Accept former names of parameters as well as the current ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 
 def old_names(**names: str) -> Callable[[AnyFunction], AnyFunction]:
-    """Return a decorator that accepts former keywords: ``old_names(former="current")``."""
+    """Return a decorator by which a function also accepts the former names of its keywords.
+
+    Each argument is ``former="current"``. Calling the function with both names is a TypeError.
+    """
 
     def decorate(function: AnyFunction) -> AnyFunction:
         @functools.wraps(function)

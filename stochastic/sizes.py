@@ -1,21 +1,22 @@
-"""Table of all sizes: tiles, blocks, batches, thresholds between methods, limits.
+"""Define all sizes in one table: tiles, blocks, batches, limits, thresholds between methods.
 
 A module reads its sizes by name (``BLOCK = sizes.SCAN_BLOCK``). The environment variable
-``DSE_SIZES``, read once when this module is imported, selects other values, so that small studies
-cross every threshold (several settings are separated by commas):
+``DSE_SIZES`` selects other values, so that tests with small studies cross every threshold. It is
+read once, when this module is imported. Several of these settings are separated by commas:
 
 ``tiny``
-    The tiny value of every row that has one.
+    Use the tiny value of every row that has a tiny value.
 ``tiny:7``
-    The same, each tiny prime replaced by a prime drawn with seed 7, up to four times as large.
+    Like ``tiny``, but replace each tiny value that is a prime by a random prime up to four times
+    as large; the number is the seed.
 ``numpy``
-    Shipped values of the sizes from which loop nests are compiled, also after ``tiny``: smaller
-    studies are evaluated in NumPy, which saves a second of compilation each.
+    Use the shipped values of the sizes in ``NESTS``. After ``tiny``, this evaluates small studies
+    in NumPy instead of a loop nest, which saves about a second of compilation for each study.
 ``SCAN_BLOCK=7``
-    This size alone.
+    Change only this size.
 
-Results must not depend on sizes that have a tiny value, but for rounding and the choice of method.
-A size without a tiny value is a limit, or a number that changes results.
+A size with a tiny value may change results only by rounding and by the choice of method. A size
+without a tiny value is a limit, or its value changes results.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> int: ...
 
 
-#: Name: shipped value, tiny value or None, purpose with its unit.
+#: For each name: the shipped value, the tiny value or None, and the purpose with its unit.
 TABLE: dict[str, tuple[int, int | None, str]] = {
     # Grids and loop nests
     "ELEMENTARY_BLOCK": (1 << 13, 7, "values of a series computed together"),
@@ -266,12 +267,12 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
 }
 
 
-#: Sizes from which a loop nest is compiled for a study.
+#: Names of the numbers of points or values from which a loop nest is compiled for a study.
 NESTS = ("BEAT_COMPILED", "EFFECTS_COMPILED", "LOOKED_UP", "PASS_SMALL", "ROWS_SMALL", "RUN_SMALL")
 
 
 def resolve_sizes(setting: str) -> dict[str, int]:
-    """Return the value of every size under a setting such as ``tiny:7,SCAN_BLOCK=7``."""
+    """Return the value of every size for a setting such as ``tiny:7,SCAN_BLOCK=7``."""
     values = {name: shipped for name, (shipped, _, _) in TABLE.items()}
     for item in filter(None, setting.split(",")):
         name, equals, number = item.partition("=")
@@ -295,14 +296,14 @@ def resolve_sizes(setting: str) -> dict[str, int]:
 
 
 def _random_prime(name: str, tiny: int, seed: str) -> int:
-    """Return a prime up to four times a tiny prime; other tiny values have a reason and stay."""
+    """Return a random prime up to four times the tiny value, if this is a prime; else the value."""
     import random
 
     primes = [p for p in range(2, 4 * tiny + 1) if all(p % d for d in range(2, int(p**0.5) + 1))]
     return random.Random(f"{name} {seed}").choice(primes) if tiny in primes else tiny
 
 
-#: The setting of this process; the processes of a cluster must have the same.
+#: The setting of this process; all processes of a cluster must have the same setting.
 SETTING = os.environ.get("DSE_SIZES", "")
 
 globals().update(resolve_sizes(SETTING))
