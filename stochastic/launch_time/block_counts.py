@@ -355,8 +355,8 @@ def _check_memory(width: float, rows: int, each: float) -> None:
         raise LawError(
             f"the last block may begin at {width:,.0f} times, and each needs {rows:,} terms: too "
             f"many for an exact law. Count the work in units {max(2, width // 5000):,.0f} times as "
-            "large, once rounded up and once rounded down: the law lies between both results. Or "
-            "simulate launches with sample, which works for any size"
+            "large, rounded up and rounded down: the law lies between both results. Or simulate "
+            "launches with sample, which works for any size"
         )
 
 

@@ -214,7 +214,7 @@ def make_setting(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> Laun
             raise LawError(
                 f"a block takes up to {int(law.high):,} steps, too many for an exact law: expected "
                 f"up to {_MOST:,}. Count the work in units {math.ceil(law.high / 5e5):,} times as "
-                "large, once rounded up and once rounded down: the law lies between both results"
+                "large, rounded up and rounded down: the law lies between both results"
             )
     weights = [np.concatenate([np.zeros(law.low), law.weights]) for law in laws]
     idle = {float(one[0]) for one in weights}
