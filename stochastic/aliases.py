@@ -10,10 +10,7 @@ AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 
 def old_names(**names: str) -> Callable[[AnyFunction], AnyFunction]:
-    """Return a decorator by which a function also accepts the former names of its keywords.
-
-    Each argument is ``former="current"``. Calling the function with both names is a TypeError.
-    """
+    """Return a decorator that also accepts former keywords: ``old_names(former="current")``."""
 
     def decorate(function: AnyFunction) -> AnyFunction:
         @functools.wraps(function)

@@ -176,10 +176,7 @@ def _contradiction_error(name: str, first: Cell, other: Cell, what: str) -> Tabl
 
 
 def number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
-    """Return a function that returns the number in a cell, or None if the cell is no number.
-
-    All cells come from one file, which a program printed in its locale.
-    """
+    """Return a function that parses the cells of a printed file, with None for other texts."""
     decimal = decimal_mark([cells], name, strict=True)
     return lambda cell: parse_number(cell.text, decimal)
 
@@ -222,10 +219,7 @@ def _has_marks(texts: Sequence[str]) -> bool:
 
 
 def _parse_plain_column(texts: Sequence[str]) -> list[int | float | str | None] | None:
-    """Return the numbers of a column, None for an empty cell.
-
-    The result is None if a cell is neither empty nor a number that Python parses.
-    """
+    """Return a column with numbers parsed; None if Python cannot parse all cells with a text."""
     texts = [text.strip() for text in texts]
     if not set("".join(texts)) <= _NUMBER_CHARACTERS:
         return None

@@ -77,10 +77,7 @@ def law_array(chances: Any, attrs: dict[str, Any], /, **axes: Any) -> xr.DataArr
 def pmf_array(
     attrs: dict[str, Any], numerator: Any, denominator: Any, chances: Any
 ) -> xr.DataArray:
-    """Return the law of the loss as an array along ``loss``, the values numerator / denominator.
-
-    The fractions are in lowest terms; both parts become coordinates.
-    """
+    """Return the law of the loss along ``loss``; its fractions in lowest terms are coordinates."""
     result = law_array(chances, attrs, loss=np.asarray(numerator) / np.asarray(denominator))
     return result.assign_coords(
         numerator=("loss", numerator, {"long_name": "numerator of the loss"}),

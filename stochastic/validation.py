@@ -102,10 +102,7 @@ def _copy_to_host(device_array: Any, groups: int) -> npt.NDArray[np.float32]:
 def _verify_powers(
     matrices: npt.NDArray[np.float32], exponents: npt.NDArray[np.int32], timing: Timing
 ) -> None:
-    """Raise LawError if powers from the GPU differ from powers in double precision.
-
-    Only the first lanes of a launch are compared.
-    """
+    """Raise LawError if some powers from the GPU differ from powers in double precision."""
     lanes, size = matrices.shape[1:3]
     count = min(-(-_VERIFIED_LANES // lanes), len(exponents))
     result = timing.powers(count).reshape(-1, size, size)
@@ -135,10 +132,7 @@ def describe() -> dict[str, Any]:
 
 
 def _driver_info(uuid: str) -> dict[str, str]:
-    """Return driver version, clocks and power limit of the GPU with a UUID, from nvidia-smi.
-
-    The result is empty if nvidia-smi is not installed or fails.
-    """
+    """Return driver, clocks and power limit of a GPU from nvidia-smi; nothing if that fails."""
     names = ("driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "power.limit")
     query = ["nvidia-smi", f"--query-gpu={','.join(names)}", "--format=csv,noheader"]
     if not uuid or not shutil.which(query[0]):

@@ -226,10 +226,7 @@ def _product_count(kind: SlotKind, low: int, high: int) -> float:
 
 
 def count_by_products(kind: SlotKind, low: int, high: int, left_out: float) -> StartCounts:
-    """Return the law of the counts at times low..high, by repeated convolution.
-
-    It omits counts and times with a total probability below ``left_out``.
-    """
+    """Return the law of the counts at times low..high by convolutions, within ``left_out``."""
     from stochastic.kernels.launch_counts import AT_ONCE, TILE, convolve
 
     longest = len(kind.law) - 1

@@ -28,10 +28,7 @@ _ROUNDS = sizes.SCHEDULE_ROUNDS  # upper limit on times at which slots become fr
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SlotKind:
-    """The number of slots of one kind, and the law of the duration D of a block on such a slot.
-
-    ``law`` holds P(D = k), k = 0..K, given that the block has work.
-    """
+    """The number of slots of one kind, and P(D = k), k = 0..K, for a block with work on them."""
 
     slots: int
     law: Floats
@@ -104,8 +101,7 @@ class LaunchSetting:
     def end_range(self) -> tuple[int, int] | None:
         """Return the smallest and largest steps of a launch; None for several kinds of slots.
 
-        With one kind, a launch never ends earlier because a block takes longer. With several kinds
-        it may.
+        With one kind, a launch never ends earlier because a block takes longer.
         """
         if len(self.kinds) > 1:
             return None
@@ -135,10 +131,7 @@ class LaunchSetting:
         return end, start, work
 
     def tilt_durations(self, tilt: float) -> LaunchSetting:
-        """Return a launch in which the probability of k steps has the factor exp(tilt·k).
-
-        The probabilities are normalised again.
-        """
+        """Return the launch in which P(D = k) is multiplied by exp(tilt·k), and normalised."""
         [kind] = self.kinds
         law = kind.law * np.exp(tilt * (np.arange(len(kind.law)) - kind.mean))
         size = math.fsum(law)
@@ -191,10 +184,7 @@ class LaunchSetting:
 
 
 def longest_item_law(work: Pmf, items: int, tail: float, correlation: Any) -> tuple[Pmf, float]:
-    """Return the law of the longest of ``items`` items, and the probability that its cut omits.
-
-    The cut omits at most about ``tail``.
-    """
+    """Return the law of the longest of ``items`` items, and the probability that its cut omits."""
     how = parse_correlation(correlation, work)
     if how is None or isinstance(how, CommonShock):
         block = (work.max_of(items) if how is None else how.longest(work, items)).cut(tail)
@@ -204,11 +194,7 @@ def longest_item_law(work: Pmf, items: int, tail: float, correlation: Any) -> tu
 
 
 def make_setting(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> LaunchSetting | None:
-    """Return the launch in steps of the greatest common divisor of all durations.
-
-    The result is None if no block has any work. LawError if blocks take too many steps, or if P(0)
-    differs between ``laws``.
-    """
+    """Return the launch in steps of the greatest common divisor of durations; None without work."""
     for law in laws:
         if law.high > _MOST:
             raise LawError(

@@ -115,7 +115,7 @@ class _AtomProblem:
     # --- the sweep
     @cached_property
     def scale_bits(self) -> int:
-        """Return q of the sweep, so that the scale of a row i, 2**(q·i) / i!, is at most 2**1000."""
+        """Return q of the sweep: the scale of each row i, 2**(q·i) / i!, is at most 2**1000."""
         n = self.lanes
         q = int((1000.0 + _log2_factorial(n)) // n)
         while 2**q < n and q * 2**q - _log2_factorial(2**q) > 1000.0:
@@ -203,7 +203,7 @@ def _check_affordable(outcomes: _AtomProblem, method: str, size: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JointAtoms:
-    """The table of P(max = a, sum = b), (maxima, sums); ``fft`` omits atoms of about 1e-17 in total.
+    """The table of P(max = a, sum = b), (maxima, sums); ``fft`` omits about 1e-17 of it.
 
     ``error`` is an estimate, checked against P(max = a). It is relative to each atom of at least
     ``floor`` for ``sweep``, absolute for ``fft``.

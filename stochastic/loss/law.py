@@ -51,9 +51,9 @@ class ErrorBound:
     ``missing`` is the probability that an item is longer than ``cut``, the longest item of the
     truncated law. ``cdf`` bounds the change of any probability of the loss by the truncation:
     1 - (1 - missing)**lanes, divided by P(any work) if groups without work are dropped. The
-    numerical error of a probability is below ``tol``, the requested tolerance; else a
-    :class:`ToleranceWarning` gives it. ``mean`` bounds the error of the mean: the part by truncation
-    is rigorous, the numerical part, ``numerical``, is an estimate.
+    numerical error of a probability is below ``tol``, the requested tolerance, or a
+    :class:`ToleranceWarning` gives it. ``mean`` bounds the error of the mean; its truncation part
+    is rigorous, its numerical part, ``numerical``, is an estimate.
     """
 
     missing: float
@@ -190,7 +190,7 @@ class Law:
     def _expect(
         self, work: Pmf, part: float, error: float, function: Callable[[int], float]
     ) -> tuple[float, float]:
-        """Return E[function(X)] and its error, from the part over groups with work and its error."""
+        """Return E[function(X)] and its error, given its part over groups with work and error."""
         if self._idle_loss is None:
             busy = self._work_probability(work)
             return part / busy, error / busy

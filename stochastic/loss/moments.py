@@ -62,7 +62,7 @@ _SPARSE = sizes.MOMENT_SPARSE  # number of table cells per value from which valu
 
 
 def any_probability(chance: float, lanes: int) -> float:
-    """Return the probability of an event in any of ``lanes`` items; in one item it is ``chance``."""
+    """Return the probability that at least one of ``lanes`` items has an event of that chance."""
     return -math.expm1(lanes * math.log1p(-chance)) if chance < 1 else 1.0
 
 
