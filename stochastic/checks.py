@@ -33,9 +33,9 @@ def check_integer(
 
 
 def check_real(name: str, value: Any, holds: Callable[[float], bool], expected: str) -> float:
-    """Return the value as a float if it is finite and ``holds`` is true for it; else raise.
+    """Return the value as a float if it is finite and satisfies ``holds``; else raise LawError.
 
-    The error has the name of the argument, its value, and ``expected``.
+    The message has the name of the argument, its value, and ``expected``.
     """
     try:
         number = float(value)
@@ -61,7 +61,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
 
 
 def check_losses(values: Any) -> npt.NDArray[Any]:
-    """Return the losses at which a law is evaluated as floats, or raise if one is no number."""
+    """Return as floats the losses at which a law is evaluated; LawError if one is not a number."""
     try:
         t = np.asarray(values)
         if t.dtype.kind not in "biufO" or any(isinstance(one, str) for one in t.flat):

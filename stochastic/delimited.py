@@ -119,8 +119,8 @@ def decimal_mark(columns: Iterable[Iterable[Cell]], name: str, *, strict: bool =
     ``strict``, a file that has only numbers like ``1.234`` is an error, as one that has only
     numbers like ``1,234``: one program printed all numbers in a locale that is not known.
     """
-    decimals: dict[str, Cell] = {}  # decimal mark: the first cell that shows it
-    groups: dict[str, Cell] = {}  # mark that groups digits: the first cell that shows it
+    decimals: dict[str, Cell] = {}  # Decimal mark: the first cell that shows it.
+    groups: dict[str, Cell] = {}  # Mark that groups digits: the first cell that shows it.
     undecided: list[Cell] = []
     for cells in columns:
         open_cells, is_plain = [], False  # plain: four digits in a row, so digits are not grouped
@@ -176,7 +176,7 @@ def _contradiction_error(name: str, first: Cell, other: Cell, what: str) -> Tabl
 
 
 def number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
-    """Return a function that parses the cells of a printed file, with None for other texts."""
+    """Return a function that parses a cell of a printed file as a number, None if it is none."""
     decimal = decimal_mark([cells], name, strict=True)
     return lambda cell: parse_number(cell.text, decimal)
 
@@ -219,7 +219,7 @@ def _has_marks(texts: Sequence[str]) -> bool:
 
 
 def _parse_plain_column(texts: Sequence[str]) -> list[int | float | str | None] | None:
-    """Return a column with numbers parsed; None if Python cannot parse all cells with a text."""
+    """Return the numbers of a column (None if empty), or None if some cell is not plain."""
     texts = [text.strip() for text in texts]
     if not set("".join(texts)) <= _NUMBER_CHARACTERS:
         return None
@@ -453,7 +453,7 @@ def _commented_header(comments: dict[int, str], separator: str, width: int) -> R
 
 
 def _find_separator(text: str, comments: Collection[int], name: str) -> str:
-    """Return the separator by which rows have equally many fields, and most fields are numbers."""
+    """Return the separator that gives rows of equal length and the most numbers."""
     sample = text[:_SAMPLE]
     whole, uneven = len(sample) == len(text), False
     result: list[tuple[tuple[bool, int, bool, float], int, str]] = []
@@ -498,7 +498,7 @@ def _find_separator(text: str, comments: Collection[int], name: str) -> str:
 def _sample_records(
     text: str, separator: str, comments: Collection[int], whole: bool
 ) -> list[Record]:
-    """Return the first records if a separator cuts the fields; none if the text excludes it."""
+    """Return the first records that a separator gives; none if it cannot be the separator."""
     if separator not in text:
         return []
     lines = iterate_records(text, separator, "", lambda _, at: at in comments, strict=whole)

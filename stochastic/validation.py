@@ -23,10 +23,10 @@ from stochastic.errors import LawError
 from stochastic.work.pmf import Pmf
 
 _WARP = 32
-_MOST_THREADS = 256  # threads of a block: each takes up to 255 of the 65536 registers
-_MEMORY = 2**28  # bytes of the matrices and their powers in one launch
-_VERIFIED_LANES = 64  # lanes of a launch whose power is recomputed in double precision
-_TOLERANCE = 1e-3  # relative difference of single from double precision that is accepted
+_MOST_THREADS = 256  # Threads of a block: each takes up to 255 of the 65536 registers.
+_MEMORY = 2**28  # Bytes of the matrices and their powers in one launch.
+_VERIFIED_LANES = 64  # Lanes of a launch whose power is recomputed in double precision.
+_TOLERANCE = 1e-3  # Relative difference of single from double precision that is accepted.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -219,7 +219,7 @@ def build_code(body: Compilable, args: tuple[Any, ...]) -> bytes:
 
 
 def _passes_without_loops(codegen: Any) -> tuple[Any, Any]:
-    """Return LLVM's passes without loop transformations, which double code with many branches."""
+    """Return LLVM's passes without loop transformations, which would double code with branches."""
     tuning = llvm.create_pipeline_tuning_options(speed_level=1)
     tuning.loop_unrolling = tuning.loop_vectorization = tuning.loop_interleaving = False
     builder = llvm.create_pass_builder(codegen._tm, tuning)
@@ -259,7 +259,7 @@ def _entry_point(symbol: str, function: Any, arg_types: tuple[Any, ...], options
 
 
 def _word_places(arg_types: tuple[Any, ...]) -> list[tuple[int, bool]]:
-    """Return the word index of each LLVM argument; True with it if the address is passed."""
+    """Return (word index, True if the address of the word is passed) for each LLVM argument."""
     result, place = [], 0
     for kind in arg_types:
         if isinstance(kind, FlatArray):
@@ -356,7 +356,7 @@ _find_call_type: Any = types.Function.get_call_type
 
 
 def _cached_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
-    """Return the signature of a call; it is cached, except for calls of functions in Python."""
+    """Return the type signature of a call, from a cache unless the callee is a Python function."""
     key = function, context, tuple(args)
     if kws or key not in _call_types:
         result = _find_call_type(function, context, args, kws)
@@ -369,7 +369,7 @@ def _cached_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
 
 @contextmanager
 def without_optimization() -> Iterator[None]:
-    """Stop Numba from optimising each function separately, inside a ``with`` statement."""
+    """Within a ``with`` block, stop Numba from optimising each function separately."""
     with global_compiler_lock:
         codegen = cpu_target.target_context.codegen()
         codegen._library_class, codegen.set_env = _UnoptimizedLibrary, lambda *_: None
@@ -381,6 +381,6 @@ def without_optimization() -> Iterator[None]:
         finally:
             del codegen._library_class, codegen.set_env, types.Function.get_call_type
             if collecting:
-                gc.freeze()  # moves them to the oldest generation, which is scanned rarely
+                gc.freeze()  # moves all objects to the oldest generation, which is scanned rarely
                 gc.enable()
                 gc.unfreeze()

@@ -36,7 +36,7 @@ def cache_folder() -> Path | None:
             base = Path.home() / "Library" / "Caches"
         else:
             base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:  # a user without a home
+    except RuntimeError:  # the user has no home folder
         return None
     return base / "simt-dse" / "code" if base.is_absolute() else None
 
@@ -94,7 +94,7 @@ def _checksum(key: str, data: bytes) -> bytes:
 
 
 def _is_trusted(status: os.stat_result, kind: object) -> bool:
-    """True if a file or folder has the given kind, is this user's, and others cannot write it."""
+    """True if a path has the given kind, belongs to this user, and others cannot write it."""
     if not kind(status.st_mode):  # type: ignore[operator]
         return False
     if not hasattr(os, "getuid"):  # on Windows, folders of a user are private

@@ -105,7 +105,7 @@ def compiled(function: Callable[..., Any], **options: Any) -> Any: ...
 @overload
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]: ...
 def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Mark a function to be compiled at its first call; it has no GIL and divides like NumPy.
+    """Mark a function to be compiled at its first call, without the GIL, with NumPy's division.
 
     ``options`` are those of ``numba.njit`` and these. ``_nrt=False``: no reference counts, for
     functions that create no arrays and whose variables do not change type. ``noalias``: array

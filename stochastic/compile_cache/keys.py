@@ -23,7 +23,7 @@ from stochastic.compile_cache.native import NativeCodeError
 
 
 class LazyImport:
-    """An object that only Numba needs, such as an intrinsic, and that is imported to compile."""
+    """The name of an object that only Numba needs, which is imported when code is compiled."""
 
     __slots__ = ("module", "name")
 
@@ -124,7 +124,7 @@ def _as_text(value: Any) -> str:
     """Return a text that identifies a value on which compiled code depends."""
     if isinstance(value, Compilable | LazyImport):
         return value.identity()
-    if isinstance(value, ModuleType) and value is not sizes:  # code must use values of sizes
+    if isinstance(value, ModuleType) and value is not sizes:  # functions use single sizes
         return value.__name__
     if isinstance(value, tuple):
         return f"({', '.join(map(_as_text, value))})"
@@ -149,7 +149,7 @@ _listeners: list[Callable[[str], None]] = []
 
 @contextmanager
 def compile_listener(listener: Callable[[str], None]) -> Iterator[None]:
-    """Call a listener with the name of each function before it is compiled, inside a ``with``."""
+    """Within a ``with`` block, call a listener with the name of each function to be compiled."""
     _listeners.append(listener)
     try:
         yield

@@ -38,7 +38,7 @@ _FMA_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}}
 
 # --- the sweep
 def row_starts(lanes: int, top: int) -> Ints:
-    """Return the offset of each row of the state, and at the end its size; values up to ``top``."""
+    """Return the offset of each row of the sweep's state, then its size, for values to ``top``."""
     lengths = (np.arange(lanes, dtype=np.int64) * top // TILE + 2) * TILE
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
 
@@ -83,7 +83,7 @@ def _update_from_rows(tile: Floats, t: Floats, i: int, j: int) -> None:
 
 @compiled(**_FMA_OPTIONS)
 def _last_row(tile: Floats, t: Floats, first: int, rows: int, atoms: Floats) -> None:
-    """Compute the row of all items, without the term in which no item equals a."""
+    """Compute the row of all items, without the term in which no item has the current value."""
     atoms[:] = 0.0
     for j in range(first, rows, 4):
         x, k = tile[j * TILE : (j + 4) * TILE], rows - j + 3
@@ -275,9 +275,9 @@ def gather_ratios(
     size: int,
     lanes: int,
 ) -> Floats:
-    """Return the probability that sum / max is m + r/p, at the index (m - 1)·size + place.
+    """Return the law of sum / max: P(m + r/p) has the index (m - 1)·size + index of r/p.
 
-    The probability of ``lanes`` is at the end. ``atoms`` holds P(max = values[p], sum = first[p] +
+    P(sum / max = lanes) is at the end. ``atoms`` holds P(max = values[p], sum = first[p] +
     i·step) at the index ``start[p] + i``, below ``start[p + 1]``.
     """
     result = np.zeros((lanes - 1) * size + 1)

@@ -34,7 +34,7 @@ if SIMULATED:
 else:
 
     def special_register(bits: int, instruction: str) -> Any:
-        """Return a device function that reads a register; compilers cannot move or remove it."""
+        """Return a device function that reads a register; compilers keep the read in its place."""
 
         @intrinsic
         def read(typing_context: Any) -> Any:

@@ -17,12 +17,12 @@ from stochastic.compile_cache import compiled
 
 #: Number of values computed together.
 BLOCK = sizes.INVERT_BLOCK
-_FEW = sizes.INVERT_FEW  # terms added before one step of compensated summation
+_FEW = sizes.INVERT_FEW  # Terms added before one step of compensated summation.
 #: Number of multiplications by a root of unity that are replaced by one with root**_LEAP.
 _LEAP = sizes.INVERT_LEAP
-_FRESH = sizes.INVERT_FRESH  # multiplications after which a power of the root is recomputed
-_CONVOLVE_BLOCK = sizes.CONVOLVE_BLOCK  # terms added before one step of compensated summation
-_CONVOLVE_PART = sizes.CONVOLVE_PART  # the same for products
+_FRESH = sizes.INVERT_FRESH  # Multiplications after which a power of the root is recomputed.
+_CONVOLVE_BLOCK = sizes.CONVOLVE_BLOCK  # Terms added before one step of compensated summation.
+_CONVOLVE_PART = sizes.CONVOLVE_PART  # The same for products.
 
 
 @compiled(fastmath={"contract"}, _nrt=False)
@@ -150,7 +150,7 @@ def spectrum_probabilities(
     scratch: Floats,
     out: Floats,
 ) -> None:
-    """Add to ``out``, for each row of ``sums``, Σ P(max = v, sum >= row[v]) over the values v.
+    """Add to ``out``, for each row of ``sums``, the sum over values v of P(max = v, sum >= row[v]).
 
     Sums from ``end - period`` to ``end`` are distinguished; ``origin + fraction`` is their centre.
     ``at_end`` is the sum of the terms of each value at ``end``, ``chances`` is P(max = v).
@@ -246,10 +246,10 @@ def _overlap(
 def convolution_probabilities(
     places: Ints, weights: Floats, lanes: int, idle: int, least: Ints
 ) -> Floats:
-    """Return, for each row of ``least``, Σ P(max = v, sum >= row[v]) over the values v.
+    """Return, for each row of ``least``, the sum over values v of P(max = v, sum >= row[v]).
 
-    It equals Σ P(max <= v, row[v] <= sum < row[next v]). The first ``idle`` values have no work and
-    no column in ``least``.
+    It is computed as the sum of P(max <= v, row[v] <= sum < row[next v]). The first ``idle`` values
+    have no work and no column in ``least``.
     """
     half = lanes // 2
     rest = lanes - half
@@ -297,7 +297,7 @@ def convolution_probabilities(
 
 @compiled
 def pair_probabilities(places: Ints, weights: Floats, idle: int, least: Ints) -> Floats:
-    """Return :func:`convolution_probabilities` of two lanes, in one pass for each row."""
+    """Return the result of :func:`convolution_probabilities` for two lanes, in one pass per row."""
     before = np.zeros(len(weights) + 1)
     for a in range(len(weights)):
         before[a + 1] = before[a] + weights[a]

@@ -14,9 +14,8 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
-#: Number of places or starts that are computed together, and of weights.
-TILE = sizes.CENTRED_TILE
-AT_ONCE = 8
+TILE = sizes.CENTRED_TILE  #: Number of places or starts that are computed together.
+AT_ONCE = 8  #: Number of weights that are processed together.
 
 
 @compiled(fastmath={"contract"}, _nrt=False)
@@ -137,7 +136,8 @@ def launch_probabilities(
         for n in range(nodes):
             for k in range(TILE):
                 scratch[4, k] = scratch[5, k] = 0.0
-            # rows of a kind: second sum of Δ, and E of the start before; E at first - 1; E in tile
+            # scratch rows of kind g: 6 + 4g has the second sum of Δ, and E at the previous start;
+            # 7 + 4g has E at first - 1; 8 + 4g and 9 + 4g have E in the tile
             real = imag = 0.0
             for g in range(kinds):
                 a = b = 0.0

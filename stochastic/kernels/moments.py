@@ -13,9 +13,9 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
-_REST = 1e-18  # integral that may be left out on either side, relative to the result
-_FAR = 150.0  # -log of a negligible probability
-_TINY = 1e-280  # smaller probabilities of a value are skipped
+_REST = 1e-18  # Integral that may be left out on either side, relative to the result.
+_FAR = 150.0  # -log of a negligible probability.
+_TINY = 1e-280  # Smaller probabilities of a value are skipped.
 #: Number of values computed together.
 CHUNK = sizes.VARIANCE_CHUNK
 
@@ -118,7 +118,7 @@ def integrate_moment(
             new = result + term
             carry = (new - result) - term
             result = new
-            if stage == 1:  # X <= lanes
+            if stage == 1:  # a bound, because X <= lanes
                 left = rest = math.pow(2.0 * lanes, order) * half
             else:
                 gap = origin - expected

@@ -5,8 +5,8 @@ from __future__ import annotations
 from stochastic.arrays import Floats
 from stochastic.compile_cache import compiled
 
-_SPLIT = 134217729.0  # 2**27 + 1 splits a double into halves of 26 bits, with exact products
-_TINY = 1e-307  # smallest term, relative to the start; below it the low part would be denormal
+_SPLIT = 134217729.0  # 2**27 + 1 splits a double into halves of 26 bits, with exact products.
+_TINY = 1e-307  # Smallest term, relative to the start; below it the low part would be denormal.
 
 
 @compiled(_nrt=False)

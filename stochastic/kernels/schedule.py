@@ -52,7 +52,7 @@ def simulate_shared_rate(
 
     ``lengths`` (launches, blocks, warps) is the work of each warp, ascending within a block. Each
     of n running warps has the rate min(1, full / n). The progress of a multiprocessor is the work
-    that a warp would have done that ran from the beginning. Rows of ``slot_state``
+    that a warp running since the start of the launch would have done. Rows of ``slot_state``
     (2, multiprocessors, slots): the block on a slot, and the number of its warps that have ended.
     Rows of ``ends``: the progress at which this block began, and at which its next warp ends. Rows
     of ``clocks`` (4, multiprocessors): the progress at the last event, the time of this event, the

@@ -54,11 +54,11 @@ _TILTS = np.array([4.0, 7.0, 9.0, 14.0])  # tilts of Chernoff's bounds, times th
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Window:
-    """Range of times at which the last block can begin, and half the number of roots of unity.
+    """Range of times at which the last block can begin, and the number of nodes, ``period``.
 
     The last block begins before ``first``, or after ``last``, with a probability below
-    exp(LOG_LEFT_OUT) each. So small is also the probability that, within this range, the slots
-    begin a number of blocks that differs from that of the launch by the even ``period`` or more.
+    exp(LOG_LEFT_OUT) each. In this range, the number of blocks that slots have begun differs from
+    that of the launch by the even ``period`` or more with a probability as small.
     """
 
     first: int
@@ -127,27 +127,27 @@ def _window_within(
     return Window(first=first, last=last, period=2 * math.ceil(max(above, below, 2.0) / 2))
 
 
-_MARGIN = -8.0  # added to LOG_LEFT_OUT for skipped nodes: there are many nodes and starts
-_MEMORY = sizes.SEQUENCES_BYTES  # upper limit on the bytes of rows
-_NOISE = 2.0**-52  # error of a transform per duration, relative to the largest probability
-_FAINT = 1e-20  # frequencies whose modulus is smaller are left out of a spectrum
-_FEW = 10  # number of products that take as long as one point of a transform
-_ROUNDS = 30  # number of doublings of the range in which the last start is sought
-_TAILS = 8  # number of products with tails that take as long as one product with the law
-_SHARE = 0.3  # share of the probability to leave out that is spent on improbable times
-_MAX_PRODUCTS = sizes.CENTRED_DEAR  # upper limit on the products of convolutions
-_COUNT_LEFT_OUT = 1e-16  # P(some slot has begun more blocks than are counted)
-_RARE = 1e-12  # counts that are less probable at all times are summed separately
-_MAX_NODES = sizes.CENTRED_LOOKED  # upper limit on times · nodes for counting by products
-_BLOCK = sizes.CENTRED_BLOCK  # phases computed together
-_UNIT = 2.0**-53  # largest relative error of one rounding to a double
+_MARGIN = -8.0  # Added to LOG_LEFT_OUT for skipped nodes, because many nodes and starts add up.
+_MEMORY = sizes.SEQUENCES_BYTES  # Upper limit on the bytes of rows.
+_NOISE = 2.0**-52  # Error of a transform per duration, relative to the largest probability.
+_FAINT = 1e-20  # Frequencies whose modulus is smaller are left out of a spectrum.
+_FEW = 10  # Number of products that take as long as one point of a transform.
+_ROUNDS = 30  # Number of doublings of the range in which the last start is sought.
+_TAILS = 8  # Number of products with tails that take as long as one product with the law.
+_SHARE = 0.3  # Share of the probability to leave out that is spent on improbable times.
+_MAX_PRODUCTS = sizes.CENTRED_DEAR  # Upper limit on the products of convolutions.
+_COUNT_LEFT_OUT = 1e-16  # P(some slot has begun more blocks than are counted).
+_RARE = 1e-12  # Counts that are less probable at all times are summed separately.
+_MAX_NODES = sizes.CENTRED_LOOKED  # Upper limit on times · nodes for counting by products.
+_BLOCK = sizes.CENTRED_BLOCK  # Phases computed together.
+_UNIT = 2.0**-53  # Largest relative error of one rounding to a double.
 _LONG = float(np.finfo(np.longdouble).eps)
-_LAW = 3  # roundings of a probability of the law, or of a sum of them
-_SUM = 7  # roundings of stochastic.kernels.launch_counts.convolve
-_CIRCLE = 10  # roundings of z**n, and of 1 - z**n
-_PLAIN = math.sqrt(2.0)  # roundings of a complex number whose two parts are each rounded
-_SQUARE = 3.0 * _PLAIN  # roundings of Δ(2 - Δ), relative to |Δ|(2 + |Δ|)
-_JOIN = 1.0 + 3.0 * _SQUARE  # roundings of E + Δ(1 - E), relative to the larger of E and Δ
+_LAW = 3  # Roundings of a probability of the law, or of a sum of them.
+_SUM = 7  # Roundings of stochastic.kernels.launch_counts.convolve.
+_CIRCLE = 10  # Roundings of z**n, and of 1 - z**n.
+_PLAIN = math.sqrt(2.0)  # Roundings of a complex number whose two parts are each rounded.
+_SQUARE = 3.0 * _PLAIN  # Roundings of Δ(2 - Δ), relative to |Δ|(2 + |Δ|).
+_JOIN = 1.0 + 3.0 * _SQUARE  # Roundings of E + Δ(1 - E), relative to the larger of E and Δ.
 
 
 def is_affordable(setting: LaunchSetting) -> bool:
@@ -196,7 +196,7 @@ class StartCounts:
 
     @cached_property
     def centre(self) -> int:
-        """Return the mean count, rounded, at the middle of the times."""
+        """Return the mean count at the middle of the times, rounded to an integer."""
         middle = self.probabilities[:, self.probabilities.shape[1] // 2]
         return round(float(self.counts @ middle / middle.sum()))
 
@@ -226,7 +226,7 @@ def _product_count(kind: SlotKind, low: int, high: int) -> float:
 
 
 def count_by_products(kind: SlotKind, low: int, high: int, left_out: float) -> StartCounts:
-    """Return the law of the counts at times low..high by convolutions, within ``left_out``."""
+    """Return the law of the counts at times low..high by convolutions; it omits < ``left_out``."""
     from stochastic.kernels.launch_counts import AT_ONCE, TILE, convolve
 
     longest = len(kind.law) - 1
@@ -419,7 +419,7 @@ class BlockCounts:
 
     @property
     def centres(self) -> list[int]:
-        """Return the count c, about the mean, that each kind subtracts from exponents of z."""
+        """Return, for each kind of slots, the count c that is subtracted from exponents of z."""
         return [one.centre for one in self.counts]
 
     @cached_property
@@ -446,7 +446,7 @@ class BlockCounts:
 
     @cached_property
     def nodes(self) -> Ints:
-        """Return the nodes that matter at three of the times; the error bound covers the others."""
+        """Return the nodes that matter, judged at three times; ``error`` covers the others."""
         width = self.window.last - self.window.first + 1
         few = self.modulus(slice(0, None, max(1, width // 2)))
         result = np.flatnonzero(self.slots @ np.log((1.0 + few) / 2.0) > LOG_LEFT_OUT + _MARGIN)
@@ -505,7 +505,7 @@ class BlockCounts:
 
 
 def _rounding_bound(law: BlockCounts) -> float:
-    """Return a bound on the error of a probability by rounding and by what is left out."""
+    """Return a bound on the error of a probability by rounding and by omitted counts and nodes."""
     share = 2.0 / law.window.period
     ratio = law.window.ratios(law.setting.kinds, law.nodes)
     varies = _variation(ratio)
@@ -549,7 +549,7 @@ def _power_rounding(law: BlockCounts, g: int, lack: Floats, most: Floats) -> Flo
     endless = _PLAIN * (sizes @ (one.probabilities * shares[:, None]))
     endless[lack == 0.0] = 0.0
     ahead = one.counts[:, None] - one.counts
-    above = (np.maximum(ahead.T, 0.0) @ one.probabilities).max(axis=1)  # E[(N - n)+] for each n
+    above = (np.maximum(ahead.T, 0.0) @ one.probabilities).max(axis=1)  # E[max(N - n, 0)], each n
     reached = int(np.argmax(above <= 1e-3 / slots))
     ended = each[reached] + tail + longest / TILE + 8.0 + rows + _CIRCLE
     ended = _PLAIN * (ended + TILE + places / TILE + 4.0)
@@ -591,7 +591,7 @@ def _sum_rounding(law: BlockCounts, g: int, most: Floats) -> Floats:
 
 
 def _skipped_nodes_bound(law: BlockCounts) -> float:
-    """Return a bound on the sum over the nodes that are left out."""
+    """Return a bound on the part of a probability from the nodes that are left out."""
     logs = law.slots @ np.log((1.0 + law.modulus(slice(None))) / 2.0)
     logs[law.nodes] = -math.inf
     angles = (2.0 * np.arange(len(logs)) + 1.0) * (math.pi / law.window.period)

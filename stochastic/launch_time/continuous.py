@@ -19,11 +19,11 @@ from stochastic.work.pmf import Pmf
 if TYPE_CHECKING:
     from stochastic.launch_time.launch import Launch
 
-_STEPS = sizes.CONTINUOUS_STEPS  # default number of steps of the longest block
-_MOST = sizes.CONTINUOUS_MOST  # upper limit on the number of steps of the longest block
-_WIDTH = sizes.LAUNCH_STARTS  # number of steps at which the last block may begin
-_SIGMAS = 24.0  # width of the range in which it may begin, in standard deviations
-_CUT_TAIL = 1e-15  # probability that the truncation of a law leaves out
+_STEPS = sizes.CONTINUOUS_STEPS  # Default number of steps of the longest block.
+_MOST = sizes.CONTINUOUS_MOST  # Upper limit on the number of steps of the longest block.
+_WIDTH = sizes.LAUNCH_STARTS  # Number of steps at which the last block may begin.
+_SIGMAS = 24.0  # Width of the range in which it may begin, in standard deviations.
+_CUT_TAIL = 1e-15  # Probability that the truncation of a law leaves out.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Between:
     missing: float
 
     def cdf(self, t: float) -> tuple[float, float]:
-        """Return bounds on P(C <= t); t is rounded to whole steps if only rounding separates it."""
+        """Return bounds on P(C <= t); t counts as a whole step if only rounding separates them."""
         steps = t / self.step
         whole_steps = math.floor(steps + 1e-12 * abs(steps)) if abs(steps) < math.inf else steps
         low = self.late.cdf(whole_steps) - self.late.error - self.missing
@@ -155,7 +155,7 @@ def _sf_and_cdf(work: Any) -> tuple[Callable[[float], float], Callable[[float], 
 
 
 def _tail_time(sf: Callable[[float], float], tail: float) -> float:
-    """Return a time that is exceeded with a probability of at most ``tail``, within 0.1 %."""
+    """Return about the smallest time that is exceeded with a probability of at most ``tail``."""
     high = 1.0
     while sf(high) > tail:
         high *= 2.0

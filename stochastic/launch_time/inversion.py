@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from stochastic.launch_time.settings import LaunchSetting
 
 
-_CLEAR = 1e-14  # probabilities up to this are left out; the error bound includes them
-_WIDE = 0.03  # phase for Var(T), in units of 1 / (longest duration · √blocks)
-_TILT = 1e-3  # tilt for the covariance, in units of 1 / (standard deviation of T)
-_STEEP = 2e-3  # upper limit on this tilt, in units of 1 / (longest duration)
-_EACH = sizes.TIMES_EACH  # number of times for which it pays to start a thread
-_JOINT = sizes.JOINT_MOST  # upper limit on the coefficients of a joint law · nodes
+_CLEAR = 1e-14  # Probabilities up to this are left out; the error bound includes them.
+_WIDE = 0.03  # Phase for Var(T), in units of 1 / (longest duration · √blocks).
+_TILT = 1e-3  # Tilt for the covariance, in units of 1 / (standard deviation of T).
+_STEEP = 2e-3  # Upper limit on this tilt, in units of 1 / (longest duration).
+_EACH = sizes.TIMES_EACH  # Number of times for which it pays to start a thread.
+_JOINT = sizes.JOINT_MOST  # Upper limit on the coefficients of a joint law · nodes.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

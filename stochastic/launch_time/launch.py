@@ -111,7 +111,7 @@ class Launch:
         return self.times().quantile(q)
 
     def cvar(self, q: Any) -> Any:
-        """Return the mean time of the slowest launches, a share 1 - q."""
+        """Return the mean time of the slowest launches, whose share is 1 - q."""
         return self.times().cvar(q)
 
     def mean(self) -> float:

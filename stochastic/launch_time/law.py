@@ -104,7 +104,7 @@ class TimeLaw:
 
 
 def whole_steps(t: Any, span: Any) -> tuple[Ints, tuple[int, ...]]:
-    """Return times as numbers of whole steps, rounded down and flat, and the shape of ``t``."""
+    """Return ``t`` in whole steps, rounded down, as a flat array; and the shape of ``t``."""
     times = np.asarray(t, dtype=object)
     flat = times.reshape(-1).tolist()
     try:

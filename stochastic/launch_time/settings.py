@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from stochastic.work.pmf import Pmf
 
 
-_MOST = sizes.STEPS_MOST  # upper limit on the steps of a block
-_AT_ONCE = sizes.DURATIONS_AT_ONCE  # number of durations drawn together
-_ROUNDS = sizes.SCHEDULE_ROUNDS  # upper limit on times at which slots become free in a schedule
+_MOST = sizes.STEPS_MOST  # Upper limit on the steps of a block.
+_AT_ONCE = sizes.DURATIONS_AT_ONCE  # Number of durations drawn together.
+_ROUNDS = sizes.SCHEDULE_ROUNDS  # Upper limit on times at which slots become free in a schedule.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SlotKind:
-    """The number of slots of one kind, and P(D = k), k = 0..K, for a block with work on them."""
+    """The number of slots of one kind, and P(D = k), k = 0..K, D the duration of a busy block."""
 
     slots: int
     law: Floats
@@ -48,12 +48,12 @@ class SlotKind:
 
     @property
     def shortest(self) -> int:
-        """Return the fewest steps that a block takes."""
+        """Return the smallest number of steps that a block can take."""
         return int(np.flatnonzero(self.law)[0])
 
     @property
     def longest(self) -> int:
-        """Return the most steps that a block takes."""
+        """Return the largest number of steps that a block can take."""
         return int(np.flatnonzero(self.law)[-1])
 
     @cached_property
@@ -88,7 +88,7 @@ class LaunchSetting:
 
     @property
     def longest(self) -> int:
-        """Return the most steps that a block takes."""
+        """Return the largest number of steps that a block can take."""
         return len(self.kinds[0].law) - 1
 
     @property
@@ -99,7 +99,7 @@ class LaunchSetting:
         return quick and self.idle_chance == 0 and all(k.shortest == k.longest for k in self.kinds)
 
     def end_range(self) -> tuple[int, int] | None:
-        """Return the smallest and largest steps of a launch; None for several kinds of slots.
+        """Return the smallest and largest number of steps of a launch; None for several kinds.
 
         With one kind, a launch never ends earlier because a block takes longer.
         """
@@ -147,7 +147,7 @@ class LaunchSetting:
 
     @property
     def start_spread(self) -> float:
-        """Return about the standard deviation of the number of blocks begun at the last start."""
+        """Return the approximate deviation of the number of blocks begun at the last start."""
         rate = sum(kind.slots / kind.mean for kind in self.kinds)
         result = self.blocks * self.idle_chance * (1.0 - self.idle_chance)
         for kind in self.kinds:
@@ -184,7 +184,7 @@ class LaunchSetting:
 
 
 def longest_item_law(work: Pmf, items: int, tail: float, correlation: Any) -> tuple[Pmf, float]:
-    """Return the law of the longest of ``items`` items, and the probability that its cut omits."""
+    """Return the law of the longest of ``items`` items, and the probability left out at its end."""
     how = parse_correlation(correlation, work)
     if how is None or isinstance(how, CommonShock):
         block = (work.max_of(items) if how is None else how.longest(work, items)).cut(tail)

@@ -18,7 +18,7 @@ from stochastic.launch_time.settings import longest_item_law
 if TYPE_CHECKING:
     from stochastic.work.pmf import Pmf
 
-_LEVEL = 0.99  # confidence of the band around the simulated CDF
+_LEVEL = 0.99  # Confidence of the band around the simulated CDF.
 #: Number of warps simulated together, and upper limit on the warps of a launch.
 _AT_ONCE, _MOST = sizes.WARPS_AT_ONCE, sizes.WARPS_MOST
 
@@ -98,7 +98,7 @@ class SharedLaunch:
         return float(self.times[max(math.ceil(q * len(self.times)) - 1, 0)])
 
     def cvar(self, q: float) -> float:
-        """Return the mean time of the slowest simulated launches, a share 1 - q."""
+        """Return the mean time of the slowest simulated launches, whose share is 1 - q."""
         check_probability("q", q)
         return float(self.times[min(math.ceil(q * len(self.times)), len(self.times) - 1) :].mean())
 
@@ -129,7 +129,7 @@ class SharedLaunch:
 def simulate_shared_launch(
     work: Pmf, sharing: Any, blocks: int, slots: int, lanes: int, warps: int, correlation: Any
 ) -> SharedLaunch:
-    """Simulate launches whose blocks go to the first free slot, at first to each SM in turn."""
+    """Simulate launches: first blocks go to each SM in turn, later ones to the first free slot."""
     from stochastic.kernels.schedule import simulate_shared_rate
 
     if not isinstance(sharing, Sharing):

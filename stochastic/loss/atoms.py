@@ -42,7 +42,7 @@ _MOST_SECONDS = 120.0
 _MAX_SWEEP_SECONDS = 2.0
 #: The sweep is used if it computes atoms down to this size without underflow.
 _SWEEP_FLOOR = 1e-30
-_CHUNK = sizes.TRANSFORM_CHUNK  # probabilities computed at once
+_CHUNK = sizes.TRANSFORM_CHUNK  # Probabilities computed at once.
 #: Upper limit on the size of a table of ratios.
 _TABLE_BYTES = sizes.RATIOS_BYTES
 #: Up to this product of numerator and denominator, different quotients differ as floats.
@@ -126,7 +126,7 @@ class _AtomProblem:
     def floor(self) -> float:
         """Return the probability above which the sweep computes atoms without underflow."""
         n, q = self.lanes, self.scale_bits
-        most = min(n, 2**q)  # the row that is scaled up most
+        most = min(n, 2**q)  # index of the row with the largest scale
         lost = _log2_factorial(n) - _log2_factorial(most) - q * (n - most)
         return float(min(1e-300 * 2.0 ** min(lost, 1000.0), 1.0))
 
@@ -203,7 +203,7 @@ def _check_affordable(outcomes: _AtomProblem, method: str, size: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JointAtoms:
-    """The table of P(max = a, sum = b), (maxima, sums); ``fft`` omits about 1e-17 of it.
+    """The table of P(max = a, sum = b), (maxima, sums); ``fft`` omits a probability of 1e-17.
 
     ``error`` is an estimate, checked against P(max = a). It is relative to each atom of at least
     ``floor`` for ``sweep``, absolute for ``fft``.

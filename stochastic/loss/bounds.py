@@ -16,7 +16,7 @@ from stochastic.checks import check_fraction, check_integer
 from stochastic.loss.moments import OrderStatistics, order_statistics, sum_given_maximum
 from stochastic.work.pmf import Pmf, check_law
 
-#: Upper limit on the roundings of a bound, without one for each probability in a sum.
+#: Upper limit on the number of roundings in a bound; each probability in a sum adds one.
 _ROUNDINGS = 64.0
 #: Exponents of the tail P(sum < x) <= exp(-c) for the Bernstein bounds on short sums.
 _TAIL_EXPONENTS = np.array([1.0, 2.0, 4.0, 6.0, 9.0, 13.0, 20.0, 32.0, 48.0])[:, np.newaxis]
@@ -38,8 +38,8 @@ class Bounds:
     second_moment_lower, second_moment_upper : float
         Sharp bounds given the mean, variance and range of the sum for each maximum.
     tail_upper : float
-        Upper bound of this kind above a point below which the sum is improbable (Bernstein). It
-        tends to the mean loss for many lanes.
+        Second-moment upper bound for sums above some point, plus a bound for the improbable smaller
+        sums (Bernstein). It tends to the mean loss for many lanes.
     ben_tal_hochman : float
         Upper bound from the mean, the range and the standard deviation of the sum.
     largest : float
@@ -148,7 +148,7 @@ def _second_order(moments: OrderStatistics, lanes: int) -> float:
 
 
 def _finite_bounds(low: int, weights: Floats, lanes: int) -> dict[str, float]:
-    """Return each bound for a finite law, before it is rounded."""
+    """Return each bound for a finite law, before it is rounded outwards."""
     given = sum_given_maximum(low, weights, lanes)
     busy = given.maximum > 0
     idle = float(given.probability[~busy].sum())

@@ -55,20 +55,20 @@ from stochastic.arrays import Floats, Ints
 from stochastic.errors import LawError
 from stochastic.loss.moments import work_probability
 
-_LEFT_OUT = 1e-18  # probability that a group has a value that is left out
+_LEFT_OUT = 1e-18  # Probability that a group has a value that is left out.
 #: Modulus of a characteristic function below which a frequency is left out.
 _NEGLIGIBLE = 1e-22
 
-_LOG_WINDOW_TAIL = 41.5  # -log of the probability beyond either end of the window of sums
-_BEYOND_LAST = 1e-17  # bound on the part of a probability from frequencies beyond the last
+_LOG_WINDOW_TAIL = 41.5  # -log of the probability beyond either end of the window of sums.
+_BEYOND_LAST = 1e-17  # Bound on the part of a probability from frequencies beyond the last.
 #: Number of transforms of single values from which the search by the third bound pays.
 _SEARCH_THRESHOLD = sizes.FREQUENCIES_WORTH
 _GRID_POINTS = sizes.FREQUENCIES_FINE  # grid points per turn (2π) of the phase of the largest value
-_ROWS = sizes.COEFFICIENT_ROWS  # upper limit on the rows of the table of values
+_ROWS = sizes.COEFFICIENT_ROWS  # Upper limit on the rows of the table of values.
 #: Number of table cells per value from which values are listed instead.
 _SPARSE = sizes.COEFFICIENT_SPARSE
-_CHUNK = sizes.COEFFICIENT_CHUNK  # numbers computed together
-_EPS = 2.0**-53  # largest relative error of one rounding
+_CHUNK = sizes.COEFFICIENT_CHUNK  # Numbers computed together.
+_EPS = 2.0**-53  # Largest relative error of one rounding.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -115,7 +115,7 @@ def sum_window(items: ItemLattice, lanes: int) -> tuple[int, int]:
         return lanes * int(places[0]), lanes * int(places[0])
     ends = []
     for side in (-off, off):
-        most = 600.0 / float(side.max()) if side.max() > 0.0 else math.inf  # inf: all at the mean
+        most = 600.0 / float(side.max()) if side.max() > 0.0 else math.inf  # all at the mean
         tilts = math.sqrt(2.0 * _LOG_WINDOW_TAIL / lanes) / spread * 2.0 ** np.arange(-8, 4)
         for _ in range(2):
             tilts = np.minimum(tilts, most)
@@ -145,7 +145,7 @@ def frequency_runs(
     reach = variation * period / 4.0
     last = reach * (2.0 * value_count / lanes / _BEYOND_LAST) ** (1.0 / lanes)
     last = half if last >= half else math.ceil(last)
-    turn = period // (2 * max(int(places[-1] - places[0]), 1))  # the first bound holds up to it
+    turn = period // (2 * max(int(places[-1] - places[0]), 1))  # the first bound holds up to here
     near = min(_variance_limit(items, lanes, period, value_count), last)
     if near >= turn:
         turn = near
@@ -216,8 +216,8 @@ class SpectralMethod:
     """Probabilities from a coefficient for each frequency and each value of the largest item.
 
     Sums are distinguished in the range from ``end - period`` to ``end``. Only the last
-    ``value_count`` values are the largest with a probability that matters; ``idle`` of them have no
-    work.
+    ``value_count`` values are the maximum of a group with a probability that matters; ``idle`` of
+    these values have no work.
     """
 
     items: ItemLattice
@@ -320,7 +320,7 @@ class SpectralMethod:
         return self.left_out + 6.0 * _LEFT_OUT + rounding
 
     def __call__(self, least: Ints) -> Floats:
-        """Return, for each row of ``least``, Σ P(max = v, sum >= row[v]) over the values v."""
+        """Return, for each row of ``least``, the sum over values v of P(max = v, sum >= row[v])."""
         from stochastic.kernels.inversion import BLOCK, spectrum_probabilities
 
         origin, fraction, at_end, chances = self._tables
@@ -336,10 +336,10 @@ class SpectralMethod:
 _AT_ONCE = sizes.ATOMS_AT_ONCE
 _MAX_CANDIDATES = sizes.QUANTILES_LISTED  # candidates for a quantile that are compared one by one
 _MAX_EXACT_INTEGER = 2**53
-_CONSTANT_ERROR = 1e-17  # error of a probability if every loss is 1
-_COEFFICIENTS = sizes.LATTICE_COEFFICIENTS  # upper limit on coefficients of 16 bytes each
-_TRANSFORMS = sizes.LATTICE_TRANSFORMS  # upper limit on transforms (of a value at a frequency)
-_PRODUCTS = sizes.LATTICE_PRODUCTS  # upper limit on the products of a convolution
+_CONSTANT_ERROR = 1e-17  # Error of a probability if every loss is 1.
+_COEFFICIENTS = sizes.LATTICE_COEFFICIENTS  # Upper limit on coefficients of 16 bytes each.
+_TRANSFORMS = sizes.LATTICE_TRANSFORMS  # Upper limit on transforms (of a value at a frequency).
+_PRODUCTS = sizes.LATTICE_PRODUCTS  # Upper limit on the products of a convolution.
 #: If a group has work with a smaller probability, we sum over the number of items with work.
 RARE = 2.0**-10
 _TAIL = 1e-18  # probability of larger numbers of items with work, which are left out
@@ -372,7 +372,7 @@ class ConvolutionMethod:
         return (half**3 / 12 + 0.25 * self.lanes) * len(places) * float(places[-1])
 
     def __call__(self, least: Ints) -> Floats:
-        """Return, for each row of ``least``, Σ P(max = v, sum >= row[v]) over the values v."""
+        """Return, for each row of ``least``, the sum over values v of P(max = v, sum >= row[v])."""
         from stochastic.kernels.inversion import convolution_probabilities, pair_probabilities
 
         items = self.items

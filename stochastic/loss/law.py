@@ -173,7 +173,7 @@ class Law:
     # --- groups without any work, which moments and inversion leave out
     @property
     def _is_constant(self) -> bool:
-        """True if every group with work loses exactly 1."""
+        """True if the loss of every group with work is exactly 1."""
         return self.lanes == 1 or len(self.work.weights) == 1
 
     @property
@@ -190,7 +190,7 @@ class Law:
     def _expect(
         self, work: Pmf, part: float, error: float, function: Callable[[int], float]
     ) -> tuple[float, float]:
-        """Return E[function(X)] and its error, given its part over groups with work and error."""
+        """Return E[function(X)] and its error, given both for the part over groups with work."""
         if self._idle_loss is None:
             busy = self._work_probability(work)
             return part / busy, error / busy
@@ -256,7 +256,7 @@ class Law:
         """Return the cost for a whole workload, E[max] / E[W], and the mean loss of one group."""
         if "slowdown" not in self._cache:
             (longest, spread, both, mean, var), short = self._item_moments()
-            ratio = longest / mean if mean else 1.0  # without any work nothing waits
+            ratio = longest / mean if mean else 1.0  # no lane waits without work
             scatter = self.lanes * spread - 2.0 * ratio * both + ratio**2 * var
             self._cache["slowdown"] = Slowdown(
                 value=ratio,
@@ -344,7 +344,7 @@ class Law:
         work, idle = self.work, self._idle_probability(self.work)
         if q == 1.0 and self.lanes > 1 and not self.source.is_finite:
             return float(self.lanes)
-        is_rounded = q == 1.0 and self._work_probability(work) > 0.0  # idle may be 1 by rounding
+        is_rounded = q == 1.0 and self._work_probability(work) > 0.0  # ``idle`` may be rounded to 1
         if self.zero_work == "zero" and idle > 0.0 and q <= idle and not is_rounded:
             return 0.0
         if self._is_constant:
@@ -435,7 +435,7 @@ class Law:
         return _cut_error_of(self.work, self.lanes, self.zero_work)
 
     def _cut_for_moment(self, k: int) -> tuple[Pmf, float]:
-        """Return the law of work truncated for the k-th moment, and how much probability moves."""
+        """Return the work truncated for its k-th moment, and a bound on the moved probability."""
         if k <= 1 or self.source.is_finite or self._eps is not None:
             return self.work, self._cut_error
         tail = _allowed_tail(self.tol, self.lanes, k, self.source, self.zero_work)
@@ -475,7 +475,7 @@ def _allowed_tail(tol: float, lanes: int, k: int, law: Pmf, zero_work: str = "on
     Some item of a group is beyond the cut with a probability of at most lanes · eps, and then
     X**k is at most lanes**k. If groups without work are dropped, the others weigh more.
     """
-    share = _counted_probability(law, lanes, zero_work) or 1.0  # 0 is an error elsewhere
+    share = _counted_probability(law, lanes, zero_work) or 1.0  # callers refuse 0
     log = math.log(tol) - math.log(lanes) - k * math.log(lanes) + math.log(share)
     return math.exp(max(log, -640.0))
 

@@ -54,15 +54,15 @@ from stochastic.errors import LawError
 from stochastic.work.correlated_lanes import Sticky
 from stochastic.work.pmf import Pmf, check_law
 
-_EPS = 2.0**-53  # largest relative error of one rounding
-_RARE = 1e-60  # quadrature would overflow if a group has work with a smaller probability
-_DISCRETE = 1e-17  # upper limit on the relative error of the trapezoidal rule
-_ROWS = sizes.MOMENT_ROWS  # upper limit on rows, few enough for plain summation
-_SPARSE = sizes.MOMENT_SPARSE  # number of table cells per value from which values are listed
+_EPS = 2.0**-53  # Largest relative error of one rounding.
+_RARE = 1e-60  # Quadrature would overflow if a group has work with a smaller probability.
+_DISCRETE = 1e-17  # Upper limit on the relative error of the trapezoidal rule.
+_ROWS = sizes.MOMENT_ROWS  # Upper limit on rows, few enough for plain summation.
+_SPARSE = sizes.MOMENT_SPARSE  # Number of table cells per value from which values are listed.
 
 
 def any_probability(chance: float, lanes: int) -> float:
-    """Return the probability that at least one of ``lanes`` items has an event of that chance."""
+    """Return 1 - (1 - chance)**lanes, the probability of an event in one or more items."""
     return -math.expm1(lanes * math.log1p(-chance)) if chance < 1 else 1.0
 
 
@@ -236,7 +236,7 @@ class SumGivenMaximum(NamedTuple):
     """Statistics of the sum of all items given that the largest is ``a``, for each possible ``a``.
 
     The distances are from the mean sum to the smallest and to the largest sum. ``rest_mean`` and
-    ``rest_variance`` are of an item shorter than ``a``, minus the shortest possible item.
+    ``rest_variance`` are those of an item shorter than ``a``, minus the shortest possible item.
     """
 
     maximum: Floats
@@ -273,7 +273,7 @@ def order_statistics(low: int, weights: Floats, lanes: int) -> OrderStatistics:
     Covariances are sums of P(A <= a, B <= b) - P(A <= a)·P(B <= b) over all a and b (Hoeffding).
     Here these terms are positive.
     """
-    logs, tails = (part[:-1] for part in _log_cdf_and_tail(weights))  # both 0 at the longest item
+    logs, tails = (part[:-1] for part in _log_cdf_and_tail(weights))  # 0 at the longest item
     upto = np.exp(logs)
     highest, beyond = np.exp(lanes * logs), -np.expm1(lanes * logs)
     others = np.exp((lanes - 1) * logs)

@@ -23,7 +23,7 @@ from stochastic.work.correlated_lanes import (
 )
 from stochastic.work.pmf import Pmf
 
-_LEFT_OUT = 1e-18  # numbers of distinct draws that are less probable than this are left out
+_LEFT_OUT = 1e-18  # Numbers of distinct draws that are less probable than this are left out.
 #: Upper limit on pairs (value where a bin may begin, later value) by objective: some seconds.
 _MOST = {"slowdown": 2e8, "loss": 2e7}
 

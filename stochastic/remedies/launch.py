@@ -26,8 +26,8 @@ from stochastic.work.pmf import Pmf
 
 #: Upper limits: bins of sorted items, values at which a bin may end, lengths of pieces to try.
 _BINS, _PLACES, _LENGTHS = sizes.LAUNCH_BINS, sizes.LAUNCH_PLACES, sizes.LAUNCH_LENGTHS
-_CUT = 1e-12  # probability that some item of a launch is longer than the cut law of work
-_ORDERS = sizes.LAUNCH_ORDERS  # number of random orders whose mean time is taken
+_CUT = 1e-12  # Probability that some item of a launch is longer than the cut law of work.
+_ORDERS = sizes.LAUNCH_ORDERS  # Number of random orders whose mean time is taken.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,8 @@ from stochastic.loss.moments import finite_law, mean_loss, order_statistics, slo
 from stochastic.work.correlated_lanes import check_repeat_probability
 from stochastic.work.pmf import Pmf
 
-_MOST = sizes.SPLIT_MOST  # upper limit on pairs (threshold, value) of a scan: some seconds
-_LONGEST = sizes.SPLIT_LONGEST  # upper limit on the iterations of a piece
+_MOST = sizes.SPLIT_MOST  # Upper limit on pairs (threshold, value) of a scan: some seconds.
+_LONGEST = sizes.SPLIT_LONGEST  # Upper limit on the iterations of a piece.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 _ORDERS = ("given", "sorted", "shuffled", "blocked")
-_EXACT = sizes.TRACE_EXACT  # multiplications of the exact mean over all orders: some seconds
-_BLOCK = sizes.TRACE_BLOCK  # default number of groups that "blocked" sorts together
+_EXACT = sizes.TRACE_EXACT  # Multiplications of the exact mean over all orders: some seconds.
+_BLOCK = sizes.TRACE_BLOCK  # Default number of groups that "blocked" sorts together.
 
 
 def measured(

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-_CUT = 1e-18  # tail probability at which an infinite law is truncated
+_CUT = 1e-18  # Tail probability at which an infinite law is truncated.
 #: Number of items that are summed as one block; it is fixed, so sums do not depend on threads.
 _BLOCK = sizes.TRIAL_BLOCK
-_TASK = sizes.TRIAL_TASK  # number of items of a thread's task
-_PILOT = sizes.TRIAL_PILOT  # number of items from which the width of fine bins is chosen
+_TASK = sizes.TRIAL_TASK  # Number of items of a thread's task.
+_PILOT = sizes.TRIAL_PILOT  # Number of items from which the width of fine bins is chosen.
 _CONFIDENCE = 0.95
-#: If all groups lose the same: upper limit (97.5 %) on other groups, as a multiple of the standard
-#: error; relative deviation up to which groups lose the same, except for rounding.
+#: If all drawn losses are equal: upper limit (97.5 %) on P(another loss) · groups / 1.96; and the
+#: relative standard deviation up to which losses count as equal.
 _UNSEEN_GROUPS, _ROUNDING_SHARE = -math.log(0.025) / 1.96, 1e-12
 _IDLE = {"one": 1.0, "zero": 0.0, "drop": math.nan}
 

@@ -15,25 +15,25 @@ from stochastic.checks import check_integer, check_real
 from stochastic.errors import LawError
 from stochastic.work.distribution import Tabulated, check_span, tabulate
 
-_TOLERANCE = 1e-9  # by which weights may miss the sum 1
+_TOLERANCE = 1e-9  # accepted difference of the sum of weights from 1
 _UNITS = "count the work in larger units"
 _SHORT = 8  # upper limit on the number of weights that a repr shows
 
 
 def check_probability(name: str, value: Any, *, zero: bool = False) -> float:
-    """Return the value as a float above 0 (with ``zero``, also 0) up to 1, or raise LawError."""
+    """Return the value as a float in (0, 1], or in [0, 1] with ``zero``; LawError otherwise."""
     expected = f"a probability {'from 0' if zero else 'above 0 and up'} to 1, such as 0.05"
     return check_real(name, value, lambda x: 0 < x <= 1 or (zero and x == 0), expected)
 
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
-    """Return the value as a finite float above 0 (with ``zero``, also 0), or raise LawError."""
+    """Return the value as a finite float above 0, or from 0 with ``zero``; LawError otherwise."""
     expected = f"a finite number {'from' if zero else 'above'} 0"
     return check_real(name, value, lambda x: x > 0 or (zero and x == 0), expected)
 
 
 def _dense_mapping(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any]]:
-    """Return the lowest key of a mapping, and its values as a dense list from there."""
+    """Return the lowest key of a mapping, and the list of its values for that key, the next, ..."""
     if not mapping:
         raise LawError(f"no {what}: expected at least one value")
     keys = [check_integer("a value", key, least=0, example=3) for key in mapping]
@@ -67,9 +67,9 @@ def _dense_weights(values: Any, low: Any, what: str) -> tuple[int, Any]:
 
 
 def normalize_weights(items: Any, normalise: bool, what: str = "weights") -> Floats:
-    """Return weights as floats that sum to 1, or raise LawError if the given ones do not.
+    """Return weights as floats that sum to 1; LawError if the given weights have another sum.
 
-    Rational weights must have the exact sum 1. With ``normalise``, weights may have any sum.
+    Rational weights must sum to exactly 1. With ``normalise``, any sum above 0 is accepted.
     """
     if all(isinstance(item, Rational) and not isinstance(item, bool) for item in items):
         exact = [Fraction(int(item.numerator), int(item.denominator)) for item in items]

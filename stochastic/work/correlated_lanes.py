@@ -18,13 +18,13 @@ from stochastic.checks import check_real
 from stochastic.errors import LawError
 from stochastic.work.pmf import Pmf, check_law, is_weighted_law
 
-_ROUNDS = 10_000  # upper limit on the iterations of EM
-_STATES = sizes.CORRELATED_STATES  # upper limit on the states of all lanes
-_PRODUCTS = sizes.CORRELATED_PRODUCTS  # upper limit on the products of a mean loss
-_ROUNDING = 1e-14  # rounding error of a probability
-_CUT = 1e-10  # tail that truncation of an infinite law leaves out, times lanes**2
-QUADRATURE_STEP = 0.25  # step of log t, with which the trapezoidal rule is exact to 2e-16
-QUADRATURE_REACH = 45.0  # the integrand is negligible beyond exp(-45)
+_ROUNDS = 10_000  # Upper limit on the iterations of EM.
+_STATES = sizes.CORRELATED_STATES  # Upper limit on the states of all lanes.
+_PRODUCTS = sizes.CORRELATED_PRODUCTS  # Upper limit on the products of a mean loss.
+_ROUNDING = 1e-14  # Rounding error of a probability.
+_CUT = 1e-10  # Tail that truncation of an infinite law leaves out, times lanes**2.
+QUADRATURE_STEP = 0.25  # Step of log t, with which the trapezoidal rule is exact to 2e-16.
+QUADRATURE_REACH = 45.0  # Factors below exp(-45) are negligible.
 
 
 class _NeighbourChain(ABC):
@@ -38,7 +38,7 @@ class _NeighbourChain(ABC):
 
     @abstractmethod
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return P(work of a lane = k, ...), with k along axis 0, given that of the lane before."""
+        """Return P(work of next lane = k, ...) from P(work of this lane = k, ...); k is axis 0."""
 
     def losses(self, work: Pmf, lanes: int) -> dict[float, float]:
         """Return P(X = x), adding one lane at a time to the law of (last item, longest, sum)."""
@@ -125,7 +125,7 @@ class Sticky(_NeighbourChain):
         return Pmf.from_weights(result, low=work.low, normalise=True)
 
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return P(work of a lane = k, ...), with k along axis 0, given that of the lane before."""
+        """Return P(work of next lane = k, ...) from P(work of this lane = k, ...); k is axis 0."""
         law = work.reshape(-1, *(1,) * (state.ndim - 1))
         return np.asarray(self.rho * state + (1 - self.rho) * law * state.sum(axis=0))
 
@@ -133,7 +133,7 @@ class Sticky(_NeighbourChain):
         """Return E[exp(-t·sum); max <= value] for all values at once, by runs of equal draws."""
         rho = self.rho
         each = [rho**r * np.cumsum(law[:, None] * decay ** (r + 1), axis=0) for r in range(lanes)]
-        before = np.ones((lanes, *decay.shape))  # for n = 0, 1, ... lanes that a new draw follows
+        before = np.ones((lanes, *decay.shape))  # of the first n lanes, before a new draw
         for n in range(1, lanes):
             first_runs = [each[r] * before[n - 1 - r] for r in range(n)]
             before[n] = (1.0 - rho) * np.sum(first_runs, axis=0)
@@ -159,7 +159,7 @@ class Markov(_NeighbourChain):
         return Pmf.from_weights(chances, low=work.low, normalise=True)
 
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return P(work of a lane = k, ...), with k along axis 0, given that of the lane before."""
+        """Return P(work of next lane = k, ...) from P(work of this lane = k, ...); k is axis 0."""
         size = len(state)
         return np.asarray(np.tensordot(self.transitions[:size, :size].T, state, axes=1))
 
@@ -275,8 +275,8 @@ def log_nodes(least: float, most: float, lanes: int) -> Floats:
     """Return nodes t, equally spaced in log t, for E[max / sum] = ∫ E[max·exp(-t·sum)] dt.
 
     Values are 0 or lie between ``least`` and ``most``. With the weights QUADRATURE_STEP·t, the
-    trapezoidal rule is exact to 2e-16 for every sum (see stochastic.loss.moments). Below the first
-    node, which is 1e-8 of the integral, the integrand is E[max] with an error of 1e-8.
+    trapezoidal rule is exact to 2e-16 for every sum (see stochastic.loss.moments). The part below
+    the first node is 1e-8 of the integral; there the integrand is E[max] with an error of 1e-8.
     """
     first = math.log(1e-8 / (lanes * most))
     last = math.log((QUADRATURE_REACH + math.log(lanes * most / least)) / least)
@@ -348,7 +348,7 @@ def _markov_lanes(moves: npt.NDArray[Any], work: Pmf) -> Markov:
 
 # --- the probability that a lane repeats its neighbour, estimated from a trace
 def distinct_draw_weights(lanes: int, rho: float) -> Floats:
-    """Return P(k lanes of a group draw their work) for k = 1, ..., lanes; the others repeat it."""
+    """Return P(k lanes draw their work, and the others repeat a neighbour), k = 1, ..., lanes."""
     k, most = np.arange(lanes), lanes - 1
     ways = np.append(0.0, np.cumsum(np.log((most - k[:-1]) / (k[:-1] + 1.0))))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -31,8 +31,8 @@ _PRODUCTS = sizes.CONVOLVE_MOST
 #: Upper limit on the values of a law that is hashed by all of its weights.
 HASHED_WEIGHTS = sizes.RATIOS_SMALL
 
-_MAX_VALUE = 2**62  # upper limit on a value that a search returns
-_NEGLIGIBLE_TAIL = 1e-24  # tail left out of sums over an infinite law without a formula
+_MAX_VALUE = 2**62  # Upper limit on a value that a search returns.
+_NEGLIGIBLE_TAIL = 1e-24  # Tail left out of sums over an infinite law without a formula.
 
 
 class Distribution(ABC):
@@ -40,7 +40,7 @@ class Distribution(ABC):
 
     __slots__ = ()
 
-    if TYPE_CHECKING:  # fields or properties
+    if TYPE_CHECKING:  # subclasses define fields or properties
 
         @property
         def low(self) -> int:
@@ -132,7 +132,7 @@ def first_true(holds: Callable[[int], bool], start: int) -> int | None:
 
 
 def check_span(first: int, last: int | float, what: str, hint: str = TABLE_HINT) -> None:
-    """Raise LawError, which ends with ``hint``, if a table of first..last would be too large."""
+    """Raise LawError with ``hint`` if a table of first..last would be too large."""
     size = last - first + 1
     if size > MAX_TABLE_SIZE:
         raise LawError(
@@ -210,7 +210,7 @@ class Tabulated(Distribution):
 
 
 def tabulate(low: int, weights: Any, constructor_text: str = "") -> Tabulated:
-    """Return the law with weights of low, low + 1, ..., which sum to 1; zeros at the ends go."""
+    """Return the law with weights of low, low + 1, ... that sum to 1; zeros at the ends are cut."""
     table = np.array(weights, dtype=np.float64)
     if not (table[0] > 0 and table[-1] > 0):
         positive = np.flatnonzero(table)

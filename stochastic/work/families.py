@@ -64,8 +64,8 @@ class LawFamily:
     other parameters are equal. ``additive_form`` returns (shift, family, parameters) of the same
     law in an additive family. ``is_memoryless``: W given W >= k has the law of W + k - low.
 
-    ``estimate`` returns the parameters of maximum likelihood for a `Histogram`, or a text why there
-    are none; ``errors`` returns their standard errors. A family without them is not fitted.
+    ``estimate`` returns the parameters of maximum likelihood for a `Histogram`, or a text that says
+    why there are none; ``errors`` returns their standard errors. Without both, there are no fits.
     ``limit_family`` has the maximum likelihood if ``estimate`` returns a text. ``scipy`` is the
     name and the parameters of the same law in ``scipy.stats``.
     """
@@ -341,14 +341,14 @@ def _uniform_errors(h: Histogram, low: float, high: float) -> tuple[float, ...]:
         spread = width * math.sqrt(n / (n + 2)) / (n + 1)
         return spread, spread
     j = np.arange(1, int(width))
-    beyond = np.exp(n * np.log1p(-j / width))  # P(the extreme falls short by j or more)
+    beyond = np.exp(n * np.log1p(-j / width))  # P(the extreme of the samples is off by j or more)
     mean = beyond.sum()
     spread = math.sqrt(max(float(np.dot(2 * j - 1, beyond)) - mean**2, 0.0))
     return spread, spread
 
 
 def _fit_binomial(h: Histogram) -> tuple[float, ...] | str:
-    """Return trials and p of maximum likelihood, or a text why there are none."""
+    """Return trials and p of maximum likelihood, or a text that says why there are none."""
     if h.low == h.high:
         return h.high, 1.0
     if h.excess >= 0:
@@ -373,7 +373,7 @@ def _binomial_errors(h: Histogram, trials: float, p: float) -> tuple[float, ...]
 
 
 def _fit_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
-    """Return r and p of maximum likelihood, or a text why there are none."""
+    """Return r and p of maximum likelihood, or a text that says why there are none."""
     from scipy.optimize import brentq
 
     if h.excess <= 0:
@@ -516,9 +516,9 @@ def _binomial_steps(n: int, p: float) -> tuple[float, float, float, float]:
 
 #: Coefficients of 1/x, 1/x³, ... in log Γ(x+1) = x·log x - x + log(2πx)/2 + 1/(12x) - 1/(360x³) ...
 _SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
-_FAR = 16.0  # from this x on, the series is exact to 1e-17
-_NEAR = 0.5  # |x-m|/(x+m) up to which a deviance is a series; beyond, hardly anything cancels
-_TERMS = 28  # terms of this series: 0.5**(2·28) / 59 < 1e-18
+_FAR = 16.0  # From this x on, the series is exact to 1e-17.
+_NEAR = 0.5  # |x-m|/(x+m) up to which a deviance is a series; beyond, hardly anything cancels.
+_TERMS = 28  # Terms of this series: 0.5**(2·28) / 59 < 1e-18.
 
 
 def _stirling_remainder(x: Floats) -> Floats:

@@ -34,8 +34,8 @@ from stochastic.work.transforms import (
     tabulate_range,
 )
 
-_LONG = 100  # upper limit on the characters of a repr
-_NEGLIGIBLE_TAIL = 1e-20  # tail left out of each infinite law in a sum without a closed form
+_LONG = 100  # Upper limit on the characters of a repr.
+_NEGLIGIBLE_TAIL = 1e-20  # Tail left out of each infinite law in a sum without a closed form.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -101,7 +101,7 @@ class Pmf:
 
     @classmethod
     def from_weights(cls, weights: Any, low: int = 0, *, normalise: bool = False) -> Pmf:
-        """Law of given probabilities of low, low + 1, ..., or of a mapping value: probability.
+        """Return the law with given probabilities of low, low + 1, ..., or of a mapping's keys.
 
         The sum must be 1, within 1e-9 for floats, exactly for Fractions; ``normalise`` divides the
         weights by their sum.
@@ -113,17 +113,17 @@ class Pmf:
 
     @classmethod
     def from_counts(cls, counts: Any, low: int = 0) -> Pmf:
-        """Law of counts of items whose work is low, low + 1, ..., or of a mapping value: count."""
+        """Return the law of an item, from counts of items with work low, ..., or a mapping."""
         return cls(distribution=arguments.law_from_counts(counts, low))
 
     @classmethod
     def from_samples(cls, samples: Any) -> Pmf:
-        """Law of an item drawn at random from samples, an array of whole numbers of any shape."""
+        """Return the law of a randomly drawn sample; samples are whole numbers in any shape."""
         return cls(distribution=arguments.law_from_samples(samples))
 
     @classmethod
     def from_scipy(cls, frozen: Any) -> Pmf:
-        """Law equal to a frozen discrete law of ``scipy.stats``, in our family if there is one.
+        """Convert a frozen discrete law of ``scipy.stats``, to a named family if there is one.
 
         >>> import scipy.stats
         >>> Pmf.from_scipy(scipy.stats.nbinom(5, 0.3, loc=2))
@@ -139,7 +139,7 @@ class Pmf:
 
     @classmethod
     def mixture(cls, parts: Iterable[tuple[Any, Pmf]], *, normalise: bool = False) -> Pmf:
-        """Law of an item whose law is drawn from pairs (probability, law).
+        """Return the law of an item whose law is drawn from pairs (probability, law).
 
         >>> Pmf.mixture([(0.9, Pmf.uniform(1, 3)), (0.1, Pmf.geometric(0.01))]).mean()
         11.8

@@ -28,7 +28,7 @@ class _DerivedLaw(Distribution):
 
     __slots__ = ()
 
-    if TYPE_CHECKING:  # a field
+    if TYPE_CHECKING:  # subclasses define a field
 
         @property
         def base(self) -> Distribution:
@@ -118,7 +118,7 @@ class Affine(_DerivedLaw):
 
 
 def shift_law(law: Distribution, offset: int) -> Distribution:
-    """Return the law of W + offset; a shift of a shifted law is one shift."""
+    """Return the law of W + offset; shifts of a shifted law are combined."""
     if isinstance(law, Affine):
         inner, times, offset = law.base, law.factor, law.offset + offset
     else:
