@@ -123,8 +123,8 @@ def launch_between(
     count = math.ceil(longest / step)
     if count > _MOST:
         raise LawError(
-            f"step = {step!r}: a block of {longest:.6g} takes {count:,} of them; expected a step "
-            f"of {longest / _STEPS:.3g} or so"
+            f"step = {step!r}: the longest block, {longest:.6g}, takes {count:,} steps; expected a "
+            f"step of about {longest / _STEPS:.3g}"
         )
     places = np.arange(count + 1) * step
     left = np.array([above(float(t)) for t in places])

@@ -44,8 +44,8 @@ def dispatch_law(
     if dispatch == "loop":
         if sharing is not None:
             raise LawError(
-                "dispatch='loop' of warps that share a rate is not simulated: take 'hardware' or "
-                "'queue', or slots that do not slow each other down"
+                "dispatch='loop' of warps that share a rate cannot be simulated: expected "
+                "'hardware' or 'queue', or slots that do not slow each other down"
             )
         return _loop_law(work, blocks, slots, lanes, warps, correlation)
     share = min(sharing.full / (sharing.resident * warps), 1.0) if sharing else 1.0

@@ -171,11 +171,11 @@ def partition(
         "weight": variable(("bins", "bin"), weight, "share of the items in the bin"),
         "bin_slowdown": variable(("bins", "bin"), ratios, "slowdown of the groups of the bin"),
         "bin_loss": variable(("bins", "bin"), loss, "mean loss of a group of the bin"),
-        "enough": variable((), int(going[0]) + 1 if len(going) else bins, "bins that are enough"),
+        "enough": variable((), int(going[0]) + 1 if len(going) else bins, "sufficient bins"),
     }
     coords = {
         "bins": variable("bins", np.arange(1, bins + 1), "number of bins"),
-        "bin": variable("bin", np.arange(1, bins + 1), "which bin, ascending"),
+        "bin": variable("bin", np.arange(1, bins + 1), "number of the bin, ascending by value"),
     }
     attrs = {
         "work": repr(pmf),

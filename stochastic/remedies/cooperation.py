@@ -108,7 +108,7 @@ def granularity_parts(
     variables = {
         "loss": variable("lanes", loss, "mean loss of a group"),
         "slowdown": variable("lanes", ratio, "slowdown of the whole workload, E[max] / E[W]"),
-        "overhead": variable("lanes", factors, "cost of an item shared by its lanes, to one lane"),
+        "overhead": variable("lanes", factors, "work of an item, relative to that on one lane"),
         "cost": variable("lanes", cost, f"{objective} times overhead"),
         "best_lanes": variable((), lanes[best], "items in lockstep at the lowest cost"),
         "best_cost": variable((), cost[best], "lowest cost"),

@@ -121,15 +121,15 @@ def split(
     variables = {
         "pieces": variable("threshold", count, "pieces of an item, on average"),
         "slowdown": variable("threshold", ratios, "slowdown of a workload of the pieces"),
-        "total": variable("threshold", total, "lane-iterations for an iteration of the items"),
+        "total": variable("threshold", total, "lane-iterations per iteration of uncut work"),
         "best_threshold": variable((), thresholds[best], "threshold of the lowest total"),
         "best_total": variable((), total[best], "lowest total"),
         "best_loss": variable(
             (), _mean_piece_loss(cut, lanes), "mean loss of a group of its pieces"
         ),
-        "whole_slowdown": variable((), ratio, "slowdown of the items uncut"),
+        "whole_slowdown": variable((), ratio, "slowdown of the uncut items"),
         "whole_loss": variable(
-            (), mean_loss(work.low, work.weights, lanes, rho), "mean loss of a group of items uncut"
+            (), mean_loss(work.low, work.weights, lanes, rho), "mean loss of a group of uncut items"
         ),
     }
     coords = {"threshold": variable("threshold", thresholds, "longest piece, in iterations")}

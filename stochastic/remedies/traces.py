@@ -125,16 +125,16 @@ def measured(
         "slowdown": variable((), ratio, "slowdown of the trace, n·Σmax / Σsum"),
         "iid_loss": variable((), iid_loss, "mean loss of a group of independent items"),
         "iid_slowdown": variable((), iid_ratio, "slowdown with independent items"),
-        "loss_over_iid": variable((), loss / iid_loss, "mean loss to that of independent items"),
+        "loss_over_iid": variable((), loss / iid_loss, "mean loss over that of independent items"),
         "slowdown_over_iid": variable(
-            (), ratio / iid_ratio, "slowdown to that of independent items"
+            (), ratio / iid_ratio, "slowdown over that of independent items"
         ),
-        "alike": variable((), rho, "how often a neighbour repeats"),
-        "alike_error": variable((), rho_error, "standard error of it"),
-        "alike_slowdown": variable((), paid, "slowdown of lanes with that correlation"),
-        "autocorrelation": variable((), neighbours, "correlation of neighbours"),
-        "groups": variable((), groups, "groups"),
-        "items": variable((), len(items), "items"),
+        "alike": variable((), rho, "probability that an item repeats its neighbour"),
+        "alike_error": variable((), rho_error, "standard error of alike"),
+        "alike_slowdown": variable((), paid, "slowdown of lanes that repeat this often"),
+        "autocorrelation": variable((), neighbours, "autocorrelation of neighbouring items"),
+        "groups": variable((), groups, "number of groups"),
+        "items": variable((), len(items), "number of items"),
     }
     attrs = {
         "work": repr(law),

@@ -332,6 +332,6 @@ def _histogram(fine_bins: Floats, bins: int) -> Variables:
     return {
         "left": variable("bin", edges[:-1], "left edge of the bar"),
         "right": variable("bin", edges[1:], "right edge of the bar"),
-        "frequency": variable("bin", count.astype(np.int64), "groups with such a loss"),
-        "density": variable("bin", density, "share of groups over the width of the bar"),
+        "frequency": variable("bin", count.astype(np.int64), "groups with a loss in the bar"),
+        "density": variable("bin", density, "share of groups divided by the width of the bar"),
     }

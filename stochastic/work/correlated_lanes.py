@@ -340,8 +340,8 @@ def _markov_lanes(moves: npt.NDArray[Any], work: Pmf) -> Markov:
         raise LawError("correlation: expected rows of probabilities, each of which sums to 1")
     if np.abs(stays - work.weights).max() > 1e-9:
         raise LawError(
-            "correlation: the work is not stationary under the matrix: expected as work its "
-            "stationary law, the left eigenvector"
+            "correlation: the law of work is not stationary under the matrix: give as work the "
+            "stationary law, which is the left eigenvector of the matrix"
         )
     return Markov(real)
 
@@ -393,8 +393,8 @@ def stickiness(trace: Any) -> Stickiness:
     values, where, counts = np.unique(items, return_inverse=True, return_counts=True)
     if items.ndim != 1 or len(values) < 2:
         raise LawError(
-            f"a trace of {items.size} items of {len(values)} values: expected two or more in one "
-            "dimension"
+            f"a trace of {items.size} items with {len(values)} different values: expected one "
+            "dimension, and two or more different values"
         )
     same = where[1:] == where[:-1]
     equal = np.bincount(where[1:][same], minlength=len(values)).astype(np.float64)

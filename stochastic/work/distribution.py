@@ -238,7 +238,7 @@ def convolve_copies(first: Floats, second: Floats, copies: int, what: str) -> Fl
     they would not be with a transform.
     """
     size = len(first) + copies * (len(second) - 1)
-    check_span(0, size - 1, what, "count its work in larger units, or draw it with sample")
+    check_span(0, size - 1, what, "count its work in larger units, or draw from it with sample")
     if copies > 1 and len(second) > 1:
         products = (size / 2) ** 2
     else:
@@ -246,7 +246,7 @@ def convolve_copies(first: Floats, second: Floats, copies: int, what: str) -> Fl
     if products > _PRODUCTS:
         raise LawError(
             f"{what} takes some {products:.0e} products: count its work in larger units, or draw "
-            "it with sample"
+            "from it with sample"
         )
     result, power, left = first, second, copies
     while True:

@@ -352,14 +352,14 @@ def _fit_binomial(h: Histogram) -> tuple[float, ...] | str:
     if h.low == h.high:
         return h.high, 1.0
     if h.excess >= 0:
-        return "the variance of a binomial law is below its mean, that of the samples is not"
+        return "the variance of a binomial law is below its mean, but that of the samples is not"
 
     def likelihood(trials: int) -> float:
         return _dispersion_likelihood(h, -1 / trials)
 
     best = first_true(lambda n: likelihood(n + 1) <= likelihood(n), h.high)
     if best is None or likelihood(best) <= _dispersion_likelihood(h, 0.0):
-        return "more trials are always likelier: the limit is the Poisson law"
+        return "the likelihood grows with the number of trials: the limit is the Poisson law"
     return best, h.mean / best
 
 
@@ -377,7 +377,7 @@ def _fit_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
     from scipy.optimize import brentq
 
     if h.excess <= 0:
-        return "its variance is above its mean, that of the samples is not"
+        return "the variance of its laws is above their mean, but that of the samples is not"
     j, n, m = np.arange(h.high), h.size, h.mean
 
     def slope(log_a: float) -> float:
@@ -388,7 +388,7 @@ def _fit_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
     while slope(low) < 0:
         low -= 1.0
         if low < -60:
-            return "larger r is always likelier: the limit is the Poisson law"
+            return "the likelihood grows with r: the limit is the Poisson law"
     while slope(high) > 0:
         high += 1.0
     r = math.exp(-brentq(slope, low, high, xtol=1e-13, rtol=1e-15))

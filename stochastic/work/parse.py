@@ -132,8 +132,8 @@ def _read_law(path: Path) -> tuple[str, tuple[Any, ...]]:
     columns = table.parse_numbers().columns
     if len(columns) > 2:
         raise LawError(
-            f"{path}, line {table.lines[0]}: {len(columns)} columns; expected one of samples, or "
-            "two, of values and of their probabilities or counts"
+            f"{path}, line {table.lines[0]}: {len(columns)} columns; expected one column of "
+            "samples, or two columns: values, and their probabilities or counts"
         )
     if not table.lines:
         raise LawError(f"{path} holds no numbers: expected samples, or values and probabilities")

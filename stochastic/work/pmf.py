@@ -206,7 +206,7 @@ class Pmf:
         if isinstance(self.distribution, Tabulated):
             return self.distribution
         if not self.is_finite:
-            raise LawError(f"{self!r} has no last value: cut(eps) gives it one, as cut(1e-9)")
+            raise LawError(f"{self!r} has no last value: cut(eps) truncates it, such as cut(1e-9)")
         if self._table is None:
             law = self.distribution
             table = tabulate_range(law, law.low, int(law.high), law.text)
@@ -297,7 +297,7 @@ class Pmf:
             return law.low + int(np.searchsorted(law.cdf_and_sf()[0], q))
         result = first_true(lambda k: k >= law.high or bool(law.cdf(float(k)) >= q), law.low)
         if result is None:
-            raise LawError(f"the quantile {q!r} of {self!r} is beyond 2**62: expected a lower one")
+            raise LawError(f"the quantile {q!r} of {self!r} is beyond 2**62: expected a lower q")
         return result
 
     def sample(self, size: Any = None, seed: Any = 0) -> Any:
