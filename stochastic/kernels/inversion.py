@@ -22,7 +22,7 @@ _FEW = sizes.INVERT_FEW  # Terms added before one step of compensated summation.
 _LEAP = sizes.INVERT_LEAP
 _FRESH = sizes.INVERT_FRESH  # Multiplications after which a power of the root is recomputed.
 _CONVOLVE_BLOCK = sizes.CONVOLVE_BLOCK  # Terms added before one step of compensated summation.
-_CONVOLVE_PART = sizes.CONVOLVE_PART  # The same for products.
+_CONVOLVE_PART = sizes.CONVOLVE_PART  # Products added before such a step.
 
 
 @compiled(fastmath={"contract"}, _nrt=False)
@@ -255,7 +255,7 @@ def convolution_probabilities(
     rest = lanes - half
     span = places[-1]
     sums = np.zeros((rest + 1, rest * span + 1))
-    below = np.zeros((lanes + rest) * span + 3)  # at s: P(sum of ``half`` items < s - offset)
+    below = np.zeros((lanes + rest) * span + 3)  # below[s] = P(sum of half the items < s - offset)
     offset = rest * span
     result, lost = np.zeros(len(least)), np.zeros(len(least))
     previous = 0

@@ -389,7 +389,7 @@ def _merge_fractions(
 
 
 def _is_dense(high: int, lanes: int, atoms: Floats) -> bool:
-    """True if enough of the possible fractions occur for a table of all of them to pay."""
+    """True if a table of all possible fractions fits into memory and is faster than sorting."""
     fractions = 0.304 * high**2 * lanes
     if 8 * fractions > _TABLE_BYTES:
         return False

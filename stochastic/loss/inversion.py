@@ -63,7 +63,7 @@ _LOG_WINDOW_TAIL = 41.5  # -log of the probability beyond either end of the wind
 _BEYOND_LAST = 1e-17  # Bound on the part of a probability from frequencies beyond the last.
 #: Number of transforms of single values from which the search by the third bound pays.
 _SEARCH_THRESHOLD = sizes.FREQUENCIES_WORTH
-_GRID_POINTS = sizes.FREQUENCIES_FINE  # grid points per turn (2π) of the phase of the largest value
+_GRID_POINTS = sizes.FREQUENCIES_FINE  # Grid points per turn (2π) of the largest value's phase.
 _ROWS = sizes.COEFFICIENT_ROWS  # Upper limit on the rows of the table of values.
 #: Number of table cells per value from which values are listed instead.
 _SPARSE = sizes.COEFFICIENT_SPARSE
@@ -213,7 +213,7 @@ def _search_runs(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpectralMethod:
-    """Probabilities from a coefficient for each frequency and each value of the largest item.
+    """The computation of P(max = v, sum >= s) from coefficients for each frequency and value v.
 
     Sums are distinguished in the range from ``end - period`` to ``end``. Only the last
     ``value_count`` values are the maximum of a group with a probability that matters; ``idle`` of
@@ -347,7 +347,7 @@ _TAIL = 1e-18  # probability of larger numbers of items with work, which are lef
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ConvolutionMethod:
-    """Probabilities for few lanes, by convolving the laws of the sums of both halves of a group."""
+    """The computation of P(max = v, sum >= s) by convolving the laws of sums of half groups."""
 
     items: ItemLattice
     lanes: int

@@ -26,7 +26,7 @@ from stochastic.work.pmf import Pmf
 
 #: Upper limits: bins of sorted items, values at which a bin may end, lengths of pieces to try.
 _BINS, _PLACES, _LENGTHS = sizes.LAUNCH_BINS, sizes.LAUNCH_PLACES, sizes.LAUNCH_LENGTHS
-_CUT = 1e-12  # Probability that some item of a launch is longer than the cut law of work.
+_CUT = 1e-12  # Probability that some item of a launch is beyond the truncated law of work.
 _ORDERS = sizes.LAUNCH_ORDERS  # Number of random orders whose mean time is taken.
 
 

@@ -32,8 +32,8 @@ _BLOCK = sizes.TRIAL_BLOCK
 _TASK = sizes.TRIAL_TASK  # Number of items of a thread's task.
 _PILOT = sizes.TRIAL_PILOT  # Number of items from which the width of fine bins is chosen.
 _CONFIDENCE = 0.95
-#: If all drawn losses are equal: upper limit (97.5 %) on P(another loss) · groups / 1.96; and the
-#: relative standard deviation up to which losses count as equal.
+#: If all drawn losses are equal, P(another loss) <= 1.96 · _UNSEEN_GROUPS / groups (97.5 %). Losses
+#: are equal if their relative standard deviation is at most _ROUNDING_SHARE.
 _UNSEEN_GROUPS, _ROUNDING_SHARE = -math.log(0.025) / 1.96, 1e-12
 _IDLE = {"one": 1.0, "zero": 0.0, "drop": math.nan}
 

@@ -17,7 +17,7 @@ from stochastic.errors import LawError
 #: Upper limit on the values of a tabulated law: 400 MB.
 MAX_TABLE_SIZE = sizes.LAW_LARGEST
 
-#: Logarithm of about the smallest probability that a double represents with full precision.
+#: Approximate logarithm of the smallest probability that a double holds with full precision.
 SMALLEST_LOG = -700.0
 
 #: Alternatives to a table, for messages.

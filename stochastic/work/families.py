@@ -377,7 +377,7 @@ def _fit_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
     from scipy.optimize import brentq
 
     if h.excess <= 0:
-        return "the variance of its laws is above their mean, but that of the samples is not"
+        return "its variance is above its mean, but that of the samples is not"
     j, n, m = np.arange(h.high), h.size, h.mean
 
     def slope(log_a: float) -> float:
