@@ -72,7 +72,7 @@ def check_losses(values: Any) -> npt.NDArray[Any]:
             f"t = {values!r:.60}: expected losses to compare with, such as 1.5"
         ) from None
     if np.any(np.isnan(t)):
-        raise LawError("t contains NaN: expected losses to compare with, such as 1.5")
+        raise LawError("t is no number (NaN): expected losses to compare with, such as 1.5")
     return t
 
 
