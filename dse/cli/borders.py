@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     'dse borders study.toml --quantity "time <= 2 ms" --along mem_latency_dram',
 )
 @study_argument
-@option("--quantity Q", "Case, bound, limiter or condition that changes")
-@names_option("--along", "Quantities to vary, with commas between; default: the axes")
+@option("--quantity Q", "Case, bound, limiter or condition that changes at the borders")
+@names_option("--along", "Quantities to vary, separated by commas; default: all axes of numbers")
 @at_option
 @where_option()
-@option("--closed-form", "Solve for the borders if the model allows it", is_flag=True)
+@option("--closed-form", "Also give each border as a formula if there is one", is_flag=True)
 def borders(study: str, quantity: str | None, along: list[str], **options: Any) -> Any:
     """Find the borders at which one bound, case or category changes to the next.
 

@@ -17,10 +17,15 @@ from dse.cli.options import nonempty_options, option, values_option
     "dse calibrate clock_scaling runs.csv --free stall_time,core_cycles "
     "--choose clock_overlap=none,full --save runs.fit.json",
 )
-@row_arguments("Quantities to find, with commas between")
-@option("--to Q", "Measured output to fit to", default="time")
-@option("--leave-out COLUMN", "Predict the rows of each label of this column from the other rows")
-@values_option("--choose Q=LABEL,...", "Labels of a switch to try; repeatable")
+@row_arguments("Quantities to estimate, separated by commas")
+@option("--to Q", "Measured output that the model is fitted to", default="time")
+@option(
+    "--leave-out COLUMN",
+    "Cross-validate: predict the rows of each label of this column from all other rows",
+)
+@values_option(
+    "--choose Q=LABEL,...", "Try these labels of a switch, and choose the best one; repeatable"
+)
 @rows_option
 @absolute_option
 @save_option

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: Counts of values in no bin.
 _OUTSIDE = ("below", "above", "undefined")
 
-per_option = names_option("--per AXIS,...", "Axes: give an answer for each of their values")
+per_option = names_option("--per AXIS,...", "Answer separately for each value of these axes")
 output_option = option("--output Q", "Quantity or formula to analyze", required=True)
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 )
 @source_argument
 @goal_options(several=False)
-@names_option("--per AXIS,...", "Axes: compare for each of their values")
-@option("--store OUT.zarr", "Store for the dataset", type=click.Path())
+@names_option("--per AXIS,...", "Compare separately for each value of these axes")
+@option("--store OUT.zarr", "Store in which to save the dataset of all models", type=click.Path())
 def disagreement(source: str, store: str | None, **options: Any) -> Any:
     """Compare models: where they differ, and the regret of following the wrong one.
 

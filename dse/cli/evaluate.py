@@ -67,7 +67,7 @@ def study_from_point(
 @point_argument
 @entry_options
 @names_option(
-    "--outputs", "Quantities to compute, with commas between; default: the model's outputs"
+    "--outputs", "Quantities to compute, separated by commas; default: the model's outputs"
 )
 def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     """Compute a model's outputs at given values, without a study.

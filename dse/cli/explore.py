@@ -30,11 +30,11 @@ _OURS = '<meta name="generator" content="simt-dse explore">'
 @click.argument("source", metavar="STUDY_OR_STORE_OR_MODEL", type=StudyPath())
 @point_argument
 @entry_options
-@file_option("--out PAGE.html", "File for the page; default: named after the source")
+@file_option("--out PAGE.html", "File for the page; default: the name of the source, with .html")
 @option("--title", "Heading of the page; default: model, workload and machine")
 @option("--note", "Text below the heading, such as what to try", default="")
-@option("--serve", "Serve a whole store to browsers of this machine; write nothing", is_flag=True)
-@option("--port N", "Port for --serve; default: a free one", default=0)
+@option("--serve", "Serve a store to browsers on this machine; write no page", is_flag=True)
+@option("--port N", "Port of the server that --serve starts; default: a free port", default=0)
 def explore(
     source: str,
     out: str | None,
@@ -44,7 +44,7 @@ def explore(
     port: int,
     **options: Any,
 ) -> Any:
-    """Write an interactive page of a study, for any browser, offline.
+    """Write an interactive web page of a study, which needs no network.
 
     The page has a slider or list for every axis and value, figures that follow them, every equation
     with its source, what would help, and the best configuration. For a model, several values

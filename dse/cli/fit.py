@@ -51,13 +51,15 @@ def residuals_option(kind: str, text: str) -> OptionDecorator:
 
 
 absolute_option = residuals_option(
-    "absolute", "Minimize absolute residuals; default: relative to the measured values"
+    "absolute", "Minimize absolute residuals; default: residuals relative to the measured values"
 )
 
 
-_COLUMNS = "Columns of DATA to read, and their headers if they differ; default: all known ones"
+_COLUMNS = "Quantities to read from DATA, with the column's header if it differs; default: all"
 columns_option = names_option("--columns Q[=HEADER],...", _COLUMNS, parse=_headers)
-rows_option = where_option('Condition on the rows to use, such as "time <= 10 ms"; repeatable')
+rows_option = where_option(
+    'Use only rows that meet this condition, such as "time <= 10 ms"; repeatable'
+)
 
 
 def _parse_per(text: str | None) -> dict[str, list[str]] | None:
@@ -88,7 +90,7 @@ def write_fit(result: Any, fit_path: str | None, rows_path: str | None = None) -
 
 save_option = option(
     "--save NAME.fit.json",
-    "File for the fit, which studies can use (fit = NAME.fit.json)",
+    'File for the fit; a study uses it with fit = "NAME.fit.json"',
     type=click.Path(),
 )
 
@@ -99,19 +101,23 @@ save_option = option(
     "dse fit clock_scaling runs.csv --to time --per kernel=core_cycles,stall_time "
     '--columns "core_clock=MHz [MHz],time=ms [ms]"',
 )
-@row_arguments("Quantities to fit, with commas between")
+@row_arguments("Quantities to fit, separated by commas")
 @option(
     "--per COLUMN=Q,...",
-    "Quantities to fit separately for each label of a column",
+    "Fit these quantities separately for each label of a column",
     callback=option_callback(_parse_per),
 )
-@names_option("--to", "Measured outputs to fit to; default: the model's main output")
+@names_option(
+    "--to", "Measured outputs that the model is fitted to; default: the model's main output"
+)
 @rows_option
 @columns_option
-@option("--weights COLUMN", "Column with weights of the squared residuals")
+@option("--weights COLUMN", "Column whose values weight the squared residuals of the rows")
 @residuals_option("relative", "Minimize residuals relative to the measured values")
-@values_option("--start Q=VALUE", "Additional start of the search; repeatable")
-@option("--out OUT.nc", "File for the rows and residuals", type=click.Path())
+@values_option(
+    "--start Q=VALUE", "Value of a free quantity at a further starting point; repeatable"
+)
+@option("--out OUT.nc", "File for the rows with their residuals", type=click.Path())
 @save_option
 def fit(model: str, data: str, out: str | None, save: str | None, **options: Any) -> Any:
     """Fit quantities of a model to measured rows.

@@ -20,7 +20,7 @@ _BAR = 40
 )
 @source_argument
 @output_option
-@option("--bins N|EDGE,...", "Number of bins, or their edges with units", default="10")
+@option("--bins N|EDGE,...", "Number of bins, or the edges of the bins with units", default="10")
 @where_option()
 @per_option
 def histogram(source: str, output: str, bins: str, where: list[str], per: list[str]) -> Any:

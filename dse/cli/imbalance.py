@@ -34,7 +34,7 @@ partition(Pmf.uniform(1, 3), 2, 32)
 
 def trace_and_plot_options(function: Any) -> Any:
     """Add the options --trace and --plot."""
-    text = "LAW is a file of lengths in order of execution: also analyze that order"
+    text = "Also analyze the order of execution: LAW is a file of lengths in this order"
     plot = figure_option("--plot", "File for a figure of the distribution")
     return option("--trace", text, is_flag=True)(plot(function))
 
@@ -57,16 +57,28 @@ class _LawCommand(click.Command):
     command_class=_LawCommand,
 )
 @click.argument("law", metavar="LAW")
-@option("--lanes N", "Number of items in lockstep", default="32")
-@option("--tol", "Tolerance of the mean", default=1e-09)
-@option("--eps", "Tail probability at which to cut an infinite law", type=float)
+@option("--lanes N", "Number of items that run in lockstep", default="32")
+@option("--tol", "Upper limit of the error of the mean from cutting an infinite law", default=1e-09)
+@option("--eps", "Cut an infinite law where its tail has less than this probability", type=float)
 @choice_option(
-    "--zero-work", "Loss of a group without work; drop ignores such groups", "one", "drop", "zero"
+    "--zero-work",
+    "Loss of a group without work: 1 (one), 0 (zero), or ignore such groups (drop)",
+    "one",
+    "drop",
+    "zero",
 )
-@option("--groups", "Number of groups in a workload, for its spread", default=1000)
-@option("--group", "Number of lanes in a group that shares items", default=32)
-@option("--overhead", "Cost of each further lane on an item", default=0.0)
-@option("--bins", "Limit on the number of bins for items", default=8)
+@option(
+    "--groups",
+    "Number of groups in a workload, for the standard deviation of its slowdown",
+    default=1000,
+)
+@option("--group", "Number of lanes in a group if several lanes share an item", default=32)
+@option(
+    "--overhead",
+    "Extra work of each further lane that shares an item, as a fraction of the item's work",
+    default=0.0,
+)
+@option("--bins", "Largest number of bins to try when items are sorted by work", default=8)
 @option("--seed", "Seed of the simulation", default=0)
 @trace_and_plot_options
 def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: Any) -> Any:

@@ -18,7 +18,9 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-_SHAPE = "Shape of OUT: a grid, rows, or auto (a grid if half of it was measured)"
+_SHAPE = (
+    "Shape of OUT: a grid, one row per configuration (rows), or a grid if half is measured (auto)"
+)
 #: Most columns that the text names; a profile may have hundreds.
 _MOST = 60
 
@@ -34,18 +36,24 @@ _MOST = 60
 )
 @click.argument("measured", type=click.Path(exists=True, dir_okay=False))
 @click.argument("out", metavar="OUT.zarr|.nc|.csv|.parquet|.toml", type=click.Path())
-@names_option("--axes", "Columns of a table that are axes, with commas between")
-@values_option("--unit Q=UNIT", "Unit of a column; repeatable", "units")
+@names_option("--axes", "Columns of a table that are axes, separated by commas")
+@values_option("--unit Q=UNIT", "Unit of the values of a column; repeatable", "units")
 @choice_option("--shape", _SHAPE, "auto", "grid", "rows")
 @option(
     "--map COLUMN=Q[:UNIT]|FILE",
-    "Quantity (and unit) of a column, or a file of such lines; repeatable",
+    "Assign a quantity (and unit) to a column, or name a file of such assignments; repeatable",
     "maps",
     multiple=True,
 )
-@values_option("--set Q=VALUE", "Value that the file lacks; repeatable", "set_values")
-@option("--runs", "Keep each run of a repeated measurement", is_flag=True)
-@option("--row N", "Row for the workload file OUT.toml", type=click.IntRange(min=0))
+@values_option(
+    "--set Q=VALUE",
+    "Value, for all rows, of a quantity that the file lacks; repeatable",
+    "set_values",
+)
+@option("--runs", "Keep each run of a repeated measurement separately", is_flag=True)
+@option(
+    "--row N", "Row (from 0) that the workload file OUT.toml describes", type=click.IntRange(min=0)
+)
 def import_(
     measured: str,
     out: str,

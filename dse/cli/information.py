@@ -21,9 +21,14 @@ if TYPE_CHECKING:
 )
 @study_argument
 @goal_options(several=False)
-@option("--set-of Q,...", "Inputs to learn together; repeatable", "sets", multiple=True)
+@option(
+    "--set-of Q,...",
+    "Also give the value of learning these inputs together; repeatable",
+    "sets",
+    multiple=True,
+)
 def information(study: str, sets: Sequence[str], **options: Any) -> Any:
-    """Compute the value of information on uncertain inputs: which to measure next.
+    """Compute the value of information on each uncertain input, to decide what to measure next.
 
     The value of learning all inputs (EVPI), one (EVPPI) or a set before choosing is the expected
     gain, in the unit of the objective. The objective is that of the study's [best], unless you give

@@ -21,10 +21,10 @@ from dse.cli.options import (
 )
 from symbolic.answer import Answer, Table
 
-_MACRO = "Macro for the compiler; with several values each is a variant; repeatable"
-_TIMES = "Trip count of a loop, or fraction of threads at a branch, by name; repeatable"
-_COMPARE = "Profile or tuner's results to compare the counts with"
-_OUT = "File for the workload, or for a table of variants; default: the screen"
+_MACRO = "Macro for the compiler; several values make several variants of the kernel; repeatable"
+_TIMES = "Trip count of a named loop, or fraction of threads that take a named branch; repeatable"
+_COMPARE = "Profile, or file of a tuner's results, to compare the counts with"
+_OUT = "File for the workload, or for a table of variants; default: print the workload"
 
 
 def _numbers(flag: str, text: str, *names: str) -> OptionDecorator:
@@ -51,19 +51,19 @@ def _numbers(flag: str, text: str, *names: str) -> OptionDecorator:
     "path", metavar="KERNEL.cu|.cubin|.ptx", type=click.Path(exists=True, dir_okay=False)
 )
 @option("--arch sm_NN", "Architecture to compile for", default="sm_80")
-@option("--entry NAME", "Name of the kernel, if there are several", "--kernel", default="")
+@option("--entry NAME", "Name of the kernel, if the file has several", "--kernel", default="")
 @values_option("--define K=V,...", _MACRO)
 @option("--option -O", "Option for the compiler; repeatable", "options", multiple=True)
 @option(
     "--include FOLDER",
-    "Folder of headers; repeatable",
+    "Folder in which the compiler looks for headers; repeatable",
     "include",
     multiple=True,
     type=click.Path(exists=True, file_okay=False),
 )
 @names_option("--block X,Y,Z", "Size of a block in threads; default: 256")
-@names_option("--grid X,Y,Z", "Size of the grid in blocks; default: one, which represents all")
-@_numbers("--set N=V,...", "Arguments of the kernel; repeatable")
+@names_option("--grid X,Y,Z", "Size of the grid in blocks; default: one block, to represent all")
+@_numbers("--set N=V,...", "Values of arguments of the kernel; repeatable")
 @_numbers("--times NAME=N,...", _TIMES, "--trips")
 @file_option("--out OUT.toml|.csv|.nc", _OUT)
 @file_option("--beside PROFILE", _COMPARE, exists=True)
@@ -77,7 +77,7 @@ def kernel(
     include: Sequence[str],
     **options: Any,
 ) -> Any:
-    """Count the instructions of a kernel, as a workload file, without a GPU.
+    """Count the instructions of a kernel without a GPU, and write a workload file.
 
     Source is compiled and disassembled (extra kernels); each instruction counts as often as its
     loops and branches let it run. A count that depends on the data must be given by --times. A

@@ -28,19 +28,27 @@ _COARSER = 5
     "dse launch steps.csv --trace --slots 80 --warps 8 --json",
 )
 @click.argument("law", metavar="LAW")
-@option("--blocks N", "Number of blocks in the launch; default: all of a trace", type=int)
+@option(
+    "--blocks N",
+    "Number of blocks in the launch; default: enough for the items of a trace",
+    type=int,
+)
 @option("--slots N", "Number of blocks that run at the same time", type=int, required=True)
-@option("--lanes N", "Number of items in lockstep", default=32)
+@option("--lanes N", "Number of items that run in lockstep", default=32)
 @option("--warps N", "Number of warps in a block", default=1)
-@option("--alike P", "Probability that a lane repeats its neighbour", default=0.0)
-@option("--step TIME", "Duration of a step, such as 20ns; default: in steps")
-@option("--deadline TIME", "Deadline, in steps or as a time, for the chance to finish")
-@option("--working W", "Power of a slot that runs a block", default=0.0)
-@option("--on W", "Power of the rest during the launch", default=0.0)
-@option("--idling W", "Power of an idle slot", default=0.0)
-@option("--cut-overhead N", "Steps that each piece of an item adds", default=0)
-@option("--share-overhead", "Share of an item's work that each further lane adds", default=0.0)
-@option("--advice/--no-advice", "Print remedies; default: yes", default=True)
+@option("--alike P", "Probability that a lane repeats the work of its neighbour", default=0.0)
+@option("--step TIME", "Duration of a step, such as 20ns; default: give times in steps")
+@option("--deadline TIME", "Time or number of steps; the probability of finishing by then is given")
+@option("--working W", "Power of a slot while it runs a block", default=0.0)
+@option("--on W", "Power of the GPU apart from its slots during the launch", default=0.0)
+@option("--idling W", "Power of a slot while it is idle", default=0.0)
+@option("--cut-overhead N", "Steps that each piece adds if long items are cut", default=0)
+@option(
+    "--share-overhead",
+    "Extra work of each further lane that shares an item, as a fraction of the item's work",
+    default=0.0,
+)
+@option("--advice/--no-advice", "List remedies and how much each helps; default: yes", default=True)
 @trace_and_plot_options
 def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> Any:
     """Compute how long a launch takes when the work of its blocks is random.

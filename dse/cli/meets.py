@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @command('dse meets examples/energy-gtx280.toml --where "time <= 60 ms" --where "power <= 120 W"')
 @study_argument
-@where_option('Target, such as "time <= 10 ms"; repeatable')
-@option("--boxes", "Limit on the number of boxes", type=click.IntRange(min=1), default=10000)
-@time_limit_option("Limit in seconds, from the start of the command")
+@where_option('Target that must be met, such as "time <= 10 ms"; repeatable')
+@option("--boxes", "Largest number of boxes", type=click.IntRange(min=1), default=10000)
+@time_limit_option("Time limit in seconds, counted from the start of the command")
 def meets(study: str, where: list[str], boxes: int, time_limit: float | None) -> Any:
     """Find the configurations that meet all targets, as boxes of the design space.
 

@@ -22,7 +22,7 @@ def catalog_answer(item: Any) -> Answer:
 
 @command("dse models", "dse models mwp_cwp", "dse models transit --latex")
 @click.argument("name", required=False, shell_complete=complete_model)
-@option("--latex", "Print the equations in LaTeX, one a line", is_flag=True)
+@option("--latex", "Print the equations in LaTeX, one per line", is_flag=True)
 def models(name: str | None, latex: bool) -> Any:
     """List the models, or show one.
 

@@ -59,7 +59,7 @@ minimize = "time"
 @click.argument("out", metavar="OUT.toml", type=click.Path(dir_okay=False))
 @option(
     "--from NAME",
-    "Machine, workload or example study to start from; default: gtx280, svm, none",
+    "Machine, workload or example study to start from; default: gtx280, svm or a short study",
     "base",
 )
 def new(kind: str, out: str, base: str | None) -> Any:

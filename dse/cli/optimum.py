@@ -126,16 +126,16 @@ def parse_share(_: click.Context, param: click.Parameter, value: str | None) -> 
 def method_option(text: str) -> OptionDecorator:
     """Return the option --method."""
     kinds = click.Choice(["auto", "scan", "certified"])
-    text = f"Evaluate every point (scan), or {text}; default: auto"
+    text = f"Evaluate every point (scan), or {text}; default: choose by the size (auto)"
     return option("--method", text, type=kinds)
 
 
 search_limit_option = time_limit_option(
-    "Seconds from the start of the command after which the search reports the best so far"
+    "Seconds from the start of the command; the search then stops and reports the best so far"
 )
 gap_option = option(
     "--gap X",
-    "Stop once nothing can be better by more than this share, such as 0.05",
+    "Stop once no configuration can be better by more than this fraction, such as 0.05",
     type=click.FloatRange(min=0),
 )
 
@@ -248,10 +248,10 @@ fixed_axes_option = values_option("--at AXIS=VALUE,...", AT, commas=True, parse=
 @goal_options(several=False)
 @per_and_top_options
 @fixed_axes_option
-@option("--ties", "Report all configurations as good as the best", is_flag=True)
+@option("--ties", "Report all configurations that are as good as the best", is_flag=True)
 @option(
     "--within X%",
-    "Report all configurations that are worse than the best by at most this share",
+    "Report all configurations that are worse than the best by at most this fraction",
     callback=parse_share,
 )
 @method_option("prove that none is better (certified)")

@@ -142,7 +142,7 @@ def option(flag: str, text: str, *names: str, **about: Any) -> OptionDecorator:
 def names_option(
     flag: str, text: str, *names: str, parse: Callable[[list[str]], Any] = list, **about: Any
 ) -> OptionDecorator:
-    """Return an option that takes several names or formulas, repeated or with commas between."""
+    """Return an option that takes several names or formulas, repeated or separated by commas."""
     flag = flag if " " in flag else f"{flag} Q,..."
     callback = option_callback(lambda texts: parse(split_list(texts)))
     return option(flag, text, *names, multiple=True, callback=callback, **about)
@@ -155,7 +155,7 @@ def values_option(
     commas: bool = False,
     parse: Callable[[dict[str, str]], Any] = dict,
 ) -> OptionDecorator:
-    """Return a repeatable option that takes names with a value each, with commas if allowed."""
+    """Return a repeatable option that takes names with a value each, separated by commas if allowed."""
 
     def parse_texts(texts: Sequence[str]) -> Any:
         return parse(parse_pairs(split_list(texts) if commas else texts, flag.split()[0]))
@@ -173,7 +173,9 @@ def file_option(flag: str, text: str, exists: bool = False) -> OptionDecorator:
     return option(flag, text, type=click.Path(exists=exists, dir_okay=False))
 
 
-def where_option(text: str = 'Constraint, such as "time <= 10 ms"; repeatable') -> OptionDecorator:
+def where_option(
+    text: str = 'Constraint that configurations must meet, such as "time <= 10 ms"; repeatable',
+) -> OptionDecorator:
     """Return the option --where, which warns of limits without a unit."""
 
     def check_limits(texts: Sequence[str]) -> list[str]:
@@ -234,28 +236,30 @@ class SourcePath(StudyPath):
         return value if "://" in str(value) else super().convert(value, param, ctx)
 
 
-_PROGRESS = "Progress on standard error: a line for people (auto), lines of JSON, or none"
+_PROGRESS = (
+    "Show progress on standard error as a line of text (auto), as JSON (json), or not (none)"
+)
 progress_option = choice_option("--progress", _PROGRESS, "auto", "json", "none")
 study_argument = click.argument("study", type=StudyPath(exists=True, dir_okay=False, readable=True))
 store_argument = click.argument("store", type=SourcePath(exists=True))
 source_argument = click.argument("source", metavar="STUDY_OR_STORE", type=SourcePath(exists=True))
-_EXPAND = "Store every output over all axes, also those on which it does not depend"
+_EXPAND = "Store every output over all axes, even over axes on which it does not depend"
 expand_option = option("--expand", _EXPAND, is_flag=True)
-_STUDY = "Study file of the store; needed if the store cannot rebuild its study"
+_STUDY = "File of the study that the store belongs to; needed if the store cannot rebuild it"
 study_option = file_option("--study STUDY.toml", _STUDY, exists=True)
 point_argument = click.argument(
     "point", metavar="[NAME=VALUE]...", nargs=-1, shell_complete=complete_point
 )
 _SET = "Value of an input, with its unit, such as core_clock=1.3GHz; repeatable"
 set_option = values_option("--set Q=VALUE", _SET)
-AT = "Value at which to hold an axis, such as active_sms=30; repeatable, or with commas"
+AT = "Fix an axis at a value, such as active_sms=30; separate several by commas, or repeat"
 at_option = values_option("--at AXIS=VALUE,...", AT, commas=True)
 
 
 def entry_options(function: Any) -> Any:
     """Add the options --machine and --workload."""
     for name in ("workload", "machine"):
-        text = f"{name.capitalize()}, or path of its file, for values that are not given"
+        text = f"{name.capitalize()} (name or file) that supplies the values that are not given"
         function = option(f"--{name} NAME", text, shell_complete=_ENTRIES[name])(function)
     return function
 
@@ -264,8 +268,8 @@ def goal_options(several: bool) -> OptionDecorator:
     """Return the decorator for --minimize, --maximize and --where."""
 
     def add(function: Any) -> Any:
-        more = "several with commas, the most important first"
-        more = "several with commas between" if several else more
+        more = "separate several by commas, the most important first"
+        more = "separate several by commas" if several else more
         for name in ("maximize", "minimize"):
             text = f"Quantity or formula to {name}; {more}"
             function = names_option(f"--{name} Q", text, shell_complete=complete_quantity)(function)
@@ -276,7 +280,7 @@ def goal_options(several: bool) -> OptionDecorator:
 
 def per_and_top_options(function: Any) -> Any:
     """Add the options --per and --top."""
-    per = names_option("--per AXIS,...", "Axes: report the best for each of their values")
+    per = names_option("--per AXIS,...", "Report the best separately for each value of these axes")
     text = "Number of configurations to report, best first; default: 1"
     return per(option("--top", text, type=click.IntRange(min=1))(function))
 
@@ -292,7 +296,7 @@ def axis_and_set_options(function: Any) -> Any:
     def parse_axes(texts: dict[str, str]) -> dict[str, Any]:
         return {name: parse_axis_text(text) for name, text in texts.items()}
 
-    text = "Axis as a range or as values with commas, Q=V,V,...; repeatable"
+    text = "Axis of the study, as a range or as a list of values (Q=V,V,...); repeatable"
     axes = values_option("--axis Q=A:B[:STEP]", text, "axes", parse=parse_axes)
     return axes(values_option("--set Q=VALUE", _SET, "set_values")(function))
 

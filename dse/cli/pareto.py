@@ -24,7 +24,7 @@ from dse.cli.options import goal_options, names_option, source_argument
 @command("dse pareto merge.zarr --minimize time,active_sms --where 'occupancy >= 0.5'")
 @source_argument
 @goal_options(several=True)
-@names_option("--per AXIS,...", "Axes: report a front for each of their values")
+@names_option("--per AXIS,...", "Report a separate front for each value of these axes")
 @fixed_axes_option
 @method_option("prove the front (certified)")
 @search_limit_option
@@ -37,7 +37,7 @@ def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
     from dse.display import column_order, dataset_answer
 
     if not options["minimize"] and not options["maximize"]:
-        raise click.UsageError("give --minimize or --maximize quantities, with commas between")
+        raise click.UsageError("give --minimize or --maximize quantities, separated by commas")
     read = read_source(source)
     limits = search_limits(options) | {"progress": True}
     wanted = {name: options[name] for name in ("minimize", "maximize", "per")}

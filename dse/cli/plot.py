@@ -85,19 +85,19 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
 @click.argument("kind", metavar="KIND", callback=_read_kind, shell_complete=_complete_kind)
 @click.argument("source", metavar="[STUDY_OR_STORE]", required=False, type=SourcePath(exists=True))
 @figure_option("--out", "File for the figure", required=True)
-@option("--model", "Model of the study that the options describe")
+@option("--model", "Model to draw, if no study or store is given")
 @entry_options
 @axis_and_set_options
 @where_option()
 @names_option("--quantity Q", "Quantity to draw")
-@option("--over AXIS", "Axis on the horizontal axis of the figure")
-@option("--by AXIS", "Axis on the vertical axis of a map")
-@option("--x Q", "Quantity on the horizontal axis, if it is no axis")
-@values_option("--at AXIS=VALUE", "Value at which to hold an axis; repeatable")
-@names_option("--minimize Q", "Mark the minimum of Q (star), or draw the front")
-@names_option("--maximize Q", "Mark the maximum of Q (star), or draw the front")
-@option("--borders Q", "Case or bound whose borders to draw on a map")
-@option("--move Q", "Input to change as advised, in a transit figure")
+@option("--over AXIS", "Axis of the study that is drawn horizontally")
+@option("--by AXIS", "Axis of the study that is drawn vertically in a map")
+@option("--x Q", "Quantity that is drawn horizontally, if it is not an axis of the study")
+@values_option("--at AXIS=VALUE", "Fix an axis of the study at a value; repeatable")
+@names_option("--minimize Q", "Quantity whose minimum gets a star, or objective of a Pareto front")
+@names_option("--maximize Q", "Quantity whose maximum gets a star, or objective of a Pareto front")
+@option("--borders Q", "Case or bound whose borders are drawn on a map")
+@option("--move Q", "Input that is changed as dse advise suggests (transit figure)")
 @option("--relative", "Divide each line or group of bars by its largest value", is_flag=True)
 @option("--size WxH", "Size of the figure in inches, such as 6.4x4.2")
 def plot(kind: PlotKind, source: str | None, out: Path, size: str | None, **options: Any) -> Any:
@@ -215,7 +215,7 @@ def _study(
 
 
 # --- figures of papers
-_OUT = "File for one figure, or folder for all; default: PAPER-N.png, PAPER"
+_OUT = "File for one figure (default: PAPER-N.png), or folder for all figures (PAPER)"
 
 
 @command(

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 )
 @study_argument
 @values_option(
-    "--within Q=±", "Tolerance of an input: a share (5%) or an amount with its unit; repeatable"
+    "--within Q=±", "Tolerance of an input: a percentage, or an amount with its unit; repeatable"
 )
-@names_option("--output", "Quantities or formulas, with commas between; default: all outputs")
-@option("--minimize Q", "List the configurations that can minimize Q")
-@option("--maximize Q", "List the configurations that can maximize Q")
+@names_option("--output", "Quantities or formulas, separated by commas; default: all outputs")
+@option(
+    "--minimize Q", "List each configuration that minimizes Q for some inputs within the tolerances"
+)
+@option(
+    "--maximize Q", "List each configuration that maximizes Q for some inputs within the tolerances"
+)
 @where_option()
 def ranges(study: str, within: dict[str, str], output: list[str], **options: Any) -> Any:
     """Compute guaranteed ranges of outputs from tolerances of inputs.

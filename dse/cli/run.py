@@ -174,23 +174,27 @@ def _report(
 @axis_and_set_options
 @option(
     "--store OUT.zarr",
-    "Store (zarr) for the dataset; the same command continues an interrupted run",
+    "Store (zarr) to save the dataset in; the same command continues an interrupted run",
 )
 @expand_option
 @option(
     "--compression KIND",
-    "Compression of a new store, lz4 or none; default: lz4. An existing store keeps its own",
+    "Compression of a new store, lz4 or none; default: lz4. An existing store is not recompressed",
 )
-@option("--fresh", "Move the store at OUT.zarr aside and start again", is_flag=True)
-@option("--extend", "Reuse a smaller study stored at OUT.zarr; compute only the rest", is_flag=True)
+@option("--fresh", "Rename the store at OUT.zarr, and start a new one", is_flag=True)
+@option(
+    "--extend",
+    "Keep what OUT.zarr has of a smaller study; compute only new points and outputs",
+    is_flag=True,
+)
 @option(
     "--workers",
-    "Number of processes to compute in; default: threads of one process",
+    "Number of processes that compute; default: one process with several threads",
     type=click.IntRange(min=1),
 )
 @option(
     "--scheduler tcp://HOST:PORT",
-    "Scheduler of a dask.distributed cluster, whose workers compute and write",
+    "Scheduler of a dask.distributed cluster whose workers compute and write the store",
 )
 @progress_option
 @goal_options(several=False)

@@ -36,9 +36,9 @@ _ROWS_SHOWN = 20
     "dse sensitivity study.toml --output time --plot tornado.png",
 )
 @source_argument
-@names_option("--output", "Quantities or formulas, with commas between; default: all outputs")
+@names_option("--output", "Quantities or formulas, separated by commas; default: all outputs")
 @where_option()
-@values_option("--at AXIS=VALUE", "Value of an axis for elasticities; repeatable")
+@values_option("--at AXIS=VALUE", "Value of an axis at which elasticities are given; repeatable")
 @figure_option("--plot", "File for a tornado figure of one output")
 def sensitivity(source: str, output: list[str], plot: Path | None, **options: Any) -> Any:
     """Rank axes and inputs by their effect on an output.

@@ -13,7 +13,7 @@ from symbolic.answer import Answer
 
 @command("dse verify merge.zarr", "dse verify merge.zarr --repair --study study.toml")
 @store_argument
-@option("--repair", "Compute the damaged tiles again", is_flag=True)
+@option("--repair", "Compute the values of damaged tiles again", is_flag=True)
 @study_option
 @progress_option
 def verify(store: str, repair: bool, study: str | None, progress: str) -> Any:
