@@ -1,4 +1,4 @@
-"""The command `dse calibrate`: find free quantities of a model from measured rows."""
+"""The command `dse calibrate`: estimate free quantities of a model from measured rows."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ from dse.cli.options import nonempty_options, option, values_option
 def calibrate(
     model: str, data: str, choose: dict[str, str], save: str | None, **options: Any
 ) -> Any:
-    """Find free quantities of a model from measurements, with prediction errors.
+    """Estimate free quantities of a model from measurements, and report prediction errors.
 
-    DATA has a row for each measurement, as for dse fit; other columns are ignored. It is an error
-    if the rows do not determine a quantity; with --choose, such an alternative is listed.
+    DATA has a row for each measurement, as for dse fit; columns that the model does not need are
+    ignored. It is an error if the rows do not determine a quantity. With --choose, a label with
+    this problem is listed, but not chosen.
     """
     if not options["free"]:
         raise click.UsageError("name the quantities to find: --free bandwidth_share,startup_time")

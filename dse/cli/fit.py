@@ -38,7 +38,7 @@ def row_arguments(free_help: str) -> OptionDecorator:
 
 
 def _headers(texts: Sequence[str]) -> list[str] | dict[str, str]:
-    """Return names, or quantities with their headers; a name without one is its own header."""
+    """Parse --columns; return names, or a mapping from quantities to headers if one is given."""
     if not any("=" in text for text in texts):
         return list(texts)
     pairs = {name.strip(): header.strip() for name, _, header in (t.partition("=") for t in texts)}
@@ -46,7 +46,7 @@ def _headers(texts: Sequence[str]) -> list[str] | dict[str, str]:
 
 
 def residuals_option(kind: str, text: str) -> OptionDecorator:
-    """Return the option --absolute or --relative, the kind of residuals."""
+    """Return the option --absolute or --relative, which chooses the kind of residuals."""
     return option(f"--{kind}", text, "residuals", flag_value=kind)
 
 
@@ -72,7 +72,7 @@ def _parse_per(text: str | None) -> dict[str, list[str]] | None:
 
 
 def write_fit(result: Any, fit_path: str | None, rows_path: str | None = None) -> Answer:
-    """Return the answer of a fit, and write the fit and its rows to files if they are named."""
+    """Write a fit and its rows to files if paths are given, and return the answer to print."""
     from sweeps.files.export import export
 
     data = result.to_dict()
@@ -124,7 +124,7 @@ def fit(model: str, data: str, out: str | None, save: str | None, **options: Any
 
     DATA is a CSV file or a dataset (.nc, .zarr, .parquet). A column's header is the name of its
     quantity, with a unit if needed: "time [ms]". The model computes the columns of --to from the
-    others.
+    other columns, and is compared with the measured values.
     """
     print_table_assumptions(data)
     with input_errors():

@@ -1,4 +1,4 @@
-"""The command `dse import`: measurements of tuners, profilers and tables as a dataset."""
+"""The command `dse import`: convert files of tuners, profilers and tables to a dataset."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SHAPE = (
     "Shape of OUT: a grid, one row per configuration (rows), or a grid if half is measured (auto)"
 )
-#: Most columns that the text names; a profile may have hundreds.
+#: Maximum number of columns that the text names; a profile may have hundreds.
 _MOST = 60
 
 
@@ -68,9 +68,9 @@ def import_(
 
     MEASURED is a T4 file, a cache of Kernel Tuner or results of KTT (.json, .json.gz), a profile
     (.ncu-rep, CSV of Nsight Compute, nvprof and rocprof, .cali of Caliper), or a CSV or Parquet
-    file with named columns. A header may end in a unit: "time [ms]"; --map names the quantities of
-    columns. A failed configuration stays, with NaN and a status that gives the reason. OUT.toml is
-    a workload file of one row.
+    file with named columns. A header may end with a unit: "time [ms]"; --map assigns quantities to
+    columns. A configuration whose measurement failed is kept: its values are NaN, and its status is
+    the reason. OUT.toml is a workload file made from one row.
     """
     from dse.cli.export import byte_size
     from dse.importers import open_measurements
@@ -96,7 +96,7 @@ def import_(
 
 
 def _columns(maps: Sequence[str]) -> str | Mapping[str, str] | None:
-    """Return the map file, or the quantities of columns."""
+    """Return what --map gives: the path of a map file, or a mapping from columns to quantities."""
     files = [text for text in maps if "=" not in text]
     if not files:
         return parse_pairs(maps, "--map") or None
@@ -106,7 +106,7 @@ def _columns(maps: Sequence[str]) -> str | Mapping[str, str] | None:
 
 
 def _values(texts: Mapping[str, str]) -> dict[str, float | str]:
-    """Return values as numbers in SI units, or as labels."""
+    """Return the values of --set; numbers are converted to SI units, labels stay texts."""
     from symbolic.expression import parse_value
     from symbolic.quantities import TABLE
 

@@ -1,4 +1,4 @@
-"""The command `dse information`: value of information on random inputs."""
+"""The command `dse information`: compute the value of information on random inputs."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 def information(study: str, sets: Sequence[str], **options: Any) -> Any:
     """Compute the value of information on each uncertain input, to decide what to measure next.
 
-    The value of learning all inputs (EVPI), one (EVPPI) or a set before choosing is the expected
-    gain, in the unit of the objective. The objective is that of the study's [best], unless you give
-    one.
+    The value of information is the expected gain from learning inputs before you choose a
+    configuration, in the unit of the objective. It is given for all inputs together (EVPI), for
+    each input (EVPPI), and for the sets of --set-of. The default objective is that of the study's
+    [best].
     """
     read, query = read_query(study, options)
     wanted: dict[str, Any] = {name: query[name] for name in ("minimize", "maximize", "where")}

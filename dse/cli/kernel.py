@@ -1,4 +1,4 @@
-"""The command `dse kernel`: a workload from the instructions of a kernel."""
+"""The command `dse kernel`: count the instructions of a kernel, and write a workload file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OUT = "File for the workload, or for a table of variants; default: print the wo
 
 
 def _numbers(flag: str, text: str, *names: str) -> OptionDecorator:
-    """Return an option that takes names with a number each."""
+    """Return an option that takes NAME=NUMBER, several separated by commas."""
 
     def parse(texts: dict[str, str]) -> dict[str, float]:
         try:
@@ -79,10 +79,10 @@ def kernel(
 ) -> Any:
     """Count the instructions of a kernel without a GPU, and write a workload file.
 
-    Source is compiled and disassembled (extra kernels); each instruction counts as often as its
-    loops and branches let it run. A count that depends on the data must be given by --times. A
-    cubin may come from any compiler, such as Triton or numba. PTX (nvcc -ptx) is counted in the
-    same way and needs no extra.
+    CUDA source is compiled and disassembled, which needs the extra kernels. The count of an
+    instruction is the product of the trip counts of its loops and the fractions of its branches.
+    If one of these depends on the data, give it by --times. A cubin may come from any compiler,
+    such as Triton or numba. PTX (nvcc -ptx) is counted in the same way and needs no extra.
     """
     macros = {k: split_list([v]) if "," in v else v for k, v in define.items()}
     options["options"] = (*options["options"], *(f"-I{folder}" for folder in include))
@@ -105,7 +105,7 @@ def kernel(
 
 
 def _profile_comparison(ds: Any, out: str | None) -> Any:
-    """Return counts next to measured ones, and the reasons of missing counts."""
+    """Return a table of counted and measured numbers, and the reasons for missing counts."""
     from dse.cuda.tuning_space import agreement_rows
 
     if out is not None:
@@ -118,7 +118,7 @@ def _profile_comparison(ds: Any, out: str | None) -> Any:
 
 
 def _variants_answer(ds: Any, out: str | None) -> Any:
-    """Write a tuning space as a Dataset, and return its size."""
+    """Write the counts of all variants to a file, and return how many there are."""
     if out is None:
         raise click.UsageError("several variants make a table: give --out OUT.csv, .nc or .zarr")
     dse.export(ds, out)

@@ -1,4 +1,4 @@
-"""The command `dse launch`: distribution of the duration of a launch, and remedies."""
+"""The command `dse launch`: compute the distribution of the duration of a launch, and remedies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stochastic import Launch, Pmf
 
 
-#: Factor by which steps are coarser for remedies, if steps are rounded.
+#: If durations are rounded to coarser steps, the steps for the remedies are this many times coarser.
 _COARSER = 5
 
 
@@ -54,8 +54,8 @@ def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> A
     """Compute how long a launch takes when the work of its blocks is random.
 
     LAW is the distribution of the work of one item, as for dse imbalance: geometric:P,
-    uniform:LOW,HIGH, a CSV file, ... Each block goes to the first free slot; the number of slots is
-    multiprocessors · resident blocks.
+    uniform:LOW,HIGH, a CSV file, ... Each block goes to the first free slot. The number of slots is
+    the number of multiprocessors times the resident blocks of each.
     """
     from stochastic import Pmf
 
@@ -84,7 +84,7 @@ def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> A
 def launch_data(
     work: Pmf, *, blocks: int, slots: int, lanes: int, warps: int, **options: Any
 ) -> tuple[Launch, dict[str, Any]]:
-    """Return the law of a launch, and its times, losses and remedies as plain data."""
+    """Return the law of a launch, and its times, losses and remedies as data for JSON."""
     from stochastic import launch as launch_law
     from stochastic.launch_time.continuous import coarse_unit, round_durations
 
@@ -118,7 +118,7 @@ def launch_data(
     if options["advice"]:
         more = {name: options[name] for name in ("cut_overhead", "share_overhead", "alike")}
         mean = data["mean"]
-        if unit > 1:  # remedies compare with a launch of the same resolution
+        if unit > 1:  # compare the remedies with a launch whose durations are rounded alike
             unit *= _COARSER
             work, more["cut_overhead"] = (
                 round_durations(work, unit)[1],
@@ -140,7 +140,7 @@ def _launch_law_data(
     correlation: float,
     **shape: Any,
 ) -> tuple[Launch, dict[str, Any]]:
-    """Return the law of a launch, and its figures, in a resolution of ``unit`` steps."""
+    """Return the law of a launch, in units of ``unit`` steps, and its statistics in ``step``."""
     from stochastic import launch as launch_law
 
     result = launch_law(work, correlation=correlation, **shape)
@@ -173,7 +173,7 @@ def _launch_law_data(
 
 
 def _combine(early: Any, late: Any, combine_numbers: Callable[[float, float], float]) -> Any:
-    """Return each number of ``late`` combined with that of ``early``; texts stay."""
+    """Combine each number of nested ``late`` with that of ``early``; keep the texts of ``late``."""
     if isinstance(late, dict):
         return {name: _combine(early[name], late[name], combine_numbers) for name in late}
     return late if isinstance(late, str) else combine_numbers(early, late)
@@ -207,7 +207,7 @@ def _parse_seconds(option: str, text: str | None) -> float | None:
 
 
 def _deadline_steps(text: str, step: float | None) -> float:
-    """Return a deadline in steps."""
+    """Convert a deadline, a number of steps or a time, to steps."""
     try:
         return float(text)
     except ValueError:
@@ -235,7 +235,7 @@ _HELPS = "remedies (--cut-overhead and --share-overhead are the costs of pieces 
 
 
 def launch_answer(data: Mapping[str, Any]) -> Answer:
-    """Return the data of a launch as an answer."""
+    """Return the answer that shows the result of :func:`launch_data`."""
     unit = "s" if data["step"] is not None else ""
 
     def time_text(time: float) -> str:

@@ -1,4 +1,4 @@
-"""The command `dse measure`: microbenchmarks of this machine's GPU."""
+"""The command `dse measure`: run microbenchmarks on this machine's GPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dse.cli.command import InputError, command, input_errors, new_file
 from dse.cli.options import names_option, option
 from symbolic.answer import Answer
 
-#: Measurements, and the options of each besides OUT.
+#: Kinds of measurements, and the options that each kind takes.
 _OPTIONS_OF: dict[str, tuple[str, ...]] = {
     "supply": ("threads", "steps", "size"),
     "demand": ("threads", "steps"),
@@ -105,15 +105,20 @@ _POSITIVE, _SECONDS = click.IntRange(min=1), click.FloatRange(min=0)
 def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
     """Run microbenchmarks on this machine's NVIDIA GPU, and write the measured rows.
 
-    This needs the extra gpu. supply: bandwidth by number of threads that only load; demand:
-    operations by number of threads that only compute; latency: cycles of a load by size of the
-    data; blocks: multiprocessor, start and end of each block of a launch with random work;
-    launches: times of many such launches; imbalance: cost of lockstep (Swatman 2022, Algorithm 1);
-    power: power, clocks and times of a compute-bound and a memory-bound kernel, at each clock.
+    This needs the extra gpu. The kinds of measurements are:
 
-    OUT is a dataset as of dse import, and records device, method and date. NUMBA_ENABLE_CUDASIM=1
-    makes a trial run without a GPU, with meaningless numbers: keep it small (--threads 2 --steps 3
-    --size 64).
+    \b
+      supply     bandwidth against the number of threads that only load
+      demand     operations against the number of threads that only compute
+      latency    cycles of a load against the size of the data
+      blocks     multiprocessor, start and end of each block of a launch with random work
+      launches   times of many launches with random work
+      imbalance  cost of lockstep (Swatman 2022, Algorithm 1)
+      power      power, clocks and times of two kernels (bound by computation, by memory) per clock
+
+    OUT is a dataset like that of dse import; it records the device, the method and the date. With
+    NUMBA_ENABLE_CUDASIM=1 you can try a measurement without a GPU. The numbers are then
+    meaningless; keep the run small (--threads 2 --steps 3 --size 64).
     """
     from dse.runs.files import export
 
@@ -146,7 +151,7 @@ def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
 
 
 def _command_line_options(ctx: click.Context, what: str) -> list[str]:
-    """Return the options of the command line; refuse those of another measurement."""
+    """Return the options of the command line; raise an error for options of another kind."""
     words = []
     for parameter in ctx.command.params:
         name = str(parameter.name)
@@ -170,7 +175,7 @@ def _command_line_options(ctx: click.Context, what: str) -> list[str]:
 def _measurement(
     what: str, options: Mapping[str, Any]
 ) -> tuple[Callable[[], dict[str, Any]], dict[str, Any]]:
-    """Return the function of a measurement, and its parameters."""
+    """Return a function that runs the measurement ``what``, and its parameters."""
     import numpy as np
 
     from dse import gpu

@@ -1,4 +1,4 @@
-"""The command `dse meets`: the configurations that meet targets, as boxes."""
+"""The command `dse meets`: find the configurations that meet targets, as boxes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 def meets(study: str, where: list[str], boxes: int, time_limit: float | None) -> Any:
     """Find the configurations that meet all targets, as boxes of the design space.
 
-    All configurations in a certain box meet the targets; those in an open box may. Without open
-    boxes the answer is exact, whatever the size of the space; with some the exit status is 3.
+    All configurations in a certain box meet the targets; configurations in an open box may meet
+    them. If there is no open box, the answer is exact, whatever the size of the space; otherwise
+    the exit status is 3.
     """
     read, limits = read_study(study), dict[str, Any](boxes=boxes, time_limit=time_left(time_limit))
     result = best_on_interrupt(lambda: dse.meets(read, where, **limits, progress=True))

@@ -1,4 +1,4 @@
-"""Options of the command line, converted to arguments of the verbs."""
+"""Define options of the command line, and convert their values to arguments of the verbs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PICTURES = (".png", ".pdf", ".svg")
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print text, to standard error with ``err``; control characters are shown by their codes."""
+    """Print a text, with control characters replaced by their codes; ``err``: to standard error."""
     click.echo(escape_controls(text), err=err)
 
 
@@ -31,12 +31,15 @@ _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]
 
 
 def _make_completer(names: Callable[[], Iterable[str]], *files: str) -> _Complete:
-    """Return a completer for the last name in a list or sum; files are for text that fits none."""
+    """Return a completer for the last name in a list or sum; it may also complete paths.
+
+    If no name fits, it completes paths whose suffix is in ``files``.
+    """
 
     def complete(_ctx: Any, _parameter: Any, typed: str) -> list[CompletionItem]:
         try:
             known = sorted(names())
-        except Exception:  # an error must not appear while somebody types
+        except Exception:  # an error message must not appear while the user types
             return []
         cut = max(typed.rfind(","), typed.rfind("+"), typed.rfind(" ")) + 1
         before, last = typed[:cut], typed[cut:]
@@ -66,7 +69,7 @@ _ENTRIES = {"machine": complete_machine, "workload": complete_workload}
 def complete_point(
     ctx: click.Context, parameter: click.Parameter, typed: str
 ) -> list[CompletionItem]:
-    """Complete ``NAME=VALUE``: quantities, then machines and workloads as values."""
+    """Complete ``NAME=VALUE``: NAME by quantities, VALUE by machines or workloads."""
     name, equals, value = typed.partition("=")
     if not equals:
         rows = complete_quantity(ctx, parameter, name)
@@ -78,7 +81,7 @@ def complete_point(
 
 # --- the options
 def nonempty_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that have a value; the verb has defaults for the others."""
+    """Return the options that have a value; a verb uses its defaults for all others."""
     return {name: value for name, value in options.items() if value not in (None, [], {}, ())}
 
 
@@ -105,7 +108,7 @@ def split_list(texts: Sequence[str]) -> list[str]:
 
 
 def parse_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
-    """Split each NAME=VALUE of an option; a name may occur once."""
+    """Return a mapping from the texts NAME=VALUE of an option; a repeated name is an error."""
     values: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -120,12 +123,12 @@ def parse_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
 def option_callback(
     parse: Callable[[Any], Any],
 ) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """Return a callback of click that passes the value of an option to a function."""
+    """Return a callback for click that converts the value of an option by a function."""
     return lambda _ctx, _option, words: parse(words)
 
 
 def option(flag: str, text: str, *names: str, **about: Any) -> OptionDecorator:
-    """Return an option whose help ends in its default; ``flag`` may end in a metavar.
+    """Return an option; its help ends with the default. ``flag`` may contain a metavar.
 
     >>> add = option("--warps N", "Number of warps", default=32)
     >>> add(lambda: None).__click_params__[0].help
@@ -155,7 +158,7 @@ def values_option(
     commas: bool = False,
     parse: Callable[[dict[str, str]], Any] = dict,
 ) -> OptionDecorator:
-    """Return a repeatable option that takes names with a value each, separated by commas if allowed."""
+    """Return a repeatable option that takes NAME=VALUE; ``commas`` allows several, with commas."""
 
     def parse_texts(texts: Sequence[str]) -> Any:
         return parse(parse_pairs(split_list(texts) if commas else texts, flag.split()[0]))
@@ -164,7 +167,7 @@ def values_option(
 
 
 def choice_option(flag: str, text: str, *words: str) -> OptionDecorator:
-    """Return an option that takes one of some words, by default the first."""
+    """Return an option that takes one of the given words; the default is the first word."""
     return option(flag, text, default=words[0], type=click.Choice(words))
 
 
@@ -176,7 +179,7 @@ def file_option(flag: str, text: str, exists: bool = False) -> OptionDecorator:
 def where_option(
     text: str = 'Constraint that configurations must meet, such as "time <= 10 ms"; repeatable',
 ) -> OptionDecorator:
-    """Return the option --where, which warns of limits without a unit."""
+    """Return the option --where, which prints a warning if a limit has no unit."""
 
     def check_limits(texts: Sequence[str]) -> list[str]:
         if texts:
@@ -191,7 +194,7 @@ def where_option(
 
 
 def check_figure_path(text: str | None, flag: str) -> Path | None:
-    """Return the path of a figure; refuse one that cannot be written, before any work."""
+    """Return the path of a figure; raise an error if no figure can be written there."""
     if text is None:
         return None
     path = Path(text)
@@ -211,17 +214,17 @@ def figure_option(flag: str, text: str, **about: Any) -> OptionDecorator:
 
 
 def example_studies() -> dict[str, Path]:
-    """Return the shipped studies that run no Python file, by name."""
+    """Return a mapping from names to paths of the shipped studies that run no Python file."""
     installed, in_tree = (Path(dse.__file__).parents[k] / "examples" for k in (0, 1))
     paths = sorted((installed if installed.is_dir() else in_tree).glob("*.toml"))
     return {path.stem: path for path in paths if ".py" not in path.read_text(encoding="utf-8")}
 
 
 class StudyPath(click.Path):
-    """Path of a file, or the name of a shipped study if there is no such file."""
+    """Type of an argument that is the path of a file, or the name of a shipped study."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the path that a word names."""
+        """Return the path for an argument: the path itself, or that of a shipped study."""
         plain = isinstance(value, str) and value.replace("-", "").isalnum()
         if plain and not Path(value).exists() and value in example_studies():
             value = str(example_studies()[value])
@@ -229,10 +232,10 @@ class StudyPath(click.Path):
 
 
 class SourcePath(StudyPath):
-    """Path of an existing file or folder, name of a shipped study, or URL."""
+    """Type of an argument that is an existing file or folder, a shipped study, or a URL."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the path or URL that a word names."""
+        """Return the URL or path for an argument."""
         return value if "://" in str(value) else super().convert(value, param, ctx)
 
 
@@ -286,7 +289,7 @@ def per_and_top_options(function: Any) -> Any:
 
 
 def time_limit_option(text: str) -> OptionDecorator:
-    """Return the option --time-limit, in seconds."""
+    """Return the option --time-limit, which takes seconds."""
     return option("--time-limit S", text, type=click.FloatRange(min=0))
 
 
@@ -312,7 +315,7 @@ def parse_axis_text(text: str) -> Any:
 
 
 def parse_number(text: str, types: Sequence[Callable[[str], Any]] = (int, float)) -> Any:
-    """Return a text as the first type that accepts it, else unchanged."""
+    """Convert a text to the first type that accepts it; return it unchanged if none does."""
     for read in types:
         try:
             return read(text)
@@ -324,7 +327,7 @@ def parse_number(text: str, types: Sequence[Callable[[str], Any]] = (int, float)
 def allow_named_files(
     folder: PathBase, set_values: Mapping[str, str], axes: Mapping[str, Any]
 ) -> PathBase:
-    """Return the folder of a study, extended by the files that the command line names."""
+    """Return the folder of a study, with access to the files that the command line names."""
     if not isinstance(folder, FileScope):
         return folder
     listed = [text for axis in axes.values() if isinstance(axis, list) for text in axis]
@@ -334,7 +337,7 @@ def allow_named_files(
 def override_inputs(
     fields: Mapping[str, Any], set_values: Mapping[str, str], axes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the fields of a study with some values and axes replaced."""
+    """Return the fields of a study after --set and --axis have replaced values and axes."""
     for name in set_values:
         if name in axes:
             raise click.UsageError(f"{name} is set and is an axis: keep one of them")

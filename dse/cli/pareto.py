@@ -1,4 +1,4 @@
-"""The command `dse pareto`: the Pareto front."""
+"""The command `dse pareto`: find the Pareto front."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ from dse.cli.options import goal_options, names_option, source_argument
 def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
     """Find the Pareto front: the configurations that no other dominates.
 
-    Of configurations equal in every objective the front has the first in the order of the axes. A
-    search that the time limit ends says how many are proven, and exits with status 3.
+    If several configurations are equal in every objective, the front contains the first in the
+    order of the axes. If the time limit ends the search, the command says how many configurations
+    are proven to be on the front, and exits with status 3.
     """
     from dse.display import column_order, dataset_answer
 

@@ -20,8 +20,8 @@ from symbolic.answer import Answer
 def plan(study: str, expand: bool, no_code: bool, assumptions: bool) -> Any:
     """Preview a run: number of points, memory, axes of each output, and default values.
 
-    A study whose model is a Python file (.py) runs that file, as any program would. For a study
-    that is not your own use --no-code first, which names such code and runs nothing.
+    If the model of a study is a Python file (.py), this command runs the file. Before you plan a
+    study from somebody else, use --no-code, which lists such files and runs nothing.
     """
     from dse.study.plan import make_plan
 

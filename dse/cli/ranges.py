@@ -1,4 +1,4 @@
-"""The command `dse ranges`: guaranteed ranges of outputs when inputs are known within ±."""
+"""The command `dse ranges`: compute guaranteed ranges of outputs from tolerances of inputs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ranges(study: str, within: dict[str, str], output: list[str], **options: Any
     """Compute guaranteed ranges of outputs from tolerances of inputs.
 
     With an objective, the answer lists each configuration that is the best for some values of the
-    inputs, which all configurations share.
+    inputs within the tolerances. At these values it is compared with all other configurations.
     """
     from dse.display import column_order, dataset_answer, select_rows
 
@@ -55,7 +55,7 @@ def ranges(study: str, within: dict[str, str], output: list[str], **options: Any
 
 
 def _flatten_ends(ds: xr.Dataset) -> xr.Dataset:
-    """Return the lower and upper end of each output as variables of their own."""
+    """Split each output along ``end`` into separate variables for its lower and upper end."""
     flat = ds.drop_dims("end") if "end" in ds.dims else ds
     for name, array in ds.data_vars.items():
         for end in ds.end.values.tolist() if "end" in array.dims else ():

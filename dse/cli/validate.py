@@ -76,9 +76,10 @@ def _draws(text: str | None) -> tuple[int, int] | None:
 def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
     """Test a model's predictions against measured rows and simple baselines.
 
-    DATA is a file for dse fit or dse import. Each row is predicted from its columns, after --free
-    quantities are fitted to the rows that are not left out with it. Baselines without a model are
-    predicted likewise, and the report says where the model loses to them. No row is dropped.
+    DATA is a file for dse fit or dse import. Each row is predicted from its columns; the quantities
+    of --free are fitted to the rows that are not left out together with this row. The report also
+    has predictions by baselines without a model, and says in which measures a baseline is better.
+    No row is dropped.
     """
     options["own"] = {column: split_list([labels]) for column, labels in own.items()}
     print_table_assumptions(data)

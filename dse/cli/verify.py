@@ -19,8 +19,8 @@ from symbolic.answer import Answer
 def verify(store: str, repair: bool, study: str | None, progress: str) -> Any:
     """Find damage in a store, and repair it.
 
-    Every chunk, record and description is compared with its checksum. The report names each damage
-    with the configurations of its tile. Exit status 1: damage is left.
+    Every chunk, record and metadata file is compared with its checksum. The report lists each
+    damage with the configurations of its tile. The exit status is 1 if damage remains.
     """
     with progress_from_option(progress) as listener:
         result = dse.verify(
