@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stochastic import Launch, Pmf
 
 
-#: If durations are rounded to coarser steps, the steps for the remedies are this many times coarser.
+#: If durations are rounded to coarser steps, the steps for remedies are this many times coarser.
 _COARSER = 5
 
 
