@@ -19,11 +19,7 @@ from dse.cli.options import choice_option, entry_options, option, point_argument
 @entry_options
 @option("--goal Q", "Quantity to improve, such as energy; default: the model's main output")
 @choice_option(
-    "--levers",
-    "Consider changes of all inputs, of the programmer's, or of the hardware designer's",
-    "all",
-    "programmer",
-    "designer",
+    "--levers", "Consider changes by programmer, designer or all", "all", "programmer", "designer"
 )
 def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
     """Find the bottleneck of one configuration, and what would help.

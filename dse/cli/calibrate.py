@@ -19,13 +19,8 @@ from dse.cli.options import nonempty_options, option, values_option
 )
 @row_arguments("Quantities to estimate, separated by commas")
 @option("--to Q", "Measured output that the model is fitted to", default="time")
-@option(
-    "--leave-out COLUMN",
-    "Cross-validate: predict the rows of each label of this column from all other rows",
-)
-@values_option(
-    "--choose Q=LABEL,...", "Try these labels of a switch, and choose the best one; repeatable"
-)
+@option("--leave-out COLUMN", "Predict the rows of each label in this column by a fit to others")
+@values_option("--choose Q=LABEL,...", "Try these labels of a switch; choose the best; repeatable")
 @rows_option
 @absolute_option
 @save_option

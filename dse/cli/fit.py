@@ -57,9 +57,7 @@ absolute_option = residuals_option(
 
 _COLUMNS = "Quantities to read from DATA, with the column's header if it differs; default: all"
 columns_option = names_option("--columns Q[=HEADER],...", _COLUMNS, parse=_headers)
-rows_option = where_option(
-    'Use only rows that meet this condition, such as "time <= 10 ms"; repeatable'
-)
+rows_option = where_option('Condition that rows must meet, such as "time <= 10 ms"; repeatable')
 
 
 def _parse_per(text: str | None) -> dict[str, list[str]] | None:
@@ -107,16 +105,12 @@ save_option = option(
     "Fit these quantities separately for each label of a column",
     callback=option_callback(_parse_per),
 )
-@names_option(
-    "--to", "Measured outputs that the model is fitted to; default: the model's main output"
-)
+@names_option("--to", "Measured outputs to fit the model to; default: the model's main output")
 @rows_option
 @columns_option
 @option("--weights COLUMN", "Column whose values weight the squared residuals of the rows")
 @residuals_option("relative", "Minimize residuals relative to the measured values")
-@values_option(
-    "--start Q=VALUE", "Value of a free quantity at a further starting point; repeatable"
-)
+@values_option("--start Q=VALUE", "Further starting value of a free quantity; repeatable")
 @option("--out OUT.nc", "File for the rows with their residuals", type=click.Path())
 @save_option
 def fit(model: str, data: str, out: str | None, save: str | None, **options: Any) -> Any:

@@ -62,23 +62,13 @@ class _LawCommand(click.Command):
 @option("--tol", "Upper limit of the error of the mean from cutting an infinite law", default=1e-09)
 @option("--eps", "Cut an infinite law where its tail has less than this probability", type=float)
 @choice_option(
-    "--zero-work",
-    "Loss of a group without work: 1 (one), 0 (zero), or ignore such groups (drop)",
-    "one",
-    "drop",
-    "zero",
+    "--zero-work", "Loss of a group without work; 'drop' ignores the group", "one", "drop", "zero"
 )
 @option(
-    "--groups",
-    "Number of groups in a workload, for the standard deviation of its slowdown",
-    default=1000,
+    "--groups", "Groups in a workload, for the standard deviation of its slowdown", default=1000
 )
 @option("--group", "Number of lanes in a group if several lanes share an item", default=32)
-@option(
-    "--overhead",
-    "Extra work of each further lane that shares an item, as a fraction of the item's work",
-    default=0.0,
-)
+@option("--overhead", "Relative cost of each further lane that shares an item", default=0.0)
 @option("--bins", "Largest number of bins to try when items are sorted by work", default=8)
 @option("--seed", "Seed of the simulation", default=0)
 @trace_and_plot_options

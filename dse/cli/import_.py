@@ -18,9 +18,7 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-_SHAPE = (
-    "Shape of OUT: a grid, one row per configuration (rows), or a grid if half is measured (auto)"
-)
+_SHAPE = "Shape of OUT: grid, rows (one per configuration), or auto (grid if half is measured)"
 #: Maximum number of columns that the text names; a profile may have hundreds.
 _MOST = 60
 
@@ -45,15 +43,9 @@ _MOST = 60
     "maps",
     multiple=True,
 )
-@values_option(
-    "--set Q=VALUE",
-    "Value, for all rows, of a quantity that the file lacks; repeatable",
-    "set_values",
-)
+@values_option("--set Q=VALUE", "Value that the file lacks, for all rows; repeatable", "set_values")
 @option("--runs", "Keep each run of a repeated measurement separately", is_flag=True)
-@option(
-    "--row N", "Row (from 0) that the workload file OUT.toml describes", type=click.IntRange(min=0)
-)
+@option("--row N", "Row (from 0) for the workload file OUT.toml", type=click.IntRange(min=0))
 def import_(
     measured: str,
     out: str,

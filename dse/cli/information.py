@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 )
 @study_argument
 @goal_options(several=False)
-@option(
-    "--set-of Q,...",
-    "Also give the value of learning these inputs together; repeatable",
-    "sets",
-    multiple=True,
-)
+@option("--set-of Q,...", "Inputs to evaluate as one set; repeatable", "sets", multiple=True)
 def information(study: str, sets: Sequence[str], **options: Any) -> Any:
     """Compute the value of information on each uncertain input, to decide what to measure next.
 

@@ -28,11 +28,7 @@ _COARSER = 5
     "dse launch steps.csv --trace --slots 80 --warps 8 --json",
 )
 @click.argument("law", metavar="LAW")
-@option(
-    "--blocks N",
-    "Number of blocks in the launch; default: enough for the items of a trace",
-    type=int,
-)
+@option("--blocks N", "Number of blocks in the launch; default: enough for a trace", type=int)
 @option("--slots N", "Number of blocks that run at the same time", type=int, required=True)
 @option("--lanes N", "Number of items that run in lockstep", default=32)
 @option("--warps N", "Number of warps in a block", default=1)
@@ -43,11 +39,7 @@ _COARSER = 5
 @option("--on W", "Power of the GPU apart from its slots during the launch", default=0.0)
 @option("--idling W", "Power of a slot while it is idle", default=0.0)
 @option("--cut-overhead N", "Steps that each piece adds if long items are cut", default=0)
-@option(
-    "--share-overhead",
-    "Extra work of each further lane that shares an item, as a fraction of the item's work",
-    default=0.0,
-)
+@option("--share-overhead", "Relative cost of each further lane that shares an item", default=0.0)
 @option("--advice/--no-advice", "List remedies and how much each helps; default: yes", default=True)
 @trace_and_plot_options
 def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> Any:

@@ -36,70 +36,27 @@ _POSITIVE, _SECONDS = click.IntRange(min=1), click.FloatRange(min=0)
 @click.argument("out", metavar="OUT.csv|.nc|.parquet|.zarr", type=click.Path())
 @option(
     "--threads",
-    "Number of threads in a block; for supply and demand on a multiprocessor, and repeatable; "
-    "default: depends on the measurement",
+    "Threads per block (supply, demand: per multiprocessor; repeatable)",
     type=click.IntRange(min=1),
     multiple=True,
 )
+@option("--steps", "Loads or rounds of arithmetic per thread", type=_POSITIVE, default=4096)
+@option("--size", "Number of values that are read; default: 2**26", type=_POSITIVE, default=2**26)
 @option(
-    "--steps", "Number of loads or of rounds of arithmetic per thread", type=_POSITIVE, default=4096
+    "--ring", "Size of the data for latency, in bytes", type=click.IntRange(min=256), multiple=True
 )
-@option(
-    "--size",
-    "Number of values in the array that is read; default: 2**26",
-    type=_POSITIVE,
-    default=2**26,
-)
-@option(
-    "--ring",
-    "Size in bytes of the data that latency reads; repeatable; default: 4 KiB to 512 MiB",
-    type=click.IntRange(min=256),
-    multiple=True,
-)
-@option(
-    "--blocks",
-    "Number of blocks in a launch; default: 1000 (blocks), or 500 to 4000 (launches)",
-    type=_POSITIVE,
-    multiple=True,
-)
-@option(
-    "--times",
-    "Number of launches with each number of blocks",
-    type=click.IntRange(min=2),
-    default=50,
-)
-@option(
-    "--law",
-    "Law of the work of a lane; repeatable; default: the laws of Swatman 2022, Table I",
-    multiple=True,
-)
+@option("--blocks", "Number of blocks in a launch; default: 1000", type=_POSITIVE, multiple=True)
+@option("--times", "Number of launches of each size", type=click.IntRange(min=2), default=50)
+@option("--law", "Law of the work of a lane; default: as in Swatman 2022, Table I", multiple=True)
 @names_option("--lanes N,...", "Numbers of lanes in a group; default: 2,4,8,16,32")
-@option(
-    "--groups",
-    "Number of groups for each law and number of lanes; default: 2**18",
-    type=_POSITIVE,
-    default=2**18,
-)
+@option("--groups", "Number of groups for each law; default: 2**18", type=_POSITIVE, default=2**18)
 @option("--each", "Write a row for each group instead of means over groups", is_flag=True)
 @option("--rows", "Number of rows of the matrices that lanes multiply", type=_POSITIVE, default=16)
-@option(
-    "--clock",
-    "Core clock in MHz; repeatable; default: up to 8 of the available clocks",
-    type=int,
-    multiple=True,
-)
-@option(
-    "--memory-clock",
-    "Memory clock in MHz; repeatable; default: the highest available clock",
-    type=int,
-    multiple=True,
-)
+@option("--clock", "Core clock in MHz; default: 8 available clocks", type=int, multiple=True)
+@option("--memory-clock", "Memory clock in MHz; default: the highest", type=int, multiple=True)
 @option("--seconds", "Seconds over which power is sampled; default: 3", type=_SECONDS, default=3.0)
 @option(
-    "--settle",
-    "Seconds of load before power is sampled; default: 2",
-    type=_SECONDS,
-    default=2.0,
+    "--settle", "Seconds of load before power is sampled; default: 2", type=_SECONDS, default=2.0
 )
 @click.pass_context
 def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:

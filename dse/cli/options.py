@@ -31,10 +31,7 @@ _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]
 
 
 def _make_completer(names: Callable[[], Iterable[str]], *files: str) -> _Complete:
-    """Return a completer for the last name in a list or sum; it may also complete paths.
-
-    If no name fits, it completes paths whose suffix is in ``files``.
-    """
+    """Return a completer for the last name in a list or sum; if none fits, it completes paths."""
 
     def complete(_ctx: Any, _parameter: Any, typed: str) -> list[CompletionItem]:
         try:
@@ -176,9 +173,7 @@ def file_option(flag: str, text: str, exists: bool = False) -> OptionDecorator:
     return option(flag, text, type=click.Path(exists=exists, dir_okay=False))
 
 
-def where_option(
-    text: str = 'Constraint that configurations must meet, such as "time <= 10 ms"; repeatable',
-) -> OptionDecorator:
+def where_option(text: str = 'Constraint, such as "time <= 10 ms"; repeatable') -> OptionDecorator:
     """Return the option --where, which prints a warning if a limit has no unit."""
 
     def check_limits(texts: Sequence[str]) -> list[str]:
@@ -239,9 +234,7 @@ class SourcePath(StudyPath):
         return value if "://" in str(value) else super().convert(value, param, ctx)
 
 
-_PROGRESS = (
-    "Show progress on standard error as a line of text (auto), as JSON (json), or not (none)"
-)
+_PROGRESS = "Show progress on standard error as text (auto), JSON lines (json), or not (none)"
 progress_option = choice_option("--progress", _PROGRESS, "auto", "json", "none")
 study_argument = click.argument("study", type=StudyPath(exists=True, dir_okay=False, readable=True))
 store_argument = click.argument("store", type=SourcePath(exists=True))

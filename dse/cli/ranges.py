@@ -24,12 +24,8 @@ if TYPE_CHECKING:
     "--within Q=±", "Tolerance of an input: a percentage, or an amount with its unit; repeatable"
 )
 @names_option("--output", "Quantities or formulas, separated by commas; default: all outputs")
-@option(
-    "--minimize Q", "List each configuration that minimizes Q for some inputs within the tolerances"
-)
-@option(
-    "--maximize Q", "List each configuration that maximizes Q for some inputs within the tolerances"
-)
+@option("--minimize Q", "List configurations that minimize Q for some inputs in tolerance")
+@option("--maximize Q", "List configurations that maximize Q for some inputs in tolerance")
 @where_option()
 def ranges(study: str, within: dict[str, str], output: list[str], **options: Any) -> Any:
     """Compute guaranteed ranges of outputs from tolerances of inputs.

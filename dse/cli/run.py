@@ -182,11 +182,7 @@ def _report(
     "Compression of a new store, lz4 or none; default: lz4. An existing store is not recompressed",
 )
 @option("--fresh", "Rename the store at OUT.zarr, and start a new one", is_flag=True)
-@option(
-    "--extend",
-    "Keep what OUT.zarr has of a smaller study; compute only new points and outputs",
-    is_flag=True,
-)
+@option("--extend", "Keep the smaller study in OUT.zarr; compute only new values", is_flag=True)
 @option(
     "--workers",
     "Number of processes that compute; default: one process with several threads",

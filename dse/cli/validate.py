@@ -39,16 +39,10 @@ def _draws(text: str | None) -> tuple[int, int] | None:
 )
 @row_arguments("Quantities to fit to the rows that are not left out")
 @option("--to Q", "Measured output to predict; default: the main output")
-@names_option(
-    "--leave-out COLUMN,...",
-    "Columns whose labels are left out one by one; row leaves out each row",
-)
+@names_option("--leave-out COLUMN,...", "Leave out each label of these columns (row: each row)")
 @option("--folds", "Largest number of groups of rows that are left out in turn", default=10)
 @names_option("--per COLUMN,...", "Give errors separately for each label of these columns")
-@names_option(
-    "--within COLUMN,...",
-    "Choose a configuration among the rows that have equal values in these columns",
-)
+@names_option("--within COLUMN,...", "Choose one of the rows with equal values in these columns")
 @names_option("--choose COLUMN,...", "Columns whose values identify a configuration")
 @option(
     "--draws MANY,SIZE",
@@ -57,22 +51,12 @@ def _draws(text: str | None) -> tuple[int, int] | None:
 )
 @option("--budget", "Number of configurations that the random baseline tries", default=1)
 @option("--along COLUMN", "Column along which a baseline interpolates linearly")
-@values_option(
-    "--baseline NAME=FORMULA",
-    "Formula of a further prediction to compare with; repeatable",
-    "baselines",
-)
-@values_option(
-    "--order NAME=FORMULA",
-    "Formula whose least value chooses a configuration; repeatable",
-    "orders",
-)
+@values_option("--baseline NAME=FORMULA", "Formula of a further baseline; repeatable", "baselines")
+@values_option("--order NAME=FORMULA", "Formula to choose by its least value; repeatable", "orders")
 @values_option("--own COLUMN=Q,...", "Fit these quantities separately for each label of a column")
 @columns_option
 @absolute_option
-@option(
-    "--interval", "Coverage probability of the prediction intervals that are tested", default=0.9
-)
+@option("--interval", "Coverage of the prediction intervals to test", default=0.9)
 def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
     """Test a model's predictions against measured rows and simple baselines.
 
