@@ -8,9 +8,9 @@ from symbolic.errors import DseError
 
 #: Kinds of sources, with their descriptions.
 SOURCES = {
-    "study": "a study over values of its axes, or a finished store of it",
-    "Dataset": "a Dataset in memory, of another file, or of a store whose model is not at hand",
-    "rows": "measured rows along `configuration`",
+    "study": "a study with axes, or a finished store of a study",
+    "Dataset": "a Dataset in memory, from another file, or from a store whose model is missing",
+    "rows": "measured rows along the dimension `configuration`",
 }
 MODIFIERS = ("where", "per", "top", "ties", "within", "objectives", "method", "time_limit", "gap")
 
