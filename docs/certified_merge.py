@@ -78,9 +78,9 @@ shows the first in the order of the axes.
 
 ## Assumptions
 
-* Power is published for the GTX 280 only. For the other three GPUs, the power of a multiprocessor,
-  busy or idle, is that of the GTX 280, and the power of the memory is proportional to the
-  bandwidth; these values are marked `assumed` in their files.
+* Power is published for the GTX 280 only. For the other three GPUs, a busy and an idle
+  multiprocessor draw as much as those of the GTX 280, and the power of the memory is proportional
+  to the bandwidth; these values are marked `assumed` in their files.
 * With a lower memory clock, memory accepts requests more slowly and draws less power: departure
   delays are inversely proportional to the clock, and the power is proportional to it. The latency
   of the memory does not change.

@@ -128,7 +128,7 @@ def _elasticities(
 
 
 def _extrapolated_slope(far: float, near: float) -> float:
-    """Return the slope by Richardson extrapolation of two steps; NaN if they differ, at a jump."""
+    """Return the Richardson extrapolation of two slopes; NaN if they differ, as at a jump."""
     if not abs(near - far) <= _SLOPE_TOLERANCE * (1 + abs(far)):
         return math.nan
     return (_STEP_RATIO * near - far) / (_STEP_RATIO - 1)

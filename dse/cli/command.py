@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _LONGEST = 20_000
 #: Exit status of a command whose search was ended by a limit before its answer was proven.
 UNPROVEN = 3
-#: Key in click's context of an exit status that applies although the command prints an answer.
+#: Key in the metadata of click's context: the exit status of a command that prints an answer.
 _STATUS = "dse.status"
 #: Errors that do not come from wrong input; the exit status is 1.
 _FAILURES = (

@@ -76,7 +76,7 @@ def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> A
 def launch_data(
     work: Pmf, *, blocks: int, slots: int, lanes: int, warps: int, **options: Any
 ) -> tuple[Launch, dict[str, Any]]:
-    """Return the law of a launch, and its times, losses and remedies as data for JSON."""
+    """Compute the law of a launch; also return its times, losses and remedies as JSON data."""
     from stochastic import launch as launch_law
     from stochastic.launch_time.continuous import coarse_unit, round_durations
 
@@ -132,7 +132,7 @@ def _launch_law_data(
     correlation: float,
     **shape: Any,
 ) -> tuple[Launch, dict[str, Any]]:
-    """Return the law of a launch, in units of ``unit`` steps, and its statistics in ``step``."""
+    """Compute the law of a launch in units of ``unit`` steps; also return its statistics."""
     from stochastic import launch as launch_law
 
     result = launch_law(work, correlation=correlation, **shape)

@@ -45,9 +45,9 @@ class NvmlBoard:
             raise DseError(f"the driver does not report power and clocks: {error}") from error
 
     def supported_clocks(self) -> dict[int, list[int]]:
-        """Return a mapping from memory clocks to the core clocks that can be set, descending. [MHz]
+        """Return the core clocks that can be set at each memory clock, in descending order [MHz].
 
-        It is empty if the driver offers none.
+        The mapping is empty if the driver cannot set clocks.
         """
         nvml = self._nvml
         try:

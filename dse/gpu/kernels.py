@@ -110,7 +110,7 @@ def uuid() -> str:
 def run_sustained(
     run: Callable[[], None], sample: Callable[[], Any], *, settle: float, seconds: float
 ) -> tuple[float, list[Any]]:
-    """Launch a kernel repeatedly and take samples; return the time of a launch [s], the samples.
+    """Launch a kernel repeatedly and take samples; return the time per launch [s] and the samples.
 
     While a launch runs, the next launch is already in the queue, so the device is never idle. The
     first ``settle`` seconds are not measured. There are at least two samples.

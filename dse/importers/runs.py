@@ -79,7 +79,7 @@ class RepeatedRuns:
 
     @property
     def block_runs(self) -> int:
-        """The number of runs in a resampled block."""
+        """The number of consecutive runs in each block of the block bootstrap."""
         return block_length(self.values.size, self.lag)
 
 
@@ -179,7 +179,7 @@ def chances_of_runs(
     The result has the variables of :func:`dse.chances`. Additional variables along ``rank`` are
     ``mean`` and ``mean_error`` (half the 95 % interval), ``runs``, ``block_runs``, ``lag1`` and
     ``drift`` (see :class:`RepeatedRuns`), and ``gain``, the expected improvement of the choice if a
-    configuration is measured as often again (knowledge gradient: Frazier, Powell and Dayanik 2008).
+    configuration gets twice its runs (knowledge gradient: Frazier, Powell and Dayanik 2008).
     Attributes: ``told_apart`` and ``verdict`` say whether the best is certain; ``run_again`` is the
     rank to measure again; ``lag1`` and ``drift`` are medians over all configurations, and
     ``drifting`` is the fraction of configurations that drift.
@@ -226,7 +226,7 @@ def chances_of_runs(
         "block_runs": (np.array([one.block_runs for one in ranked]), "1", "runs of a block"),
         "lag1": (np.array([one.lag for one in ranked]), "1", "correlation of neighbouring runs"),
         "drift": (drifts, "1", "share, first to last run"),
-        "gain": (best.gains[shown], unit, "expected gain of measuring it as often again"),
+        "gain": (best.gains[shown], unit, "expected gain of measuring twice the runs"),
     }
     about = {n: (a, {"units": u, "long_name": name}) for n, (a, u, name) in lists.items()}
     places = source.places(rest, rows) or {"": np.zeros(rows.size, dtype=np.int64)}

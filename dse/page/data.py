@@ -414,7 +414,7 @@ def _search_best(study: StudyData, indices: AxisIndices, best: BestQuery) -> dic
 
 
 def _study_toml(study: StudyData) -> dict[str, Any]:
-    """Return the texts of the study file; the text of an axis that is too long is None."""
+    """Return the texts of a study file by table; a value that is too long to show is None."""
     tree: dict[str, Any] = json.loads(study.text()) | {"model": study.model}
     tables = {key: tree.pop(key) for key in ("axes", "set")} | {"best": study.best or {}}
     head = {key: value for key, value in tree.items() if key not in ("draws", "random")}
@@ -569,7 +569,7 @@ def formula_text(root: Node) -> str:
 
 
 def _node_text(node: Node, parts: list[tuple[str, int]]) -> tuple[str, int]:
-    """Return the text of a node and its precedence, given those of its arguments."""
+    """Return a node's text and precedence, from the texts and precedences of its arguments."""
     if node.op == "reference":
         return str(node.args[0]), _ATOM
     if node.op == "constant":

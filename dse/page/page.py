@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _HERE = Path(__file__).parent
-#: Names of the scripts; a script may use those before it.
+#: Names of the scripts, in order: a script may use functions of the scripts before it.
 _SCRIPTS = (
     *("text", "study", "controls", "chart", "figures", "map", "transit", "tail", "launch"),
     *("advice", "tree", "best", "share", "part", "main"),

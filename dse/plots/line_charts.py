@@ -124,7 +124,7 @@ def lines(
     draw_lines(ax, drawn, looks, **style)
     for line, artist in zip(drawn[::-1], ax.get_lines()[::-1], strict=False):
         if len(names) > 1 and line.label.startswith(labels.get(row.get("smallest", ""), "\n")):
-            artist.set(lw=4, alpha=0.35, marker="")  # wide, because it coincides with its terms
+            artist.set(lw=4, alpha=0.35, marker="")  # wide: it lies behind its terms
     if mark := row.get("mark"):
         marked = [np.stack([o.x, o.y])[:, o.y == mark["equals"]] for o in drawn]
         if (points := np.concatenate(marked, 1)).size:

@@ -238,7 +238,7 @@ class StudyData:
         for name in more:
             if not name.isidentifier():
                 outputs += mean_and_error(name, self._parts.model)
-            elif name in grid.outputs:  # leaves out axes and the columns of zipped axes
+            elif name in grid.outputs:  # false for axes and zipped columns
                 outputs.append(name)
         return drop_axes(replace(grid, outputs=tuple(dict.fromkeys(outputs))), {DRAW})
 

@@ -126,7 +126,7 @@ HINTS = tuple({max(layout.columns, key=lambda name: (len(name), name)) for layou
 
 
 def find_layout(fields: Sequence[str]) -> CsvLayout | None:
-    """Return the first layout all of whose columns are in the header, or None."""
+    """Return the first layout whose columns are all in the header, or None."""
     names = {field.strip() for field in fields}
     return next((layout for layout in _LAYOUTS if layout.columns <= names), None)
 
@@ -151,7 +151,7 @@ _NO_KERNEL = re.compile(r"\[(CUDA|Unified Memory) ")
 _GLUED = re.compile(r"^==\d+== [\w ]+ result:(?=\S)", re.MULTILINE)
 #: Columns of labels that may be numbers; such a number has a decimal point in every locale.
 _VERSIONS = {"CC", "Device"}
-#: Lines in the output of a profiler without CSV: the name of the tool, and its option for CSV.
+#: Patterns of lines in output that is not CSV: the profiler's name and its option for CSV output.
 _PRINTED = {
     r"^==PROF== ": ("Nsight Compute", "--csv"),
     r"^==\d+== NVPROF is ": ("nvprof", "--csv"),
@@ -353,7 +353,7 @@ def _with_wave_size(columns: dict[str, list[Any]], text: str) -> list[str]:
     if None not in sizes or any(waves in columns for waves in _WAVES):
         return []
     known = set(re.findall(r"\bgfx([0-9a-f]{3,4})\b", text))
-    narrow = bool(known) and all(len(one) == 4 for one in known)  # four digits: gfx10 and later
+    narrow = bool(known) and all(len(one) == 4 for one in known)  # gfx10.. and later: four digits
     assumed = 32 if narrow else 64
     columns[name] = [size or assumed for size in sizes]
     where = "gfx10 and later (RDNA)" if narrow else "CDNA and gfx9; RDNA has 32"
