@@ -1,4 +1,4 @@
-"""Guides of a model, and values at which to look for the end of a regime."""
+"""Find the guides of a model, and the values of an input at which to look for the next regime."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from symbolic.quantity import Domain
 
 Floats = NDArray[np.float64]
 
-#: Values of a whole quantity that are tried one by one, nearest first; then by ratio.
+#: Number of nearest whole numbers that are tried one by one; further ones are spaced by a ratio.
 _NEAR_VALUES = sizes.ADVICE_NEAR
-#: A quantity is followed over a factor of two to this power.
+#: A quantity is varied from its value up to its value times 2**OCTAVES (or down, divided by it).
 OCTAVES = 64
-#: Steps in an octave.
 STEPS_PER_OCTAVE = 32
-#: Costs of a run for which a guide to its time is used too.
+#: Quantities for which a guide to the time is also used.
 _COST_GOALS = ("energy", "edp")
 
 
 def guides(model: Model) -> tuple[Guide, ...]:
     """Return the guides of a model, in the order of its main outputs.
 
-    Without declared guides, those of its families: see :class:`symbolic.equation.Guide`. A guide to
-    the time, or to operations a second, is one to energy too if the model yields energy.
+    If the model declares no guides, they are made from its families (see
+    :class:`symbolic.equation.Guide`). A guide whose goal is the time, or operations per second, is
+    returned for the energy and the energy-delay product too, if the model yields them.
     """
     yields = set(model.yields)
     known = [g for g in model.guides if {g.state, g.goal, g.limits} <= yields]
@@ -49,7 +49,10 @@ def _guide_of_family(family: Family) -> Guide:
 
 
 def search_values(start: float, domain: Domain, *, upward: bool) -> Floats:
-    """Return values beyond the start, nearest first, to the end of the domain or 2**64-fold."""
+    """Return values above or below ``start`` at which to search, nearest first.
+
+    They end at the end of the domain, or at the start times (or divided by) 2**64.
+    """
     sign = 1.0 if upward else -1.0
     if domain.whole:
         near = start + sign * np.arange(1, _NEAR_VALUES + 1)
