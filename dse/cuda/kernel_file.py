@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -199,8 +199,8 @@ def count_file(file: Path, define: Macros, settings: Mapping[str, Any]) -> Kerne
     """Return the quantities of a kernel of a file, with options of :func:`dse.kernel`."""
     options = {name: settings[name] for name in ("entry", "arch", "options")}
     code = load_code(file, define=define, **options)
-    (body,) = read_bodies([code])
     given = frozenset(settings["times"])
+    (body,) = read_bodies([code], given)
     lines = branch_lines(code, body)
     analysis = KernelAnalysis(code.function, body, lines, code.line_kinds, given)
     block, grid = settings["block"], settings["grid"]
@@ -212,9 +212,16 @@ def count_file(file: Path, define: Macros, settings: Mapping[str, Any]) -> Kerne
     return count_launch(code, analysis, block, grid, *about)
 
 
-def read_bodies(codes: Sequence[KernelCode]) -> list[list[Instruction]]:
-    """Return the instructions of each kernel; the disassembler starts once."""
-    bodies = iter(disassemble([each.function for each in codes if not each.body]))
+def read_bodies(
+    codes: Sequence[KernelCode], given: Collection[str] = ()
+) -> list[list[Instruction]]:
+    """Return the instructions of each kernel; the disassembler starts once.
+
+    They include the slow paths of divisions and roots if one of their shares is ``given``.
+    """
+    slow_paths = any(name.startswith("slow") for name in given)
+    functions = [each.function for each in codes if not each.body]
+    bodies = iter(disassemble(functions, slow_paths=slow_paths))
     return [list(each.body) or next(bodies) for each in codes]
 
 

@@ -184,7 +184,7 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
         }
         distinct = {code.function: code for code in codes.values() if isinstance(code, KernelCode)}
         given = frozenset(settings["times"])
-        bodies = zip(distinct.values(), read_bodies(list(distinct.values())), strict=True)
+        bodies = zip(distinct.values(), read_bodies(list(distinct.values()), given), strict=True)
         analyses = {
             code.function: _result_or_error(_analyze, code, body, given) for code, body in bodies
         }

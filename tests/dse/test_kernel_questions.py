@@ -172,3 +172,31 @@ def test_a_copy_has_no_floating_point(arch: str, tmp_path: Path) -> None:
     file = tmp_path / "copy.cu"
     file.write_text(COPY)
     assert dse.kernel(file, arch=arch, block=256, set={"N": 10**6})["fp_insts"] == 0
+
+
+DIVIDE = """
+__global__ void divide(const float *a, const float *b, float *c, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int k = 0; k < 8; k++)
+        c[i + k * n] = a[i + k * n] / b[i];
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_the_slow_path_of_a_division_is_one_assumption_that_can_be_set(
+    arch: str, tmp_path: Path
+) -> None:
+    """A share of 1, as for 0 / 0, counts the instructions of the called function eight times."""
+    file = tmp_path / "divide.cu"
+    file.write_text(DIVIDE)
+    name = "slow_line_6"
+    counts = dse.kernel(file, arch=arch, set={"n": 4096})
+    assert counts.assumed["comp_insts"].count("slow path") == 1
+    assert name in counts.assumed["comp_insts"]
+    always = dse.kernel(file, {name: 1}, arch=arch, set={"n": 4096})
+    half = dse.kernel(file, {name: 0.5}, arch=arch, set={"n": 4096})
+    assert "not counted" not in always.assumed.get("comp_insts", "")
+    assert always["comp_insts"] > counts["comp_insts"] + 8 * 20
+    assert half["comp_insts"] == pytest.approx((always["comp_insts"] + counts["comp_insts"]) / 2)
