@@ -78,6 +78,7 @@ def _read_blocks(texts: Sequence[str]) -> list[Any]:
 @names_option("--grid X,Y,Z", _GRID)
 @option("--dynamic-shared BYTES", "Dynamic shared memory of a block, or a formula", default=None)
 @values_option("--bytes ARRAY=B,...", _BYTES, "array_bytes", commas=True)
+@option("--flops FORMULA", "Operations of the problem, 2*M*N*K, to check", default=None)
 @_numbers("--set N=V,...", "Arguments of the kernel; repeatable")
 @_numbers("--times NAME=N,...", _TIMES, "--trips")
 @file_option("--out OUT.toml|.csv|.nc", _OUT)

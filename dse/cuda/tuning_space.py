@@ -24,10 +24,10 @@ import numpy as np
 from dse.cuda.instruction_counts import KernelCounts
 from dse.cuda.instructions import Instruction
 from dse.cuda.kernel_file import (
-    MEMORY_SIZES,
     KernelCode,
     branch_lines,
     count_launch,
+    given_sizes,
     load_code,
     read_bodies,
 )
@@ -199,8 +199,9 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
             grid = settings["grid"]
             given = settings["times"].items()
             times = {n: v for n, v in given if analysis.input_name(n) in analysis.data_inputs}
-            about = settings["set"], times, variant, *(settings.get(n) for n in MEMORY_SIZES), cache
-            counts = count_launch(code, analysis, block, grid, *about)
+            about = {"macros": variant, "cache": cache, **given_sizes(settings)}
+            values = settings["set"], times
+            counts = count_launch(code, analysis, block, grid, *values, **about)
             if BLOCK_AXIS in variant:
                 _check_work_stays(code, analysis, counts, grid, settings["moving"])
             numbers = counts.numbers
