@@ -178,6 +178,14 @@ def _bound(condition: Condition, axis: str) -> IntExpr | None:
     """Return the number of threads whose global index meets a condition; None for any other."""
     if condition[0] != ">=":
         return None
+    for product, times in condition[1].terms.items():
+        one = product[0] if len(product) == 1 else None
+        if one is None or one.kind != "over" or times != -1 or not one.args[1].constant_value:
+            continue
+        # several threads share an element: its index is a quotient of theirs
+        index, rest = one.args[0], condition[1] + IntExpr({product: 1})
+        if (most := _bound((">=", rest - index), axis)) is not None:
+            return most * one.args[1]
     block, size, thread = (size_atom(name, axis) for name in ("ctaid", "ntid", "tid"))
     terms = dict(condition[1].terms)
     factor = -terms.pop((thread,), 0)

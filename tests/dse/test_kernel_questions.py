@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -200,3 +201,46 @@ def test_the_slow_path_of_a_division_is_one_assumption_that_can_be_set(
     assert "not counted" not in always.assumed.get("comp_insts", "")
     assert always["comp_insts"] > counts["comp_insts"] + 8 * 20
     assert half["comp_insts"] == pytest.approx((always["comp_insts"] + counts["comp_insts"]) / 2)
+
+
+KERNELS = Path(__file__).parents[2] / "examples" / "kernels"
+#: Launches of the example kernels; the loops of spmv_csr depend on the data.
+LAUNCHES: dict[str, dict[str, Any]] = {
+    "axpy": {"set": {"n": 2**20}},
+    "stencil2d": {"block": (32, 8), "set": {"width": 4096, "height": 4096}},
+    "gemm": {
+        "block": ("TILE_N / THREAD_N", "TILE_M / THREAD_M"),
+        "grid": ("N / TILE_N", "M / TILE_M"),
+        "set": {"M": 1024, "N": 512, "K": 256},
+        "flops": "2 * M * N * K",
+    },
+    "gemm_mma": {
+        "block": "32 * (TILE_M / WARP_M) * (TILE_N / WARP_N)",
+        "grid": ("N / TILE_N", "M / TILE_M"),
+        "set": {"M": 1024, "N": 512, "K": 256},
+    },
+    "reduction": {"grid": 1024, "set": {"n": 2**20}},
+    "softmax": {"grid": 4096, "set": {"columns": 4096}},
+    "layer_norm": {"grid": 4096, "set": {"columns": 4096}},
+    "transpose": {
+        "block": ("TILE", "ROWS"),
+        "grid": ("width / TILE", "height / TILE"),
+        "set": {"width": 4096, "height": 2048},
+    },
+    "histogram": {"grid": 1024, "set": {"n": 2**20}},
+    "scan": {"grid": 4096, "set": {"n": 2**20}},
+    "spmv_csr": {"set": {"rows": 2**17}, "times": {"loaded_line_18": 0, "loaded_line_17": 64}},
+    "nbody": {"grid": 64, "set": {"n": 16384}},
+}
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_86", "sm_90", "sm_120"])
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_the_example_kernels_ask_nothing_that_source_and_launch_decide(
+    name: str, arch: str
+) -> None:
+    counts = dse.kernel(KERNELS / f"{name}.cu", arch=arch, **LAUNCHES[name])
+    assert counts["blocks"] > 1
+    if name == "gemm_mma":
+        launched = counts["blocks"] * counts["threads_per_block"] / 32
+        assert counts["warp_tensor_flops"] * launched == 2 * 1024 * 512 * 256
