@@ -67,9 +67,14 @@ def _find_index_uses(value: IntExpr, axis: str, *, strict: bool) -> tuple[bool, 
     ``product`` is among these if an index of a block is multiplied.
     """
     has_index, others = False, set[str]()
-    waiting = [value]
+    if not any(one.kind == "special" and one.args[0].endswith(axis) for one in value.atoms()):
+        return has_index, others
+    waiting, seen = [value], set[IntExpr]()
     while waiting:
-        is_here, rest = _remove_thread_index(waiting.pop(), axis, strict=strict)
+        if (part := waiting.pop()) in seen:
+            continue
+        seen.add(part)
+        is_here, rest = _remove_thread_index(part, axis, strict=strict)
         has_index |= is_here
         for product in rest.terms:
             for each in product:
