@@ -16,6 +16,7 @@ from dse.cli.options import (
     names_option,
     nonempty_options,
     option,
+    option_callback,
     split_list,
     values_option,
 )
@@ -23,6 +24,13 @@ from symbolic.answer import Answer, Table
 
 _MACRO = "Macro for the compiler; several values make several variants of the kernel; repeatable"
 _TIMES = "Trip count of a named loop, or fraction of threads that take a named branch; repeatable"
+_BLOCK = "Size of a block in threads, default: 256; repeat it for a table of several blocks"
+_GRID = (
+    "Size of the grid in blocks, or formulas such as ceil(n/block_x); default: the grid that the "
+    "kernel's bounds checks need, else one block, to represent all"
+)
+_BYTES = "Size of an array in bytes, or a formula such as 4*n; repeatable"
+_FLOPS = "Operations that the problem needs, such as 2*M*N*K; other counts are refused"
 _COMPARE = "Profile, or file of a tuner's results, to compare the counts with"
 _OUT = "File for the workload, or for a table of variants; default: print the workload"
 
@@ -40,11 +48,19 @@ def _numbers(flag: str, text: str, *names: str) -> OptionDecorator:
     return values_option(flag, text, *names, commas=True, parse=parse)
 
 
+def _read_blocks(texts: Sequence[str]) -> list[Any]:
+    """Return the sizes of a block, or of each of several."""
+    blocks = [split_list([text]) for text in texts]
+    return blocks[0] if len(blocks) == 1 else blocks
+
+
 @command(
     "dse kernel examples/vector-add.cu --arch sm_86 --block 256 --grid 4096 --set n=1048576",
     "dse kernel examples/strided-sum.ptx --set steps=100 --out strided-sum.toml",
     "dse kernel CoulombSum3d.cu --define Z_ITERATIONS=4 --option -use_fast_math "
     "--block 16,4 --grid 16,64,64 --set numberOfAtoms=64,gridSize=256",
+    "dse kernel examples/kernels/stencil2d.cu --block 32,8 --block 64,4 "
+    "--set width=4096,height=4096 --out blocks.csv",
     "dse kernel add.cu --arch sm_75 --beside add.ncu-rep --set n=1048576",
 )
 @click.argument(
@@ -61,8 +77,11 @@ def _numbers(flag: str, text: str, *names: str) -> OptionDecorator:
     multiple=True,
     type=click.Path(exists=True, file_okay=False),
 )
-@names_option("--block X,Y,Z", "Size of a block in threads; default: 256")
-@names_option("--grid X,Y,Z", "Size of the grid in blocks; default: one block, to represent all")
+@option("--block X,Y,Z", _BLOCK, multiple=True, callback=option_callback(_read_blocks))
+@names_option("--grid X,Y,Z", _GRID)
+@option("--dynamic-shared BYTES", "Dynamic shared memory of a block, or a formula", default=None)
+@values_option("--bytes ARRAY=B,...", _BYTES, "array_bytes", commas=True)
+@option("--flops FORMULA", _FLOPS, default=None)
 @_numbers("--set N=V,...", "Values of arguments of the kernel; repeatable")
 @_numbers("--times NAME=N,...", _TIMES, "--trips")
 @file_option("--out OUT.toml|.csv|.nc", _OUT)
@@ -87,10 +106,12 @@ def kernel(
     macros = {k: split_list([v]) if "," in v else v for k, v in define.items()}
     options["options"] = (*options["options"], *(f"-I{folder}" for folder in include))
     with input_errors():
-        result = dse.kernel(path, times, entry, define=macros, **nonempty_options(options))
-    if options["beside"] is not None:
+        options = nonempty_options(options) | {"progress": True}
+        result = dse.kernel(path, times, entry, define=macros, **options)
+    if options.get("beside") is not None:
         return _profile_comparison(result, out)
-    if any(isinstance(each, list) for each in macros.values()):
+    several_blocks = any(isinstance(each, list) for each in options.get("block", ()))
+    if several_blocks or any(isinstance(each, list) for each in macros.values()):
         return _variants_answer(result, out)
     text = str(result.toml())
     if out is not None:
@@ -99,7 +120,7 @@ def kernel(
 
             write_entry_file(Path(out), text, "workload")
     data = {"kernel": path, "values": dict(result)}
-    for name in ("formulas", "numbers", "assumed", "origin", "left_out", "holds_for"):
+    for name in ("formulas", "numbers", "assumed", "origin", "left_out", "holds_for", "labels"):
         data[name] = getattr(result, name)
     return Answer(title=text if out is None else f"{out}: {len(result)} quantities", data=data)
 
