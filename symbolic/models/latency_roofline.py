@@ -73,7 +73,10 @@ ADVICE = (
     _GUIDE,
     replace(
         _GUIDE,
-        **dict.fromkeys(("state", "goal", "limits", "helps"), "throughput_time"),
+        state="throughput_time",
+        goal="throughput_time",
+        limits="throughput_time",
+        helps="throughput_time",
         show=(),
     ),
 )

@@ -73,7 +73,7 @@ def worse_moves(name: str, machine: str, seed: int = 1) -> Iterator[tuple[str, f
             return tuple(np.broadcast_to(x, (POINTS,)) for x in interpret_arrays(roots, values))
 
     here, allowed = compute(at)
-    for each, way in move_directions(grid.graph, "time").items():
+    for each, way in sorted(move_directions(grid.graph, "time").items()):
         row = model.quantity(each)
         is_resource = row.lever == "designer" or each in ("active_sms", "departure_delay")
         if each not in at or not is_resource or way not in ("up", "down"):
