@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from dse.toml_text import read_toml
-from sweeps.files.atomic_write import write_atomic
 from symbolic.errors import DomainError, DseError, UnitError, UnknownNameError, nearest_hint
 from symbolic.file_access import TEXT_LIMIT, check_file
 from symbolic.quantities import TABLE, Quantity
@@ -245,6 +244,8 @@ def write_entry_file(path: Path, text: str, kind: str, *, replace: bool = True) 
         parse_entry(SourceText(path, text), kind)
     except DseError as error:
         raise type(error)(f"not written, as it could not be read back: {error}") from error
+    from sweeps.files.atomic_write import write_atomic
+
     return write_atomic(path, text, replace=replace)
 
 
