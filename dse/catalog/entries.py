@@ -291,7 +291,8 @@ def _load(
     if capability:
         values = {**_limits()[capability][1], **values}
     has_rates = any(name.endswith(("_flops", "_ops")) for name in file.values)
-    if "n_sms" in values and (has_rates or "rated_sms" not in values):
+    if "n_sms" in values and (has_rates or path.parent == _DATA / "machines"):
+        # a designer may change n_sms, but not the multiprocessors that the printed rates are of
         values["rated_sms"] = file.values.get("rated_sms", values["n_sms"])
     name = path.stem.lower()
     return Entry(name, file.title, kind, values, path, capability, declared, unknown, file.base)
