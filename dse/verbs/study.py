@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
 from dse.arguments import axis_indices
 from dse.display import warn_failures
 from dse.progress import ProgressOption
@@ -170,12 +172,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation(Report):
-    """The steps in order of computation, the conditions with their truth, and what is assumed."""
+    """The steps in order of computation, the conditions with their truth, and doubts.
+
+    ``assumed`` are inputs that nobody published, ``impossible`` says where the model is at fault.
+    """
 
     point: Mapping[str, Any]
     steps: tuple[Step, ...]
     conditions: Mapping[str, bool]
     assumed: tuple[str, ...] = ()
+    impossible: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Step:
         for step in self.steps:
@@ -203,6 +209,7 @@ class Explanation(Report):
                     is_open=len(steps) <= _OPEN_STEPS,
                 ),
                 Table(title="conditions", rows=holds, is_open=not all(self.conditions.values())),
+                Table(title="impossible", rows=[[text] for text in self.impossible], is_open=True),
                 Table(title="assumed, as nobody published it", rows=[[t] for t in self.assumed]),
             ],
         )
@@ -211,6 +218,7 @@ class Explanation(Report):
 def explain_point(study: StudyData, point: Mapping[str, Any]) -> Explanation:
     """Explain one configuration; see :func:`dse.explain`."""
     from dse.inputs.assumed import used_inputs
+    from dse.inputs.possible import impossible_points
 
     grid, parts = study.grid(draws=True), study._parts
     indices = {name: axis.default_index for name, axis in grid.axes.items()}
@@ -251,7 +259,14 @@ def explain_point(study: StudyData, point: Mapping[str, Any]) -> Explanation:
         for each in used_inputs(grid, parts.assumed)
         if labels.get(each.kind, each.entry) == each.entry
     ]
-    return Explanation(point=at, steps=tuple(steps), conditions=conditions, assumed=tuple(assumed))
+    beyond = impossible_points(grid, parts, {n: np.array([k]) for n, k in indices.items()})
+    return Explanation(
+        point=at,
+        steps=tuple(steps),
+        conditions=conditions,
+        assumed=tuple(assumed),
+        impossible=tuple(each.text for each in beyond),
+    )
 
 
 def _origin(origins: str | Mapping[str, str] | None, labels: Iterable[Any]) -> str:
