@@ -95,9 +95,7 @@ def advise(
         entries = {"machine": machine, "workload": workload}
         return build_advice(subject, entries, prefer, point, goal, levers)
 
-    if isinstance(source, Model):
-        return compute(source)
-    if isinstance(source, str) and ("+" in source or Path(source).suffix.lower() in ("", ".py")):
+    if isinstance(source, Model) or (isinstance(source, str) and is_model(source)):
         return compute(source)
     return map_studies(source, compute)
 
@@ -105,20 +103,57 @@ def advise(
 @overload
 def explain(source: ComparisonData, /, **point: Any) -> dict[str, Explanation]: ...
 @overload
-def explain(source: StudyData | xr.Dataset | str | Path, /, **point: Any) -> Explanation: ...
-
-
-def explain(source: SourceLike, /, **point: Any) -> Explanation | dict[str, Explanation]:
+def explain(
+    source: StudyData | xr.Dataset | str | Path | Model,
+    /,
+    *,
+    machine: str | None = None,
+    workload: str | None = None,
+    prefer: str | None = None,
+    **point: Any,
+) -> Explanation: ...
+def explain(
+    source: SourceLike | Model,
+    /,
+    *,
+    machine: str | None = None,
+    workload: str | None = None,
+    prefer: str | None = None,
+    **point: Any,
+) -> Explanation | dict[str, Explanation]:
     """Return every intermediate at one configuration: value, unit, equation, source.
 
     Parameters
     ----------
-    source : Study, Comparison, Dataset or path
-        A study, or the Dataset or store of one. A comparison gives a dict by model.
+    source : Study, Comparison, Dataset, path, str or Model
+        A study, the Dataset or store of one, or a model as in :func:`dse.evaluate`. A comparison
+        gives a dict by model.
+    machine, workload, prefer : str, optional
+        As in :func:`dse.evaluate`; for a study, the label on its axis.
     **point
-        A value for each axis, as for :func:`advise`.
+        As for :func:`advise`: quantities of a model, or a value for each axis of a study.
+
+    >>> explain("occupancy", machine="gtx280", threads_per_block=256, registers_per_thread=16,
+    ...         shared_mem_per_block=0)["limiter"].value
+    '3 (threads)'
     """
-    return map_studies(source, lambda study: explain_point(study, point))
+    entries = {"machine": machine, "workload": workload}
+    if is_model(source):
+        name = source.name if isinstance(source, Model) else str(source)
+        study = StudyData(model=name, machine=machine, workload=workload, prefer=prefer, set=point)
+        return explain_point(study, {})
+    if prefer is not None:
+        raise DseError("prefer is part of a study: give it to dse.Study")
+    labels = {kind: label for kind, label in entries.items() if label is not None}
+    assert not isinstance(source, Model)
+    return map_studies(source, lambda study: explain_point(study, {**point, **labels}))
+
+
+def is_model(source: object) -> bool:
+    """True if a source is a model: itself, its name, names joined by +, or its file."""
+    if not isinstance(source, str):
+        return isinstance(source, Model)
+    return "+" in source or Path(source).suffix.lower() in ("", ".py")
 
 
 @overload
