@@ -301,7 +301,7 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
         notes += [
             f"best {name}: {interval_text(ends, read.grid().model.quantity(name).unit)} as "
             "assumed inputs vary"
-            for name, ends in (intervals[0].items() if intervals else ())
+            for name, ends in (intervals[0].items() if len(intervals) == 1 else ())
             if name in answer.data["variables"]
         ]
         if assumed:
