@@ -61,7 +61,7 @@ _GUIDE = Guide(
     fixed=frozenset(
         {
             *("fp_insts", "fp64_insts", "sfu_insts", "coalesced_insts", "uncoalesced_insts"),
-            *("launch_bytes", "dram_bytes", "warp_tensor_flops"),
+            *("launch_bytes", "dram_bytes", "load_requests", "warp_tensor_flops"),
         }
     ),
     conditions=(
