@@ -271,7 +271,7 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
     from dse.cli.evaluate import assumed_answer
     from dse.display import column_order, dataset_answer
     from dse.inputs.assumed import interval_text
-    from dse.inputs.possible import impossible_data, impossible_winners
+    from dse.inputs.possible import impossible_data, impossible_winners, without_impossible
     from dse.study.study import StudyData
 
     read = read_source(source)
@@ -294,6 +294,7 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
     if isinstance(read, StudyData):
         passed = impossible_winners(read, answer.data["rows"])
         if passed:
+            answer = without_impossible(answer, passed)
             answer = replace(answer, data={**answer.data, **impossible_data(passed)})
             notes += [each.text for each in passed]
         intervals, assumed = assumed_answer(read, answer.data["rows"])
