@@ -117,7 +117,7 @@ def items(paper: str = "") -> list[Item]:
 def outcome(item: Item) -> Any:
     """Return the outcome of an item: the text of a line of ``dse``, or the plain value.
 
-    The command runs in an empty folder with the repository's examples.
+    The command runs in an empty folder with the repository's examples and docs.
     """
     with _folder():
         if item.run.startswith("dse "):
@@ -146,7 +146,8 @@ def differs(item: Item, result: Any) -> str:
 def _folder() -> Iterator[None]:
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
-        os.symlink(ROOT / "examples", Path(folder, "examples"))
+        for name in ("examples", "docs"):
+            os.symlink(ROOT / name, Path(folder, name))
         os.chdir(folder)
         try:
             yield
