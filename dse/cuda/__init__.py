@@ -1,7 +1,8 @@
 """Count the instructions of a CUDA kernel without a GPU.
 
-Source is compiled to a cubin, which is disassembled; PTX text is read into the same record. From
-these follow control flow, register values, trip counts and addresses, and the counts of models.
+Source is compiled to a cubin, which is disassembled; PTX text is read into the same record. The
+control flow, register values, trip counts and addresses are derived from this record, and from them
+the counts that models need.
 """
 
 from __future__ import annotations
@@ -55,19 +56,19 @@ def kernel(
         Macros and options of the compiler, such as ``-use_fast_math``. A macro may have a list of
         values: all variants are compiled and counted in parallel, and their counts are cached.
     block, grid : int or sequence of int
-        Sizes in x, y and z, or in x alone; also formulas in macros and arguments
-        (``["BX", "256 / BX"]``), of the grid in ``block_x``, ``block_y`` and ``block_z``
-        (``"ceil(n / block_x)"``), too. Several blocks (``[[16, 16], [32, 8]]``) are counted one by
-        one. Default: 256 threads, and the grid that the kernel's bounds checks need; without
-        these one block that stands for all.
+        Sizes in x, y and z, or in x alone: numbers, or formulas in macros and arguments (``["BX",
+        "256 / BX"]``). Formulas of the grid may also use ``block_x``, ``block_y`` and ``block_z``
+        (``"ceil(n / block_x)"``). Several blocks (``[[16, 16], [32, 8]]``) are counted one by one.
+        Default: 256 threads, and the grid that the kernel's bounds checks need; without these one
+        block that stands for all.
     dynamic_shared : int or str, optional
         Dynamic shared memory of a block [B], or a formula as for the grid (``"4 * block_x"``).
     array_bytes : mapping, optional
-        Sizes of arrays [B] by the names of their arguments, numbers or formulas (``"4 * n"``):
-        no launch moves more, whatever its data-dependent addresses.
+        Sizes of arrays [B] by the names of their arguments, as numbers or formulas (``"4 * n"``).
+        They limit the bytes that are counted for data-dependent addresses.
     flops : float or str, optional
-        Operations that the problem needs, a number or a formula (``"2 * M * N * K"``). A launch
-        for which others are counted is refused, such as one with the trips of another loop.
+        Operations that the problem needs, a number or a formula (``"2 * M * N * K"``). It is an
+        error if another number is counted, for example with the trip count of a wrong loop.
     set : mapping, optional
         Arguments that decide loops and branches, by their names in the source (``arg0``, ... in
         a cubin). They stay quantities in the resulting formulas.
@@ -155,7 +156,7 @@ def _machine_code(compiled_object: object) -> bytes:
 
 
 def _as_shapes(block: Any) -> list[tuple[int | str, ...]]:
-    """Return the blocks that an argument names, each by its sizes."""
+    """Return each block of the argument ``block`` as a tuple of its sizes."""
     several = (list, tuple)
     if isinstance(block, several) and any(isinstance(each, several) for each in block):
         return [_as_sizes(each, "block") for each in block]

@@ -53,7 +53,7 @@ def explain_log(log: str, headers: Sequence[str]) -> str:
     return "\n".join([head, *([cause] if (cause := _cause(log, headers)) else []), *shown])
 
 
-#: Packages that have headers of the toolkit, by the beginnings of the names of headers.
+#: Packages that contain headers of the CUDA toolkit, by prefixes of the headers' names.
 _HEADER_PACKAGES = {
     "nvidia-cuda-crt": ("crt/",),
     "nvidia-cuda-runtime-cu12": ("cuda_", "mma.h", "cooperative_groups", "vector_", "device_"),
@@ -65,7 +65,7 @@ _HEADER_PACKAGES = {
 
 
 def _find_way_out(headers: Sequence[str]) -> str:
-    """Return how to get missing headers: a package that has them, or a folder."""
+    """Return advice on missing headers: which package to install, or to give their folder."""
     packages = [
         package
         for package, begins in _HEADER_PACKAGES.items()
@@ -101,7 +101,8 @@ def _cause(log: str, headers: Sequence[str]) -> str:
 
 
 HINT = "pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvdisasm pyelftools (or: '.[kernels]')"
-#: Headers of the host and of the runtime, given as empty: NVRTC has what device code needs of them.
+#: Headers of the host and the runtime that are replaced by empty ones: NVRTC defines what device
+#: code needs from them.
 _EMPTY = (
     "assert.h", "cassert", "cfloat", "chrono", "climits", "cmath", "cstdint", "cstdio", "cstdlib",
     "cstring", "cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h",
@@ -110,15 +111,15 @@ _EMPTY = (
     "set", "sstream", "stdio.h", "stdlib.h", "string", "string.h", "sys/time.h", "thread", "time.h",
     "tuple", "type_traits", "utility", "vector",
 )  # fmt: skip
-#: Headers of the host's library that the toolkit has for the device, too.
+#: Replaces a header of the C++ library of which the toolkit has a device version.
 _DEVICE_HEADER = "#include <cuda/std/{0}>\nnamespace std {{ using namespace cuda::std; }}\n"
 _DEVICE_HEADERS = ("algorithm", "limits", "type_traits", "utility")
-#: Functions of the long header <cmath>, which is given only if a source calls one of them.
+#: Functions of <cmath>. This header is long, so it is included only if a source calls one of them.
 _MATH = re.compile(r"\bstd::(abs|sqrt|pow|exp|log|sin|cos|floor|ceil|round|fmin|fmax|isnan|isinf)")
-#: A source without these compiles with NVRTC's option -minimal: faster, and to the same code.
+#: A source without any of these is compiled with NVRTC's option -minimal: faster, same code.
 _NEEDS_RUNTIME = re.compile(r"#\s*include|<<<|\b(?:cuda|CU|tex|surf)")
 _MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
-#: Numbers that those headers define.
+#: Numbers that the headers replaced by empty ones define.
 _NUMBERS = {
     "M_E": math.e, "M_LN2": math.log(2), "M_LN10": math.log(10), "M_LOG2E": math.log2(math.e),
     "M_LOG10E": math.log10(math.e), "M_PI": math.pi, "M_PI_2": math.pi / 2, "M_PI_4": math.pi / 4,
@@ -136,7 +137,7 @@ for bits, c_type, end in ((8, "CHAR", ""), (16, "SHRT", ""), (32, "INT", ""), (6
         _NUMBERS[f"{signed}_MIN"] = f"(-{signed}_MAX - 1)"
         _NUMBERS[f"{unsigned}_MAX"] = f"{2**bits - 1}{'U' if bits >= 32 else ''}{end}"
 _NUMBERS["SIZE_MAX"] = "UINT64_MAX"
-#: Declarations of those headers that nvcc always includes; given if compiling fails without them.
+#: Declarations from headers that nvcc always includes; added if compiling fails without them.
 _HOST_HEADER = "names-of-hosts.h"
 _HOST_TEXT = """
 #if __has_include(<cuda/std/cstdint>)
@@ -217,7 +218,7 @@ def _read_output(program: ctypes.c_void_p, what: str) -> bytes:
 
 @lru_cache(maxsize=1)
 def toolkit_folders() -> tuple[str, ...]:
-    """Return folders with the toolkit's headers: of the extra ``kernels`` or of CUDA_HOME."""
+    """Return the folders of the toolkit's headers, from the extra ``kernels`` or CUDA_HOME."""
     result = []
     headers = (("runtime", r"cuda_fp16\.h$"), ("cccl", r"nv/target$"), ("crt", r"crt/mma\.h$"))
     for package, header in headers:
@@ -243,8 +244,8 @@ def compile_source(
 ) -> tuple[bytes, str, list[str]]:
     """Return machine code, the kernel's mangled name, and the headers that were missing.
 
-    ``entry`` may have template arguments (``scale<float>``). ``headers`` are texts by name; any
-    other header that is not a file is taken as empty.
+    ``entry`` may have template arguments (``scale<float>``). ``headers`` maps names to texts; any
+    other header that is not a file counts as empty.
     """
     if arch not in architectures():
         known = ", ".join(f"sm_{each}" for each in architectures())
@@ -314,7 +315,7 @@ def _run_nvrtc(
 
 #: Characters of a file name that an assembler cannot read within quotes.
 _UNQUOTABLE = re.compile(r'["\\\x00-\x1f\ud800-\udfff]')
-_ROUNDS = 40  # of compiling and removing pieces with errors
+_ROUNDS = 40  # upper limit on rounds of compiling and removing pieces with errors
 _ERROR = re.compile(r"^(.*?)\((\d+)\): (?:catastrophic )?error[^:]*: (.*)$", re.M)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.M)
 _DEVICE = re.compile(r"\b(__device__|__constant__|__managed__)\b")
@@ -322,7 +323,7 @@ _KERNEL = re.compile(r"\b__global__\b")
 
 
 def remove_definitions(source: str, define: Mapping[str, object]) -> str:
-    """Return the source without its own definitions of the macros; lines keep their places."""
+    """Return the source without its definitions of the macros; line numbers stay the same."""
     for key in define:
         name = re.escape(key.partition("(")[0])
         line = rf"^[ \t]*#[ \t]*define[ \t]+{name}\b(?:[^\n\\]|\\[^\n]|\\\n)*"
@@ -364,7 +365,7 @@ def compile_kernel(
         except CompileError as error:
             more = _drop_failing_pieces(texts, str(error), kernel)
             if not more:
-                notes = "\nleft out before, as not for the device:\n" + "\n".join(left[:5])
+                notes = "\nleft out earlier, because it is not device code:\n" + "\n".join(left[:5])
                 cause = explain_log(str(error), (*first.missing_headers, *error.missing_headers))
                 raise DseError(f"{cause}{notes if left else ''}") from None
             left += more

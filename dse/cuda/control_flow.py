@@ -16,7 +16,7 @@ _REGISTER = re.compile(r"U?R\d+\b")
 class BasicBlock:
     """A sequence of instructions that run one after the other; the last block, the exit, is empty.
 
-    With two successors the last instruction has a guard, and the first is taken if it holds.
+    A block with two successors ends in a guarded branch; if the guard holds, the first is next.
     """
 
     number: int
@@ -42,7 +42,7 @@ class Loop:
 
 @dataclass(slots=True, eq=False)
 class ControlFlowGraph:
-    """The blocks of a kernel, their (post)dominators (-1: none), and the loops by their heads."""
+    """Basic blocks of a kernel, immediate (post)dominators (-1: none), and the loops by head."""
 
     blocks: Sequence[BasicBlock]
     reverse_postorder: Sequence[int]
@@ -97,7 +97,7 @@ def is_postdominated(graph: ControlFlowGraph, block: int, postdominator: int) ->
 
 
 def _branch_targets(body: Sequence[Instruction]) -> dict[int, list[int]]:
-    """Return the targets of each branch; the first is taken if the guard holds."""
+    """Return the targets of each branch; the branch goes to the first if its guard holds."""
     targets: dict[int, list[int]] = {}
     barriers: dict[str, int] = {}
     for one in body:

@@ -1,11 +1,11 @@
 """Read cubins (ELF files with machine code): kernels, their instructions and lines.
 
-pyelftools reads sections, symbols and line tables, NVIDIA's disassembler the instructions; the
-attributes of kernels (``.nv.info``) are read here. Two changes make each kernel one flow of
+pyelftools reads sections, symbols and line tables; NVIDIA's disassembler reads the instructions;
+this module reads the attributes of kernels (``.nv.info``). Two changes make each kernel one flow of
 instructions: called functions are copied behind the kernel, one copy for each call, and a jump
 through a table (BRX, a ``switch``) becomes a chain of comparisons and branches. Recursive calls and
-the compiler's slow paths of divisions and roots stay calls. A call into the middle of the same
-function is a branch, by which compilers leave loops.
+the compiler's slow paths of divisions and roots stay calls. Compilers leave some loops by a call
+into the middle of the same function, which is read as a branch.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     from elftools.elf.sections import Section
 
-#: Kinds of attributes.
+#: Numbers of the kinds of attributes in .nv.info.
 _REGISTERS, _ARGUMENT, _BANK, _JUMPS = 0x2F, 0x17, 0x0A, 0x34
 #: Bytes of a section header, and of a symbol.
 _HEADER, _SYMBOL = 64, 24
-#: Bits of an address in a line table; the bits above hold the section of the code.
+#: Number of bits of an address in a line table; higher bits hold the number of the section.
 _ADDRESS = 40
 
 
@@ -43,9 +43,9 @@ _ADDRESS = 40
 class KernelFunction:
     """A kernel in machine code.
 
-    ``arguments`` are offsets from ``argument_base`` in the constants, and sizes [B]. ``callees``
-    are the other functions in its code, by offset. ``jump_targets`` are the possible targets of
-    each jump to a computed address, by its place.
+    ``arguments`` holds the offset of each argument from ``argument_base`` in the constant bank, and
+    its size [B]. ``callees`` are the other functions in its code, by offset. ``jump_targets`` maps
+    the position of each jump to a computed address to its possible targets.
     """
 
     name: str
@@ -102,7 +102,7 @@ class _Cubin:
         self.symbols = list(table.iter_symbols())  # type: ignore[attr-defined]
 
     def body(self, name: str) -> bytes:
-        """Return the bytes of a section; none if it is absent or has none in the file."""
+        """Return the bytes of a section; empty if it is absent or has none in the file."""
         if (section := self.sections.get(name)) is None or section["sh_type"] == "SHT_NOBITS":
             return b""
         body = self.data[section["sh_offset"] :][: section["sh_size"]]
@@ -117,7 +117,7 @@ class _Cubin:
 
 @contextmanager
 def _refuse_damaged(what: str) -> Iterator[None]:
-    """Replace any error of the library that damaged bytes cause by a clear one."""
+    """If damaged bytes make a library raise an error, raise a clear error instead."""
     try:
         yield
     except DseError:
@@ -174,13 +174,13 @@ def read_functions(data: bytes) -> dict[str, KernelFunction]:
     return result
 
 
-#: Shared memory that the driver takes of each block from compute capability 8.0 on [B]. Cubins
-#: from 9.0 on include it in the size of a kernel that has shared memory.
+#: Shared memory that the driver reserves in each block from compute capability 8.0 on [B]. In
+#: cubins from 9.0 on, the size of a kernel that has shared memory includes it.
 _RESERVED_SHARED, _SINCE_ARCH = 1024, 90
 
 
 def _static_shared_bytes(cubin: _Cubin, name: str) -> int:
-    """Return the static shared memory of a kernel, without that of the driver [B]."""
+    """Return the static shared memory of a kernel without the driver's part [B]."""
     size = cubin.size(f".nv.shared.{name}")
     is_included = cubin.arch >= _SINCE_ARCH and ".nv.shared.reserved.0" in cubin.sections
     return max(size - _RESERVED_SHARED, 0) if is_included else size
@@ -215,8 +215,8 @@ def _words(data: bytes) -> tuple[int, ...]:
 def source_lines(data: bytes, name: str, file: str = "") -> dict[int, int]:
     """Return the source line of each instruction of a kernel, as far as the cubin has them.
 
-    Code of other files than ``file``, if that has any lines, has the line before it: functions of
-    headers are compiled into the place that calls them.
+    Functions of headers are inlined where they are called, so code from files other than ``file``
+    gets the line of ``file`` before it. If ``file`` has no lines, all files keep theirs.
     """
     cubin, text = _Cubin(data), f".text.{name}"
     if ".debug_line" not in cubin.sections or text not in cubin.sections:
@@ -240,7 +240,7 @@ def source_lines(data: bytes, name: str, file: str = "") -> dict[int, int]:
 
 
 def _linked_lines(cubin: _Cubin) -> bytes:
-    """Return the line programs with relocated addresses, the section above the offset."""
+    """Return the line programs with relocated addresses: high bits section, low bits offset."""
     lines = bytearray(cubin.body(".debug_line"))
     for form, size in (("rel", 16), ("rela", 24)):
         relocations = cubin.body(f".{form}.debug_line")
@@ -271,11 +271,11 @@ def _states(lines: bytes) -> Iterator[tuple[Any, str]]:
                 yield state, files[state.file - 1] if 0 < state.file <= len(files) else ""
 
 
-#: Functions in a kernel's code by offset, and possible targets of jumps, by place.
+#: Functions in a kernel's code with their offsets, and possible targets of jumps by position.
 Callees = Sequence[tuple[int, str]]
 JumpTargets = Mapping[int, Sequence[int]]
 _COMPILER_FUNCTIONS = ("__internal_", "__cuda_")
-_MAX_INSTRUCTIONS = sizes.KERNEL_INSTRUCTIONS  # with the copies of called functions
+_MAX_INSTRUCTIONS = sizes.KERNEL_INSTRUCTIONS  # including copies of called functions
 
 
 def inline_calls(
@@ -332,7 +332,7 @@ def is_slow_path(name: str) -> bool:
 def _is_branch(call: Instruction, body: Sequence[Instruction], names: Mapping[int, str]) -> bool:
     """True if a call never returns: its target is not the start of a function.
 
-    If no function has a name, code with a return may be one.
+    If the cubin names no functions, code that contains a return may be a function.
     """
     if call.name != "CALL" or call.target is None or not 0 <= call.target < len(body):
         return False
@@ -373,10 +373,10 @@ def _replace(
     return Instruction(index, opcode, text, guard, source_index=one.source_index)
 
 
-_MAX_WORDS = sizes.WORDS_CACHED  # words of an architecture that are remembered
+_MAX_WORDS = sizes.WORDS_CACHED  # cached instruction words of each architecture
 
-#: The disassembler's record of a word, and the place at which it was disassembled: branch targets
-#: in the record are relative to that.
+#: The disassembler's record of a word, and the index at which the word was disassembled, to which
+#: the branch targets in the record refer.
 WordText = tuple[Mapping[str, str], int]
 _word_cache: dict[int, dict[bytes, WordText]] = {}
 
@@ -425,7 +425,7 @@ def _lookup_words(words: Iterable[bytes], arch: int) -> dict[bytes, WordText]:
 
 
 def _disassemble_words(words: Sequence[bytes], arch: int) -> list[dict[str, str]]:
-    """Return the disassembler's records of words, as if these were one piece of code."""
+    """Return the disassembler's records of words, disassembled together as one piece of code."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "code.bin")
         path.write_bytes(b"".join(words))

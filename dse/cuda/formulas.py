@@ -1,4 +1,4 @@
-"""Write expressions of machine code as formulas in quantities, and name these after arguments.
+"""Write expressions of machine code as formulas in quantities that are named after arguments.
 
 Long formulas refer to named parts, so that they stay within the limits of the formula parser
 (operators, nesting, characters).
@@ -17,9 +17,9 @@ from symbolic.statistics import STATISTICS
 from symbolic.terms import FUNCTIONS
 from symbolic.units import is_unit
 
-#: Most operators of a formula, and of an operand in it: longer pieces become named parts.
+#: Upper limits on the operators in a formula and in an operand; longer pieces become named parts.
 _MAX_OPERATORS, _MAX_NESTED = 80, 12
-#: Most terms of a count.
+#: Upper limit on the number of terms of a count.
 _MAX_TERMS = 40
 
 _FORMS = {"over": "floor(({}) / ({}))", "least": "minimum({}, {})", "most": "maximum({}, {})"}
@@ -36,7 +36,8 @@ class NoFormulaError(Exception):
 class FormulaWriter:
     """Writes expressions as formulas; long pieces become ``parts``.
 
-    ``names`` are the quantities of atoms, ``parts`` names by formula; each uses earlier ones alone.
+    ``names`` maps atoms to quantities. ``parts`` maps formulas to names of parts, and a part refers
+    to earlier parts only.
     """
 
     def __init__(self, names: Mapping[Atom, str]) -> None:
@@ -64,7 +65,7 @@ class FormulaWriter:
         return self.parts.setdefault(text, f"part_{len(self.parts) + 1}")
 
     def _as_operand(self, piece: Piece) -> Piece:
-        """Return a piece that is short enough to be an operand."""
+        """Return a piece as an operand: a long piece is replaced by the name of a part."""
         return piece if piece[1] <= _MAX_NESTED else (self._name_part(piece[0]), 0)
 
     def _join(self, pieces: Sequence[Piece], operator: str) -> Piece:
@@ -152,7 +153,7 @@ class FormulaWriter:
         raise NoFormulaError
 
     def _short_condition(self, when: Condition) -> Piece:
-        """Return a condition; a long one compares a named part, which is 1 or 0."""
+        """Return a condition as text; a long one becomes "part != 0" with a part of 1 or 0."""
         text, many = self._write_condition(when)
         if many <= _MAX_NESTED:
             return text, many

@@ -40,12 +40,12 @@ QUANTITY_CLASSES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-#: Numbers by block and by how often it, or one of its instructions, runs.
+#: Key of sums: a block, and how often the block (or one of its instructions) runs.
 BlockRuns = tuple[int, IntExpr]
 AtomNames = Mapping[Atom, str]
 _Sums = dict[BlockRuns, float]
 _FUSED = ("FFMA", "FFMA2", "DFMA", "HFMA2")
-#: Hong 2012, Table 6: operations of long latency; machine code divides by many instructions.
+#: Operations of long latency (Hong 2012, Table 6); divisions are one instruction in PTX only.
 _LONG_LATENCY = {
     **dict.fromkeys(("FDIV", "DDIV", "HDIV2"), "fp_div_insts"),
     **dict.fromkeys(("IMAD", "IMUL", "WIDE"), "int_mul_insts"),
@@ -58,7 +58,7 @@ _IMAD_MOVES = {"MOV", "IADD", "SHL"}
 _NO_REGISTER = ("control", "barrier", "wait")
 _REGISTER = re.compile(r"U?R\d+")
 
-#: Operations on 32-bit or 64-bit numbers of one instruction of a thread.
+#: Floating-point operations of one instruction in a thread, on 32-bit or 64-bit numbers.
 FLOPS = {"FADD": 1, "FMUL": 1, "FFMA": 2, "DADD": 1, "DMUL": 1, "DFMA": 2}
 
 
@@ -74,11 +74,11 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
         Quantities of this kernel alone, with meaning and value or formula: its arguments, values
         that depend on data, and how often parts of it run.
     numbers : mapping
-        Instructions that a warp executes on average, by class, and ``all`` of them; requests to
-        memory and sectors of one; ``flops`` of a thread; ``floating``: floating-point instructions
-        with special functions, as profilers count them. ``ilp``: instructions for each one of the
-        longest dependent chain in a block. It is no quantity: the ``ilp`` of models is limited by
-        the hardware.
+        Average instructions of a warp by class and in total (``all``); memory requests, and sectors
+        per request; ``flops`` of a thread; ``floating``: floating-point instructions including
+        special functions, as profilers count. ``ilp``: instructions of a block divided by the
+        length of its longest dependent chain. It is not a quantity: hardware limits the ``ilp`` of
+        models.
     origin : str
         File, kernel and architecture.
     assumed : mapping
@@ -171,15 +171,15 @@ def _is_uniform(atom: Atom) -> bool:
 class Tally:
     """Counts of one launch, as numbers and as formulas.
 
-    A count is a sum over expressions of how often something runs. Expressions that differ between
-    threads or iterations are enumerated; the count then holds for this launch's inputs alone
+    A count is a sum of expressions for how often something runs. Expressions that differ between
+    threads or iterations are enumerated; the count then holds only for this launch's inputs
     (:meth:`required_inputs`).
     """
 
     def __init__(self, analysis: KernelAnalysis, launch: KernelLaunch, names: AtomNames) -> None:
         self.analysis, self.launch = analysis, launch
         self.formulas = FormulaWriter(names)
-        self.run_names: dict[str, str] = {}  # of formulas of how often blocks run
+        self.run_names: dict[str, str] = {}  # by formula for the runs of a block
         #: The sizes of a block with several rows.
         self._block_sizes = {
             size_atom("ntid", axis)
@@ -202,7 +202,7 @@ class Tally:
             for each in (value, *trip_counts.values()):
                 inputs.update(one for one in each.atoms() if one.kind in ("argument", "input"))
                 sizes_ = required_sizes(each)
-                if not with_sizes:  # lanes differ alike in all blocks of one row
+                if not with_sizes:  # blocks of one row have the same lanes
                     sizes_ &= self._block_sizes
                 if self._block_sizes and sizes_:  # the rows of a block share its warps
                     sizes_ |= self._block_sizes
@@ -213,7 +213,7 @@ class Tally:
         return self._input_cache[key]
 
     def _split_uniform(self, runs: IntExpr, block: int) -> tuple[float, str, frozenset[Atom]]:
-        """Return a factor, the name of a formula in quantities or "", and the factor's inputs."""
+        """Return a number, the name of a formula in quantities or "", and the number's inputs."""
         common = [one for one in common_atoms(runs) if not _is_uniform(one)]
         rest = IntExpr({tuple(a for a in p if a not in common): t for p, t in runs.terms.items()})
         try:
@@ -330,7 +330,7 @@ def count_kernel(
         inputs[name] |= required
         if formula:
             formulas[name] = formula
-    if function.registers:  # PTX has no number of them
+    if function.registers:  # PTX does not tell their number
         values["registers_per_thread"] = float(function.registers)
     values["shared_mem_per_block"] = float(function.shared_bytes)
     blocks = int(shape.quantities["blocks"]) if "blocks" in shape.quantities else None
@@ -499,7 +499,7 @@ def _mean_over_blocks(
     tally: Tally,
     measure: Callable[[Sequence[Instruction]], Iterable[tuple[float, float]]],
 ) -> tuple[float, frozenset[Atom]]:
-    """Return the mean of a measure over blocks by their runs (1 of no value), and its inputs."""
+    """Return a measure's mean over blocks, weighted by runs (no values: 1), and its inputs."""
     total = weight = 0.0
     inputs: frozenset[Atom] = frozenset()
     values = set[float]()
@@ -515,7 +515,7 @@ def _mean_over_blocks(
 
 
 def _loads_in_flight(body: Sequence[Instruction]) -> Iterator[tuple[float, float]]:
-    """Yield the number of global loads in flight at each first use of one of them."""
+    """Yield the number of global loads in flight each time that the result of one is first used."""
     waiting: set[str] = set()
     many = 0
     for one in body:

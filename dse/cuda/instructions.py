@@ -52,11 +52,11 @@ _REGISTER = re.compile(r"(U?[RP])(\d+)")
 _NAMED = re.compile(r"\bU?[RP]\d+")
 _WIDE = re.compile(r"\.(64|128)\b")
 _PREDICATE = re.compile(r"U?P[T0-9]")
-#: Bytes of an access by modifier; without one 4.
+#: Bytes of an access by its modifier; an access without one has 4 bytes.
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _NO_RESULT = {"global_store", "shared_store", "local_store", "global_copy", "control"}
 _NO_RESULT |= {"barrier", "wait"}
-#: Operations of these classes that write a register or predicate, where their text has one.
+#: Operations of these classes that nevertheless write a register or predicate.
 _WITH_RESULT = ("SYNCS", "BMOV")
 
 
@@ -65,7 +65,7 @@ def split_operands(operands: str) -> list[str]:
     return re.split(r",(?![^\[]*\])", operands) if operands else []
 
 
-#: Name, modifiers, class, operands, number of results among these, results and reads.
+#: Name, modifiers, class, operands, number of operands that are results, registers written, read.
 _Operation = tuple[str, list[str], str, list[str], int, tuple[str, ...], frozenset[str]]
 
 
@@ -91,10 +91,10 @@ def _parse_operation(opcode: str, text: str) -> _Operation:
 def _result_registers(
     operands: Sequence[str], name: str, width: int
 ) -> tuple[tuple[str, ...], int]:
-    """Return the registers that an instruction writes, and the number of their operands.
+    """Return the registers that an instruction writes, and how many operands name them.
 
-    These are the first operand, a second one behind a predicate, and predicates (carries) directly
-    behind a register.
+    Results are the first operand, the second if the first is a predicate, and predicates (carries)
+    directly after a result register.
     """
     result: list[str] = []
     count = 0
@@ -135,15 +135,15 @@ class Instruction:
     name : str
         The operation, without modifiers and without the U of the uniform datapath.
     modifiers : list of str
-        The parts of the opcode behind the points.
+        The parts of the opcode after its dots.
     operands : list of str
-        Without reuse flags; the first ``result_count`` are results.
+        Operands without reuse flags; the first ``result_count`` are results.
     kind : str
         Its class, a key of :data:`CLASSES`, or ``other``.
     results : tuple of str
         The registers and predicates that it writes.
     reads : frozenset of str
-        Those that it reads, guards too; of a pair the first.
+        Registers and predicates that it reads, including guards; of a register pair the first.
     """
 
     __slots__ = (
@@ -156,7 +156,7 @@ class Instruction:
         branch_base: int | None = None, source_index: int | None = None,
     ) -> None:  # fmt: skip
         self.index, self.opcode, self.text, self.guard = index, opcode, text, guard
-        #: The place of the instruction of which it may be a copy.
+        #: Index of the original if this is a copy, else the instruction's own index.
         self.source_index = index if source_index is None else source_index
         self._branch_base = index if branch_base is None else branch_base
         parts = _parse_operation(self.opcode, self.text)
@@ -174,13 +174,13 @@ class Instruction:
         return f"{self.index * WORD:04x} {guard}{self.opcode} {self.text}"
 
     def copy_to(self, index: int) -> Instruction:
-        """Return a copy at another place, with the same branch distance."""
+        """Return a copy at another index, with the same branch distance."""
         places = self._branch_base, self.source_index
         return Instruction(index, self.opcode, self.text, self.guard, *places)
 
     @property
     def target(self) -> int | None:
-        """The place that a branch leads to; None if it has no such operand."""
+        """The index of the instruction that a branch leads to; None without such an operand."""
         for operand in reversed(self.operands):
             if operand.startswith(("0x", "-0x")):
                 return int(operand, 16) // WORD + self.index - self._branch_base
@@ -215,11 +215,11 @@ _SPECIAL = {
 
 @dataclass(frozen=True, slots=True)
 class ConstantBank:
-    """The constant bank of a launch, which reads operands that are the same everywhere.
+    """The constant bank of a launch; its methods read operands that are the same for all threads.
 
-    ``layout`` are the launch sizes by offset, ``argument_base`` is the offset of the arguments, and
-    ``upper_halves`` are the offsets of high halves of 8-byte arguments. ``known`` are the numbers
-    of sizes, places and arguments at the launch for which a kernel is analysed.
+    ``layout`` maps offsets to launch sizes, ``argument_base`` is the offset of the arguments, and
+    ``upper_halves`` are the offsets of high halves of 8-byte arguments. ``known`` has the numbers
+    of sizes, indices and arguments if the kernel is analysed for one launch.
     """
 
     layout: Mapping[int, str]
@@ -229,7 +229,7 @@ class ConstantBank:
     known: Mapping[Atom, int] = field(default_factory=dict)
 
     def parse_operand(self, text: str) -> IntExpr | tuple[bool, str] | None:
-        """Return the value of an operand; (is negative, name) of a register; None for any other."""
+        """Return a constant operand's value, (is negative, name) of a register, else None."""
         if text.startswith("-") and text[1:2] != "0":
             result = self.parse_operand(text[1:])
             return (not result[0], result[1]) if isinstance(result, tuple) else result and -result
@@ -261,14 +261,14 @@ class ConstantBank:
         return f"{match[2]}{match[3]}", int(match[4] or "0x0", 16)
 
     def upper_half(self, text: str) -> IntExpr | None:
-        """Return the high half of a pair, which is the constant behind that of the operand."""
+        """Return the high half of a pair whose low half is the operand: the next constant."""
         match = _CONSTANT.match(text)
         if match is None or match[2] or match[1] != "0x0":
             return None
         return self._launch_constant(int(match[4] or "0x0", 16) + 4)
 
     def _launch_constant(self, offset: int) -> IntExpr:
-        """Return a launch size or an argument."""
+        """Return the launch size or argument at an offset."""
         if offset - self.argument_base in self.upper_halves:
             return ZERO
         if offset in self.layout:

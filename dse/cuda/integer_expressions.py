@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 from stochastic import sizes
 
-#: Atoms of the largest expression, and terms of the largest product; larger ones are unknown.
+#: Upper limits on the atoms of an expression and the terms of a product; beyond: unknown values.
 MAX_ATOMS, _MAX_TERMS = sizes.EXPRESSION_ATOMS, sizes.EXPRESSION_TERMS
 
 
@@ -70,7 +70,7 @@ def make_product(atoms: Iterable[Atom]) -> Product:
 
 
 class IntExpr:
-    """A sum of products of atoms; equal sums are equal and have one hash."""
+    """A sum of products of atoms; equal sums compare equal and have the same hash."""
 
     __slots__ = ("_atom_count", "_atoms", "_hash", "terms")
 
@@ -179,7 +179,7 @@ _ANY: Range = (-math.inf, math.inf)
 
 
 class Ranges:
-    """Ranges of expressions, from the largest values of atoms that a launch limits."""
+    """Ranges of expressions, computed from the largest values that a launch allows for atoms."""
 
     def __init__(self, maxima: Mapping[Atom, int]) -> None:
         self._atoms: dict[Atom, Range] = {one: (0, most) for one, most in maxima.items()}
@@ -230,7 +230,7 @@ _ranges: ContextVar[Ranges | None] = ContextVar("ranges", default=None)
 
 @contextmanager
 def known_ranges(ranges: Ranges | None) -> Iterator[None]:
-    """Decide comparisons and quotients by the ranges of a launch in the block of this context."""
+    """Decide comparisons and quotients by the ranges of a launch inside the ``with`` block."""
     token = _ranges.set(ranges)
     try:
         yield
@@ -296,7 +296,7 @@ def floordiv(numerator: IntExpr, denominator: IntExpr) -> IntExpr:
 
 
 def sole_atom(value: IntExpr, kind: str) -> Atom | None:
-    """Return the atom of some kind that a value consists of, or None."""
+    """Return the atom if a value consists of one atom of this kind, else None."""
     if len(value.terms) == 1:
         ((product, times),) = value.terms.items()
         if times == 1 and len(product) == 1 and product[0].kind == kind:
@@ -315,7 +315,7 @@ def divide_product(product: Product, *factors: Atom) -> Product | None:
 
 
 def _exact_quotient(numerator: IntExpr, denominator: IntExpr) -> IntExpr | None:
-    """Return the quotient if the single product of the denominator divides every product."""
+    """Return the quotient if the denominator is one product that divides all others, else None."""
     if len(denominator.terms) != 1:
         return ONE if numerator == denominator else None
     ((below, by),) = denominator.terms.items()
@@ -333,13 +333,13 @@ def remainder(numerator: IntExpr, denominator: IntExpr) -> IntExpr:
     return numerator - denominator * floordiv(numerator, denominator)
 
 
-#: Returns the replacement of an atom, or None; and earlier replacements.
+#: A function that returns the replacement of an atom or None, and a cache of its results.
 AtomChange = Callable[[Atom], IntExpr | None]
 AtomCache = dict[Atom, IntExpr | None]
 
 
 def substitute(value: IntExpr, change: AtomChange, cache: AtomCache | None = None) -> IntExpr:
-    """Return an expression with atoms replaced, or their parts where ``change`` gives None."""
+    """Return an expression with atoms replaced, or atoms in them if ``change`` gives None."""
     cache = {} if cache is None else cache
     total, same = ZERO, {}
     for product, times in value.terms.items():
@@ -406,7 +406,7 @@ def combine(left: Condition, right: Condition, *, operator: str = "and") -> Cond
 
 
 def conjuncts(when: Condition) -> list[Condition]:
-    """Return the conditions that must all hold."""
+    """Return the parts of a conjunction: the conditions that must all hold."""
     match when:
         case ("and", one, two):
             return [*conjuncts(one), *conjuncts(two)]
@@ -455,7 +455,7 @@ def predicate_bits(value: IntExpr) -> dict[int, Condition] | None:
 
 
 def _is_nonnegative(value: IntExpr) -> bool:
-    """True if no part of a sum can be negative, as sizes, places, iterations and remainders."""
+    """True if no part of a sum can be negative, such as sizes, indices, iterations, remainders."""
     if any(times < 0 for times in value.terms.values()):
         value = _lower_bound(value)
     for product, times in value.terms.items():
@@ -588,7 +588,7 @@ def shift_right(value: IntExpr, by: int) -> IntExpr:
 
 
 def bitwise_and(value: IntExpr, mask: IntExpr, place: tuple[int, int]) -> IntExpr:
-    """Return some bits of a value; ``place`` tells unknown results apart."""
+    """Return the bitwise "and" of a value and a mask; ``place`` distinguishes unknown results."""
     if value.constant_value is not None and mask.constant_value is None:
         value, mask = mask, value
     number = mask.constant_value

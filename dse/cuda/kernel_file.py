@@ -37,7 +37,7 @@ _LISTING = re.compile(r"^\s*/\*0{4,}\*/\s", re.M)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelCode:
-    """A kernel's machine code and the names of its arguments; ``body`` is for PTX alone."""
+    """A kernel's machine code and the names of its arguments; ``body`` is set for PTX only."""
 
     function: KernelFunction
     cubin: bytes
@@ -227,7 +227,7 @@ def read_bodies(
 
 
 def branch_lines(code: KernelCode, body: Sequence[Instruction]) -> dict[int, int]:
-    """Return the source line of each instruction if loops or branches need names."""
+    """Return the source line of each instruction if names of loops or branches need it."""
     lines = code.lines
     if code.cubin and code.source and any(one.guards for one in body):
         lines = source_lines(code.cubin, code.function.name, code.source_name)
@@ -250,10 +250,10 @@ def count_launch(
 ) -> KernelCounts:
     """Return the quantities of a kernel at a launch; ``cache`` is shared by kernels of a batch.
 
-    Sizes of block and grid may be formulas in ``macros``, those of the source, and arguments, and
-    the grid's in ``block_x``, ``block_y``, ``block_z``. Without a grid, that of the kernel's
-    bounds checks is taken. ``dynamic_shared`` and ``array_bytes`` [B] are numbers or formulas, too.
-    ``flops`` are the operations of the launch that its problem needs: other counts are refused.
+    Sizes of block and grid may be formulas in arguments, in ``macros`` and in macros of the source;
+    those of the grid also in ``block_x``, ``block_y``, ``block_z``. Without a grid, it is derived
+    from the kernel's bounds checks. ``dynamic_shared`` and ``array_bytes`` [B] may be formulas,
+    too. ``flops`` is the number of operations that the problem needs: another count is an error.
     """
     offsets, quantity = code.offsets, code.quantities
     for name in arguments:

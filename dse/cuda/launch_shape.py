@@ -62,9 +62,9 @@ def required_sizes(value: IntExpr) -> set[Atom]:
 
 
 def _find_index_uses(value: IntExpr, axis: str, *, strict: bool) -> tuple[bool, set[str]]:
-    """Return True if a value contains global indices of an axis, and its other registers.
+    """Return if a value contains global indices of an axis, and its other registers there.
 
-    ``product`` is among these if an index of a block is multiplied.
+    The registers include ``product`` if the index or number of blocks is multiplied.
     """
     has_index, others = False, set[str]()
     if not any(one.kind == "special" and one.args[0].endswith(axis) for one in value.atoms()):
@@ -90,10 +90,10 @@ def _find_index_uses(value: IntExpr, axis: str, *, strict: bool) -> tuple[bool, 
 
 
 def _remove_thread_index(value: IntExpr, axis: str, *, strict: bool) -> tuple[bool, IntExpr]:
-    """Return True if a value contains a thread's global index, and the value without it.
+    """Return if a value contains a thread's global index, and the value without it.
 
-    Unless ``strict``, a block may take several elements of each thread: its index has a multiple of
-    the factor of the thread's index.
+    Unless ``strict``, each thread may stand for several elements: the factor of the block index is
+    then a multiple of that of the thread index.
     """
     block, size, thread, many = (size_atom(n, axis) for n in ("ctaid", "ntid", "tid", "nctaid"))
     terms = dict(value.terms)
@@ -154,9 +154,9 @@ def _address(analysis: KernelAnalysis, block: int, place: int) -> IntExpr | None
 
 
 def needed_threads(analysis: KernelAnalysis, axis: str, launch: KernelLaunch) -> IntExpr | None:
-    """Return the threads along an axis that pass the bounds checks; None if one has none.
+    """Return the number of threads along an axis that pass the bounds checks, or None.
 
-    Each access to global memory needs a check; the weakest at the launch counts.
+    Each access to global memory needs a check, else the result is None; the weakest check counts.
     """
     most: tuple[int, IntExpr] | None = None
     for number, place, one in analysis.instructions():
@@ -187,7 +187,7 @@ def _bound(condition: Condition, axis: str) -> IntExpr | None:
         one = product[0] if len(product) == 1 else None
         if one is None or one.kind != "over" or times != -1 or not one.args[1].constant_value:
             continue
-        # several threads share an element: its index is a quotient of theirs
+        # several threads share an element, whose index is a quotient of the thread index
         index, rest = one.args[0], condition[1] + IntExpr({product: 1})
         if (most := _bound((">=", rest - index), axis)) is not None:
             return most * one.args[1]
@@ -255,7 +255,7 @@ def evaluate_sizes(
 
 
 def rewrite_formula(text: str, names: Mapping[str, str | float]) -> str:
-    """Return a formula with names replaced by those of quantities, or by numbers."""
+    """Return a formula with names replaced by the names of quantities, or by numbers."""
 
     def replace(match: re.Match[str]) -> str:
         new = names.get(match[0], match[0])
@@ -269,11 +269,11 @@ def rewrite_formula(text: str, names: Mapping[str, str | float]) -> str:
 
 @dataclass(slots=True)
 class LaunchSizes:
-    """The quantities of the sizes of a launch, and how they follow from each other.
+    """Quantities for the sizes of a launch, and how they follow from each other.
 
-    ``quantities`` are numbers, some with ``formulas``. ``holds_for`` are the quantities for whose
-    values a size is valid. ``names`` are the quantities of sizes in formulas of counts, ``inputs``
-    the quantities on which a count that depends on a size holds.
+    ``quantities`` are numbers, some of which have ``formulas``. ``holds_for`` maps a size to the
+    quantities for whose values it is valid. ``names`` are the quantities that stand for sizes in
+    formulas. A count that depends on a size holds for fixed values of the size's ``inputs`` only.
     """
 
     quantities: dict[str, float] = field(default_factory=dict)
@@ -294,8 +294,8 @@ def describe_shape(
 ) -> LaunchSizes:
     """Return the quantities of the sizes of a launch.
 
-    ``grid_texts`` are the formulas with which the grid was given along x, y and z, or "";
-    ``bounds`` the threads along each axis if the grid was derived from bounds checks.
+    ``grid_texts`` are the given formulas of the grid along x, y and z ("": none). ``bounds`` are
+    the threads along each axis if the grid was derived from bounds checks.
     """
     shape = LaunchSizes()
     flat_block = tuple(launch.block[1:]) == (1, 1)
@@ -365,7 +365,8 @@ def derive_grid(
 ) -> tuple[Sizes, list[IntExpr | None]] | None:
     """Return the grid that covers the bounds checks of a kernel, and its threads along each axis.
 
-    None if an axis has none: blocks take pieces there, or a loop goes over the elements.
+    Return None if an axis has no bounds check: blocks take pieces of the data along it, or a loop
+    goes over the elements.
     """
     sizes, bounds = list[int](), list[IntExpr | None]()
     for axis, many in zip(AXES, launch.block, strict=True):

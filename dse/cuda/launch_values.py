@@ -29,7 +29,7 @@ from dse.cuda.loop_counts import free_loops, required_trip_counts
 from stochastic import sizes
 from symbolic.errors import DseError
 
-_MAX_BLOCKS = sizes.BLOCKS_LOOKED  # sampled blocks
+_MAX_BLOCKS = sizes.BLOCKS_LOOKED  # upper limit on sampled blocks
 #: The indices of a block in its grid.
 BLOCKS = ("ctaid.x", "ctaid.y", "ctaid.z")
 
@@ -53,7 +53,7 @@ def sample_axis(size: int, limit: int) -> tuple[Any, Any]:
     return indices, weights
 
 
-_MAX_ITERATIONS = sizes.PASSES_FOLLOWED  # of a loop that is run step by step
+_MAX_ITERATIONS = sizes.PASSES_FOLLOWED  # iterations of a loop that is run step by step
 _INTRICATE = "the kernel is too complex to count: import a profile (dse import) instead"
 
 
@@ -116,9 +116,9 @@ class LaunchSubstitution(Substitution):
 
 
 _MIN_ITERATIONS = sizes.PASSES_LOOKED  # sampled iterations of one loop
-_MAX_ITERATIONS_TOTAL = sizes.PASSES_EVERY  # of all nested loops together
-_MIN_ITERATIONS_EACH = sizes.PASSES_FEW  # of each of many loops
-_MAX_NUMBERS = sizes.PASSES_NUMBERS  # computed numbers
+_MAX_ITERATIONS_TOTAL = sizes.PASSES_EVERY  # sampled iterations of all nested loops together
+_MIN_ITERATIONS_EACH = sizes.PASSES_FEW  # sampled iterations of each loop if there are many
+_MAX_NUMBERS = sizes.PASSES_NUMBERS  # upper limit on numbers that are computed
 
 
 class KernelLaunch:
@@ -190,7 +190,7 @@ class KernelLaunch:
         return self._substitution.value(value)
 
     def substitute_pointers(self, value: IntExpr) -> IntExpr:
-        """Return a substituted expression in which addresses with a value are numbers, too."""
+        """Replace pointers with a known address by numbers in a substituted expression."""
         numbers = {at: constant(number) for at, number in self.arguments.items()}
         return substitute(value, lambda a: numbers.get(a.args[0]) if a.kind == "argument" else None)
 
@@ -203,7 +203,7 @@ class KernelLaunch:
 
     # --- means over the launch
     def mean_per_warp(self, value: IntExpr) -> float:
-        """Return how often a warp runs something on average: where any of its threads does."""
+        """Return how often a warp runs something on average: it does if any of its threads does."""
 
         def max_over_lanes(values: Any) -> Any:
             if values.shape[-1] == 1:
@@ -213,7 +213,7 @@ class KernelLaunch:
         return self._mean_over_warps(self.substitute(value), max_over_lanes, "warp")
 
     def mean_per_thread(self, value: IntExpr) -> float:
-        """Return the mean over threads."""
+        """Return the mean of a value over threads."""
         threads = self.active.sum(axis=-1)
 
         def mean_over_lanes(values: Any) -> Any:
@@ -244,7 +244,7 @@ class KernelLaunch:
             raise DseError("a count exceeds 64 bits: give smaller arguments") from None
 
     def max_value(self, value: IntExpr) -> int:
-        """Return the largest value of a count in the first iteration of the loops around it."""
+        """Return the largest value of a count, with the loops that enclose it at iteration 0."""
         return max(math.ceil(float(np.max(self.value(value)))), 0)
 
     # --- iterations of the loops that a value depends on
@@ -283,7 +283,7 @@ class KernelLaunch:
         return total
 
     def _open_loops(self, value: IntExpr) -> frozenset[int]:
-        """Return the loops that a value depends on and that are at no iteration now."""
+        """Return the loops that a value depends on and whose iteration is not fixed."""
         result, waiting = set[int](), [value]
         while waiting:
             for head in self.free_loops(waiting.pop()) - result - self._iterations.keys():

@@ -1,8 +1,9 @@
 """Derive trip counts and how often each block of a kernel runs, from its guards and loops.
 
-Trip counts are read off the guard that ends a loop, if it depends on arguments and a thread's
-place alone. If it depends on data, the trip count is an input that the user gives by name, and so
-are fractions of branches. A warp runs a block if any of its threads does.
+A trip count is read off the guard that ends the loop, if this depends only on arguments and on
+indices of the thread. If it depends on data, the trip count is an input that the user gives by
+name. The fraction of threads that take a branch may be such an input, too. A warp runs a block if
+any of its threads does.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def record_name(word: str, lines: Lines, index: int, names: dict[str, int]) -> s
 
 
 def unused_name(word: str, lines: Lines, index: int, is_taken: Callable[[str], bool]) -> str:
-    """Return a free name for a place in the code, by its line if known."""
+    """Return an unused name for a place in the code, with its source line if known."""
     line = lines.get(index)
     base = f"{word}_line_{line}" if line else f"{word}_at_{index * WORD:x}"
     names = chain([base], (f"{base}_{number}" for number in count(2)))
@@ -181,7 +182,7 @@ def is_data_dependent(when: Condition, loop: Loop) -> bool:
 
 
 def _monotone_start(when: Condition, loop: Loop) -> IntExpr | None:
-    """Return the first value if a condition, true once, stays true in all iterations; else None."""
+    """Return the initial value of a condition that stays true once it is true; else None."""
     if when[0] != ">=" or (parts := _split_linear(when[1], loop)) is None:
         return None
     start, step = parts
@@ -278,12 +279,12 @@ class KnownLaunch:
 class KernelAnalysis:
     """A kernel's control flow and register values, and how often each block runs.
 
-    ``block_runs`` are runs of blocks for each thread, ``trip_counts`` are by loop head.
-    ``data_inputs`` depend on data and ``assumptions`` are assumed branches, both by name with the
-    place of the deciding instruction.
+    ``block_runs`` are the runs of each block in a thread, ``trip_counts`` are by loop head.
+    ``data_inputs`` (which depend on data) and ``assumptions`` (about branches) map names to the
+    index of the deciding instruction.
 
-    A loop with one exit has the trip count of the guard there. With several exits the iteration in
-    which the first of them is taken decides.
+    The guard at the exit of a loop gives its trip count. With several exits, the trip count is the
+    iteration in which the first of them is taken.
 
     Without ``launch`` the analysis is valid for every launch. With one, its sizes and arguments
     decide branches and loops that are undecided without them.
@@ -316,13 +317,13 @@ class KernelAnalysis:
         self.data_inputs: dict[str, int] = {}
         self.assumptions: dict[str, int] = {}
         self._entry_counts: dict[int, IntExpr] = {}
-        #: The exits of a loop, and the condition to continue at a single exit.
+        #: The exits of each loop; and, for loops with one exit, the condition to stay in the loop.
         self._exits: dict[int, list[int]] = {}
         self._stay_conditions: dict[int, Condition] = {}
         self._branch_shares: dict[int, tuple[IntExpr, IntExpr]] = {}
         self._guarded_blocks: dict[str, Collection[int]] = {}
         slow = (offset // WORD for offset, name in function.callees if is_slow_path(name))
-        self._slow_paths = min(slow, default=len(body))  # these stand behind the kernel
+        self._slow_paths = min(slow, default=len(body))  # they follow the kernel's code
         self.values.trip_count = self._trip_count
         for number in self.graph.reverse_postorder:
             self._runs_per_iteration(number)
@@ -349,7 +350,7 @@ class KernelAnalysis:
         return next((each for each in others if each in self.data_inputs), name)
 
     def guarded_lines(self, name: str) -> str:
-        """Return the lines that the value of a data input is about, "lines 4 to 7"."""
+        """Return the source lines that a data input is about as text, such as "lines 4 to 7"."""
         blocks = self._guarded_blocks.get(name, ())
         every = {self.lines.get(one.index, 0) for n in blocks for one in self.graph.blocks[n].body}
         if not (every := every - {0}):
@@ -409,7 +410,7 @@ class KernelAnalysis:
 
     # --- how often a block runs
     def _runs_per_iteration(self, number: int) -> IntExpr:
-        """Return how often a block runs in an iteration of its innermost loop, or in a thread."""
+        """Return how often a block runs in one iteration of its loop, or in one thread."""
         if number not in self._entry_counts:
             self._entry_counts[number] = self._entry_count(number)
         return ONE if number in self.graph.loops else self._entry_counts[number]
@@ -429,7 +430,7 @@ class KernelAnalysis:
         return result
 
     def _sum_over_iterations(self, product: Product, head: int, trip_count: IntExpr) -> IntExpr:
-        """Return a product summed over all iterations; a branch to stay has one less."""
+        """Return a product's sum over all iterations; staying branches lack the last one."""
         staying = Atom("staying", (head,))
         rest = IntExpr({tuple(one for one in product if one != staying): 1})
         if staying not in product:
@@ -479,7 +480,7 @@ class KernelAnalysis:
         return self._exit_runs(often, self.graph.innermost_loops.get(number), around)
 
     def _exit_runs(self, runs: IntExpr, head: int | None, around: int | None) -> IntExpr:
-        """Return how often nested loops are left, from exits in each iteration."""
+        """Return how often nested loops are left, given the runs of an exit in one iteration."""
         while head is not None and head != around:
             self._trip_count(head)
             self._runs_per_iteration(head)
@@ -502,7 +503,7 @@ class KernelAnalysis:
         return self._branch_shares[number][block.successors.index(successor)]
 
     def _find_branch_shares(self, number: int) -> tuple[IntExpr, IntExpr]:
-        """Return the share of a branch's runs in which its guard holds, and the rest."""
+        """Return the shares of a branch's runs in which its guard holds and fails."""
         head = self.graph.innermost_loops.get(number)
         block = self.graph.blocks[number]
         while head is not None:
@@ -537,7 +538,7 @@ class KernelAnalysis:
         return chance, ONE - chance
 
     def _name_assumption(self, word: str, at: int) -> str:
-        """Record an assumption, one for a line, or a data input if its value is given."""
+        """Record an assumption about a line, or a data input if its value is given."""
         line = self.lines.get(at)
         name = f"{word}_line_{line}" if line else f"{word}_at_{at * WORD:x}"
         (self.data_inputs if name in self._given else self.assumptions).setdefault(name, at)
@@ -546,9 +547,9 @@ class KernelAnalysis:
     def _rare_path(self, block: BasicBlock, successor: int) -> str:
         """Return "slow" or "wait" if a branch rarely leads to a successor, else "".
 
-        Slow paths are those of divisions and roots, which are called, and those of mathematical
-        functions for special values: the longer path of a branch that the source does not have.
-        Waits poll what other threads write.
+        Slow paths are called functions for divisions and roots, and code of mathematical functions
+        for special values: the longer path of a branch that the source does not have. Waits poll
+        what other threads write.
         """
         graph, is_slow = self.graph, self._is_slow_path(block)
         near = [successor, *graph.blocks[successor].successors]
@@ -604,8 +605,9 @@ class KernelAnalysis:
     def _differs_by_data(self, block: BasicBlock, when: Condition) -> bool:
         """True if a branch of the source depends on data that differ between threads.
 
-        It is an input by its share. Loops depend on loaded values, which decide all the loops into
-        which a compiler unrolls one of the source; so do branches if ``given`` has loaded values.
+        The share of threads is then an input. Loops, and branches if ``given`` has loaded values,
+        have the loaded values as inputs instead: these decide all copies of a loop that a compiler
+        unrolls.
         """
         line, kinds = self.lines.get(block.terminator.index), self._line_kinds
         if line not in kinds.branches - kinds.loops:
@@ -628,10 +630,10 @@ class KernelAnalysis:
         )
 
     def _name_branch(self, block: BasicBlock) -> str:
-        """Return the name of the share of threads that a branch leads away, and record it.
+        """Record the share of threads at a branch as a data input, and return its name.
 
-        It is ``skip`` if these leave out the code behind the branch, and ``take`` if only they run
-        the code at its target.
+        ``take`` is the share of threads that run the code at the branch's target, if the others
+        skip it; else ``skip`` is the share that leaves out the code after the branch.
         """
         at = block.terminator.index
         others = {f"chance{name[4:]}": place for name, place in self.data_inputs.items()}
@@ -659,7 +661,7 @@ class KernelAnalysis:
         return frozenset(result)
 
     def _loop_line(self, loop: Loop, exit_index: int) -> int | None:
-        """Return the line of a loop: one with a keyword of loops, of its jump back or its exit."""
+        """Return a loop's source line, if possible one with a keyword such as ``for``."""
         blocks = self.graph.blocks
         latches = [blocks[each].terminator.index for each in loop.latches]
         head = [one.index for one in blocks[loop.head].body]

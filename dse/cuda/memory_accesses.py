@@ -2,17 +2,18 @@
 
 Shared memory has 32 banks of 4 bytes: a wavefront reads one word of each, for all lanes that want
 it (CUDA C++ Programming Guide, shared memory). A wavefront carries 4 bytes a lane, so that accesses
-of 8 bytes a lane are served by half warps and those of 16 by quarters. Two of these share a
-wavefront if the lanes of every pair, next to each other or two apart, load the same (NVIDIA,
-developer forum 77228, for compute capability 7.0 to 7.5; assumed for later ones, too). The L1 cache
-reads four sectors in a wavefront, each from another quarter of a line (Khairy 2020, Accel-Sim).
+of 8 bytes a lane are served by half warps and those of 16 by quarters. Two such parts share a
+wavefront if lanes next to each other, or two apart, load the same in pairs (NVIDIA, developer forum
+77228, for compute capability 7.0 to 7.5; assumed for later ones, too). The L1 cache reads four
+sectors in a wavefront, each from another quarter of a line (Khairy 2020, Accel-Sim).
 
-Most iterations and blocks move all lanes of a warp by the same constant. It matters only for the
-offset in a sector, whose distribution is computed exactly. If the pattern of the lanes changes with
-iterations and blocks, these are sampled.
+From one iteration or block to the next, the addresses of all lanes mostly move by the same
+constant. It matters only for their offset in a sector, whose distribution is computed exactly. If
+the pattern of the lanes changes between iterations or blocks, these are sampled.
 
-The footprint of a block is the set of bytes that its threads touch. Iterations and other blocks
-move it by constants if addresses are linear in them; overlaps of the moved sets count once.
+The footprint of a block is the set of bytes that its threads touch. If addresses are linear in
+iterations and block indices, other iterations and blocks touch the same set moved by constants;
+bytes in several of these sets count once.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ from dse.cuda.launch_values import BLOCKS, KernelLaunch, sample_axis, sample_ind
 from dse.cuda.loop_counts import KernelAnalysis, required_trip_counts
 from stochastic import sizes
 
-#: Bytes of a sector, the unit of transfers of caches and DRAM, and of a word of a bank.
+#: Bytes of a sector (the unit that caches and DRAM transfer), and of a word of a memory bank.
 SECTOR, WORD = 32, 4
-#: Banks of shared memory, and quarters of a cache line.
+#: Number of banks of shared memory, and of quarters (sectors) of a cache line.
 BANKS, QUARTERS = 32, 4
 
 Lanes = npt.NDArray[np.int64]
@@ -89,7 +90,7 @@ def shared_wavefronts(addresses: Lanes, active: Mask, width: int, *, load: bool 
 def _count_by_groups(
     count: Callable[[int], Any], addresses: Lanes, active: Mask, width: int, load: bool
 ) -> Any:
-    """Return a count by groups of lanes; half as many groups if pairs of lanes load the same."""
+    """Return a count by groups of lanes; with half as many groups if pairs load the same words."""
     words = max(width // WORD, 1)
     if load and words > 1:
         return np.where(_has_equal_pairs(addresses, active), count(words // 2), count(words))
@@ -110,7 +111,10 @@ def _active_groups(active: Mask, groups: int) -> Any:
 
 
 def _has_equal_pairs(addresses: Lanes, active: Mask) -> Any:
-    """Return the mask of requests whose active lanes, one or two apart, are equal in pairs."""
+    """Return the mask of requests in which pairs of active lanes have equal addresses.
+
+    The lanes of all pairs are next to each other, or all are two apart.
+    """
     lanes = np.arange(addresses.shape[-1])
     return np.logical_or.reduce([
         ((addresses == addresses[:, lanes ^ by]) | ~active | ~active[:, lanes ^ by]).all(axis=-1)
@@ -129,21 +133,21 @@ def _touched_pieces(addresses: Lanes, active: Mask, width: int, size: int) -> An
 
 
 def _sort_distinct(pieces: Lanes) -> tuple[Any, Any]:
-    """Return the sorted pieces, and the mask of the first of equal ones."""
+    """Return the sorted pieces, and a mask that marks the first of equal pieces."""
     ordered = np.sort(pieces, axis=-1)
     return ordered, np.diff(ordered, axis=-1, prepend=ordered[:, :1] - 1) != 0
 
 
 def _max_per_bank(pieces: Lanes, banks: int) -> Any:
-    """Return the most distinct pieces of a request in one bank."""
+    """Return, for each request, the largest number of distinct pieces in one bank."""
     ordered, new = _sort_distinct(pieces)
     at = np.arange(len(pieces))[:, None] * banks + ordered % banks
     return np.bincount(at[new], minlength=len(pieces) * banks).reshape(-1, banks).max(axis=-1)
 
 
-#: Bytes by which a step moves an address, and the number of steps.
+#: Pairs: the bytes by which a step moves an address, and the number of steps.
 Strides = tuple[tuple[int, int], ...]
-#: Sampled blocks, and sampled requests of their warps in all iterations.
+#: Upper limits on sampled blocks, and on sampled requests of their warps in all iterations.
 _MAX_BLOCKS, _MAX_REQUESTS = sizes.REQUEST_BLOCKS, sizes.REQUESTS_LOOKED
 
 
@@ -168,8 +172,8 @@ class WarpRequests:
 def warp_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> WarpRequests:
     """Return the requests of an instruction.
 
-    A condition on block indices that nothing else depends on is dropped from the guard: all blocks
-    for which it holds make the same requests.
+    If block indices occur in only one condition, it is dropped from the guard: all blocks that
+    satisfy it make the same requests.
     """
     ((product, _),) = guard.terms.items()
     others = (*address.atoms(), *_trip_count_atoms(launch, address, guard))
@@ -281,7 +285,8 @@ def split_strides(launch: KernelLaunch, address: IntExpr) -> tuple[Strides, Stri
 STORES = ("global_store", "atomic", "local_store")
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _UNKNOWN_KINDS = ("unknown", "loaded", "entry", "reciprocal", "first", "total")
-#: Runs as an expression, of a warp and of a thread; lanes that run it; True if the guard is known.
+#: How often an instruction runs, as an expression, per warp and per thread; lanes that run it; True
+#: if its guard is known.
 Frequency = tuple[IntExpr, float, float, IntExpr, bool]
 #: The variable part of an address, and its constant offset.
 Address = tuple[IntExpr, int]
@@ -293,8 +298,8 @@ class MemoryAccess:
 
     ``runs`` is how often it runs, with its block. ``sectors`` is None if the address depends on
     data; ``wavefronts`` then assumes contiguous addresses. ``min_sectors`` are the fewest that hold
-    the bytes requested by its active ``lanes``. ``lane_inputs`` and ``address_inputs`` are what its
-    guard and its addresses depend on.
+    the bytes requested by its active ``lanes``. ``lane_inputs`` and ``address_inputs`` are the
+    inputs on which its guard and its addresses depend.
     """
 
     instruction: Instruction
@@ -321,7 +326,7 @@ class MemoryAccess:
 
     @property
     def is_uncoalesced(self) -> bool:
-        """True if a global access has over one sector more than the requested bytes need."""
+        """True if a global access has at least two sectors more than the requested bytes need."""
         sectors = self.sectors if self.instruction.kind in GLOBAL else None
         return sectors is not None and sectors > self.min_sectors + 1
 
@@ -330,11 +335,12 @@ class MemoryAccesses:
     """The memory requests of a launch, added one by one.
 
     ``required_inputs`` is :meth:`dse.cuda.instruction_counts.Tally.required_inputs`. Requests of a
-    warp count sectors. A block moves each byte that it loads or stores once from or to the L2
-    cache, a launch once from or to DRAM. Local memory is assumed to stay in the caches.
+    warp count sectors. Each byte that a block loads or stores counts once as traffic of the L2
+    cache, and each byte of a launch once as traffic of DRAM. Local memory is assumed to stay in the
+    caches.
 
-    Bytes at addresses that cannot be followed are assumed to be touched by nothing else, at most
-    ``array_bytes``: the sizes of arrays by the offsets of their arguments.
+    Bytes at addresses that cannot be followed are assumed to be touched by no other access. They
+    are limited by ``array_bytes``: the sizes of arrays by the offsets of their arguments.
     """
 
     def __init__(
@@ -394,7 +400,7 @@ class MemoryAccesses:
         if one.kind in GLOBAL and not is_known:
             array = None if address is None else self._argument_of(address)
             distinct = request.bytes * warps * many / self._repeated_iterations(block, address)
-            # copies of an access by the compiler have equal addresses
+            # accesses that the compiler duplicated have equal addresses
             before = self._unknown_accesses.get((direction, address), 0.0) if address else 0.0
             self._unknown_bytes[direction, array] += max(distinct - before, 0.0)
             self._unknown_accesses[direction, address] = max(distinct, before)
@@ -431,7 +437,7 @@ class MemoryAccesses:
         return total
 
     def frequency(self, block: int, place: int) -> Frequency:
-        """Return how often an instruction runs, as far as its guard is known."""
+        """Return how often an instruction runs; unknown conditions of its guard count as true."""
         has_guard = bool(self.analysis.graph.blocks[block].body[place].guard)
         when = self.analysis.values.solved_guard(block, place) if has_guard else TRUE
         if (block, when) not in self._frequencies:
@@ -454,7 +460,7 @@ class MemoryAccesses:
     def footprint_bytes(
         self, blocks: int | None, names: Collection[str]
     ) -> tuple[dict[str, float], dict[str, str]]:
-        """Return bytes of a block and, if the grid is known, of the launch, and their formulas."""
+        """Return a block's bytes, those of the launch if the grid is known, and formulas."""
         threads, growing = self.launch.threads, np.array([0.0, 1.0])
         of_block = self._footprints.total_bytes(all_blocks=False)
         of_block = of_block + self._unknown_total(1) + growing * self._local_bytes
@@ -504,7 +510,7 @@ class MemoryAccesses:
         )
 
     def _is_base_address(self, product: tuple[Atom, ...], shared: bool) -> bool:
-        """True if a term of an address is the start of an array; in shared memory a constant."""
+        """True if a term of an address is an array's start; in shared memory, any constant."""
         if len(product) != 1:
             return False
         (one,) = product
@@ -515,7 +521,7 @@ class MemoryAccesses:
     def _request_cost(
         self, instruction: Instruction, address: Address | None, guard: IntExpr
     ) -> tuple[float | None, float, float, float]:
-        """Return sectors, wavefronts, fewest sectors and lanes of a warp's request on average."""
+        """Return a warp's mean sectors, wavefronts, fewest possible sectors and lanes."""
         load, shared = instruction.kind.endswith("load"), instruction.kind.startswith("shared")
         variable, offset = address or (None, 0)
         unit = WORD if shared else SECTOR
@@ -600,7 +606,7 @@ def address_terms(text: str, use_last: bool) -> list[tuple[str, int]] | None:
     return result
 
 
-#: Most ranges of a byte set, and most addresses of one access that are enumerated.
+#: Upper limits on the ranges of a byte set, and on the enumerated addresses of one access.
 _MAX_RANGES, _MAX_ADDRESSES = sizes.FOOTPRINT_RUNS, sizes.FOOTPRINT_LOOKED
 
 _EVALUABLE_KINDS = (
@@ -609,7 +615,8 @@ _EVALUABLE_KINDS = (
 )
 
 ByteRanges = npt.NDArray[np.int64]
-#: Arrays (or an address without one), strides by iterations and blocks, bytes touched unmoved.
+#: Arrays (or the address if there is none), strides by iterations, strides by blocks, and the bytes
+#: touched before any of these moves.
 AccessPattern = tuple[tuple[object, ...], Strides, Strides, ByteRanges]
 #: Direction, arrays and strides: accesses with equal keys form one set.
 AccessKey = tuple[str, tuple[object, ...], Strides, Strides]
@@ -617,7 +624,7 @@ AccessKey = tuple[str, tuple[object, ...], Strides, Strides]
 
 @dataclass(slots=True)
 class ByteSet:
-    """A set of bytes as ranges between ``low`` and ``high``, of a ``scale`` times larger set."""
+    """Bytes in ranges between ``low`` and ``high``; the whole set is ``scale`` times as large."""
 
     ranges: ByteRanges
     scale: float = 1.0
@@ -732,14 +739,15 @@ class Footprints:
         return arrays or (offset,), passes, blocks, base
 
     def total_bytes(self, *, all_blocks: bool) -> FixedAndGrowing:
-        """Return the bytes that one block touches, or all blocks."""
+        """Return the bytes that one block or, with ``all_blocks``, all blocks touch."""
         loaded, stored = (self._direction_bytes(each, all_blocks) for each in ("load", "store"))
         return loaded + stored
 
     def _direction_bytes(self, direction: str, all_blocks: bool) -> FixedAndGrowing:
         """Return the bytes loaded or stored, at most the extent of each array.
 
-        Bytes touched one by one grow with the block, and bytes of each block alone with the grid.
+        Of a block, the bytes grow with its size unless each access touches only one address. Of all
+        blocks, they grow with the grid if the block index moves the addresses.
         """
         by_array: dict[object, list[tuple[ByteSet, float, bool]]] = {}
         grid = math.prod(self.launch.grid) if all_blocks else 1

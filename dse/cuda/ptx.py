@@ -1,4 +1,4 @@
-"""Read PTX into the record of machine instructions, so that one set of counters counts both.
+"""Read PTX into the record of machine instructions, so that the same counters count both.
 
 Hong (2012, §2.6.2) counts in PTX and asks for a count by basic blocks of an intermediate
 representation (§7.1.1). Each PTX operation becomes the equivalent machine operation, with the class
@@ -62,7 +62,7 @@ _MODIFIERS = {1: ".U8", 2: ".U16", 8: ".64", 16: ".128"}
 
 #: Offset of the arguments in the constant bank, beyond everything else there.
 _ARGUMENT_BASE = 0x400
-#: An unknown constant whose low half is 0.
+#: Operand of the machine code that stands for an unknown constant whose low half is 0.
 _HIGH = "c[0x5][0x0]"
 #: Comments, and directives about source files, which end without a semicolon.
 _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*\.(?:loc|file)\b[^\n]*", re.M | re.S)
@@ -89,7 +89,7 @@ def is_ptx(text: str) -> bool:
 
 
 def find_entries(text: str, file: str) -> dict[str, int]:
-    """Return the places of the kernels' heads in PTX text, by name."""
+    """Return the position of each kernel's head in PTX text, by the kernel's name."""
     heads = re.finditer(r"\.entry\s+([\w$]+)", _blank_comments(text))
     places = {head[1]: head.end() for head in heads}
     if not places:
@@ -308,13 +308,13 @@ class PtxReader:
         return [self._register(each) for each in names if each != "_"]
 
     def _values(self, operand: str, read: Callable[[str], str]) -> list[str]:
-        """Return the values of an operand, of a vector one by one."""
+        """Return the values of an operand; a vector has several."""
         if operand.startswith(("{", "(")):
             return [self._value(each.strip()) for each in operand[1:-1].split(",") if each.strip()]
         return [read(operand)]
 
     def _register(self, name: str) -> str:
-        """Return the machine register of a PTX register, which has any width."""
+        """Return the machine register of a PTX register of any width."""
         return self.registers.setdefault(name, f"R{4 * len(self.registers)}")
 
     def _predicate(self, name: str) -> str:
@@ -334,7 +334,7 @@ class PtxReader:
                 return f"0x{number[3]}"
             digits = number[2].lstrip("0") if number[2].isdigit() else number[2]
             size = int(digits or "0", 0)
-            if size >= 2**32:  # low halves stand for pairs: a mask of high halves is 0
+            if size >= 2**32:  # the low half represents a pair
                 return f"c[0x5][{size:#x}]" if size % 2**32 else _HIGH
             return f"{number[1]}{size:#x}"
         if (special := _SPECIAL.match(operand)) is not None:
@@ -349,7 +349,7 @@ class PtxReader:
         return self._register(operand)
 
     def _address(self, parts: list[str]) -> str:
-        """Return an address: a register, an array or an argument, and a number."""
+        """Return the text of an address: a register, array or argument, plus a number."""
         values = [self._value(each.strip("{} ")) for each in parts if each]
         first, *rest = values or ["RZ"]
         if (constant := re.match(r"c\[0x0\]\[(\w+)\]", first)) and rest:

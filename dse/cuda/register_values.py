@@ -1,10 +1,10 @@
-"""Derive the values of registers at places of a kernel, backwards from where they are written.
+"""Derive the values of registers at an instruction from the instructions that wrote them.
 
-A register that a loop changes is an ``entry`` atom at its head, which is solved: one that grows by
-the same amount in each iteration is that amount times the iteration, counted from 0; after the loop
-the iteration is the last one. Values that cannot be derived are ``unknown`` atoms, values from
-memory are ``loaded`` ones. Values are assumed to be whole and not negative where the hardware's
-unsigned and signed forms differ, and low halves of pairs stand for the pair.
+A register that a loop changes is an ``entry`` atom at the loop's head, which is solved: if it grows
+by the same amount in each iteration, it is that amount times the iteration, counted from 0. After
+the loop, the last iteration is inserted. Values that cannot be derived are ``unknown`` atoms,
+values from memory are ``loaded`` ones. Values are assumed to be whole and not negative where the
+hardware's unsigned and signed forms differ, and low halves of pairs stand for the pair.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ _MAY_ALIAS = ("ST", "CALL")
 
 
 def _stack_slots(body: Sequence[Instruction]) -> dict[int, tuple[str, ...]]:
-    """Return the words of the stack that each local load and store accesses, by its place.
+    """Return the stack words that each local load and store accesses, by instruction index.
 
-    It is empty if a store may be to any word: by a computed or generic address, in a called
-    function, or of less than a word.
+    Return nothing if some store could write to any word: its address is computed or generic, it is
+    in a called function, or it writes less than a word.
     """
     local = [one for one in body if one.kind in ("local_load", "local_store")]
     if not local or any(one.name in _MAY_ALIAS for one in body):
@@ -101,7 +101,7 @@ class Operation:
         return self.values.predicate_condition(text, self.block, self.place)
 
     def unknown(self, what: str) -> IntExpr:
-        """Return an unknown value of this place."""
+        """Return an atom for an unknown result of this instruction."""
         return _unknown_value(what, self.block, self.place)
 
 
@@ -226,7 +226,7 @@ def _load_constant(op: Operation) -> IntExpr:
 
 
 def _jump_condition(value: IntExpr, place: int | None) -> Condition | None:
-    """Return the condition for a jump-table entry to be some place; None for any other value."""
+    """Return the condition for a jump-table entry to equal a target; None for any other value."""
     if place is None or (one := sole_atom(value, "table")) is None:
         return None
     table, at = one.args
@@ -301,7 +301,7 @@ def _compare(op: Operation) -> Condition:
     operands = op.operands
     first, second = (op.value(each) for each in operands[2:4])
     word = op.modifiers[0]
-    if "EX" in op.modifiers:  # the high halves: what the low ones say
+    if "EX" in op.modifiers:  # compares high halves: as the low ones
         when = op.condition(operands[-1])
         return when if op.result == 0 else negate(when)
     difference = first - second
@@ -407,7 +407,7 @@ EVALUATORS: dict[str, Evaluator] = {
 
 
 _LOADS = ("global_load", "shared_load", "local_load")
-#: Most merging paths that are told apart, and the value of one that ends.
+#: Upper limit on merging paths that are distinguished, and the value of a path that ends.
 _MAX_PATHS, _UNREACHABLE = sizes.REGISTER_WAYS, ("never",)
 
 
@@ -569,7 +569,7 @@ class RegisterValues:
         return self._unknown_merge(register, block) if result is None else result
 
     def is_low_half(self, op: Operation) -> bool:
-        """True if a comparison is of low halves: the one of the high halves reads its result."""
+        """True if a comparison is of low halves, and that of high halves reads its result."""
         result = op.operands[0]
         for each in self.graph.blocks[op.block].body[op.place + 1 :]:
             if each.name == "ISETP" and "EX" in each.modifiers and each.operands[-1] == result:
@@ -641,7 +641,7 @@ class RegisterValues:
 
     # --- loops
     def solved_guard(self, block: int, place: int) -> Condition:
-        """Return the condition under which the guard of an instruction holds, loops solved."""
+        """Return the condition under which a guard holds, with loop-carried values solved."""
         if (block, place) in self._guard_cache:
             return self._guard_cache[block, place]
         inside, after = self._substitutions(block)
@@ -651,7 +651,7 @@ class RegisterValues:
         return result
 
     def solve_loops(self, value: IntExpr, block: int) -> IntExpr:
-        """Return an expression at a block with loop-carried registers written by iteration."""
+        """Return an expression at a block with loop-carried values solved by iteration."""
         inside, after = self._substitutions(block)
         return after.value(inside.value(value))
 
@@ -666,7 +666,10 @@ class RegisterValues:
         return cache.setdefault(None, inside), cache.setdefault(around, after)
 
     def _after_loop(self, atom: Atom, block: int, inside: Loop | None = None) -> IntExpr | None:
-        """Return the last iteration of a loop for a block after it, of loops in ``inside``."""
+        """Return the last iteration of a loop if a block is after it; else None.
+
+        With ``inside``, only its inner loops count; registers at their heads are then solved, too.
+        """
         if inside is not None and atom.kind == "entry":
             if atom.args[0] == inside.head or atom.args[0] not in inside.blocks:
                 return None
@@ -709,7 +712,7 @@ class RegisterValues:
         if any(each != after[0] for each in after[1:]):
             return None
         before, last = _as_expr(self._value_from_predecessors(register, head, loop)), after[0]
-        # a register that some paths write anew with the value that it has
+        # some paths write the value that the register has already
         if substitute(last, lambda one: before if one == entry else None) == before:
             return before
         if self.is_loop_invariant(last - here, loop):
@@ -733,7 +736,10 @@ class RegisterValues:
         return rest + first * atom_expr("if", ("==", now)) if first.terms else rest
 
     def is_loop_invariant(self, step: IntExpr, loop: Loop, except_head: int | None = None) -> bool:
-        """True if an expression is the same in every iteration but that of ``except_head``."""
+        """True if an expression does not change within a loop, except with ``except_head``.
+
+        ``except_head`` is the head of a loop whose iteration the expression may contain.
+        """
         for one in step.atoms():
             if one.kind in ("power", "first", "total") and except_head is not None:
                 return False
@@ -763,7 +769,7 @@ def _unknown(register: str, origin: tuple[Any, ...]) -> Any:
 
 
 def _as_expr(value: Any) -> IntExpr:
-    """Return a value as it is, a condition as 1 or 0."""
+    """Return a value unchanged, or a condition as an expression that is 1 or 0."""
     return value if isinstance(value, IntExpr) else indicator(value)
 
 

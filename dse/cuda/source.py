@@ -68,7 +68,7 @@ _MATH_FUNCTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LineKinds:
-    """Lines of a source with keywords of loops, of branches, and with mathematical functions."""
+    """Lines of a source that have keywords of loops or branches, or mathematical functions."""
 
     loops: frozenset[int] = frozenset()
     branches: frozenset[int] = frozenset()
@@ -124,7 +124,7 @@ _BRACKET = re.compile(r"[(\[{}\])]")
 
 
 def closing_bracket(text: str, start: int) -> int:
-    """Return the place behind the bracket that closes the one at ``start``."""
+    """Return the position after the bracket that closes the one at ``start``."""
     depth = 0
     for bracket in _BRACKET.finditer(text, start):
         depth += 1 if bracket[0] in "([{" else -1
@@ -151,7 +151,7 @@ def _argument_name(argument: str) -> str:
 
 
 def device_part(source: str, macros: frozenset[str] = frozenset()) -> str:
-    """Return the source without host functions; lines keep their places."""
+    """Return the source without host functions; line numbers stay the same."""
     bare = blank_comments(source)
     marked = re.compile(rf"\b({'|'.join(map(re.escape, macros | device_macros(bare)))})\b")
     result = []
@@ -164,7 +164,7 @@ def device_part(source: str, macros: frozenset[str] = frozenset()) -> str:
 
 
 def device_macros(source: str) -> frozenset[str]:
-    """Return ``__device__``, ``__global__`` and the macros of a source that stand for them."""
+    """Return ``__device__``, ``__global__``, and macros of the source that contain one of them."""
     definition = r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t][^\n]*__(?:device|global)__"
     return frozenset(re.findall(definition, source, re.M)) | {"__device__", "__global__"}
 

@@ -1,7 +1,7 @@
 """Count a kernel at many launches: over lists of macros, in parallel, or at the rows of a profile.
 
-No formula says what a compiler does with a macro (registers above all), so that each variant is
-compiled and counted. Counts are cached by content.
+The effect of a macro on the machine code (above all on registers) has no formula, so each variant
+is compiled and counted. Counts are cached by content.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Variant = Mapping[str, object]
 BLOCK_AXIS = "block"
 _COUNTS_VERSION = "3"  # changes with counts or messages, so that older cache entries are unused
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # variants for which the disassembler starts once
-#: Columns of a table besides the quantities, by the key in ``numbers``.
+#: Columns of a table besides the quantities, by their keys in :attr:`KernelCounts.numbers`.
 _EXTRA_COLUMNS = {
     "instructions": "all",
     "global_loads": "global_load_requests",
@@ -65,9 +65,9 @@ def count_macro_grid(
 ) -> xr.Dataset:
     """Return the quantities of a kernel over macros with several values.
 
-    It also has ``instructions``, requests, sectors of a load request, ``flops`` and
-    ``floating_insts`` of a warp. All are NaN for variants that cannot be counted; ``status`` has
-    the reason. If none can be counted, the error of the first is raised.
+    The Dataset also has ``instructions``, requests, sectors of a load request, ``flops`` and
+    ``floating_insts`` of a warp. Variants that cannot be counted have NaN, and the reason in
+    ``status``. If no variant can be counted, the error of the first is raised.
     """
     import xarray as xr
 
@@ -242,7 +242,7 @@ def _check_work_stays(
     grid: Sequence[int | str],
     moving: str,
 ) -> None:
-    """Raise an error if a launch with another block does other work, along the ``moving`` axes."""
+    """Raise an error if a block of another size does other work, along the ``moving`` axes."""
     for axis, size in zip(AXES, (*grid, "", "", ""), strict=False):
         if axis not in moving:
             continue
@@ -285,9 +285,9 @@ def compare_profile(
 ) -> xr.Dataset:
     """Return the counts of a kernel at each launch of a profile, with the measured values.
 
-    Macros in the profile have the values of each row, and so have sizes that ``settings`` lacks.
-    Each count that the profile has is ``NAME`` (counted) and ``NAME_measured`` along
-    ``configuration``; ``status`` is the reason why a launch is not counted.
+    Each row gives the values of the macros that the profile has, and of sizes that ``settings``
+    lacks. The Dataset has each count of the profile as ``NAME`` (counted) and ``NAME_measured``
+    along ``configuration``; ``status`` is the reason why a launch is not counted.
     """
     import xarray as xr
 

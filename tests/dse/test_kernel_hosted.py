@@ -105,7 +105,7 @@ def test_what_the_kernel_needs_is_not_left_out(file: Path) -> None:
         DseError, match=r'bodies.cu\(20\): error: identifier "Options" is und'
     ) as raised:
         dse.kernel(file, entry="other")
-    assert "left out before, as not for the device:\nbodies.cu line" in str(raised.value)
+    assert "left out earlier, because it is not device code:\nbodies.cu line" in str(raised.value)
 
 
 def test_pieces_keep_what_frames_declarations_and_every_line() -> None:
