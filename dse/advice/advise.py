@@ -158,7 +158,7 @@ def build_advice(
 
 
 def _possible_guides(model: Model, outputs: Sequence[str], goal: str | None) -> list[Guide]:
-    """Return the guides to a goal, or all: first those to outputs of a study, then to the time."""
+    """Return the guides to a goal, or all: first to outputs of a study, then to the time."""
     known = guides(model)
     if not known:
         raise DseError(
@@ -180,7 +180,7 @@ def _possible_guides(model: Model, outputs: Sequence[str], goal: str | None) -> 
 def _is_of_one_point(text: str, study: StudyData, model: Model) -> bool:
     """True if a condition has no statistics along axes of the study."""
     statistics = statistics_of([parse_condition(text, model.quantities)])
-    # without draws a statistic over them is one of a quantity that is itself a law
+    # without random inputs, a statistic along draws is that of a quantity that is itself a law
     return not statistics or (
         study.random_inputs is None and all(s.statistic.axes == (DRAW,) for s in statistics)
     )
@@ -209,26 +209,26 @@ def _study_point(study: StudyData, point: Mapping[str, Any]) -> tuple[Entries, d
 
 
 # --- one input moved in one direction
-#: Name of a common factor in a tree over the leaves.
+#: Name of the leaf that stands for the common factor of several inputs.
 PLACE = "place of the move"
-#: Gains within this of 1 are none.
+#: A gain that differs from 1 by at most this counts as no gain.
 _NO_GAIN = 1e-12
-#: Relative distance beyond a border at which the next state is read.
+#: Relative distance beyond a border at which the state after it is read.
 _BEYOND_STEP = 1e-9
-#: Relative improvement over the end of a path for which a place before it is reported.
+#: A place before the end of a path is reported if it is better by more than this share.
 _MIN_IMPROVEMENT = 1e-9
-#: Number of refinements near such a place, and of parts of each.
+#: Number of refinements near such a place, and of the parts into which each divides.
 ROUNDS, PARTS = 8, 64
 #: A gain that still grows by this factor over the last steps of an endless path has no limit.
 _GROWTH_WITHOUT_LIMIT, _LAST_STEPS = 1.5, 256
 #: A border within this relative distance of the start is at the start.
 _SAME_TOLERANCE = 1e-11
-#: Less than any step of the search, relative to the start.
+#: Relative to the start: smaller than any step of the search, so that a narrower border is a jump.
 _JUMP_WIDTH = 2.0**-65
 
 
 def find_moves(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
-    """Yield the moves of one input, up and down, or of several upwards by one factor."""
+    """Yield the moves of one input up and down, or of several upwards by a common factor."""
     site = site.with_free_inputs(names)
     lines = _MovePath(site, names, raising=True).stop_lines()
     for raising in (True, False) if len(names) == 1 else (True,):
@@ -240,8 +240,9 @@ def find_moves(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
 class _MovePath:
     """Path of a move: places are values of the input, or the common factor of several inputs.
 
-    ``axis`` is the place in a tree over the leaves, ``domain`` that of a place. With
-    ``state_from_terms`` the smallest term gives the state; a whole number may be on a border.
+    ``axis`` is the name of the leaf that has the place as its value, ``domain`` the domain of
+    places. With ``state_from_terms`` the smallest term gives the state; a whole number may be on a
+    border.
     """
 
     def __init__(self, site: Site, names: tuple[str, ...], *, raising: bool) -> None:
@@ -251,7 +252,7 @@ class _MovePath:
         self.axis = names[0] if single else PLACE
         self.domain = site.row(names[0]).domain if single else Domain(low=0)
         self.start = here[names[0]] if single else 1.0
-        self.factors = {} if single else here  # of the common factor; none for one input
+        self.factors = {} if single else here  # inputs at factor 1; empty for one input
         self.state_from_terms = site.state_from_terms and not self.domain.whole
 
     def inputs_at(self, places: Floats) -> dict[str, Floats]:
@@ -267,32 +268,32 @@ class _MovePath:
         return float(self.gains(np.array([place]))[0])
 
     def gains(self, places: Floats) -> Floats:
-        """Return the factors by which the goal improves at places."""
+        """Return the factors by which the goal improves at several places."""
         return self.site.gains(self.inputs_at(places))
 
     def is_allowed(self, places: Floats) -> NDArray[np.bool_]:
         return self.site.holds(self._allowed_condition(), {self.axis: places})
 
     def _allowed_condition(self) -> Node:
-        """Return the condition that a place is allowed."""
+        """Return the condition under which a place is allowed."""
         domains = [(name, replace(self.site.row(name).domain, whole=False)) for name in self.names]
         inside = [negate(self._by_place(outside_domain(reference(n), d))) for n, d in domains]
         return constant(both(self._by_place(self.site.allowed_condition()), *inside))
 
     def _by_place(self, node: Node) -> Node:
-        """Substitute the moved inputs of a tree over the leaves by the place."""
+        """Express the moved inputs in a tree over the leaves by the place."""
         place = reference(PLACE)
         moved = {n: constant(place * f) for n, f in self.factors.items()}
         return substitute(node, moved) if moved else node
 
     def stop_lines(self) -> CaseLines:
-        """Return the lines along which to search for a place beyond a border or not allowed."""
+        """Return the lines on which to search for a place past a border or not allowed."""
         changed = self._by_place(self.site.change_condition(self.state_from_terms))
         beyond = constant(either(negate(self._allowed_condition()), changed))
         return CaseLines(beyond, self.axis, self.site.leaves())
 
     def move(self, stop: CaseLines) -> Move | None:
-        """Return the move to the first border or the end of the path; None if it is no advice."""
+        """Return the move to the first border or the end of the path; None if it is not useful."""
         start, domain = self.start, self.domain
         xs = search_values(start, domain, upward=self.raising)
         result = first_crossing(stop, np.concatenate([[start], xs]), whole=domain.whole)
@@ -304,7 +305,7 @@ class _MovePath:
             return self._make_move(best, limit=f"where {self.site.guide.goal} is best")
         if not self.is_allowed(np.array([high]))[0]:
             return self._make_move(low, limit=self._violated_limit(high))
-        # at a jump only the end itself is beyond
+        # at a jump the next state begins exactly at ``high``
         jumps = domain.whole or abs(low - high) < _JUMP_WIDTH * start
         low = start if math.isclose(low, start, rel_tol=_SAME_TOLERANCE) else low
         until = high if jumps else low
@@ -313,7 +314,7 @@ class _MovePath:
         return self._make_move(until, next_place=beyond, always=keep)
 
     def _move_to_end(self, xs: Floats) -> Move | None:
-        """Return the move if no border follows: to the end of the domain, if closed."""
+        """Return the move to the end of the domain (if it is closed) if no border follows."""
         domain, goal = self.domain, self.site.guide.goal
         ends = (domain.low, not domain.low_open), (domain.high, not domain.high_open)
         end, closed = ends[self.raising]
@@ -368,7 +369,7 @@ class _MovePath:
         return place if inside else high
 
     def _violated_limit(self, place: float) -> str:
-        """Return what forbids a place."""
+        """Return the rule, constraint, condition or domain that forbids a place, as text."""
         graph, moved = self.site.grid.graph, self.inputs_at(np.array([place]))
         for condition in graph.conditions:
             names = references(condition.node)
@@ -382,7 +383,7 @@ class _MovePath:
         for name, (node, domain) in {**self.site.formulas(), **nodes}.items():
             if self.site.holds(outside_domain(node, domain), moved)[0]:
                 return f"the end of the domain of {name}, {domain}"
-        return f"the end of what {self.site.guide.goal} is defined for"
+        return f"the end of the range in which {self.site.guide.goal} is defined"
 
     def _make_move(
         self,

@@ -35,16 +35,16 @@ class Move(DisplayMixin):
         whole number beyond), at the last value that the domain and all rules allow, or where the
         goal is best before either; NaN if nothing ends it.
     next_bound, next_limiter : str or None, tuple of str
-        The bound or case beyond, None if none follows; the same as now if only the smallest terms
-        change, which are those of ``next_limiter``.
+        The bound or case after the move (None: none follows), and its limiting terms. If only the
+        limiting terms change, ``next_bound`` is the present bound.
     gain : float
         Factor by which the goal improves, below 1 if it worsens: the ratio of the results of
         :func:`dse.evaluate` at ``until`` and ``value``, or its limit.
     along : mapping of str to float
         Factors by which other quantities change, if the guide names any.
     helps, artefact : bool
-        True if the goal improves; ``artefact``, not ``helps``, if only because the equations of
-        two cases do not meet at their border.
+        ``helps``: the goal improves. ``artefact``: it improves only because the equations of two
+        cases do not meet at their border; ``helps`` is then False.
     lever : str
         Whose move it is: ``"programmer"``, or ``"designer"`` of the machine.
     equation, source : str
@@ -100,12 +100,12 @@ class Suggestion(DisplayMixin):
         The suggesting quantity, its meaning and unit, and the publication of its equation.
     value : float or str
     of, of_unit : str
-        The input it is for, or the goal, and its unit.
+        The input that the value is for, or the goal, and its unit.
     now : float
         The current value of ``of``.
     gain : float or None
-        Factor by which the goal improves if the input takes this value; None if it is computed
-        from others or the suggestion is a factor.
+        Factor by which the goal improves if the input takes this value; None if the input is
+        computed from others, or if the suggestion is a factor.
     artefact : bool
         See :class:`Move`.
     """

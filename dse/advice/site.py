@@ -37,12 +37,12 @@ from symbolic.quantities import Domain, Quantity
 from symbolic.quantity import LEVERS
 
 Floats = NDArray[np.float64]
-#: Inputs that move, each to several values.
+#: The values of each input that moves.
 Inputs: TypeAlias = Mapping[str, Floats]
 
-#: Terms closer than this are a tie.
+#: Terms whose relative difference is below this are a tie.
 TIE_TOLERANCE = 1e-12
-#: Terms that move together differ by no more than this.
+#: Terms that move together differ by at most this share.
 ROUNDING = 2.0**-50
 
 
@@ -50,11 +50,11 @@ ROUNDING = 2.0**-50
 class Site:
     """A grid of one point, with its guide.
 
-    ``pins`` are inputs whose value follows others, until ``rebuild`` fixes them; ``terms`` the
-    quantities whose minimum (maximum if ``largest``) is ``guide.limits``, with labels, ``binding``
-    those that bind. The state is ``flag``, from an equation if ``has_state``; ``state_from_terms``
-    says that the terms alone determine it. Counts of the workload hold for the values of
-    ``counted_for`` alone.
+    ``pins`` are inputs whose value follows others until ``rebuild`` fixes them. ``guide.limits`` is
+    the minimum (if ``largest``: maximum) of ``terms``, which have labels; ``binding`` are the terms
+    that attain it. ``flag`` is the state, from an equation if ``has_state``; if
+    ``state_from_terms``, the terms alone determine it. Counts of the workload hold only for the
+    present values of ``counted_for``.
     """
 
     grid: Grid
@@ -77,7 +77,7 @@ class Site:
         return replace(self, grid=self.rebuild(pins), pins={}, _cache={}) if pins else self
 
     def evaluate(self, names: Sequence[str], inputs: Inputs = MappingProxyType({})) -> list[Floats]:
-        """Evaluate quantities, or ``feasible``, with some inputs moved to several values."""
+        """Evaluate quantities (or ``feasible``) with some inputs moved to several values."""
         graph = self.grid.graph
         roots = [self.grid.feasible_node(()) if n == FEASIBLE else graph.flat(n) for n in names]
         size = max(map(len, inputs.values()), default=1)
@@ -89,7 +89,7 @@ class Site:
         return np.broadcast_to(result, next(iter(inputs.values())).shape)
 
     def _evaluate_nodes(self, roots: Iterable[Node], inputs: Inputs) -> list[Any]:
-        """Evaluate trees over the leaves; what does not move is computed once."""
+        """Evaluate trees over the leaves; compute parts that do not depend on moved inputs once."""
         key = (*roots, *inputs)
         if key not in self._cache:
             self._cache[key] = PartialEvaluation(roots, inputs.keys(), self.leaves())
@@ -100,7 +100,7 @@ class Site:
         return {name: leaf.array.reshape(1) for name, leaf in self.grid.leaves[()].items()}
 
     def allowed_condition(self) -> Node:
-        """Return the condition, over the leaves, that a place is allowed."""
+        """Return the condition, over the leaves, under which a place is allowed."""
         goal = self.grid.graph.flat(self.guide.goal)
         inside = [negate(outside_domain(*formula)) for formula in self.formulas().values()]
         finite = both(goal > -math.inf, goal < math.inf)
@@ -117,7 +117,7 @@ class Site:
             least = most - self.value(LAUNCH[1])
             # a last block may be partial: from (blocks - 1) * threads + 1 to blocks * threads
             same = both(blocks * threads > least, (blocks - 1) * threads < most)
-            result["the launch has as many threads"] = constant(same)
+            result["the launch has the same number of threads"] = constant(same)
         for text in self.guide.conditions:
             node = parse_condition(text, self.grid.model.quantities)
             names = references(node)
@@ -134,7 +134,7 @@ class Site:
         return {name: (graph.flat(name), self.row(name).domain) for name in names}
 
     def change_condition(self, state_from_terms: bool) -> Node:
-        """Return the condition that another term binds than here, or the state differs."""
+        """Return the condition under which the state changes or a term binds that does not here."""
         graph = self.grid.graph
         result: list[Any] = []
         if self.has_state and not state_from_terms:
@@ -159,7 +159,7 @@ class Site:
         return self.grid.flag_meanings(self.guide.state)[int(flag)]
 
     def term_values(self) -> dict[str, float]:
-        """Return the value of each label's terms; the smallest, or largest, of several."""
+        """Return the value of each label: the smallest (or largest) of its terms."""
         values: dict[str, float] = {}
         first = max if self.largest else min
         for name, label in self.terms.items():
@@ -240,7 +240,7 @@ class Site:
         return np.asarray(np.where(better == worse, 1.0, ratio))
 
     def is_artefact(self, inputs: Inputs) -> bool:
-        """True if a place gains, but in the equations of neither case, here and there."""
+        """True if a place gains, but not by the equations of this case or of that at the place."""
         graph, guide = self.grid.graph, self.guide
         if not self.has_state or guide.state not in graph.ancestors([guide.goal]):
             return False
@@ -261,7 +261,7 @@ class Site:
         return True
 
     def notes(self) -> tuple[str, ...]:
-        """Return the notes of the guide on the switches."""
+        """Return the notes of the guide that belong to the present values of switches."""
         switches = [f"{name}={label}" for name, label in self.grid.graph.switches.items()]
         return tuple(f"{s}: {self.guide.notes[s]}" for s in switches if s in self.guide.notes)
 
@@ -292,12 +292,12 @@ class Site:
         return not row.is_label and row.domain.low >= 0 and name not in graph.ancestors(tables)
 
     def is_wrong_way(self, names: Iterable[str], *, raising: bool) -> bool:
-        """True if a move takes resources away, or adds to a latency or a count."""
+        """True if a move takes resources away, or increases a latency or a count."""
         known = move_directions(self.grid.graph, self.guide.goal)
         return any(known.get(name) == ("down" if raising else "up") for name in names)
 
     def lever(self, names: Iterable[str]) -> str:
-        """Return whose move it is: the designer's if one of the quantities is."""
+        """Return who can make a move: the designer if one of the quantities is the designer's."""
         return max((self.row(name).lever for name in names), key=LEVERS.index)
 
     def row(self, name: str) -> Quantity:

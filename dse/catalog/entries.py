@@ -14,12 +14,12 @@ its ``source`` or ``assumed = "why"``::
     l2_latency = "not measured"
 
 An assumed number may have a ``spread``, the share by which it may be wrong to both sides: it is
-then a random input, and answers say so. What a shipped machine lacks is assumed as of its nearest
-relatives (``dse/data/relatives.toml``).
+then a random input, and answers say so. Values that a shipped machine lacks are assumed to be those
+of its nearest relatives (``dse/data/relatives.toml``).
 
-A file's own values take precedence over those of its base, and those over the limits of the compute
-capability. A workload file has neither ``compute_capability`` nor ``[unknown]``. It may declare
-further quantities, such as the arguments of a kernel, for its own values and for studies::
+A file's own values take precedence over values of its base, and these over the limits of the
+compute capability. A workload file has neither ``compute_capability`` nor ``[unknown]``. It may
+declare further quantities, such as the arguments of a kernel, for its own values and for studies::
 
     [quantities]
     atoms = { meaning = "atoms of the molecule", domain = "whole [0, inf)" }
@@ -82,7 +82,7 @@ def _files_by_name(kind: str, user_files: frozenset[Path]) -> Mapping[str, list[
 
 
 def entry_paths(kind: str) -> Mapping[str, list[Path]]:
-    """Return the files of each name, sorted by name, without parsing them."""
+    """Return the paths of the files of each name, sorted by name, without parsing the files."""
     return _files_by_name(kind, frozenset(map(absolute_path, _user_files(kind))))
 
 
@@ -292,7 +292,7 @@ def _load(
         values = {**_limits()[capability][1], **values}
     has_rates = any(name.endswith(("_flops", "_ops")) for name in file.values)
     if "n_sms" in values and (has_rates or path.parent == _DATA / "machines"):
-        # a designer may change n_sms, but not the multiprocessors that the printed rates are of
+        # a designer may change n_sms; the printed rates stay those of the present multiprocessors
         values["rated_sms"] = file.values.get("rated_sms", values["n_sms"])
     name = path.stem.lower()
     return Entry(name, file.title, kind, values, path, capability, declared, unknown, file.base)
@@ -401,7 +401,7 @@ def _relatives() -> dict[str, Any]:
 
 
 def with_assumed_values(entry: Entry) -> Entry:
-    """Return a machine with the values that it lacks and its nearest relatives have.
+    """Add the values that a machine lacks and its nearest relatives have, as assumed values.
 
     >>> entry = machine("l4")
     >>> entry.values["l1_latency"].assumed
@@ -427,12 +427,12 @@ def with_assumed_values(entry: Entry) -> Entry:
     return replace(entry, values={**entry.values, **result}, unknown=unknown)
 
 
-#: Spread of the bandwidth of kernels around that of a triad on the same machine.
+#: Spread of the bandwidths of kernels around the bandwidth of a triad on the same machine.
 _TRIAD_SPREAD = 0.05
 
 
 def _bandwidth_share(entry: Entry) -> dict[str, Value]:
-    """Return the share of the printed bandwidth that kernels attain, by the type of memory."""
+    """Return the share of the printed bandwidth that kernels attain with this type of memory."""
     for kind, row in _relatives()["memory"].items():
         if not {entry.name, entry.base} & {*row["machines"]}:
             continue
@@ -446,10 +446,10 @@ def _bandwidth_share(entry: Entry) -> dict[str, Value]:
 
 
 def _values_of_relatives(entry: Entry, quantity: str) -> dict[Entry, float]:
-    """Return the numbers that the files of the nearest relatives with a quantity have.
+    """Return the numbers of a quantity in files of the nearest relatives of a machine that have it.
 
-    If none of the relatives of a machine has it, their relatives are the next nearest. The nearest
-    relative of a machine of the user is its base.
+    If none of its relatives has it, their relatives are searched next. The nearest relative of a
+    user's machine is its base.
     """
     relatives, seen = _relatives()["relatives"], {entry.name}
     base = [] if entry.base.endswith(".toml") else [entry.base]
@@ -490,7 +490,7 @@ def entry_number(entry: Entry, formula: str) -> float:
 
 
 def normalized_name(name: str) -> str:
-    """Return a name without maker, capitals, spaces and signs: ``rtx3080``, ``a100sxm480gb``."""
+    """Return a name without maker, signs, spaces and capitals: ``rtx3080``, ``a100sxm480gb``."""
     return re.sub(r"[^a-z0-9]", "", _MAKERS.sub("", name.lower().replace("_", " ")))
 
 
@@ -545,8 +545,8 @@ def parse_capability(name: str) -> str:
 def unavailable_models(entry: Entry) -> dict[str, tuple[str, ...]]:
     """Return the models that lack values of a machine, each with the missing inputs.
 
-    Inputs that workload or programmer supply, or that have a default, do not count; inputs of
-    formulas do.
+    Inputs with a default do not count, nor those that the workload or the programmer supplies.
+    Inputs of a formula in the machine's values count.
     """
     missing = {}
     known = models()

@@ -19,7 +19,7 @@ from symbolic.file_access import TEXT_LIMIT, check_file
 from symbolic.quantities import TABLE, Quantity
 from symbolic.quantity import quantity
 
-#: Seconds to search the line of an error; in files of thousands of lines it stays unknown.
+#: Limit of the search for the line of an error [s]; thousands of lines take longer.
 _SEARCH_SECONDS = 0.5
 _EXAMPLE = '{ value = ..., source = "..." } or { value = ..., assumed = "why" }'
 _KEYS = {
@@ -32,9 +32,9 @@ _KEYS = {
 class Value:
     """Value as written (a number, or text such as ``"1.3 GHz"``) with its origin.
 
-    ``holds_for`` maps other quantities to the numbers for which alone the value was counted, or to
-    None for one that follows from a formula of the file. ``spread`` is the share by which an
-    assumed number may be wrong, to both sides.
+    ``holds_for`` maps other quantities to their numbers when the value was counted, or to None if
+    they have a formula; for other numbers the value is invalid. ``spread`` is the share by which an
+    assumed number may be too small or too large.
     """
 
     value: float | str

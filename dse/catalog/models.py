@@ -67,7 +67,8 @@ def models() -> Mapping[str, Model]:
     return _Models()
 
 
-#: Models named per row in a table of several quantities; rows of a table that starts open.
+#: Limits on the models named per row in a table of several quantities, and on the rows of a table
+#: that is displayed unfolded.
 _MODELS_SHOWN, _ROWS_UNFOLDED = 3, 6
 
 

@@ -1,4 +1,4 @@
-"""Inputs that nobody published, as random inputs: their laws, and what they do to an answer."""
+"""Inputs that nobody published, as random inputs: their laws, and their effect on an answer."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from symbolic.ops import interpret_arrays
 if TYPE_CHECKING:
     from sweeps.grid.grid import Grid
 
-#: Levels between which an interval lies.
+#: Levels of the quantiles that are the ends of an interval.
 LEVELS = (0.05, 0.95)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssumedInput:
-    """A number of a machine or workload that is known to a share of itself, ``spread``.
+    """An assumed number of a machine or workload; it may be wrong by the share ``spread``.
 
-    ``entry`` is the name of the machine or workload, ``kind`` one of both words, ``why`` says where
-    the number is from.
+    ``entry`` is the name of the machine or workload, ``kind`` says which of both it is, and ``why``
+    says where the number is from.
     """
 
     name: str
@@ -37,22 +37,22 @@ class AssumedInput:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The ends of the values that are taken to be possible, all as likely."""
+        """The smallest and largest possible value; all values between are equally likely."""
         return self.value * (1 - self.spread), self.value * (1 + self.spread)
 
     @property
     def law(self) -> str:
-        """The law of the random input, as a study has it."""
+        """The law of the random input as text, as in a study."""
         low, high = (f"{end!r} {self.unit}".rstrip() for end in self.range)
         return f"uniform: {low}, {high}"
 
     @property
     def text(self) -> str:
-        """A sentence for people."""
+        """The input, its value and the origin of the value as text."""
         return f"{self.name} of {self.entry} = {value_text(self.value, self.unit)}, {self.why}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the input as plain data for JSON."""
         low, high = self.range
         row = {"quantity": self.name, "of": self.entry, "value": self.value, "unit": self.unit}
         return {**row, "low": low, "high": high, "why": self.why}
@@ -75,7 +75,7 @@ def output_intervals(
 ) -> dict[str, tuple[float, float]]:
     """Return the 5 and 95 % quantiles of outputs at a point, where assumed inputs are random.
 
-    ``indices`` are those of the point along each axis. Outputs that do not vary are left out.
+    ``indices`` are the indices of the point along each axis. Outputs that do not vary are left out.
     """
     labels = {name: a.labels[indices[name]] for name, a in grid.axes.items() if a.labels}
     here = {
@@ -116,5 +116,5 @@ def draw_inputs(inputs: Sequence[AssumedInput]) -> dict[str, Any]:
 
 
 def interval_text(interval: tuple[float, float], unit: str) -> str:
-    """Return an interval for people."""
+    """Return an interval as text."""
     return " to ".join(value_text(end, unit) for end in interval)

@@ -103,7 +103,7 @@ class SavedFit(FitReport):
     covariance : array
         Shape (names, names); NaN where a value has no standard error.
     at_end : tuple of str
-        Names whose value is an end of their domain or bounds.
+        Names of quantities whose value is at an end of their domain or bounds.
     column, per, labels : str or None, tuples of str
         Column of labels, quantities with one value for each label, and the labels.
     rows, errors, left_out : mapping

@@ -104,8 +104,8 @@ class StudyInputs:
     An origin is a text, or a mapping with a text for each label of the axis that supplies the
     value. ``laws`` maps labels such as file names to the content of the law. ``entries`` are the
     names of machine and workload, unless they are axes. ``invalid_values`` maps names to the reason
-    why a value from a file is invalid. ``counted_for`` are the quantities for whose values alone
-    counts hold, ``assumed`` the numbers that nobody published, with their spreads.
+    why a value from a file is invalid. Counts hold only for the present values of the quantities
+    ``counted_for``. ``assumed`` are the numbers that nobody published, with their spreads.
     """
 
     model: Model

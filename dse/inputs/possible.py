@@ -1,4 +1,4 @@
-"""Predictions that no machine can attain: where a model gives one, it is at fault."""
+"""Find predictions that no machine can attain, which show a fault of the model."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ Indices = Mapping[str, NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impossible:
-    """A limit of the hardware that predictions pass, by a factor at most.
+    """A limit of the hardware that predictions exceed; ``factor`` is the largest excess.
 
-    ``points`` are those that pass it; ``is_given`` is true if the quantity is an input.
+    ``points`` is the mask of the predictions that exceed it; ``is_given`` is True if the limited
+    quantity is an input.
     """
 
     limit: PhysicalLimit
@@ -39,7 +40,7 @@ class Impossible:
 
     @property
     def text(self) -> str:
-        """A sentence for people."""
+        """The limit, and how far it is exceeded, as text."""
         whose = "as it is given" if self.is_given else "a fault of the model"
         return (
             f"{self.limit.uses[0]} is impossible, {whose}: {self.limit.statement}; exceeded "
@@ -47,13 +48,13 @@ class Impossible:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the limit as plain data for JSON."""
         row = {"quantity": self.limit.uses[0], "limit": self.limit.name, "factor": self.factor}
         return {**row, "points": int(self.points.sum()), "why": self.text}
 
 
 def impossible_points(grid: Grid, parts: StudyInputs, indices: Indices) -> list[Impossible]:
-    """Return the limits that the predictions at configurations pass; an empty list if none.
+    """Return the limits that predictions at some configurations exceed.
 
     All configurations have the same labels.
     """
@@ -119,7 +120,7 @@ def _given_value(name: str, grid: Grid, parts: StudyInputs, labels: Mapping[str,
         if name in table and labels.get(axis) in known:
             value = table[name][known.index(labels[axis])]
     row = grid.model.quantity(name)
-    if value is None and name != "fp_insts":  # not all that is computed is floating point
+    if value is None and name != "fp_insts":  # other instructions may not be floating point
         value = reference(row.default) if isinstance(row.default, str) else row.default
     if isinstance(value, bool) or not isinstance(value, (int, float, Node)):
         raise LookupError(name)
@@ -127,9 +128,9 @@ def _given_value(name: str, grid: Grid, parts: StudyInputs, labels: Mapping[str,
 
 
 def impossible_rows(study: StudyData, indices: Indices) -> list[Impossible]:
-    """Return the limits that predictions at configurations of a study pass."""
+    """Return the limits that predictions at some configurations of a study exceed."""
     if study.random_inputs is not None:
-        return []  # a statistic of many predictions is none of them
+        return []  # a statistic of predictions may be no prediction
     grid = study.grid()
     count = max(map(len, indices.values()), default=1)
     split = [name for name, axis in grid.axes.items() if axis.labels]
@@ -155,7 +156,7 @@ def all_indices(grid: Grid) -> dict[str, NDArray[np.int64]]:
 
 
 def impossible_winners(study: StudyData, rows: Sequence[Mapping[str, Any]]) -> list[Impossible]:
-    """Return the limits that the configurations of an answer pass, if it has all axes."""
+    """Return the limits that configurations of an answer exceed, if it gives all their axes."""
     from dse.arguments import axis_indices
 
     grid = study.grid()
@@ -169,12 +170,12 @@ def impossible_winners(study: StudyData, rows: Sequence[Mapping[str, Any]]) -> l
 
 
 def impossible_data(passed: Sequence[Impossible]) -> dict[str, Any]:
-    """Return what is impossible, for JSON; empty if nothing is."""
+    """Return the exceeded limits as plain data for JSON; empty if there are none."""
     return {"impossible": [each.to_dict() for each in passed]} if passed else {}
 
 
 def without_impossible(answer: Answer, passed: Sequence[Impossible]) -> Answer:
-    """Return the answer of a Dataset without the values that are impossible, row by row."""
+    """Return a Dataset's answer in which impossible values of rows are removed."""
     if not passed:
         return answer
     rows = [dict(row) for row in answer.data["rows"]]

@@ -155,7 +155,7 @@ def _dump(node: ast.AST) -> str:
 def fingerprints(
     grid: Grid, parts: StudyInputs, defaults: Mapping[str, Any]
 ) -> dict[str, dict[str, str]]:
-    """Return hashes of all equations, values and rules that a study uses, by kind and name."""
+    """Return hashes of the equations, values and rules that a study uses, by kind and name."""
     equations = {
         f"{name} [{eq.switch_text}]" if eq.when else name: _digest(equation_text(eq))
         for graph in grid.graphs.values()
