@@ -20,7 +20,7 @@ _NEAR_VALUES = sizes.ADVICE_NEAR
 #: A quantity is varied from its value up to its value times 2**OCTAVES (or down, divided by it).
 OCTAVES = 64
 STEPS_PER_OCTAVE = 32
-#: Quantities for which a guide to the time is also used.
+#: Goals for which a copy of the guide to the time is also returned.
 _COST_GOALS = ("energy", "edp")
 #: Quantities that say how many threads a launch has.
 LAUNCH = ("blocks", "threads_per_block")
@@ -54,11 +54,11 @@ def guides(model: Model) -> tuple[Guide, ...]:
 
 
 def move_directions(graph: Graph, goal: str) -> dict[str, str]:
-    """Return the direction in which advice may move each quantity behind a goal.
+    """Return the direction in which advice may move each quantity on which a goal depends.
 
-    Fewer resources may save power, but never time: where no quantity behind the goal is a power or
-    an energy, the directions are those of the rows of the quantities, though the equations of a
-    paper may predict otherwise.
+    Fewer resources may save power, but never time. So if the goal depends on no power and no
+    energy, the directions are those of the quantities' rows, even where the equations of a paper
+    predict otherwise.
     """
     behind = {name: graph.model.quantity(name) for name in graph.ancestors([goal])}
     has_power = any(row.unit in _POWER_UNITS for row in behind.values())
@@ -77,7 +77,7 @@ def _guide_of_family(family: Family) -> Guide:
 def search_values(start: float, domain: Domain, *, upward: bool) -> Floats:
     """Return values above or below ``start`` at which to search, nearest first.
 
-    They end at the end of the domain, or at the start times (or divided by) 2**64.
+    The last value is the end of the domain, or the start times (or divided by) 2**64.
     """
     sign = 1.0 if upward else -1.0
     if domain.whole:

@@ -63,7 +63,7 @@ class Guide:
     follow : bool
         Whether moves that reach a border are listed even if they do not help.
     same_work : bool
-        Whether a move must leave the launch with the same elements, one a thread: ``blocks`` times
+        Whether a move must keep the number of elements (one per thread): ``blocks`` times
         ``threads_per_block``, up to a partial block. Counts of instructions are per thread.
     conditions : tuple of str
         Conditions that a move may not break, such as ``launch_bytes <= l1_bytes``; those of

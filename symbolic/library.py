@@ -36,7 +36,7 @@ _LOADED_FILES: dict[str, Path] = {}
 
 
 class _BytesLoader(SourceFileLoader):
-    """A loader that runs the bytes in ``data``, which are also hashed, never cached bytecode."""
+    """A loader that runs the bytes in ``data``, whose hash is taken; it ignores cached bytecode."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path.stem, str(path))

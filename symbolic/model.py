@@ -175,8 +175,8 @@ class Model(DisplayMixin, EquationSet):
         Parameters
         ----------
         family : str, optional
-            The quantity whose regimes are returned: the smallest or largest of several terms, or a
-            case or bound. Default: all such quantities.
+            The quantity whose regimes are returned. It must be a minimum or maximum of several
+            terms, a case or a bound. Default: all such quantities.
         expand : bool
             Substitute down to the inputs. Otherwise intermediate quantities that do not depend on
             the regime keep their names.

@@ -1,7 +1,7 @@
-"""Limits that no prediction of a time may pass: the work of a launch takes peak rates at least.
+"""Limits on predicted times: the work of a launch takes at least its time at peak rates.
 
-A limit is a condition on quantities, whichever model yields them. One that names a quantity which
-is not known, or only by a default that follows another quantity, does not apply.
+A limit is a condition on quantities of any model. It does not apply if a quantity in it is unknown,
+or known only by a default that follows another quantity.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _CYCLES = "time * core_clock * active_sms"
 class PhysicalLimit:
     """A limit: ``least`` may not exceed ``most``, both formulas in quantities.
 
-    ``name`` is that of the unit or level of memory, ``statement`` says what would be exceeded. It
-    applies to models that have the quantities ``uses``, the first of which is at fault, and not
-    ``without``.
+    ``name`` is the unit or level of memory; ``statement`` states the limit in words. It applies to
+    models that have the quantities ``uses`` and none of ``without``. If it is exceeded, the first
+    quantity of ``uses`` is at fault.
     """
 
     name: str
@@ -47,21 +47,21 @@ LIMITS = (
         "issue",
         f"{_WARPS} * total_insts * issue_cycles",
         _CYCLES,
-        "schedulers issue an instruction of a warp in issue_cycles at least",
+        "schedulers need at least issue_cycles for an instruction of a warp",
         "total_insts",
     ),
     _of_time(
         "floating_point",
         f"{_THREADS} * (fp_insts - fp64_insts)",
         f"{_CYCLES} * cores_per_sm",
-        "a core executes a floating-point instruction of a thread each cycle at most",
+        "a core executes at most one floating-point instruction of a thread per cycle",
         "fp_insts",
     ),
     _of_time(
         "double_precision",
         f"{_THREADS} * fp64_insts",
         f"{_CYCLES} * fp64_units_per_sm",
-        "a unit of double precision executes an instruction of a thread each cycle at most",
+        "a double-precision unit executes at most one instruction of a thread per cycle",
         "fp64_insts",
     ),
     _of_time(

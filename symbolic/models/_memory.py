@@ -82,8 +82,8 @@ def mwp_without_bw_full(mem_latency, departure_delay):
 def parallel_warps(resident_warps, mem_insts, independent_insts):
     """Upper limit of MWP from resident warps and independent requests. [warps]
 
-    Correction (b): the printed equation cannot raise MWP, but §2.6.3 and Figs. 26 and 28 need 2 N
-    if half of the requests are independent. The limit is infinite if all requests are.
+    Correction (b): by the printed equation MWP never exceeds the N resident warps, but §2.6.3 and
+    Figs. 26 and 28 need 2 N if half of the requests are independent. If all are, there is no limit.
 
     >>> parallel_warps(4.0, 6.0, 3.0), parallel_warps(4.0, 6.0, 0.0)
     (8.0, 4.0)

@@ -63,7 +63,7 @@ bw_per_warp = _memory.bw_per_warp
 
 @equation(source="Hong 2012, Eq. 72", symbol=r"MWP\_App\_InfiN")
 def mwp_app_infinite(mem_latency, effective_comp):
-    """Number of warps per core that would hide all latency, if so many were resident. [warps]"""
+    """Number of warps per core that would hide all latency, if enough were resident. [warps]"""
     return maximum(divide(mem_latency, effective_comp, at_zero=math.inf), 1)
 
 

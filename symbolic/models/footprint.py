@@ -1,11 +1,11 @@
 """Bytes that caches and DRAM move, from what a kernel touches; join with ``latency_roofline``.
 
 ``dse kernel`` counts the bytes that a warp requests, those that a block loads, and those that all
-blocks touch. The L1 cache keeps what a block has loaded, the L2 cache what any block has, so each
-moves the least that it can. That is exact if a kernel streams, or if the data it reuses fit;
-evicted data that are loaded again are not counted. Neither are arrays in local memory, beyond the
-bytes that are stored once through the L1 cache: for a Coulomb sum with 128 bytes of them per
-thread, DRAM of an RTX 2080 Ti moved 18 to 32 times ``launch_bytes``.
+blocks touch. The L1 cache is assumed to keep all that a block has loaded, and the L2 cache all that
+any block has loaded, so each moves as few bytes as possible. That is exact if a kernel streams, or
+if the data it reuses fit; evicted data that are loaded again are not counted. Bytes of arrays in
+local memory count only once, when they are stored through the L1 cache: for a Coulomb sum with 128
+bytes of them per thread, DRAM of an RTX 2080 Ti moved 18 to 32 times ``launch_bytes``.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ SHARED = (counted_warps, mem_insts, total_insts)
 
 @equation(source="by definition: the sectors of all requests")
 def l1_bytes(counted_warps, warp_bytes):
-    """Bytes requested from the L1 cache, or from memory without one. [B]"""
+    """Bytes requested from the L1 cache (on a machine without one, from memory). [B]"""
     return counted_warps * warp_bytes
 
 
 @equation(source="compulsory misses of the first cache (Hill 1989)")
 def l2_bytes(l1_bytes, blocks, block_bytes, cache_levels):
-    """Bytes that the L2 cache moves: each block's own, once. [B]"""
+    """Bytes that the L2 cache moves: those that each block touches, once per block. [B]"""
     return where(cache_levels >= 1, minimum(l1_bytes, blocks * block_bytes), l1_bytes)
 
 

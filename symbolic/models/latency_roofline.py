@@ -3,18 +3,17 @@
 Each unit takes the time of its work in a launch: schedulers, floating-point units and those of
 double precision, integer and special-function units, tensor units, the L1 cache with shared memory,
 the L2 cache, DRAM. The slowest of them is a lower bound of the time (the hierarchical roofline).
-Latency is another: a single warp takes the cycles between its instructions, and those of its
-requests, whose latency is mixed by the level that serves them; a multiprocessor executes its warps
-in waves. If both bounds are close, neither hides the other completely: they are joined as the root
-of the sum of squares. Their sum was tried, and predicts a kernel that is left out worse. So were
-norms of order two in the place of the slowest unit: of all units, of cores and L1, or of a
-multiprocessor and the memory beyond. Median errors of two tuning spaces from source rise from 7 to
-8 to 11 %, those of RAJAPerf and HeCBench change by less than one point.
+Latency gives another bound: a single warp takes the cycles between its instructions, plus the
+latencies of its requests, averaged over the levels that serve them; a multiprocessor executes its
+warps in waves. If both bounds are close, neither hides the other completely: they are joined as the
+root of the sum of squares. Their plain sum predicts left-out kernels worse. Norms of order two in
+place of the slowest unit (over all units, cores and L1, or a multiprocessor and the memory beyond
+it) raise the median errors of two tuning spaces counted from source from 7 % to 8 to 11 %; those of
+RAJAPerf and HeCBench change by less than one point.
 
-Bytes and instructions come from a profile or from ``dse.kernel``. Values that a profile does not
-have default so that they cost nothing more: bytes of a cache are those of the level below it.
-Atomics at one address, uneven work, and the partial last wave are not modelled. Join
-with ``occupancy``.
+Bytes and instructions come from a profile or from ``dse.kernel``. Defaults of values that a profile
+lacks add no cost: the bytes of a cache default to those of the level below it. Atomics at one
+address, uneven work, and the partial last wave are not modelled. Join with ``occupancy``.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ UNITS = {
     "tensor": "tensor_time",
 }
 
-#: Labels of the bound by number: numbers of later units follow, as stored results keep theirs.
+#: Labels of the bound by number. New units come last, because stored results keep their numbers.
 LABELS = (*tuple(UNITS)[:-1], "latency", "tensor")
 LIMITS = {**UNITS, "latency": "latency_bound_time"}
 
@@ -99,7 +98,7 @@ def launch_warps(blocks, warps_per_block):
 
 @equation(source="by definition: counts of a warp are those of ``counted_warp_size`` threads")
 def counted_warps(blocks, threads_per_block, counted_warp_size):
-    """Warps of the launch as the workload was counted, whatever the machine's warps are. [warps]"""
+    """Warps of the launch, of the warp size for which the workload was counted. [warps]"""
     return blocks * ceil(threads_per_block / counted_warp_size)
 
 
@@ -121,7 +120,7 @@ int_time = fp_time.copy_as("int_time", *_WARPS, "int_insts", "int_units_per_sm",
 special_time = fp_time.copy_as("special_time", *_WARPS, "sfu_insts", "special_units_per_sm", *_RATE)
 
 
-# --- tensor units: a pipe of their own, whose rate depends on the number type
+# --- tensor units: a separate pipe, whose rate depends on the number type
 
 
 @equation(source="by definition")
@@ -154,7 +153,7 @@ tensor_rate_fp4 = _rate_of("fp4", "tensor_fp4_flops")
 
 @equation(source="Williams 2009, of the tensor units of the SMs in use")
 def tensor_time(tensor_flops, tensor_rate, busy_sms, rated_sms, core_clock, boost_clock):
-    """Time of tensor units; endless on a machine without those of the number type. [s]"""
+    """Time of tensor units; infinite if the machine has none for the number type. [s]"""
     rate = tensor_rate * (busy_sms / rated_sms) * (core_clock / boost_clock)
     return where(tensor_flops > 0, divide(tensor_flops, rate, at_zero=math.inf), 0.0)
 
@@ -240,7 +239,7 @@ def time(start_up_time, throughput_time, latency_bound_time):
 
 @equation(source="by definition")
 def limiting_time(throughput_time, latency_bound_time):
-    """Largest of what bounds the time: the busiest unit, or latency. [s]"""
+    """The larger bound of the time: that of the busiest unit, or that of latency. [s]"""
     return maximum(throughput_time, latency_bound_time)
 
 

@@ -113,12 +113,12 @@ def blocks_by_registers_cuda(
 ):
     r"""Blocks that registers allow, in the allocation units of the hardware. [blocks]
 
-    With w warps per block, units u of registers and v of warps: up to compute capability 1.3 a
-    block at a time,
+    With w warps per block and allocation units of u registers and v warps, the hardware allocates
+    for a block at a time up to compute capability 1.3,
 
     .. math:: \left\lfloor R / \lceil\lceil w\rceil_v R_T \cdot 32\rceil_u \right\rfloor,
 
-    from 2.0 a warp at a time, in each of v parts of the multiprocessor,
+    and for a warp at a time from 2.0 on, in each of v parts of the multiprocessor,
 
     .. math:: \left\lfloor \lfloor R / \lceil 32 R_T\rceil_u \rfloor_v / w \right\rfloor .
 
@@ -189,11 +189,11 @@ def limiter(active_blocks_per_sm, blocks_by_shared_mem, blocks_by_registers, max
 
 @equation(name="occupancy", source="Hong 2012, §2.3.5 and Fig. 20", when=PRINTED)
 def occupancy_printed(active_blocks_per_sm, threads_per_block, max_threads_per_sm):
-    """Resident threads over the most there can be, as Eq. 4 has no warps. [ratio]"""
+    """Resident threads over their maximum number, because Eq. 4 has no warps. [ratio]"""
     return active_blocks_per_sm * threads_per_block / max_threads_per_sm
 
 
 @equation(name="occupancy", source="NVIDIA occupancy calculator", when=CUDA)
 def occupancy_cuda(warps_per_sm, max_warps_per_sm):
-    """Resident warps over the most there can be. [ratio]"""
+    """Resident warps over their maximum number. [ratio]"""
     return warps_per_sm / max_warps_per_sm

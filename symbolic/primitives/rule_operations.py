@@ -123,12 +123,12 @@ def choose(test: Any, yes: Any, no: Any) -> Any:
 
 
 def condition_end(test: Any) -> Any:
-    """Return a test as an end (possible or certain) of a condition; here it is the same array."""
+    """Convert a test to an end (possible or certain) of a condition; arrays stay the same."""
     return test
 
 
 def is_true(end: Any) -> Any:
-    """Return an end (possible or certain) of a condition as a test."""
+    """Convert an end (possible or certain) of a condition to a test; arrays stay the same."""
     return end
 
 

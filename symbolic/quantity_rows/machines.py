@@ -33,7 +33,11 @@ MACHINE = (
     cost("mem_latency_nominal", "cycle", POS, "DRAM round trip at the nominal clock", (200, 800)),
     cost("mem_latency_dram", "cycle", POS, "DRAM round trip of one transaction", (200, 800)),
     cost(
-        "departure_delay_coalesced", "cycle", NONNEG, "least distance, coalesced requests", (1, 10)
+        "departure_delay_coalesced",
+        "cycle",
+        NONNEG,
+        "least time between coalesced requests",
+        (1, 10),
     ),
     cost("departure_delay_uncoalesced", "cycle", NONNEG, "least distance, uncoalesced", (4, 40)),
     cost("issue_cycles", "cycle", POS, "cycles to issue one instruction of a warp", (1, 8)),

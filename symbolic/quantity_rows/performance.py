@@ -39,7 +39,7 @@ OCCUPANCY = (
     row("blocks_by_threads", "", RESULT, "blocks that the thread and warp limits allow", (1, 32)),
     row("active_blocks_per_sm", "", COUNT0, "blocks resident on one SM", (1, 16)),
     row("warps_per_sm", "", NONNEG, "warps resident on one SM (N)", (1, 64)),
-    row("occupancy", "", SHARE, "resident warps over the most there can be", (0.1, 1)),
+    row("occupancy", "", SHARE, "resident warps over their maximum number", (0.1, 1)),
     row("limiter", "", COUNT0, "limit of the resident blocks"),
     # --- shared_mem_padding
     row("shared_mem_needed", "B", COUNT0, "shared memory that a block uses", (0, 16384)),
@@ -200,7 +200,7 @@ THROUGHPUT = (
         "thread_distance_bytes",
         "B",
         NONNEG,
-        "distance of threads' requests",
+        "distance between requests of neighbours",
         (1, 256),
         "bytes_per_thread",
     ),
@@ -209,8 +209,8 @@ THROUGHPUT = (
     row("dram_share", "", SHARE, "share of requests that reach DRAM", (0, 1)),
     row("narrow_fp_insts", "", NONNEG, "floating-point instructions of the scalar peak (#FP)"),
     row("wide_fp_insts", "", NONNEG, "fused or SIMD floating-point instructions (#VecFP)"),
-    row("narrow_fraction", "", SHARE, "share of narrow_fp_insts in both", (0, 1)),
-    row("wide_fraction", "", SHARE, "share of wide_fp_insts in both", (0, 1)),
+    row("narrow_fraction", "", SHARE, "share of narrow_fp_insts in narrow and wide", (0, 1)),
+    row("wide_fraction", "", SHARE, "share of wide_fp_insts in narrow and wide", (0, 1)),
     row("peak_narrow", "1/s", NONNEG, "operations per second of scalar units", (1e10, 1e12)),
     row("peak_wide", "1/s", NONNEG, "operations per second, fused or SIMD", (1e10, 1e13)),
     row("peak_achievable", "1/s", NONNEG, "peak of the instruction mix (PeakAchi)", (1e10, 1e13)),
@@ -313,7 +313,7 @@ LATENCY_ROOFLINE = (
     less("l1_wavefronts", "", NONNEG, "passes of a warp through the L1 cache", (0, 1e4), 0),
     less("fp64_insts", "", NONNEG, "double-precision instructions among fp_insts", (0, 1e5), 0),
     row("launch_warps", "", COUNT1, "warps of the launch", (1, 1e6)),
-    row("counted_warps", "", COUNT1, "warps of the launch as counts have them", (1, 1e6)),
+    row("counted_warps", "", COUNT1, "warps of the launch in the counts", (1, 1e6)),
     size("counted_warp_size", "", COUNT1, "threads of a warp of the counts", (32, 64), 32),
     # --- a machine
     resource(

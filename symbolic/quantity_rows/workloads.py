@@ -171,10 +171,10 @@ STREAMING = (
 
 BLOCK_SHAPE = (
     # --- a launch
-    row("row_loads", "", NONNEG, "loads at a place of their own for each block row", (0, 500), 0),
-    row("column_loads", "", NONNEG, "loads at a place of their own for each lane", (0, 500), 0),
+    row("row_loads", "", NONNEG, "loads with a separate address for each block row", (0, 500), 0),
+    row("column_loads", "", NONNEG, "loads with a separate address for each lane", (0, 500), 0),
     row("store_insts", "", NONNEG, "stores of a thread", (0, 500), 0),
-    row("row_stores", "", NONNEG, "stores at a place of their own for each block row", (0, 500), 0),
+    row("row_stores", "", NONNEG, "stores with a separate address for each block row", (0, 500), 0),
     row("warp_rows", "", COUNT1, "rows of a block that a warp holds"),
     row("load_lines", "", NONNEG, "lines that the loads of a warp touch"),
     row("store_lines", "", NONNEG, "lines that the stores of a warp touch"),
