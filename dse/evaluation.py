@@ -54,10 +54,10 @@ def evaluate(
     Returns
     -------
     xarray.Dataset
-        Each quantity over the dimensions on which it depends, with units and meanings. Inputs that
-        nobody published for the machine are in the attribute ``assumed`` (JSON), and scalars that
-        depend on them have an attribute ``interval``: 5 and 95 % of their values. The attribute
-        ``impossible`` (JSON) says where a prediction passes a limit of the hardware.
+        Each quantity over the dimensions on which it depends, with units and meanings. The
+        attribute ``assumed`` (JSON) lists inputs that nobody published for the machine; scalars
+        that depend on them have an attribute ``interval``: their 5 and 95 % quantiles. The
+        attribute ``impossible`` (JSON) says where a prediction exceeds a limit of the hardware.
 
     Raises
     ------

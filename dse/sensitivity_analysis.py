@@ -155,8 +155,8 @@ def log_slope(x1: float, y1: float, x2: float, y2: float) -> float:
 
 # --- sources of values: the grid of a study, or a Dataset, read in blocks
 
-#: Number of points from which on a loop nest is compiled; points of a block that a loop nest
-#: computes, and of a block that NumPy computes.
+#: Number of points from which on a loop nest is compiled; numbers of points in a block that a loop
+#: nest computes and in a block that NumPy computes.
 _COMPILE_POINTS, _LARGE, _SMALL = sizes.EFFECTS_COMPILED, sizes.EFFECTS_LARGE, sizes.EFFECTS_SMALL
 #: Number of points of a block of a Dataset.
 BLOCK = sizes.EFFECTS_BLOCK
@@ -359,7 +359,7 @@ _MEANINGS = {
     "std": "standard deviation of the output over all points that count",
     "value": "the output at the configuration of the elasticities",
     "counted": "points that count: feasible, with a finite number",
-    "points": "points of the axes on which the output depends",
+    "points": "number of points over the axes on which the output depends",
     "elasticity": "d log(output) / d log(input) at the configuration; none at a border or jump",
     "elasticity_down": "the elasticity towards smaller values of the input",
     "elasticity_up": "the elasticity towards larger values of the input",

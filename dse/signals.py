@@ -34,7 +34,7 @@ class SignalReceived(BaseException):
 
 
 class _SignalState:
-    """Global state: depth of nesting, start time, last signal and its time, end of the program."""
+    """Global state: nesting depth, start time, last signal and its time, end of the program."""
 
     depth = 0
     start = 0.0

@@ -117,7 +117,7 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
 
 
 def _lacking_text(output: str, lines: Sequence[str], machine: str | None) -> str:
-    """Return a sentence on the values that an output lacks, and on a machine that has them."""
+    """Return a sentence that says which values an output lacks, and which machine has them."""
     names = [line.partition(",")[0] for line in lines]
     known = {name: {*names} & {*entry.values} for name, entry in dse.machines().items()}
     text = f"{output} needs {shorten(names)}"
@@ -157,7 +157,7 @@ def assumed_answer(
 ) -> tuple[list[dict[str, tuple[float, float]]], tuple[AssumedInput, ...]]:
     """Return intervals of the outputs in each row of an answer, and the inputs that cause them.
 
-    An interval is from 5 to 95 % of the values while the inputs that nobody published vary.
+    An interval goes from the 5 to the 95 % quantile if the inputs that nobody published are random.
     """
     from dse.arguments import axis_indices
     from dse.inputs.assumed import output_intervals, used_inputs

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stochastic import Launch, Pmf
 
 
-#: If durations are rounded to coarser steps, the steps for remedies are this many times coarser.
+#: If durations are rounded to coarser steps, steps for remedies are coarser by this factor.
 _COARSER = 5
 
 
@@ -110,7 +110,7 @@ def launch_data(
     if options["advice"]:
         more = {name: options[name] for name in ("cut_overhead", "share_overhead", "alike")}
         mean = data["mean"]
-        if unit > 1:  # compare the remedies with a launch whose durations are rounded alike
+        if unit > 1:  # compare with a launch that is rounded in the same way
             unit *= _COARSER
             work, more["cut_overhead"] = (
                 round_durations(work, unit)[1],

@@ -86,9 +86,11 @@ def find_winners(best: BestQuery, study: StudyData, values: xr.Dataset | None) -
 
 
 # --- options of a search, and its certificate
-#: Attributes in the JSON: of every answer; of answers in which they are not 0; of a certificate.
+#: Attributes in the JSON of every answer that has them.
 _ATTRIBUTES = ("within", "configurations", "complete", "points_proven", "boxes_left")
+#: Attributes in the JSON if they are not 0.
 _NONZERO_ATTRIBUTES = ("points_skipped", "points_left")
+#: Attributes in the JSON of a certificate.
 _CERTIFICATE_KEYS = (*("bound", "gap", "settled", "boxes"), *("points_visited", "points_excluded"))
 
 

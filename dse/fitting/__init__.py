@@ -199,7 +199,7 @@ def data_identity(data: Any) -> dict[str, str]:
 
 
 def _explain_missing(case: FitCase, rows: FitRows, problem: FitProblem) -> str:
-    """Say for the error which prediction is no number in the middle of all starting ranges."""
+    """Return, for an error, which prediction is no number in the middle of the starting ranges."""
     middle = np.array([[c.middle for c in problem.parameters]])
     missing = np.argwhere(~np.isfinite(problem.predict(middle)[0]))
     if not len(missing):

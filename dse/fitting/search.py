@@ -161,12 +161,12 @@ def _finite_difference(
 # --- Starting points: many around typical values, each solved for linear quantities
 
 
-#: Number of points for each nonlinear quantity, its maximum, and the number if all are linear;
-#: number of times that the linear quantities are solved for.
+#: Number of starting points for each nonlinear quantity, their maximum number, and their number if
+#: all quantities are linear; number of times that the linear quantities are solved for.
 POINTS_EACH, MAX_POINTS, MIN_POINTS, LINEAR_PASSES = 96, 384, 16, 2
-#: Number of parts of each range, of which the best points are used; number of overall best points.
+#: Number of parts of each range, whose best points are used; number of best points overall.
 RANGE_PARTS, BEST_POINTS = 8, 4
-#: Number of points at which linearity is tested; a step (in units of a value) within one regime.
+#: Number of points at which linearity is tested; relative step that stays in one regime.
 TRIALS, NEARBY_STEP = 4, 1e-3
 NOISE = 1e-9  # largest relative second difference of a prediction that counts as linear
 

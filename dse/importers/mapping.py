@@ -240,7 +240,7 @@ class ColumnFormulas:
         return launched
 
 
-_COALESCED_PERCENT = 99.995  # from here on, profilers print the efficiency as 100 %
+_COALESCED_PERCENT = 99.995  # profilers print at least this efficiency as 100 %
 
 
 def map_columns(

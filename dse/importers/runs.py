@@ -104,8 +104,8 @@ def resample_means(values: Floats, block: int, times: int, rng: np.random.Genera
     return np.asarray(values[index].mean(axis=1))
 
 
-#: Number of resamples. A configuration cannot be the best if its mean is more than this many
-#: standard errors behind. A configuration counts as the best from this probability on.
+#: Number of resamples; number of standard errors by which a mean may lie behind if its
+#: configuration can be the best; probability from which on a configuration counts as the best.
 RESAMPLES, MAX_ERRORS_BEHIND, SURE_CHANCE = 4096, 6.0, 0.95
 _PARTS = 16  # the resamples are divided into this many independent samples
 

@@ -217,7 +217,7 @@ _CONDITION_FLAGS = {0: "broken", 1: "met"}
 
 @dataclass(frozen=True, slots=True)
 class BorderCase:
-    """A formula whose values are cases, their meanings, and their family if they are regimes."""
+    """A formula whose values are cases, with their meanings, and the family if they are regimes."""
 
     name: str
     text: str
@@ -291,7 +291,7 @@ def border_rows(table: xr.Dataset) -> list[dict[str, Any]]:
     """Return one row for each border: quantity, values of the other axes, border, and both cases.
 
     On whole numbers or tabulated values, a border is the first value with the new case, which
-    depends on the direction. The rows have the border in ascending direction.
+    depends on the direction. The rows contain the value that is found in ascending direction.
     """
     import pandas as pd
 

@@ -101,7 +101,7 @@ def _box_sizes(boxes: CertifiedBoxes) -> list[int]:
 
 
 def box_order(boxes: CertifiedBoxes) -> Any:
-    """Return the indices that sort boxes: certain ones first, then by size, largest first."""
+    """Return the indices that sort boxes: proven ones first, then the largest first."""
     sizes = [-float(count) for count in _box_sizes(boxes)]
     order = np.lexsort([*(-row for row in boxes.lo[::-1]), sizes])
     return order[np.argsort(~boxes.certain[order], kind="stable")]
@@ -167,7 +167,7 @@ def _count_array(counts: list[int]) -> Any:
 
 
 def read_tolerance(grid: Grid, row: Quantity, spec: Any) -> UncertainInput:
-    """Return an uncertain input with its lower and upper end at each of its values in the grid."""
+    """Return an uncertain input with its lower and upper end at each value that the grid has."""
     lows, highs = {}, {}
     for key, leaves in grid.leaves.items():
         leaf = leaves.get(row.name)

@@ -50,9 +50,9 @@ _TRANSIT_QUANTITIES = (
 )
 #: Quantities that the figure of a launch needs in addition to its law.
 _LAUNCH_QUANTITIES = ("launch_time_mean", "waves_time", "step_time")
-#: Maximum number of laws of work on a page; number of points and smallest probability of a tail.
+#: Maximum number of laws of work on a page; number of points and smallest probability in a tail.
 _MAX_LAWS, _TAIL_POINTS, _MIN_TAIL = 24, 120, 1e-9
-#: Maximum number of laws of launches on a page; number of points and least probability of a tail.
+#: Maximum number of laws of launches on a page; number of points, smallest probability in a tail.
 _MAX_LAUNCHES, _LAUNCH_POINTS, _MIN_LAUNCH_TAIL = 96, 64, 1e-6
 _TRACE_OUTPUTS = ("ms_throughput", "threads_in_ms", "threads_in_cs")
 

@@ -151,7 +151,7 @@ class StudyData:
         )
 
     def _laws_with_assumed(self, model: Model, axes: Sequence[Axis]) -> dict[str, Any]:
-        """Return the laws of the study, with those of inputs that nobody published if wanted."""
+        """Return the laws of the study and, on request, laws of inputs that nobody published."""
         from dse.inputs.assumed import used_inputs
 
         laws = dict(self.random)

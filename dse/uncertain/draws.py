@@ -37,7 +37,7 @@ Span = tuple[float, float]
 _RESERVED_KEYS = ("correlation", "draws", "seed")
 #: Default number of draws, default seed, and number of replicates.
 DRAWS, SEED, REPLICATES = 4096, 1, 16
-#: Maximum number of draws; minimum distance of coordinates of points from 0 and 1.
+#: Maximum number of draws; minimum distance of a point's coordinates from 0 and 1.
 _MAX_DRAWS, _MIN_LEVEL = sizes.DRAWS_MOST, 2.0**-40
 _END_LEVELS = np.array([_MIN_LEVEL, 1 - _MIN_LEVEL])
 #: Added to the seed for draws that are independent of those of the study.

@@ -239,7 +239,7 @@ class Validation(Report):
     places: NDArray[np.int64] = field(repr=False)
 
     def __getattr__(self, name: str) -> Any:
-        """Return ``baselines_by`` by its former name."""
+        """Return ``baselines_by`` if it is read by its former name."""
         if name == "beside":
             return self.baselines_by
         raise AttributeError(name)

@@ -211,7 +211,8 @@ class Step:
 class Explanation(Report):
     """The quantities at a configuration in order of computation, and whether conditions hold.
 
-    ``assumed`` are inputs that nobody published, ``impossible`` says where the model is at fault.
+    ``assumed`` lists inputs that nobody published, ``impossible`` the limits of the hardware that
+    predictions exceed.
     """
 
     point: Mapping[str, Any]

@@ -121,7 +121,7 @@ _LAYOUTS = (
 )  # fmt: skip
 
 
-#: Names of columns, of which each header contains at least one.
+#: Names of columns; the header of each layout contains at least one of them.
 HINTS = tuple({max(layout.columns, key=lambda name: (len(name), name)) for layout in _LAYOUTS})
 
 
@@ -143,7 +143,7 @@ _INSTANCES = re.compile(r"([-+\d.,]+) \(.*;.*\)")
 #: Numbers of launches or devices that nvprof appends to names.
 _NUMBER = re.compile(r" (?:\[\d+\]|\(\d+\))$")
 _LABELS = {"Kernel Name", "Kernel", "Name", "Kernel_Name", "KernelName", "Device", "CC", "Type"}
-#: Names in versions of rocprof of the lanes of a wavefront, and of the number of wavefronts.
+#: Names that versions of rocprof use for the lanes of a wavefront and the number of wavefronts.
 _WAVE_SIZES, _WAVES = ("Wave_Size", "wave_size"), ("SQ_WAVES", "SQ_WAVES_sum")
 #: Start of the names of copies and page faults, which nvprof lists between the kernels.
 _NO_KERNEL = re.compile(r"\[(CUDA|Unified Memory) ")
