@@ -281,7 +281,7 @@ class _MovePath:
         return constant(both(self._by_place(self.site.allowed_condition()), *inside))
 
     def _by_place(self, node: Node) -> Node:
-        """Express the moved inputs in a tree over the leaves by the place."""
+        """Return a tree in which the moved inputs are expressed by the place of the move."""
         place = reference(PLACE)
         moved = {n: constant(place * f) for n, f in self.factors.items()}
         return substitute(node, moved) if moved else node

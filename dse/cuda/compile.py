@@ -21,7 +21,7 @@ from typing import Any
 from dse.cuda.source import FRAME, blank_comments, device_macros, device_part, split_declarations
 from symbolic.errors import DseError
 
-_MAX_ERRORS = 5  # shown errors of a compiler's log
+_MAX_ERRORS = 5  # errors of a compiler's log that are shown
 _UNDEFINED = re.compile(
     r'^(.*?)\((\d+)\): error[^:]*: (?:identifier "([^"]+)" is undefined|(\S+) is not a template|'
     r'incomplete type "([^"]+)")',
@@ -30,7 +30,7 @@ _UNDEFINED = re.compile(
 
 
 class CompileError(DseError):
-    """A source that does not compile, with the headers that are missing."""
+    """Error for a source that does not compile; it contains the names of missing headers."""
 
     def __init__(self, log: str, missing_headers: Sequence[str] = ()) -> None:
         super().__init__(log)
@@ -38,7 +38,7 @@ class CompileError(DseError):
 
 
 def explain_log(log: str, headers: Sequence[str]) -> str:
-    """Return a compiler's log in short, preceded by its cause in one sentence if that is clear."""
+    """Return a compiler's log in short, after a sentence on its cause if that is clear."""
     head, _, log = log.partition("\n")
     blocks = [each.strip("\n") for each in re.split(r"\n\s*\n", log)]
     errors = [
@@ -111,7 +111,7 @@ _EMPTY = (
     "set", "sstream", "stdio.h", "stdlib.h", "string", "string.h", "sys/time.h", "thread", "time.h",
     "tuple", "type_traits", "utility", "vector",
 )  # fmt: skip
-#: Replaces a header of the C++ library of which the toolkit has a device version.
+#: Text that replaces a header of the C++ library, whose device version the toolkit has.
 _DEVICE_HEADER = "#include <cuda/std/{0}>\nnamespace std {{ using namespace cuda::std; }}\n"
 _DEVICE_HEADERS = ("algorithm", "limits", "type_traits", "utility")
 #: Functions of <cmath>. This header is long, so it is included only if a source calls one of them.
@@ -119,7 +119,7 @@ _MATH = re.compile(r"\bstd::(abs|sqrt|pow|exp|log|sin|cos|floor|ceil|round|fmin|
 #: A source without any of these is compiled with NVRTC's option -minimal: faster, same code.
 _NEEDS_RUNTIME = re.compile(r"#\s*include|<<<|\b(?:cuda|CU|tex|surf)")
 _MISSING = re.compile(r'(?:could not|cannot) open source file "([^"]+)"')
-#: Numbers that the headers replaced by empty ones define.
+#: Numbers defined by the headers that are replaced by empty ones.
 _NUMBERS = {
     "M_E": math.e, "M_LN2": math.log(2), "M_LN10": math.log(10), "M_LOG2E": math.log2(math.e),
     "M_LOG10E": math.log10(math.e), "M_PI": math.pi, "M_PI_2": math.pi / 2, "M_PI_4": math.pi / 4,

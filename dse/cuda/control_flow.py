@@ -16,7 +16,7 @@ _REGISTER = re.compile(r"U?R\d+\b")
 class BasicBlock:
     """A sequence of instructions that run one after the other; the last block, the exit, is empty.
 
-    A block with two successors ends in a guarded branch; if the guard holds, the first is next.
+    A block with two successors ends in a branch, which goes to the first if its guard holds.
     """
 
     number: int
@@ -89,7 +89,7 @@ def build_control_flow(body: Sequence[Instruction]) -> ControlFlowGraph:
 
 
 def is_postdominated(graph: ControlFlowGraph, block: int, postdominator: int) -> bool:
-    """True if every path from a block to the exit passes another block."""
+    """True if every path from a block to the exit passes ``postdominator``."""
     end = len(graph.blocks) - 1
     while block not in (postdominator, end, -1):
         block = graph.immediate_postdominators[block]

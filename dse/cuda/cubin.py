@@ -102,7 +102,7 @@ class _Cubin:
         self.symbols = list(table.iter_symbols())  # type: ignore[attr-defined]
 
     def body(self, name: str) -> bytes:
-        """Return the bytes of a section; empty if it is absent or has none in the file."""
+        """Return the bytes of a section; empty if it is absent or takes no space in the file."""
         if (section := self.sections.get(name)) is None or section["sh_type"] == "SHT_NOBITS":
             return b""
         body = self.data[section["sh_offset"] :][: section["sh_size"]]
@@ -240,7 +240,7 @@ def source_lines(data: bytes, name: str, file: str = "") -> dict[int, int]:
 
 
 def _linked_lines(cubin: _Cubin) -> bytes:
-    """Return the line programs with relocated addresses: high bits section, low bits offset."""
+    """Return the line programs with relocated addresses: (section << _ADDRESS) + offset."""
     lines = bytearray(cubin.body(".debug_line"))
     for form, size in (("rel", 16), ("rela", 24)):
         relocations = cubin.body(f".{form}.debug_line")
@@ -393,7 +393,7 @@ def _run_disassembler(arguments: Sequence[str]) -> str:
 def disassemble(
     functions: Sequence[KernelFunction], *, slow_paths: bool = False
 ) -> list[list[Instruction]]:
-    """Return the instructions of each kernel, calls and jump tables expanded."""
+    """Return the instructions of each kernel, with calls and jump tables expanded."""
     result: list[list[Instruction]] = [[] for _ in functions]
     for arch in sorted({each.arch for each in functions}):
         if arch < 70:

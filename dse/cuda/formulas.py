@@ -30,7 +30,7 @@ Piece = tuple[str, int]
 
 
 class NoFormulaError(Exception):
-    """An expression without a formula: it differs between threads, or follows a loop."""
+    """Error for an expression without a formula: it differs between threads or iterations."""
 
 
 class FormulaWriter:
@@ -168,7 +168,7 @@ _RESERVED = frozenset(
         *("random", "run", "seed", "set", "status", "store", "where", "workload"),
     }
 )
-#: Names that the counter gives to parts of a kernel.
+#: Names that this package gives to parts of a kernel.
 _GENERATED_NAME = re.compile(
     r"(trips|chance|skip|take|loaded|leaves|runs|part|slow)_(line|at)_|part_\d"
 )
@@ -176,7 +176,7 @@ _MAX_LENGTH = 60
 
 
 def quantity_names(arguments: Sequence[str]) -> list[str]:
-    """Return a quantity name for each argument, all different, its own name if possible.
+    """Return a distinct quantity name for each argument, if possible the argument's own name.
 
     >>> quantity_names(["n", "N", "blocks", "_x", "s"])
     ['n', 'n_2', 'kernel_blocks', 'x', 'kernel_s']
@@ -196,7 +196,7 @@ def quantity_names(arguments: Sequence[str]) -> list[str]:
 
 
 def _identifier(name: str) -> str:
-    """Return a name in the letters that formulas allow, without leading underscores."""
+    """Return a name with only the letters that formulas allow, without leading underscores."""
     name = re.sub(r"[^a-z0-9_]", "_", name.lower()).strip("_")[:_MAX_LENGTH]
     return name if name[:1].isalpha() else f"arg_{name}".rstrip("_")
 

@@ -82,7 +82,7 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
     origin : str
         File, kernel and architecture.
     assumed : mapping
-        Assumptions about quantities of which something is unknown.
+        Assumptions, by the quantity of which something is unknown.
     left_out : sequence of str
         Source code that was not compiled, as it is not for the device, and why.
     holds_for : mapping
@@ -207,7 +207,7 @@ class Tally:
                 if self._block_sizes and sizes_:  # the rows of a block share its warps
                     sizes_ |= self._block_sizes
                 inputs |= sizes_ if with_sizes or self._block_sizes else set()
-            if self.analysis.launch is not None:  # numbers that the analysis has replaced
+            if self.analysis.launch is not None:  # replaced by numbers in the analysis
                 inputs.update(self.analysis.launch.numbers)
             self._input_cache[key] = frozenset(inputs)
         return self._input_cache[key]
@@ -341,7 +341,7 @@ def count_kernel(
     if requests:
         width = sum(each.requests_per_warp * access_width(each.instruction) for each in in_global)
         values["bytes_per_thread"] = round(width / requests, 6)
-        if len({access_width(each.instruction) for each in in_global}) == 1:  # needs no weights
+        if len({access_width(each.instruction) for each in in_global}) == 1:  # no mean
             del inputs["bytes_per_thread"]
     strength, inputs["mem_strength"] = _mean_over_blocks(analysis, tally, _loads_in_flight)
     if strength > 1:
@@ -473,7 +473,7 @@ def _sum_classes(classes: Mapping[str, _Sums], kinds: Sequence[str]) -> _Sums:
 
 
 def _known_sectors(requests: Sequence[MemoryAccess]) -> tuple[float, float]:
-    """Return the number of requests with known sectors, and that of these sectors."""
+    """Return the number of requests whose sectors are known, and the number of these sectors."""
     counts = [(each.requests_per_warp, each.sectors) for each in requests]
     known = [(many, sectors) for many, sectors in counts if sectors is not None]
     return sum(many for many, _ in known), sum(many * sectors for many, sectors in known)

@@ -162,7 +162,7 @@ class Instruction:
         parts = _parse_operation(self.opcode, self.text)
         self.name, self.modifiers, self.kind, self.operands, self.result_count = parts[:5]
         self.results, self.reads = parts[5:]
-        #: The predicates that must all hold for it to take effect.
+        #: The predicates that must all hold for the instruction to take effect.
         self.guards: tuple[str, ...] = (self.guard,) if self.guard else ()
         if self.name in ("BRA", "EXIT", "RET"):
             self.guards += tuple(p for p in self.operands if _PREDICATE.match(p.lstrip("!")))
@@ -236,7 +236,7 @@ class ConstantBank:
         if text.startswith(("0x", "-0x")):
             number = int(text, 16)
             return constant(number - 2**32 if number >= 2**31 else number)
-        if text == "SR_CgaCtaId":  # a block's place in its cluster: clusters have one block
+        if text == "SR_CgaCtaId":  # a block's index in its cluster of one block
             return ZERO
         if text in _SPECIAL:
             return self._known_value(Atom("special", (_SPECIAL[text],)))

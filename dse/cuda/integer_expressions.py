@@ -1,7 +1,7 @@
 """Exact integer expressions of machine code: sums of products of atoms, and conditions on these.
 
 Values that are unknown before a launch are atoms. Overflow is assumed not to happen. Quotients by
-constants are simplified, so that ``n - n % 4``, as compilers unroll loops, divides by 4 again.
+constants are simplified: ``n - n % 4``, which occurs in unrolled loops, can be divided by 4.
 Fixed-point arithmetic, masks and shifts are written as quotients.
 """
 
@@ -17,18 +17,18 @@ from weakref import WeakValueDictionary
 
 from stochastic import sizes
 
-#: Upper limits on the atoms of an expression and the terms of a product; beyond: unknown values.
+#: Upper limits on the atoms of an expression and the terms of a product; more make it unknown.
 MAX_ATOMS, _MAX_TERMS = sizes.EXPRESSION_ATOMS, sizes.EXPRESSION_TERMS
 
 
 class Atom:
-    """An argument, a thread's place, a loop iteration, or an operation on expressions.
+    """An argument, an index of a thread, a loop iteration, or an operation on expressions.
 
     ``kind`` is ``argument`` (at an offset), ``special`` (a register such as ``tid.x``), ``pass``
     (the iteration of a loop, from 0), ``entry`` (a register at the head of a loop), ``over`` (a
-    floored quotient), ``least``, ``most``, ``if`` (1 if a condition holds, else 0), ``unknown``,
-    and others for single machine operations. Equal atoms are one object; ``atom_count`` includes
-    nested atoms; ``serial`` is the order of creation.
+    floored quotient), ``least`` and ``most`` (minimum and maximum), ``if`` (1 if a condition holds,
+    else 0), ``unknown``, and others for single machine operations. Equal atoms are the same object;
+    ``atom_count`` includes nested atoms; ``serial`` is the order of creation.
     """
 
     __slots__ = ("__weakref__", "_atoms", "args", "atom_count", "kind", "serial")
@@ -185,7 +185,7 @@ class Ranges:
         self._atoms: dict[Atom, Range] = {one: (0, most) for one, most in maxima.items()}
 
     def of_value(self, value: IntExpr) -> Range:
-        """Return the range of a sum, which may be wider than its values."""
+        """Return a range that contains all values of a sum; it may be wider."""
         low = high = 0.0
         for product, times in value.terms.items():
             bounds: Range = (times, times)
@@ -339,7 +339,7 @@ AtomCache = dict[Atom, IntExpr | None]
 
 
 def substitute(value: IntExpr, change: AtomChange, cache: AtomCache | None = None) -> IntExpr:
-    """Return an expression with atoms replaced, or atoms in them if ``change`` gives None."""
+    """Return an expression with atoms replaced; if ``change`` gives None, look inside the atom."""
     cache = {} if cache is None else cache
     total, same = ZERO, {}
     for product, times in value.terms.items():
@@ -416,7 +416,7 @@ def conjuncts(when: Condition) -> list[Condition]:
 
 
 def comparison(operator: str, value: IntExpr) -> Condition:
-    """Return ``value >= 0`` or ``value == 0``, decided if possible."""
+    """Return the condition ``value >= 0`` or ``value == 0``, decided if possible."""
     if (number := value.constant_value) is not None:
         return TRUE if (number >= 0 if operator == ">=" else number == 0) else FALSE
     if any(abs(times) >= 2**31 for times in value.terms.values()):
@@ -455,7 +455,7 @@ def predicate_bits(value: IntExpr) -> dict[int, Condition] | None:
 
 
 def _is_nonnegative(value: IntExpr) -> bool:
-    """True if no part of a sum can be negative, such as sizes, indices, iterations, remainders."""
+    """True if all parts of a sum, such as sizes, indices, iterations, remainders, are >= 0."""
     if any(times < 0 for times in value.terms.values()):
         value = _lower_bound(value)
     for product, times in value.terms.items():
@@ -505,7 +505,7 @@ def _remainder_comparison(value: IntExpr) -> Condition | None:
 
 
 def indicator(when: Condition) -> IntExpr:
-    """Return 1 if a condition holds, else 0."""
+    """Return an expression that is 1 if a condition holds, else 0."""
     return ONE if when == TRUE else ZERO if when == FALSE else atom_expr("if", when)
 
 
@@ -614,7 +614,7 @@ def bitwise_and(value: IntExpr, mask: IntExpr, place: tuple[int, int]) -> IntExp
 
 
 def reciprocal_quotient(parts: list[IntExpr]) -> IntExpr | None:
-    """Return the high half of a product with a reciprocal: a quotient, or the refined value."""
+    """Return the high half of a product with a reciprocal: a quotient, or the reciprocal."""
     for one, two in ((parts[0], parts[1]), (parts[1], parts[0])):
         if len(one.terms) == 1:
             (product,) = one.terms

@@ -73,7 +73,7 @@ class KernelCode:
 
     @property
     def offsets(self) -> dict[str, int]:
-        """Offsets of arguments by their names in the source, and by those of quantities."""
+        """Offsets of arguments by their names in the source, and by their quantities' names."""
         by_quantity = {name: offset for offset, name in self.quantities.items()}
         return by_quantity | {name: offset for offset, name in self.arguments.items()}
 
@@ -181,8 +181,8 @@ def _select_kernel(kernels: Mapping[str, _Kernel], entry: str, file: str) -> _Ke
     raise DseError(f"{file} has the kernels {names}: name one of them by entry (--entry)")
 
 
-_MAX_SHOWN = 72  # characters of a line of source in a message
-#: Meanings of data inputs, by the first word of their names, and values as examples.
+_MAX_SHOWN = 72  # characters of a source line that are shown in a message
+#: Meaning and example value of data inputs, by the first word of their names.
 _DATA_INPUTS = {
     "trips": ("mean trip count of the loop at {}", 16),
     "skip": ("share of threads (0 to 1) that skip {}", 0.25),
@@ -194,7 +194,7 @@ _DATA_INPUTS = {
 
 
 def count_file(file: Path, define: Macros, settings: Mapping[str, Any]) -> KernelCounts:
-    """Return the quantities of a kernel of a file, with options of :func:`dse.kernel`."""
+    """Return the quantities of a kernel in a file, given the options of :func:`dse.kernel`."""
     options = {name: settings[name] for name in ("entry", "arch", "options")}
     code = load_code(file, define=define, **options)
     given = frozenset(settings["times"])
@@ -216,7 +216,7 @@ def given_sizes(settings: Mapping[str, Any]) -> dict[str, Any]:
 def read_bodies(
     codes: Sequence[KernelCode], given: Collection[str] = ()
 ) -> list[list[Instruction]]:
-    """Return the instructions of each kernel; the disassembler starts once.
+    """Return the instructions of each kernel, which are disassembled together.
 
     They include the slow paths of divisions and roots if one of their shares is ``given``.
     """
@@ -342,7 +342,7 @@ def count_launch(
 
 
 def _check_flops(counts: KernelCounts, flops: float | str, numbers: Mapping[str, float]) -> None:
-    """Raise an error if the counted operations are not those of the problem, within 1 %."""
+    """Raise an error if the counted operations differ from the problem's by more than 1 %."""
     (expected,) = evaluate_sizes((flops,), numbers, "flops")  # type: ignore[arg-type]
     if "blocks" not in counts:
         raise DseError("flops need the grid of the launch: give it (--grid)")
@@ -446,7 +446,7 @@ def _check_complete(
 
 
 def _describe_place(code: KernelCode, analysis: KernelAnalysis, name: str) -> str:
-    """Return a loop, a guarded piece of code or a load in words, with the text of its line."""
+    """Describe a loop, a guarded piece of code or a load, with the text of its line."""
     index = analysis.data_inputs[name]
     place = f"instruction {index * WORD:#x}"
     match = re.search(r"_line_(\d+)", name)

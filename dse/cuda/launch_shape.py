@@ -48,8 +48,8 @@ def size_atom(name: str, axis: str) -> Atom:
 def required_sizes(value: IntExpr) -> set[Atom]:
     """Return the sizes of the launch that a value depends on.
 
-    A value that depends on a thread's global index alone is the same for other block sizes: it
-    depends on the number of threads (``nctaid``).
+    A value that depends only on a thread's global index does not change with the size of a block:
+    it depends on the number of threads (``nctaid``).
     """
     sizes: set[Atom] = set()
     for axis in AXES:
@@ -62,7 +62,7 @@ def required_sizes(value: IntExpr) -> set[Atom]:
 
 
 def _find_index_uses(value: IntExpr, axis: str, *, strict: bool) -> tuple[bool, set[str]]:
-    """Return if a value contains global indices of an axis, and its other registers there.
+    """Return if a value has global indices along an axis, and its other registers along it.
 
     The registers include ``product`` if the index or number of blocks is multiplied.
     """
@@ -123,7 +123,7 @@ def _values_in(part: Any) -> Iterator[IntExpr]:
 
 
 def follows_threads(analysis: KernelAnalysis, axis: str) -> bool:
-    """True if threads take elements by their global index along an axis, and blocks take none."""
+    """True if threads take elements by their global index along an axis, and blocks no pieces."""
     has_index = False
     values = [*analysis.block_runs.values(), *analysis.trip_counts.values()]
     for value in values:
@@ -143,7 +143,7 @@ def follows_threads(analysis: KernelAnalysis, axis: str) -> bool:
 
 
 def _address(analysis: KernelAnalysis, block: int, place: int) -> IntExpr | None:
-    """Return the address of an access for every launch; None if its text has none."""
+    """Return the address of an access as an expression for every launch; None if it has none."""
     one, values = analysis.graph.blocks[block].body[place], analysis.values
     if (parts := address_terms(one.text, one.kind == "global_copy")) is None:
         return None

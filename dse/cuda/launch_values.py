@@ -195,7 +195,7 @@ class KernelLaunch:
         return substitute(value, lambda a: numbers.get(a.args[0]) if a.kind == "argument" else None)
 
     def compute_once(self, value: IntExpr, compute: Callable[[], Any], *key_parts: object) -> Any:
-        """Return a cached result of an expression; the key includes the trip counts in it."""
+        """Compute a result of an expression once; its trip counts are part of the cache key."""
         key = (*key_parts, value, *sorted(required_trip_counts(value, self.trip_counts).items()))
         if key not in self._cache:
             self._cache[key] = compute()
@@ -244,7 +244,7 @@ class KernelLaunch:
             raise DseError("a count exceeds 64 bits: give smaller arguments") from None
 
     def max_value(self, value: IntExpr) -> int:
-        """Return the largest value of a count, with the loops that enclose it at iteration 0."""
+        """Return the largest value of a count while the loops around it are at iteration 0."""
         return max(math.ceil(float(np.max(self.value(value)))), 0)
 
     # --- iterations of the loops that a value depends on
@@ -254,7 +254,7 @@ class KernelLaunch:
         """Return the mean of a value over the iterations of each thread.
 
         The value is weighted by ``share`` and reduced over lanes by ``fold`` before it is summed.
-        Beyond ``budget`` iterations of all loops together they are sampled.
+        If all loops together have more than ``budget`` iterations, these are sampled.
         """
         heads = self._open_loops(value)
         if not heads:
@@ -308,7 +308,7 @@ class KernelLaunch:
 
     def _atom_value(self, atom: Atom) -> Any:
         if atom not in self._atom_values:
-            if atom.kind in ("first", "total"):  # cached, as these run a whole loop
+            if atom.kind in ("first", "total"):  # cached, because these iterate over a loop
                 heads = sorted(self.free_loops(atom))
                 now = ((head, self._iterations.get(head, 0)) for head in heads)
                 if (key := (atom, *now)) not in self._loop_results:
@@ -379,7 +379,7 @@ class KernelLaunch:
         return total
 
     def _iterate_loop(self, head: int, limit: int) -> Iterator[int]:
-        """Set the iterations of a loop one by one, and restore the current one."""
+        """Set the iteration of a loop to each number in turn; restore it at the end."""
         known, now = self._atom_values, self._iterations.get(head)
         try:
             for number in range(limit):

@@ -253,7 +253,7 @@ def constant_layout(arch: int) -> dict[int, str]:
 class KnownLaunch:
     """The known numbers of a launch: its sizes, its arguments and the largest indices.
 
-    An index of an axis with one thread or block is a number, too.
+    The index along an axis with one thread or block is known, too.
     """
 
     numbers: Mapping[Atom, int]
@@ -359,7 +359,7 @@ class KernelAnalysis:
         return f"line {low}" if low == high else f"lines {low} to {high}"
 
     def needed_arguments(self) -> list[int]:
-        """Return the offsets of arguments that counts and guards of accesses depend on."""
+        """Return the offsets of arguments on which counts or guards of accesses depend."""
         every = [*self.block_runs.values(), *self.trip_counts.values()]
         for number, place, one in self.instructions():
             if one.guard and one.kind in MEMORY:
@@ -410,7 +410,7 @@ class KernelAnalysis:
 
     # --- how often a block runs
     def _runs_per_iteration(self, number: int) -> IntExpr:
-        """Return how often a block runs in one iteration of its loop, or in one thread."""
+        """Return how often a block runs in an iteration of its loop (without one: in a thread)."""
         if number not in self._entry_counts:
             self._entry_counts[number] = self._entry_count(number)
         return ONE if number in self.graph.loops else self._entry_counts[number]
@@ -430,7 +430,7 @@ class KernelAnalysis:
         return result
 
     def _sum_over_iterations(self, product: Product, head: int, trip_count: IntExpr) -> IntExpr:
-        """Return a product's sum over all iterations; staying branches lack the last one."""
+        """Return a product summed over iterations; a branch to stay lacks the last one."""
         staying = Atom("staying", (head,))
         rest = IntExpr({tuple(one for one in product if one != staying): 1})
         if staying not in product:
@@ -538,7 +538,7 @@ class KernelAnalysis:
         return chance, ONE - chance
 
     def _name_assumption(self, word: str, at: int) -> str:
-        """Record an assumption about a line, or a data input if its value is given."""
+        """Record an assumption about a line; if its value is given, a data input instead."""
         line = self.lines.get(at)
         name = f"{word}_line_{line}" if line else f"{word}_at_{at * WORD:x}"
         (self.data_inputs if name in self._given else self.assumptions).setdefault(name, at)

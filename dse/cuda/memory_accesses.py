@@ -172,8 +172,8 @@ class WarpRequests:
 def warp_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> WarpRequests:
     """Return the requests of an instruction.
 
-    If block indices occur in only one condition, it is dropped from the guard: all blocks that
-    satisfy it make the same requests.
+    If block indices occur in only one condition, that condition is dropped from the guard: all
+    blocks that satisfy it make the same requests.
     """
     ((product, _),) = guard.terms.items()
     others = (*address.atoms(), *_trip_count_atoms(launch, address, guard))
@@ -460,7 +460,7 @@ class MemoryAccesses:
     def footprint_bytes(
         self, blocks: int | None, names: Collection[str]
     ) -> tuple[dict[str, float], dict[str, str]]:
-        """Return a block's bytes, those of the launch if the grid is known, and formulas."""
+        """Return bytes that a block, and if known the grid, touches, and formulas for them."""
         threads, growing = self.launch.threads, np.array([0.0, 1.0])
         of_block = self._footprints.total_bytes(all_blocks=False)
         of_block = of_block + self._unknown_total(1) + growing * self._local_bytes
@@ -722,7 +722,7 @@ class Footprints:
         return True
 
     def _access_pattern(self, address: IntExpr, width: int) -> AccessPattern | None:
-        """Return arrays, strides and unmoved bytes of an address, or None."""
+        """Return the pattern of an access; None if its bytes cannot be enumerated."""
         arrays = tuple(
             one.args[0]
             for product, times in address.terms.items()

@@ -29,7 +29,7 @@ _INTEGER_FORMS = {
     "selp": "SEL {d},{a},{b},{c}",
 }  # fmt: skip
 _INTEGER_FORMS |= {"mul24": "XMAD {d},{a},{b},RZ", "mad24": "XMAD {d},{a},{b},{c}"}
-#: The same for predicates.
+#: Operations on predicates, in the same form.
 _PREDICATE_FORMS = {
     "and": "PLOP3.LUT {d},PT,{a},{b},PT,0xc0,0x0", "or": "PLOP3.LUT {d},PT,{a},{b},PT,0xfc,0x0",
     "xor": "PLOP3.LUT {d},PT,{a},{b},PT,0x3c,0x0", "not": "PLOP3.LUT {d},PT,{a},PT,PT,0x0f,0x0",
@@ -98,7 +98,7 @@ def find_entries(text: str, file: str) -> dict[str, int]:
 
 
 def _blank_comments(text: str) -> str:
-    """Return a text with comments and source directives blanked, in place."""
+    """Return a text in which blanks replace comments and source directives."""
     return _COMMENTS.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), text)
 
 
@@ -325,7 +325,7 @@ class PtxReader:
         return self.registers.setdefault(name, f"P{4 * len(self.registers)}")
 
     def _value(self, operand: str) -> str:
-        """Return an operand that is read, as machine code writes it."""
+        """Return an operand that is read, in the notation of machine code."""
         if operand.startswith("["):
             parts = [each.strip() for each in re.split(r"[+,]", operand[1:-1].strip("{} "))]
             return f"[{self._address(parts)}]"
@@ -358,7 +358,7 @@ class PtxReader:
 
 
 def _instruction_kind(name: str, parts: list[str], kind: str) -> str:
-    """Return the class of an operation, by Hong 2012, Table 7, if it is there."""
+    """Return the class of an operation: that of Hong 2012, Table 7, if the table has it."""
     floating = next(iter(_float_types(parts)), "")
     if name in _ALU and "param" not in parts:
         return "move"

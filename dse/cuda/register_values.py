@@ -89,7 +89,7 @@ class Operation:
         self.opcode, self.result_count = one.opcode, one.result_count
 
     def inputs(self) -> list[IntExpr]:
-        """Return the values of the operands behind results and carries."""
+        """Return the values of the operands after results and carries."""
         return [self.value(each) for each in self.operands[self.result_count :]]
 
     def value(self, text: str) -> IntExpr:
@@ -200,7 +200,7 @@ def _logic(op: Operation) -> IntExpr:
         return first + second
     if table == 0x3C:
         return atom_expr("exclusive or", first, second)
-    if table in (0x0C, 0x30) and first == second:  # not a and b, or a and not b, of the same
+    if table in (0x0C, 0x30) and first == second:  # (not a) and a
         return ZERO
     if table == 0xFC:
         return atom_expr("bitwise or", first, second)
@@ -301,7 +301,7 @@ def _compare(op: Operation) -> Condition:
     operands = op.operands
     first, second = (op.value(each) for each in operands[2:4])
     word = op.modifiers[0]
-    if "EX" in op.modifiers:  # compares high halves: as the low ones
+    if "EX" in op.modifiers:  # high halves compare as the low ones do
         when = op.condition(operands[-1])
         return when if op.result == 0 else negate(when)
     difference = first - second
@@ -445,7 +445,7 @@ class RegisterValues:
     def value_before(self, register: str, block: int, place: int, assumed_guard: str = "") -> Any:
         """Return the value of a register (or the condition of a predicate) before an instruction.
 
-        Writes with the opposite of ``assumed_guard``, which holds there, are skipped.
+        ``assumed_guard`` holds there, so writes whose guard is its opposite are skipped.
         """
         body = self.graph.blocks[block].body
         for before in reversed(self._writes[block].get(register, ())):
@@ -474,7 +474,7 @@ class RegisterValues:
         return self._cache[key]
 
     def _computed_value(self, register: str, block: int, place: int) -> Any:
-        """Return what an instruction writes if its guard holds."""
+        """Return the value that an instruction writes to a register if its guard holds."""
         key = ("computed", register, block, place)
         if key not in self._cache:
             one = self.graph.blocks[block].body[place]
@@ -569,7 +569,7 @@ class RegisterValues:
         return self._unknown_merge(register, block) if result is None else result
 
     def is_low_half(self, op: Operation) -> bool:
-        """True if a comparison is of low halves, and that of high halves reads its result."""
+        """True if a comparison is of low halves: the one of high halves reads its result."""
         result = op.operands[0]
         for each in self.graph.blocks[op.block].body[op.place + 1 :]:
             if each.name == "ISETP" and "EX" in each.modifiers and each.operands[-1] == result:
@@ -627,7 +627,7 @@ class RegisterValues:
         return evaluate(op)
 
     def _upper_result(self, op: Operation, text: str, register: str) -> IntExpr:
-        """Return the second register of a result."""
+        """Return the value of the second register of a result."""
         if op.name in ("LDC", "LDCU", "MOV") and "64" in op.modifiers:
             half = self.constants.upper_half(op.operands[-1])
             return op.unknown(text) if half is None else half
@@ -699,7 +699,7 @@ class RegisterValues:
         return None if result is None else Substitution(self._loop_solution).value(result)
 
     def _solve_recurrence(self, entry: Atom) -> IntExpr | None:
-        """Return the value of a register at the head of a loop that changes it, by iteration."""
+        """Return a register that a loop changes, at the loop's head, as a function of iteration."""
         head, register = entry.args
         loop = self.graph.loops[head]
         here = IntExpr({(entry,): 1})

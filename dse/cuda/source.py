@@ -48,7 +48,7 @@ class Signature:
 
 
 def blank_comments(source: str) -> str:
-    """Return the source with comments blanked, in place."""
+    """Return the source in which blanks replace comments."""
 
     def blank(match: re.Match[str]) -> str:
         return match[0] if match[0][0] in "\"'" else re.sub(r"[^\n]", " ", match[0])
@@ -77,7 +77,7 @@ class LineKinds:
 
 @lru_cache(maxsize=16)
 def read_line_kinds(source: str) -> LineKinds:
-    """Return what the lines of a source hold, without comments."""
+    """Return the lines of a source by the kinds of words in them; comments do not count."""
     lines = list(enumerate(blank_comments(source).split("\n"), 1))
     return LineKinds(
         *(

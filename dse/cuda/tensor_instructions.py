@@ -16,8 +16,8 @@ from dse.cuda.instructions import Instruction
 _WARPGROUP = 4
 _SHAPE = re.compile(r"(16|8)(8)(\d+)")
 _WARPGROUP_SHAPE = re.compile(r"(\d+)x(\d+)x(\d+)")
-#: Operations of one step of HMMA.884, by the type of its sums (Jia 2018, Volta: four steps to sum
-#: in FP32 and two in FP16 for the 2048 operations of a set).
+#: Operations of one step of HMMA.884, by the type of its sums (Jia 2018, Volta: a set of 2048
+#: operations takes four steps if it sums in FP32, and two in FP16).
 _VOLTA_STEP = {"F32": 512.0, "F16": 1024.0}
 #: Number types by the modifier of the instruction; the first that occurs counts.
 _TYPES = (
@@ -39,7 +39,7 @@ _TYPE_OF_NAME = {
 def tensor_flops(instruction: Instruction) -> tuple[str, float] | None:
     """Return the number type of a tensor instruction and its operations in one warp.
 
-    None if its name has no shape: the shape of ``tcgen05.mma`` (UTCHMMA) is in a register.
+    Return None if its name has no shape: that of ``tcgen05.mma`` (UTCHMMA) is in a register.
 
     >>> tensor_flops(Instruction(0, "HMMA.16816.F32.BF16", "R4, R8, R12, R4"))
     ('bf16', 4096.0)

@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 #: Values of macros by name.
 Variant = Mapping[str, object]
-#: The axis of several blocks; no macro has such a name.
+#: Name of the axis of several blocks; no macro may have it.
 BLOCK_AXIS = "block"
 _COUNTS_VERSION = "3"  # changes with counts or messages, so that older cache entries are unused
-_MAX_BATCH = sizes.VARIANTS_TAKEN  # variants for which the disassembler starts once
+_MAX_BATCH = sizes.VARIANTS_TAKEN  # upper limit on variants that are disassembled together
 #: Columns of a table besides the quantities, by their keys in :attr:`KernelCounts.numbers`.
 _EXTRA_COLUMNS = {
     "instructions": "all",
@@ -137,7 +137,7 @@ def count_variants(
 
 
 def _source_words(source: str) -> set[str] | None:
-    """Return the words of a source that macros can change; None if other files may have more."""
+    """Return the words of a source that may be macros; None if other files may contain more."""
     if "__global__" not in source:
         return set()  # machine code
     if "##" in source or re.search(r'^\s*#\s*include\s*"', source, re.MULTILINE):
@@ -155,7 +155,7 @@ def _relevant_macros(variant: Mapping[str, object], words: set[str] | None) -> d
 
 
 def _versions() -> tuple[str, ...]:
-    """Return the columns and versions that counts depend on besides the source."""
+    """Return the columns and versions on which cached counts depend besides the source."""
     result = [_COUNTS_VERSION, *_EXTRA_COLUMNS]
     for package in ("simt-dse", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"):
         try:
@@ -229,7 +229,7 @@ def _analyze(
     code: KernelCode, body: Sequence[Instruction], given: frozenset[str]
 ) -> KernelAnalysis:
     analysis = KernelAnalysis(code.function, body)
-    if analysis.data_inputs or given:  # named by lines, which are slow to read
+    if analysis.data_inputs or given:  # their names need line numbers, which are slow to read
         lines = branch_lines(code, body)
         return KernelAnalysis(code.function, body, lines, code.line_kinds, given)
     return analysis
@@ -273,7 +273,7 @@ PROFILE_QUANTITIES: Mapping[str, str] = {
     **{each: each for each in ("shared_insts", "local_insts", "sync_insts")},
     "flops": "work_flops",
 }
-_BLOCK, _GRID = "DSE_BLOCK", "DSE_GRID"  # macros for the sizes in a profile
+_BLOCK, _GRID = "DSE_BLOCK", "DSE_GRID"  # macros that stand for a profile's block and grid
 
 
 def compare_profile(
