@@ -44,8 +44,7 @@ class DatasetAccessor:
         Raises
         ------
         DseError
-            The Dataset has no study, the study has changed since, or the Dataset lacks the values
-            of a long axis.
+            The Dataset has no study or lacks values of a long axis, or the study has changed.
         """
         from dse.api import Comparison
         from symbolic.json_text import read_json

@@ -57,8 +57,7 @@ def move_directions(graph: Graph, goal: str) -> dict[str, str]:
     """Return the direction in which advice may move each quantity on which a goal depends.
 
     Fewer resources may save power, but never time. So if the goal depends on no power and no
-    energy, the directions are those of the quantities' rows, even where the equations of a paper
-    predict otherwise.
+    energy, the directions are those of the quantities' rows, even where a paper predicts otherwise.
     """
     behind = {name: graph.model.quantity(name) for name in graph.ancestors([goal])}
     has_power = any(row.unit in _POWER_UNITS for row in behind.values())

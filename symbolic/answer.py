@@ -89,8 +89,7 @@ class Answer:
 
     ``kind`` is the name of this kind of result. ``title`` is a summary in one line, and ``facts``
     are shown below it, each with its name. ``notes`` are assumptions and warnings, ``certificate``
-    states what is proven, ``data`` is the content of the JSON. Texts are not escaped: the renderers
-    escape them.
+    states what is proven, ``data`` is the content of the JSON. The renderers escape texts.
     """
 
     kind: str = "Table"

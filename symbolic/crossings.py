@@ -159,8 +159,7 @@ _SMALLEST_FLOAT = 5e-324
 _FIRST_LINE = np.zeros(1, dtype=np.int64)
 #: Relative width below which a case is dropped, because models treat terms so close as equal.
 _TIE_TOLERANCE = 1e-11
-#: Digits to which a border is rounded, and the relative distance from its bracket that the rounded
-#: number may have.
+#: Digits to which a border is rounded, and relative distance from its bracket that this may cause.
 _DIGITS, _ROUNDING_TOLERANCE = 11, 2e-12
 
 

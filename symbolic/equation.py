@@ -22,8 +22,8 @@ class Family:
 
     ``terms`` maps the name of each regime to a quantity, its term. ``of`` is the quantity that
     equals the smallest term, or with ``largest`` the largest term (a throughput is usually the
-    smallest of several limits, a time the largest). A *border* between two regimes is where their
-    terms are equal.
+    smallest of several limits, a time the largest). At a *border* of two regimes, their terms are
+    equal.
 
     A model file declares its families as ``FAMILIES``. A main output also has a family if its
     equation is the ``minimum`` or ``maximum`` of quantities, at least one of which the model
@@ -305,8 +305,7 @@ class EquationSet:
     """The content of a model: its equations, quantities, rules and declarations.
 
     ``symbols`` maps inputs to the LaTeX symbols of the papers; a model file declares them as
-    ``SYMBOLS``. ``files`` are the user's model files from which it was made, as pairs of name and
-    SHA-256 of the bytes.
+    ``SYMBOLS``. ``files`` are the user's model files, as pairs of name and SHA-256 of the bytes.
     """
 
     name: str

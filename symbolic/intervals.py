@@ -27,8 +27,8 @@ Every rule, here and in the compiled search, treats NaN as follows:
   unknown along every axis along which an operand varies.
 
 Enclosures and directions do not distinguish 0 and -0: a value that changes between them "does not
-vary". The rules of operations that distinguish them (quotients and powers) therefore claim no
-direction at a zero.
+vary". So the rules of operations that distinguish them (quotients and powers) claim no direction at
+0.
 """
 
 from __future__ import annotations

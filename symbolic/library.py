@@ -131,8 +131,7 @@ def locate_models(model: str, files: Iterable[Sequence[str]]) -> str:
     """Return a model name from a dataset, with the names of users' models replaced by their paths.
 
     ``files`` are (name, hash of the file) of the models that are not shipped. No file is run. Raise
-    an error for a file that this process has not run before and that lies in no folder of
-    ``DSE_PATH``.
+    an error for a file that this process has not run and that is in no folder of ``DSE_PATH``.
     """
     hashes = {str(name): str(digest) for name, digest in files}
     shipped = {path.stem for path in _shipped_files()}

@@ -314,7 +314,7 @@ def power(base: Any, exponent: Any) -> Any:
     """Return ``base`` to the power ``exponent``.
 
     A whole literal exponent is computed by products. Any other exponent uses the library's power
-    function; floats, arrays and loop nests give the same bits. A literal exponent beyond 64 is a
+    function; floats, arrays and loop nests give the same bits. Literal exponents beyond 64 raise
     ``ValueError``.
 
     >>> power(3, 2), power(2.0, -1), power(2.0, 0.5) == 2.0**0.5

@@ -46,8 +46,7 @@ TABLE: Mapping[str, Quantity] = {
     )
 }
 
-#: Rules for all models; a point that breaks one is infeasible. A rule applies only if all its
-#: quantities are known.
+#: Rules for all models; a point that breaks one is infeasible. A rule needs all its quantities.
 RULES: tuple[str, ...] = (
     "active_sms <= n_sms",
     "threads_per_block <= max_threads_per_block",

@@ -2,7 +2,7 @@
 
 :data:`STATISTICS` lists them, with a function that computes each from a law, and a function that
 expresses it as a formula of a few values. The compiled loops have a second table
-(:data:`sweeps.nest.statistics.ROW_STATISTICS`) for rows of a grid. To add a statistic, add a row to
+(:data:`sweeps.nest.statistics.ROW_STATISTICS`) for rows of a grid. A new statistic needs a row in
 both.
 
 A statistic is a number computed from all values of a formula along some axes, so it is not a

@@ -240,9 +240,8 @@ def find_moves(site: Site, names: tuple[str, ...]) -> Iterator[Move]:
 class _MovePath:
     """Path of a move: places are values of the input, or the common factor of several inputs.
 
-    ``axis`` is the name of the leaf that has the place as its value, ``domain`` the domain of
-    places. With ``state_from_terms`` the smallest term gives the state; a whole number may be on a
-    border.
+    ``axis`` names the leaf whose value is the place, ``domain`` is the domain of places. With
+    ``state_from_terms`` the smallest term gives the state; a whole number may be on a border.
     """
 
     def __init__(self, site: Site, names: tuple[str, ...], *, raising: bool) -> None:

@@ -26,8 +26,7 @@ declare further quantities, such as the arguments of a kernel, for its own value
 
 Your own files are named by their path (ending in ``.toml``), or by their name without ``.toml`` if
 ``DSE_PATH`` lists their folder: in its subfolder ``machines`` or ``workloads``, or in the folder
-itself with a line ``kind = "machine"`` or ``kind = "workload"``. A name that two files share is
-rejected.
+itself with a line ``kind = "machine"`` or ``kind = "workload"``. Two files may not share a name.
 """
 
 from __future__ import annotations

@@ -101,8 +101,8 @@ def _cause(log: str, headers: Sequence[str]) -> str:
 
 
 HINT = "pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-nvdisasm pyelftools (or: '.[kernels]')"
-#: Headers of the host and the runtime that are replaced by empty ones: NVRTC defines what device
-#: code needs from them.
+#: Headers of host and runtime that are replaced by empty ones: NVRTC defines what is needed of
+#: them.
 _EMPTY = (
     "assert.h", "cassert", "cfloat", "chrono", "climits", "cmath", "cstdint", "cstdio", "cstdlib",
     "cstring", "cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h",

@@ -77,8 +77,7 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
         Average instructions of a warp by class and in total (``all``); memory requests, and sectors
         per request; ``flops`` of a thread; ``floating``: floating-point instructions including
         special functions, as profilers count. ``ilp``: instructions of a block divided by the
-        length of its longest dependent chain. It is not a quantity: hardware limits the ``ilp`` of
-        models.
+        length of its longest dependent chain. It is no quantity: hardware limits that of models.
     origin : str
         File, kernel and architecture.
     assumed : mapping
@@ -269,8 +268,8 @@ def count_kernel(
     """Return the quantities of a kernel at a launch.
 
     ``quantity_names`` are the quantities that formulas may use, ``input_names`` the names of all
-    inputs that counts can depend on. ``array_bytes`` are the sizes of arrays by the offsets of
-    their arguments.
+    inputs that counts can depend on. ``array_bytes`` are sizes of arrays by offset of their
+    arguments.
     """
     tally, function = Tally(analysis, launch, quantity_names), analysis.function
     classes: dict[str, _Sums] = defaultdict(lambda: defaultdict(float))

@@ -606,8 +606,7 @@ class KernelAnalysis:
         """True if a branch of the source depends on data that differ between threads.
 
         The share of threads is then an input. Loops, and branches if ``given`` has loaded values,
-        have the loaded values as inputs instead: these decide all copies of a loop that a compiler
-        unrolls.
+        have the loaded values as inputs instead: these decide all copies of an unrolled loop.
         """
         line, kinds = self.lines.get(block.terminator.index), self._line_kinds
         if line not in kinds.branches - kinds.loops:

@@ -285,8 +285,7 @@ def split_strides(launch: KernelLaunch, address: IntExpr) -> tuple[Strides, Stri
 STORES = ("global_store", "atomic", "local_store")
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _UNKNOWN_KINDS = ("unknown", "loaded", "entry", "reciprocal", "first", "total")
-#: How often an instruction runs, as an expression, per warp and per thread; lanes that run it; True
-#: if its guard is known.
+#: Runs of an instruction: expression, per warp, per thread; its lanes; True if its guard is known.
 Frequency = tuple[IntExpr, float, float, IntExpr, bool]
 #: The variable part of an address, and its constant offset.
 Address = tuple[IntExpr, int]
@@ -336,7 +335,7 @@ class MemoryAccesses:
 
     ``required_inputs`` is :meth:`dse.cuda.instruction_counts.Tally.required_inputs`. Requests of a
     warp count sectors. Each byte that a block loads or stores counts once as traffic of the L2
-    cache, and each byte of a launch once as traffic of DRAM. Local memory is assumed to stay in the
+    cache, and each byte of a launch once as traffic of DRAM. Local memory is assumed to stay in
     caches.
 
     Bytes at addresses that cannot be followed are assumed to be touched by no other access. They

@@ -73,8 +73,7 @@ class ColumnTable:
 def read_table(data: Any) -> ColumnTable:
     """Return the columns of a DataFrame, an xarray Dataset, a mapping of arrays, or a file.
 
-    The rows of a Dataset are its feasible points. Named levels of a DataFrame's index become
-    columns.
+    The rows of a Dataset are its feasible points. Named index levels of a DataFrame become columns.
     """
     if isinstance(data, (str, os.PathLike)):
         data = _open_data(Path(data))

@@ -167,8 +167,7 @@ def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dic
     """Measure the cycles of dependent loads against the size of the data.
 
     One thread follows a ring in random order; each element of the ring is in a separate cache line.
-    The thread follows the ring once before the timed pass, so that a ring that fits in a cache is
-    in the cache.
+    It follows the ring once before the timed pass, so that a ring that fits in a cache is in it.
 
     Parameters
     ----------

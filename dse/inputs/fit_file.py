@@ -1,8 +1,8 @@
 """Read and write fit files (``NAME.fit.json``), and use fits as inputs of a study.
 
 A fit file is JSON. Lists follow the order of ``names``. Numbers are in stored (SI) units, and
-reading them gives the same bits; unknown numbers are null. ``docs/calibration.md`` explains each
-key.
+reading them gives the same bits; unknown numbers are null. ``docs/calibration.md`` explains the
+keys.
 """
 
 from __future__ import annotations

@@ -29,8 +29,7 @@ Indices = Mapping[str, NDArray[np.int64]]
 class Impossible:
     """A limit of the hardware that predictions exceed; ``factor`` is the largest excess.
 
-    ``points`` is the mask of the predictions that exceed it; ``is_given`` is True if the limited
-    quantity is an input.
+    ``points`` is the mask of these predictions; ``is_given`` is True if the quantity is an input.
     """
 
     limit: PhysicalLimit

@@ -534,8 +534,7 @@ def axis_data(grid: Grid, indices: AxisIndices) -> list[dict[str, Any]]:
 def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
     """Return the values of each input over its axes.
 
-    If they differ between combinations of switches, ``which`` is the index of the variant for each
-    combination.
+    If they differ between combinations of switches, ``which`` has each combination's variant.
     """
     result: dict[str, dict[str, Any]] = {}
     for place, leaves in enumerate(grid.leaves.values()):

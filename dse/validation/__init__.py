@@ -325,8 +325,7 @@ def predict(
     """Return the predictions of rows, and the values fitted to the known rows of each fold.
 
     A prediction is NaN if a rule is broken, or if the label of a row has no known row in which to
-    fit the values of ``own``. If a column has laws of work, rows with the same law are predicted
-    together.
+    fit the values of ``own``. Rows with the same law of work are predicted together.
     """
     to = tuple(rows.measurements)[:1]
     result = np.full(len(rows.places), math.nan)

@@ -99,8 +99,8 @@ def meets(
     """Find all configurations of a study that meet targets, as boxes of the design space.
 
     Boxes are halved until interval enclosures prove that all points of a box meet the targets, or
-    that none does. Only few points are evaluated. Even a space of 10**15 configurations can be
-    described exactly.
+    that none does. Few points are evaluated, so even 10**15 configurations can be described
+    exactly.
 
     Parameters
     ----------

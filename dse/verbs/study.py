@@ -211,8 +211,7 @@ class Step:
 class Explanation(Report):
     """The quantities at a configuration in order of computation, and whether conditions hold.
 
-    ``assumed`` lists inputs that nobody published, ``impossible`` the limits of the hardware that
-    predictions exceed.
+    ``assumed`` lists inputs that nobody published, ``impossible`` limits that predictions exceed.
     """
 
     point: Mapping[str, Any]

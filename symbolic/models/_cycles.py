@@ -5,8 +5,7 @@ higher peak. On a GPU the wide ones are fused multiply-adds, on a CPU SIMD instr
 vectorisable instructions like any others; a CPU runs a fused instruction as two. Perfect and total
 cycles are both divided by the ILP, but the peak is that of all units. So ``flops`` times the run
 time equals the number of operations only if the ILP is the number of units that a thread can fill:
-1 on a GPU, ``fp_units`` on a CPU. With a smaller ILP, the thesis's ``flops`` is too high; times are
-right.
+1 on a GPU, ``fp_units`` on a CPU. With a smaller ILP, ``flops`` is too high; times are right.
 """
 
 from __future__ import annotations
@@ -77,8 +76,8 @@ def peak_achievable(peak_narrow, narrow_fraction, peak_wide, wide_fraction):
     """Operations per second if only floating-point instructions ran, without waiting. [1/s]
 
     As printed, it is the mean of both peaks weighted by instructions. That is exact on a GPU. On a
-    CPU that mixes scalar and SIMD instructions it is too high, because an instruction at the lower
-    rate takes longer.
+    CPU that mixes scalar and SIMD instructions it is too high, because those at the lower rate take
+    longer.
     """
     return peak_narrow * narrow_fraction + peak_wide * wide_fraction
 

@@ -1,8 +1,8 @@
 """Memory latency, and the memory warp parallelism that it allows (Hong 2012, §2.3.3 and §2.6.3).
 
 Latency and departure delay depend on how accesses coalesce (Eqs. 10-15). Without memory
-instructions, latency, departure delay and the bandwidth of a warp are 0, and MWP is limited only by
-the resident warps.
+instructions, latency, departure delay and the bandwidth of a warp are 0, and only the resident
+warps limit MWP.
 """
 
 from __future__ import annotations

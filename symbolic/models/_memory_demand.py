@@ -109,8 +109,7 @@ def sharing_requests_all(mem_strength):
     """Number of requests of a warp that share the bandwidth: all in flight. [requests]
 
     Eq. 71 compares numbers of requests (MWP_App, MWP_BW) with the number of warps N. By that, a
-    second request of a warp would use bandwidth but take no time. Fig. 119 shows that it takes
-    time.
+    second request of a warp would use bandwidth but take no time. By Fig. 119 it does.
     """
     return mem_strength
 

@@ -2,8 +2,7 @@
 
 Each access costs a constant energy, so power is linear in the access rates. The power of active
 multiprocessors and of busy pipelines is proportional to the core clock; another term is
-proportional to the memory clock. Energies and powers are fitted (``dse.calibrate``) to measured
-watts.
+proportional to the memory clock. Energies and powers are fitted to watts (``dse.calibrate``).
 """
 
 from __future__ import annotations

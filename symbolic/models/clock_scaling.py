@@ -7,8 +7,7 @@ dynamic power grows with its cube (as in ``power``, whose exponent applies here 
 voltage is constant, the lowest of the chip, up to a knee clock, and rises linearly above it.
 
 On some GPUs waiting for memory adds to the core cycles, on others it overlaps with them. To choose
-``clock_overlap`` by the error on rows that were left out of the fit, use ``dse.calibrate`` with
-``choose=``.
+``clock_overlap`` by the error on left-out rows, use ``dse.calibrate`` with ``choose=``.
 
 The numbers of a workload are fitted (``dse.fit``) to its time and power at a few clocks; knee and
 slope are numbers of the machine. Then a query finds the clock with the least energy.

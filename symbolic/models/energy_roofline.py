@@ -2,8 +2,8 @@
 
 A run that moves data and computes at the same time attains the lower of the two limits (the
 roofline of Williams 2009). Its energy is the sum of the energies of its operations, of its bytes,
-and of constant power during the run. Power is this energy divided by the time. Measured rates can
-replace the roofline.
+and of constant power during the run. Power is this energy divided by the time. Measured rates may
+replace it.
 """
 
 from __future__ import annotations

@@ -177,8 +177,7 @@ def shared_time(cpu_time, gpu_time):
 def cpu_dynamic_power(cpu_full_power, gpu_share):
     """Dynamic power of the CPU; 0 if the CPU has no share of the work. [W]
 
-    Correction: Eq. 114 also adds power for a device without work, so that E is not 1 at the
-    baseline.
+    Correction: Eq. 114 adds power even for a device without work: E is not 1 at the baseline.
     """
     return where(gpu_share < 1, cpu_full_power, 0.0)
 

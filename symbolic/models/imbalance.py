@@ -199,8 +199,7 @@ def exponential_loss(lanes):
 EXACT_LANES, EULER = 10_000, 0.57721566490153286
 
 # --- remedies (Swatman 2022, §II and §III): sort items into bins, cut them, share them among lanes
-# Sorting costs nothing in this model. The costs of the others are ``cut_overhead`` and
-# ``share_overhead``.
+# Sorting costs nothing in this model. The others cost ``cut_overhead`` and ``share_overhead``.
 
 BINS_SOURCE = "Swatman 2022, §III-B, by exact partition"
 SHARING_SOURCE = "Swatman 2022, §II-B and §III-B"

@@ -6,9 +6,9 @@ the L2 cache, DRAM. The slowest of them is a lower bound of the time (the hierar
 Latency gives another bound: a single warp takes the cycles between its instructions, plus the
 latencies of its requests, averaged over the levels that serve them; a multiprocessor executes its
 warps in waves. If both bounds are close, neither hides the other completely: they are joined as the
-root of the sum of squares. Their plain sum predicts left-out kernels worse. Norms of order two in
-place of the slowest unit (over all units, cores and L1, or a multiprocessor and the memory beyond
-it) raise the median errors of two tuning spaces counted from source from 7 % to 8 to 11 %; those of
+root of the sum of squares. Their sum predicts left-out kernels worse. Norms of order two in place
+of the slowest unit (over all units, cores and L1, or a multiprocessor and the memory beyond it)
+raise the median errors of two tuning spaces counted from source from 7 % to 8 to 11 %; those of
 RAJAPerf and HeCBench change by less than one point.
 
 Bytes and instructions come from a profile or from ``dse.kernel``. Defaults of values that a profile

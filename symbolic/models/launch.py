@@ -3,8 +3,8 @@
 Blocks go to the first free slot. A block takes as long as its longest warp, a warp as long as its
 longest lane. ``launch_time`` is a random quantity: ask for its ``mean``, ``std``, ``quantile``,
 ``cvar`` or ``chance``, which are computed exactly, without draws. ``distribution`` is the law of
-the work of one item, in steps. One step takes ``step_cycles``, which a joined model of the kernel
-computes.
+the work of one item, in steps. A joined kernel model computes ``step_cycles``, the cycles of a
+step.
 
 With ``sharing = "none"`` slots do not slow each other down: until the end a step takes as long as
 on a full machine, and the law is exact. With ``sharing = "rate"``, only ``warp_parallelism`` warps

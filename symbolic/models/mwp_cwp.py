@@ -4,8 +4,8 @@ The switch ``printed`` selects the equations as printed. By default, two correct
 computation takes longer than memory, case 3 holds; (b) independent requests raise MWP above N (Eq.
 28). The switch ``rounding`` rounds MWP and CWP up, ``waves`` rounds the repetitions up. Case 2 uses
 Eq. 22, which has MWP − 1 where Eq. 1 has MWP. Without memory instructions, latency, departure delay
-and bandwidth of a warp are 0; then only N limits MWP, and case 3 holds. MWP − 1 is replaced by 0 if
-MWP is below 1.
+and bandwidth of a warp are 0; then only N limits MWP, and case 3 holds. If MWP is below 1, MWP − 1
+is set to 0.
 
 Not monotone: the equations of the three cases do not meet at their borders, so that the time may
 grow with more of ``mem_bandwidth``, ``read_bandwidth``, ``triad_bandwidth``,

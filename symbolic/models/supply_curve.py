@@ -4,8 +4,8 @@ The supply f(k) of Transit is either sharp (a minimum) or smooth (half of the pe
 curves lie between. This model joins the two limits by a norm whose order is ``supply_sharpness``: 1
 gives Transit's smooth curve, infinity its sharp curve. If latency rises with load already at few
 threads, bandwidth grows more slowly than the number of threads (``supply_rise`` below 1). Stores do
-not wait for an answer, so δ depends on the stores of a kernel: fit each mix of loads and stores
-separately.
+not wait for an answer, so δ depends on a kernel's stores: fit each mix of loads and stores by
+itself.
 """
 
 from __future__ import annotations

@@ -7,8 +7,7 @@ the product itself. Eq. 7 neglects the critical path, because T_∞ is far below
 unless it is given.
 
 The switch ``latency_hiding`` chooses between Eq. 6 (``modelled``), which computes whether the
-threads hide the latency, and Eq. 5 (``assumed``), which assumes that they do and counts cache
-misses instead.
+threads hide the latency, and Eq. 5 (``assumed``), which assumes it and counts cache misses.
 
 Correction: in Table I, P is the number of all cores and Q the number of core groups, but Eqs. 3, 4,
 7 and 8 call P/Q the number of multiprocessors. Here P is ``n_cores`` and P/Q is ``n_sms``. Then the

@@ -180,8 +180,7 @@ def threads_in_ms_high_smooth(threads_in_ms_low):
 def threads_in_ms(threads_in_ms_low, threads_in_ms_high):
     """Number of threads in the memory system: the middle of the possible range. [threads]
 
-    If both systems are full, the model does not say where spare threads wait. Otherwise the range
-    is one number.
+    If both systems are full, spare threads may wait in either. Otherwise the range is one number.
     """
     return (threads_in_ms_low + threads_in_ms_high) / 2
 

@@ -234,8 +234,7 @@ def _divide_trend(
     clear = (bl > 0) | (bh < 0)
     if all_true(clear):
         return up, down
-    # if the dividend is >= 0 and the value at divisor 0 is inf, the quotient rises as the divisor
-    # falls
+    # if the dividend is >= 0 and division by 0 gives inf, the quotient rises as the divisor falls
     falls_from = (bl >= 0) & (al >= 0) & (zl == INF)
     idle = aup & adn & bup & bdn & zup & zdn
     up = choose(clear, up, choose(falls_from, up & zup, idle))

@@ -51,8 +51,8 @@ class Primitive:
       ``may_be_nan`` of each argument, and returns those of the result. The ends of a condition are
       "certain" and "possible".
     * ``trend``: the rule of its direction, in the same operations. It takes, for each argument, the
-      two ends and the axes along which it never falls and never rises; it returns such axes for
-      the result.
+      two ends and the axes along which it never falls and never rises; it returns such axes of the
+      result.
     * ``calls_library``: True if it calls a library function, which handles one point at a time.
       Floats, arrays and loop nests give the same bits; JavaScript may differ by a few ulp.
     * ``is_condition``: True if its value is true or false.
