@@ -8,9 +8,9 @@ from symbolic.errors import DseError
 
 #: Kinds of sources, with their descriptions.
 SOURCES = {
-    "study": "a study over values of its axes, or a finished store of it",
-    "Dataset": "a Dataset in memory, of another file, or of a store whose model is not at hand",
-    "rows": "measured rows along `configuration`",
+    "study": "a study with axes, or a finished store of a study",
+    "Dataset": "a Dataset in memory, from another file, or from a store whose model is missing",
+    "rows": "measured rows along the dimension `configuration`",
 }
 MODIFIERS = ("where", "per", "top", "ties", "within", "objectives", "method", "time_limit", "gap")
 
@@ -44,7 +44,7 @@ _RULES = (
     ),
     (
         *("chances", "", "ties within gap"),
-        "each draw has one best configuration, ties share it; the loss of others is their regret",
+        "ties share the chance of a draw, and the regret says how near the best a configuration is",
     ),
     (
         *("chances", "rows", "per"),
@@ -73,9 +73,9 @@ _RULES = (
 
 #: Why a statistic cannot be bounded over boxes.
 WHY_UNBOUNDED = {
-    "moved": "it is over more than 64 points, all of which a moved quantity changes",
-    "many": "bounds carry one copy of the equations for each point of a statistic, of at most 64, "
-    "and computing it first would take too many values",
+    "moved": "it is over more than 64 points and depends on an input that is varied",
+    "many": "it is over more points than the bounds can expand (at most 64), and has too many "
+    "values to be computed in advance",
 }
 _WORKAROUNDS = {
     "moved": "take fewer points",
