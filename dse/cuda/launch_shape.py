@@ -308,8 +308,8 @@ def describe_shape(
     for axis, name, size in zip(AXES, block_names, launch.block, strict=True):
         if size > 1:
             shape.names[size_atom("ntid", axis)] = name
-        shape.inputs[size_atom("ntid", axis)] = (name,)
         if name == "threads_per_block" or not is_flat:
+            shape.inputs[size_atom("ntid", axis)] = (name,)
             shape.quantities[name] = float(size)
     if not flat_block:
         shape.quantities["threads_per_block"] = float(threads)

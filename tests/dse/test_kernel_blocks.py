@@ -159,3 +159,41 @@ def test_the_grid_is_a_formula_of_the_problem_in_the_file(tmp_path: Path) -> Non
     assert counts.formulas["grid_x"] == "ceil(n / 64)"
     assert counts.quantities["grid_x"] == 16
     assert counts.holds_for["grid_x"] == ["block_x"]
+
+
+TILES = """
+__global__ void tiles(const float *a, float *b, int n)
+{
+    __shared__ float own[2048];
+    const unsigned first = blockIdx.x * 2048;
+    float sum = 0;
+    for (int k = 0; k < n; k++) {
+        for (unsigned i = threadIdx.x; i < 2048; i += 256) own[i] = a[first + i + k * 7];
+        __syncthreads();
+        for (unsigned i = threadIdx.x; i < 1024; i += 256) sum += own[2 * i];
+        __syncthreads();
+    }
+    b[blockIdx.x * 256 + threadIdx.x] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("grid", [64, (8, 8)])
+@pytest.mark.parametrize("block", [256, (16, 16)])
+def test_counts_of_one_launch_are_written_and_read_back(
+    grid: Any, block: Any, tmp_path: Path
+) -> None:
+    """Whatever decided a count is in the file with a number; a change of it is refused."""
+    file = tmp_path / "tiles.cu"
+    file.write_text(TILES)
+    counts = dse.kernel(file, block=block, grid=grid, set={"n": 16})
+    path = tmp_path / "tiles.toml"
+    path.write_text(counts.toml())
+    given: dict[str, Any] = {"machine": "a100_80", "workload": str(path)}
+    ds = dse.evaluate(MODEL, outputs=["time", "blocks"], **given)
+    assert ds.blocks == 64
+    assert ds.time > 0
+    size = "block_x" if block == (16, 16) else "threads_per_block"
+    given[size] = 32
+    with pytest.raises(DseError, match=f"{size} = "):
+        dse.evaluate(MODEL, outputs=["time"], **given)
