@@ -20,6 +20,7 @@ from dse.cuda.launch_shape import (
     derive_grid,
     describe_shape,
     evaluate_sizes,
+    reads_size,
     rewrite_formula,
     source_macros,
 )
@@ -335,6 +336,9 @@ def count_launch(
             analysis, launch, names | shape.names, inputs | shape.inputs, shape, arrays
         )
     declared |= result.declared
+    if bounds and any(reads_size(general, "nctaid", axis) for axis in "xyz"):
+        why = "the kernel takes any grid: assumed to have a thread for each element (else --grid)"
+        result = replace(result, assumed={**result.assumed, "blocks": why})
     result = replace(result, declared=declared, origin=code.origin, left_out=code.left_out)
     if flops is not None:
         _check_flops(result, flops, numbers | own)

@@ -197,3 +197,38 @@ def test_counts_of_one_launch_are_written_and_read_back(
     given[size] = 32
     with pytest.raises(DseError, match=f"{size} = "):
         dse.evaluate(MODEL, outputs=["time"], **given)
+
+
+INDEX = "blockIdx.x * blockDim.x + threadIdx.x"
+#: Bodies of kernels, and the threads that their bounds checks need for n = 1000.
+BOUNDS = {
+    "one": ("int i = INDEX; if (i < n) b[i] = a[i];", "n", 1000),
+    "unsigned": ("unsigned i = INDEX; if (i < (unsigned)n) b[i] = a[i];", "n", 1000),
+    "long": ("size_t i = (size_t)INDEX; if (i < size) b[i] = a[i];", "size", 1000),
+    "return": ("int i = INDEX; if (i >= n) return; b[i] = a[i];", "n", 1000),
+    "four": (
+        "int i = 4 * (INDEX); if (i + 3 < n) for (int k = 0; k < 4; k++) b[i + k] = a[i + k];",
+        "floor((n) / (4))",
+        250,
+    ),
+    "shared": ("int i = INDEX; if (i / 8 < n) b[i] = a[i / 8];", "8 * n", 8000),
+    "any": ("for (int i = INDEX; i < n; i += blockDim.x * gridDim.x) b[i] = a[i];", "n", 1000),
+    "none": ("int i = INDEX; b[i] = a[i];", None, None),
+    "pieces": ("int i = blockIdx.x * 64 + threadIdx.x; if (i < n) b[i] = a[i];", None, None),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_the_grid_is_derived_from_bounds_checks_alone(name: str, tmp_path: Path) -> None:
+    body, formula, threads = BOUNDS[name]
+    file = tmp_path / "body.cu"
+    file.write_text(
+        "__global__ void body(const float *a, float *b, int n, size_t size) { "
+        f"{body.replace('INDEX', INDEX)} }}"
+    )
+    counts = dse.kernel(file, block=64, set={"n": 1000, "size": 1000})
+    assert counts.formulas.get("elements") == formula
+    assert counts.quantities.get("elements") == threads
+    assert ("blocks" in counts.assumed) == (name == "any")
+    if threads is not None:
+        assert counts["blocks"] == -(-threads // 64)
