@@ -84,7 +84,7 @@ class CompiledObjectives:
         compile_nest(self.nest)
 
     def values(self, indices: Sequence[Indices]) -> Floats:
-        """Return the objectives (rows) at all combinations of indices, given by an array per axis."""
+        """Return the objectives (rows) at all combinations of indices, with one array per axis."""
         dims = self.problem.dims
         at = dict(zip(dims, indices, strict=True))
         length = {axis: index.size for axis, index in at.items()}

@@ -85,7 +85,7 @@ class Leaf:
 
 
 def compute_pending(leaves: Iterable[Leaf]) -> None:
-    """Compute the leaves that are not computed yet; leaves that share a pass, together."""
+    """Compute the leaves that are not computed yet, and leaves that share a pass in one pass."""
     passes: dict[int, list[Any]] = {}
     for leaf in leaves:
         group = leaf.pending_group
@@ -180,7 +180,7 @@ class Grid:
 
     # --- nodes over the leaves
     def feasible_node(self, key: tuple[str, ...]) -> Node:
-        """Return the conjunction of all rules and constraints."""
+        """Return the conjunction of all rules and constraints under some switch labels."""
         graph = self.graphs[key]
         return _all(graph.flat_condition(c) for c in graph.conditions)
 
@@ -321,7 +321,7 @@ def _all(nodes: Iterable[Node]) -> Node:
 
 
 class Tiling:
-    """Numbered boxes (tiles) that cover the axes of a loop nest; each is contiguous in memory."""
+    """Numbered boxes (tiles) that together cover a loop nest; each is contiguous in memory."""
 
     def __init__(self, outer: Sequence[int], row: int, target: int) -> None:
         self.sizes = (*outer, row)
@@ -366,7 +366,7 @@ class Tiling:
 #: Name of the axis of points in the result of :func:`gather_points`.
 POINT_AXIS = "point"
 
-#: An index or a slice for each of some axes.
+#: A mapping from axes to an index or a slice along the axis.
 Indexers = Mapping[str, int | slice]
 
 
