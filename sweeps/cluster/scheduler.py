@@ -224,7 +224,7 @@ class Workers:
         return future
 
     def cancel(self, future: Future[Any]) -> bool:
-        """Cancel a task if there are no workers, so that none can have begun it; True if done."""
+        """Cancel a task if no worker exists that can have begun it; return True if cancelled."""
         return not self.client.nthreads() and future.cancel()
 
 

@@ -336,7 +336,7 @@ class Tiling:
         self.count = math.prod(self.sizes[: max(self.split, 0)]) * self.cuts
 
     def bounds(self, number: int) -> tuple[NDArray[np.int64], int, int]:
-        """Return (first, last + 1) of each axis, the first flat index, and the number of points."""
+        """Return a box's (first, last + 1) on each axis, first flat index and number of points."""
         bounds = np.empty(2 * len(self.sizes), dtype=np.int64)
         bounds[0::2], bounds[1::2] = 0, self.sizes
         if self.split < 0:
@@ -371,7 +371,7 @@ Indexers = Mapping[str, int | slice]
 
 
 def subgrid(grid: Grid, indexers: Indexers) -> Grid:
-    """Return the part of a grid at an index or slice of some axes; an index keeps one value."""
+    """Return the part of a grid at an index or slice of some axes; at an index, of size 1."""
     if not indexers:
         return grid
     cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in indexers.items()}

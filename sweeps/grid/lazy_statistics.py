@@ -58,7 +58,7 @@ class StatisticGroup:
 
     @property
     def weights(self) -> Floats | None:
-        """Return the weights (sum: 1) of points along the reduced axes; None if all are equal."""
+        """Return the points' weights along the reduced axes, of sum 1; None if all are equal."""
         axes = [self.grid.axes[axis] for axis in self.reduced_axes]
         if all(axis.weights is None for axis in axes):
             return None

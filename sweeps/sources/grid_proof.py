@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-#: Maximum number of boxes in memory while all near-best configurations are listed.
+#: Maximum number of boxes in memory during a search for all near-best configurations.
 _MAX_BOXES = sizes.LISTED_BOXES
 
 
@@ -78,7 +78,7 @@ class _ProofState:
 
 
 def prepare_proof(grid: Grid, query: Query, *, front: bool = False) -> GridProof:
-    """Return a source that certifies a query or front; DseError if a quantity has no enclosure."""
+    """Return a source that certifies answers; raise DseError if a quantity has no enclosure."""
     grid, tally = expand_statistics(grid), SearchStats.start(query.time_limit)
     if query.time_limit is not None:
         preload_xarray()
@@ -126,10 +126,10 @@ class GridProof(GridSource):
         ]
 
     def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the ``top`` best points by a stage's objective, with ties in axis order."""
         grid, search = self.grid, self.state
         shape = grid.shape(per)
-        # several winners may differ only along axes without influence, so these are included
+        # several winners may differ only along axes without influence, so these axes are included
         axes = tuple(grid.axes) if top > 1 else grid.sort_axes({*per, *self.fixed_indices})
         parts = self._stage_cases(stage, axes)
         lost, winners = False, []
@@ -229,9 +229,10 @@ class GridProof(GridSource):
         """Return the certificate of each objective, and the work done, as attributes.
 
         No configuration is better than ``bound``. ``gap`` is the distance between the value and the
-        bound, relative to the value: 0 if the value is the proven optimum. Several objectives have
-        lists of bounds and gaps. ``settled`` is 1 if ties are broken by axis order.
-        ``points_visited`` counts all evaluations, ``points_excluded`` points that bounds exclude.
+        bound, relative to the value: 0 if the value is the proven optimum. If there are several
+        objectives, these are lists. ``settled`` is 1 if ties are broken by axis order.
+        ``points_visited`` counts all evaluations, and ``points_excluded`` counts the points that
+        bounds exclude.
         """
         tally, bounds, gaps = self.state.stats, [], []
         for number, (goal, winners) in enumerate(zip(goals, self.state.winners, strict=True)):
@@ -266,8 +267,9 @@ class GridProof(GridSource):
 # --- The choice between a scan and a proof
 
 
-#: Number of points up to which a scan is as fast as a proof; number of points up to which a scan
-#: replaces a proof that takes longer than the scan; points that a scan evaluates in a second.
+#: Up to the first number of points, a scan is as fast as a proof. Up to the second, a scan replaces
+#: a proof that takes longer than the scan. The last is the number of points that a scan evaluates
+#: per second.
 SCAN_FIRST_POINTS, MAX_SCAN_POINTS, SCAN_POINTS_PER_SECOND = sizes.SCANNED, sizes.SCANNABLE, 1e9
 
 
@@ -306,7 +308,7 @@ def find_optimum(source: Any, query: Query) -> xr.Dataset:
 
 
 def find_front(source: Any, query: Query) -> xr.Dataset:
-    """Return the front of any source; ``"auto"`` scans grids of up to MAX_SCAN_POINTS points."""
+    """Return the front of any source; ``"auto"`` scans grids of at most MAX_SCAN_POINTS points."""
     if isinstance(source, GridScan) and query.method != "scan":
         grid = source.grid
         vast = math.prod(grid.shape(dims_of(grid, query.goals))) > MAX_SCAN_POINTS
