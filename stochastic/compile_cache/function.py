@@ -39,7 +39,7 @@ class CompiledFunction(Compilable):
         self._functions: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     def __call__(self, *args: Any) -> Any:
-        """Call the function; first load or compile its code if these kinds of arguments are new."""
+        """Call the function; for new kinds of arguments, first load or compile its code."""
         kinds = tuple(map(kind_of, args))
         ready = self._functions.get(kinds)
         return (ready or self._get_or_compile(kinds, args))(*args)
@@ -69,7 +69,7 @@ class CompiledFunction(Compilable):
         key = self.key(kinds)
         ready = _load_cached(key, kinds)
         if ready is None and notify_listeners(self.__name__):
-            ready = _load_cached(key, kinds)  # a listener may have waited for another process
+            ready = _load_cached(key, kinds)  # another process may have stored it by now
         if ready is not None:
             return ready
         began = time.monotonic()
@@ -107,11 +107,12 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]: ...
 def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Mark a function to be compiled at its first call, without the GIL, with NumPy's division.
 
-    ``options`` are those of ``numba.njit`` and these. ``_nrt=False``: no reference counts, for
-    functions that create no arrays and whose variables do not change type. ``noalias``: array
-    arguments do not overlap. ``flat``: arrays (in C order, without negative indices) and tuples are
-    passed as addresses, and loops are not transformed; for functions with many branches.
-    ``gives``: an example of the result; the function is compiled once, separately from its callers.
+    ``options`` are those of ``numba.njit`` and the following. ``_nrt=False`` omits reference
+    counts; the function must create no arrays, and its variables must not change type. ``noalias``
+    states that array arguments do not overlap. ``flat`` passes arrays (in C order, without negative
+    indices) and tuples as addresses, and does not transform loops; it is for functions with many
+    branches. ``gives`` is an example of the result; the function is then compiled once, separately
+    from callers.
     """
     if function is None:
         return lambda body: compiled(body, **options)

@@ -85,10 +85,10 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
     -----
     A parabola that touches 1/x at one point and intersects it at another lies below 1/x to the left
     of the intersection and above it to the right. We take the intersection at an end of the range
-    of the sum, and touch at the other atom of the extremal law with this mean and variance: that is
-    sharp (Chebyshev system 1, x, x², 1/x). If truncation leaves out ``missing``, the mean loss is
-    between E' - d·(E' - 1) and E' + d·(n - E'), where E' is that of the truncated law and
-    d = 1 - (1 - missing)**n.
+    of the sum, and touch at the other atom of the extremal law with this mean and variance: this
+    bound is sharp (Chebyshev system 1, x, x², 1/x). If truncation leaves out ``missing``, the mean
+    loss is between E' - d·(E' - 1) and E' + d·(n - E'), where E' is the mean loss of the truncated
+    law and d = 1 - (1 - missing)**n.
 
     >>> from stochastic.work.pmf import Pmf
     >>> result = bounds(Pmf.uniform(1, 6), 2)
@@ -156,11 +156,11 @@ def _finite_bounds(low: int, weights: Floats, lanes: int) -> dict[str, float]:
     least, most = mean - below, mean + above
 
     def total(inverse: Floats) -> float:
-        """Return the mean loss, if ``inverse`` is the mean of 1 / sum for each maximum."""
+        """Return the mean loss, given the mean of 1 / sum for each maximum."""
         return idle + float((chance * a * lanes * inverse).sum())
 
     def parabola(shift: Floats, end: Floats) -> Floats:
-        """Return the mean of a parabola that touches 1/x at mean + shift, and equals it at end."""
+        """Return the mean of a parabola that touches 1/x at mean + shift and meets it at end."""
         x = mean + shift
         return 1.0 / x + ((var + shift**2) / end + shift) / x**2
 

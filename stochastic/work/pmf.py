@@ -71,7 +71,7 @@ class Pmf:
 
     @classmethod
     def poisson(cls, rate: float) -> Pmf:
-        """Number of independent events, whose mean is the rate."""
+        """Number of independent events with the given mean, ``rate``."""
         return cls.of_family("poisson", rate)
 
     @classmethod
@@ -86,12 +86,12 @@ class Pmf:
 
     @classmethod
     def uniform(cls, low: int, high: int) -> Pmf:
-        """Whole number from low to high, both included, with equal probabilities."""
+        """Whole number from low to high (both included), all with the same probability."""
         return cls.of_family("uniform", low, high)
 
     @classmethod
     def bernoulli(cls, p: float) -> Pmf:
-        """1 with probability p, else 0."""
+        """The number 1 with probability p, else 0."""
         return cls.of_family("bernoulli", p)
 
     @classmethod
@@ -101,7 +101,7 @@ class Pmf:
 
     @classmethod
     def from_weights(cls, weights: Any, low: int = 0, *, normalise: bool = False) -> Pmf:
-        """Return the law with given probabilities of low, low + 1, ..., or of a mapping's keys.
+        """Return the law with the given weights of low, low + 1, ..., or of a mapping's keys.
 
         The sum must be 1, within 1e-9 for floats, exactly for Fractions; ``normalise`` divides the
         weights by their sum.
@@ -123,7 +123,7 @@ class Pmf:
 
     @classmethod
     def from_scipy(cls, frozen: Any) -> Pmf:
-        """Convert a frozen discrete law of ``scipy.stats``, to a named family if there is one.
+        """Convert a frozen discrete law of ``scipy.stats``; if possible, to a named family.
 
         >>> import scipy.stats
         >>> Pmf.from_scipy(scipy.stats.nbinom(5, 0.3, loc=2))
@@ -331,7 +331,7 @@ class Pmf:
         return replace(self, distribution=table, missing=min(self.missing + beyond, 1.0))
 
     def between(self, low: int, high: int | None = None) -> Pmf:
-        """Return the law of W given low <= W <= high; without ``high``, given low <= W.
+        """Return the law of W given low <= W <= high, or given low <= W without ``high``.
 
         >>> Pmf.geometric(0.05).between(21).mean()  # memoryless
         40.0

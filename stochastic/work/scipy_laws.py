@@ -21,7 +21,7 @@ _FAR = 2.0**30  # Value from which a tail is examined for an infinite mean.
 
 @dataclass(frozen=True, slots=True)
 class ScipyLaw(Distribution):
-    """An infinite law of SciPy; its tail is computed by SciPy's formula, or else summed."""
+    """An infinite law of SciPy; its tail is summed unless SciPy has a formula."""
 
     frozen: Any = field(compare=False)
     key: tuple[Any, ...]
@@ -158,7 +158,9 @@ def law_from_scipy(frozen: Any) -> Distribution:
 def _is_discrete(frozen: Any) -> bool:
     from scipy.stats import rv_discrete
 
-    if isinstance(frozen, rv_discrete):  # not frozen; only a law of given values is complete
+    if isinstance(
+        frozen, rv_discrete
+    ):  # the law is not frozen, and only a law of given values needs no parameters
         return hasattr(frozen, "xk")
     kinds = {kind.__name__ for kind in type(frozen).__mro__}
     return bool(kinds & {"rv_discrete_frozen", "DiscreteDistribution"})

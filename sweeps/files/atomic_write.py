@@ -44,9 +44,7 @@ def atomic_path(path: Path, *, replace: bool = False) -> Iterator[Path]:
             yield temporary
             if not temporary.is_dir():  # the many files of a folder are not synced
                 with temporary.open("rb+") as file:
-                    os.fsync(
-                        file.fileno()
-                    )  # a full disk may be reported only when the file is closed
+                    os.fsync(file.fileno())  # this may report a full disk
                 if mode is not None:
                     temporary.chmod(stat.S_IMODE(mode))
             _rename_into_place(temporary, place, replace=replace)

@@ -271,9 +271,7 @@ def read_law(value: Any, folder: PathBase = None, where: str = f"{LAW_QUANTITY} 
         return value
     if isinstance(value, Pmf):
         text, content = repr(value), _content(value)
-        shortened = not text.startswith(
-            "Pmf."
-        )  # the text is not a constructor call, so it may not be unique
+        shortened = not text.startswith("Pmf.")  # no constructor: the text may not be unique
         return WorkLaw(f"{text} {content[-8:]}" if shortened else text, value, content)
     if not isinstance(value, (str, Path)):
         raise DseError(f"{where} {value!r}: expected a law as text, or a Pmf")

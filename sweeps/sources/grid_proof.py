@@ -117,7 +117,7 @@ class GridProof(GridSource):
         return replace(self, fixed_indices={**self.fixed_indices, **indices})
 
     def _stage_cases(self, stage: ObjectiveStage, extra_axes: Sequence[str]) -> list[SwitchCase]:
-        """Return the case of each switch label, with the objective of a stage under its bounds."""
+        """Return the case of each switch label, with the objective of a stage under the bounds."""
         if tuple(extra_axes) not in self._cases:
             self._cases[tuple(extra_axes)] = switch_cases(self.grid, stage.goals, extra_axes)
         return [
@@ -180,7 +180,7 @@ class GridProof(GridSource):
     def within_tolerance(
         self, stage: ObjectiveStage, best_score: float, tolerance: float
     ) -> RankedPoints:
-        """See :class:`sweeps.query.source.QuerySource`; raises OutOfTimeError."""
+        """Return all points within a tolerance of a value; raise OutOfTimeError if not proven."""
         tally, goal = self.state.stats, stage.goal
         best = self.state.winners[stage.number][-1]
         if best.bound < best.value:
@@ -216,7 +216,7 @@ class GridProof(GridSource):
         return points_in_whole(repeat_over_idle_axes(index, scores, sizes), self.fixed_indices)
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """See :class:`sweeps.query.source.QuerySource`; the parts share the time that is left."""
+        """Return the Pareto front, without equal points; its parts share the time that is left."""
         search = self.state
         search.share_time()
         part = subgrid(self.grid, self.fixed_indices)

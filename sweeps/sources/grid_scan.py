@@ -119,7 +119,7 @@ class GridSource(QuerySource, Protocol):
         return GridValues(subgrid(self.grid, indexers or {}), text, *more)
 
     def draw_scores(self, goal: Goal, along: str) -> GridDrawScores:
-        """See :class:`sweeps.query.source.QuerySource`; the axis of the draws is always `DRAW`."""
+        """Return the objective of each configuration in each draw; the draws' axis is `DRAW`."""
         return GridDrawScores.from_grid(self.grid, goal)
 
 
