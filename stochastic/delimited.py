@@ -288,8 +288,7 @@ def read_table(path: Path, *, header: bool = True) -> DelimitedTable:
 def parse_table(text: str, name: str, *, header: bool = True) -> DelimitedTable:
     """Return the table in a delimited text; TableError if the text is ambiguous.
 
-    Errors call the text ``name``. If ``header`` is false, the table may lack a header: a first line
-    of numbers is then a row.
+    Errors call the text ``name``. Without ``header``, a first line of numbers is a row.
     """
     given = re.match(r"sep=(.)(?:\r\n?|\n)", text)
     comments = _comment_lines(text)
@@ -602,8 +601,7 @@ def iterate_records(
 ) -> Iterator[Record]:
     """Yield the records of a text; quoted fields may contain separators and line ends.
 
-    Lines for which ``skip(line, number)`` is true are left out. ``strict`` is an option of
-    csv.reader.
+    Lines with a true ``skip(line, number)`` are left out. ``strict`` is an option of csv.reader.
     """
     place = first = 0
     fresh, blank, after = True, False, False

@@ -2,8 +2,7 @@
 
 A module reads its sizes by name (``BLOCK = sizes.SCAN_BLOCK``). The environment variable
 ``DSE_SIZES`` selects other values, so that tests with small studies cross every threshold. It is
-read once, when this module is imported. It contains one of these settings, or several that are
-separated by commas:
+read once, when this module is imported. It has one or more of these settings, separated by commas:
 
 ``tiny``
     Use the tiny value of every row that has a tiny value.

@@ -111,8 +111,7 @@ def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     counts; the function must create no arrays, and its variables must not change type. ``noalias``
     states that array arguments do not overlap. ``flat`` passes arrays (in C order, without negative
     indices) and tuples as addresses, and does not transform loops; it is for functions with many
-    branches. ``gives`` is an example of the result; the function is then compiled once, separately
-    from callers.
+    branches. ``gives`` is an example of the result; the function is then compiled only once.
     """
     if function is None:
         return lambda body: compiled(body, **options)

@@ -124,9 +124,7 @@ def _as_text(value: Any) -> str:
     """Return a text that identifies a value on which compiled code depends."""
     if isinstance(value, Compilable | LazyImport):
         return value.identity()
-    if (
-        isinstance(value, ModuleType) and value is not sizes
-    ):  # the values in `sizes` can differ between processes
+    if isinstance(value, ModuleType) and value is not sizes:  # values in sizes can change
         return value.__name__
     if isinstance(value, tuple):
         return f"({', '.join(map(_as_text, value))})"

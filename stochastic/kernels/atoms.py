@@ -110,8 +110,7 @@ def sweep(
 
     ``values`` ascend from 0. ``shift`` is q, for which no row underflows or overflows. 1 / k! is
     mantissas[k] · 2**exponents[k]; ``scale`` is lanes! / 2**(q·lanes). ``start`` is the result of
-    :func:`row_starts`. ``state`` (the rows over deficits) has the size given there, and is zero at
-    first.
+    :func:`row_starts`. ``state`` (the rows over deficits) has this size, and is zero at first.
     """
     lanes = len(mantissas) - 1
     rows = (lanes + 3) // 4 * 4

@@ -48,8 +48,7 @@ def best_for_loss(  # type: ignore[no-untyped-def]
 
     E[max / sum] is the integral of E[max·exp(-t·sum)] over t, by the trapezoidal rule in log t with
     ``step`` at ascending ``nodes``. Bins that begin at places[e] need only the first used[e] nodes.
-    Below the first node the integrand is E[max]. ``decay`` is exp(-t·value), of shape (values,
-    nodes).
+    Below the first node the integrand is E[max]. ``decay`` (values, nodes) is exp(-t·value).
     """
     ends = len(places)
     below = nodes[0] / math.expm1(step)  # the part of the integral below the first node

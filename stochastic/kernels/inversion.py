@@ -303,9 +303,7 @@ def pair_probabilities(places: Ints, weights: Floats, idle: int, least: Ints) ->
         before[a + 1] = before[a] + weights[a]
     result = np.zeros(len(least))
     for t in range(len(least)):
-        other = (
-            0  # the smallest value of the other item that suffices; it grows with the largest item
-        )
+        other = 0  # the smallest value of the other item that suffices; it grows with the largest
         for a in range(idle, len(places)):
             needed = least[t, a - idle] - places[a]
             while other < a and places[other] < needed:

@@ -43,8 +43,7 @@ def integrate_moment(
     """Write E[(lanes·max/sum)**order; sum > 0], and a bound on the omitted ends of the integral.
 
     ``gains`` are the increments of (value/high)**order from each value to the next; ``start`` is
-    (low/high)**order, and ``factor`` is (order - 1)!. ``history`` has room for the nodes from t to
-    2t.
+    (low/high)**order; ``factor`` is (order - 1)!. ``history`` has room for the nodes in t..2t.
     """
     count, nodes, stage = len(columns), len(history), 0  # stage 0: t = 0; 1: upwards; 2: downwards
     chord, fade = math.exp(-h), math.exp(-h * order)

@@ -102,8 +102,8 @@ def tally_losses(  # type: ignore[no-untyped-def]
     ``fine_bins`` has a row for each fine bin of the loss: count, smallest, largest. ``sums`` has a
     row for each block, so that results do not depend on threads: the number of groups; the sums of
     (loss - centre)**k, k = 1..4; of max - centre and sum - centre; and of the squares and product
-    of these two. A group without work has the loss ``idle``; if that is NaN, it counts only for max
-    and sum.
+    of these two. A group without work has the loss ``idle``; if that is NaN, only max and sum
+    count.
     """
     keep, shift, seed = np.uint64(bits), np.uint64(64 - bits), np.uint64(key)
     middle = len(fine_bins) // 2
@@ -145,7 +145,7 @@ def tally_losses(  # type: ignore[no-untyped-def]
 def mean_subset_maximum(values, counts, size):  # type: ignore[no-untyped-def]
     """Return E[max] of ``size`` items drawn without replacement; ``values`` ascend.
 
-    P(max <= a) is a product over the drawn items or over the items longer than a; we take the one
+    P(max <= a) is a product over the drawn items, or over the items longer than a; we take the one
     with fewer factors.
     """
     total = counts.sum()
@@ -228,8 +228,7 @@ def sample_subset_losses(  # type: ignore[no-untyped-def]
     """Return the sums over groups of X - 1 and (X - 1)**2, where X is the loss of a group.
 
     X = lanes·max / sum over ``size`` items, or 1 if they have no work. Each group draws without
-    replacement by shuffling the first ``size`` places of ``items``; their previous order does not
-    matter.
+    replacement by shuffling the first ``size`` places of ``items``; their order does not matter.
     """
     state = np.uint64(key)
     once = twice = 0.0

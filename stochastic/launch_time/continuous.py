@@ -38,8 +38,7 @@ class Between:
         Time of a step.
     missing : float
         Bound on the probability that some block takes longer than the tabulated durations. The
-        bounds of ``cdf``, ``chance`` and ``quantile`` include it; those of ``mean`` assume that no
-        block takes longer.
+        bounds of ``cdf``, ``chance`` and ``quantile`` include it; those of ``mean`` do not.
     """
 
     early: Launch
@@ -173,8 +172,7 @@ def coarse_unit(
 ) -> int:
     """Return how many steps to join into one, so that the law of a launch is computed in seconds.
 
-    The computing time grows with the square of the number of steps at which the last block may
-    begin.
+    The computing time grows with the square of the number of steps when the last block may begin.
     """
     lanes = check_integer("lanes", lanes, least=1, example=32)
     warps = check_integer("warps", warps, least=1, example=8)

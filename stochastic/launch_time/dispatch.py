@@ -68,8 +68,7 @@ def _loop_law(
 ) -> tuple[TimeLaw, TimeBreakdown]:
     """Return the law of the time of persistent blocks, and the shares of the time of slots.
 
-    The time is the maximum over warps of a sum of durations; the sums' numbers of terms differ by
-    at most one.
+    The time is the maximum over warps of a sum of durations; numbers of terms differ by at most 1.
     """
     runs = min(blocks, slots)
     rounds, more = divmod(blocks, runs)

@@ -3,8 +3,8 @@
 Two methods implement Eqs. 7-11 of Swatman 2022, without the subtraction of Eq. 10, which cancels in
 the tail. The sweep adds value by value, with positive terms only. So each atom has a small relative
 error, but a value takes lanes**3 steps: minutes with 1024 lanes. The transform (``fft``) evaluates
-the generating function at roots of unity. It is faster with many lanes, and has an absolute error
-of about 1e-16.
+the generating function at roots of unity. It is faster with many lanes; its absolute error is
+1e-16.
 
 At the end, equal losses are merged. If most of the possible fractions occur, we use a table of all
 of them: sum / max in lowest terms runs through the Farey fractions between any two whole numbers
@@ -142,8 +142,7 @@ class _AtomProblem:
     def fft_window(self) -> tuple[int, int, int]:
         """Return the index of the transform's first value, and its first and last sum in steps.
 
-        All other values and sums have a probability below :data:`_LEFT_OUT` (by Bernstein's bound
-        for sums).
+        All others have a probability below :data:`_LEFT_OUT` (for sums, by Bernstein's bound).
         """
         total = float(self.weights.sum())
         below = np.cumsum(self.weights) / total

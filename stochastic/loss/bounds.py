@@ -26,8 +26,8 @@ _TAIL_EXPONENTS = np.array([1.0, 2.0, 4.0, 6.0, 9.0, 13.0, 20.0, 32.0, 48.0])[:,
 class Bounds:
     """Bounds on the mean loss E[X] of a group, X = lanes · max / sum, and estimates of it.
 
-    A group without any work has X = 1. The bounds hold for the law before truncation, and are
-    rounded outwards.
+    A group without any work has X = 1. Bounds hold for the law before truncation; they are rounded
+    outwards.
 
     Attributes
     ----------
@@ -49,8 +49,7 @@ class Bounds:
     slowdown : float
         E[max] / E[W], which the mean loss approaches for many lanes; not a bound.
     limit : float
-        Limit of mean loss and slowdown for infinitely many lanes: S / E[W]; infinite if W has no
-        largest value.
+        Limit of mean loss and slowdown for infinitely many lanes: S / E[W], or infinity without S.
     """
 
     lower: float

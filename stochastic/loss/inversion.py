@@ -134,8 +134,7 @@ def frequency_runs(
 ) -> tuple[list[tuple[int, int]], float]:
     """Return the runs (begin, end) of frequencies that may matter, and a bound on the others.
 
-    The bound is on the other frequencies' part of P(max = value, sum >= s), summed over the last
-    ``value_count`` values.
+    The bound is on their part of P(max = value, sum >= s), summed over ``value_count`` last values.
     """
     places, weights = items.places, items.weights
     half = (period - 1) // 2
@@ -469,8 +468,7 @@ class LossInversion:
     def quantile(self, q: float) -> float:
         """Return the smallest possible loss x with P(X <= x; sum > 0) >= q.
 
-        That probability may be below q by :attr:`error`. If q is above :attr:`mass`, x is the
-        largest loss.
+        P may be below q by :attr:`error`. If q is above :attr:`mass`, x is the largest loss.
         """
         if not 0.0 <= q <= 1.0:
             raise LawError(f"q = {q!r}: expected a probability from 0 to 1")
@@ -528,8 +526,7 @@ class LossInversion:
 def _least_sums(t: Floats, values: Ints, lanes: int, least: int, step: int) -> Ints:
     """Return, with a row per t, the smallest sums (steps from ``least``) with lanes·value/sum <= t.
 
-    A loss is a quotient of whole numbers below 2**53. It is compared after rounding to the nearest
-    double.
+    A loss is a quotient of whole numbers below 2**53. It is rounded to a double and then compared.
     """
     needed, limit = (lanes * values).astype(np.float64), t[:, np.newaxis]
     total = np.ceil(needed / limit)

@@ -284,8 +284,7 @@ class Law:
     def cdf(self, t: Any) -> Any:
         """Return P(X <= t), for a number or an array.
 
-        Losses that round to t count as t: ``cdf(1.2)`` includes the loss 6/5, although the double
-        1.2 is smaller.
+        Losses that round to t count as t: ``cdf(1.2)`` includes 6/5, although the double is less.
 
         >>> from stochastic import imbalance
         >>> imbalance(Pmf.uniform(1, 6), lanes=2).cdf([1.0, 1.2]).round(12).tolist()
@@ -376,8 +375,7 @@ class Law:
     def pmf(self) -> xr.DataArray:
         """Return P(X = x) along ``loss``, ascending, with equal fractions merged exactly.
 
-        It is Eq. 11 of Swatman 2022. The coordinates ``numerator`` and ``denominator`` are in
-        lowest terms.
+        It is Eq. 11 of Swatman 2022. The ``numerator`` and ``denominator`` have no common factor.
         """
         from stochastic.loss.atoms import loss_atoms
 
@@ -529,8 +527,8 @@ def imbalance(
     zero_work : {"one", "drop", "zero"}
         Loss of a group without any work: 1, not counted, or 0.
     method : {"auto", "sweep", "fft"}
-        Method for atoms. With ``sweep`` each atom has a small relative error; ``fft`` is faster
-        with many lanes.
+        Method for atoms. ``sweep`` has a small relative error of each atom; ``fft`` is fast with
+        many lanes.
 
     Raises
     ------

@@ -55,8 +55,7 @@ class Partition(TableResult):
     def laws(self, bins: int | None = None) -> tuple[Pmf, ...]:
         """Return the law of work within each bin.
 
-        After binning, the law of the loss is the mixture of the laws of the loss of the bins, with
-        the weights ``weight``.
+        After binning, the law of the loss is the mixture, by ``weight``, of those of the bins.
         """
         edges = self.edges(bins)
         inner = tuple(self.source.between(low, high) for low, high in edges[:-1])
@@ -97,8 +96,7 @@ def partition(
         steps of items, half at equal steps of work. The means stay exact.
     correlation : float
         Probability that an item repeats its neighbour's work. Items keep their order within a bin,
-        so this probability also holds within bins. It needs the objective "slowdown"; mean losses
-        are then NaN.
+        so this also holds within bins. It needs the objective "slowdown"; mean losses are then NaN.
 
     Returns
     -------
@@ -110,8 +108,7 @@ def partition(
     Raises
     ------
     LawError
-        Bins or lanes are not whole numbers of 1 or more, or the law has too many values to try all
-        edges.
+        Bins or lanes are not whole numbers >= 1, or the law has too many values to try all edges.
 
     Notes
     -----

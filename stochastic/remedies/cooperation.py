@@ -68,8 +68,7 @@ def granularity(
     Raises
     ------
     LawError
-        The group is not a whole number of 1 or more, or overheads are missing, not positive or not
-        finite.
+        The group is no whole number >= 1, or overheads are missing, not positive or not finite.
 
     Notes
     -----

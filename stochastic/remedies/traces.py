@@ -251,8 +251,7 @@ def _shuffled_loss(
 ) -> tuple[float, float, float, float, float]:
     """Return the expectation, over all orders, of the results of :func:`measured`.
 
-    These are the loss, its standard error and standard deviation (NaN), the slowdown and the
-    autocorrelation.
+    These are the loss, its standard error, its spread (NaN), the slowdown, the autocorrelation.
     """
     from stochastic.kernels.simulate import mean_subset_maximum
 

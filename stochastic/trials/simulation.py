@@ -129,8 +129,7 @@ def simulate(
     Raises
     ------
     LawError
-        Lanes, groups or bins are not whole numbers of 1 or more, or no group has work and
-        ``zero_work`` is "drop".
+        Lanes, groups or bins are not whole numbers >= 1; or with "drop", no group has work.
 
     Notes
     -----

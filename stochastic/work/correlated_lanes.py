@@ -276,8 +276,7 @@ def log_nodes(least: float, most: float, lanes: int) -> Floats:
 
     Values are either 0 or between ``least`` and ``most``. With the weights QUADRATURE_STEP·t, the
     trapezoidal rule is exact to 2e-16 for every sum (see stochastic.loss.moments). The part below
-    the first node is 1e-8 of the integral. In this part the integrand is E[max], with an error of
-    1e-8.
+    the first node is 1e-8 of the integral. There the integrand is E[max] within 1e-8.
     """
     first = math.log(1e-8 / (lanes * most))
     last = math.log((QUADRATURE_REACH + math.log(lanes * most / least)) / least)

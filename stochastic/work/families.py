@@ -1,8 +1,7 @@
 """Define all families of laws of work in one table, `FAMILIES`.
 
 To add a family, append a row to the table, and give :class:`stochastic.work.pmf.Pmf` a typed
-constructor of the same name. The parser of laws, the command line, studies, fits and models read
-the row.
+constructor of the same name. The parser of laws, command line, studies, fits and models read it.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ class Parameter:
     """A parameter of a family, and the model quantity that gives it.
 
     ``check(name, value)`` returns the value as a number to compute with, or raises a `LawError`.
-    ``quantity``, ``domain``, ``meaning`` and ``typical`` describe the model quantity, which several
-    families may share.
+    ``quantity``, ``domain``, ``meaning`` and ``typical`` describe the quantity.
     """
 
     name: str
@@ -66,9 +64,9 @@ class LawFamily:
     law in an additive family. ``is_memoryless``: W given W >= k has the law of W + k - low.
 
     ``estimate`` returns the parameters of maximum likelihood for a `Histogram`, or a text that says
-    why there are none; ``errors`` returns their standard errors. A family without these functions
-    cannot be fitted. If ``estimate`` returns a text, ``limit_family`` has the maximum likelihood.
-    ``scipy`` is the name and the parameters of the same law in ``scipy.stats``.
+    why there are none; ``errors`` returns their standard errors. Without both, there are no fits.
+    If ``estimate`` returns a text, ``limit_family`` has the maximum likelihood. ``scipy`` is the
+    name and the parameters of the same law in ``scipy.stats``.
     """
 
     name: str

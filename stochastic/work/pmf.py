@@ -42,8 +42,7 @@ _NEGLIGIBLE_TAIL = 1e-20  # Tail left out of each infinite law in a sum without 
 class Pmf:
     """The law of a non-negative integer, such as the iterations of one work item.
 
-    A law is built by one of the constructors. Laws are immutable, and compared and hashed by
-    content.
+    Constructors build laws. Laws are immutable, and are compared and hashed by content.
 
     Attributes
     ----------
@@ -103,8 +102,7 @@ class Pmf:
     def from_weights(cls, weights: Any, low: int = 0, *, normalise: bool = False) -> Pmf:
         """Return the law with the given weights of low, low + 1, ..., or of a mapping's keys.
 
-        The sum must be 1, within 1e-9 for floats, exactly for Fractions; ``normalise`` divides the
-        weights by their sum.
+        The sum must be 1 (floats: within 1e-9; Fractions: exactly); ``normalise`` divides by it.
 
         >>> Pmf.from_weights({3: 1, 5: 3}, normalise=True).weights.tolist()
         [0.25, 0.0, 0.75]

@@ -383,9 +383,8 @@ def clip_monotone_axes(
 ) -> Boxes:
     """Fix the monotone axes of each box at their better end.
 
-    ``up`` and ``down`` are bit masks for each box: ``up`` of the axes along which no objective
-    falls, ``down`` of those along which none rises. ``sought_axis`` is fixed at its first index or
-    not at all.
+    Each box has two bit masks: ``up`` of the axes along which no objective falls, and ``down`` of
+    those along which none rises. ``sought_axis`` is fixed at its first index or not at all.
     """
     lo, hi = boxes.lo.copy(), boxes.hi.copy()
     for axis in range(len(lo)):

@@ -223,8 +223,7 @@ def output_ranges(
     """Return a lower and an upper bound of a node at each configuration.
 
     The bounds hold for all values of the inputs that ``rules`` allow. If the rules allow no values,
-    the bounds are inf and -inf. ``subdivide`` halves the ranges of the inputs to tighten the
-    bounds.
+    the bounds are inf and -inf. ``subdivide`` halves the inputs' ranges for tighter bounds.
     """
     result = np.empty((2, *grid.shape(dims)))
     pieces = min(max(ALL_PIECES // max(result.size, 1), 1), MAX_PIECES) if subdivide else 1

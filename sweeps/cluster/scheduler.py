@@ -75,8 +75,7 @@ def _check_versions(wanted: Mapping[str, str]) -> None:
 def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Workers | None]:
     """Yield the workers of a Client or scheduler address, or of ``workers`` new local processes.
 
-    The processes end with the block. Without arguments, yield None: then threads of this process do
-    the work.
+    The processes end with the block. Without arguments yield None: this process then does the work.
     """
     if client is None and workers is None:
         yield None

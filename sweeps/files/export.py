@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 
 # We do not use the netCDF4 library, because it stores a fill value with every text variable: if two
 # such files are open and one is closed, HDF5 (1.10 to 2.0 at least) may kill the process. HDF5 may
-# also kill the process if a write fails, for example on a full disk. So it writes to an
-# :class:`UnfailingFile`.
+# also kill it if a write fails, as on a full disk, so we give it an :class:`UnfailingFile`.
 
 #: After a failure, writes up to this size are cached so that they can be read again. [B]
 _MAX_CACHED_WRITE = 1 << 20

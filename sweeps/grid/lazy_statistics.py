@@ -195,8 +195,7 @@ def add_statistics(
     """Add the statistics of a graph to its leaves, first the statistics within conditions.
 
     Points where a condition fails have no value. Such points make most statistics along their axis
-    NaN, but ``best`` ignores them. Statistics within a condition ignore conditions that contain
-    statistics.
+    NaN, but ``best`` ignores them. Statistics within a condition ignore conditions with statistics.
     """
     builder = _StatisticBuilder(graph, leaves, axes, switches, compute_statistics)
     in_conditions = graph.ancestors(name for c in graph.conditions for name in references(c.node))

@@ -102,8 +102,7 @@ class StepPlacement:
         """Assign the steps of long loops along the row to stages; odd stages contain the calls.
 
         A step with one operand moves to the stage of its first use, if that stage is later. Then
-        its operand is buffered instead of its result; other steps may also need the buffered
-        operand.
+        its operand is buffered instead of its result; other steps may also need it.
         """
         steps = [n for n in self.nodes if self.varies_along_row[id(n)] and n.op != "reference"]
         depths = [self.depth[id(node)] for node in steps]
@@ -234,8 +233,7 @@ class Nest:
     ``sizes`` (of the outer axes, then of the row), ``origin`` (flat index of the first element of
     the output arrays), ``scalars``, one array per leaf in ``arrays``, then the outputs. A reduction
     has ``best`` (ascending values) and ``places`` (their flat indices) instead of outputs. In the
-    text, ``best_`` is an array and ``best`` is its address. Outputs must not overlap other
-    arguments.
+    text, ``best_`` is an array and ``best`` is its address. Outputs overlap no other argument.
     """
 
     source: str

@@ -579,8 +579,7 @@ class RowValues:
         """Return the distance to the quantiles of the lowest and highest level in an interval.
 
         The share of draws up to the quantile is a mean; its confidence interval is the interval of
-        levels (Woodruff 1952). If few draws are on one side of the quantile, order statistics bound
-        it.
+        levels (Woodruff 1952). If few draws are on a side of it, order statistics bound it.
         """
         if self.level in (0, 1):
             return self.extreme_error(self.level == 1, False)

@@ -126,8 +126,7 @@ def check_front(
 ) -> None:
     """Raise unless the points of a front are feasible and finite, and none dominates another.
 
-    ``proven_mask`` marks the points that are proven. ``complete`` is True if all points of the
-    source were considered.
+    ``proven_mask`` marks the points that are proven. ``complete``: all points were considered.
     """
     if not source.sizes:
         return
@@ -267,10 +266,9 @@ class _FailureReport:
 def optimum(source: QuerySource, query: Query) -> xr.Dataset:
     """Return the best configurations of a source.
 
-    Each objective decides among the ties of the objectives before it. If there are several
-    configurations, they lie along ``tie`` if the query asks only for ties, otherwise along
-    ``rank``. A value of ``per`` with fewer configurations than others is filled up with NaN, -1,
-    False or an empty label.
+    Each objective decides among the ties of the objectives before it. Several configurations lie
+    along ``tie`` if the query asks only for ties, otherwise along ``rank``. A value of ``per`` with
+    fewer configurations than others is filled up with NaN, -1, False or an empty label.
     """
     goals = query.goals
     try:

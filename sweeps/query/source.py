@@ -109,8 +109,7 @@ def answers_or_errors(
 ) -> list[AnyAnswer | InfeasibleError]:
     """Return the answer, or the error if no point is feasible, for each value of the axes ``per``.
 
-    If ``per`` is empty, the whole source answers, and errors are raised. OutOfTimeError is always
-    raised.
+    If ``per`` is empty, the whole source answers. Then errors are raised; OutOfTimeError always is.
     """
     result: list[AnyAnswer | InfeasibleError] = []
     sizes = [source.sizes[axis] for axis in per]
@@ -174,8 +173,7 @@ def merge_attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 class RankedPoints:
     """Configurations in arrays of shape (*per, n), best first.
 
-    ``places`` has the index along each axis (-1 if there is no point). ``scores`` has the signed
-    objective.
+    ``places`` has the index along each axis (-1: no point); ``scores`` has the signed objective.
     """
 
     places: Mapping[str, Indices]
@@ -276,8 +274,7 @@ class QuerySource(Sliceable, Protocol):
     def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
         """Return the ``top`` best points by a stage's objective, with ties in axis order.
 
-        Points must meet the bounds on earlier objectives. Without ``per`` axes, the list is shorter
-        if there are fewer points.
+        Points must meet earlier objectives' bounds. Without ``per``, the list may be shorter.
         """
 
     def within_tolerance(

@@ -1,8 +1,7 @@
 """Compute chances to be the best configuration over draws, regrets, and the value of information.
 
 Candidates are chosen on the draws of a study and assessed on fresh draws. This avoids the optimism
-of selection (winner's curse). The result ``left`` is the chance that none of the candidates is the
-best.
+of selection (winner's curse). The result ``left`` is the chance that no candidate is the best.
 """
 
 from __future__ import annotations
@@ -223,8 +222,7 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
 # --- Value of information
 # One configuration is the best on average over all draws. If some inputs were known, one could
 # choose the configuration that is best on average for each of their values. The expected gain is
-# the value of knowing these inputs (Raiffa and Schlaifer 1961: EVPI for all inputs, EVPPI for
-# some).
+# the value of knowing these inputs (Raiffa and Schlaifer 1961: EVPI; EVPPI for some).
 
 
 #: Answer if no input has a value of information above its error.

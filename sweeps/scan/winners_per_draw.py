@@ -264,8 +264,7 @@ def possible_winners(scores: DrawScores, likely: Indices | None = None) -> Indic
 def possible_cell_winners(scores: DrawScores, cells: Indices) -> Indices:
     """Return all configurations with the smallest mean in some cell of draws, and perhaps others.
 
-    ``cells``, of shape (partitions, draws), is as in :func:`sweeps.nest.reduce.sum_cells`. The
-    result ascends.
+    ``cells`` (partitions, draws) is as in :func:`sweeps.nest.reduce.sum_cells`. The result ascends.
     """
     best = np.full(int(cells.max()) + 1, np.inf)
     weights = scores.weights

@@ -231,8 +231,7 @@ class GridProof(GridSource):
         No configuration is better than ``bound``. ``gap`` is the distance between the value and the
         bound, relative to the value: 0 if the value is the proven optimum. If there are several
         objectives, these are lists. ``settled`` is 1 if ties are broken by axis order.
-        ``points_visited`` counts all evaluations, and ``points_excluded`` counts the points that
-        bounds exclude.
+        ``points_visited`` counts evaluations; ``points_excluded`` counts points excluded by bounds.
         """
         tally, bounds, gaps = self.state.stats, [], []
         for number, (goal, winners) in enumerate(zip(goals, self.state.winners, strict=True)):
@@ -268,8 +267,7 @@ class GridProof(GridSource):
 
 
 #: Up to the first number of points, a scan is as fast as a proof. Up to the second, a scan replaces
-#: a proof that takes longer than the scan. The last is the number of points that a scan evaluates
-#: per second.
+#: a proof that takes longer than the scan. The last is a scan's number of points per second.
 SCAN_FIRST_POINTS, MAX_SCAN_POINTS, SCAN_POINTS_PER_SECOND = sizes.SCANNED, sizes.SCANNABLE, 1e9
 
 

@@ -178,8 +178,7 @@ class LocalBackend:
         """Replace this store by another folder and remove the old store.
 
         This is atomic if the system can exchange two names. Otherwise the old store has another
-        name for a moment; if the process is killed at that moment, :meth:`recover` restores the
-        name.
+        name for a moment; if the process is killed then, :meth:`recover` restores the name.
         """
         if _exchange_names(self.path, other.path):
             sync(self.path.parent)

@@ -26,8 +26,7 @@ class Tape(NamedTuple):
 
     #: ``ops``: the operation of each step. ``args``: the steps that it reads. ``steps``: the
     #: numbers of the steps that vary. ``idle_axes``: the bit mask of the axes on which each step
-    #: does not depend. ``fixed_ranges``: if it does not vary, its lower end, upper end, and 1 if it
-    #: may be NaN.
+    #: does not depend. ``fixed_ranges``: a fixed step's lower end, upper end, and 1 if perhaps NaN.
     ops: Any
     args: Any
     steps: Any
@@ -38,8 +37,7 @@ class Tape(NamedTuple):
     #: offsets in ``numbers`` (-1: none) of its values and of its tables of minima, maxima and NaN;
     #: its step; then the number, size and levels of each axis. ``leaf_ranges``: its minimum,
     #: maximum, and 1 if it has NaN. ``leaf_trends`` has three bit masks: the axes along which it
-    #: rises, along which it falls, and on which it does not depend. ``logs``: log(abs()) of the
-    #: ``numbers``.
+    #: rises, along which it falls, and on which it does not depend. ``logs``: log(abs(numbers)).
     leaf_of: Any
     leaves: Any
     leaf_ranges: Any
