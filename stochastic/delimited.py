@@ -601,7 +601,7 @@ def iterate_records(
 ) -> Iterator[Record]:
     """Yield the records of a text; quoted fields may contain separators and line ends.
 
-    Lines with a true ``skip(line, number)`` are left out. ``strict`` is an option of csv.reader.
+    Lines for which ``skip(line, number)`` is true are left out. ``strict`` is as for csv.reader.
     """
     place = first = 0
     fresh, blank, after = True, False, False

@@ -100,10 +100,10 @@ def tally_losses(  # type: ignore[no-untyped-def]
     """Add blocks first, ..., last - 1 of ``block`` groups each to ``fine_bins`` and ``sums``.
 
     ``fine_bins`` has a row for each fine bin of the loss: count, smallest, largest. ``sums`` has a
-    row for each block, so that results do not depend on threads: the number of groups; the sums of
-    (loss - centre)**k, k = 1..4; of max - centre and sum - centre; and of the squares and product
-    of these two. A group without work has the loss ``idle``; if that is NaN, only max and sum
-    count.
+    row for each block, so that results do not depend on threads: the number of groups, and the sums
+    of (loss - centre)**k, k = 1..4, of max - centre and sum - centre, and of the squares and the
+    product of the last two. A group without work has the loss ``idle``; if that is NaN, only max
+    and sum count.
     """
     keep, shift, seed = np.uint64(bits), np.uint64(64 - bits), np.uint64(key)
     middle = len(fine_bins) // 2

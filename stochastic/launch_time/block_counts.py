@@ -121,7 +121,8 @@ def _window_within(
     above = float(((up[:, last - low + 1] - LOG_LEFT_OUT) / far).min())
     below = float(((down[:, first - low] - LOG_LEFT_OUT) / far).min())
     shortest = min(int(np.flatnonzero(kind.law)[0]) for kind in setting.kinds)
-    above = min(above, setting.slots * (last // shortest + 1) + 1)  # no more can begin in time
+    # the slots cannot begin more blocks than this by ``last``
+    above = min(above, setting.slots * (last // shortest + 1) + 1)
     if first == 0:
         below = min(below, setting.blocks)
     return Window(first=first, last=last, period=2 * math.ceil(max(above, below, 2.0) / 2))
@@ -498,7 +499,7 @@ class BlockCounts:
 
     @cached_property
     def starts(self) -> Floats:
-        """Return Σ_n z**(n - c) P(S_{n-1} = s) for first..last: shape (2, kinds, nodes, starts)."""
+        """Return Σ_n z**(n - c) P(S_{n-1} = s), s = first..last: (2, kinds, nodes, starts)."""
         longest = self.setting.longest
         starts = np.array([one.starts[:, longest:] for one in self.counts])
         return np.asarray(self.node_powers @ starts)

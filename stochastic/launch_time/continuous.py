@@ -47,7 +47,7 @@ class Between:
     missing: float
 
     def cdf(self, t: float) -> tuple[float, float]:
-        """Return bounds on P(C <= t); a t that is whole steps up to rounding counts as whole."""
+        """Return bounds on P(C <= t); t is rounded if it is almost a whole number of steps."""
         steps = t / self.step
         whole_steps = math.floor(steps + 1e-12 * abs(steps)) if abs(steps) < math.inf else steps
         low = self.late.cdf(whole_steps) - self.late.error - self.missing

@@ -49,7 +49,8 @@ class Bounds:
     slowdown : float
         E[max] / E[W], which the mean loss approaches for many lanes; not a bound.
     limit : float
-        Limit of mean loss and slowdown for infinitely many lanes: S / E[W], or infinity without S.
+        Limit of mean loss and slowdown for infinitely many lanes: S / E[W]; infinite if W is not
+        bounded.
     """
 
     lower: float

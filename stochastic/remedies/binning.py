@@ -55,7 +55,8 @@ class Partition(TableResult):
     def laws(self, bins: int | None = None) -> tuple[Pmf, ...]:
         """Return the law of work within each bin.
 
-        After binning, the law of the loss is the mixture, by ``weight``, of those of the bins.
+        After binning, the law of the loss is the mixture of the bins' laws of the loss, with the
+        weights ``weight``.
         """
         edges = self.edges(bins)
         inner = tuple(self.source.between(low, high) for low, high in edges[:-1])

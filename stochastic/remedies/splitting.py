@@ -80,7 +80,8 @@ def split(
     -------
     Split
         ``pieces``, ``slowdown`` and ``total`` = E[pieces]·E[max of ``lanes`` pieces] / E[W] along
-        ``threshold``, all exact; the best (and largest such) threshold; and ``law()`` of a piece.
+        ``threshold``, all exact; the best threshold (the largest of equal ones); and ``law()``, the
+        law of a piece.
 
     Raises
     ------

@@ -259,7 +259,7 @@ def _number_text(x: Any) -> str:
 # or 1/r. Let T(j) be the number of samples above j, n that of all, and m their mean. With p
 # eliminated, the log-likelihood is
 # Σ_j T_j log(1 + ja) - n (1/a + m) log(1 + ma) + n m log m - Σ log x!
-_EXACT = sizes.EXTREME_EXACT  # sums of the deviation of an extreme are exact up to this range
+_EXACT = sizes.EXTREME_EXACT  # the deviation of an extreme is summed exactly in ranges up to this
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -516,7 +516,7 @@ def _binomial_steps(n: int, p: float) -> tuple[float, float, float, float]:
 #: Coefficients of 1/x, 1/x³, ... in log Γ(x+1) = x·log x - x + log(2πx)/2 + 1/(12x) - 1/(360x³) ...
 _SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _FAR = 16.0  # From this x on, the series is exact to 1e-17.
-_NEAR = 0.5  # |x-m|/(x+m) up to which a deviance is a series; beyond, hardly anything cancels.
+_NEAR = 0.5  # Up to this |x-m|/(x+m), a deviance is a series; beyond it, little cancels.
 _TERMS = 28  # Terms of this series: 0.5**(2·28) / 59 < 1e-18.
 
 

@@ -329,7 +329,7 @@ class Pmf:
         return replace(self, distribution=table, missing=min(self.missing + beyond, 1.0))
 
     def between(self, low: int, high: int | None = None) -> Pmf:
-        """Return the law of W given low <= W <= high, or given low <= W without ``high``.
+        """Return the law of W given low <= W <= high; if ``high`` is None, given low <= W.
 
         >>> Pmf.geometric(0.05).between(21).mean()  # memoryless
         40.0
@@ -366,7 +366,7 @@ class Pmf:
         return self if k == 0 else replace(self, distribution=shift_law(self.distribution, k))
 
     def scale(self, k: int) -> Pmf:
-        """Return the law of k·W, k >= 1, which is the same work in units 1/k as large."""
+        """Return the law of k·W, k >= 1: the same work in a unit that is 1/k as large."""
         k = check_integer("k", k, least=1, example=2)
         of, times = self.distribution, k
         if isinstance(of, Affine) and not of.offset:

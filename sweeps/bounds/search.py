@@ -25,7 +25,7 @@ from symbolic.ops import constant
 
 Improve = Callable[[], None]
 
-#: Number of boxes of a round, and of parts of each box that are bounded before the next round.
+#: Number of boxes of a round; number of parts of each box that are bounded in the round.
 ROUND, BUDGET = sizes.SEARCH_ROUND, sizes.SEARCH_BUDGET
 #: If more than POOL boxes are open, we search those with the highest bounds first, each with the
 #: budget DEEP_BUDGET, to save memory.

@@ -139,7 +139,7 @@ Inputs = tuple[Any, ...]
 def run_tables(
     graph: Graph, equations: Sequence[Equation], leaves: Mapping[str, Leaf], order: tuple[str, ...]
 ) -> dict[str, Leaf]:
-    """Evaluate table equations of the same inputs at each combination of these; return leaves."""
+    """Evaluate table equations at each combination of their common inputs; return their leaves."""
     needs = equations[0].inputs
     roots = [graph.flat(need) for need in needs]
     names = references(*roots)

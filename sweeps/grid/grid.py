@@ -371,7 +371,7 @@ Indexers = Mapping[str, int | slice]
 
 
 def subgrid(grid: Grid, indexers: Indexers) -> Grid:
-    """Return the part of a grid at an index or slice of some axes; at an index, of size 1."""
+    """Return the part of a grid at an index or slice of each of some axes; all axes are kept."""
     if not indexers:
         return grid
     cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in indexers.items()}

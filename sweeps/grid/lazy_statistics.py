@@ -25,7 +25,7 @@ from symbolic.ops import Node, both, constant, reference, references, where
 from symbolic.statistics import DESIGN, DRAW, RUN, Statistic, StatisticName, statistics_of
 
 Floats = NDArray[np.float64]
-#: Function that takes formulas over the same grid, and returns a mapping of their statistics.
+#: Function that takes formulas over the same grid, and returns a mapping of names to statistics.
 ComputeStatistics = Callable[[Sequence["StatisticGroup"]], Mapping[str, Floats]]
 
 
@@ -58,7 +58,7 @@ class StatisticGroup:
 
     @property
     def weights(self) -> Floats | None:
-        """Return the points' weights along the reduced axes, of sum 1; None if all are equal."""
+        """Return normalised weights of points along the reduced axes; None if all are equal."""
         axes = [self.grid.axes[axis] for axis in self.reduced_axes]
         if all(axis.weights is None for axis in axes):
             return None

@@ -30,7 +30,7 @@ _MAX_LOOP_STEPS = sizes.NEST_STEPS
 
 
 def safe_identifier(name: str) -> str:
-    """Return an identifier for the name of a quantity; the name of a statistic is its text.
+    """Return an identifier for the name of a quantity or of a statistic such as ``mean(time)``.
 
     >>> safe_identifier("time"), safe_identifier("mean(time)")
     ('time', 'of_a3f09511')

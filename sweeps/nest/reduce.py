@@ -140,7 +140,7 @@ def pareto_indices(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 @compiled(_nrt=False)
 def update_winners(values, best, winner_rows):
-    """Update each column's minimum; store the rows that equal or lower one; return their number."""
+    """Update each column's minimum; store and count the rows that reach or lower a minimum."""
     count = 0
     for i in range(values.shape[0]):
         row = values[i]

@@ -367,7 +367,7 @@ SHORT_ROW = sizes.SUM_SHORT
 
 
 def compute_statistics(groups: Sequence[StatisticGroup]) -> Mapping[str, Floats]:
-    """Compute the statistics of formulas over the same grid in one pass; return a mapping."""
+    """Return a mapping of all statistics of formulas over the same grid, computed in one pass."""
     first = groups[0]
     rest, along, weights = first.result_axes, first.reduced_axes, first.weights
     grid = first.grid
@@ -654,7 +654,7 @@ class RowValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowStatistic:
-    """The functions that compute a statistic, and half the width of its 95 % interval (or None)."""
+    """The functions that compute a statistic and half the width of its 95 % interval."""
 
     fill: Callable[[RowValues, Floats], None]
     error: Callable[[RowValues], Floats] | None = None

@@ -21,7 +21,8 @@ from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.search_loop import iterate_batches
 from symbolic.ops import Node
 
-#: NumPy evaluates up to this number of points without a nest; number of points of a tile in cache.
+#: Up to this number of points, NumPy evaluates without a nest; points of a tile that fits the
+#: cache.
 NUMPY_POINTS, TILE_POINTS = sizes.PASS_SMALL, sizes.PASS_PIECE
 #: Minimum number of tiles for which enclosures save time; maximum number of tiles in a batch.
 _MIN_TILES, _BATCH = sizes.PASS_WORTH, sizes.PASS_BATCH

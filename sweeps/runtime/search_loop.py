@@ -50,7 +50,7 @@ class Search(Protocol):
     """A search over pieces of a space; open pieces must still be split or evaluated."""
 
     def has_open_pieces(self) -> bool:
-        """Drop the pieces that cannot change the answer; True if a piece is left."""
+        """Drop the pieces that cannot change the answer; return True if a piece is left."""
 
     def step(self) -> None:
         """Split or evaluate the most promising pieces."""

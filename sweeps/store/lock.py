@@ -38,7 +38,7 @@ def write_lock(backend: StoreBackend) -> Iterator[None]:
         except BrokenPipeError:
             raise
         except UnreachableError as error:
-            if isinstance(error.__cause__, UnreachableError):  # from `TileJob.run`, with a hint
+            if isinstance(error.__cause__, UnreachableError):  # `TileJob.run` has added a hint
                 raise
             raise UnreachableError(f"{error}; {_RESUME_HINT}") from error
         except OSError as error:
