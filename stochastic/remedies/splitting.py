@@ -142,8 +142,8 @@ def _check_overhead(value: Any) -> int:
         return check_integer("overhead", value, least=0, example=2)
     except LawError as error:
         raise LawError(
-            f"{error}; iterations are counted in whole numbers, so for parts of one count the work "
-            "in smaller units, with scale"
+            f"{error}; iterations are counted in whole numbers; for fractions, count the work in "
+            "smaller units with scale"
         ) from None
 
 

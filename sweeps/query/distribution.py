@@ -328,7 +328,7 @@ def bin_edges(source: FormulaValues, bins: Any) -> Floats:
     edges = np.array([_parse_edge(source, edge) for edge in bins], dtype=np.float64)
     if not 2 <= edges.size <= _MAX_BINS + 1 or not np.all(np.diff(edges) > 0):
         shown = ", ".join(f"{edge:g}" for edge in edges[:8]) or "none"
-        raise DseError(f"bins with the edges {shown}: expected two or more, each above the last")
+        raise DseError(f"bins with the edges {shown}: expected two or more in ascending order")
     return edges
 
 

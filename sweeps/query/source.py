@@ -283,7 +283,7 @@ class QuerySource(Sliceable, Protocol):
         """Return all points whose objective is <= ``tolerance_limit(best_score, tolerance)``."""
 
     def no_point_error(self, stage: ObjectiveStage) -> InfeasibleError:
-        """Return the error to raise if an objective is finite at no feasible point."""
+        """Return the error to raise if an objective is not finite at any feasible point."""
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
         """Return the attributes of an answer that say how it was found."""
@@ -494,8 +494,8 @@ def build_query(
     several = [name for name, is_set in options.items() if is_set]
     if gap and several:
         raise DseError(
-            f"gap = {gap:g} leaves open which others are as good: leave {', '.join(several)} out, "
-            "or gap"
+            f"gap = {gap:g} does not settle which others are as good: leave {', '.join(several)} "
+            "out, or gap"
         )
     return Query(
         goals=tuple(goals),

@@ -183,8 +183,8 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
     able, chance = able[result.chance > 0], result.chance[result.chance > 0]
     if not able.size:
         raise InfeasibleError(
-            f"{goal.text} is finite at no feasible point of any draw: relax the constraints, or "
-            "change the axes"
+            f"{goal.text} is not finite at any feasible point of any draw: relax the constraints, "
+            "or change the axes"
         )
     if top is None:
         check_listable(able.size, "can be the best")

@@ -254,7 +254,7 @@ def no_number_error(source: FormulaValues) -> InfeasibleError:
         check_grid(source.grid)
     texts = " and ".join(map(repr, source.conditions)) or "all conditions"
     return InfeasibleError(
-        f"{source.text} is a number at no configuration that satisfies {texts}: relax them"
+        f"{source.text} is not a number at any configuration that satisfies {texts}: relax them"
     )
 
 

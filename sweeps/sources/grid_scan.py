@@ -102,12 +102,12 @@ class GridSource(QuerySource, Protocol):
         return all(leaf.pending_group is None for leaf in every)
 
     def no_point_error(self, stage: ObjectiveStage) -> InfeasibleError:
-        """Return the error to raise if an objective is finite at no feasible point."""
+        """Return the error to raise if an objective is not finite at any feasible point."""
         before = describe_goals(stage.goals[: stage.number])
         among = f" that is best by {before}" if before else ""
         return InfeasibleError(
-            f"{stage.goal.text} is finite at no feasible point{among}: nothing to choose; relax "
-            "the constraints or change the axes"
+            f"{stage.goal.text} is not finite at any feasible point{among}: nothing to choose; "
+            "relax the constraints or change the axes"
         )
 
     def count(self) -> xr.Dataset:
