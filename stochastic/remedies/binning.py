@@ -189,7 +189,7 @@ def partition(
 
 
 def _candidate_ends(values: Ints, weights: Floats, places: int | None, objective: str) -> Ints:
-    """Return the numbers of values (ascending from 0 to all values) after which a bin may end."""
+    """Return, ascending, the numbers of values after which a bin may end: from 0 to all values."""
     count = len(values)
     if places is None:
         ends = np.arange(count + 1)

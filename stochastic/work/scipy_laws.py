@@ -80,7 +80,7 @@ def _parameters(frozen: Any) -> dict[str, Any]:
 
 
 def _tail(frozen: Any) -> Callable[[Any], Any] | None:
-    """Return a function for P(W > k) if SciPy has a formula with a small relative error."""
+    """Return P(W > k) as a function if SciPy has a formula with a small error, else None."""
     from scipy.special import zeta
     from scipy.stats import rv_discrete
 

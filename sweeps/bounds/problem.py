@@ -460,7 +460,7 @@ def tile_boxes(
 
 
 class Enclosures:
-    """Enclosures of formulas over boxes that contain whole last axes, of the sizes ``whole``."""
+    """Enclosures of formulas over boxes that span the last axes, whose sizes are ``whole``."""
 
     def __init__(
         self, roots: Sequence[Node], leaves: Leaves, dims: Sequence[str], whole: Sequence[int] = ()

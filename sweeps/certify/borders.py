@@ -56,7 +56,7 @@ def grid_borders(
     """Return the next borders along one quantity, which is an axis or a leaf of the grid.
 
     ``roots`` maps switch labels to the expression of the case over the leaves; ``dims`` are the
-    axes of the answer, and ``places`` the indices along each of these axes to start from.
+    axes of the answer, and ``places`` are the indices along each of them to start from.
     """
     shape = tuple(len(places[dim]) for dim in dims)
     cells = shape or (1,)

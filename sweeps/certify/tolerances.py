@@ -51,7 +51,7 @@ class ToleranceProblem:
     """A quantity evaluated at ``count`` configurations, where some inputs lie in an interval.
 
     ``known_values`` are single numbers or arrays with one number per configuration. The interval
-    ends ``low`` and ``high`` are arrays of that kind. ``whole`` names the integer inputs.
+    ends ``low`` and ``high`` have the same form. ``whole`` names the integer inputs.
     """
 
     root: Node

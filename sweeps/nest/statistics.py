@@ -576,10 +576,10 @@ class RowValues:
         return np.where(np.isnan(here), np.nan, _max_distance(here, here, end))
 
     def quantile_error(self) -> Floats:
-        """Return the distance to the quantiles of the lowest and highest level in an interval.
+        """Return the distance from a quantile to the farther end of its confidence interval.
 
-        The share of draws up to the quantile is a mean; its confidence interval is the interval of
-        levels (Woodruff 1952). If few draws are on a side of it, order statistics bound it.
+        The share of draws up to the quantile is a mean; its confidence interval gives the levels of
+        both ends (Woodruff 1952). If few draws are on one side, order statistics give these levels.
         """
         if self.level in (0, 1):
             return self.extreme_error(self.level == 1, False)

@@ -279,10 +279,10 @@ def cut_range(table, axis, first, last, weights, row, most):
 # --- A plane below a step of a tape over a box: a sum of one function per axis
 # A step has a weight on its value (``value_weights``) and one on the logarithm of its magnitude
 # (``log_weights``). The weights move from each step to the steps that it reads: sums pass on
-# weights of values, products those of logarithms. Other steps are replaced by a tangent or a chord,
-# whichever lies below for the sign of the weight; a minimum by a chord between its arguments, an
-# undecided choice by the minimum of both. The error of this bound is of second order in the size of
-# the box, where that of the enclosures is of first order.
+# weights of values, and products pass on weights of logarithms. A minimum is replaced by a chord
+# between its arguments, and an undecided choice by the minimum of both. Any other step is replaced
+# by a tangent or a chord, whichever lies below for the sign of the weight. The error of this bound
+# is of second order in the size of the box; that of the enclosures is of first order.
 #
 # Invariant after each step: at every point of the box where the assumptions hold, and where neither
 # the top step nor a step with a weight is NaN, the constant plus the weighted values of the steps
