@@ -551,9 +551,8 @@ CASES = (
         note="`examples/kernels_on_gpu.py` measured 119 variants of the kernels of "
         "`examples/kernels` on three or four problems each ([validation on a "
         "GPU](gpu-validation.md)), and `dse kernel` counted them (`docs/counted_kernels.py`). "
-        "Nothing is fitted. A variant is chosen for each problem. The model lacks the rate at "
-        "which blocks start, which decides for blocks of up to 64 threads, and some 4 µs of each "
-        "launch, which decide for small problems.",
+        "Nothing is fitted. A variant is chosen for each problem. Some 4 µs of each launch, which "
+        "count for small problems, are not in the model.",
         ask={
             "machine": "h100_sxm",
             "within": "launch",
