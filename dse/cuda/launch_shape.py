@@ -190,7 +190,8 @@ def _bound(condition: Condition, axis: str) -> IntExpr | None:
         # several threads share an element: its index is a quotient of theirs
         index, rest = one.args[0], condition[1] + IntExpr({product: 1})
         if (most := _bound((">=", rest - index), axis)) is not None:
-            return most * one.args[1]
+            quotient: IntExpr = most * one.args[1]
+            return quotient
     block, size, thread = (size_atom(name, axis) for name in ("ctaid", "ntid", "tid"))
     terms = dict(condition[1].terms)
     factor = -terms.pop((thread,), 0)
