@@ -551,8 +551,7 @@ CASES = (
         note="`examples/kernels_on_gpu.py` measured 119 variants of the kernels of "
         "`examples/kernels` on three or four problems each ([validation on a "
         "GPU](gpu-validation.md)), and `dse kernel` counted them (`docs/counted_kernels.py`). "
-        "Nothing is fitted. A variant is chosen for each problem. Some 4 µs of each launch, which "
-        "count for small problems, are not in the model.",
+        "Nothing is fitted. A variant is chosen for each problem.",
         ask={
             "machine": "h100_sxm",
             "within": "launch",
