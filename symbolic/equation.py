@@ -42,6 +42,7 @@ class Guide:
     A model file declares one guide, or a tuple of guides, as ``ADVICE``. If it declares none, each
     family becomes a guide: the terms of the family are the bounds, and every input on which they
     depend may help. The goal is to increase ``of``, or to decrease it if the family is ``largest``.
+    A model that yields ``time`` without a guide to it gets one.
 
     Parameters
     ----------
@@ -61,6 +62,12 @@ class Guide:
         it; by default the term with the same label as the state.
     follow : bool
         Whether moves that reach a border are listed even if they do not help.
+    same_work : bool
+        Whether a move must leave the launch with the same elements, one a thread: ``blocks`` times
+        ``threads_per_block``, up to a partial block. Counts of instructions are per thread.
+    conditions : tuple of str
+        Conditions that a move may not break, such as ``launch_bytes <= l1_bytes``; those of
+        quantities that are not known, and those that are broken already, do not count.
     show : tuple of str
         Quantities shown with the state.
     along : tuple of str
@@ -84,6 +91,8 @@ class Guide:
     maximize: bool = False
     tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     follow: bool = False
+    same_work: bool = False
+    conditions: tuple[str, ...] = ()
     show: tuple[str, ...] = ()
     along: tuple[str, ...] = ()
     fixed: frozenset[str] = frozenset()

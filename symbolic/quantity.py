@@ -69,6 +69,10 @@ RESULT, SHARE, CELSIUS = "[0, inf]", "[0, 1]", "(-273.15, inf)"
 
 #: Who can change a quantity.
 LEVERS = ("programmer", "designer")
+#: Directions in which a change of a quantity is advice: both; only up (a resource, more of which
+#: never costs time); only down (a latency or another cost); none (a size of the problem, or a
+#: condition under which a machine was measured).
+DIRECTIONS = ("both", "up", "down", "none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +84,9 @@ class Quantity:
     inputs of table equations only). ``default`` is a number, a label, or the name of another
     quantity. ``axis_labels`` are the labels of a study's axis, in order, for use in conditions.
     ``flags`` are the values of a case or bound, each with its meaning. ``lever`` says who can
-    change the quantity, the ``programmer`` or the ``designer`` of the machine. If ``is_law``, its
-    values are probability laws: a formula of it has no single value, but it has statistics.
+    change the quantity, the ``programmer`` or the ``designer`` of the machine, and ``direction``
+    which way, one of ``DIRECTIONS``. If ``is_law``, its values are probability laws: a formula of
+    it has no single value, but it has statistics.
 
     The first label of a switch may be ``auto``. It means the last label if all quantities in
     ``settled_by`` are given, and otherwise the label before the last; this is decided separately
@@ -99,6 +104,7 @@ class Quantity:
     axis_labels: tuple[str, ...] = ()
     flags: tuple[tuple[int, str], ...] = ()
     lever: str = "programmer"
+    direction: str = "both"
     is_law: bool = False
 
     @property
@@ -153,6 +159,7 @@ def quantity(
     meaning: str = "",
     labels: tuple[str, ...] | None = None,
     lever: str = "programmer",
+    direction: str = "both",
 ) -> Quantity:
     """Declare a quantity of a model that the table of quantities does not contain.
 
@@ -174,6 +181,9 @@ def quantity(
         Labels, which make the quantity a switch.
     lever : str
         Who can change the quantity, for advice: ``"programmer"``, or ``"designer"`` of the machine.
+    direction : str
+        Which way advice moves it: ``"both"``, ``"up"`` (more of it never costs time), ``"down"``,
+        or ``"none"`` (a size of the problem).
 
     >>> quantity("base_power", unit="W", domain="[0, inf)").domain.contains(-1)
     False
@@ -182,6 +192,9 @@ def quantity(
         raise DomainError(f"{name!r} is no quantity name: use lower-case letters, digits and _")
     if lever not in LEVERS:
         raise DomainError(f"lever={lever!r} of {name}: expected one of {', '.join(LEVERS)}")
+    if direction not in DIRECTIONS:
+        known = ", ".join(DIRECTIONS)
+        raise DomainError(f"direction={direction!r} of {name}: expected one of {known}")
     return Quantity(
         name=name,
         unit=unit,
@@ -191,6 +204,7 @@ def quantity(
         meaning=meaning,
         labels=labels,
         lever=lever,
+        direction=direction,
     )
 
 
@@ -202,16 +216,22 @@ def row(
     typical: tuple[float, float] | None = None,
     default: float | str | None = None,
     lever: str = "programmer",
+    direction: str = "both",
 ) -> Quantity:
     """Declare a quantity of the shipped models that is a number; see :func:`quantity`."""
     fields: dict[str, Any] = {"unit": unit, "domain": domain, "meaning": meaning, "lever": lever}
-    return quantity(name, default=default, typical=typical, **fields)
+    return quantity(name, default=default, typical=typical, direction=direction, **fields)
 
 
 #: Declare a number that the designer of a machine sets: resources and measured properties (Hong
 #: 2012, Tables 1, 2 and 5). The programmer sets all other inputs, including the number of active
 #: SMs, because a grid may leave SMs idle (section 3.1).
 spec = partial(row, lever="designer")
+
+#: Declare a resource of a machine, a latency or another cost of it; a count of a workload, less of
+#: which never costs time; and a size of the problem.
+resource, cost = partial(spec, direction="up"), partial(spec, direction="down")
+less, size = partial(row, direction="down"), partial(row, direction="none")
 
 
 def switch(name: str, labels: str, meaning: str, settled_by: str = "") -> Quantity:

@@ -9,6 +9,10 @@ the bandwidth (Fig. 119); Eq. 71 counts one request per warp.
 ``l1_share`` and ``l2_share`` are the shares of requests that hit the caches. ``flops_l1`` and
 ``flops_dram`` are the results if all requests hit the first cache, or if none hits a cache.
 
+Not monotone: idle cycles may grow with MWP (Eq. 80), so that the time may grow with more of
+``mem_bandwidth``, ``n_sms`` or ``active_sms``, and with less of ``departure_delay``. Advice lists
+no move that gains from it.
+
 Join ``power`` for energy. The ``fp_insts`` of that model are only the unfused instructions; if
 there are others, give ``access_rate_fp = "(narrow_fp_insts + wide_fp_insts) * issue_rate"``. ``dse
 kernel`` counts all floating-point instructions in ``fp_insts``, as profilers do, and gives

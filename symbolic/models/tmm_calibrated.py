@@ -7,6 +7,9 @@ The coefficients are given or fitted, like other quantities: ``memory_time_slope
 for the blocks and ``occupancy`` for the threads.
 
 Unlike Eq. 14, Eq. 15 has no f_sched, which is within 0.1 % of 1 in the paper's runs.
+
+Not monotone: the coefficients are those of one machine, and more ``cores_per_sm`` leave fewer
+threads to each core to hide latency, so that the time grows with them (Eq. 15).
 """
 
 from __future__ import annotations
