@@ -47,7 +47,7 @@ _T = TypeVar("_T")
 Variant = Mapping[str, object]
 #: Name of the axis of several blocks; no macro may have it.
 BLOCK_AXIS = "block"
-_COUNTS_VERSION = "3"  # changes with counts or messages, so that older cache entries are unused
+_COUNTS_VERSION = "4"  # changes with counts or messages, so that older cache entries are unused
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # upper limit on variants that are disassembled together
 #: Columns of a table besides the quantities, by their keys in :attr:`KernelCounts.numbers`.
 _EXTRA_COLUMNS = {
@@ -87,7 +87,10 @@ def count_macro_grid(
     shape = [len(values) for values in axes.values()]
     data = {}
     for name in dict.fromkeys(name for each in counted for name in each):
-        column = np.array([each.get(name, np.nan) for each in counts], dtype=float)
+        if any(isinstance(each.get(name), str) for each in counted):  # a label
+            column = np.array([each.get(name, "") for each in counts], dtype=object)
+        else:
+            column = np.array([each.get(name, np.nan) for each in counts], dtype=float)
         row = TABLE.get(name)
         about = {"long_name": row.meaning, "units": row.unit} if row is not None else {}
         data[name] = (list(axes), column.reshape(shape), about)
@@ -205,7 +208,8 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
             if BLOCK_AXIS in variant:
                 _check_work_stays(code, analysis, counts, grid, settings["moving"])
             numbers = counts.numbers
-            return {**counts, **{n: numbers[k] for n, k in _EXTRA_COLUMNS.items() if k in numbers}}
+            extra = {name: numbers[key] for name, key in _EXTRA_COLUMNS.items() if key in numbers}
+            return {**counts, **counts.labels, **extra}
 
         answers = [
             _result_or_error(count_variant, codes[key], each)
