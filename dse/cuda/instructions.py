@@ -188,7 +188,7 @@ class Instruction:
 
 
 def access_width(instruction: Instruction) -> int:
-    """Return the bytes that each thread loads or stores; of matrices the 16 of a row."""
+    """Return the bytes that a thread loads or stores; for matrices, the 16 bytes of a row."""
     if instruction.name in ("LDSM", "STSM"):
         return 16
     return next((_BYTES[each] for each in instruction.modifiers if each in _BYTES), 4)
@@ -249,7 +249,7 @@ class ConstantBank:
             is_fixed = not match[2] or match[3] == "Z"
             at = int(match[4] or "0x0", 16)
             if match[1] == "0x2" and is_fixed and at // 4 < len(self.jump_table):
-                number = self.jump_table[at // 4]  # of the constants that the compiler adds
+                number = self.jump_table[at // 4]  # a constant that the compiler added
                 return constant(number - 2**32 if number >= 2**31 else number)
             if match[1] != "0x0" or not is_fixed:
                 return atom_expr("unknown", ("constant", match[0]))

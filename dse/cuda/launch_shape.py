@@ -176,7 +176,7 @@ def needed_threads(analysis: KernelAnalysis, axis: str, launch: KernelLaunch) ->
 
 
 def _known_number(launch: KernelLaunch, value: IntExpr) -> int | None:
-    """Return the number of an expression at a launch; an argument of 8 bytes may be a size."""
+    """Return an expression's number at a launch; an argument of 8 bytes may be a size."""
     return launch.substitute_pointers(launch.substitute(value)).constant_value
 
 

@@ -67,7 +67,7 @@ _BINARY_FUNCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def _evaluate_table(table: int, words: Sequence[Any]) -> Any:
-    """Return a bitwise function of three words, as the instruction LOP3 has it in a table."""
+    """Return a bitwise function of three words, given by the truth table of LOP3."""
     result: Any = 0
     for row in range(8):
         if table >> row & 1:

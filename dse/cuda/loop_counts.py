@@ -344,7 +344,7 @@ class KernelAnalysis:
         return KernelAnalysis(self.function, self._body, *about, launch)
 
     def open_choices(self) -> int:
-        """Return the number of data inputs, and of loops that are assumed not to be left early."""
+        """Return the number of data inputs plus that of loops assumed not to be left early."""
         early = sum(name.startswith("leaves") for name in self.assumptions)
         return len(self.data_inputs) + early
 

@@ -407,7 +407,7 @@ class MemoryAccesses:
             self._local_bytes += request.bytes * min(many, 1.0) * warps
 
     def _bulk_bytes(self, one: Instruction, block: int, place: int) -> float | None:
-        """Return the bytes of a bulk copy, which its last operand gives in units of 16."""
+        """Return the bytes of a bulk copy (16 times its last operand); None if they are unknown."""
         if one.name != "UBLKCP":
             return None
         value = self.analysis.values.operand_value(one.operands[-1], block, place)
@@ -562,7 +562,7 @@ class MemoryAccesses:
 
 
 def _matrix_share(instruction: Instruction) -> float:
-    """Return the share of lanes whose addresses an access reads: 8 for each matrix of LDSM."""
+    """Return the share of lanes whose addresses an access reads; LDSM reads 8 for each matrix."""
     if instruction.name not in ("LDSM", "STSM"):
         return 1.0
     return next((int(each) / 4 for each in instruction.modifiers if each in ("2", "4")), 0.25)
