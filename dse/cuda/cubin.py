@@ -81,7 +81,7 @@ class _Cubin:
             raise DseError(
                 "this is a fat binary: extract a cubin (cuobjdump -xelf all)"
                 if data[:4] == b"\x50\xed\x55\xba"
-                else "this is no GPU machine code: expected a 64-bit ELF file, as of nvcc -cubin"
+                else "this is no GPU machine code: expected a 64-bit ELF file (nvcc -cubin)"
             )
         self.data, elf = data, ELFFile(io.BytesIO(data))
         if (machine := elf["e_machine"]) != "EM_CUDA":

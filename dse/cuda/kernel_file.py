@@ -304,7 +304,7 @@ def count_launch(
             }
     for name in data_values:
         unknown = f"the kernel needs no value {name!r}"
-        unknown += " (trip counts are derived, or needed by line)" if code.body else ""
+        unknown += " (trip counts are derived or given by line)" if code.body else ""
         check_name(name, analysis.data_inputs, unknown, "it needs")
     _check_complete(code, analysis, arguments, data_values)
     launch = launch_at(analysis.trip_counts)

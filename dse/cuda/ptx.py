@@ -93,7 +93,7 @@ def find_entries(text: str, file: str) -> dict[str, int]:
     heads = re.finditer(r"\.entry\s+([\w$]+)", _blank_comments(text))
     places = {head[1]: head.end() for head in heads}
     if not places:
-        raise DseError(f"{file} holds no kernel: expected PTX text with an .entry, as of nvcc -ptx")
+        raise DseError(f"{file} holds no kernel: expected PTX text with an .entry (nvcc -ptx)")
     return places
 
 

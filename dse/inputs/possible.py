@@ -42,8 +42,8 @@ class Impossible:
         """The limit, and how far it is exceeded, as text."""
         whose = "as it is given" if self.is_given else "a fault of the model"
         return (
-            f"{self.limit.uses[0]} is impossible, {whose}: {self.limit.statement}; exceeded "
-            f"{self.factor:.4g} times [{self.limit.least} <= {self.limit.most}]"
+            f"{self.limit.uses[0]} is impossible, {whose}: {self.limit.statement}; exceeded by "
+            f"a factor of {self.factor:.4g} [{self.limit.least} <= {self.limit.most}]"
         )
 
     def to_dict(self) -> dict[str, Any]:
