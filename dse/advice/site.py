@@ -240,7 +240,7 @@ class Site:
         return np.asarray(np.where(better == worse, 1.0, ratio))
 
     def is_artefact(self, inputs: Inputs) -> bool:
-        """True if a place gains, but not by the equations of this case or of that at the place."""
+        """True if moving to a place gains, but the equations of neither case alone give a gain."""
         graph, guide = self.grid.graph, self.guide
         if not self.has_state or guide.state not in graph.ancestors([guide.goal]):
             return False

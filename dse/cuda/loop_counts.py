@@ -355,7 +355,7 @@ class KernelAnalysis:
         return next((each for each in others if each in self.data_inputs), name)
 
     def guarded_lines(self, name: str) -> str:
-        """Return the source lines that a data input is about as text, such as "lines 4 to 7"."""
+        """Return, as text, the source lines that a data input describes: "lines 4 to 7"."""
         blocks = self._guarded_blocks.get(name, ())
         every = {self.lines.get(one.index, 0) for n in blocks for one in self.graph.blocks[n].body}
         if not (every := every - {0}):

@@ -214,7 +214,7 @@ def _is_block_condition(atom: Atom) -> bool:
 
 
 def compute_requests(launch: KernelLaunch, address: IntExpr, guard: IntExpr) -> WarpRequests:
-    """Return the requests of an instruction by the lanes for which the guard is not 0."""
+    """Return an instruction's requests, made by the lanes whose guard is not 0."""
     atoms = dict.fromkeys((*address.atoms(), *guard.atoms()))
     axes = [name for name in BLOCKS if launch.grid[BLOCKS.index(name)] > 1]
     used = {*atoms, *_trip_count_atoms(launch, address, guard)}

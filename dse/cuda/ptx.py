@@ -334,7 +334,7 @@ class PtxReader:
                 return f"0x{number[3]}"
             digits = number[2].lstrip("0") if number[2].isdigit() else number[2]
             size = int(digits or "0", 0)
-            if size >= 2**32:  # the low half represents a pair
+            if size >= 2**32:  # beyond the low half, which represents the pair
                 return f"c[0x5][{size:#x}]" if size % 2**32 else _HIGH
             return f"{number[1]}{size:#x}"
         if (special := _SPECIAL.match(operand)) is not None:

@@ -80,7 +80,7 @@ _SIGNED_SHIFT = 31
 
 
 class Operation:
-    """An instruction at its place, the number of a result, and the values that it reads."""
+    """One result of an instruction at its place; methods return the values that it reads."""
 
     def __init__(
         self, values: RegisterValues, one: Instruction, result: int, block: int, place: int
