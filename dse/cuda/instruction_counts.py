@@ -15,13 +15,14 @@ from dse.cuda.launch_values import KernelLaunch
 from dse.cuda.loop_counts import KernelAnalysis, required_trip_counts, unused_name
 from dse.cuda.memory_accesses import MemoryAccess, MemoryAccesses
 from dse.cuda.source import demangle
+from dse.cuda.tensor_instructions import tensor_flops
 from dse.toml_text import printable_line, toml_key, toml_number, toml_value, value_line
 from symbolic.answer import Answer, DisplayMixin, Table
 from symbolic.quantities import TABLE
 
 #: Classes of instructions (:mod:`dse.cuda.instructions`) that each quantity counts.
 QUANTITY_CLASSES: Mapping[str, tuple[str, ...]] = {
-    "fp_insts": ("fp32", "fp64", "fp16", "tensor"),
+    "fp_insts": ("fp32", "fp64", "fp16"),
     "fp64_insts": ("fp64",),
     "sfu_insts": ("special",),
     "int_insts": ("integer",),
@@ -32,6 +33,10 @@ QUANTITY_CLASSES: Mapping[str, tuple[str, ...]] = {
     "local_insts": ("local_load", "local_store"),
     "sync_insts": ("barrier",),
     "misc_insts": ("control", "wait", "other"),
+    "tensor_insts": ("tensor",),
+    "atomic_insts": ("atomic",),
+    "shared_atomic_insts": ("shared_atomic",),
+    "async_copy_insts": ("global_copy",),
 }
 
 
@@ -83,6 +88,8 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
     holds_for : mapping
         Quantities that were enumerated for this launch, with the names of the arguments and sizes
         that they depend on. A study that changes one of these is refused.
+    labels : mapping
+        Labels of the kernel: ``tensor_type``, the number type of its tensor instructions.
     """
 
     quantities: Mapping[str, float]
@@ -93,6 +100,7 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
     assumed: Mapping[str, str] = field(default_factory=dict)
     left_out: Sequence[str] = ()
     holds_for: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> float:
         return self.quantities[name]
@@ -140,6 +148,10 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
             if inputs := self.holds_for.get(name):
                 line = f"{line[:-2]}, holds_for = {toml_value(list(inputs))} }}"
             lines.append(line)
+        for name, label in self.labels.items():
+            why = self.assumed.get(name)
+            source = ("assumed", why) if why else ("source", self.origin)
+            lines.append(value_line(name, toml_value(label), *source))
         return "\n".join(lines) + "\n"
 
 
@@ -304,6 +316,8 @@ def count_kernel(
     groups: dict[str, _Sums] = {name: defaultdict(float) for name in _EXTRA_QUANTITIES}
     memory = MemoryAccesses(analysis, launch, tally.required_inputs)
     flops = floating = 0.0
+    tensor_types: dict[str, float] = defaultdict(float)
+    unshaped: dict[str, None] = {}
     for number in analysis.block_runs:
         body, often = analysis.graph.blocks[number].body, tally.mean_block_runs(number)
         for (kind, name), many in Counter((one.kind, one.name) for one in body).items():
@@ -313,6 +327,11 @@ def count_kernel(
         for name, many in Counter(each for one in body for each in _extra_quantities(one)).items():
             groups[name][number, analysis.block_runs[number]] += many
         for place, one in enumerate(body):
+            if one.kind == "tensor" and (typed := tensor_flops(one)) is not None:
+                groups["warp_tensor_flops"][number, analysis.block_runs[number]] += typed[1]
+                tensor_types[typed[0]] += often * typed[1]
+            elif one.kind == "tensor" and "MMA" in one.name:
+                unshaped[one.name] = None
             if one.kind in MEMORY or one.kind in SHARED:
                 memory.add(number, place)
             if one.name in FLOPS:
@@ -330,6 +349,8 @@ def count_kernel(
         numbers_of = [each.runs[0] for each in device if each.is_uncoalesced == uncoalesced]
         counts[name] = _add_up(((n, analysis.block_runs[n]), 1.0) for n in numbers_of)
     counts["warp_bytes"] = _add_up((a.runs, a.bytes) for a in device if a.requests_per_warp)
+    copies = memory.select(("global_copy",))
+    counts["async_copy_bytes"] = _add_up((a.runs, a.copied_bytes) for a in copies)
     counts["load_requests"] = _add_up((a.runs, float(bool(a.instruction.results))) for a in device)
     counts["l1_wavefronts"] = _add_up((a.runs, a.wavefronts) for a in device)
     counts["shared_wavefronts"] = _add_up((a.runs, a.wavefronts) for a in shared)
@@ -423,6 +444,22 @@ def count_kernel(
         values["elements"] = float(blocks * launch.threads)
         if launch.is_one_dimensional():
             formulas["blocks"] = "ceil(elements / threads_per_block)"
+    if unshaped:
+        assumed["warp_tensor_flops"] = (
+            f"the shape of {', '.join(unshaped)} is in a register: their operations are not "
+            "counted; give warp_tensor_flops"
+        )
+    labels = dict[str, str]()
+    if tensor_types:
+        ordered = sorted(tensor_types.items(), key=lambda item: -item[1])
+        (main_type, most), *others = ordered
+        labels["tensor_type"] = main_type
+        if others:
+            share = most / sum(tensor_types.values()) if most else 0.0
+            types = ", ".join(name for name, _ in others)
+            assumed["tensor_type"] = (
+                f"{share:.0%} of the operations; those of {types} are counted as if of this type"
+            )
     runs = {name: ("part of a formula", f) for f, name in tally.formulas.parts.items()}
     runs |= {n: ("how often a part of the kernel runs", f) for f, n in tally.run_names.items()}
     holds_for = {
@@ -434,6 +471,7 @@ def count_kernel(
         quantities=values,
         formulas=formulas,
         declared=runs,
+        labels=labels,
         numbers=numbers,
         assumed=assumed,
         holds_for={name: required for name, required in holds_for.items() if required},
@@ -475,6 +513,7 @@ def _extra_quantities(instruction: Instruction) -> Iterator[str]:
 
 
 _EXTRA_QUANTITIES: tuple[str, ...] = ("fp_fused_insts", "narrow_fp_insts", "register_insts")
+_EXTRA_QUANTITIES += ("warp_tensor_flops",)
 _EXTRA_QUANTITIES += tuple(dict.fromkeys(_LONG_LATENCY.values()))
 
 

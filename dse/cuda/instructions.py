@@ -21,9 +21,9 @@ CLASSES: Mapping[str, tuple[str, ...]] = {
     "special": ("MUFU", "I2F", "F2I", "F2F", "I2I", "FRND", "POPC", "FLO", "BREV"),
     "shuffle": ("SHFL", "VOTE", "MATCH", "REDUX", "CREDUX"),
     "shared_atomic": ("ATOMS",),
-    "atomic": ("ATOM", "RED", "CCTL"),
+    "atomic": ("ATOM", "RED"),
     "barrier": ("BAR", "SYNCS"),
-    "wait": ("DEPBAR", "LDGDEPBAR", "MEMBAR", "WARPSYNC", "ERRBAR"),
+    "wait": ("DEPBAR", "LDGDEPBAR", "MEMBAR", "WARPSYNC", "ERRBAR", "CGAERRBAR", "CCTL"),
     "constant": ("LDC",),
     "texture": ("TEX", "TLD", "TMML", "TXD", "TXQ", "SULD", "SUST"),
     "local_load": ("LDL",),
@@ -77,7 +77,7 @@ def _parse_operation(opcode: str, text: str) -> _Operation:
     results, count = tuple[str, ...](), 0
     if name in ("R2P", "R2UP"):
         results = tuple(f"{name[2:]}{each}" for each in range(7))
-    elif kind not in _NO_RESULT and name != "RED":
+    elif operands and kind not in _NO_RESULT and name != "RED":
         width = _result_width(opcode, name, modifiers, kind)
         results, count = _result_registers(operands, name, width)
     reads = frozenset(_NAMED.findall(",".join(operands[count:])))

@@ -293,8 +293,8 @@ class MemoryAccess:
 
     ``runs`` is how often it runs, with its block. ``sectors`` is None if the address depends on
     data; ``wavefronts`` then assumes contiguous addresses. ``min_sectors`` are the fewest that hold
-    the requested bytes. ``lane_inputs`` and ``address_inputs`` are what its guard and its addresses
-    depend on.
+    the bytes requested by its active ``lanes``. ``lane_inputs`` and ``address_inputs`` are what its
+    guard and its addresses depend on.
     """
 
     instruction: Instruction
@@ -303,6 +303,7 @@ class MemoryAccess:
     sectors: float | None
     wavefronts: float
     min_sectors: float
+    lanes: float
     lane_inputs: frozenset[Atom]
     address_inputs: frozenset[Atom]
     is_guard_known: bool
@@ -312,6 +313,11 @@ class MemoryAccess:
     def bytes(self) -> float:
         """Bytes of the requested sectors."""
         return SECTOR * (self.min_sectors if self.sectors is None else self.sectors)
+
+    @property
+    def copied_bytes(self) -> float:
+        """Bytes that the active lanes of a warp ask for."""
+        return self.lanes * access_width(self.instruction)
 
     @property
     def is_uncoalesced(self) -> bool:
@@ -356,7 +362,7 @@ class MemoryAccesses:
         if address is not None:
             lane_inputs |= self._required_inputs(_lane_part(address[0]), with_sizes=False)
             address_inputs |= self._required_inputs(address[0], with_sizes=False)
-        sectors, wavefronts, least = self._request_cost(one, address, guard)
+        sectors, wavefronts, least, lanes = self._request_cost(one, address, guard)
         is_known = False
         if many and one.kind in GLOBAL and address is not None:
             direction = "store" if one.kind in _STORES else "load"
@@ -369,6 +375,7 @@ class MemoryAccesses:
             sectors=sectors,
             wavefronts=wavefronts,
             min_sectors=least,
+            lanes=lanes,
             lane_inputs=lane_inputs,
             address_inputs=address_inputs,
             is_guard_known=is_guard_known,
@@ -465,15 +472,15 @@ class MemoryAccesses:
 
     def _request_cost(
         self, instruction: Instruction, address: Address | None, guard: IntExpr
-    ) -> tuple[float | None, float, float]:
-        """Return sectors, wavefronts and the fewest sectors of a warp's request on average."""
+    ) -> tuple[float | None, float, float, float]:
+        """Return sectors, wavefronts, fewest sectors and lanes of a warp's request on average."""
         load, shared = instruction.kind.endswith("load"), instruction.kind.startswith("shared")
         variable, offset = address or (None, 0)
         unit = WORD if shared else SECTOR
         offset %= unit  # whole units do not matter
         access = access_width(instruction), load, shared
 
-        def compute_cost() -> tuple[float | None, float, float]:
+        def compute_cost() -> tuple[float | None, float, float, float]:
             strides, rest = tuple[tuple[int, int], ...](), variable
             if variable is not None:
                 terms = {
@@ -485,14 +492,15 @@ class MemoryAccesses:
                 iterations, blocks, rest = split_strides(self.launch, fixed)
                 strides, rest = (*iterations, *blocks), rest if self._is_known(rest) else None
             every = warp_requests(self.launch, ZERO if rest is None else rest, guard)
+            lanes = every.mean(every.active.sum(axis=-1))
             if rest is None:  # assumed contiguous
                 row = access[0] * np.arange(every.active.shape[-1]) + 0 * every.addresses
-                return None, *_mean_cost(every, row, *access)[1:]
+                return None, *_mean_cost(every, row, *access)[1:], lanes
             total = np.zeros(3)
             for at, share in alignment_shares(strides, offset, unit).items():
                 total += share * np.array(_mean_cost(every, every.addresses + at, *access))
             sectors, wavefronts, _ = total.tolist()
-            return sectors, wavefronts, every.min_sectors(access[0])
+            return sectors, wavefronts, every.min_sectors(access[0]), lanes
 
         key = atom_expr("requests", variable or ZERO, guard)
         return self.launch.compute_once(key, compute_cost, variable is None, offset, *access)  # type: ignore[no-any-return]
