@@ -40,7 +40,8 @@ _T = TypeVar("_T")
 #: Values of macros by name.
 Variant = Mapping[str, object]
 _SIZES = ("block", "grid")
-_COUNTS_VERSION = "2"  # changes with counts or messages, so that older cache entries are unused
+_TEXTS = ("labels", "assumed")  # what the counts of a variant hold besides numbers
+_COUNTS_VERSION = "3"  # changes with counts or messages, so that older cache entries are unused
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # variants for which the disassembler starts once
 #: Columns of a table besides the quantities, by the key in ``numbers``.
 _EXTRA_COLUMNS = {
@@ -74,14 +75,23 @@ def count_macro_grid(
         raise DseError(f"no variant of {file} can be counted; the first: {counts[0]['status']}")
     shape = [len(values) for values in axes.values()]
     data = {}
-    for name in dict.fromkeys(name for each in counted for name in each):
+    for name in dict.fromkeys(name for each in counted for name in each if name not in _TEXTS):
         column = np.array([each.get(name, np.nan) for each in counts], dtype=float)
         row = TABLE.get(name)
         about = {"long_name": row.meaning, "units": row.unit} if row is not None else {}
         data[name] = (list(axes), column.reshape(shape), about)
     status = np.array([each.get("status", "") for each in counts], dtype=object)
     data["status"] = (list(axes), status.reshape(shape), {"long_name": "why nothing was counted"})
-    return xr.Dataset(data, coords=axes, attrs={"kernel": str(file), "arch": settings["arch"]})
+    coords = {name: _as_numbers(values) for name, values in axes.items()}
+    return xr.Dataset(data, coords=coords, attrs={"kernel": str(file), "arch": settings["arch"]})
+
+
+def _as_numbers(values: Sequence[object]) -> list[Any]:
+    """Return the values of a macro as numbers if all are numbers."""
+    for kind in (int, float):
+        with suppress(ValueError, TypeError):
+            return [kind(str(value)) for value in values]
+    return list(values)
 
 
 def count_variants(
@@ -92,7 +102,10 @@ def count_variants(
     processes: int | None = None,
     use_cache: bool = True,
 ) -> list[dict[str, Any]]:
-    """Return the quantities of each variant, or its ``status`` if it cannot be counted."""
+    """Return the quantities of each variant, or its ``status`` if it cannot be counted.
+
+    ``labels`` and ``assumed`` are mappings: the labels of the kernel, and what was assumed.
+    """
     source = file.read_bytes()
     about = (sorted(settings.items(), key=str), _versions())
     contents = [source + repr((sorted(each.items()), about)).encode() for each in variants]
@@ -134,8 +147,12 @@ def _source_words(source: str) -> set[str] | None:
 
 
 def _relevant_macros(variant: Mapping[str, object], words: set[str] | None) -> dict[str, object]:
-    """Return a variant without the macros that its source does not name."""
-    return {key: each for key, each in variant.items() if words is None or key in words}
+    """Return a variant without the macros that its source does not name, and without sizes."""
+    return {
+        key: each
+        for key, each in variant.items()
+        if not key.startswith(SIZE_MACROS) and (words is None or key in words)
+    }
 
 
 def _versions() -> tuple[str, ...]:
@@ -180,7 +197,8 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
             times = {n: v for n, v in settings["times"].items() if n in analysis.data_inputs}
             counts = count_launch(code, analysis, block, grid, settings["set"], times, cache)
             numbers = counts.numbers
-            return {**counts, **{n: numbers[k] for n, k in _EXTRA_COLUMNS.items() if k in numbers}}
+            extra = {n: numbers[k] for n, k in _EXTRA_COLUMNS.items() if k in numbers}
+            return {**counts, **extra, "labels": counts.labels, "assumed": counts.assumed}
 
         answers = [
             _result_or_error(count_variant, codes[key], each)
@@ -231,7 +249,8 @@ PROFILE_QUANTITIES: Mapping[str, str] = {
     **{each: each for each in ("shared_insts", "local_insts", "sync_insts")},
     "flops": "work_flops",
 }
-_BLOCK, _GRID = "DSE_BLOCK", "DSE_GRID"  # macros for the sizes in a profile
+#: Macros for the sizes of a launch, which the compiler does not see.
+SIZE_MACROS = _BLOCK, _GRID = "DSE_BLOCK", "DSE_GRID"
 
 
 def compare_profile(

@@ -2,6 +2,7 @@
 // depend on the lengths of the rows.
 //
 // Problem: rows. Block: a multiple of 32 threads. Grid: ceil(LANES rows / block).
+// dse: --set rows=1048576 --grid "ceil(LANES * rows / block_x)"
 
 #ifndef LANES
 #define LANES 8
