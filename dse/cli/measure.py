@@ -17,8 +17,8 @@ _OPTIONS_OF: dict[str, tuple[str, ...]] = {
     "supply": ("threads", "steps", "size"),
     "demand": ("threads", "steps"),
     "latency": ("steps", "ring"),
-    "blocks": ("threads", "steps", "blocks"),
-    "launches": ("threads", "steps", "blocks", "times"),
+    "blocks": ("threads", "steps", "blocks", "loads"),
+    "launches": ("threads", "steps", "blocks", "times", "loads"),
     "imbalance": ("law", "lanes", "groups", "each", "rows"),
     "power": (
         *("threads", "steps", "size", "clock", "memory_clock", "keep_clocks"),
@@ -50,6 +50,7 @@ _POSITIVE, _SECONDS = click.IntRange(min=1), click.FloatRange(min=0)
     "--ring", "Size in bytes of the ring for latency", type=click.IntRange(min=256), multiple=True
 )
 @option("--blocks", "Number of blocks in a launch; default: 1000", type=_POSITIVE, multiple=True)
+@option("--loads", "Let blocks wait for loads, one a round, instead of computing", is_flag=True)
 @option("--times", "Number of launches of each kind", type=click.IntRange(min=2), default=50)
 @option("--law", "Law of the work of a lane; default: Swatman 2022, Table I", multiple=True)
 @names_option("--lanes N,...", "Numbers of lanes in a group; default: 2,4,8,16,32")
@@ -155,11 +156,13 @@ def _measurement(
         each, count = (threads or (256,))[0], (options["blocks"] or (1000,))[0]
         rounds = np.random.default_rng(0).integers(1, 2 * steps, count)
         how = {"threads": each, "rounds": f"uniform from 1 to {2 * steps - 1}, seed 0"}
-        return lambda: gpu.blocks(rounds.tolist(), threads=each), how
+        how |= {"loads": options["loads"]}
+        return lambda: gpu.blocks(rounds.tolist(), threads=each, loads=options["loads"]), how
     if what == "launches":
         counts = list(options["blocks"]) or [500, 1000, 2000, 4000]
         how = {"blocks": counts, "law": f"uniform:1,{2 * steps - 1}", "times": options["times"]}
         how |= {"threads": (threads or (32,))[0], "seed": 0}
+        how |= {"loads": options["loads"]}
         return lambda: gpu.launches(**how), how
     if what == "imbalance":
         how = {name: options[name] for name in ("groups", "each")}

@@ -187,6 +187,28 @@ def stamp_blocks(values: Any, factor: Any, term: Any, rounds: Any, stamps: Any) 
 
 
 @cuda.jit
+def stamp_loading_blocks(places: Any, ring: Any, rounds: Any, stamps: Any) -> None:
+    """Follow a ring in each block, and record its multiprocessor, start and end.
+
+    ``places`` int32 (blocks) of the ring are overwritten by the last ones; ``ring`` int32 (size):
+    the place after each place; ``rounds`` int32 (blocks), each one load; ``stamps`` as of
+    :func:`stamp_blocks`.
+    """
+    block = cuda.blockIdx.x
+    if cuda.threadIdx.x == 0:
+        stamps[0, block] = multiprocessor_id()
+        stamps[1, block] = global_timer()
+    place = places[block]
+    cuda.syncthreads()
+    for _ in range(rounds[block]):
+        place = ring[place]
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        places[block] = place
+        stamps[2, block] = global_timer()
+
+
+@cuda.jit
 def time_pointer_chase(ring: Any, requests: Any, result: Any) -> None:
     """Follow a ring twice in one thread, and time the second round.
 

@@ -28,6 +28,7 @@ Columns = dict[str, NDArray[Any]]
 CheckedLaunch = tuple[Callable[[], None], Callable[[], bool]]
 _RING = 2**26  # int32 numbers of the ring, beyond any cache
 _LINE = 128  # bytes between two places of a ring, so that no two share a cache line
+_RING_OF_BLOCKS = 2**23  # bytes, beyond an L1 cache and within L2
 _MAX_CLOCKS = 8  # core clocks by default
 MAX_THREADS = 1024  # of a block
 _MAX_ROWS = 64  # of three tiles of float32 in 48 KiB
@@ -356,7 +357,7 @@ def _mean_state(states: Sequence[DeviceState], launch_time: float) -> dict[str, 
     }
 
 
-def blocks(rounds: Sequence[int], *, threads: int = 256) -> dict[str, Floats]:
+def blocks(rounds: Sequence[int], *, threads: int = 256, loads: bool = False) -> dict[str, Floats]:
     """Measure start, end and multiprocessor of every block of a launch.
 
     Parameters
@@ -365,6 +366,9 @@ def blocks(rounds: Sequence[int], *, threads: int = 256) -> dict[str, Floats]:
         Work of each block, in rounds of 64 multiplications and additions of each thread.
     threads : int
         Threads of a block.
+    loads : bool
+        True: a round is one load, whose address the load before has returned, from 8 MiB. Blocks of
+        a multiprocessor then hardly slow each other down.
 
     Returns
     -------
@@ -373,7 +377,7 @@ def blocks(rounds: Sequence[int], *, threads: int = 256) -> dict[str, Floats]:
         ``block_end`` [s] since the first start, one entry for each block.
     """
     work = check_rounds(rounds, threads)
-    stamps = block_stamps(work, threads)
+    stamps = block_stamps(work, threads, loads)
     start, end = (1e-9 * (stamps[k] - stamps[1].min()) for k in (1, 2))
     numbers = np.arange(len(work), dtype=float)
     columns = numbers, work.astype(float), stamps[0].astype(float), start, end
@@ -391,18 +395,28 @@ def check_rounds(rounds: Any, threads: int) -> NDArray[np.int64]:
     return work
 
 
-def block_stamps(work: NDArray[np.int64], threads: int) -> NDArray[np.int64]:
+def block_stamps(work: NDArray[np.int64], threads: int, loads: bool = False) -> NDArray[np.int64]:
     """Return multiprocessor, start and end [ns] of each block of a launch."""
     kernels, _ = open_device()
-    half, one = (kernels.cuda.to_device(np.array([number], np.float32)) for number in (0.5, 1.0))
-    rounds = kernels.cuda.to_device(work.astype(np.int32))
+    to_device = kernels.cuda.to_device
+    rounds = to_device(work.astype(np.int32))
+    shape = len(work), threads
+    if loads:
+        ring, order = _random_ring(_RING_OF_BLOCKS, np.random.default_rng(0))
+        first = np.arange(len(work)) * len(order) // len(work)  # each block at a place of its own
+        start, expected = order[first], order[(first + work) % len(order)]
+        kernel, inputs = kernels.stamp_loading_blocks[shape], [to_device(ring)]
+    else:
+        start, expected = np.zeros(shape[0] * threads, np.float32), 2  # the limit of v/2 + 1
+        inputs = [to_device(np.array([number], np.float32)) for number in (0.5, 1.0)]
+        kernel = kernels.stamp_blocks[shape]
     stamps = np.zeros((3, len(work)), np.int64)
     for _ in range(2):  # the first launch compiles
-        values = kernels.cuda.to_device(np.zeros(len(work) * threads, np.float32))
-        output = kernels.cuda.to_device(np.zeros_like(stamps))
-        kernels.stamp_blocks[len(work), threads](values, half, one, rounds, output)
+        values = to_device(start.astype(np.int32 if loads else np.float32))
+        output = to_device(np.zeros_like(stamps))
+        kernel(values, *inputs, rounds, output)
         stamps = output.copy_to_host()
-    check_result(bool(np.all(values.copy_to_host() == 2)))  # the limit of v/2 + 1
+    check_result(bool(np.all(values.copy_to_host() == expected)))
     check_result(bool(np.all(stamps[2] >= stamps[1]) and np.all(stamps[1] > 0)))
     return stamps
 
@@ -414,6 +428,7 @@ def launches(
     times: int = 50,
     threads: int = 32,
     seed: int = 0,
+    loads: bool = False,
 ) -> dict[str, NDArray[Any]]:
     """Measure the times of launches whose blocks have random amounts of work.
 
@@ -427,6 +442,8 @@ def launches(
         Launches for each row, with new random work, and the seed of the work.
     threads : int
         Threads of a block, which all do the same work.
+    loads : bool
+        True: a round is a load, as for :func:`blocks`.
 
     Returns
     -------
@@ -445,7 +462,7 @@ def launches(
         taken, worked, rounds, slots = [], 0.0, 0.0, 0
         for _ in range(times):
             work = check_rounds(work_law.sample(count, int(rng.integers(2**31))), threads)
-            sm, start, end = block_stamps(work, threads)
+            sm, start, end = block_stamps(work, threads, loads)
             taken.append(1e-9 * float(end.max() - start.min()))
             worked += 1e-9 * float((end - start).sum())
             rounds += float(work.sum())

@@ -94,6 +94,7 @@ for what in ("supply", "demand"):
     found[what] = open(f"example-{what}.csv").read().splitlines()
 
 found["blocks"] = {k: v.tolist() for k, v in gpu.blocks([3, 1, 2], threads=2).items()}
+found["loads"] = {k: v.tolist() for k, v in gpu.blocks([3, 1], threads=2, loads=True).items()}
 found["latency"] = {k: v.tolist() for k, v in gpu.latency([256, 1024], requests=5).items()}
 from dse.cli import main
 few = ["--threads", "2", "--steps", "2"]
@@ -111,6 +112,7 @@ for name, options in OWN.items():
     main(["measure", name.partition(".")[0], name, *options], standalone_mode=False)
 main(["measure", "power", "power-as-it-was.csv", *OWN["power.nc"], "--keep-clocks"],
      standalone_mode=False)
+main(["measure", "launches", "loads.csv", *OWN["launches.csv"], "--loads"], standalone_mode=False)
 each = gpu.lockstep(["geometric:0.3"], [3], groups=20, each=True, size=2, threads=3)
 found["each"] = {k: v.tolist() for k, v in each.items()}
 
@@ -133,10 +135,10 @@ class Idle:
     def __getitem__(self, shape):
         return lambda *given: None
 kernels.chase_pointers = kernels.multiply_add = Idle()
-kernels.stamp_blocks = kernels.time_pointer_chase = Idle()
+kernels.stamp_blocks = kernels.stamp_loading_blocks = kernels.time_pointer_chase = Idle()
 said = []
 for measure, options in ((gpu.supply, {"size": 16}), (gpu.demand, {}), (gpu.blocks, {}),
-                         (gpu.latency, {})):
+                         (gpu.blocks, {"loads": True}), (gpu.latency, {})):
     try:
         measure([256 if measure is gpu.latency else 2], **options)
     except DseError as error:
@@ -163,6 +165,7 @@ try:
         ("thinking", kernels.multiply_add, (real, real, real, types.int64)),
         ("squaring", kernels.min_plus_square(32), (matrix, matrix)),
         ("standing", kernels.stamp_blocks, (real, real, real, whole, stamps)),
+        ("loading", kernels.stamp_loading_blocks, (whole, whole, whole, stamps)),
         ("chasing", kernels.time_pointer_chase, (whole, types.int64, long)),
     ):
         found[name] = cuda.compile_ptx(kernel.py_func, given, cc=(8, 0))[0]
@@ -259,6 +262,9 @@ def test_each_block_tells_where_and_when_it_ran(simulation: dict[str, Any]) -> N
         assert end > start
     # the simulator has one multiprocessor, which runs them one after the other
     assert rows["block_start"][1:] >= rows["block_end"][:-1]
+    loading = simulation["loads"]
+    assert (loading["block_rounds"], loading["sm"]) == ([3, 1], [0, 0])
+    assert np.all(np.array(loading["block_end"]) > loading["block_start"])
 
 
 @needs_numba_cuda
@@ -270,6 +276,7 @@ def test_each_block_tells_where_and_when_it_ran(simulation: dict[str, Any]) -> N
         ("latency.zarr", 1, "ring_bytes load_cycles"),
         ("blocks.csv", 2, "block block_rounds sm block_start block_end"),
         ("launches.csv", 2, "distribution blocks slots step_time launch_time_mean"),
+        ("loads.csv", 2, "distribution blocks slots step_time launch_time_mean"),
         ("imbalance.csv", 2, "distribution lanes imbalance_loss drawn_loss modelled_loss"),
         ("power.nc", 4, "kernel core_clock memory_clock time power idle_power chosen_by"),
     ],
@@ -281,7 +288,8 @@ def test_the_command_keeps_rows_and_what_they_were_measured_on(
     assert ds.sizes == {"configuration": rows}
     assert {*columns.split(), "gpu"} <= set(ds.data_vars)
     told_of = json.loads(ds.attrs["provenance"])
-    assert told_of["command"].startswith(f"dse measure {name.partition('.')[0]} {name} --")
+    what = "launches" if name == "loads.csv" else name.partition(".")[0]
+    assert told_of["command"].startswith(f"dse measure {what} {name} --")
     assert {"device", "date", "numba_cuda", "numba"} <= set(told_of)
     assert set(ds.gpu.values) == {told_of["device"]}
 
@@ -400,7 +408,7 @@ def test_what_nvml_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_numba_cuda
 def test_work_that_was_not_done_is_found(simulation: dict[str, Any]) -> None:
-    assert [text[:33] for text in simulation["idle"]] == ["the threads did not do their work"] * 4
+    assert [text[:33] for text in simulation["idle"]] == ["the threads did not do their work"] * 5
 
 
 def test_pi_is_fitted_to_measured_rates() -> None:
@@ -476,6 +484,8 @@ def test_compiled_each_operation_waits_for_the_one_before(tmp_path: Path) -> Non
     work = [place.start() for place in re.finditer(r"fma\.rn\.f32", standing)]
     assert len(work) == 64
     assert first < work[0] < work[-1] < last
+    loading = output["loading"]
+    assert (loading.count("%smid"), loading.count("%globaltimer")) == (1, 2)
     chasing = output["chasing"]
     assert chasing.count("%clock64") == 2
     # three sub-blocks in shared memory, and a barrier before and after they are used
