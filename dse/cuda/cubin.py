@@ -198,20 +198,30 @@ def _words(data: bytes) -> tuple[int, ...]:
 
 
 @_refuse_damaged("the line table of the machine code is damaged")
-def source_lines(data: bytes, name: str) -> dict[int, int]:
-    """Return the source line of each instruction of a kernel, as far as the cubin has them."""
+def source_lines(data: bytes, name: str, file: str = "") -> dict[int, int]:
+    """Return the source line of each instruction of a kernel, as far as the cubin has them.
+
+    Code of other files than ``file``, if that has any lines, has the line before it: functions of
+    headers are compiled into the place that calls them.
+    """
     cubin, text = _Cubin(data), f".text.{name}"
     if ".debug_line" not in cubin.sections or text not in cubin.sections:
         return {}
     wanted, size = cubin.numbers[text] + 1, cubin.size(text)
-    result: dict[int, int] = {}
-    before: tuple[int, int] | None = None
-    for state in _states(_linked_lines(cubin)):
+    rows: list[tuple[int, int, int, str]] = []
+    before: tuple[int, int, str] | None = None
+    for state, source in _states(_linked_lines(cubin)):
         section, at = state.address >> _ADDRESS, state.address & (1 << _ADDRESS) - 1
         if before is not None:
-            places = range(-(-before[0] // WORD), -(-min(at, size) // WORD))
-            result |= dict.fromkeys(places, before[1])
-        before = None if state.end_sequence or section != wanted else (at, state.line)
+            rows.append((-(-before[0] // WORD), -(-min(at, size) // WORD), *before[1:]))
+        ended = state.end_sequence or section != wanted
+        before = None if ended else (at, state.line, source)
+    has_lines = any(source == file for *_, source in rows)
+    result: dict[int, int] = {}
+    last = 0
+    for begin, end, line, source in sorted(rows):
+        last = line if source == file or not has_lines else last
+        result |= dict.fromkeys(range(begin, end), last)
     return {place: line for place, line in result.items() if line > 0}
 
 
@@ -229,8 +239,8 @@ def _linked_lines(cubin: _Cubin) -> bytes:
     return bytes(lines)
 
 
-def _states(lines: bytes) -> Iterator[Any]:
-    """Yield the rows of all line programs."""
+def _states(lines: bytes) -> Iterator[tuple[Any, str]]:
+    """Yield the rows of all line programs, with the name of the file of each."""
     from elftools.common.utils import struct_parse
     from elftools.dwarf.lineprogram import LineProgram
     from elftools.dwarf.structs import DWARFStructs
@@ -241,7 +251,10 @@ def _states(lines: bytes) -> Iterator[Any]:
         header = struct_parse(structs.Dwarf_lineprog_header, stream, end)
         end += header["unit_length"] + structs.initial_length_field_size()
         program = LineProgram(header, stream, structs, stream.tell(), end)
-        yield from (each.state for each in program.get_entries() if each.state is not None)
+        files = [entry.name.decode(errors="replace") for entry in header.file_entry]
+        for each in program.get_entries():
+            if (state := each.state) is not None:
+                yield state, files[state.file - 1] if 0 < state.file <= len(files) else ""
 
 
 #: Functions in a kernel's code by offset, and possible targets of jumps, by place.

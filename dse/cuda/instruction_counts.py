@@ -197,6 +197,8 @@ class Tally:
                 inputs.update(one for one in each.atoms() if one.kind in ("argument", "input"))
                 if with_sizes:
                     inputs.update(Atom("special", (name,)) for name in _required_sizes(each))
+            if self.analysis.launch is not None:  # numbers that the analysis has replaced
+                inputs.update(self.analysis.launch.numbers)
             self._input_cache[key] = frozenset(inputs)
         return self._input_cache[key]
 
@@ -424,7 +426,7 @@ def count_kernel(
     if launch.is_sampled:
         why = "the iterations of nested loops were sampled"
         assumed.setdefault("load_requests", why)
-    not_counted = [f"assumed not taken: {branch}" for branch in analysis.assumptions]
+    not_counted = list(map(_describe_assumption, analysis.assumptions))
     calls = [
         one
         for number, _, one in analysis.instructions()
@@ -478,6 +480,26 @@ def count_kernel(
     )
 
 
+#: Assumptions about branches, by the first word of their names.
+_ASSUMPTIONS = {
+    "slow": "no thread takes the slow path for special values",
+    "wait": "no thread polls twice in the wait",
+    "leaves": "no thread leaves the loop before its end",
+}
+
+
+def _describe_assumption(name: str) -> str:
+    """Return an assumption in words, and how to replace it.
+
+    >>> _describe_assumption("slow_line_9")
+    'no thread takes the slow path for special values at line 9 (else --times slow_line_9=SHARE)'
+    """
+    word, where, place = name.split("_", 2)
+    where = "line" if where == "line" else "instruction"
+    settable = "" if word == "leaves" else f" (else --times {name}=SHARE)"
+    return f"{_ASSUMPTIONS[word]} at {where} {place.partition('_')[0]}{settable}"
+
+
 def _union(parts: Iterable[frozenset[Atom]]) -> frozenset[Atom]:
     return frozenset().union(*parts)
 
@@ -505,9 +527,7 @@ def _extra_quantities(instruction: Instruction) -> Iterator[str]:
     if instruction.kind not in _NO_REGISTER:
         yield "register_insts"
     if instruction.kind in QUANTITY_CLASSES["fp_insts"]:
-        loads_constant = instruction.name == "HFMA2" and "RZ" in "".join(instruction.operands[1:2])
-        fused = instruction.name in _FUSED and not loads_constant
-        yield "fp_fused_insts" if fused else "narrow_fp_insts"
+        yield "fp_fused_insts" if instruction.name in _FUSED else "narrow_fp_insts"
     if instruction.name in _LONG_LATENCY and _IMAD_MOVES.isdisjoint(instruction.modifiers):
         yield _LONG_LATENCY[instruction.name]
 

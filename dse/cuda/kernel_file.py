@@ -14,11 +14,11 @@ from dse.cuda.cubin import KernelFunction, disassemble, read_functions, source_l
 from dse.cuda.formulas import quantity_names
 from dse.cuda.instruction_counts import KernelCounts, count_kernel
 from dse.cuda.instructions import WORD, Instruction
-from dse.cuda.integer_expressions import Atom
+from dse.cuda.integer_expressions import Atom, known_ranges
 from dse.cuda.launch_values import KernelLaunch
-from dse.cuda.loop_counts import KernelAnalysis
+from dse.cuda.loop_counts import KernelAnalysis, KnownLaunch
 from dse.cuda.ptx import PtxReader, find_entries, is_ptx
-from dse.cuda.source import Signature, demangle, signatures
+from dse.cuda.source import LineKinds, Signature, demangle, read_line_kinds, signatures
 from symbolic.errors import DseError, check_name
 
 _Kernel = TypeVar("_Kernel")
@@ -36,6 +36,7 @@ class KernelCode:
     origin: str
     argument_names: Sequence[str] = ()
     source: Sequence[str] = ()
+    source_name: str = ""
     left_out: Sequence[str] = ()
     body: Sequence[Instruction] = ()
     lines: Mapping[int, int] = field(default_factory=dict)
@@ -51,6 +52,11 @@ class KernelCode:
     def quantities(self) -> dict[int, str]:
         """Names of the quantities of arguments, by offset."""
         return dict(zip(self.arguments, quantity_names([*self.arguments.values()]), strict=True))
+
+    @property
+    def line_kinds(self) -> LineKinds:
+        """What the lines of the source hold."""
+        return read_line_kinds("\n".join(self.source)) if self.cubin else LineKinds()
 
     @property
     def offsets(self) -> dict[str, int]:
@@ -101,7 +107,8 @@ def load_code(
         )
     number, in_file = parse_arch(arch), dict(signatures(text))
     known: dict[str, Signature] = {}
-    for each in read_includes(text, file, options).values():
+    included = read_includes(text, file, options)
+    for each in included.values():
         known |= signatures(each)
     known |= in_file
     name = entry.partition("<")[0].rpartition("::")[2]
@@ -124,6 +131,9 @@ def load_code(
         origin=f"{title} ({wanted}), compiled for sm_{function.arch}",
         argument_names=known[plain].arguments,
         source=kernels[plain].text.splitlines(),
+        source_name=next(
+            (Path(n).name for n, t in included.items() if t == kernels[plain].text), file.name
+        ),
         left_out=left_out,
     )
 
@@ -158,11 +168,15 @@ def _select_kernel(kernels: Mapping[str, _Kernel], entry: str, file: str) -> _Ke
     raise DseError(f"{file} has the kernels {names}: name one of them by entry (--entry)")
 
 
-#: Meanings of data inputs, by the first word of their names.
+_MAX_SHOWN = 72  # characters of a line of source in a message
+#: Meanings of data inputs, by the first word of their names, and values as examples.
 _DATA_INPUTS = {
-    "trips": "trip count of the loop at about {}",
-    "chance": "fraction of threads that branch, usually to skip code (0: none skips it), at {}",
-    "loaded": "value loaded at {}",
+    "trips": ("mean trip count of the loop at {}", 16),
+    "skip": ("share of threads (0 to 1) that skip {}", 0.25),
+    "take": ("share of threads (0 to 1) that run {}", 0.25),
+    "slow": ("share of threads (0 to 1) that take the slow path at {}", 0.25),
+    "wait": ("mean number of polls of the wait at {}", 1),
+    "loaded": ("value loaded at {}", 8),
 }
 
 
@@ -171,7 +185,9 @@ def count_file(file: Path, define: Macros, settings: Mapping[str, Any]) -> Kerne
     options = {name: settings[name] for name in ("entry", "arch", "options")}
     code = load_code(file, define=define, **options)
     (body,) = read_bodies([code])
-    analysis = KernelAnalysis(code.function, body, branch_lines(code, body))
+    given = frozenset(settings["times"])
+    lines = branch_lines(code, body)
+    analysis = KernelAnalysis(code.function, body, lines, code.line_kinds, given)
     return count_launch(code, analysis, *(settings[n] for n in ("block", "grid", "set", "times")))
 
 
@@ -185,7 +201,7 @@ def branch_lines(code: KernelCode, body: Sequence[Instruction]) -> dict[int, int
     """Return the source line of each instruction if loops or branches need names."""
     lines = code.lines
     if code.cubin and code.source and any(one.guards for one in body):
-        lines = source_lines(code.cubin, code.function.name)
+        lines = source_lines(code.cubin, code.function.name, code.source_name)
     return {one.index: lines[one.source_index] for one in body if one.source_index in lines}
 
 
@@ -203,13 +219,21 @@ def count_launch(
     offsets, quantity = code.offsets, code.quantities
     for name in arguments:
         check_name(name, offsets, f"the kernel has no argument {name!r}")
+    values = {offsets[name]: _check_argument(name, value) for name, value in arguments.items()}
+    pointers = code.function.pointers
+    data_values = {analysis.input_name(name): value for name, value in data_values.items()}
+    if not analysis.data_inputs.keys() <= data_values.keys():
+        numbers = {offset: value for offset, value in values.items() if offset not in pointers}
+        decided = analysis.at_launch(
+            KnownLaunch.from_sizes(sizes[0], sizes[1] if grid else None, numbers)
+        )
+        if len(decided.data_inputs) < len(analysis.data_inputs):
+            analysis = decided
     for name in data_values:
         unknown = f"the kernel needs no value {name!r}"
         unknown += " (trip counts are derived, or needed by line)" if code.body else ""
         check_name(name, analysis.data_inputs, unknown, "it needs")
     _check_complete(code, analysis, arguments, data_values)
-    values = {offsets[name]: _check_argument(name, value) for name, value in arguments.items()}
-    pointers = code.function.pointers
     key = (*sizes, pointers, *(frozenset(each.items()) for each in (values, data_values)))
     common = {} if cache is None else cache.setdefault(key, {})
     block_size, grid_size = sizes
@@ -228,7 +252,9 @@ def count_launch(
     known |= {Atom("input", (name,)): name for name in data_values}
     known |= {Atom("special", ("ntid.x",)): "threads_per_block"}
     known |= {Atom("special", ("nctaid.x",)): "elements"} if grid else {}
-    result = count_kernel(analysis, launch, names, known, math.prod(grid_size) if grid else None)
+    blocks = math.prod(grid_size) if grid else None
+    with known_ranges(None if analysis.launch is None else analysis.launch.ranges):
+        result = count_kernel(analysis, launch, names, known, blocks)
     declared |= result.declared
     return replace(result, declared=declared, origin=code.origin, left_out=code.left_out)
 
@@ -262,16 +288,13 @@ def _check_complete(
     data_values: Mapping[str, float],
 ) -> None:
     """Raise an error that lists the needed arguments and data inputs without a value."""
-    missing = []
-    for name, at in analysis.data_inputs.items():
+    missing, examples = [], []
+    for name in analysis.data_inputs:
         if name in data_values:
             continue
-        match = re.search(r"_line_(\d+)", name)
-        line = int(match[1]) if match else 0
-        text = code.source[line - 1].strip() if 0 < line <= len(code.source) else ""
-        place = f"instruction {at * WORD:#x}"
-        where = f"line {line}: {text}" if text else f"line {line}, {place}" if line else place
-        missing.append(f"  {name}: {_DATA_INPUTS[name.partition('_')[0]].format(where)}")
+        meaning, example = _DATA_INPUTS[name.partition("_")[0]]
+        missing.append(f"  {name}: {meaning.format(_describe_place(code, analysis, name))}")
+        examples.append(f"{name}={example}")
     have = {code.offsets[name] for name in arguments}
     wanted = [offset for offset in analysis.needed_arguments() if offset not in have]
     names = [code.arguments.get(offset, f"bytes {offset}") for offset in wanted]
@@ -281,5 +304,23 @@ def _check_complete(
             f"{demangle(code.function.name)}: the code alone does not determine these values:\n"
             + "\n".join(missing)
             + "\ngive each a value: arguments by set (--set NAME=VALUE), the others by times "
-            "(--times NAME=VALUE)"
+            f"(--times {','.join(examples[:2]) or 'NAME=VALUE'})"
         )
+
+
+def _describe_place(code: KernelCode, analysis: KernelAnalysis, name: str) -> str:
+    """Return a loop, a guarded piece of code or a load in words, with the text of its line."""
+    index = analysis.data_inputs[name]
+    place = f"instruction {index * WORD:#x}"
+    match = re.search(r"_line_(\d+)", name)
+    line = int(match[1]) if match else 0
+    text = code.source[line - 1].strip() if 0 < line <= len(code.source) else ""
+    text = f"{text[:_MAX_SHOWN]}..." if len(text) > _MAX_SHOWN + 3 else text
+    at = f"line {line}: {text}" if text else f"line {line}, {place}" if line else place
+    body = analysis.guarded_lines(name)
+    is_one_line = body in ("", f"line {line}")
+    if name.startswith(("skip", "take")):
+        at = f"code of {at}" if is_one_line else f"{body}, at {at}"
+    elif name.startswith("trips") and not is_one_line:
+        at += f" ({body})"
+    return at

@@ -23,7 +23,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dse.cuda.instructions import Instruction
-from dse.cuda.kernel_file import KernelCode, branch_lines, count_launch, load_code, read_bodies
+from dse.cuda.kernel_file import (
+    KernelCode,
+    branch_lines,
+    count_launch,
+    load_code,
+    read_bodies,
+)
 from dse.cuda.loop_counts import KernelAnalysis
 from stochastic import sizes
 from stochastic.compile_cache.cache import load, save
@@ -41,7 +47,7 @@ _T = TypeVar("_T")
 Variant = Mapping[str, object]
 _SIZES = ("block", "grid")
 _TEXTS = ("labels", "assumed")  # what the counts of a variant hold besides numbers
-_COUNTS_VERSION = "3"  # changes with counts or messages, so that older cache entries are unused
+_COUNTS_VERSION = "4"  # changes with counts or messages, so that older cache entries are unused
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # variants for which the disassembler starts once
 #: Columns of a table besides the quantities, by the key in ``numbers``.
 _EXTRA_COLUMNS = {
@@ -184,8 +190,11 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
             for key, define in dict(zip(keys, defines, strict=True)).items()
         }
         distinct = {code.function: code for code in codes.values() if isinstance(code, KernelCode)}
+        given = frozenset(settings["times"])
         bodies = zip(distinct.values(), read_bodies(list(distinct.values())), strict=True)
-        analyses = {code.function: _result_or_error(_analyze, code, body) for code, body in bodies}
+        analyses = {
+            code.function: _result_or_error(_analyze, code, body, given) for code, body in bodies
+        }
         cache: dict[Any, dict[Any, Any]] = {}
 
         def count_variant(code: KernelCode | DseError, variant: Variant) -> dict[str, Any]:
@@ -194,7 +203,8 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
             if isinstance(analysis := analyses[code.function], DseError):
                 raise analysis
             block, grid = ([_evaluate_size(s, variant) for s in settings[n]] for n in _SIZES)
-            times = {n: v for n, v in settings["times"].items() if n in analysis.data_inputs}
+            given = settings["times"].items()
+            times = {n: v for n, v in given if analysis.input_name(n) in analysis.data_inputs}
             counts = count_launch(code, analysis, block, grid, settings["set"], times, cache)
             numbers = counts.numbers
             extra = {n: numbers[k] for n, k in _EXTRA_COLUMNS.items() if k in numbers}
@@ -218,10 +228,13 @@ def _result_or_error(work: Callable[..., _T], *args: Any, **kwargs: Any) -> _T |
         return error
 
 
-def _analyze(code: KernelCode, body: Sequence[Instruction]) -> KernelAnalysis:
+def _analyze(
+    code: KernelCode, body: Sequence[Instruction], given: frozenset[str]
+) -> KernelAnalysis:
     analysis = KernelAnalysis(code.function, body)
-    if analysis.data_inputs:  # named by lines, which are slow to read
-        return KernelAnalysis(code.function, body, branch_lines(code, body))
+    if analysis.data_inputs or given:  # named by lines, which are slow to read
+        lines = branch_lines(code, body)
+        return KernelAnalysis(code.function, body, lines, code.line_kinds, given)
     return analysis
 
 

@@ -503,8 +503,9 @@ def test_functions_that_call_themselves_are_named_and_those_that_are_not_known_r
     assert 'assumed = "called functions' in result.toml()
     with pytest.raises(DseError, match=r"calls an unknown function by a pointer \(.*CALL\.REL"):
         dse.kernel(path, entry="pointer", set={"n": 3})
-    with pytest.raises(DseError, match=r"chance_line_12: fraction of threads"):  # of cosf
-        dse.kernel(path, entry="cases", set={"n": 3})
+    with pytest.raises(DseError, match=r"skip_line_12: share of threads"):  # the sign of cosf
+        dse.kernel(path, entry="cases", set={"n": 1})
+    assert dse.kernel(path, entry="cases", set={"n": 3})["sfu_insts"] == 0  # logf has none
 
 
 @pytest.fixture(scope="module")
