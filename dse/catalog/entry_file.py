@@ -298,7 +298,7 @@ def _parse_declared(source: SourceText, table: Any) -> tuple[Quantity, ...]:
             raise source.error(keys, f'{name}: expected {{ meaning = "...", unit = "..." }}')
         _check_keys(source, keys, item, ("meaning", "unit", "domain"))
         try:
-            declared.append(quantity(name, **item))
+            declared.append(quantity(name, direction="none", **item))
         except (DseError, TypeError) as error:
             raise source.error(keys, DseError(str(error))) from error
     return tuple(declared)

@@ -92,7 +92,8 @@ class StudyInputs:
 
     An origin is a text, or one for each label of the axis that supplies the value. ``laws`` has the
     contents of laws whose label does not determine them, ``entries`` the names of machine and
-    workload unless they are axes, and ``invalid_values`` why values of files do not hold.
+    workload unless they are axes, ``invalid_values`` why values of files do not hold, and
+    ``counted_for`` the quantities for whose values alone counts hold.
     """
 
     model: Model
@@ -106,6 +107,7 @@ class StudyInputs:
     laws: Mapping[str, str]
     entries: Mapping[str, str]
     invalid_values: Mapping[str, str] = field(default_factory=dict)
+    counted_for: frozenset[str] = frozenset()
 
     @property
     def fixed_labels(self) -> dict[str, str]:
@@ -257,6 +259,12 @@ def merge_inputs(
         assumptions=tuple(dict.fromkeys(assumptions)),
         laws=laws,
         entries={kind: name for kind, name in entries.items() if name and kind not in by_name},
+        counted_for=frozenset(
+            other
+            for name, each in counted.items()
+            for entry in each
+            for other, _ in (entry.values[name].holds_for if name in entry.values else ())
+        ),
         invalid_values=find_invalid_values(
             counted, {n: values.get(n) for n in (*fits, *set_values, *replaced)}, axes
         ),

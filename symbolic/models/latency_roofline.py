@@ -16,7 +16,9 @@ with ``occupancy``.
 
 from __future__ import annotations
 
-from symbolic.equation import Family, Validity, equation
+from dataclasses import replace
+
+from symbolic.equation import Family, Guide, Validity, equation
 from symbolic.models._residency import BLOCK_EQUATIONS
 from symbolic.models._shared import mem_latency_dram, warps_per_block
 from symbolic.ops import divide, equal, maximum, minimum, sqrt, where
@@ -39,7 +41,45 @@ UNITS = {
     "dram": "dram_time",
 }
 
-FAMILIES = (Family(of="throughput_time", terms=UNITS),)
+LIMITS = {**UNITS, "latency": "latency_bound_time"}
+
+FAMILIES = (
+    Family(of="limiting_time", terms=LIMITS, largest=True),
+    Family(of="throughput_time", terms=UNITS, largest=True),
+)
+_GUIDE = Guide(
+    state="bound_by",
+    goal="time",
+    limits="limiting_time",
+    helps="time",
+    same_work=True,
+    # operations and the bytes that all blocks touch are the work, which a move keeps
+    fixed=frozenset(
+        {
+            *("fp_insts", "fp64_insts", "sfu_insts", "coalesced_insts", "uncoalesced_insts"),
+            *("launch_bytes", "dram_bytes"),
+        }
+    ),
+    conditions=(
+        "fp_insts + sfu_insts <= comp_insts",
+        "launch_bytes <= blocks * block_bytes",
+        "launch_bytes <= l1_bytes",
+        "dram_bytes <= l2_bytes",
+        "l2_bytes <= l1_bytes",
+    ),
+    show=("throughput_time", "latency_bound_time"),
+)
+ADVICE = (
+    _GUIDE,
+    replace(
+        _GUIDE,
+        state="throughput_time",
+        goal="throughput_time",
+        limits="throughput_time",
+        helps="throughput_time",
+        show=(),
+    ),
+)
 
 SHARED = (*BLOCK_EQUATIONS, mem_latency_dram, warps_per_block)
 
@@ -147,9 +187,15 @@ def time(start_up_time, throughput_time, latency_bound_time):
     return start_up_time + sqrt(both)
 
 
+@equation(source="by definition")
+def limiting_time(throughput_time, latency_bound_time):
+    """Largest of what bounds the time: the busiest unit, or latency. [s]"""
+    return maximum(throughput_time, latency_bound_time)
+
+
 @equation(
     source="the largest of what bounds the time",
-    flags=dict(enumerate((*UNITS, "latency"))),
+    flags=dict(enumerate(LIMITS)),
     inputs=("throughput_time", "latency_bound_time", *tuple(UNITS.values())[:-1]),
 )
 def bound_by(throughput_time, latency_bound_time, *times):

@@ -6,6 +6,9 @@ SM computes one tile at a time, and the last wave takes as long as the others (w
 ``fp32_flops`` of a machine's file. Matrices are moved once, in parallel with the work. Sums split
 among blocks (split-K), and tiles that caches do not keep, are not modelled. Not compared with
 measured times.
+
+Not monotone: ``product_rate`` is that of the whole machine, so that each SM computes slower with
+more ``n_sms`` at the same rate. Raise both by one factor.
 """
 
 from __future__ import annotations
