@@ -7,7 +7,7 @@
 #define add(a, b) (a + b)
 #define mul(a, b) (a * b)
 #define div(a, b) (a / b)
-#define pow(a, b) powf(a, b)
+#define pow(a, b) exp2f(b * log2f(a))
 #define relu(a, b) (a > 0 ? a : 0)
 #define gelu(a, b) (0.5f * a * (1 + erff(0.70710678f * a)))
 #define tanh(a, b) tanhf(a)

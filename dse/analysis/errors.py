@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_FILE = Path(__file__).parents[1] / "data" / "model_errors.toml"
+#: What was learnt.
+FILE = Path(__file__).parents[1] / "data" / "model_errors.toml"
 #: Points at which the law of the fastest time is integrated, and its reach in spreads.
 _POINTS, _REACH = 2001, 8.0
 
@@ -44,7 +45,28 @@ class ErrorInterval:
 
 @lru_cache(maxsize=1)
 def _table() -> Mapping[str, Any]:
-    return tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+
+
+#: Classes of kernels by the limit with the largest share of the time; all others compute.
+_CLASSES = {"dram": "memory", "l2": "memory", "latency": "latency", "launch": "launch"}
+
+
+def limit_class(limits: Mapping[str, float]) -> str:
+    """Return the class of a kernel by its largest limit: memory, latency, launch or compute.
+
+    >>> limit_class({"dram": 0.9, "issue": 0.4}), limit_class({"l1": 0.8, "dram": 0.7})
+    ('memory', 'compute')
+    """
+    return _CLASSES.get(max(limits, key=lambda name: limits[name]), "compute")
+
+
+def learn_errors(*_):
+    pass
+
+
+def new_machine_factors(*_):
+    pass
 
 
 def learnt_interval(

@@ -76,6 +76,9 @@ def predict(
         if "latency_roofline" in name and levels is not None and not levels.value:
             reasons[name] = f"{entry.name} has no cache that loads pass"
             continue
+        if "footprint" in name and any("dram_bytes" in each for each in (*variants, given or {})):
+            reasons[name] = "the bytes are given"
+            continue
         try:
             return _predict(model, entry, variants, workload, dict(given or {}), reasons)
         except GraphError as error:

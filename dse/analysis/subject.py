@@ -90,7 +90,7 @@ class Subject:
         able = [each for each in variants if not each.status]
         if not able:
             raise DseError(f"{self.title}: {variants[0].status}")
-        inputs = [{**_quantities(each.counts), **each.inputs} for each in able]
+        inputs = [{**known_quantities(each.counts), **each.inputs} for each in able]
         prediction = predict(entry, inputs, workload=self.workload, given=self.quantities)
         order = [int(at) for at in np.argsort(prediction.times, kind="stable")]  # NaN comes last
         known = [at for at in order if not prediction.status[at]]
@@ -161,7 +161,7 @@ class Subject:
         """Return the moves that shorten the time, most helpful first; None without advice."""
         from dse.verbs.study import advise
 
-        values = {**_quantities(variant.counts), **variant.inputs, **self.quantities}
+        values = {**known_quantities(variant.counts), **variant.inputs, **self.quantities}
         try:
             advice = advise(
                 model, machine=entry_text(entry), workload=self.workload, goal="time", **values
@@ -171,10 +171,10 @@ class Subject:
         return tuple(move for move in advice.moves if move.helps)
 
 
-def _quantities(counts: Mapping[str, Any]) -> dict[str, Any]:
+def known_quantities(counts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the quantities and labels of counts."""
     known = {n: v for n, v in counts.items() if n in TABLE and not isinstance(v, Mapping)}
-    return {**known, **counts.get("labels", {})}
+    return {**known, **getattr(counts, "labels", counts.get("labels", {}))}
 
 
 def _whole(size: float) -> tuple[int, ...]:
