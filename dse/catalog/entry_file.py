@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from dse.toml_text import read_toml
-from sweeps.files.atomic_write import write_atomic
 from symbolic.errors import DomainError, DseError, UnitError, UnknownNameError, nearest_hint
 from symbolic.file_access import TEXT_LIMIT, check_file
 from symbolic.quantities import TABLE, Quantity
@@ -33,13 +32,15 @@ _KEYS = {
 class Value:
     """Value as written (a number, or text such as ``"1.3 GHz"``) with its origin.
 
-    ``holds_for`` gives other quantities and the only numbers for which the value was counted.
+    ``holds_for`` gives other quantities and the only numbers for which the value was counted;
+    ``spread`` is the share by which an assumed number may be wrong, to both sides.
     """
 
     value: float | str
     source: str = ""
     assumed: str = ""
     holds_for: tuple[tuple[str, float], ...] = ()
+    spread: float = 0.0
 
     def __post_init__(self) -> None:
         if bool(self.source.strip()) == bool(self.assumed.strip()):
@@ -124,7 +125,7 @@ def _value(
         raise source.error(keys, UnknownNameError(f"{name!r} is no known quantity{hint}"))
     if not isinstance(item, dict):
         raise source.error(keys, f"{name} = {_toml(item)} has no source: write {name} = {_EXAMPLE}")
-    _check_keys(source, keys, item, ("value", "source", "assumed", "holds_for"))
+    _check_keys(source, keys, item, ("value", "source", "assumed", "holds_for", "spread"))
     value, origins = item.get("value"), [key for key in ("source", "assumed") if key in item]
     if len(origins) != 1:
         given = "both source and assumed" if origins else "neither source nor assumed"
@@ -137,7 +138,25 @@ def _value(
         raise source.error(keys, error) from error
     assert isinstance(value, (int, float, str))
     holds_for = _parse_holds_for(source, name, item.get("holds_for", []), values)
-    return Value(value=value, holds_for=holds_for, **{origins[0]: item[origins[0]]})
+    spread = _parse_spread(source, name, item)
+    return Value(value=value, holds_for=holds_for, spread=spread, **{origins[0]: item[origins[0]]})
+
+
+def _parse_spread(source: SourceText, name: str, item: Mapping[str, Any]) -> float:
+    """Return the share by which an assumed number may be wrong."""
+    spread = item.get("spread", 0.0)
+    is_number = isinstance(spread, (int, float)) and not isinstance(spread, bool)
+    if not is_number or not 0 <= spread < 1:
+        raise source.error(
+            ("values", name, "spread"),
+            f"{name}: spread = {_toml(spread)}, expected a share from 0 to below 1, such as 0.3",
+        )
+    if spread and "assumed" not in item:
+        raise source.error(
+            ("values", name, "spread"),
+            f"{name} has a source and a spread: only what is assumed has one",
+        )
+    return float(spread)
 
 
 def _check_keys(
@@ -225,6 +244,8 @@ def write_entry_file(path: Path, text: str, kind: str, *, replace: bool = True) 
         parse_entry(SourceText(path, text), kind)
     except DseError as error:
         raise type(error)(f"not written, as it could not be read back: {error}") from error
+    from sweeps.files.atomic_write import write_atomic
+
     return write_atomic(path, text, replace=replace)
 
 

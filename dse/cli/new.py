@@ -11,7 +11,6 @@ import click
 from dse.cli.command import command, input_errors, new_file
 from dse.cli.options import example_studies, option
 from dse.toml_text import printable_line, toml_value, value_line
-from sweeps.files.atomic_write import write_atomic
 from symbolic.answer import Answer
 from symbolic.errors import check_name
 
@@ -78,6 +77,8 @@ def new(kind: str, out: str, base: str | None) -> Any:
                 known = example_studies()
                 check_name(base, known, f"--from {base!r}: there is no such example study")
                 text = known[base].read_text(encoding="utf-8")
+            from sweeps.files.atomic_write import write_atomic
+
             write_atomic(path, text, replace=False)
         else:
             from dse.catalog.entries import machine, workload

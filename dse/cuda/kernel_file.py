@@ -176,7 +176,7 @@ _DATA_INPUTS = {
     "take": ("share of threads (0 to 1) that run {}", 0.25),
     "slow": ("share of threads (0 to 1) that take the slow path at {}", 0.25),
     "wait": ("mean number of polls of the wait at {}", 1),
-    "loaded": ("value loaded at {}", 8),
+    "loaded": ("mean value loaded at {}", 8),
 }
 
 

@@ -516,7 +516,8 @@ class KernelAnalysis:
             loop is None or not is_data_dependent(when, self.graph.loops[loop])
         )
         reads_memory = any(one.kind == "loaded" for one in atoms_of(when))
-        if is_decided and not (reads_memory and self._is_in_function(block)):
+        is_inside = reads_memory and self._is_in_function(block)
+        if is_decided and not is_inside and not self._differs_by_data(block, when):
             return indicator(when), indicator(negate(when))
         at, other = block.terminator.index, ((ZERO, ONE), (ONE, ZERO))
         for to, share in zip(block.successors, other, strict=True):
@@ -582,6 +583,32 @@ class KernelAnalysis:
             and all(
                 written.isdisjoint(_REGISTER.findall(one.text.partition("[")[2])) for one in loads
             )
+        )
+
+    def _differs_by_data(self, block: BasicBlock, when: Condition) -> bool:
+        """True if a branch of the source depends on data that differ between threads.
+
+        It is an input by its share. Loops depend on loaded values, which decide all the loops into
+        which a compiler unrolls one of the source; so do branches if ``given`` has loaded values.
+        """
+        line, kinds = self.lines.get(block.terminator.index), self._line_kinds
+        if line not in kinds.branches - kinds.loops:
+            return False
+        if any(name.startswith("loaded") for name in self._given):
+            return False
+        return any(one.kind == "loaded" and self._is_own_load(one) for one in atoms_of(when))
+
+    def _is_own_load(self, atom: Atom) -> bool:
+        """True if the address of a load differs between threads, or is unknown."""
+        _, block, place = atom.args[0]
+        _, _, address = self.graph.blocks[block].body[place].text.partition("[")
+        values = (self.values.operand_value(n, block, place) for n in _REGISTER.findall(address))
+        return any(
+            one.kind in ("loaded", "unknown", "entry")
+            or (one.kind == "special" and one.args[0].startswith(("tid", "ctaid", "lane")))
+            for value in values
+            for one in value.atoms()
+            if not (one.kind == "unknown" and one.args[0][0] == "constant")
         )
 
     def _name_branch(self, block: BasicBlock) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.catalog.entries import Entry, machine, workload
+from dse.inputs.assumed import AssumedInput
 from sweeps.grid.axes import Axis
 from sweeps.grid.grid import Leaf
 from sweeps.grid.work_laws import contents, has_law_labels, read_label
@@ -93,7 +94,8 @@ class StudyInputs:
     An origin is a text, or one for each label of the axis that supplies the value. ``laws`` has the
     contents of laws whose label does not determine them, ``entries`` the names of machine and
     workload unless they are axes, ``invalid_values`` why values of files do not hold, and
-    ``counted_for`` the quantities for whose values alone counts hold.
+    ``counted_for`` the quantities for whose values alone counts hold. ``assumed`` are the numbers
+    that nobody published, with their spreads.
     """
 
     model: Model
@@ -108,6 +110,7 @@ class StudyInputs:
     entries: Mapping[str, str]
     invalid_values: Mapping[str, str] = field(default_factory=dict)
     counted_for: frozenset[str] = frozenset()
+    assumed: tuple[AssumedInput, ...] = ()
 
     @property
     def fixed_labels(self) -> dict[str, str]:
@@ -172,6 +175,7 @@ def merge_inputs(
     origins: dict[str, str | Mapping[str, str]] = dict.fromkeys(entries, "set by the study")
     origins |= dict.fromkeys(varied, "axis of the study")
     assumptions: list[str] = []
+    assumed: list[AssumedInput] = []
     counted: dict[str, list[Entry]] = {}
     by_name = {axis.name: axis for axis in axes}
     fits = {} if fit_inputs is None else fit_inputs.values
@@ -189,10 +193,23 @@ def merge_inputs(
             row = model.quantities[name]
             if row.is_switch and not any(name in eq.when for eq in model.equations):
                 continue
-            for entry in loaded:
+            for label, entry in zip(names, loaded, strict=True):
                 value = entry.values.get(name)
-                if value is not None and value.assumed:
-                    assumptions.append(f"{name} of {entry.name}: {value.assumed}")
+                if value is None or not value.assumed:
+                    continue
+                assumptions.append(f"{name} of {entry.name}: {value.assumed}")
+                if value.spread:
+                    number = _set_value(row, value.value, model, by_name)
+                    row_of = AssumedInput(
+                        name=name,
+                        kind=kind,
+                        entry=str(label),
+                        value=_number_with_spread(name, number),
+                        spread=value.spread,
+                        unit=row.unit,
+                        why=value.assumed,
+                    )
+                    assumed.append(row_of)
             if row.is_label:
                 of = switches if row.is_switch else labels
                 of[name] = _entry_label(row, loaded, kind, folder)
@@ -257,6 +274,7 @@ def merge_inputs(
         tables=tables,
         origins=origins,
         assumptions=tuple(dict.fromkeys(assumptions)),
+        assumed=tuple(dict.fromkeys(assumed)),
         laws=laws,
         entries={kind: name for kind, name in entries.items() if name and kind not in by_name},
         counted_for=frozenset(
@@ -269,6 +287,12 @@ def merge_inputs(
             counted, {n: values.get(n) for n in (*fits, *set_values, *replaced)}, axes
         ),
     )
+
+
+def _number_with_spread(name: str, value: float | Node | Leaf) -> float:
+    if not isinstance(value, (int, float)):
+        raise DseError(f"{name} is a formula and has a spread: give the spread to its inputs")
+    return float(value)
 
 
 def _origin(entry: Entry, name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 from dse.study.study import StudyData
 from dse.verbs.query import resolve_source
 from dse.verbs.sources import SourceLike
-from sweeps.files.atomic_write import write_atomic
+from symbolic.answer import escape_html
 from symbolic.errors import DseError
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def page_text(data: Mapping[str, Any], functions: Mapping[str, str]) -> str:
     first = 'const data = JSON.parse(document.getElementById("data").textContent);\n'
     parts = {
         "policy": _CONTENT_POLICY,
-        "title": html.escape(str(data["title"])),
+        "title": escape_html(str(data["title"])),
         "style": _read_asset("page.css"),
         "data": json.dumps(data, allow_nan=False).translate(_HTML_ESCAPES),
         "scripts": "".join([first, *constants, *(_read_asset(f"{name}.js") for name in _SCRIPTS)]),
@@ -94,6 +93,8 @@ def explore(
     """
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise DseError(f"{str(path)!r} is no page: expected a name that ends in .html")
+    from sweeps.files.atomic_write import write_atomic
+
     return write_atomic(Path(path), page_text(*page_content(source, title, note)))
 
 

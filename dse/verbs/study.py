@@ -170,11 +170,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation(Report):
-    """The steps in order of computation, and the conditions with their truth."""
+    """The steps in order of computation, the conditions with their truth, and what is assumed."""
 
     point: Mapping[str, Any]
     steps: tuple[Step, ...]
     conditions: Mapping[str, bool]
+    assumed: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Step:
         for step in self.steps:
@@ -202,12 +203,15 @@ class Explanation(Report):
                     is_open=len(steps) <= _OPEN_STEPS,
                 ),
                 Table(title="conditions", rows=holds, is_open=not all(self.conditions.values())),
+                Table(title="assumed, as nobody published it", rows=[[t] for t in self.assumed]),
             ],
         )
 
 
 def explain_point(study: StudyData, point: Mapping[str, Any]) -> Explanation:
     """Explain one configuration; see :func:`dse.explain`."""
+    from dse.inputs.assumed import used_inputs
+
     grid, parts = study.grid(draws=True), study._parts
     indices = {name: axis.default_index for name, axis in grid.axes.items()}
     indices |= axis_indices(grid, point, prefix="")
@@ -241,7 +245,13 @@ def explain_point(study: StudyData, point: Mapping[str, Any]) -> Explanation:
     statistics = statistics_of(condition.node for condition in graph.conditions)
     values |= grid.evaluate_point(indices, statistics)
     conditions = {c.text: bool(interpret_arrays((c.node,), values)[0]) for c in graph.conditions}
-    return Explanation(point=at, steps=tuple(steps), conditions=conditions)
+    labels = {"machine": study.machine, "workload": study.workload, **at}
+    assumed = [
+        each.text
+        for each in used_inputs(grid, parts.assumed)
+        if labels.get(each.kind, each.entry) == each.entry
+    ]
+    return Explanation(point=at, steps=tuple(steps), conditions=conditions, assumed=tuple(assumed))
 
 
 def _origin(origins: str | Mapping[str, str] | None, labels: Iterable[Any]) -> str:

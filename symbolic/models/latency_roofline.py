@@ -21,7 +21,7 @@ from dataclasses import replace
 from symbolic.equation import Family, Guide, Validity, equation
 from symbolic.models._residency import BLOCK_EQUATIONS
 from symbolic.models._shared import mem_latency_dram, warps_per_block
-from symbolic.ops import divide, equal, maximum, minimum, sqrt, where
+from symbolic.ops import ceil, divide, equal, maximum, minimum, sqrt, where
 
 OUTPUTS = ("time", "throughput_time", "latency_bound_time", "bound_by")
 VALIDITY = Validity(
@@ -90,6 +90,12 @@ def launch_warps(blocks, warps_per_block):
     return blocks * warps_per_block
 
 
+@equation(source="by definition: counts of a warp are those of ``counted_warp_size`` threads")
+def counted_warps(blocks, threads_per_block, counted_warp_size):
+    """Warps of the launch as the workload was counted, whatever the machine's warps are. [warps]"""
+    return blocks * ceil(threads_per_block / counted_warp_size)
+
+
 @equation(source="Hong 2012, Table 1; each scheduler issues one instruction a cycle (Jia 2018)")
 def issue_time(launch_warps, total_insts, issue_cycles, busy_sms, core_clock):
     """Time of the schedulers that issue all instructions. [s]"""
@@ -110,7 +116,7 @@ special_time = fp_time.copy_as("special_time", *_WARPS, "sfu_insts", "special_un
 
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")
 def l1_time(
-    launch_warps,
+    counted_warps,
     shared_wavefronts,
     l1_wavefronts,
     l1_bytes,
@@ -119,8 +125,8 @@ def l1_time(
     core_clock,
 ):
     """Time of the L1 cache and shared memory; a wavefront has 128 bytes. [s]"""
-    shared = 128 * launch_warps * shared_wavefronts
-    moved = shared + maximum(128 * launch_warps * l1_wavefronts, l1_bytes)
+    shared = 128 * counted_warps * shared_wavefronts
+    moved = shared + maximum(128 * counted_warps * l1_wavefronts, l1_bytes)
     return moved / (l1_bytes_per_cycle * busy_sms * core_clock)
 
 

@@ -313,6 +313,8 @@ LATENCY_ROOFLINE = (
     less("l1_wavefronts", "", NONNEG, "passes of a warp through the L1 cache", (0, 1e4), 0),
     less("fp64_insts", "", NONNEG, "double-precision instructions among fp_insts", (0, 1e5), 0),
     row("launch_warps", "", COUNT1, "warps of the launch", (1, 1e6)),
+    row("counted_warps", "", COUNT1, "warps of the launch as counts have them", (1, 1e6)),
+    size("counted_warp_size", "", COUNT1, "threads of a warp of the counts", (32, 64), 32),
     # --- a machine
     resource(
         "bandwidth_share", "", "(0, 1]", "attained share of the printed bandwidth", (0.8, 1), 0.9
