@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
 #: A launch, and a function that is true if all launches did their work.
 CheckedLaunch = tuple[Callable[[], None], Callable[[], bool]]
-_RING = 2**26  # int32 numbers of the ring, beyond any cache
+_RING = 2**26  # uint32 numbers of the ring, beyond any cache
 _LINE = 128  # bytes between two places of a ring, so that no two share a cache line
 _RING_OF_BLOCKS = 2**23  # bytes, beyond an L1 cache and within L2
 _MAX_CLOCKS = 8  # core clocks by default
@@ -68,8 +68,8 @@ def _memory_launch(kernels: Any, shape: tuple[int, int], requests: int, size: in
     if total > size:
         raise DseError(f"size = {size}: expected {total} or more, a number for each thread")
     places = np.arange(size, dtype=np.int64)
-    ring = kernels.cuda.to_device(((places + total) % size).astype(np.int32))
-    ends = kernels.cuda.to_device(np.zeros(total, np.int32))
+    ring = kernels.cuda.to_device(((places + total) % size).astype(np.uint32))
+    ends = kernels.cuda.to_device(np.zeros(total, np.uint32))
 
     def is_done() -> bool:
         expected = (places[:total] + total * requests) % size
@@ -82,13 +82,13 @@ def _compute_launch(
     kernels: Any, shape: tuple[int, int], rounds: int, kind: Any = np.float32
 ) -> CheckedLaunch:
     """Return a launch whose threads only compute."""
-    half, one = (kernels.cuda.to_device(np.array([number], kind)) for number in (0.5, 1.0))
+    one = kernels.cuda.to_device(np.ones(1, kind))
     values = kernels.cuda.to_device(np.zeros(shape[0] * shape[1], kind))
 
     def is_done() -> bool:
         return bool(np.all(values.copy_to_host() == 2))  # the limit of v/2 + 1
 
-    return lambda: kernels.multiply_add[shape](values, half, one, rounds), is_done
+    return lambda: kernels.multiply_add[shape](values, one, rounds), is_done
 
 
 def supply(threads: Sequence[int], *, requests: int = 4096, size: int = _RING) -> dict[str, Floats]:
@@ -202,7 +202,7 @@ def _random_ring(size: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDA
     """Return the place after each place, and the places in order from 0."""
     step = _LINE // 4
     order = np.concatenate([[0], 1 + rng.permutation(size // _LINE - 1)]) * step
-    ring = np.zeros(size // 4, np.int32)
+    ring = np.zeros(size // 4, np.uint32)
     ring[order] = np.roll(order, -1)
     return ring, order
 
@@ -408,11 +408,11 @@ def block_stamps(work: NDArray[np.int64], threads: int, loads: bool = False) -> 
         kernel, inputs = kernels.stamp_loading_blocks[shape], [to_device(ring)]
     else:
         start, expected = np.zeros(shape[0] * threads, np.float32), 2  # the limit of v/2 + 1
-        inputs = [to_device(np.array([number], np.float32)) for number in (0.5, 1.0)]
+        inputs = [to_device(np.ones(1, np.float32))]
         kernel = kernels.stamp_blocks[shape]
     stamps = np.zeros((3, len(work)), np.int64)
     for _ in range(2):  # the first launch compiles
-        values = to_device(start.astype(np.int32 if loads else np.float32))
+        values = to_device(start.astype(np.uint32 if loads else np.float32))
         output = to_device(np.zeros_like(stamps))
         kernel(values, *inputs, rounds, output)
         stamps = output.copy_to_host()
