@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import json
+import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,9 +29,17 @@ import validation_cases as cases
 import validation_rows as own_files
 
 import dse
-from dse.analysis.errors import FILE, learn_errors, limit_class, new_machine_factors
+from dse.analysis.errors import (
+    FILE,
+    MIN_ROWS,
+    PROBABILITIES,
+    learn_classes,
+    limit_class,
+    row_quantiles,
+)
 from dse.analysis.prediction import predict
 from dse.analysis.subject import known_quantities
+from dse.cuda.tuning_space import count_variants
 from tests.papers.calibrating import GPUS
 
 #: Inputs that a machine file may lack: of the nearest GPU of which they are published.
@@ -111,6 +121,40 @@ def tuned_source(folder: Path) -> Iterator[Rows]:
     yield Rows("tuned", "rtx2080ti", inputs, table.time, list(table.program), AS_TURING)
 
 
+def tuned_a4000(folder: Path, many: int = 60) -> Iterator[Rows]:
+    """Yield a draw of another tuning space of the convolution, with tiles in shared memory.
+
+    Its source is that of the other space, at the same sizes of image (4096) and filter (15).
+    """
+    path = folder / "tuner" / "cachefiles__convolution_milo__A4000_T4.json.gz"
+    with gzip.open(path) as file:
+        results = json.load(file)["results"]
+    usable = [
+        r for r in results if r["invalidity"] == "correct" and r["configuration"]["use_shmem"]
+    ]
+    chosen = random.Random(1).sample(usable, many)
+    variants = []
+    for result in chosen:
+        own = result["configuration"]
+        sizes = {n: own[n.lower()] for n in ("BLOCK_SIZE_X", "BLOCK_SIZE_Y", "TILE_SIZE_X")}
+        sizes["TILE_SIZE_Y"] = own["tile_size_y"]
+        x, y = (sizes[f"BLOCK_SIZE_{a}"] for a in "XY")
+        grid = [-(-4096 // (sizes[f"BLOCK_SIZE_{a}"] * sizes[f"TILE_SIZE_{a}"])) for a in "XY"]
+        launch = dict(zip(("X", "Y"), ((x, grid[0]), (y, grid[1])), strict=True))
+        sizes |= {f"DSE_BLOCK_{a}": each[0] for a, each in launch.items()}
+        sizes |= {f"DSE_GRID_{a}": each[1] for a, each in launch.items()}
+        images = {"HFS": 7, "IMAGE_WIDTH": 4096, "IMAGE_HEIGHT": 4096}
+        more = {"READ_ONLY": own["read_only"], "use_padding": own["use_padding"]}
+        variants.append({**sizes, **images, **more})
+    settings = {"arch": "sm_86", "options": (), "entry": "Convolution", "set": {}, "times": {}}
+    settings |= {n: tuple(f"DSE_{n.upper()}_{a}" for a in "XY") for n in ("block", "grid")}
+    source = folder / "profiles" / "convolution" / "KernelTunerConvolution.cu"
+    counts = count_variants(source, variants, settings)
+    times = [float(np.median(result["times"]["runtimes"])) / 1e3 for result in chosen]
+    inputs = [known_quantities(each) for each in counts]
+    yield Rows("tuned", "a4000", inputs, times, ["convolution"] * many, AS_TURING)
+
+
 def tuned_counters(folder: Path) -> Iterator[Rows]:
     """Yield the same spaces with the counters of a profiler."""
     table = cases.both_tuned(folder)
@@ -150,9 +194,122 @@ def copy_blocked(folder: Path) -> Iterator[Rows]:
     yield Rows("copy", "t4", inputs, table.time, ["copy_blocked"], given)
 
 
-CASES = (elementwise, tuned_source, tuned_counters, rajaperf, hecbench, vector_add, copy_blocked)
+CASES = (
+    elementwise,
+    tuned_source,
+    tuned_a4000,
+    tuned_counters,
+    rajaperf,
+    hecbench,
+    vector_add,
+    copy_blocked,
+)
 
 
 def all_errors(folder: Path, chosen: Sequence[Any] = CASES) -> pd.DataFrame:
     """Return the errors of all rows."""
     return pd.concat([rows.errors() for case in chosen for rows in case(folder)], ignore_index=True)
+
+
+def polybench(folder: Path) -> pd.DataFrame:
+    """Return the errors of MWP-CWP on PolyBench at sizes with published counts."""
+    table = cases.polybench(folder, cases.launches.PUBLISHED)
+    about = {"case": "polybench", "machine": "gtx1080ti", "model": "occupancy + mwp_cwp"}
+    error = np.log(table.time / table.mwp_cwp)
+    return pd.DataFrame({**about, "limit": "", "kernel": table.kernel, "error": error})
+
+
+def own_spread(table: pd.DataFrame) -> float:
+    """Return how much variants of one kernel on one GPU differ in their errors.
+
+    It is the mean over tuning spaces of half the distance of the 16 and 84 % quantiles.
+    """
+    tuned = table[table.case == "tuned"]
+    groups = [part.error for _, part in tuned.groupby(["machine", "kernel"])]
+    return float(np.mean([np.diff(np.quantile(each, [0.16, 0.84]))[0] / 2 for each in groups]))
+
+
+# --- coverage of rows that are left out
+def row_coverage(table: pd.DataFrame, level: float = 0.9, folds: int = 10) -> pd.DataFrame:
+    """Return the share of left-out rows within intervals learnt from the others of their class."""
+    lines = []
+    for key, part in table.groupby(["model", "limit", "machine"]):
+        if len(part) < MIN_ROWS:
+            continue
+        order = np.random.default_rng(0).permutation(len(part))
+        inside = 0
+        for fold in range(folds):
+            out = order[fold::folds]
+            known = np.delete(part.error.to_numpy(), out)
+            low, high = ends(row_quantiles(known), level)
+            inside += int(
+                ((part.error.to_numpy()[out] >= low) & (part.error.to_numpy()[out] <= high)).sum()
+            )
+        lines.append((*key, part.kernel.nunique(), len(part), inside / len(part), high - low))
+    return pd.DataFrame(
+        lines, columns=["model", "limit", "machine", "kernels", "rows", "inside", "width"]
+    )
+
+
+def machine_coverage(table: pd.DataFrame, level: float = 0.9) -> pd.DataFrame:
+    """Return the share of rows of each left-out machine within intervals of the others."""
+    lines = []
+    for (model, machine), own in table.groupby(["model", "machine"]):
+        others = table[(table.model == model) & (table.machine != machine)]
+        if others.machine.nunique() < 2:
+            continue
+        classes = [each for each in learn_classes(others) if not each.machine]
+        for limit, part in own.groupby("limit"):
+            fits = [each for each in classes if each.limit in (limit, "")]
+            chosen = max(fits, key=lambda each: each.limit)
+            low, high = ends(np.array(chosen.quantiles), level)
+            inside = ((part.error >= low) & (part.error <= high)).mean()
+            lines.append(
+                (model, limit, machine, chosen.limit or "all", len(part), inside, low, high)
+            )
+    columns = ["model", "limit", "machine", "class", "rows", "inside", "low", "high"]
+    return pd.DataFrame(lines, columns=columns)
+
+
+def ends(quantiles: Any, level: float) -> tuple[float, float]:
+    """Return the ends of an interval."""
+    low, high = np.interp([(1 - level) / 2, (1 + level) / 2], PROBABILITIES, quantiles)
+    return float(low), float(high)
+
+
+HEAD = """# How far the models are off: quantiles of log(measured / predicted) time.
+# Written by: python docs/model_errors.py ../shared/data
+# Each row was predicted as `dse analyze` predicts it. Rows, by case: {cases}.
+"""
+
+
+def file_text(table: pd.DataFrame) -> str:
+    """Return the content of ``dse/data/model_errors.toml``."""
+    counts = table.groupby("case").size()
+    lines = [HEAD.format(cases=", ".join(f"{name} {many:,}" for name, many in counts.items()))]
+    lines.append(f"probabilities = {list(PROBABILITIES)}")
+    lines.append(f"own_spread = {own_spread(table):.4f}")
+    for each in learn_classes(table):
+        values = ", ".join(f"{value:.4f}" for value in each.quantiles)
+        lines += ["", "[[classes]]", f'model = "{each.model}"', f'limit = "{each.limit}"']
+        lines += [f'machine = "{each.machine}"', f"machines = {json.dumps(each.machines)}"]
+        lines += [f"kernels = {each.kernels}", f"rows = {each.rows}", f"quantiles = [{values}]"]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Write the file, and print the coverage of rows that are left out."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path, help="folder of the measured rows")
+    parser.add_argument("--rows", type=Path, help="file for the error of each row (CSV)")
+    given = parser.parse_args()
+    table = pd.concat([all_errors(given.data), polybench(given.data)], ignore_index=True)
+    if given.rows is not None:
+        table.to_csv(given.rows, index=False)
+    print(row_coverage(table).round(3).to_string())
+    print(machine_coverage(table).round(3).to_string())
+    FILE.write_text(file_text(table), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
