@@ -290,6 +290,10 @@ def _load(
         unknown = {k: why for k, why in {**base.unknown, **unknown}.items() if k not in values}
     if capability:
         values = {**_limits()[capability][1], **values}
+    has_rates = any(name.endswith(("_flops", "_ops")) for name in file.values)
+    if "n_sms" in values and (has_rates or path.parent == _DATA / "machines"):
+        # a designer may change n_sms, but not the multiprocessors that the printed rates are of
+        values["rated_sms"] = file.values.get("rated_sms", values["n_sms"])
     name = path.stem.lower()
     return Entry(name, file.title, kind, values, path, capability, declared, unknown, file.base)
 

@@ -100,7 +100,8 @@ def output_intervals(
         columns = interpret_arrays([graph.flat(name) for name in names], values)
     result = {}
     for name, column in zip(names, columns, strict=True):
-        low, high = (float(x) for x in np.quantile(np.atleast_1d(column), LEVELS))
+        drawn = np.atleast_1d(column)
+        low, high = np.quantile(drawn, LEVELS).tolist() if np.isfinite(drawn).all() else (0.0, 0.0)
         if low < high and not grid.flag_meanings(name):
             result[name] = low, high
     return result

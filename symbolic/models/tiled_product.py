@@ -6,9 +6,6 @@ SM computes one tile at a time, and the last wave takes as long as the others (w
 ``fp32_flops`` of a machine's file. Matrices are moved once, in parallel with the work. Sums split
 among blocks (split-K), and tiles that caches do not keep, are not modelled. Not compared with
 measured times.
-
-Not monotone: ``product_rate`` is that of the whole machine, so that each SM computes slower with
-more ``n_sms`` at the same rate. Raise both by one factor.
 """
 
 from __future__ import annotations
@@ -51,10 +48,10 @@ def product_waves(product_tiles, active_sms):
 
 
 @equation(source=f"{GUIDE}, 2: a product and a sum for each element and term")
-def tile_time(tile_rows, tile_columns, product_depth, product_rate, product_share, n_sms):
+def tile_time(tile_rows, tile_columns, product_depth, product_rate, product_share, rated_sms):
     """Time of a tile on its SM. [s]"""
     operations = 2 * tile_rows * tile_columns * product_depth
-    return operations * n_sms / (product_share * product_rate)
+    return operations * rated_sms / (product_share * product_rate)
 
 
 @equation(source=f"{GUIDE}, 2: math and memory bounds")

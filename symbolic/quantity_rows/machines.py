@@ -7,6 +7,15 @@ from symbolic.quantity import COUNT0, COUNT1, NONNEG, POS, Quantity, cost, resou
 MACHINE = (
     resource("n_sms", "", COUNT1, "streaming multiprocessors of the machine", (1, 128)),
     row("active_sms", "", COUNT1, "multiprocessors in use", (1, 128), "n_sms", direction="up"),
+    spec(
+        "rated_sms",
+        "",
+        COUNT1,
+        "multiprocessors for which the rates of the machine are printed",
+        (1, 128),
+        "n_sms",
+        direction="none",
+    ),
     resource("cores_per_sm", "", COUNT1, "scalar cores of one multiprocessor", (8, 192)),
     spec("warp_size", "", COUNT1, "threads of a warp", (32, 64), 32, direction="none"),
     resource("core_clock", "Hz", POS, "clock of the cores", (5e8, 2e9), "nominal_clock"),
@@ -82,6 +91,12 @@ def _rate(name: str, what: str, least: float, most: float) -> Quantity:
     return resource(name, "1/s", POS, meaning, (least, most))
 
 
+def _tensor_rate(name: str, kind: str, default: float | str = 0) -> Quantity:
+    """Return the rate of tensor units for a number type; 0 on a machine that has none."""
+    meaning = f"{kind} operations per second of tensor units at the boost clock; 0: none"
+    return resource(name, "1/s", NONNEG, meaning, (5e13, 2e15), default)
+
+
 DEVICE = (
     spec(
         "release_year",
@@ -108,6 +123,7 @@ DEVICE = (
         POS,
         "boost clock of the cores, as printed",
         (1e9, 3e9),
+        "nominal_clock",
         direction="none",
     ),
     spec(
@@ -125,11 +141,17 @@ DEVICE = (
     _rate("fp64_flops", "double-precision operations per second", 1e11, 1e14),
     _rate("fp32_flops", "single-precision operations per second", 1e12, 1e14),
     _rate("fp16_flops", "half-precision operations per second, no tensor units", 1e12, 2e14),
-    _rate("tensor_fp64_flops", "double-precision operations per second, tensor units", 1e13, 2e14),
-    _rate("tensor_tf32_flops", "TF32 operations per second, tensor units", 5e13, 1e15),
-    _rate("tensor_fp16_flops", "half-precision products per second, tensor units", 5e13, 2e15),
-    _rate("tensor_fp8_flops", "FP8 operations per second, tensor units", 2e14, 4e15),
-    _rate("tensor_int8_ops", "8-bit integer operations per second, tensor units", 1e14, 4e15),
+    _tensor_rate("tensor_fp64_flops", "double-precision"),
+    _tensor_rate("tensor_tf32_flops", "TF32"),
+    _tensor_rate("tensor_fp16_flops", "half-precision, sums in single precision"),
+    _tensor_rate("tensor_fp16_fp16_flops", "half-precision, sums too", "tensor_fp16_flops"),
+    _tensor_rate("tensor_bf16_flops", "bfloat16", "tensor_fp16_flops"),
+    _tensor_rate("tensor_fp8_flops", "FP8, sums in single precision"),
+    _tensor_rate("tensor_fp8_fp16_flops", "FP8, sums in half precision", "tensor_fp8_flops"),
+    _tensor_rate("tensor_fp4_flops", "FP4"),
+    _tensor_rate("tensor_int8_ops", "8-bit integer"),
+    _tensor_rate("tensor_int4_ops", "4-bit integer"),
+    _tensor_rate("tensor_binary_ops", "1-bit"),
     # --- caches
     resource("l1_size", "B", POS, "L1 cache of one SM, including unified shared memory"),
     resource("l2_size", "B", POS, "L2 cache of the machine", (2**21, 2**27)),

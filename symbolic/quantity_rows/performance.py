@@ -345,6 +345,8 @@ LATENCY_ROOFLINE = (
     row("l1_time", "s", RESULT, "time of the L1 cache and shared memory"),
     row("l2_time", "s", RESULT, "time of the L2 cache"),
     row("dram_time", "s", RESULT, "time of DRAM"),
+    row("tensor_rate", "1/s", NONNEG, "operations per second of tensor units, for the type"),
+    row("tensor_time", "s", RESULT, "time of tensor units"),
     row("bound_by", "", COUNT0, "bottleneck: a unit, a level of memory, or latency"),
     row("throughput_time", "s", RESULT, "time if only the busiest unit limited the kernel"),
     row("limiting_time", "s", RESULT, "largest of the times of units and of latency"),
