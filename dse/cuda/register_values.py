@@ -709,6 +709,9 @@ class RegisterValues:
         if any(each != after[0] for each in after[1:]):
             return None
         before, last = _as_expr(self._value_from_predecessors(register, head, loop)), after[0]
+        # a register that some paths write anew with the value that it has
+        if substitute(last, lambda one: before if one == entry else None) == before:
+            return before
         if self._is_loop_invariant(last - here, loop):
             return before + (last - here) * atom_expr("pass", head)
         if self._is_loop_invariant(last, loop):
