@@ -32,6 +32,7 @@ import dse
 from dse.analysis.errors import (
     FILE,
     MIN_ROWS,
+    OTHERS,
     PROBABILITIES,
     learn_classes,
     limit_class,
@@ -83,8 +84,10 @@ class Rows:
         ]
         with np.errstate(all="ignore"):
             errors = np.log(np.asarray(self.times, dtype=float) / prediction.times)
-        columns = {"case": self.case, "machine": self.machine, "model": prediction.model}
-        return pd.DataFrame({**columns, "limit": limits, "kernel": self.kernels, "error": errors})
+        columns: dict[str, Any] = {"case": self.case, "machine": self.machine}
+        columns["model"] = prediction.model
+        columns |= {"limit": limits, "kernel": self.kernels, "error": errors, "time": self.times}
+        return pd.DataFrame(columns)
 
 
 def elementwise(folder: Path) -> Iterator[Rows]:
@@ -219,13 +222,21 @@ def polybench(folder: Path) -> pd.DataFrame:
     return pd.DataFrame({**about, "limit": "", "kernel": table.kernel, "error": error})
 
 
+#: A variant might be the fastest up to this factor over the least predicted time.
+CONTEST = 1.5
+
+
 def own_spread(table: pd.DataFrame) -> float:
     """Return how much variants of one kernel on one GPU differ in their errors.
 
-    It is the mean over tuning spaces of half the distance of the 16 and 84 % quantiles.
+    It is the mean over tuning spaces of half the distance of the 16 and 84 % quantiles, among the
+    variants that might be the fastest.
     """
     tuned = table[table.case == "tuned"]
-    groups = [part.error for _, part in tuned.groupby(["machine", "kernel"])]
+    groups = []
+    for _, part in tuned.groupby(["machine", "kernel"]):
+        predicted = part.time / np.exp(part.error)
+        groups.append(part.error[predicted <= CONTEST * predicted.min()])
     return float(np.mean([np.diff(np.quantile(each, [0.16, 0.84]))[0] / 2 for each in groups]))
 
 
@@ -256,12 +267,13 @@ def machine_coverage(table: pd.DataFrame, level: float = 0.9) -> pd.DataFrame:
     lines = []
     for (model, machine), own in table.groupby(["model", "machine"]):
         others = table[(table.model == model) & (table.machine != machine)]
-        if others.machine.nunique() < 2:
+        if others.machine.nunique() < 1:
             continue
         classes = [each for each in learn_classes(others) if not each.machine]
         for limit, part in own.groupby("limit"):
-            fits = [each for each in classes if each.limit in (limit, "")]
-            chosen = max(fits, key=lambda each: each.limit)
+            order = [limit, *(() if limit == "dram" else (OTHERS,)), ""]
+            fits = [each for name in order for each in classes if each.limit == name]
+            chosen = fits[0]
             low, high = ends(np.array(chosen.quantiles), level)
             inside = ((part.error >= low) & (part.error <= high)).mean()
             lines.append(

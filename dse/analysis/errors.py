@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ FILE = Path(__file__).parents[1] / "data" / "model_errors.toml"
 #: Kernels that a machine must have in a class, so that its own rows stand for further kernels.
 MIN_KERNELS = 5
 #: Classes of kernels by the limit with the largest share of the time; all others compute.
+OTHERS = "others"  # all but dram, where a class of its own has too few machines
 _CLASSES = {"dram": "dram", "l2": "l2", "latency": "latency", "launch": "launch"}
 #: Points at which the law of the fastest time is integrated, and its reach in spreads.
 _POINTS, _REACH = 2001, 8.0
@@ -109,11 +110,12 @@ def learnt_interval(
     for each in own:
         if (each.limit, each.machine) == (limit, machine) and each.kernels >= MIN_KERNELS:
             return interval(each, f"{each.kernels} kernels limited by {limit} on {machine}")
-    for wanted, words in ((limit, f" limited by {limit}"), ("", "")):
+    for wanted in (limit, OTHERS if limit != "dram" else "", ""):
+        words = {limit: f" limited by {limit}", OTHERS: " not limited by dram"}.get(wanted, "")
         for each in own:
             if each.limit == wanted and not each.machine:
                 names, kernels = ", ".join(each.machines), f"{each.kernels} kernels{words}"
-                few = f"fewer than {MIN_KERNELS} kernels{words} were measured on {machine}"
+                few = f"fewer than {MIN_KERNELS} such kernels were measured on {machine}"
                 return interval(each, f"{few}; errors between machines: {kernels} on {names}")
     every = [interval(each, "") for each in classes if not each.machine]
     return ErrorInterval(
@@ -126,28 +128,29 @@ def learnt_interval(
     )
 
 
-def widen_interval(interval: ErrorInterval, logs: Floats) -> tuple[float, float]:
-    """Return the ends of the interval of log(measured / predicted) with unknown inputs.
+def widen_interval(interval: ErrorInterval, ratios: Floats) -> ErrorInterval:
+    """Return the interval where inputs are unknown, too.
 
-    ``logs`` are draws of log(time / predicted time) while the inputs vary. Both deviate
-    independently of each other, so the distances from the middle add up as right angles do.
+    ``ratios`` are draws of the time over the predicted one while these inputs vary. Both deviate
+    independently of each other, so that distances from the middle, in logarithms, add up as right
+    angles do.
     """
+    if not ratios.size:
+        return interval
     tail = (1 - interval.level) / 2
-    ends = []
-    for error, draw in zip((interval.low, interval.high), (tail, 1 - tail), strict=True):
-        middle = math.log(interval.low * interval.high) / 2
-        shift = float(np.quantile(logs, draw)) if logs.size else 0.0
-        distance = math.hypot(math.log(error) - middle, shift)
-        ends.append(middle + math.copysign(distance, draw - 0.5))
-    return ends[0], ends[1]
+    middle = math.log(interval.low * interval.high) / 2
+    low, high = np.log(np.quantile(ratios, [tail, 1 - tail]))
+    down = math.hypot(middle - math.log(interval.low), min(low, 0.0))
+    up = math.hypot(math.log(interval.high) - middle, max(high, 0.0))
+    return replace(interval, low=math.exp(middle - down), high=math.exp(middle + up))
 
 
 # --- learning
 #: Probabilities of the quantiles in the file.
 PROBABILITIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995)
-#: Machines from which on a class has quantiles for a machine without rows; with fewer, all classes
-#: of its model are taken together.
-MIN_MACHINES = 3
+#: Machines from which on a class has quantiles for a machine without rows; with fewer, wider classes
+#: are taken.
+MIN_MACHINES = 2
 
 
 def row_quantiles(errors: Floats) -> Floats:
@@ -159,7 +162,8 @@ def machine_quantiles(groups: Iterable[tuple[str, str, Floats]]) -> Floats:
     """Return quantiles for a further machine from errors by machine and kernel.
 
     Each machine counts as one, and so does each kernel of it. The distances from the median are
-    widened by Student's factor of as many observations as there are machines.
+    widened by Student's factor of as many observations as there are machines; one machine says
+    nothing about others, and is widened as two are.
     """
     from scipy import stats
 
@@ -179,7 +183,8 @@ def machine_quantiles(groups: Iterable[tuple[str, str, Floats]]) -> Floats:
     quantiles = np.interp(PROBABILITIES, middles, errors[order])
     at = np.array(PROBABILITIES)
     with np.errstate(invalid="ignore"):
-        factor = stats.t.ppf(at, many - 1) / stats.norm.ppf(at) * math.sqrt(1 + 1 / many)
+        factor = stats.t.ppf(at, max(many, 2) - 1) / stats.norm.ppf(at)
+        factor *= math.sqrt(1 + 1 / max(many, 2))
     middle = float(np.interp(0.5, PROBABILITIES, quantiles))
     widened: Floats = middle + (quantiles - middle) * np.where(at == 0.5, 1, factor)
     return widened
@@ -198,17 +203,21 @@ def learn_classes(rows: Mapping[str, Any]) -> list[ErrorClass]:
         return {(m, k): error[chosen & (machine == m) & (kernel == k)] for m, k in pairs}
 
     for name in sorted({*model}):
-        for wanted in ("", *sorted({*limit[model == name]})):
-            chosen = usable & (model == name) & ((limit == wanted) if wanted else True)
+        for wanted in ("", OTHERS, *sorted({*limit[model == name]} - {""})):
+            chosen = usable & (model == name)
+            if wanted:
+                chosen &= limit != "dram" if wanted == OTHERS else limit == wanted
+            if not chosen.any():
+                continue
             parts = groups(chosen)
             machines = tuple(dict.fromkeys(m for m, _ in parts))
             about: dict[str, Any] = {"model": name, "limit": wanted}
-            if len(machines) >= MIN_MACHINES or not wanted:
+            if len(machines) >= MIN_MACHINES or wanted in ("", OTHERS):
                 quantiles = machine_quantiles((m, k, each) for (m, k), each in parts.items())
                 many = len({k for _, k in parts})
                 about |= {"machines": machines, "kernels": many, "rows": int(chosen.sum())}
                 result.append(ErrorClass(**about, quantiles=tuple(quantiles.tolist())))
-            for one in machines if wanted else ():
+            for one in machines if wanted not in ("", OTHERS) else ():
                 here = chosen & (machine == one)
                 many = len({*kernel[here]})
                 if here.sum() >= MIN_ROWS:
