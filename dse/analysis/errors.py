@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -128,29 +128,31 @@ def learnt_interval(
     )
 
 
-def widen_interval(interval: ErrorInterval, ratios: Floats) -> ErrorInterval:
-    """Return the interval where inputs are unknown, too.
+def widen_interval(interval: ErrorInterval, ratios: Floats) -> tuple[float, float]:
+    """Return the ends of the interval where inputs are unknown, too.
 
     ``ratios`` are draws of the time over the predicted one while these inputs vary. Both deviate
     independently of each other, so that distances from the middle, in logarithms, add up as right
     angles do.
     """
     if not ratios.size:
-        return interval
+        return interval.low, interval.high
     tail = (1 - interval.level) / 2
     middle = math.log(interval.low * interval.high) / 2
     low, high = np.log(np.quantile(ratios, [tail, 1 - tail]))
     down = math.hypot(middle - math.log(interval.low), min(low, 0.0))
     up = math.hypot(math.log(interval.high) - middle, max(high, 0.0))
-    return replace(interval, low=math.exp(middle - down), high=math.exp(middle + up))
+    return math.exp(middle - down), math.exp(middle + up)
 
 
 # --- learning
 #: Probabilities of the quantiles in the file.
 PROBABILITIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995)
-#: Machines from which on a class has quantiles for a machine without rows; with fewer, wider classes
-#: are taken.
+#: Machines from which on a class has quantiles for a machine without rows; otherwise a wider class
+#: is taken.
 MIN_MACHINES = 2
+#: Student's factor of fewer machines says only that they are few: that of two is a factor of 100.
+LEAST_FACTOR = 3
 
 
 def row_quantiles(errors: Floats) -> Floats:
@@ -162,8 +164,8 @@ def machine_quantiles(groups: Iterable[tuple[str, str, Floats]]) -> Floats:
     """Return quantiles for a further machine from errors by machine and kernel.
 
     Each machine counts as one, and so does each kernel of it. The distances from the median are
-    widened by Student's factor of as many observations as there are machines; one machine says
-    nothing about others, and is widened as two are.
+    widened by Student's factor of as many observations as there are machines; fewer than
+    ``LEAST_FACTOR`` are widened as so many are.
     """
     from scipy import stats
 
@@ -171,6 +173,7 @@ def machine_quantiles(groups: Iterable[tuple[str, str, Floats]]) -> Floats:
     for machine, _, errors in groups:
         by_machine.setdefault(machine, []).append(errors)
     many = len(by_machine)
+    counted = max(many, LEAST_FACTOR)
     values = [each for kernels in by_machine.values() for each in kernels]
     weights = [
         np.full(each.size, 1 / (many * len(kernels) * each.size))
@@ -183,8 +186,7 @@ def machine_quantiles(groups: Iterable[tuple[str, str, Floats]]) -> Floats:
     quantiles = np.interp(PROBABILITIES, middles, errors[order])
     at = np.array(PROBABILITIES)
     with np.errstate(invalid="ignore"):
-        factor = stats.t.ppf(at, max(many, 2) - 1) / stats.norm.ppf(at)
-        factor *= math.sqrt(1 + 1 / max(many, 2))
+        factor = stats.t.ppf(at, counted - 1) / stats.norm.ppf(at) * math.sqrt(1 + 1 / counted)
     middle = float(np.interp(0.5, PROBABILITIES, quantiles))
     widened: Floats = middle + (quantiles - middle) * np.where(at == 0.5, 1, factor)
     return widened

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dse.catalog.entries import Entry
 from dse.evaluation import evaluate
+from dse.inputs.assumed import AssumedInput, draw_inputs, read_assumed
 from sweeps.grid.dataset import read_flag_meanings
 from symbolic.errors import DseError, GraphError
 from symbolic.library import load_model
@@ -26,6 +27,9 @@ MODELS: Mapping[str, str] = {
 #: Limits besides the units of the model: quantities with a share of the time each.
 _OTHER_LIMITS = {"latency": "latency_bound_time", "launch": "start_up_time"}
 
+#: Draws of assumed inputs for each variant: most, least, and over all variants together.
+_MAX_DRAWS, _MIN_DRAWS, _DRAWN_POINTS = 1024, 64, 30_000
+
 Floats = NDArray[np.float64]
 #: Counts and other inputs of a variant, by quantity.
 Inputs = Mapping[str, float | str]
@@ -37,6 +41,8 @@ class Prediction:
 
     ``times`` and ``limits`` are NaN where ``status`` has the reason. ``values`` has other
     quantities by name; ``model`` is the name, and ``why`` says why no earlier model was taken.
+    ``assumed`` are the inputs of the machine that nobody published, and ``draws`` has times over
+    the predicted one of a variant while they vary; it is empty if none is assumed.
     """
 
     model: str
@@ -44,6 +50,8 @@ class Prediction:
     times: Floats
     limits: Mapping[str, Floats]
     values: Mapping[str, Floats]
+    draws: Mapping[int, Floats]
+    assumed: Sequence[str]
     flags: Mapping[str, Mapping[int, str]]
     status: Sequence[str]
 
@@ -112,18 +120,21 @@ def _predict(
     families = {family.of: family.terms for family in model.regime_families}
     units = {**families.get("throughput_time", {}), **_OTHER_LIMITS}
     size = len(variants)
+    draws: dict[int, Floats] = {}
+    assumed: dict[str, str] = {}
     values: dict[str, Floats] = {}
     flags: dict[str, dict[int, str]] = {}
     status = [""] * size
     for places in _groups(model, variants):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ds = evaluate(
-                model,
-                machine=entry_text(entry),
-                workload=workload,
-                **{**_columns(model, [variants[at] for at in places]), **given},
-            )
+            settings: dict[str, Any] = {"machine": entry_text(entry), "workload": workload}
+            columns = {**_columns(model, [variants[at] for at in places]), **given}
+            ds = evaluate(model, **settings, **columns)
+            inputs = read_assumed(ds.attrs.get("assumed", ""))
+            assumed |= {each.name: each.text for each in inputs}
+            ratios = _drawn_ratios(model, settings, columns, inputs, len(places))
+            draws |= dict(zip(places, ratios, strict=False))
         for name, array in ds.data_vars.items():
             if array.dtype.kind not in "biuf":
                 continue
@@ -142,9 +153,38 @@ def _predict(
         times=times,
         limits=limits,
         values=values,
+        draws=draws,
+        assumed=list(assumed.values()),
         flags=flags,
         status=status,
     )
+
+
+def _drawn_ratios(
+    model: Model,
+    settings: Mapping[str, Any],
+    columns: Mapping[str, Any],
+    inputs: Sequence[AssumedInput],
+    size: int,
+) -> list[Floats]:
+    """Return draws of time over its median for each variant, while assumed inputs vary."""
+    if not inputs:
+        return []
+    import xarray as xr
+
+    count = max(_MIN_DRAWS, min(_MAX_DRAWS, _DRAWN_POINTS // size))
+    values = {n: v for n, v in columns.items() if not isinstance(v, np.ndarray)}
+    values |= {
+        n: xr.DataArray(v, dims="variant") for n, v in columns.items() if isinstance(v, np.ndarray)
+    }
+    values |= {n: xr.DataArray(v[:count], dims="of_draw") for n, v in draw_inputs(inputs).items()}
+    time = evaluate(model, outputs=["time"], **settings, **values)["time"]
+    if "of_draw" not in time.dims:
+        return []
+    if "variant" not in time.dims:
+        time = time.expand_dims(variant=size)
+    ratios = (time / time.median("of_draw")).transpose("variant", "of_draw").values
+    return [each[np.isfinite(each)] for each in ratios]
 
 
 def _groups(model: Model, variants: Sequence[Inputs]) -> list[list[int]]:

@@ -158,7 +158,7 @@ class Analysis(Report):
             "bottleneck": _bottleneck_text(best),
             "block": _block_text(best),
             "model": best.model + (f" ({best.why_model})" if best.why_model else ""),
-            "interval": "" if best.interval is None else best.interval.text,
+            "interval from": "" if best.interval is None else best.interval.of,
         }
         tables = [_limits_table(best), _variants_table(answers), _moves_table(best)]
         tables.append(_refused_table(answers))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dse.analysis.errors import best_chances, learnt_interval
+from dse.analysis.errors import best_chances, learnt_interval, widen_interval
 from dse.analysis.launch import (
     BLOCK_NAMES,
     LaunchOptions,
@@ -132,6 +132,7 @@ class Subject:
         limits = {name: float(shares[at]) for name, shares in prediction.limits.items()}
         limits = dict(sorted(limits.items(), key=lambda item: -item[1]))
         interval = learnt_interval(prediction.model, entry.name, limits, level)
+        ends = widen_interval(interval, prediction.draws.get(at, np.empty(0)))
         of_counts = [f"{n}: {why}" for n, why in variant.counts.get("assumed", {}).items()]
         return AnswerOfVariant(
             machine=entry.name,
@@ -139,8 +140,8 @@ class Subject:
             model=prediction.model,
             why_model=prediction.why,
             time=time,
-            time_low=time * interval.low,
-            time_high=time * interval.high,
+            time_low=time * ends[0],
+            time_high=time * ends[1],
             interval=interval,
             chance=float(chance),
             rank=rank + 1,
@@ -154,7 +155,7 @@ class Subject:
             defines=variant.defines,
             inputs=variant.point,
             moves=self._moves(entry, prediction.model, variant) if rank < MAX_ADVISED else None,
-            assumed=[*assumed, *of_counts],
+            assumed=[*assumed, *of_counts, *prediction.assumed],
         )
 
     def _moves(self, entry: Entry, model: str, variant: Variant) -> tuple[Any, ...] | None:
