@@ -56,7 +56,8 @@ def evaluate(
     xarray.Dataset
         Each quantity over the dimensions on which it depends, with units and meanings. Inputs that
         nobody published for the machine are in the attribute ``assumed`` (JSON), and scalars that
-        depend on them have an attribute ``interval``: 5 and 95 % of their values.
+        depend on them have an attribute ``interval``: 5 and 95 % of their values. The attribute
+        ``impossible`` (JSON) says where a prediction passes a limit of the hardware.
 
     Raises
     ------
@@ -70,6 +71,7 @@ def evaluate(
     """
     from dse.inputs.assumed import output_intervals
     from dse.inputs.merge import by_quantity_name, merge_inputs, with_declared
+    from dse.inputs.possible import all_indices, impossible_points
     from dse.inputs.provenance import provenance_attributes
     from sweeps.grid.dataset import grid_dataset
     from sweeps.nest.run import compute
@@ -115,6 +117,8 @@ def evaluate(
         warnings.warn("; ".join(failure_lines(failed)), stacklevel=2)
     ds = grid_dataset(grid, compute(grid), provenance_attributes(text, grid, parts))
     ds = ds.assign(_computed_labels(grid)) if every else ds
+    if found := impossible_points(grid, parts, all_indices(grid)):
+        ds.attrs["impossible"] = json.dumps([each.to_dict() for each in found])
     if not sizes:
         for name, ends in output_intervals(grid, parts.assumed, {}, grid.outputs).items():
             ds[name].attrs["interval"] = list(ends)

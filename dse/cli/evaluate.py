@@ -80,6 +80,12 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     workloads. dse explain shows every intermediate quantity.
     """
     from dse.display import column_order, dataset_answer
+    from dse.inputs.possible import (
+        all_indices,
+        impossible_data,
+        impossible_rows,
+        without_impossible,
+    )
     from dse.inputs.validity import validity_warnings
     from dse.verbs.study import run
 
@@ -96,7 +102,12 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     texts = {name: "; ".join(lines) for name, lines in lacking.items()}
     data = {**result.data, "lacking": texts, "notes": validity}
     (table,) = result.tables
-    intervals, assumed = assumed_answer(study, result.data["rows"])
+    found = impossible_rows(study, all_indices(study.grid()))
+    result = without_impossible(result, found)
+    data |= {"rows": result.data["rows"], **impossible_data(found)}
+    notes += [each.text for each in found]
+    (table,) = result.tables
+    intervals, assumed = assumed_answer(study, data["rows"])
     notes += [f"assumed: {row.text}" for row in assumed]
     if assumed:
         data |= {"assumed": [row.to_dict() for row in assumed], "intervals": intervals}

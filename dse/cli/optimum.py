@@ -271,6 +271,7 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
     from dse.cli.evaluate import assumed_answer
     from dse.display import column_order, dataset_answer
     from dse.inputs.assumed import interval_text
+    from dse.inputs.possible import impossible_data, impossible_winners
     from dse.study.study import StudyData
 
     read = read_source(source)
@@ -291,6 +292,10 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
     of_models = not isinstance(read, StudyData) and "model" in read.sizes
     notes = [_MODELS_NOTE] if of_models and "model" not in options["per"] else []
     if isinstance(read, StudyData):
+        found = impossible_winners(read, answer.data["rows"])
+        if found:
+            answer = replace(answer, data={**answer.data, **impossible_data(found)})
+            notes += [each.text for each in found]
         intervals, assumed = assumed_answer(read, answer.data["rows"])
         notes += [f"assumed: {row.text}" for row in assumed]
         notes += [
