@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +15,14 @@ from dse.cuda.cubin import KernelFunction, disassemble, read_functions, source_l
 from dse.cuda.formulas import quantity_names
 from dse.cuda.instruction_counts import KernelCounts, count_kernel
 from dse.cuda.instructions import WORD, Instruction
-from dse.cuda.integer_expressions import Atom, known_ranges
+from dse.cuda.integer_expressions import Atom, IntExpr, known_ranges
+from dse.cuda.launch_shape import (
+    derive_grid,
+    describe_shape,
+    evaluate_sizes,
+    rewrite_formula,
+    source_macros,
+)
 from dse.cuda.launch_values import KernelLaunch
 from dse.cuda.loop_counts import KernelAnalysis, KnownLaunch
 from dse.cuda.ptx import PtxReader, find_entries, is_ptx
@@ -52,6 +60,11 @@ class KernelCode:
     def quantities(self) -> dict[int, str]:
         """Names of the quantities of arguments, by offset."""
         return dict(zip(self.arguments, quantity_names([*self.arguments.values()]), strict=True))
+
+    @property
+    def macros(self) -> dict[str, float]:
+        """The macros of the source that are numbers."""
+        return source_macros("\n".join(self.source)) if self.cubin else {}
 
     @property
     def line_kinds(self) -> LineKinds:
@@ -188,7 +201,8 @@ def count_file(file: Path, define: Macros, settings: Mapping[str, Any]) -> Kerne
     given = frozenset(settings["times"])
     lines = branch_lines(code, body)
     analysis = KernelAnalysis(code.function, body, lines, code.line_kinds, given)
-    return count_launch(code, analysis, *(settings[n] for n in ("block", "grid", "set", "times")))
+    block, grid = settings["block"], settings["grid"]
+    return count_launch(code, analysis, block, grid, settings["set"], settings["times"], define)
 
 
 def read_bodies(codes: Sequence[KernelCode]) -> list[list[Instruction]]:
@@ -208,24 +222,48 @@ def branch_lines(code: KernelCode, body: Sequence[Instruction]) -> dict[int, int
 def count_launch(
     code: KernelCode,
     analysis: KernelAnalysis,
-    block: Sequence[int],
-    grid: Sequence[int],
+    block: Sequence[int | str],
+    grid: Sequence[int | str],
     arguments: Mapping[str, float],
     data_values: Mapping[str, float],
+    macros: Macros | None = None,
     cache: dict[Any, dict[Any, Any]] | None = None,
 ) -> KernelCounts:
-    """Return the quantities of a kernel at a launch; ``cache`` is shared by kernels of a batch."""
-    sizes = [_check_sizes(each, name) for each, name in ((block, "block"), (grid or (1,), "grid"))]
+    """Return the quantities of a kernel at a launch; ``cache`` is shared by kernels of a batch.
+
+    Sizes of block and grid may be formulas in ``macros``, those of the source, and arguments, and
+    the grid's in ``block_x``, ``block_y``, ``block_z``. Without a grid, that of the kernel's
+    bounds checks is taken.
+    """
     offsets, quantity = code.offsets, code.quantities
     for name in arguments:
         check_name(name, offsets, f"the kernel has no argument {name!r}")
     values = {offsets[name]: _check_argument(name, value) for name, value in arguments.items()}
+    numbers = code.macros | _as_numbers(macros or {})
+    numbers |= {name: float(values[at]) for name, at in offsets.items() if at in values}
+    block_size = _check_sizes(evaluate_sizes(block, numbers, "block"), "block")
+    own = {f"block_{axis}": float(n) for axis, n in zip("xyz", block_size, strict=True)}
+    own["threads_per_block"] = float(math.prod(block_size))
+    grid_size = _check_sizes(evaluate_sizes(grid or (1,), numbers | own, "grid"), "grid")
     pointers = code.function.pointers
     data_values = {analysis.input_name(name): value for name, value in data_values.items()}
+    general, bounds = analysis, list[IntExpr | None]()
+
+    def launch_at(trip_counts: Mapping[int, IntExpr]) -> KernelLaunch:
+        sizes = block_size, grid_size
+        key = (*sizes, pointers, *(frozenset(each.items()) for each in (values, data_values)))
+        common = {} if cache is None else cache.setdefault(key, {})
+        return KernelLaunch(
+            grid_size, block_size, values, data_values, trip_counts, pointers, common
+        )
+
+    has_grid = bool(grid)
+    if not grid and (derived := derive_grid(general, launch_at({}))) is not None:
+        (grid_size, bounds), has_grid = derived, True
     if not analysis.data_inputs.keys() <= data_values.keys():
-        numbers = {offset: value for offset, value in values.items() if offset not in pointers}
+        known = {offset: value for offset, value in values.items() if offset not in pointers}
         decided = analysis.at_launch(
-            KnownLaunch.from_sizes(sizes[0], sizes[1] if grid else None, numbers)
+            KnownLaunch.from_sizes(block_size, grid_size if has_grid else None, known)
         )
         if len(decided.data_inputs) < len(analysis.data_inputs):
             analysis = decided
@@ -234,29 +272,42 @@ def count_launch(
         unknown += " (trip counts are derived, or needed by line)" if code.body else ""
         check_name(name, analysis.data_inputs, unknown, "it needs")
     _check_complete(code, analysis, arguments, data_values)
-    key = (*sizes, pointers, *(frozenset(each.items()) for each in (values, data_values)))
-    common = {} if cache is None else cache.setdefault(key, {})
-    block_size, grid_size = sizes
-    counts = analysis.trip_counts
-    launch = KernelLaunch(grid_size, block_size, values, data_values, counts, pointers, common)
+    launch = launch_at(analysis.trip_counts)
     names = {Atom("argument", (offset,)): name for offset, name in quantity.items()}
-    if launch.is_one_dimensional() and block_size[0] > 1:
-        names[Atom("special", ("ntid.x",))] = "threads_per_block"
-        names |= {Atom("special", ("nctaid.x",)): "blocks"} if grid else {}
     declared: dict[str, tuple[str, float | str]] = {
         quantity[offset]: (f"argument {code.arguments[offset]} of the kernel", float(value))
         for offset, value in values.items()
     }
     declared |= {name: ("depends on the data", value) for name, value in data_values.items()}
-    known = {atom: name for atom, name in names.items() if name in declared}
-    known |= {Atom("input", (name,)): name for name in data_values}
-    known |= {Atom("special", ("ntid.x",)): "threads_per_block"}
-    known |= {Atom("special", ("nctaid.x",)): "elements"} if grid else {}
-    blocks = math.prod(grid_size) if grid else None
+    renamed: dict[str, str | float] = {**code.macros, **_as_numbers(macros or {})}
+    renamed |= {n: quantity[at] for n, at in offsets.items() if at in values}
+    if block_size[1:] == (1, 1):
+        renamed["block_x"] = "threads_per_block"
+    shape = describe_shape(
+        general,
+        launch,
+        has_grid=has_grid,
+        grid_texts=[rewrite_formula(s, renamed) if isinstance(s, str) else "" for s in grid],
+        bounds=bounds,
+        argument_names={atom: name for atom, name in names.items() if name in declared},
+    )
+    inputs: dict[Atom, tuple[str, ...]] = {
+        atom: (name,) for atom, name in names.items() if name in declared
+    }
+    inputs |= {Atom("input", (name,)): (name,) for name in data_values}
     with known_ranges(None if analysis.launch is None else analysis.launch.ranges):
-        result = count_kernel(analysis, launch, names, known, blocks)
+        result = count_kernel(analysis, launch, names | shape.names, inputs | shape.inputs, shape)
     declared |= result.declared
     return replace(result, declared=declared, origin=code.origin, left_out=code.left_out)
+
+
+def _as_numbers(macros: Macros) -> dict[str, float]:
+    """Return the macros that are numbers."""
+    result = {}
+    for name, value in macros.items():
+        with suppress(ValueError):
+            result[name] = float(str(value))
+    return result
 
 
 def _check_sizes(values: Sequence[Any], name: str) -> tuple[int, int, int]:

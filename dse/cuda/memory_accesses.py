@@ -278,7 +278,7 @@ def split_strides(launch: KernelLaunch, address: IntExpr) -> tuple[Strides, Stri
     return tuple(iterations), tuple(blocks), IntExpr(rest)
 
 
-_STORES = ("global_store", "atomic", "local_store")
+STORES = ("global_store", "atomic", "local_store")
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _UNKNOWN_KINDS = ("unknown", "loaded", "entry", "reciprocal", "first", "total")
 #: Runs as an expression, of a warp and of a thread; lanes that run it; True if the guard is known.
@@ -365,7 +365,7 @@ class MemoryAccesses:
         sectors, wavefronts, least, lanes = self._request_cost(one, address, guard)
         is_known = False
         if many and one.kind in GLOBAL and address is not None:
-            direction = "store" if one.kind in _STORES else "load"
+            direction = "store" if one.kind in STORES else "load"
             threads = per_thread * self.launch.threads
             is_known = self._footprints.add(address, access_width(one), threads, direction)
         request = MemoryAccess(
@@ -433,7 +433,7 @@ class MemoryAccesses:
     # --- addresses
     def _address(self, instruction: Instruction, block: int, place: int) -> Address | None:
         """Return the address of an instruction as an expression; None if its text has none."""
-        if (parts := _address_terms(instruction.text, instruction.kind == "global_copy")) is None:
+        if (parts := address_terms(instruction.text, instruction.kind == "global_copy")) is None:
             return None
         values, total = self.analysis.values, ZERO
         for name, times in parts:
@@ -546,7 +546,7 @@ def _split_constant(address: IntExpr) -> Address:
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def _address_terms(text: str, use_last: bool) -> list[tuple[str, int]] | None:
+def address_terms(text: str, use_last: bool) -> list[tuple[str, int]] | None:
     """Return the operands that the first or last address in a text adds, with their factors."""
     inside = [m[1] for each in split_operands(text) if (m := _INSIDE.search(each.strip()))]
     if not inside:

@@ -41,11 +41,21 @@ def find_invalid_values(
         for other, number in value.holds_for if value else ():
             in_file = entry.values.get(other)
             now = changed.get(other, in_file.value if in_file else None)
-            if name not in reasons and not _is_always_equal(now, number):
+            if name in reasons or (number is None and other not in changed):
+                continue
+            if number is None:
+                formula = in_file.value if in_file else ""
+                reasons[name] = (
+                    f"{name} of the workload {entry.name} follows from {other} = {formula}, and "
+                    f"the study gives {other} itself: give what is in this formula, count the "
+                    f"kernel for each block (dse kernel --block X,Y --block X,Y), or give {name} "
+                    "yourself"
+                )
+            elif not _is_always_equal(now, number):
                 reasons[name] = (
                     f"{name} of the workload {entry.name} was counted for {other} = {number:.15g} "
                     f"alone, and the study gives {other} other values: count the kernel again with "
-                    "these values (dse kernel) into a file for each, leave "
+                    "these values (dse kernel; a table of blocks with --block for each), leave "
                     f"{other} at {number:.15g}, or give {name} yourself"
                 )
     return reasons
