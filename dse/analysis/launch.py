@@ -6,21 +6,14 @@ import itertools
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dse.cuda.source import blank_comments
 from symbolic.errors import DseError, nearest_hint
-from symbolic.expression import parse_value
-from symbolic.ops import Node, interpret_arrays
-from symbolic.quantity import Quantity
 
-#: Sizes of a block in x, y and z as formulas name them.
-BLOCK_NAMES = ("block_x", "block_y", "block_z")
 #: A comment with the launch of a kernel, in the options of ``dse analyze``.
 _LAUNCH_LINE = re.compile(r"^\s*(?://|\*|/\*)?\s*dse:\s*(\S.*?)\s*(?:\*/)?$", re.MULTILINE)
-_DEFINITION = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)$", re.MULTILINE)
 _PAIRS = ("set", "define", "times")
 _SIZES = ("block", "grid")
 _TEXTS = ("entry",)
@@ -44,12 +37,16 @@ class LaunchOptions:
     options: tuple[str, ...] = ()
 
 
-def split_sizes(text: str) -> tuple[str, ...]:
+def split_sizes(text: str) -> tuple[int | str, ...]:
     """Split the sizes of a block or grid at commas outside brackets.
 
-    >>> split_sizes("ceil(n / block_x), maximum(m, 1)")
-    ('ceil(n / block_x)', 'maximum(m, 1)')
+    >>> split_sizes("ceil(n / block_x), 16")
+    ('ceil(n / block_x)', 16)
     """
+    return tuple(int(each) if each.isdigit() else each for each in _split_commas(text))
+
+
+def _split_commas(text: str) -> list[str]:
     pieces, depth = [""], 0
     for letter in text:
         depth += (letter in "([") - (letter in ")]")
@@ -57,7 +54,7 @@ def split_sizes(text: str) -> tuple[str, ...]:
             pieces.append("")
         else:
             pieces[-1] += letter
-    return tuple(piece.strip() for piece in pieces)
+    return [piece.strip() for piece in pieces]
 
 
 def source_launch(source: str, name: str) -> LaunchOptions:
@@ -85,7 +82,7 @@ def source_launch(source: str, name: str) -> LaunchOptions:
                 f"with a value each: {expected}"
             )
         if key in _PAIRS:
-            for pair in split_sizes(text):
+            for pair in _split_commas(text):
                 word, equals, value = pair.partition("=")
                 if not equals:
                     raise DseError(f"{name}: 'dse: ... --{key} {text}': expected NAME=VALUE")
@@ -97,51 +94,6 @@ def source_launch(source: str, name: str) -> LaunchOptions:
         else:
             values[key] = text
     return LaunchOptions(**values, options=tuple(compiler))
-
-
-def source_macros(source: str) -> dict[str, float]:
-    """Return the macros that a source defines as numbers.
-
-    >>> source_macros("#define TILE 16\\n#define BLOCK (TILE * 4)\\n#define T float")
-    {'TILE': 16.0, 'BLOCK': 64.0}
-    """
-    result: dict[str, float] = {}
-    for name, text in _DEFINITION.findall(blank_comments(source)):
-        with suppress(DseError, ValueError):
-            result.setdefault(name, size_value(text.strip(), result))
-    return result
-
-
-def size_value(text: str | float, values: Mapping[str, object]) -> float:
-    """Return the value of a size: a number, or a formula in macros, arguments and sizes.
-
-    >>> size_value("ceil(n / block_x)", {"n": 1000, "block_x": 256})
-    4.0
-    """
-    if not isinstance(text, str):
-        return float(text)
-    numbers = {}
-    for name, value in values.items():
-        with suppress(ValueError, TypeError):
-            numbers[name] = float(value)  # type: ignore[arg-type]
-    known = {name: Quantity(name=name) for name in numbers}
-    value = parse_value(text, Quantity(name="size"), known)
-    return float(interpret_arrays([value], numbers)[0] if isinstance(value, Node) else value)
-
-
-def evaluate_sizes(
-    texts: Sequence[int | str], values: Mapping[str, object], name: str
-) -> tuple[int, ...]:
-    """Return the sizes of a block or a grid as whole numbers; fractions are cut off, as in C."""
-    sizes = []
-    for text in texts:
-        try:
-            sizes.append(int(size_value(text, values)))
-        except DseError as error:
-            raise DseError(f"--{name} {text}: {error}") from None
-        if sizes[-1] < 1:
-            raise DseError(f"--{name} {text} is {sizes[-1]}: expected 1 or more")
-    return tuple(sizes)
 
 
 def varied_sizes(source: str, block: Sequence[int | str]) -> str:

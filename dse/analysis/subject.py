@@ -13,18 +13,16 @@ import numpy as np
 
 from dse.analysis.errors import best_chances, learnt_interval, widen_interval
 from dse.analysis.launch import (
-    BLOCK_NAMES,
     LaunchOptions,
     block_shapes,
-    evaluate_sizes,
     merge_launch,
     source_launch,
-    source_macros,
     varied_sizes,
 )
 from dse.analysis.prediction import Prediction, entry_text, predict
 from dse.analysis.report import AnswerOfVariant
 from dse.catalog.entries import Entry, machine, workload
+from dse.cuda.launch_shape import evaluate_sizes, source_macros
 from sweeps.grid.axes import parse_numbers
 from symbolic.errors import DseError
 from symbolic.quantities import TABLE
@@ -93,12 +91,19 @@ class Subject:
         inputs = [{**known_quantities(each.counts), **each.inputs} for each in able]
         prediction = predict(entry, inputs, workload=self.workload, given=self.quantities)
         order = [int(at) for at in np.argsort(prediction.times, kind="stable")]  # NaN comes last
-        known = [at for at in order if not prediction.status[at]]
-        chances = best_chances(prediction.times[known])
-        answers = [
-            self._answer(entry, able[at], prediction, at, assumed, level, (rank, chances[rank]))
-            for rank, at in enumerate(known)
-        ]
+        problems: dict[Any, list[int]] = {}  # variants with other arguments do other work
+        for at in sorted(set(order), key=lambda at: tuple(able[at].arguments.values())):
+            problems.setdefault(tuple(able[at].arguments.items()), [])
+        for at in order:
+            if not prediction.status[at]:
+                problems[tuple(able[at].arguments.items())].append(at)
+        answers = []
+        for known in problems.values():
+            chances = best_chances(prediction.times[known])
+            answers += [
+                self._answer(entry, able[at], prediction, at, assumed, level, (rank, chances[rank]))
+                for rank, at in enumerate(known)
+            ]
         failed = [(able[at], prediction.status[at]) for at in order if prediction.status[at]]
         failed += [(each, each.status) for each in variants if each.status]
         failed = [pair for pair in failed if (answers and not pair[0].is_searched) or not answers]
@@ -248,7 +253,8 @@ class WorkloadSubject(Subject):
 
 
 #: Sizes of a block as quantities.
-_BLOCK_QUANTITIES = {"threads_per_block", *BLOCK_NAMES}
+_BLOCK_QUANTITIES = {"threads_per_block", "block_x", "block_y", "block_z"}
+_GRID_QUANTITIES = ("grid_x", "grid_y", "grid_z")
 
 
 class KernelSubject(Subject):
@@ -298,63 +304,65 @@ class KernelSubject(Subject):
         for point in _combinations({**several, **self.argument_axes, **self.quantity_axes}):
             macros = {n: _macro_value(point[n]) for n in several}
             arguments = {n: point[n] for n in self.argument_axes}
-            known = {**defined, **self.arguments, **arguments, **macros}
-            for number, block in enumerate(self._point_blocks(known)):
-                sizes = dict(zip(BLOCK_NAMES, (*block, 1, 1), strict=False))
+            numbers = {**defined, **self.arguments, **arguments}
+            numbers |= {n: v for n, v in macros.items() if not isinstance(v, str)}
+            for number, block in enumerate(self._point_blocks(numbers)):
                 variant = Variant(
                     defines=macros,
                     arguments=arguments,
                     inputs={n: point[n] for n in self.quantity_axes},
                     block=block,
-                    grid=evaluate_sizes(self.launch.grid, {**known, **sizes}, "grid"),
                     is_searched=number > 0 and not self.blocks,
                 )
                 result.append(variant)
         return result
 
-    def _point_blocks(self, known: Mapping[str, Any]) -> list[tuple[int, ...]]:
+    def _point_blocks(self, numbers: Mapping[str, float]) -> list[tuple[int, ...]]:
         """Return the shapes of blocks at some values of macros and arguments, the usual first."""
-        if self.blocks:
-            return [evaluate_sizes(each, known, "block") for each in self.blocks]
-        usual = self.launch.block or (256,)
-        block = evaluate_sizes(usual, known, "block")
-        varied = varied_sizes(self.text, usual)
-        return list(dict.fromkeys([block, *(block_shapes(varied, block) if varied else ())]))
+        given = self.blocks or [self.launch.block or (256,)]
+        blocks = [tuple(map(int, evaluate_sizes(each, numbers, "block"))) for each in given]
+        varied = "" if self.blocks else varied_sizes(self.text, given[0])
+        return list(dict.fromkeys([*blocks, *(block_shapes(varied, blocks[0]) if varied else ())]))
 
     def _count(self, arch: str) -> list[Variant]:
         """Return the variants with their counts for an architecture."""
         result = self._launches()
-        by_arguments: dict[Any, list[int]] = {}
+        groups: dict[Any, list[int]] = {}
         for at, each in enumerate(result):
-            by_arguments.setdefault(tuple(each.arguments.items()), []).append(at)
-        for places in by_arguments.values():
+            groups.setdefault((tuple(each.arguments.items()), each.is_searched), []).append(at)
+        for places in groups.values():
             counts = self._counts(arch, [result[at] for at in places])
             for at, own in zip(places, counts, strict=True):
-                result[at] = replace(result[at], counts=own, status=str(own.get("status", "")))
-        if all(each.status for each in result) or not self.launch.grid:
-            self._ask(result)
+                grid = tuple(int(own[n]) for n in _GRID_QUANTITIES if n in own)
+                status = str(own.get("status", ""))
+                result[at] = replace(result[at], counts=own, grid=grid, status=status)
+        usual = [each for each in result if not each.is_searched]
+        if all(each.status for each in usual) or not any("blocks" in e.counts for e in usual):
+            self._ask(usual)
         return _check_work(result)
 
     def _counts(self, arch: str, variants: Sequence[Variant]) -> list[dict[str, Any]]:
         """Return the counts of variants with the same arguments."""
-        from dse.cuda.tuning_space import SIZE_MACROS, count_variants
+        from dse.cuda.tuning_space import BLOCK_AXIS, count_variants
 
-        names = [tuple(f"{base}_{axis}" for axis in "XYZ") for base in SIZE_MACROS]
-        macros = []
-        for each in variants:
-            sizes: dict[str, int] = {}
-            for words, values in zip(names, (each.block, each.grid), strict=True):
-                sizes |= dict(zip(words, (*values, 1, 1, 1), strict=False))
-            macros.append({**each.defines, **sizes})
+        shapes = [(*each.block, 1, 1)[:3] for each in variants]
+        is_axis = variants[0].is_searched or len(self.blocks) > 1
+        varied = [len({*sizes}) > 1 for sizes in zip(*shapes, strict=True)]
         settings = {
             "arch": arch,
             "options": self.launch.options,
             "entry": self.launch.entry,
             "set": {**self.arguments, **variants[0].arguments},
             "times": dict(self.launch.times),
-            "block": names[0],
-            "grid": names[1] if self.launch.grid else (),
+            "block": (256,),
+            # as text: a constant grid is right for a loop over the grid; _check_work looks at all
+            "grid": tuple(map(str, self.launch.grid)),
+            "moving": "".join(itertools.compress("xyz", varied)) if is_axis else "",
         }
+        macros = [
+            {**each.defines, BLOCK_AXIS: shape}
+            for each, shape in zip(variants, shapes, strict=True)
+        ]
         return count_variants(self.path, macros, settings)
 
     def _ask(self, variants: Sequence[Variant]) -> None:
@@ -362,7 +370,7 @@ class KernelSubject(Subject):
         text = variants[0].status
         missing = dict(_MISSING.findall(text)) if "does not determine" in text else {}
         missing |= dict(_MISSING.findall(text)) if "do not determine" in text else {}
-        if self.launch.grid and not missing:
+        if text and not missing:
             raise DseError(f"{self.title}: {text}")
         arguments = [name for name, why in missing.items() if "argument" in why]
         options = [f"--set {name}=4096" for name in arguments]

@@ -34,7 +34,7 @@ _AXIS = "Argument or quantity with several values, each a variant: Q=V,V,... or 
 _TIMES = "Trip count of a loop, or fraction of threads at a branch, by name; repeatable"
 
 
-def _blocks(texts: Sequence[str]) -> list[tuple[str, ...]]:
+def _blocks(texts: Sequence[str]) -> list[tuple[int | str, ...]]:
     return [split_sizes(text) for text in texts]
 
 
