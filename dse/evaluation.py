@@ -117,8 +117,8 @@ def evaluate(
         warnings.warn("; ".join(failure_lines(failed)), stacklevel=2)
     ds = grid_dataset(grid, compute(grid), provenance_attributes(text, grid, parts))
     ds = ds.assign(_computed_labels(grid)) if every else ds
-    if found := impossible_points(grid, parts, all_indices(grid)):
-        ds.attrs["impossible"] = json.dumps([each.to_dict() for each in found])
+    if passed := impossible_points(grid, parts, all_indices(grid)):
+        ds.attrs["impossible"] = json.dumps([each.to_dict() for each in passed])
     if not sizes:
         for name, ends in output_intervals(grid, parts.assumed, {}, grid.outputs).items():
             ds[name].attrs["interval"] = list(ends)

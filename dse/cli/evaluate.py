@@ -102,10 +102,10 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     texts = {name: "; ".join(lines) for name, lines in lacking.items()}
     data = {**result.data, "lacking": texts, "notes": validity}
     (table,) = result.tables
-    found = impossible_rows(study, all_indices(study.grid()))
-    result = without_impossible(result, found)
-    data |= {"rows": result.data["rows"], **impossible_data(found)}
-    notes += [each.text for each in found]
+    passed = impossible_rows(study, all_indices(study.grid()))
+    result = without_impossible(result, passed)
+    data |= {"rows": result.data["rows"], **impossible_data(passed)}
+    notes += [each.text for each in passed]
     (table,) = result.tables
     intervals, assumed = assumed_answer(study, data["rows"])
     notes += [f"assumed: {row.text}" for row in assumed]
@@ -166,8 +166,11 @@ def assumed_answer(
     used = used_inputs(grid, assumed)
     if not used or study.random_inputs is not None:
         return [{} for _ in rows], used
-    intervals = []
+    intervals: list[dict[str, tuple[float, float]]] = []
     for row in rows[:_MAX_INTERVALS]:
+        if any(row.get(name) != row.get(name) for name in grid.axes):  # NaN: there is no best
+            intervals.append({})
+            continue
         indices = axis_indices(grid, {name: row[name] for name in grid.axes})
         intervals.append(output_intervals(grid, assumed, indices, grid.outputs))
     return intervals, used

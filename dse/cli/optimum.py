@@ -292,16 +292,16 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
     of_models = not isinstance(read, StudyData) and "model" in read.sizes
     notes = [_MODELS_NOTE] if of_models and "model" not in options["per"] else []
     if isinstance(read, StudyData):
-        found = impossible_winners(read, answer.data["rows"])
-        if found:
-            answer = replace(answer, data={**answer.data, **impossible_data(found)})
-            notes += [each.text for each in found]
+        passed = impossible_winners(read, answer.data["rows"])
+        if passed:
+            answer = replace(answer, data={**answer.data, **impossible_data(passed)})
+            notes += [each.text for each in passed]
         intervals, assumed = assumed_answer(read, answer.data["rows"])
         notes += [f"assumed: {row.text}" for row in assumed]
         notes += [
             f"best {name}: {interval_text(ends, read.grid().model.quantity(name).unit)} as "
             "assumed inputs vary"
-            for name, ends in (intervals[0].items() if intervals else ())
+            for name, ends in (intervals[0].items() if len(intervals) == 1 else ())
             if name in answer.data["variables"]
         ]
         if assumed:
