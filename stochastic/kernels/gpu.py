@@ -19,8 +19,9 @@ from numba.cuda.extending import intrinsic
 
 from stochastic.arrays import Ints
 
-# measurements of one thread, or of one block on each multiprocessor, use small grids on purpose
-warnings.filterwarnings("ignore", message="Grid size .* under-utilization")
+# measurements of one thread, or of one block on each multiprocessor, use small grids on purpose;
+# numba-cuda puts a colour before the text
+warnings.filterwarnings("ignore", message=r".*Grid size \d+ will likely")
 
 #: True if kernels run on numba-cuda's simulator, in threads of this machine.
 SIMULATED = bool(config.ENABLE_CUDASIM)

@@ -134,7 +134,7 @@ found["sustained"] = looks, len(launched), taken
 class Idle:
     def __getitem__(self, shape):
         # as numba-cuda warns of the grids that some measurements need
-        return lambda *given: warnings.warn("Grid size 1 may result in GPU under-utilization")
+        return lambda *given: warnings.warn("\x1b[1mGrid size 1 will likely result in GPU")
 kernels.chase_pointers = kernels.multiply_add = Idle()
 kernels.stamp_blocks = kernels.stamp_loading_blocks = kernels.time_pointer_chase = Idle()
 said = []
