@@ -25,6 +25,7 @@ from symbolic.answer import Answer, Table
 _MACRO = "Macro for the compiler; with several values each is a variant; repeatable"
 _TIMES = "Trip count of a loop, or fraction of threads at a branch, by name; repeatable"
 _BLOCK = "Size of a block in threads, default: 256; repeated, each block is a variant"
+_BYTES = "Size of an array in bytes, or a formula such as 4*n, by its argument; repeatable"
 _GRID = (
     "Size of the grid in blocks, or formulas such as ceil(n/block_x); default: what the kernel's "
     "bounds checks need, else one block that represents all"
@@ -75,6 +76,8 @@ def _read_blocks(texts: Sequence[str]) -> list[Any]:
 )
 @option("--block X,Y,Z", _BLOCK, multiple=True, callback=option_callback(_read_blocks))
 @names_option("--grid X,Y,Z", _GRID)
+@option("--dynamic-shared BYTES", "Dynamic shared memory of a block, or a formula", default=None)
+@values_option("--bytes ARRAY=B,...", _BYTES, "array_bytes", commas=True)
 @_numbers("--set N=V,...", "Arguments of the kernel; repeatable")
 @_numbers("--times NAME=N,...", _TIMES, "--trips")
 @file_option("--out OUT.toml|.csv|.nc", _OUT)
@@ -99,10 +102,11 @@ def kernel(
     macros = {k: split_list([v]) if "," in v else v for k, v in define.items()}
     options["options"] = (*options["options"], *(f"-I{folder}" for folder in include))
     with input_errors():
-        result = dse.kernel(path, times, entry, define=macros, **nonempty_options(options))
-    if options["beside"] is not None:
+        options = nonempty_options(options) | {"progress": True}
+        result = dse.kernel(path, times, entry, define=macros, **options)
+    if options.get("beside") is not None:
         return _profile_comparison(result, out)
-    several_blocks = any(isinstance(each, list) for each in options["block"] or ())
+    several_blocks = any(isinstance(each, list) for each in options.get("block", ()))
     if several_blocks or any(isinstance(each, list) for each in macros.values()):
         return _variants_answer(result, out)
     text = str(result.toml())

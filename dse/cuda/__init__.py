@@ -28,6 +28,8 @@ def kernel(
     options: Sequence[str] = (),
     block: int | str | Sequence[int | str] | Sequence[Sequence[int | str]] = (),
     grid: int | str | Sequence[int | str] = (),
+    dynamic_shared: int | str | None = None,
+    array_bytes: Mapping[str, float | str] | None = None,
     set: Mapping[str, float] | None = None,  # noqa: A002
     profile: str | PathLike[str] | None = None,
     row: int | None = None,
@@ -57,6 +59,11 @@ def kernel(
         (``"ceil(n / block_x)"``), too. Several blocks (``[[16, 16], [32, 8]]``) are counted one by
         one. Default: 256 threads, and the grid that the kernel's bounds checks need; without
         these one block that stands for all.
+    dynamic_shared : int or str, optional
+        Dynamic shared memory of a block [B], or a formula as for the grid (``"4 * block_x"``).
+    array_bytes : mapping, optional
+        Sizes of arrays [B] by the names of their arguments, numbers or formulas (``"4 * n"``):
+        no launch moves more, whatever its data-dependent addresses.
     set : mapping, optional
         Arguments that decide loops and branches, by their names in the source (``arg0``, ... in
         a cubin). They stay quantities in the resulting formulas.
@@ -97,11 +104,13 @@ def kernel(
             file = Path(folder, f"{name}.{'ptx' if is_text else 'cubin'}")
             file.write_bytes(data)
             settings |= {"define": define, "set": set, "profile": profile, "row": row}
-            settings["block"] = block
+            settings |= {"block": block, "dynamic_shared": dynamic_shared}
+            settings["array_bytes"] = array_bytes
             return kernel(file, times, entry, **settings, progress=progress)
     file, define = Path(fspath(path)), dict(define or {})
     if not file.is_file():
         raise DseError(f"{file} is no file: expected CUDA source (.cu), a .cubin or PTX (.ptx)")
+    settings |= {"dynamic_shared": dynamic_shared, "array_bytes": dict(array_bytes or {})}
     settings |= {"entry": entry, "set": dict(set or {}), "times": dict(times or {})}
     with show_progress(progress, "counting"):
         if profile is not None:

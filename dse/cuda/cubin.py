@@ -58,6 +58,7 @@ class KernelFunction:
     callees: tuple[tuple[int, str], ...] = ()
     jump_targets: tuple[tuple[int, tuple[int, ...]], ...] = ()
     jump_table: tuple[int, ...] = ()
+    has_shared_section: bool = False
 
     @property
     def pointers(self) -> frozenset[int]:
@@ -161,7 +162,8 @@ def read_functions(data: bytes) -> dict[str, KernelFunction]:
             arch=cubin.arch,
             code=cubin.body(section),
             registers=registers.get(name, cubin.sections[section]["sh_info"] >> 24),
-            shared_bytes=cubin.size(f".nv.shared.{name}"),
+            shared_bytes=_static_shared_bytes(cubin, name),
+            has_shared_section=f".nv.shared.{name}" in cubin.sections,
             # a kernel without arguments has no bank
             argument_base=bank or cubin.size(f".nv.constant0.{name}"),
             arguments=tuple((offset, size) for _, offset, size in sorted(arguments)),
@@ -170,6 +172,18 @@ def read_functions(data: bytes) -> dict[str, KernelFunction]:
             jump_table=_words(cubin.body(f".nv.constant2.{name}")),
         )
     return result
+
+
+#: Shared memory that the driver takes of each block from compute capability 8.0 on [B]. Cubins
+#: from 9.0 on include it in the size of a kernel that has shared memory.
+_RESERVED_SHARED, _SINCE_ARCH = 1024, 90
+
+
+def _static_shared_bytes(cubin: _Cubin, name: str) -> int:
+    """Return the static shared memory of a kernel, without that of the driver [B]."""
+    size = cubin.size(f".nv.shared.{name}")
+    is_included = cubin.arch >= _SINCE_ARCH and ".nv.shared.reserved.0" in cubin.sections
+    return max(size - _RESERVED_SHARED, 0) if is_included else size
 
 
 def _attributes(data: bytes) -> list[tuple[int, bytes]]:

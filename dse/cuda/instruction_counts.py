@@ -264,16 +264,18 @@ def count_kernel(
     quantity_names: AtomNames,
     input_names: Mapping[Atom, Sequence[str]],
     shape: LaunchShape,
+    array_bytes: Mapping[int, float] | None = None,
 ) -> KernelCounts:
     """Return the quantities of a kernel at a launch.
 
     ``quantity_names`` are the quantities that formulas may use, ``input_names`` the names of all
-    inputs that counts can depend on.
+    inputs that counts can depend on. ``array_bytes`` are the sizes of arrays by the offsets of
+    their arguments.
     """
     tally, function = Tally(analysis, launch, quantity_names), analysis.function
     classes: dict[str, _Sums] = defaultdict(lambda: defaultdict(float))
     groups: dict[str, _Sums] = {name: defaultdict(float) for name in _EXTRA_QUANTITIES}
-    memory = MemoryAccesses(analysis, launch, tally.required_inputs)
+    memory = MemoryAccesses(analysis, launch, tally.required_inputs, array_bytes)
     flops = floating = 0.0
     tensor_types: dict[str, float] = defaultdict(float)
     unshaped: dict[str, None] = {}
@@ -376,6 +378,7 @@ def count_kernel(
             )
     if requests > sum(each.requests_per_warp for each in in_global if each.is_footprint_known):
         why = "some addresses are unknown: assumed to be bytes that nothing else touches"
+        why += ", at most those of the arrays" if array_bytes else " (else --bytes ARRAY=BYTES)"
         assumed |= dict.fromkeys(footprints, why)
     if guarded := sum(a.requests_per_warp for a in memory.accesses if not a.is_guard_known):
         share = guarded / sum(each.requests_per_warp for each in memory.accesses)

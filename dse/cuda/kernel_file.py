@@ -14,7 +14,7 @@ from dse.cuda.compile import compile_kernel, parse_arch, read_includes
 from dse.cuda.cubin import KernelFunction, disassemble, read_functions, source_lines
 from dse.cuda.formulas import quantity_names
 from dse.cuda.instruction_counts import KernelCounts, count_kernel
-from dse.cuda.instructions import WORD, Instruction
+from dse.cuda.instructions import SHARED, WORD, Instruction
 from dse.cuda.integer_expressions import Atom, IntExpr, known_ranges
 from dse.cuda.launch_shape import (
     derive_grid,
@@ -29,6 +29,8 @@ from dse.cuda.ptx import PtxReader, find_entries, is_ptx
 from dse.cuda.source import LineKinds, Signature, demangle, read_line_kinds, signatures
 from symbolic.errors import DseError, check_name
 
+#: Settings with sizes of memory [B].
+MEMORY_SIZES = ("dynamic_shared", "array_bytes")
 _Kernel = TypeVar("_Kernel")
 Macros = Mapping[str, object]
 #: The first instruction in listings of ``cuobjdump -sass`` and ``nvdisasm -c``.
@@ -202,7 +204,12 @@ def count_file(file: Path, define: Macros, settings: Mapping[str, Any]) -> Kerne
     lines = branch_lines(code, body)
     analysis = KernelAnalysis(code.function, body, lines, code.line_kinds, given)
     block, grid = settings["block"], settings["grid"]
-    return count_launch(code, analysis, block, grid, settings["set"], settings["times"], define)
+    about = (
+        *(settings[n] for n in ("set", "times")),
+        define,
+        *(settings.get(n) for n in MEMORY_SIZES),
+    )
+    return count_launch(code, analysis, block, grid, *about)
 
 
 def read_bodies(codes: Sequence[KernelCode]) -> list[list[Instruction]]:
@@ -227,13 +234,15 @@ def count_launch(
     arguments: Mapping[str, float],
     data_values: Mapping[str, float],
     macros: Macros | None = None,
+    dynamic_shared: int | str | None = None,
+    array_bytes: Mapping[str, float | str] | None = None,
     cache: dict[Any, dict[Any, Any]] | None = None,
 ) -> KernelCounts:
     """Return the quantities of a kernel at a launch; ``cache`` is shared by kernels of a batch.
 
     Sizes of block and grid may be formulas in ``macros``, those of the source, and arguments, and
     the grid's in ``block_x``, ``block_y``, ``block_z``. Without a grid, that of the kernel's
-    bounds checks is taken.
+    bounds checks is taken. ``dynamic_shared`` and ``array_bytes`` [B] are numbers or formulas, too.
     """
     offsets, quantity = code.offsets, code.quantities
     for name in arguments:
@@ -295,10 +304,55 @@ def count_launch(
         atom: (name,) for atom, name in names.items() if name in declared
     }
     inputs |= {Atom("input", (name,)): (name,) for name in data_values}
+    arrays = _array_sizes(code, array_bytes or {}, numbers | own)
     with known_ranges(None if analysis.launch is None else analysis.launch.ranges):
-        result = count_kernel(analysis, launch, names | shape.names, inputs | shape.inputs, shape)
+        result = count_kernel(
+            analysis, launch, names | shape.names, inputs | shape.inputs, shape, arrays
+        )
     declared |= result.declared
-    return replace(result, declared=declared, origin=code.origin, left_out=code.left_out)
+    result = replace(result, declared=declared, origin=code.origin, left_out=code.left_out)
+    if dynamic_shared is None:
+        return _note_dynamic_shared(code, analysis, result)
+    (dynamic,) = evaluate_sizes((dynamic_shared,), numbers | own, "dynamic_shared")
+    static = result["shared_mem_per_block"]
+    values_ = {**result.quantities, "shared_mem_per_block": static + dynamic}
+    formula = {}
+    if isinstance(dynamic_shared, str):
+        text = rewrite_formula(dynamic_shared, renamed)
+        formula["shared_mem_per_block"] = f"{static:.0f} + {text}" if static else text
+    return replace(result, quantities=values_, formulas={**result.formulas, **formula})
+
+
+def _array_sizes(
+    code: KernelCode, sizes: Mapping[str, float | str], numbers: Mapping[str, float]
+) -> dict[int, float]:
+    """Return the bytes of arrays by the offsets of their arguments."""
+    result, pointers = {}, code.function.pointers
+    arrays = {name: at for name, at in code.offsets.items() if at in pointers}
+    for name, size in sizes.items():
+        check_name(name, arrays, f"the kernel has no array {name!r}")
+        (result[arrays[name]],) = evaluate_sizes((size,), numbers, f"bytes of {name}")  # type: ignore[arg-type]
+    return result
+
+
+_EXTERN_SHARED = re.compile(
+    r"\bextern\s+(?:\w+\s*\([^)]*\)\s*|\w+\s+)*?__shared__|\.extern\s+\.shared"
+)
+
+
+def _note_dynamic_shared(
+    code: KernelCode, analysis: KernelAnalysis, counts: KernelCounts
+) -> KernelCounts:
+    """Return the counts with an assumption if the kernel may use dynamic shared memory."""
+    uses_shared = any(one.kind in SHARED for _, _, one in analysis.instructions())
+    named = _EXTERN_SHARED.search("\n".join(code.source)) is not None
+    unnamed = code.function.has_shared_section and not counts["shared_mem_per_block"]
+    if not (uses_shared and (named if code.source else unnamed)):
+        return counts
+    why = (
+        "the size of its dynamic shared memory is not given: counted as 0 (--dynamic-shared BYTES)"
+    )
+    return replace(counts, assumed={**counts.assumed, "shared_mem_per_block": why})
 
 
 def _as_numbers(macros: Macros) -> dict[str, float]:

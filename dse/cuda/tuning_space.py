@@ -24,6 +24,7 @@ import numpy as np
 from dse.cuda.instruction_counts import KernelCounts
 from dse.cuda.instructions import Instruction
 from dse.cuda.kernel_file import (
+    MEMORY_SIZES,
     KernelCode,
     branch_lines,
     count_launch,
@@ -213,9 +214,8 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
             grid = settings["grid"]
             given = settings["times"].items()
             times = {n: v for n, v in given if analysis.input_name(n) in analysis.data_inputs}
-            counts = count_launch(
-                code, analysis, block, grid, settings["set"], times, variant, cache
-            )
+            about = settings["set"], times, variant, *(settings.get(n) for n in MEMORY_SIZES), cache
+            counts = count_launch(code, analysis, block, grid, *about)
             if BLOCK_AXIS in variant:
                 _check_work_stays(code, analysis, counts, grid, settings["moving"])
             numbers = counts.numbers
