@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from dse.cuda.formulas import FormulaWriter, NoFormulaError
 from dse.cuda.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, access_width
 from dse.cuda.integer_expressions import ONE, Atom, IntExpr, common_atoms
-from dse.cuda.launch_shape import AXES, LaunchShape, required_sizes, size_atom
+from dse.cuda.launch_shape import AXES, LaunchSizes, required_sizes, size_atom
 from dse.cuda.launch_values import KernelLaunch
 from dse.cuda.loop_counts import KernelAnalysis, required_trip_counts, unused_name
 from dse.cuda.memory_accesses import MemoryAccess, MemoryAccesses
@@ -263,7 +263,7 @@ def count_kernel(
     launch: KernelLaunch,
     quantity_names: AtomNames,
     input_names: Mapping[Atom, Sequence[str]],
-    shape: LaunchShape,
+    shape: LaunchSizes,
     array_bytes: Mapping[int, float] | None = None,
 ) -> KernelCounts:
     """Return the quantities of a kernel at a launch.

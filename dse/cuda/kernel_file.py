@@ -70,7 +70,7 @@ class KernelCode:
 
     @property
     def line_kinds(self) -> LineKinds:
-        """What the lines of the source hold."""
+        """Lines of the source with loops, branches and mathematical functions."""
         return read_line_kinds("\n".join(self.source)) if self.cubin else LineKinds()
 
     @property

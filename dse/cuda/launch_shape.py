@@ -255,7 +255,7 @@ def rewrite_formula(text: str, names: Mapping[str, str | float]) -> str:
 
 
 @dataclass(slots=True)
-class LaunchShape:
+class LaunchSizes:
     """The quantities of the sizes of a launch, and how they follow from each other.
 
     ``quantities`` are numbers, some with ``formulas``. ``holds_for`` are the quantities for whose
@@ -278,13 +278,13 @@ def describe_shape(
     grid_texts: Sequence[str],
     bounds: Sequence[IntExpr | None],
     argument_names: Mapping[Atom, str],
-) -> LaunchShape:
+) -> LaunchSizes:
     """Return the quantities of the sizes of a launch.
 
     ``grid_texts`` are the formulas with which the grid was given along x, y and z, or "";
     ``bounds`` the threads along each axis if the grid was derived from bounds checks.
     """
-    shape = LaunchShape()
+    shape = LaunchSizes()
     flat_block = tuple(launch.block[1:]) == (1, 1)
     is_flat = flat_block and tuple(launch.grid[1:]) == (1, 1)
     threads, total = launch.threads, math.prod(launch.grid)

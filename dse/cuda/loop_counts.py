@@ -250,7 +250,7 @@ def constant_layout(arch: int) -> dict[int, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownLaunch:
-    """What is known of a launch: numbers of sizes and arguments, and largest indices.
+    """The known numbers of a launch: its sizes, its arguments and the largest indices.
 
     An index of an axis with one thread or block is a number, too.
     """

@@ -109,7 +109,7 @@ __global__ void choose(const int *flag, float *y, int n)
 
 
 def test_the_share_that_skips_is_what_it_says(tmp_path: Path) -> None:
-    """With the share 1 nothing of the loop is counted, with 0 all; chance is the older name."""
+    """The share 1 leaves out the loop, 0 counts all of it; chance is the older name."""
     file = tmp_path / "choose.cu"
     file.write_text(SKIP)
     with pytest.raises(DseError, match=r"skip_line_5: share of threads \(0 to 1\) that skip lines"):

@@ -106,7 +106,7 @@ __global__ void stage(const float4 *from, float4 *to, int last)
 
 @pytest.mark.parametrize(("last", "lanes"), [(127, 32), (79, 20)])
 def test_asynchronous_copies_have_their_bytes(last: int, lanes: float, tmp_path: Path) -> None:
-    """With 80 of 128 threads copying, two and a half of four warps copy 512 bytes each."""
+    """If 80 of 128 threads copy, two and a half of four warps copy 512 bytes each."""
     file = tmp_path / "stage.cu"
     file.write_text(COPY)
     counts = dse.kernel(file, block=128, grid=8, set={"last": last})
