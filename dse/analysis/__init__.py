@@ -36,6 +36,8 @@ def analyze(
     times: Mapping[str, float] | None = None,
     entry: str = "",
     options: Sequence[str] = (),
+    dynamic_shared: int | str | None = None,
+    array_bytes: Mapping[str, int | str] | None = None,
     profile: str | PathLike[str] | None = None,
     row: int | None = None,
     interval: float = 0.9,
@@ -63,7 +65,7 @@ def analyze(
         Macros; with a list of values each combination is a variant.
     axes : mapping
         Arguments or quantities with several values; each combination is a variant.
-    times, entry, options :
+    times, entry, options, dynamic_shared, array_bytes :
         As for :func:`dse.kernel`.
     profile, row :
         A profile whose counters are compared with the counts of the best variant, and the row of
@@ -103,6 +105,8 @@ def analyze(
         "times": dict(times or {}),
         "entry": entry,
         "options": tuple(options),
+        "dynamic_shared": dynamic_shared,
+        "array_bytes": dict(array_bytes or {}),
     }
     subject: Subject
     if Path(path).suffix.lower() in _KERNEL_FILES:

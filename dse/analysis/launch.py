@@ -14,9 +14,9 @@ from symbolic.errors import DseError, nearest_hint
 
 #: A comment with the launch of a kernel, in the options of ``dse analyze``.
 _LAUNCH_LINE = re.compile(r"^\s*(?://|\*|/\*)?\s*dse:\s*(\S.*?)\s*(?:\*/)?$", re.MULTILINE)
-_PAIRS = ("set", "define", "times")
+_PAIRS = ("set", "define", "times", "array-bytes")
 _SIZES = ("block", "grid")
-_TEXTS = ("entry",)
+_TEXTS = ("entry", "dynamic-shared")
 _LISTS = ("option",)
 #: Threads of the blocks that are tried: whole warps, from one to the most that a block can have.
 _WARP, _MAX_THREADS = 32, 1024
@@ -26,7 +26,10 @@ _SIZES_X, _SIZES_Y, _SIZES_Z = (8, 16, 32, 64, 128, 256), (1, 2, 4, 8, 16, 32), 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOptions:
-    """Launch of a kernel: arguments, macros, sizes as numbers or formulas, values of the data."""
+    """Launch of a kernel: arguments, macros, sizes as numbers or formulas, values of the data.
+
+    ``dynamic_shared`` and ``array_bytes`` are as for :func:`dse.kernel`.
+    """
 
     set: Mapping[str, float] = field(default_factory=dict)
     define: Mapping[str, object] = field(default_factory=dict)
@@ -35,6 +38,8 @@ class LaunchOptions:
     grid: tuple[int | str, ...] = ()
     entry: str = ""
     options: tuple[str, ...] = ()
+    dynamic_shared: int | str | None = None
+    array_bytes: Mapping[str, int | str] = field(default_factory=dict)
 
 
 def split_sizes(text: str) -> tuple[int | str, ...]:
@@ -86,14 +91,16 @@ def source_launch(source: str, name: str) -> LaunchOptions:
                 word, equals, value = pair.partition("=")
                 if not equals:
                     raise DseError(f"{name}: 'dse: ... --{key} {text}': expected NAME=VALUE")
-                values[key][word.strip()] = value.strip() if key == "define" else float(value)
+                is_number = key in ("set", "times")
+                values[key][word.strip()] = float(value) if is_number else value.strip()
         elif key in _SIZES:
             values[key] = split_sizes(text)
         elif key in _LISTS:
             compiler.append(text)
         else:
             values[key] = text
-    return LaunchOptions(**values, options=tuple(compiler))
+    fields = {key.replace("-", "_"): value for key, value in values.items()}
+    return LaunchOptions(**fields, options=tuple(compiler))
 
 
 def varied_sizes(source: str, block: Sequence[int | str]) -> str:
@@ -149,5 +156,7 @@ def merge_launch(given: LaunchOptions, in_source: LaunchOptions) -> LaunchOption
         block=given.block or in_source.block,
         grid=given.grid or in_source.grid,
         entry=given.entry or in_source.entry,
+        dynamic_shared=given.dynamic_shared or in_source.dynamic_shared,
+        array_bytes={**in_source.array_bytes, **given.array_bytes},
         options=(*in_source.options, *given.options),
     )

@@ -208,6 +208,11 @@ def _macro_value(value: Any) -> Any:
     return value
 
 
+#: Options of a launch; a workload has only the first.
+_LAUNCH_OPTIONS = ("set", "define", "times", "grid", "entry", "options")
+_LAUNCH_OPTIONS += ("dynamic_shared", "array_bytes")
+
+
 class WorkloadSubject(Subject):
     """A workload of the catalogue, or of a file, with axes over its quantities."""
 
@@ -215,7 +220,7 @@ class WorkloadSubject(Subject):
         self.workload = path
         self.entry = workload(path)
         self.title = self.entry.title
-        for name in ("define", "grid", "times", "entry", "options"):
+        for name in _LAUNCH_OPTIONS[1:]:
             if given[name]:
                 raise DseError(
                     f"{path} is a workload, and {name} (--{name}) is for the source of a kernel: "
@@ -265,7 +270,7 @@ class KernelSubject(Subject):
             raise DseError(f"{path} is no file: expected CUDA source (.cu), a .cubin or PTX (.ptx)")
         self.path = path
         self.text = "" if path.suffix == ".cubin" else path.read_text("utf-8", errors="replace")
-        own = {n: given[n] for n in ("set", "define", "times", "grid", "entry", "options")}
+        own = {n: given[n] for n in _LAUNCH_OPTIONS}
         self.launch = merge_launch(LaunchOptions(**own), source_launch(self.text, str(path)))
         self.blocks = given["blocks"]
         entry = self.launch.entry
@@ -355,6 +360,8 @@ class KernelSubject(Subject):
             "set": {**self.arguments, **variants[0].arguments},
             "times": dict(self.launch.times),
             "block": (256,),
+            "dynamic_shared": self.launch.dynamic_shared,
+            "array_bytes": dict(self.launch.array_bytes),
             # as text: a constant grid is right for a loop over the grid; _check_work looks at all
             "grid": tuple(map(str, self.launch.grid)),
             "moving": "".join(itertools.compress("xyz", varied)) if is_axis else "",

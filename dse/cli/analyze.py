@@ -32,6 +32,7 @@ _SET = "Argument of the kernel, or quantity such as core_clock=1.3GHz; repeatabl
 _MACRO = "Macro for the compiler; with several values each is a variant; repeatable"
 _AXIS = "Argument or quantity with several values, each a variant: Q=V,V,... or Q=A:B[:STEP]"
 _TIMES = "Trip count of a loop, or fraction of threads at a branch, by name; repeatable"
+_ARRAYS = "Size of an array that an argument points to, or a formula; repeatable"
 
 
 def _blocks(texts: Sequence[str]) -> list[tuple[int | str, ...]]:
@@ -67,6 +68,8 @@ def _numbers(texts: dict[str, str]) -> dict[str, float]:
 @option("--entry NAME", "Name of the kernel, if there are several", "--kernel", default="")
 @values_option("--times NAME=N,...", _TIMES, "--trips", commas=True, parse=_numbers)
 @option("--option -O", "Option for the compiler; repeatable", "options", multiple=True)
+@option("--dynamic-shared BYTES", "Dynamic shared memory of a block, or a formula", default=None)
+@values_option("--array-bytes NAME=BYTES", _ARRAYS, "array_bytes", commas=True)
 @file_option("--beside PROFILE", "Profile with counters to compare the counts with", exists=True)
 @option("--row N", "Row of PROFILE to compare with; default: all rows", type=click.IntRange(min=0))
 @option("--interval", "Level of the intervals", default=0.9)

@@ -48,7 +48,7 @@ Variant = Mapping[str, object]
 #: The axis of several blocks; no macro has such a name.
 BLOCK_AXIS = "block"
 _TEXTS = ("labels", "assumed")  # what the counts of a variant hold besides numbers
-_COUNTS_VERSION = "5"  # changes with counts or messages, so that older cache entries are unused
+_COUNTS_VERSION = "6"  # changes with counts or messages, so that older cache entries are unused
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # variants for which the disassembler starts once
 #: Columns of a table besides the quantities, by the key in ``numbers``.
 _EXTRA_COLUMNS = {
