@@ -174,16 +174,18 @@ def machine_quantiles(groups: Iterable[tuple[str, str, Floats]]) -> Floats:
     """Return quantiles for a further machine from errors by machine and kernel.
 
     Each machine counts as one, and so does each kernel of it. The distances from the median are
-    widened by Student's factor of as many observations as there are machines; fewer than
-    ``LEAST_FACTOR`` are widened as so many are.
+    widened by Student's factor of as many observations as there are machines or kernels, whichever
+    are fewer; fewer than ``LEAST_FACTOR`` are widened as so many are.
     """
     from scipy import stats
 
     by_machine: dict[str, list[Floats]] = {}
-    for machine, _, errors in groups:
+    different = set[str]()
+    for machine, kernel, errors in groups:
         by_machine.setdefault(machine, []).append(errors)
+        different.add(kernel)
     many = len(by_machine)
-    counted = max(many, LEAST_FACTOR)
+    counted = max(min(many, len(different)), LEAST_FACTOR)
     values = [each for kernels in by_machine.values() for each in kernels]
     weights = [
         np.full(each.size, 1 / (many * len(kernels) * each.size))

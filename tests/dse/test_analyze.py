@@ -248,7 +248,8 @@ def test_quantiles_for_a_further_machine_cover_machines_that_are_left_out() -> N
     for _ in range(60):
         shifts = rng.normal(0, 0.3, 7)
         groups = [
-            (f"m{k}", "kernel", shift + rng.normal(0, 0.1, 40)) for k, shift in enumerate(shifts)
+            (f"m{k}", f"kernel {k}", shift + rng.normal(0, 0.1, 40))
+            for k, shift in enumerate(shifts)
         ]
         quantiles = errors.machine_quantiles(groups[1:])
         low, high = np.interp([0.05, 0.95], errors.PROBABILITIES, quantiles)
