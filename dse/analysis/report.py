@@ -35,7 +35,7 @@ _SHORT_NAMES = {
     "special": "special functions",
 }
 #: Rows of a table of variants on the screen, and moves of an answer.
-_MAX_ROWS, _MAX_MOVES = 10, 6
+_MAX_ROWS, _MAX_MOVES = 6, 6
 #: Moves that gain less are not shown.
 _LEAST_GAIN = 1.02
 #: Shares below this are not shown.
@@ -243,7 +243,8 @@ def _limits_text(each: AnswerOfVariant) -> str:
 def _variants_table(answers: Sequence[AnswerOfVariant]) -> Table | None:
     if len(answers) < 2:
         return None
-    names = list(dict.fromkeys(n for each in answers for n in (*each.defines, *each.inputs)))
+    every = (n for each in answers for n in (*each.defines, *each.inputs))
+    names = [name for name in dict.fromkeys(every) if name != "threads_per_block"]
     columns = {"rank": "", "block": "", **dict.fromkeys(names, ""), "time": "s", "chance": ""}
     columns |= {"bottleneck": "", "occupancy": ""}
     rows = []
