@@ -12,11 +12,11 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from dse.analysis.report import Analysis
+from dse.analysis.report import Analysis, AnswerOfVariant
 from dse.analysis.subject import KernelSubject, Subject, WorkloadSubject
 from dse.catalog.entries import machine as load_machine
 from dse.progress import ProgressOption, show_progress
-from symbolic.errors import DseError
+from symbolic.errors import DseError, UnknownEntryError
 
 __all__ = ["Analysis", "analyze"]
 
@@ -114,13 +114,30 @@ def analyze(
     else:
         subject = WorkloadSubject(path, **given)
     with show_progress(progress, "analyzing"):
-        answers = [
-            answer for name in dict.fromkeys(machines) for answer in subject.answers(name, interval)
-        ]
+        answers = _all_answers(subject, list(dict.fromkeys(machines)), interval)
         counters: Sequence[Mapping[str, Any]] = ()
         if profile is not None:
             counters = subject.compare(Path(fspath(profile)), row, load_machine(machines[0]))
     return Analysis(subject=subject.title, answers=tuple(answers), counters=tuple(counters))
+
+
+def _all_answers(
+    subject: Subject, machines: Sequence[str], interval: float
+) -> list[AnswerOfVariant]:
+    """Return the answers on all machines; one without an answer does not stop the others."""
+    answers: list[AnswerOfVariant] = []
+    errors: list[DseError] = []
+    for name in machines:
+        try:
+            answers += subject.answers(name, interval)
+        except UnknownEntryError:
+            raise
+        except DseError as error:
+            errors.append(error)
+            answers.append(AnswerOfVariant(machine=name, status=str(error)))
+    if len(errors) == len(machines):
+        raise errors[0]
+    return answers
 
 
 def _sizes(sizes: Any) -> tuple[int | str, ...]:

@@ -151,8 +151,6 @@ class Analysis(Report):
     def _machine_answer(self, answers: Sequence[AnswerOfVariant]) -> Answer:
         """Return the answer for one machine: the best variant in full, and a table of all."""
         best = answers[0]
-        if best.status:
-            return Answer(kind="Analysis", title=f"{self.subject}: {best.status}")
         title = f"{self.subject} on {best.machine}: {_time_text(best)}"
         facts = {
             "bottleneck": _bottleneck_text(best),
@@ -176,7 +174,9 @@ class Analysis(Report):
 
     def _machines_answer(self, groups: Mapping[str, Sequence[AnswerOfVariant]]) -> Answer:
         """Return the best variant on each machine."""
-        bests = sorted((each[0] for each in groups.values()), key=lambda each: each.time)
+        firsts = [each[0] for each in groups.values()]
+        bests = sorted((each for each in firsts if not each.status), key=lambda each: each.time)
+        refused = [[each.machine, each.status] for each in firsts if each.status]
         pairs = [pair for each in bests for pair in each.limits.items()]
         names = list(dict.fromkeys(name for name, share in pairs if share >= _LEAST_COLUMN))
         columns = {"machine": "", "time": "s", "from": "s", "to": "s", "block": ""}
@@ -192,7 +192,9 @@ class Analysis(Report):
             rows=rows,
             is_open=True,
         )
-        return Answer(kind="Analysis", title=self.subject, tables=[table], data=self.to_dict())
+        others = Table(title="not answered", columns=("machine", "why"), rows=refused)
+        tables = [table, others]
+        return Answer(kind="Analysis", title=self.subject, tables=tables, data=self.to_dict())
 
 
 def _percent(share: float | None) -> str:

@@ -106,7 +106,9 @@ class Subject:
             ]
         failed = [(able[at], prediction.status[at]) for at in order if prediction.status[at]]
         failed += [(each, each.status) for each in variants if each.status]
-        failed = [pair for pair in failed if (answers and not pair[0].is_searched) or not answers]
+        if not answers:
+            raise DseError(f"{self.title} on {entry.name}: {failed[0][1]}")
+        failed = [pair for pair in failed if not pair[0].is_searched]
         answers += [
             AnswerOfVariant(
                 machine=entry.name,
