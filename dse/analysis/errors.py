@@ -161,6 +161,9 @@ PROBABILITIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.97
 #: Machines from which on a class has quantiles for a machine without rows; otherwise a wider class
 #: is taken.
 MIN_MACHINES = 2
+#: Rows of a machine in a class from which on they have quantiles of their own, and from which on
+#: the machine counts as an observation of how machines differ.
+MIN_ROWS, FEW_ROWS = 30, 10
 #: Student's factor of fewer machines says only that they are few: that of two is a factor of 100.
 LEAST_FACTOR = 3
 
@@ -221,6 +224,12 @@ def learn_classes(rows: Mapping[str, Any]) -> list[ErrorClass]:
             chosen = usable & (model == name)
             if wanted:
                 chosen &= limit != "dram" if wanted == OTHERS else limit == wanted
+            here = [
+                one
+                for one in sorted({*machine[chosen]})
+                if (chosen & (machine == one)).sum() >= FEW_ROWS
+            ]
+            chosen &= np.isin(machine, here)
             if not chosen.any():
                 continue
             parts = groups(chosen)
@@ -232,9 +241,9 @@ def learn_classes(rows: Mapping[str, Any]) -> list[ErrorClass]:
                 about |= {"machines": machines, "kernels": many, "rows": int(chosen.sum())}
                 result.append(ErrorClass(**about, quantiles=tuple(quantiles.tolist())))
             for one in machines if wanted not in ("", OTHERS) else ():
-                here = chosen & (machine == one)
-                many = len({*kernel[here]})
-                if here.sum() >= MIN_ROWS:
+                of_one = chosen & (machine == one)
+                many = len({*kernel[of_one]})
+                if of_one.sum() >= MIN_ROWS:
                     result.append(
                         ErrorClass(
                             model=name,
@@ -242,15 +251,11 @@ def learn_classes(rows: Mapping[str, Any]) -> list[ErrorClass]:
                             machine=one,
                             machines=(one,),
                             kernels=many,
-                            rows=int(here.sum()),
-                            quantiles=tuple(row_quantiles(error[here]).tolist()),
+                            rows=int(of_one.sum()),
+                            quantiles=tuple(row_quantiles(error[of_one]).tolist()),
                         )
                     )
     return result
-
-
-#: Rows of a machine in a class from which on they have quantiles of their own.
-MIN_ROWS = 30
 
 
 # --- the chance to be the fastest

@@ -29,10 +29,10 @@ _SHORT_NAMES = {
     "dram": "DRAM",
     "l2": "L2",
     "l1": "L1",
-    "issue": "issue",
     "floating_point": "FP32",
     "double_precision": "FP64",
-    "special": "special functions",
+    "integer": "INT",
+    "special": "SFU",
 }
 #: Rows of a table of variants on the screen, and moves of an answer.
 _MAX_ROWS, _MAX_MOVES = 6, 6
@@ -41,7 +41,7 @@ _LEAST_GAIN = 1.02
 #: Shares below this are not shown.
 _LEAST_SHARE = 0.005
 #: A limit without this share on any machine has no column in a table of machines.
-_LEAST_COLUMN = 0.05
+_LEAST_COLUMN = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

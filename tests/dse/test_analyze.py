@@ -104,6 +104,16 @@ def test_unknown_inputs_widen_the_interval() -> None:
     assert assumed.time_high / assumed.time_low > given.time_high / given.time_low
 
 
+def test_one_machine_without_an_answer_does_not_stop_the_others(run: Run) -> None:
+    words = ("analyze", str(KERNELS / "triad.toml"), "--machine", "h100_pcie,gtx480")
+    text = run(*words, "--block", "256").stdout
+    assert "not answered" in text
+    assert "gtx480" in text
+    assert "no model gives a time on gtx480" in text
+    alone = run(*words[:3], "gtx480", status=2).stderr
+    assert "no model gives a time" in alone
+
+
 # --- kernels from source
 def test_a_kernel_is_answered_with_the_launch_of_its_source(run: Run) -> None:
     records = answers(run, str(KERNELS / "gemm.cu"), "--machine", "h100_sxm")
