@@ -230,7 +230,7 @@ def test_shapes_are_whole_warps() -> None:
 
 # --- intervals
 def test_a_further_machine_has_a_wider_interval_than_a_measured_one() -> None:
-    limits = {"dram": 0.9, "latency": 0.3}
+    limits = {"issue": 0.9, "latency": 0.3}
     known = errors.learnt_interval(DEFAULT, "h100_sxm", limits, 0.9)
     other = errors.learnt_interval(DEFAULT, "h100_pcie", limits, 0.9)
     assert known.is_known
