@@ -32,7 +32,7 @@ _KEYS = {
 class Value:
     """Value as written (a number, or text such as ``"1.3 GHz"``) with its origin.
 
-    ``holds_for`` gives other quantities and the only numbers for which the value was counted, or
+    ``holds_for`` maps other quantities to the numbers for which alone the value was counted, or to
     None for one that follows from a formula of the file. ``spread`` is the share by which an
     assumed number may be wrong, to both sides.
     """
