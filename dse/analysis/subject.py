@@ -182,7 +182,7 @@ class Subject:
 def known_quantities(counts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the quantities and labels of counts."""
     known = {n: v for n, v in counts.items() if n in TABLE and not isinstance(v, Mapping)}
-    return {**known, **getattr(counts, "labels", counts.get("labels", {}))}
+    return {**known, **getattr(counts, "labels", {})}
 
 
 def _whole(size: float) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from dse.cuda.launch_shape import (
     derive_grid,
     describe_shape,
     evaluate_sizes,
+    reads_size,
     rewrite_formula,
     source_macros,
 )
@@ -264,7 +265,10 @@ def count_launch(
             "its quantity; give it once"
         )
     values = {offsets[name]: _check_argument(name, value) for name, value in arguments.items()}
-    numbers = code.macros | _as_numbers(macros or {})
+    formulas = [*block, *grid, dynamic_shared, flops, *(array_bytes or {}).values()]
+    has_formula = any(isinstance(each, str) for each in formulas)
+    in_source = code.macros if has_formula else {}
+    numbers = in_source | _as_numbers(macros or {})
     numbers |= {name: float(values[at]) for name, at in offsets.items() if at in values}
     block_size = _check_sizes(evaluate_sizes(block, numbers, "block"), "block")
     own = {f"block_{axis}": float(n) for axis, n in zip("xyz", block_size, strict=True)}
@@ -285,13 +289,19 @@ def count_launch(
     has_grid = bool(grid)
     if not grid and (derived := derive_grid(general, launch_at({}))) is not None:
         (grid_size, bounds), has_grid = derived, True
-    if not analysis.data_inputs.keys() <= data_values.keys():
+    is_answered = analysis.data_inputs.keys() <= data_values.keys()
+    if not is_answered or (analysis.open_choices() and not data_values):
         known = {offset: value for offset, value in values.items() if offset not in pointers}
         decided = analysis.at_launch(
             KnownLaunch.from_sizes(block_size, grid_size if has_grid else None, known)
         )
-        if len(decided.data_inputs) < len(analysis.data_inputs):
+        if decided.open_choices() < analysis.open_choices():
             analysis = decided
+            data_values = {
+                name: value
+                for name, value in data_values.items()
+                if name in decided.data_inputs or name not in general.data_inputs
+            }
     for name in data_values:
         unknown = f"the kernel needs no value {name!r}"
         unknown += " (trip counts are derived, or needed by line)" if code.body else ""
@@ -304,7 +314,7 @@ def count_launch(
         for offset, value in values.items()
     }
     declared |= {name: ("depends on the data", value) for name, value in data_values.items()}
-    renamed: dict[str, str | float] = {**code.macros, **_as_numbers(macros or {})}
+    renamed: dict[str, str | float] = {**in_source, **_as_numbers(macros or {})}
     renamed |= {n: quantity[at] for n, at in offsets.items() if at in values}
     if block_size[1:] == (1, 1):
         renamed["block_x"] = "threads_per_block"
@@ -326,6 +336,9 @@ def count_launch(
             analysis, launch, names | shape.names, inputs | shape.inputs, shape, arrays
         )
     declared |= result.declared
+    if bounds and any(reads_size(general, "nctaid", axis) for axis in "xyz"):
+        why = "the kernel takes any grid: assumed to have a thread for each element (else --grid)"
+        result = replace(result, assumed={**result.assumed, "blocks": why})
     result = replace(result, declared=declared, origin=code.origin, left_out=code.left_out)
     if flops is not None:
         _check_flops(result, flops, numbers | own)

@@ -166,13 +166,18 @@ def needed_threads(analysis: KernelAnalysis, axis: str, launch: KernelLaunch) ->
         if one.guard:
             conditions += conjuncts(analysis.values.solved_guard(number, place))
         bounds = [bound for each in conditions if (bound := _bound(each, axis)) is not None]
-        numbers = [(launch.substitute(each).constant_value, each) for each in bounds]
+        numbers = [(_known_number(launch, each), each) for each in bounds]
         known = [(number, each) for number, each in numbers if number is not None]
         if not known:
             return None
         least = min(known, key=lambda pair: pair[0])
         most = least if most is None or least[0] > most[0] else most
     return None if most is None else most[1]
+
+
+def _known_number(launch: KernelLaunch, value: IntExpr) -> int | None:
+    """Return the number of an expression at a launch; an argument of 8 bytes may be a size."""
+    return launch.substitute_pointers(launch.substitute(value)).constant_value
 
 
 def _conditions(runs: IntExpr) -> list[Condition]:
@@ -308,8 +313,8 @@ def describe_shape(
     for axis, name, size in zip(AXES, block_names, launch.block, strict=True):
         if size > 1:
             shape.names[size_atom("ntid", axis)] = name
-        shape.inputs[size_atom("ntid", axis)] = (name,)
         if name == "threads_per_block" or not is_flat:
+            shape.inputs[size_atom("ntid", axis)] = (name,)
             shape.quantities[name] = float(size)
     if not flat_block:
         shape.quantities["threads_per_block"] = float(threads)
@@ -338,7 +343,7 @@ def describe_shape(
             shape.formulas[grid_name] = f"ceil({elements} / {block_name})"
             shape.inputs[atom] = (elements,)
             if bound is not None:
-                shape.quantities[elements] = float(launch.substitute(bound).constant_value or 0)
+                shape.quantities[elements] = float(_known_number(launch, bound) or 0)
                 arguments = {one for one in bound.atoms() if one in argument_names}
                 shape.inputs[atom] = tuple(argument_names[one] for one in arguments)
                 try:
@@ -375,7 +380,7 @@ def derive_grid(
             bounds.append(None)
             continue
         bound = needed_threads(analysis, axis, launch) if follows_threads(analysis, axis) else None
-        number = None if bound is None else launch.substitute(bound).constant_value
+        number = None if bound is None else _known_number(launch, bound)
         if number is None or number < 1:
             return None
         sizes.append(-(-number // many))

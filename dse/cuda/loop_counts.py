@@ -342,6 +342,11 @@ class KernelAnalysis:
         about = self.lines, self._line_kinds, self._given
         return KernelAnalysis(self.function, self._body, *about, launch)
 
+    def open_choices(self) -> int:
+        """Return the number of data inputs, and of loops that are assumed not to be left early."""
+        early = sum(name.startswith("leaves") for name in self.assumptions)
+        return len(self.data_inputs) + early
+
     def input_name(self, name: str) -> str:
         """Return the name of a data input; the names of branches may begin with ``chance``."""
         word, _, place = name.partition("_")

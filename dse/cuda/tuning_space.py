@@ -48,8 +48,8 @@ _T = TypeVar("_T")
 Variant = Mapping[str, object]
 #: The axis of several blocks; no macro has such a name.
 BLOCK_AXIS = "block"
-_TEXTS = ("labels", "assumed")  # what the counts of a variant hold besides numbers
-_COUNTS_VERSION = "7"  # changes with counts or messages, so that older cache entries are unused
+_TEXTS = ("assumed",)  # what the counts of a variant hold besides numbers and labels
+_COUNTS_VERSION = "8"  # changes with counts or messages, so that older cache entries are unused
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # variants for which the disassembler starts once
 #: Columns of a table besides the quantities, by the key in ``numbers``.
 _EXTRA_COLUMNS = {
@@ -89,7 +89,10 @@ def count_macro_grid(
     shape = [len(values) for values in axes.values()]
     data = {}
     for name in dict.fromkeys(name for each in counted for name in each if name not in _TEXTS):
-        column = np.array([each.get(name, np.nan) for each in counts], dtype=float)
+        if any(isinstance(each.get(name), str) for each in counted):  # a label
+            column = np.array([each.get(name, "") for each in counts], dtype=object)
+        else:
+            column = np.array([each.get(name, np.nan) for each in counts], dtype=float)
         row = TABLE.get(name)
         about = {"long_name": row.meaning, "units": row.unit} if row is not None else {}
         data[name] = (list(axes), column.reshape(shape), about)
@@ -117,7 +120,7 @@ def count_variants(
 ) -> list[dict[str, Any]]:
     """Return the quantities of each variant, or its ``status`` if it cannot be counted.
 
-    ``labels`` and ``assumed`` are mappings: the labels of the kernel, and what was assumed.
+    ``assumed`` is a mapping: what was assumed of which quantity.
     """
     source = file.read_bytes()
     about = (sorted(settings.items(), key=str), _versions())
@@ -219,8 +222,8 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
             if BLOCK_AXIS in variant:
                 _check_work_stays(code, analysis, counts, grid, settings["moving"])
             numbers = counts.numbers
-            extra = {n: numbers[k] for n, k in _EXTRA_COLUMNS.items() if k in numbers}
-            return {**counts, **extra, "labels": counts.labels, "assumed": counts.assumed}
+            extra = {name: numbers[key] for name, key in _EXTRA_COLUMNS.items() if key in numbers}
+            return {**counts, **counts.labels, **extra, "assumed": counts.assumed}
 
         answers = [
             _result_or_error(count_variant, codes[key], each)

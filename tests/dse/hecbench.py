@@ -65,7 +65,7 @@ def in_short(error: object) -> str:
     complaint = re.search(r"error: (.*)", text)
     if complaint:
         return f"compiler: {complaint[1]}"
-    names = re.findall(r"^  (\S+): (the|an) ", text, re.M)
+    names = re.findall(r"^  (\w+): (mean|share|argument) ", text, re.M)
     if names:
         return "not given: " + ", ".join(name for name, _ in names[:6])
     return text.partition("\n")[0].rpartition("/")[2]

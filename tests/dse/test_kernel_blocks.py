@@ -159,3 +159,76 @@ def test_the_grid_is_a_formula_of_the_problem_in_the_file(tmp_path: Path) -> Non
     assert counts.formulas["grid_x"] == "ceil(n / 64)"
     assert counts.quantities["grid_x"] == 16
     assert counts.holds_for["grid_x"] == ["block_x"]
+
+
+TILES = """
+__global__ void tiles(const float *a, float *b, int n)
+{
+    __shared__ float own[2048];
+    const unsigned first = blockIdx.x * 2048;
+    float sum = 0;
+    for (int k = 0; k < n; k++) {
+        for (unsigned i = threadIdx.x; i < 2048; i += 256) own[i] = a[first + i + k * 7];
+        __syncthreads();
+        for (unsigned i = threadIdx.x; i < 1024; i += 256) sum += own[2 * i];
+        __syncthreads();
+    }
+    b[blockIdx.x * 256 + threadIdx.x] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("grid", [64, (8, 8)])
+@pytest.mark.parametrize("block", [256, (16, 16)])
+def test_counts_of_one_launch_are_written_and_read_back(
+    grid: Any, block: Any, tmp_path: Path
+) -> None:
+    """Whatever decided a count is in the file with a number; a change of it is refused."""
+    file = tmp_path / "tiles.cu"
+    file.write_text(TILES)
+    counts = dse.kernel(file, block=block, grid=grid, set={"n": 16})
+    path = tmp_path / "tiles.toml"
+    path.write_text(counts.toml())
+    given: dict[str, Any] = {"machine": "a100_80", "workload": str(path)}
+    ds = dse.evaluate(MODEL, outputs=["time", "blocks"], **given)
+    assert ds.blocks == 64
+    assert ds.time > 0
+    size = "block_x" if block == (16, 16) else "threads_per_block"
+    given[size] = 32
+    with pytest.raises(DseError, match=f"{size} = "):
+        dse.evaluate(MODEL, outputs=["time"], **given)
+
+
+INDEX = "blockIdx.x * blockDim.x + threadIdx.x"
+#: Bodies of kernels, and the threads that their bounds checks need for n = 1000.
+BOUNDS = {
+    "one": ("int i = INDEX; if (i < n) b[i] = a[i];", "n", 1000),
+    "unsigned": ("unsigned i = INDEX; if (i < (unsigned)n) b[i] = a[i];", "n", 1000),
+    "long": ("size_t i = (size_t)INDEX; if (i < size) b[i] = a[i];", "size", 1000),
+    "return": ("int i = INDEX; if (i >= n) return; b[i] = a[i];", "n", 1000),
+    "four": (
+        "int i = 4 * (INDEX); if (i + 3 < n) for (int k = 0; k < 4; k++) b[i + k] = a[i + k];",
+        "floor((n) / (4))",
+        250,
+    ),
+    "shared": ("int i = INDEX; if (i / 8 < n) b[i] = a[i / 8];", "8 * n", 8000),
+    "any": ("for (int i = INDEX; i < n; i += blockDim.x * gridDim.x) b[i] = a[i];", "n", 1000),
+    "none": ("int i = INDEX; b[i] = a[i];", None, None),
+    "pieces": ("int i = blockIdx.x * 64 + threadIdx.x; if (i < n) b[i] = a[i];", None, None),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_the_grid_is_derived_from_bounds_checks_alone(name: str, tmp_path: Path) -> None:
+    body, formula, threads = BOUNDS[name]
+    file = tmp_path / "body.cu"
+    file.write_text(
+        "__global__ void body(const float *a, float *b, int n, size_t size) { "
+        f"{body.replace('INDEX', INDEX)} }}"
+    )
+    counts = dse.kernel(file, block=64, set={"n": 1000, "size": 1000})
+    assert counts.formulas.get("elements") == formula
+    assert counts.quantities.get("elements") == threads
+    assert ("blocks" in counts.assumed) == (name == "any")
+    if threads is not None:
+        assert counts["blocks"] == -(-threads // 64)

@@ -157,3 +157,18 @@ def test_a_bulk_copy_of_one_thread_has_the_bytes_of_its_operand(tmp_path: Path) 
     assert counts["async_copy_bytes"] * 8 == 4096
     assert counts["warp_bytes"] * 8 == 4096 + 1024
     assert counts["launch_bytes"] == 64 * (4096 + 1024)
+
+
+def test_a_table_of_tiles_has_the_type_and_constant_operations(tmp_path: Path) -> None:
+    ds = dse.kernel(
+        Path(__file__).parents[2] / "examples" / "kernels" / "gemm_mma.cu",
+        define={"TILE_M": [64, 128]},
+        block="32 * (TILE_M / WARP_M) * (TILE_N / WARP_N)",
+        grid=("N / TILE_N", "M / TILE_M"),
+        set={"M": 512, "N": 512, "K": 128},
+    )
+    assert ds.tensor_type.values.tolist() == ["fp16", "fp16"]
+    work = ds.warp_tensor_flops * ds.blocks * ds.threads_per_block / 32
+    assert work.values.tolist() == [2 * 512 * 512 * 128] * 2
+    dse.export(ds, tmp_path / "tiles.csv")
+    assert "fp16" in (tmp_path / "tiles.csv").read_text()
