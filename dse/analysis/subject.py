@@ -1,4 +1,4 @@
-"""What is analyzed: a kernel with its launches, or a workload, as variants with their inputs."""
+"""The subject of an analysis: a kernel with its launches, or a workload, as variants."""
 
 from __future__ import annotations
 
@@ -242,10 +242,15 @@ class WorkloadSubject(Subject):
     def _block_sizes(self) -> dict[str, list[int]]:
         """Return an axis over block sizes if the counts allow it, the usual size first."""
         values = self.entry.values
-        held = {other for value in values.values() for other, _ in value.holds_for}
+        counted_for = {other for value in values.values() for other, _ in value.holds_for}
         blocks, usual = values.get("blocks"), values.get("threads_per_block")
         is_fixed = blocks is not None and not isinstance(blocks.value, str)
-        if is_fixed or usual is None or isinstance(usual.value, str) or held & _BLOCK_QUANTITIES:
+        if (
+            is_fixed
+            or usual is None
+            or isinstance(usual.value, str)
+            or counted_for & _BLOCK_QUANTITIES
+        ):
             return {}
         self.is_searched = True
         sizes = [int(usual.value), *(shape[0] for shape in block_shapes("x", (256,)))]

@@ -12,7 +12,6 @@ from dse.analysis.launch import split_sizes
 from dse.cli.command import command, input_errors
 from dse.cli.options import (
     complete_machine,
-    file_option,
     names_option,
     nonempty_options,
     option,
@@ -70,12 +69,15 @@ def _numbers(texts: dict[str, str]) -> dict[str, float]:
 @option("--option -O", "Option for the compiler; repeatable", "options", multiple=True)
 @option("--dynamic-shared BYTES", "Dynamic shared memory of a block, or a formula", default=None)
 @values_option("--bytes ARRAY=B,...", _ARRAYS, "array_bytes", commas=True)
-@file_option("--beside PROFILE", "Profile with counters to compare the counts with", exists=True)
+@option(
+    "--beside PROFILE",
+    "Profile with counters to compare the counts with",
+    "profile",
+    type=click.Path(exists=True, dir_okay=False),
+)
 @option("--row N", "Row of PROFILE to compare with; default: all rows", type=click.IntRange(min=0))
 @option("--interval", "Level of the intervals", default=0.9)
-def analyze(
-    source: str, machine: list[str], define: dict[str, str], beside: str | None, **options: Any
-) -> Any:
+def analyze(source: str, machine: list[str], define: dict[str, str], **options: Any) -> Any:
     """Predict the time of a kernel on machines, what limits it, and what would help.
 
     SOURCE is CUDA source (.cu), a cubin, PTX, or a workload by name or path. Source is compiled and
@@ -87,6 +89,5 @@ def analyze(
     axes = {name: parse_axis_text(text) for name, text in options.pop("axes").items()}
     values = {name: parse_number(text) for name, text in options.pop("set_values").items()}
     options |= {"block": list(options["block"]), "set": values, "axes": axes, "define": macros}
-    options |= {"profile": beside}
     with input_errors():
         return dse.analyze(source, machine, **nonempty_options(options), progress=True)
