@@ -36,6 +36,10 @@ _KIND_OPTIONS = (
     *("quantity", "over", "by", "x", "at", "where", "minimize", "maximize"),
     *("borders", "move", "relative"),
 )
+#: Sides of a figure for --log.
+_SIDES = ("x", "y", "xy")
+#: Dots per inch of a figure, and the most pixels of a side.
+_DPI, _MAX_PIXELS = 110, 20_000
 
 
 def _kinds() -> Mapping[str, PlotKind]:
@@ -99,8 +103,18 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
 @option("--borders Q", "Case or bound whose borders to draw on a map")
 @option("--move Q", "Input to change as advised, in a transit figure")
 @option("--relative", "Divide each line or group of bars by its largest value", is_flag=True)
+@option("--log x|y|xy", "Sides of the figure with a logarithmic scale", type=click.Choice(_SIDES))
+@option("--title TEXT", "Title of the figure; with an empty one, none")
 @option("--size WxH", "Size of the figure in inches, such as 6.4x4.2")
-def plot(kind: PlotKind, source: str | None, out: Path, size: str | None, **options: Any) -> Any:
+@option("--dpi N", "Dots per inch of a PNG", type=click.IntRange(20, 1200), default=_DPI)
+def plot(
+    kind: PlotKind,
+    source: str | None,
+    out: Path,
+    size: str | None,
+    dpi: int,
+    **options: Any,
+) -> Any:
     """Draw a figure of a model or of a study.
 
     Most kinds draw a study: a file, a stored dataset, or the study that --machine, --workload,
@@ -116,11 +130,26 @@ def plot(kind: PlotKind, source: str | None, out: Path, size: str | None, **opti
     ax = getattr(plots, kind.function.__name__)(**arguments)
     if "at" in chosen and not ax.figure.axes[0].get_title().startswith("at "):
         ax.figure.suptitle(f"at {_text(chosen['at'])}", fontsize=9)
-    save_figure(ax.figure, out, size is not None)
+    with input_errors():
+        _finish(ax, options["log"], options["title"])
+    save_figure(ax.figure, out, size is not None, dpi)
     data = {"kind": kind.name, "figure": out, "bytes": out.stat().st_size}
     data |= {"chosen": chosen} if chosen else {}
     texts = [kind.shows, "; ".join(f"{name} {_text(value)}" for name, value in chosen.items())]
     return Answer(title=f"{out} ({kind.name}: {'; '.join(filter(None, texts))})", data=data)
+
+
+def _finish(ax: Any, log: str | None, title: str | None) -> None:
+    """Give the panels of a figure the scales and the title of the command line."""
+    from dse.plots.axes import set_title, use_log_scale
+
+    panels = [each for each in ax.figure.axes if each.get_label() != "<colorbar>"]
+    for each in panels if log else ():
+        use_log_scale(each, log or "")
+    if title is not None and len(panels) == 1:
+        set_title(ax, title)
+    elif title is not None:
+        ax.figure.suptitle(title, fontsize=10)
 
 
 def _text(value: Any) -> str:
@@ -303,7 +332,7 @@ def _figure_list(paper: Paper) -> str:
 _LEAST, _MOST = (4.0, 3.0), 40.0
 
 
-def save_figure(figure: Any, path: Path, is_fixed_size: bool) -> None:
+def save_figure(figure: Any, path: Path, is_fixed_size: bool, dpi: int = _DPI) -> None:
     """Write a figure; if names do not fit, enlarge it, or refuse a fixed size."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="constrained_layout not applied")
@@ -325,13 +354,19 @@ def save_figure(figure: Any, path: Path, is_fixed_size: bool) -> None:
                         "give a larger --size"
                     ) from None
                 figure.set_size_inches(*(1.4 * figure.get_size_inches()))
-    write_figure(figure, path)
+    write_figure(figure, path, dpi)
 
 
-def write_figure(figure: Any, path: Path) -> None:
+def write_figure(figure: Any, path: Path, dpi: int = _DPI) -> None:
     """Write a figure in the format of its suffix; the file appears when it is complete."""
+    longest = max(figure.get_size_inches())
+    if longest * dpi > _MAX_PIXELS:
+        raise click.UsageError(
+            f"--dpi {dpi}: a side of {longest:g} inches has more than {_MAX_PIXELS:,} pixels: give "
+            "fewer, or a smaller --size"
+        )
     buffer = io.BytesIO()  # matplotlib loses the error of a full disk where it writes PDF
-    figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=110)
+    figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=dpi)
     from sweeps.files.atomic_write import write_atomic
 
     write_atomic(path, buffer.getvalue())

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 _PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B", "J s", "K")
 _UNIT_SYMBOLS = {"degC": "°C", "1": ""}
 _LABEL_WIDTH = 42  # characters of a line
-#: Maximum number of ticks at values of a logarithmic axis.
-_MAX_TICKS = 8
+#: Maximum number of ticks at values of a logarithmic axis, and digits of those that are not whole.
+_MAX_TICKS, _TICK_DIGITS = 8, 4
+#: Largest whole number that is written in full.
+_MAX_WHOLE = 1e9
 #: Positive values of a map that span more than this factor get a logarithmic norm.
 _LOG_COLOR_RATIO = 30.0
 #: Matplotlib has no ticks on a logarithmic scale beyond this, or below its inverse.
@@ -72,6 +74,16 @@ def _number_formatter(form: str) -> Any:
     return FuncFormatter(lambda value, _: format(value, form))
 
 
+def short_number(value: float) -> str:
+    """Return a number as the label of a tick: whole ones in full, others rounded.
+
+    >>> [short_number(value) for value in (65536, 0.348636521, 2.1544347e-7)]
+    ['65,536', '0.3486', '2.154e-07']
+    """
+    is_whole = float(value).is_integer() and abs(value) < _MAX_WHOLE
+    return f"{value:,.0f}" if is_whole else f"{value:.{_TICK_DIGITS}g}"
+
+
 def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: float = 0) -> None:
     """Name one side of an Axes after a variable, and format its numbers.
 
@@ -79,6 +91,8 @@ def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: floa
     ``span``, the largest value over the least, is given.
     """
     from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+
+    from dse.plots.ticks import fit_ticks
 
     unit, words = unit_of(variable), text if text is not None else axis_label(variable)
     values = np.asarray(variable.values)
@@ -98,6 +112,7 @@ def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: floa
     elif most >= 1e4 and not span:
         axis.set_major_formatter(_number_formatter(",.10g"))
     axis.set_label_text(words)
+    fit_ticks(axis)
 
 
 def name_flags(axis: Any, flags: Mapping[int, str], values: Any, width: int) -> None:
@@ -159,13 +174,39 @@ def is_geometric(values: Any) -> bool:
 
 
 def _set_log_scale(axis: Any, values: NDArray[Any]) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     ordered = np.sort(np.asarray(values, dtype=float))
     getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
     axis.set_major_locator(FixedLocator(ordered[:: -(-len(ordered) // _MAX_TICKS)].tolist()))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(_number_formatter(",.10g"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
+
+
+def use_log_scale(ax: Axes, sides: str) -> None:
+    """Scale the sides ``x``, ``y`` or ``xy`` of an Axes logarithmically, or raise DseError."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, ScalarFormatter
+
+    from dse.plots.ticks import fit_ticks, has_names
+
+    for axis in (getattr(ax, f"{side}axis") for side in sides):
+        name, form = axis.axis_name, axis.get_major_formatter()
+        low = float(ax.dataLim.min["xy".index(name)])
+        reason = ""
+        if has_names(axis):
+            reason = "has names, not numbers"
+        elif low < 0 or (low == 0 and not ax.patches):  # bars begin at 0
+            reason = f"begins at {low:.4g}, and only positive numbers have a logarithm"
+        if reason:
+            raise DseError(f"--log {name}: this side of the figure {reason}; leave out {name}")
+        if axis.get_scale() != "log":
+            getattr(ax, f"set_{name}scale")("log")
+            decades = np.ptp(np.log10(axis.get_view_interval()))
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2 else (1,)))
+            is_plain = type(form) is ScalarFormatter
+            short = FuncFormatter(lambda value, _: short_number(value))
+            axis.set_major_formatter(short if is_plain else form)
+            fit_ticks(axis)
 
 
 def log_norm(values: NDArray[Any]) -> Any:

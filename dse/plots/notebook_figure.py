@@ -9,6 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from dse.plots.ticks import fit_ticks
+
 _SAVE_DPI, _SCREEN_DPI = 160, 80
 
 
@@ -22,9 +24,10 @@ class NotebookFigure(Figure):
         return super().add_subplot(*args, **kwargs)
 
     def draw(self, renderer: Any) -> None:
-        """Draw the figure; a ``$`` in a label starts no formula."""
+        """Draw the figure; labels of ticks never overlap, and a ``$`` starts no formula."""
         for ax in self.axes:
             for axis in (ax.xaxis, ax.yaxis):
+                fit_ticks(axis)
                 axis.get_ticklabels()  # creates their texts
         for text in self.findobj(Text):
             if isinstance(text, Text) and "$" in text.get_text():
