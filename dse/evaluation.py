@@ -54,7 +54,10 @@ def evaluate(
     Returns
     -------
     xarray.Dataset
-        Each quantity over the dimensions on which it depends, with units and meanings.
+        Each quantity over the dimensions on which it depends, with units and meanings. Inputs that
+        nobody published for the machine are in the attribute ``assumed`` (JSON), and scalars that
+        depend on them have an attribute ``interval``: 5 and 95 % of their values. The attribute
+        ``impossible`` (JSON) says where a prediction passes a limit of the hardware.
 
     Raises
     ------
@@ -66,7 +69,9 @@ def evaluate(
     >>> round(float(ds.cs_throughput), 6)
     10.0
     """
+    from dse.inputs.assumed import output_intervals
     from dse.inputs.merge import by_quantity_name, merge_inputs, with_declared
+    from dse.inputs.possible import all_indices, impossible_points
     from dse.inputs.provenance import provenance_attributes
     from sweeps.grid.dataset import grid_dataset
     from sweeps.nest.run import compute
@@ -112,6 +117,11 @@ def evaluate(
         warnings.warn("; ".join(failure_lines(failed)), stacklevel=2)
     ds = grid_dataset(grid, compute(grid), provenance_attributes(text, grid, parts))
     ds = ds.assign(_computed_labels(grid)) if every else ds
+    if passed := impossible_points(grid, parts, all_indices(grid)):
+        ds.attrs["impossible"] = json.dumps([each.to_dict() for each in passed])
+    if not sizes:
+        for name, ends in output_intervals(grid, parts.assumed, {}, grid.outputs).items():
+            ds[name].attrs["interval"] = list(ends)
     return ds.drop_vars(list(sizes)).assign_coords(coords) if sizes else ds
 
 

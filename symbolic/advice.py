@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stochastic import sizes
+from symbolic.graph import Graph
 from symbolic.model import Family, Guide, Model
 from symbolic.quantity import Domain
 
@@ -22,13 +23,20 @@ OCTAVES = 64
 STEPS_PER_OCTAVE = 32
 #: Costs of a run for which a guide to its time is used too.
 _COST_GOALS = ("energy", "edp")
+#: Quantities that say how many threads a launch has.
+LAUNCH = ("blocks", "threads_per_block")
+#: Units of goals that fewer resources may improve.
+_POWER_UNITS = ("W", "J", "J s", "J s2")
+#: The guide to the time of a model that declares none: nothing competes, every input may help.
+_TIME_GUIDE = Guide(state="time", goal="time", limits="time", helps="time", same_work=True)
 
 
 def guides(model: Model) -> tuple[Guide, ...]:
-    """Return the guides of a model, in the order of its main outputs.
+    """Return the guides of a model: first that to the time, then in the order of its main outputs.
 
-    Without declared guides, those of its families: see :class:`symbolic.equation.Guide`. A guide to
-    the time, or to operations a second, is one to energy too if the model yields energy.
+    They are the declared ones, or without any those of the families, and one to ``time``: see
+    :class:`symbolic.equation.Guide`. A guide to the time is one to energy too if the model yields
+    energy.
     """
     yields = set(model.yields)
     known = [g for g in model.guides if {g.state, g.goal, g.limits} <= yields]
@@ -36,16 +44,35 @@ def guides(model: Model) -> tuple[Guide, ...]:
         known = [
             _guide_of_family(family) for family in model.regime_families if family.of in yields
         ]
+    if "time" in yields and all(guide.goal != "time" for guide in known):
+        rate = next((guide for guide in known if guide.goal == "flops"), _TIME_GUIDE)
+        known.append(replace(rate, goal="time", maximize=False))
     order = [*model.outputs, *model.yields]
-    known = sorted(known, key=lambda g: (g.state == g.goal, order.index(g.state)))
-    timed = [guide for guide in known if guide.goal in ("time", "flops")]
+    known = sorted(known, key=lambda g: (g.goal != "time", g.state == g.goal, order.index(g.state)))
+    timed = [guide for guide in known if guide.goal == "time"]
     costs = [replace(g, goal=c, maximize=False) for g in timed for c in _COST_GOALS if c in yields]
     return (*known, *costs)
 
 
+def move_directions(graph: Graph, goal: str) -> dict[str, str]:
+    """Return the direction in which advice may move each quantity behind a goal.
+
+    Fewer resources may save power, but never time: where no quantity behind the goal is a power or
+    an energy, the directions are those of the rows of the quantities, though the equations of a
+    paper may predict otherwise.
+    """
+    behind = {name: graph.model.quantity(name) for name in graph.ancestors([goal])}
+    has_power = any(row.unit in _POWER_UNITS for row in behind.values())
+    return {
+        name: "both" if has_power and row.direction != "none" else row.direction
+        for name, row in behind.items()
+    }
+
+
 def _guide_of_family(family: Family) -> Guide:
     of, terms = family.of, ", ".join(family.terms.values())
-    return Guide(state=of, goal=of, limits=of, maximize=not family.largest, helps=terms)
+    maximize = not family.largest
+    return Guide(state=of, goal=of, limits=of, maximize=maximize, helps=terms, same_work=True)
 
 
 def search_values(start: float, domain: Domain, *, upward: bool) -> Floats:

@@ -42,7 +42,8 @@ class Guide:
 
     A model file declares one, or a tuple of several, as ``ADVICE``. If a model declares none, each
     family becomes a guide: its terms name the bound, every input behind them may help, and the
-    smallest of several should rise, the largest fall.
+    smallest of several should rise, the largest fall. A model that yields ``time`` without a guide
+    to it gets one.
 
     Parameters
     ----------
@@ -61,6 +62,12 @@ class Guide:
         term with the state's own label.
     follow : bool
         Whether moves that reach a border are listed even if they do not help.
+    same_work : bool
+        Whether a move must leave the launch with the same elements, one a thread: ``blocks`` times
+        ``threads_per_block``, up to a partial block. Counts of instructions are per thread.
+    conditions : tuple of str
+        Conditions that a move may not break, such as ``launch_bytes <= l1_bytes``; those of
+        quantities that are not known, and those that are broken already, do not count.
     show : tuple of str
         Quantities shown with the state.
     along : tuple of str
@@ -84,6 +91,8 @@ class Guide:
     maximize: bool = False
     tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     follow: bool = False
+    same_work: bool = False
+    conditions: tuple[str, ...] = ()
     show: tuple[str, ...] = ()
     along: tuple[str, ...] = ()
     fixed: frozenset[str] = frozenset()

@@ -70,6 +70,10 @@ RESULT, SHARE, CELSIUS = "[0, inf]", "[0, 1]", "(-273.15, inf)"
 
 #: Who can change a quantity.
 LEVERS = ("programmer", "designer")
+#: Directions in which a change of a quantity is advice: both; only up (a resource, more of which
+#: never costs time); only down (a latency or another cost); none (a size of the problem, or a
+#: condition under which a machine was measured).
+DIRECTIONS = ("both", "up", "down", "none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +85,8 @@ class Quantity:
     inputs of table equations only). ``default`` is a number, a label, or the name of another
     quantity. ``axis_labels`` are the labels of an axis, in order, for conditions; ``flags`` are the
     meanings of the numbers of a case or bound. ``lever`` says who can change it, the ``programmer``
-    or the ``designer`` of the machine. With ``is_law`` its values are laws of a number: formulas of
-    it have statistics, but no value.
+    or the ``designer`` of the machine, and ``direction`` which way, one of ``DIRECTIONS``. With
+    ``is_law`` its values are laws of a number: formulas of it have statistics, but no value.
 
     A switch may have ``auto`` as its first label: it stands for the last label if the quantities
     ``settled_by`` are given, else for the one before, separately for each label of a categorical
@@ -100,6 +104,7 @@ class Quantity:
     axis_labels: tuple[str, ...] = ()
     flags: tuple[tuple[int, str], ...] = ()
     lever: str = "programmer"
+    direction: str = "both"
     is_law: bool = False
 
     @property
@@ -151,6 +156,7 @@ def quantity(
     meaning: str = "",
     labels: tuple[str, ...] | None = None,
     lever: str = "programmer",
+    direction: str = "both",
 ) -> Quantity:
     """Declare a quantity, for a model outside the table.
 
@@ -172,6 +178,9 @@ def quantity(
         Makes it a switch with these labels.
     lever : str
         Who can change it, for advice: ``"programmer"``, or ``"designer"`` of the machine.
+    direction : str
+        Which way advice moves it: ``"both"``, ``"up"`` (more of it never costs time), ``"down"``,
+        or ``"none"`` (a size of the problem).
 
     >>> quantity("base_power", unit="W", domain="[0, inf)").domain.contains(-1)
     False
@@ -180,6 +189,9 @@ def quantity(
         raise DomainError(f"{name!r} is no quantity name: use lower-case letters, digits and _")
     if lever not in LEVERS:
         raise DomainError(f"lever={lever!r} of {name}: expected one of {', '.join(LEVERS)}")
+    if direction not in DIRECTIONS:
+        known = ", ".join(DIRECTIONS)
+        raise DomainError(f"direction={direction!r} of {name}: expected one of {known}")
     return Quantity(
         name=name,
         unit=unit,
@@ -189,6 +201,7 @@ def quantity(
         meaning=meaning,
         labels=labels,
         lever=lever,
+        direction=direction,
     )
 
 
@@ -200,16 +213,22 @@ def row(
     typical: tuple[float, float] | None = None,
     default: float | str | None = None,
     lever: str = "programmer",
+    direction: str = "both",
 ) -> Quantity:
     """Declare a number of the shipped models; see :func:`quantity`."""
     fields: dict[str, Any] = {"unit": unit, "domain": domain, "meaning": meaning, "lever": lever}
-    return quantity(name, default=default, typical=typical, **fields)
+    return quantity(name, default=default, typical=typical, direction=direction, **fields)
 
 
 #: Declares a number that the designer of a machine sets: its resources and measured properties
 #: (Hong 2012, Tables 1, 2 and 5). The programmer sets all others, also the number of active SMs,
 #: because the grid may leave SMs idle (section 3.1).
 spec = partial(row, lever="designer")
+
+#: Declare a resource of a machine, a latency or another cost of it; a count of a workload, less of
+#: which never costs time; and a size of the problem.
+resource, cost = partial(spec, direction="up"), partial(spec, direction="down")
+less, size = partial(row, direction="down"), partial(row, direction="none")
 
 
 def switch(name: str, labels: str, meaning: str, settled_by: str = "") -> Quantity:

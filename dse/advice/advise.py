@@ -21,7 +21,7 @@ from sweeps.grid.build import build_grid
 from sweeps.grid.grid import Grid, Leaf
 from symbolic.advice import guides, search_values
 from symbolic.crossings import CaseLines, first_crossing
-from symbolic.errors import DseError, UnknownNameError, nearest_hint
+from symbolic.errors import DseError, GraphError, UnknownNameError, nearest_hint
 from symbolic.expression import parse_condition
 from symbolic.graph import extreme_terms
 from symbolic.library import load_model
@@ -68,7 +68,7 @@ def build_advice(
         shown = subject.outputs or ()
     else:
         model = with_declared(load_model(subject, prefer=prefer), entries.get("workload"))
-    guide = _choose_guide(model, shown, goal)
+    possible = _possible_guides(model, shown, goal)
     parts = merge_inputs(model, (), entries=entries, set_values=values, folder=folder)
 
     def build(values: Mapping[str, Any], outputs: Sequence[str]) -> Grid:
@@ -82,6 +82,12 @@ def build_advice(
             invalid_values=parts.invalid_values,
         )
 
+    guide = possible[0]
+    for each in possible if len(possible) > 1 else ():
+        with suppress(GraphError):  # inputs of a goal that was not asked for may be missing
+            build(parts.values, [each.goal, each.state, each.limits])
+            guide = each
+            break
     outputs = list(dict.fromkeys([guide.goal, guide.state, guide.limits, *guide.show]))
     remedies = [name for name in guide.remedies.values() if not model.quantity(name).is_label]
     for name in (*guide.suggests, *guide.remedies, *remedies):
@@ -131,6 +137,7 @@ def build_advice(
         pins=pins,
         rebuild=lambda pinned: build({**parts.values, **pinned}, outputs),
         largest=largest,
+        counted_for=parts.counted_for,
     )
     result = [move for names in site.candidates() for move in find_moves(site, names)]
     unique = {(move.quantity, move.together, move.direction): move for move in result}
@@ -148,7 +155,8 @@ def build_advice(
     )
 
 
-def _choose_guide(model: Model, outputs: Sequence[str], goal: str | None) -> Guide:
+def _possible_guides(model: Model, outputs: Sequence[str], goal: str | None) -> list[Guide]:
+    """Return the guides to a goal, or all: first those to outputs of a study, then to the time."""
     known = guides(model)
     if not known:
         raise DseError(
@@ -157,10 +165,9 @@ def _choose_guide(model: Model, outputs: Sequence[str], goal: str | None) -> Gui
             "of the model, as in transit and mwp_cwp"
         )
     if goal is None:
-        return next((guide for guide in known if guide.state in outputs), known[0])
-    for guide in known:
-        if guide.goal == goal:
-            return guide
+        return sorted(known, key=lambda guide: not {guide.goal, guide.state} & set(outputs))
+    if wanted := [guide for guide in known if guide.goal == goal]:
+        return wanted[:1]
     goals = list(dict.fromkeys(guide.goal for guide in known))
     raise UnknownNameError(
         f"goal = {goal!r}: available goals of the model {model.name} are {', '.join(goals)}"
@@ -311,7 +318,7 @@ class _MovePath:
         best = self._best_before(float(xs[-1]), xs)
         if best is not None:
             return self._make_move(best, limit=f"where {goal} is best")
-        if closed:
+        if closed and math.isfinite(end):
             return self._make_move(end, limit=f"the end of its domain {domain}")
         gains = self.gains(xs)
         gain, before = float(gains[-1]), float(gains[max(len(xs) - 1 - _LAST_STEPS, 0)])
@@ -366,6 +373,9 @@ class _MovePath:
             values = dict(zip(names, self.site.evaluate(names, moved), strict=True))
             if not np.all(interpret_arrays([condition.node], values)[0]):
                 return f"{'the rule' if condition.is_rule else 'the constraint'} {condition.text}"
+        for text, node in self.site.guide_conditions().items():
+            if not self.site.holds(node, moved)[0]:
+                return f"the condition {text}"
         nodes = {name: (reference(name), self.site.row(name).domain) for name in self.names}
         for name, (node, domain) in {**self.site.formulas(), **nodes}.items():
             if self.site.holds(outside_domain(node, domain), moved)[0]:
@@ -387,6 +397,8 @@ class _MovePath:
         if not (helps or always or artefact):
             return None
         site, graph = self.site, self.site.grid.graph
+        if helps and site.is_wrong_way(self.names, raising=self.raising):
+            return None
         along = site.guide.along if math.isfinite(place) else ()
         there = site.evaluate(along, self.inputs_at(np.array([place]))) if along else ()
         here = [site.value(name) or math.nan for name in along]

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from dse.advice.report import Suggestion
 from sweeps.bounds.checks import outside_domain
 from sweeps.grid.grid import FEASIBLE, Grid
+from symbolic.advice import LAUNCH, move_directions
+from symbolic.expression import parse_condition
 from symbolic.graph import Definition
 from symbolic.intervals import PartialEvaluation
 from symbolic.model import Guide
@@ -28,6 +30,8 @@ from symbolic.ops import (
     minimum,
     negate,
     reference,
+    references,
+    substitute,
 )
 from symbolic.quantities import Domain, Quantity
 from symbolic.quantity import LEVERS
@@ -49,7 +53,8 @@ class Site:
     ``pins`` are inputs whose value follows others, until ``rebuild`` fixes them; ``terms`` the
     quantities whose minimum (maximum if ``largest``) is ``guide.limits``, with labels, ``binding``
     those that bind. The state is ``flag``, from an equation if ``has_state``; ``state_from_terms``
-    says that the terms alone determine it.
+    says that the terms alone determine it. Counts of the workload hold for the values of
+    ``counted_for`` alone.
     """
 
     grid: Grid
@@ -63,6 +68,7 @@ class Site:
     pins: Mapping[str, float]
     rebuild: Callable[[Mapping[str, float]], Grid]
     largest: bool = False
+    counted_for: frozenset[str] = frozenset()
     _cache: dict[Any, PartialEvaluation] = field(default_factory=dict, repr=False, compare=False)
 
     def with_free_inputs(self, names: Iterable[str]) -> Site:
@@ -98,7 +104,28 @@ class Site:
         goal = self.grid.graph.flat(self.guide.goal)
         inside = [negate(outside_domain(*formula)) for formula in self.formulas().values()]
         finite = both(goal > -math.inf, goal < math.inf)
-        return constant(both(self.grid.feasible_node(()), finite, *inside))
+        rules = [self.grid.feasible_node(()), *self.guide_conditions().values()]
+        return constant(both(*rules, finite, *inside))
+
+    def guide_conditions(self) -> dict[str, Node]:
+        """Return the conditions of the guide that are known and hold here, over the leaves."""
+        graph = self.grid.graph
+        result: dict[str, Node] = {}
+        if self.guide.same_work and graph.ancestors([self.guide.goal]).issuperset(LAUNCH):
+            blocks, threads = (graph.flat(name) for name in LAUNCH)
+            most = self.value(LAUNCH[0]) * self.value(LAUNCH[1])
+            least = most - self.value(LAUNCH[1])
+            # a last block may be partial: from (blocks - 1) * threads + 1 to blocks * threads
+            same = both(blocks * threads > least, (blocks - 1) * threads < most)
+            result["the launch has as many threads"] = constant(same)
+        for text in self.guide.conditions:
+            node = parse_condition(text, self.grid.model.quantities)
+            names = references(node)
+            if graph.definitions.keys() >= set(names):
+                node = substitute(node, {name: graph.flat(name) for name in names})
+                if np.all(interpret_arrays([node], self.leaves())[0]):
+                    result[text] = node
+        return result
 
     def formulas(self) -> dict[str, tuple[Node, Domain]]:
         """Return each formula over the leaves, with its domain."""
@@ -257,11 +284,17 @@ class Site:
         """True if a quantity is a number that can be moved."""
         graph = self.grid.graph
         given = graph.definitions[name].kind in ("given", "default") or name in self.pins
-        if not given or name in self.guide.fixed:
-            return False
         row = self.row(name)
+        fixed = name in self.guide.fixed or name in self.counted_for or row.direction == "none"
+        if not given or fixed:
+            return False
         tables = [d.name for d in graph.definitions.values() if d.kind == "table"]
         return not row.is_label and row.domain.low >= 0 and name not in graph.ancestors(tables)
+
+    def is_wrong_way(self, names: Iterable[str], *, raising: bool) -> bool:
+        """True if a move takes resources away, or adds to a latency or a count."""
+        known = move_directions(self.grid.graph, self.guide.goal)
+        return any(known.get(name) == ("down" if raising else "up") for name in names)
 
     def lever(self, names: Iterable[str]) -> str:
         """Return whose move it is: the designer's if one of the quantities is."""

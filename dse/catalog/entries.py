@@ -13,6 +13,10 @@ its ``source`` or ``assumed = "why"``::
     [unknown]                         # optional: values that nobody publishes, and why
     l2_latency = "not measured"
 
+An assumed number may have a ``spread``, the share by which it may be wrong to both sides: it is
+then a random input, and answers say so. What a shipped machine lacks is assumed as of its nearest
+relatives (``dse/data/relatives.toml``).
+
 A file's own values take precedence over those of its base, and those over the limits of the compute
 capability. A workload file has neither ``compute_capability`` nor ``[unknown]``. It may declare
 further quantities, such as the arguments of a kernel, for its own values and for studies::
@@ -32,7 +36,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -145,6 +149,7 @@ class Entry(DisplayMixin):
     compute_capability: str = ""
     declared: tuple[Quantity, ...] = ()
     unknown: Mapping[str, str] = field(default_factory=dict, hash=False)
+    base: str = ""
 
     def __post_init__(self) -> None:
         for name in ("values", "unknown"):
@@ -200,7 +205,8 @@ class Entry(DisplayMixin):
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.name, self.title, self.kind, dict(self.values), self.path)
-        return Entry, (*fields, self.compute_capability, self.declared, dict(self.unknown))
+        more = (self.compute_capability, self.declared, dict(self.unknown), self.base)
+        return Entry, (*fields, *more)
 
 
 @lru_cache(maxsize=1)
@@ -284,8 +290,12 @@ def _load(
         unknown = {k: why for k, why in {**base.unknown, **unknown}.items() if k not in values}
     if capability:
         values = {**_limits()[capability][1], **values}
+    has_rates = any(name.endswith(("_flops", "_ops")) for name in file.values)
+    if "n_sms" in values and (has_rates or path.parent == _DATA / "machines"):
+        # a designer may change n_sms, but not the multiprocessors that the printed rates are of
+        values["rated_sms"] = file.values.get("rated_sms", values["n_sms"])
     name = path.stem.lower()
-    return Entry(name, file.title, kind, values, path, capability, declared, unknown)
+    return Entry(name, file.title, kind, values, path, capability, declared, unknown, file.base)
 
 
 def _extra(quantities: Mapping[str, Quantity]) -> tuple[Quantity, ...]:
@@ -310,7 +320,7 @@ def machine(
     >>> machine("gtx280").values["n_sms"].source
     'Hong 2012, Table 2'
     """
-    return _load("machine", name, folder, _extra(quantities), ())
+    return with_assumed_values(_load("machine", name, folder, _extra(quantities), ()))
 
 
 def workload(
@@ -333,7 +343,8 @@ class _Catalog(DisplayMixin, Mapping[str, Entry]):
     def __getitem__(self, name: str) -> Entry:
         if name not in self:
             raise unknown_entry_error(self.kind, str(name), self)
-        return _load(self.kind, name, None, (), ())
+        entry = _load(self.kind, name, None, (), ())
+        return with_assumed_values(entry) if self.kind == "machine" else entry
 
     def __iter__(self) -> Iterator[str]:
         yield from entry_paths(self.kind)
@@ -378,6 +389,101 @@ def entry_titles(kind: str) -> dict[str, str]:
             if name not in titles:
                 titles[name] = compute_capability(name.removeprefix("cc")).title
     return titles
+
+
+# --- Values that nobody publishes, from the nearest relatives of a machine
+
+
+@lru_cache(maxsize=1)
+def _relatives() -> dict[str, Any]:
+    tree: dict[str, Any] = tomllib.loads((_DATA / "relatives.toml").read_text(encoding="utf-8"))
+    return tree
+
+
+def with_assumed_values(entry: Entry) -> Entry:
+    """Return a machine with the values that it lacks and its nearest relatives have.
+
+    >>> entry = machine("l4")
+    >>> entry.values["l1_latency"].assumed
+    'as l40 and rtx4090, ± 30 %: cycles of the core clock'
+    """
+    result: dict[str, Value] = {}
+    for name, row in _relatives()["inputs"].items():
+        known = {} if name in entry.values else _values_of_relatives(entry, name)
+        if known:
+            here = entry_number(entry, row["scale"])
+            scaled = [n * here / entry_number(one, row["scale"]) for one, n in known.items()]
+            names, percent = " and ".join(one.name for one in known), f"{100 * row['spread']:.3g} %"
+            result[name] = Value(
+                value=sum(scaled) / len(scaled),
+                assumed=f"as {names}, ± {percent}: {row['why']}",
+                spread=row["spread"],
+            )
+    if "bandwidth_share" not in entry.values:
+        result |= _bandwidth_share(entry)
+    if not result:
+        return entry
+    unknown = {name: why for name, why in entry.unknown.items() if name not in result}
+    return replace(entry, values={**entry.values, **result}, unknown=unknown)
+
+
+#: Spread of the bandwidth of kernels around that of a triad on the same machine.
+_TRIAD_SPREAD = 0.05
+
+
+def _bandwidth_share(entry: Entry) -> dict[str, Value]:
+    """Return the share of the printed bandwidth that kernels attain, by the type of memory."""
+    for kind, row in _relatives()["memory"].items():
+        if not {entry.name, entry.base} & {*row["machines"]}:
+            continue
+        share, spread, why = row["share"], row["spread"], f"as {kind}: {row['why']}"
+        if row["triads"] and "triad_bandwidth" in entry.values:
+            share = min(entry_number(entry, "triad_bandwidth / mem_bandwidth"), 1.0)
+            spread, why = _TRIAD_SPREAD, f"that of a triad, which kernels attain on {kind}"
+        text = f"± {100 * spread:.3g} %, {why}"
+        return {"bandwidth_share": Value(value=share, assumed=text, spread=spread)}
+    return {}
+
+
+def _values_of_relatives(entry: Entry, quantity: str) -> dict[Entry, float]:
+    """Return the numbers that the files of the nearest relatives with a quantity have.
+
+    If none of the relatives of a machine has it, their relatives are the next nearest. The nearest
+    relative of a machine of the user is its base.
+    """
+    relatives, seen = _relatives()["relatives"], {entry.name}
+    base = [] if entry.base.endswith(".toml") else [entry.base]
+    nearest = [one for one in relatives.get(entry.name, base) if one]
+    while nearest:
+        seen |= {*nearest}
+        entries = [_load("machine", each, None, (), ()) for each in dict.fromkeys(nearest)]
+        known = [each for each in entries if quantity in each.values]
+        if known:
+            return {each: entry_number(each, quantity) for each in known}
+        nearest = [each for one in nearest for each in relatives.get(one, ()) if each not in seen]
+    return {}
+
+
+def entry_number(entry: Entry, formula: str) -> float:
+    """Return the number of a formula in the quantities of a machine.
+
+    >>> entry_number(machine("v100_pcie"), "n_sms * boost_clock")
+    110400000000.0
+    """
+    from symbolic.expression import parse, parse_value
+    from symbolic.ops import Node, interpret_arrays, references
+
+    def number(name: str) -> float:
+        value = entry.values[name].value
+        if isinstance(value, str):
+            parsed = parse_value(value, TABLE[name], TABLE)
+            return float(compute(parsed)) if isinstance(parsed, Node) else float(parsed)
+        return float(value)
+
+    def compute(node: Node) -> Any:
+        return interpret_arrays([node], {each: number(each) for each in references(node)})[0]
+
+    return float(compute(parse(formula, TABLE)))
 
 
 # --- Names of products as users write them

@@ -32,13 +32,16 @@ _KEYS = {
 class Value:
     """Value as written (a number, or text such as ``"1.3 GHz"``) with its origin.
 
-    ``holds_for`` gives other quantities and the only numbers for which the value was counted.
+    ``holds_for`` gives other quantities and the only numbers for which the value was counted, or
+    None for one that follows from a formula of the file. ``spread`` is the share by which an
+    assumed number may be wrong, to both sides.
     """
 
     value: float | str
     source: str = ""
     assumed: str = ""
-    holds_for: tuple[tuple[str, float], ...] = ()
+    holds_for: tuple[tuple[str, float | None], ...] = ()
+    spread: float = 0.0
 
     def __post_init__(self) -> None:
         if bool(self.source.strip()) == bool(self.assumed.strip()):
@@ -123,7 +126,7 @@ def _value(
         raise source.error(keys, UnknownNameError(f"{name!r} is no known quantity{hint}"))
     if not isinstance(item, dict):
         raise source.error(keys, f"{name} = {_toml(item)} has no source: write {name} = {_EXAMPLE}")
-    _check_keys(source, keys, item, ("value", "source", "assumed", "holds_for"))
+    _check_keys(source, keys, item, ("value", "source", "assumed", "holds_for", "spread"))
     value, origins = item.get("value"), [key for key in ("source", "assumed") if key in item]
     if len(origins) != 1:
         given = "both source and assumed" if origins else "neither source nor assumed"
@@ -136,7 +139,25 @@ def _value(
         raise source.error(keys, error) from error
     assert isinstance(value, (int, float, str))
     holds_for = _parse_holds_for(source, name, item.get("holds_for", []), values)
-    return Value(value=value, holds_for=holds_for, **{origins[0]: item[origins[0]]})
+    spread = _parse_spread(source, name, item)
+    return Value(value=value, holds_for=holds_for, spread=spread, **{origins[0]: item[origins[0]]})
+
+
+def _parse_spread(source: SourceText, name: str, item: Mapping[str, Any]) -> float:
+    """Return the share by which an assumed number may be wrong."""
+    spread = item.get("spread", 0.0)
+    is_number = isinstance(spread, (int, float)) and not isinstance(spread, bool)
+    if not is_number or not 0 <= spread < 1:
+        raise source.error(
+            ("values", name, "spread"),
+            f"{name}: spread = {_toml(spread)}, expected a share from 0 to below 1, such as 0.3",
+        )
+    if spread and "assumed" not in item:
+        raise source.error(
+            ("values", name, "spread"),
+            f"{name} has a source and a spread: only what is assumed has one",
+        )
+    return float(spread)
 
 
 def _check_keys(
@@ -150,8 +171,11 @@ def _check_keys(
 
 def _parse_holds_for(
     source: SourceText, name: str, names: Any, values: Mapping[str, Any]
-) -> tuple[tuple[str, float], ...]:
-    """Return the other quantities of this file and their numbers for which a value holds."""
+) -> tuple[tuple[str, float | None], ...]:
+    """Return the other quantities of this file and their numbers for which a value holds.
+
+    The number is None for a quantity with a formula, which a study may not replace.
+    """
     keys = ("values", name, "holds_for")
     if not isinstance(names, list):
         raise source.error(keys, f"{name}: holds_for = {_toml(names)}, expected a list of names")
@@ -159,13 +183,13 @@ def _parse_holds_for(
     for each in names:
         item = values.get(each) if isinstance(each, str) else None
         number = item.get("value") if isinstance(item, dict) else None
-        if isinstance(number, bool) or not isinstance(number, (int, float)):
+        if isinstance(number, bool) or not isinstance(number, (int, float, str)):
             raise source.error(
                 keys,
                 f"{name} holds for a value of {_toml(each)}, to which this file gives no number: "
-                "expected names of quantities with numbers under [values]",
+                "expected names of quantities with numbers or formulas under [values]",
             )
-        pairs.append((each, float(number)))
+        pairs.append((each, None if isinstance(number, str) else float(number)))
     return tuple(pairs)
 
 
@@ -299,7 +323,7 @@ def _parse_declared(source: SourceText, table: Any) -> tuple[Quantity, ...]:
             raise source.error(keys, f'{name}: expected {{ meaning = "...", unit = "..." }}')
         _check_keys(source, keys, item, ("meaning", "unit", "domain"))
         try:
-            declared.append(quantity(name, **item))
+            declared.append(quantity(name, direction="none", **item))
         except (DseError, TypeError) as error:
             raise source.error(keys, DseError(str(error))) from error
     return tuple(declared)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,9 +23,12 @@ from dse.cli.options import (
 from symbolic.answer import Answer, Table, shorten
 
 if TYPE_CHECKING:
+    from dse.inputs.assumed import AssumedInput
     from dse.study.study import StudyData
 
 study_or_model_argument = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyPath())
+#: Rows of an answer that get intervals.
+_MAX_INTERVALS = 256
 EXAMPLE_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 
 
@@ -76,6 +80,12 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     workloads. dse explain shows every intermediate quantity.
     """
     from dse.display import column_order, dataset_answer
+    from dse.inputs.possible import (
+        all_indices,
+        impossible_data,
+        impossible_rows,
+        without_impossible,
+    )
     from dse.inputs.validity import validity_warnings
     from dse.verbs.study import run
 
@@ -92,7 +102,17 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     texts = {name: "; ".join(lines) for name, lines in lacking.items()}
     data = {**result.data, "lacking": texts, "notes": validity}
     (table,) = result.tables
-    tables = [table] if len(table.rows) > 1 else [_single_point_table(result)]
+    passed = impossible_rows(study, all_indices(study.grid()))
+    result = without_impossible(result, passed)
+    data |= {"rows": result.data["rows"], **impossible_data(passed)}
+    notes += [each.text for each in passed]
+    (table,) = result.tables
+    intervals, assumed = assumed_answer(study, data["rows"])
+    notes += [f"assumed: {row.text}" for row in assumed]
+    if assumed:
+        data |= {"assumed": [row.to_dict() for row in assumed], "intervals": intervals}
+    single = len(table.rows) == 1
+    tables = [_single_point_table(result, intervals[0])] if single else [table]
     return replace(result, tables=tables, notes=notes, data=data)
 
 
@@ -132,13 +152,45 @@ def _computable_study(model: str, point: dict[str, str]) -> tuple[StudyData, dic
     return study_from_point(model, point, outputs), lacking
 
 
-def _single_point_table(answer: Answer) -> Table:
+def assumed_answer(
+    study: StudyData, rows: Sequence[Mapping[str, Any]]
+) -> tuple[list[dict[str, tuple[float, float]]], tuple[AssumedInput, ...]]:
+    """Return intervals of the outputs in each row of an answer, and the inputs that cause them.
+
+    An interval is from 5 to 95 % of the values while the inputs that nobody published vary.
+    """
+    from dse.arguments import axis_indices
+    from dse.inputs.assumed import output_intervals, used_inputs
+
+    grid, assumed = study.grid(draws=True), study._parts.assumed
+    used = used_inputs(grid, assumed)
+    if not used or study.random_inputs is not None:
+        return [{} for _ in rows], used
+    intervals: list[dict[str, tuple[float, float]]] = []
+    for row in rows[:_MAX_INTERVALS]:
+        if any(row.get(name) != row.get(name) for name in grid.axes):  # NaN: there is no best
+            intervals.append({})
+            continue
+        indices = axis_indices(grid, {name: row[name] for name in grid.axes})
+        intervals.append(output_intervals(grid, assumed, indices, grid.outputs))
+    return intervals, used
+
+
+def _single_point_table(
+    answer: Answer, intervals: Mapping[str, tuple[float, float]] = MappingProxyType({})
+) -> Table:
     """Return the table of one configuration: a row for each quantity, with its meaning."""
     (table,) = answer.tables
     assert isinstance(table.columns, Mapping)
     meanings = {name: v.get("long_name", "") for name, v in answer.data["variables"].items()}
     rows = [
-        [name, (value, unit), meanings[name]]
+        [name, (value, unit), meanings[name] + _range_text(intervals.get(name), unit)]
         for (name, unit), value in zip(table.columns.items(), table.rows[0], strict=True)
     ]
     return Table(columns=("quantity", "value", "meaning"), rows=rows)
+
+
+def _range_text(interval: tuple[float, float] | None, unit: str) -> str:
+    from dse.inputs.assumed import interval_text
+
+    return f"; {interval_text(interval, unit)} as assumed inputs vary" if interval else ""

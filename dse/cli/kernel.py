@@ -16,6 +16,7 @@ from dse.cli.options import (
     names_option,
     nonempty_options,
     option,
+    option_callback,
     split_list,
     values_option,
 )
@@ -23,6 +24,12 @@ from symbolic.answer import Answer, Table
 
 _MACRO = "Macro for the compiler; with several values each is a variant; repeatable"
 _TIMES = "Trip count of a loop, or fraction of threads at a branch, by name; repeatable"
+_BLOCK = "Size of a block in threads, default: 256; repeated, each block is a variant"
+_BYTES = "Size of an array in bytes, or a formula such as 4*n, by its argument; repeatable"
+_GRID = (
+    "Size of the grid in blocks, or formulas such as ceil(n/block_x); default: what the kernel's "
+    "bounds checks need, else one block that represents all"
+)
 _COMPARE = "Profile or tuner's results to compare the counts with"
 _OUT = "File for the workload, or for a table of variants; default: the screen"
 
@@ -38,6 +45,12 @@ def _numbers(flag: str, text: str, *names: str) -> OptionDecorator:
             raise click.UsageError(f"{flag.split()[0]} {pairs}: expected NAME=NUMBER") from None
 
     return values_option(flag, text, *names, commas=True, parse=parse)
+
+
+def _read_blocks(texts: Sequence[str]) -> list[Any]:
+    """Return the sizes of a block, or of each of several."""
+    blocks = [split_list([text]) for text in texts]
+    return blocks[0] if len(blocks) == 1 else blocks
 
 
 @command(
@@ -61,8 +74,10 @@ def _numbers(flag: str, text: str, *names: str) -> OptionDecorator:
     multiple=True,
     type=click.Path(exists=True, file_okay=False),
 )
-@names_option("--block X,Y,Z", "Size of a block in threads; default: 256")
-@names_option("--grid X,Y,Z", "Size of the grid in blocks; default: one, which represents all")
+@option("--block X,Y,Z", _BLOCK, multiple=True, callback=option_callback(_read_blocks))
+@names_option("--grid X,Y,Z", _GRID)
+@option("--dynamic-shared BYTES", "Dynamic shared memory of a block, or a formula", default=None)
+@values_option("--bytes ARRAY=B,...", _BYTES, "array_bytes", commas=True)
 @_numbers("--set N=V,...", "Arguments of the kernel; repeatable")
 @_numbers("--times NAME=N,...", _TIMES, "--trips")
 @file_option("--out OUT.toml|.csv|.nc", _OUT)
@@ -87,10 +102,12 @@ def kernel(
     macros = {k: split_list([v]) if "," in v else v for k, v in define.items()}
     options["options"] = (*options["options"], *(f"-I{folder}" for folder in include))
     with input_errors():
-        result = dse.kernel(path, times, entry, define=macros, **nonempty_options(options))
-    if options["beside"] is not None:
+        options = nonempty_options(options) | {"progress": True}
+        result = dse.kernel(path, times, entry, define=macros, **options)
+    if options.get("beside") is not None:
         return _profile_comparison(result, out)
-    if any(isinstance(each, list) for each in macros.values()):
+    several_blocks = any(isinstance(each, list) for each in options.get("block", ()))
+    if several_blocks or any(isinstance(each, list) for each in macros.values()):
         return _variants_answer(result, out)
     text = str(result.toml())
     if out is not None:

@@ -17,10 +17,13 @@ _OPTIONS_OF: dict[str, tuple[str, ...]] = {
     "supply": ("threads", "steps", "size"),
     "demand": ("threads", "steps"),
     "latency": ("steps", "ring"),
-    "blocks": ("threads", "steps", "blocks"),
-    "launches": ("threads", "steps", "blocks", "times"),
+    "blocks": ("threads", "steps", "blocks", "loads"),
+    "launches": ("threads", "steps", "blocks", "times", "loads"),
     "imbalance": ("law", "lanes", "groups", "each", "rows"),
-    "power": ("threads", "steps", "size", "clock", "memory_clock", "seconds", "settle"),
+    "power": (
+        *("threads", "steps", "size", "clock", "memory_clock", "keep_clocks"),
+        *("seconds", "settle"),
+    ),
 }
 _POSITIVE, _SECONDS = click.IntRange(min=1), click.FloatRange(min=0)
 
@@ -31,6 +34,7 @@ _POSITIVE, _SECONDS = click.IntRange(min=1), click.FloatRange(min=0)
     "dse measure imbalance imbalance.nc --law geometric:0.05 --lanes 8,32",
     "dse validate imbalance imbalance.nc --to imbalance_loss",
     "dse measure power power.csv --clock 1410 --clock 1005",
+    "dse measure power power.csv --keep-clocks",
 )
 @click.argument("what", type=click.Choice(list(_OPTIONS_OF)))
 @click.argument("out", metavar="OUT.csv|.nc|.parquet|.zarr", type=click.Path())
@@ -46,6 +50,7 @@ _POSITIVE, _SECONDS = click.IntRange(min=1), click.FloatRange(min=0)
     "--ring", "Size in bytes of the ring for latency", type=click.IntRange(min=256), multiple=True
 )
 @option("--blocks", "Number of blocks in a launch; default: 1000", type=_POSITIVE, multiple=True)
+@option("--loads", "Let blocks wait for loads, one a round, instead of computing", is_flag=True)
 @option("--times", "Number of launches of each kind", type=click.IntRange(min=2), default=50)
 @option("--law", "Law of the work of a lane; default: Swatman 2022, Table I", multiple=True)
 @names_option("--lanes N,...", "Numbers of lanes in a group; default: 2,4,8,16,32")
@@ -54,6 +59,7 @@ _POSITIVE, _SECONDS = click.IntRange(min=1), click.FloatRange(min=0)
 @option("--rows", "Number of rows of the matrices", type=_POSITIVE, default=16)
 @option("--clock", "Core clock in MHz; default: 8 of those available", type=int, multiple=True)
 @option("--memory-clock", "Memory clock in MHz; default: the highest", type=int, multiple=True)
+@option("--keep-clocks", "Measure power at the current clocks; change no setting", is_flag=True)
 @option("--seconds", "Duration of a power measurement; default: 3", type=_SECONDS, default=3.0)
 @option(
     "--settle", "Seconds of load before a power measurement; default: 2", type=_SECONDS, default=2.0
@@ -67,6 +73,7 @@ def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
     data; blocks: multiprocessor, start and end of each block of a launch with random work;
     launches: times of many such launches; imbalance: cost of lockstep (Swatman 2022, Algorithm 1);
     power: power, clocks and times of a compute-bound and a memory-bound kernel, at each clock.
+    power sets clocks and restores them, unless --keep-clocks is given.
 
     OUT is a dataset as of dse import, and records device, method and date. NUMBA_ENABLE_CUDASIM=1
     makes a trial run without a GPU, with meaningless numbers: keep it small (--threads 2 --steps 3
@@ -149,11 +156,13 @@ def _measurement(
         each, count = (threads or (256,))[0], (options["blocks"] or (1000,))[0]
         rounds = np.random.default_rng(0).integers(1, 2 * steps, count)
         how = {"threads": each, "rounds": f"uniform from 1 to {2 * steps - 1}, seed 0"}
-        return lambda: gpu.blocks(rounds.tolist(), threads=each), how
+        how |= {"loads": options["loads"]}
+        return lambda: gpu.blocks(rounds.tolist(), threads=each, loads=options["loads"]), how
     if what == "launches":
         counts = list(options["blocks"]) or [500, 1000, 2000, 4000]
         how = {"blocks": counts, "law": f"uniform:1,{2 * steps - 1}", "times": options["times"]}
         how |= {"threads": (threads or (32,))[0], "seed": 0}
+        how |= {"loads": options["loads"]}
         return lambda: gpu.launches(**how), how
     if what == "imbalance":
         how = {name: options[name] for name in ("groups", "each")}
@@ -162,7 +171,8 @@ def _measurement(
         how |= {"lanes": _parse_lanes(options["lanes"])} if options["lanes"] else {}
         return lambda: gpu.lockstep(**how), how
     how = {"clocks": list(options["clock"]), "memory_clocks": list(options["memory_clock"])}
-    how |= {name: options[name] for name in ("seconds", "settle", "steps", "size")}
+    names = ("keep_clocks", "seconds", "settle", "steps", "size")
+    how |= {name: options[name] for name in names}
     how |= {"threads": (threads or (1024,))[0]}
     return lambda: gpu.power(**how), how
 

@@ -268,7 +268,10 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
 
     A search that a limit ends reports a bound and a gap, and exits with status 3.
     """
+    from dse.cli.evaluate import assumed_answer
     from dse.display import column_order, dataset_answer
+    from dse.inputs.assumed import interval_text
+    from dse.inputs.possible import impossible_data, impossible_winners
     from dse.study.study import StudyData
 
     read = read_source(source)
@@ -288,6 +291,22 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
     answer = with_certificate(rows, result.attrs, options["gap"])
     of_models = not isinstance(read, StudyData) and "model" in read.sizes
     notes = [_MODELS_NOTE] if of_models and "model" not in options["per"] else []
+    if isinstance(read, StudyData):
+        passed = impossible_winners(read, answer.data["rows"])
+        if passed:
+            answer = replace(answer, data={**answer.data, **impossible_data(passed)})
+            notes += [each.text for each in passed]
+        intervals, assumed = assumed_answer(read, answer.data["rows"])
+        notes += [f"assumed: {row.text}" for row in assumed]
+        notes += [
+            f"best {name}: {interval_text(ends, read.grid().model.quantity(name).unit)} as "
+            "assumed inputs vary"
+            for name, ends in (intervals[0].items() if len(intervals) == 1 else ())
+            if name in answer.data["variables"]
+        ]
+        if assumed:
+            more = {"assumed": [row.to_dict() for row in assumed], "intervals": intervals}
+            answer = replace(answer, data={**answer.data, **more})
     return replace(answer, notes=notes)
 
 

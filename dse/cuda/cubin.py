@@ -58,6 +58,7 @@ class KernelFunction:
     callees: tuple[tuple[int, str], ...] = ()
     jump_targets: tuple[tuple[int, tuple[int, ...]], ...] = ()
     jump_table: tuple[int, ...] = ()
+    has_shared_section: bool = False
 
     @property
     def pointers(self) -> frozenset[int]:
@@ -161,7 +162,8 @@ def read_functions(data: bytes) -> dict[str, KernelFunction]:
             arch=cubin.arch,
             code=cubin.body(section),
             registers=registers.get(name, cubin.sections[section]["sh_info"] >> 24),
-            shared_bytes=cubin.size(f".nv.shared.{name}"),
+            shared_bytes=_static_shared_bytes(cubin, name),
+            has_shared_section=f".nv.shared.{name}" in cubin.sections,
             # a kernel without arguments has no bank
             argument_base=bank or cubin.size(f".nv.constant0.{name}"),
             arguments=tuple((offset, size) for _, offset, size in sorted(arguments)),
@@ -170,6 +172,18 @@ def read_functions(data: bytes) -> dict[str, KernelFunction]:
             jump_table=_words(cubin.body(f".nv.constant2.{name}")),
         )
     return result
+
+
+#: Shared memory that the driver takes of each block from compute capability 8.0 on [B]. Cubins
+#: from 9.0 on include it in the size of a kernel that has shared memory.
+_RESERVED_SHARED, _SINCE_ARCH = 1024, 90
+
+
+def _static_shared_bytes(cubin: _Cubin, name: str) -> int:
+    """Return the static shared memory of a kernel, without that of the driver [B]."""
+    size = cubin.size(f".nv.shared.{name}")
+    is_included = cubin.arch >= _SINCE_ARCH and ".nv.shared.reserved.0" in cubin.sections
+    return max(size - _RESERVED_SHARED, 0) if is_included else size
 
 
 def _attributes(data: bytes) -> list[tuple[int, bytes]]:
@@ -198,20 +212,30 @@ def _words(data: bytes) -> tuple[int, ...]:
 
 
 @_refuse_damaged("the line table of the machine code is damaged")
-def source_lines(data: bytes, name: str) -> dict[int, int]:
-    """Return the source line of each instruction of a kernel, as far as the cubin has them."""
+def source_lines(data: bytes, name: str, file: str = "") -> dict[int, int]:
+    """Return the source line of each instruction of a kernel, as far as the cubin has them.
+
+    Code of other files than ``file``, if that has any lines, has the line before it: functions of
+    headers are compiled into the place that calls them.
+    """
     cubin, text = _Cubin(data), f".text.{name}"
     if ".debug_line" not in cubin.sections or text not in cubin.sections:
         return {}
     wanted, size = cubin.numbers[text] + 1, cubin.size(text)
-    result: dict[int, int] = {}
-    before: tuple[int, int] | None = None
-    for state in _states(_linked_lines(cubin)):
+    rows: list[tuple[int, int, int, str]] = []
+    before: tuple[int, int, str] | None = None
+    for state, source in _states(_linked_lines(cubin)):
         section, at = state.address >> _ADDRESS, state.address & (1 << _ADDRESS) - 1
         if before is not None:
-            places = range(-(-before[0] // WORD), -(-min(at, size) // WORD))
-            result |= dict.fromkeys(places, before[1])
-        before = None if state.end_sequence or section != wanted else (at, state.line)
+            rows.append((-(-before[0] // WORD), -(-min(at, size) // WORD), *before[1:]))
+        ended = state.end_sequence or section != wanted
+        before = None if ended else (at, state.line, source)
+    has_lines = any(source == file for *_, source in rows)
+    result: dict[int, int] = {}
+    last = 0
+    for begin, end, line, source in sorted(rows):
+        last = line if source == file or not has_lines else last
+        result |= dict.fromkeys(range(begin, end), last)
     return {place: line for place, line in result.items() if line > 0}
 
 
@@ -229,8 +253,8 @@ def _linked_lines(cubin: _Cubin) -> bytes:
     return bytes(lines)
 
 
-def _states(lines: bytes) -> Iterator[Any]:
-    """Yield the rows of all line programs."""
+def _states(lines: bytes) -> Iterator[tuple[Any, str]]:
+    """Yield the rows of all line programs, with the name of the file of each."""
     from elftools.common.utils import struct_parse
     from elftools.dwarf.lineprogram import LineProgram
     from elftools.dwarf.structs import DWARFStructs
@@ -241,7 +265,10 @@ def _states(lines: bytes) -> Iterator[Any]:
         header = struct_parse(structs.Dwarf_lineprog_header, stream, end)
         end += header["unit_length"] + structs.initial_length_field_size()
         program = LineProgram(header, stream, structs, stream.tell(), end)
-        yield from (each.state for each in program.get_entries() if each.state is not None)
+        files = [entry.name.decode(errors="replace") for entry in header.file_entry]
+        for each in program.get_entries():
+            if (state := each.state) is not None:
+                yield state, files[state.file - 1] if 0 < state.file <= len(files) else ""
 
 
 #: Functions in a kernel's code by offset, and possible targets of jumps, by place.

@@ -168,7 +168,9 @@ _RESERVED = frozenset(
     }
 )
 #: Names that the counter gives to parts of a kernel.
-_GENERATED_NAME = re.compile(r"(trips|chance|loaded|leaves|runs|part|slow)_(line|at)_|part_\d")
+_GENERATED_NAME = re.compile(
+    r"(trips|chance|skip|take|loaded|leaves|runs|part|slow)_(line|at)_|part_\d"
+)
 _MAX_LENGTH = 60
 
 

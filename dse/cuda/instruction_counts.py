@@ -6,22 +6,23 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from dse.cuda.formulas import FormulaWriter, NoFormulaError
 from dse.cuda.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, access_width
-from dse.cuda.integer_expressions import ONE, Atom, IntExpr, common_atoms, make_product
+from dse.cuda.integer_expressions import ONE, Atom, IntExpr, common_atoms
+from dse.cuda.launch_shape import AXES, LaunchSizes, required_sizes, size_atom
 from dse.cuda.launch_values import KernelLaunch
 from dse.cuda.loop_counts import KernelAnalysis, required_trip_counts, unused_name
 from dse.cuda.memory_accesses import MemoryAccess, MemoryAccesses
 from dse.cuda.source import demangle
+from dse.cuda.tensor_instructions import tensor_flops
 from dse.toml_text import printable_line, toml_key, toml_number, toml_value, value_line
 from symbolic.answer import Answer, DisplayMixin, Table
 from symbolic.quantities import TABLE
 
 #: Classes of instructions (:mod:`dse.cuda.instructions`) that each quantity counts.
 QUANTITY_CLASSES: Mapping[str, tuple[str, ...]] = {
-    "fp_insts": ("fp32", "fp64", "fp16", "tensor"),
+    "fp_insts": ("fp32", "fp64", "fp16"),
     "fp64_insts": ("fp64",),
     "sfu_insts": ("special",),
     "int_insts": ("integer",),
@@ -32,6 +33,10 @@ QUANTITY_CLASSES: Mapping[str, tuple[str, ...]] = {
     "local_insts": ("local_load", "local_store"),
     "sync_insts": ("barrier",),
     "misc_insts": ("control", "wait", "other"),
+    "tensor_insts": ("tensor",),
+    "atomic_insts": ("atomic",),
+    "shared_atomic_insts": ("shared_atomic",),
+    "async_copy_insts": ("global_copy",),
 }
 
 
@@ -83,6 +88,8 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
     holds_for : mapping
         Quantities that were enumerated for this launch, with the names of the arguments and sizes
         that they depend on. A study that changes one of these is refused.
+    labels : mapping
+        Labels of the kernel: ``tensor_type``, the number type of its tensor instructions.
     """
 
     quantities: Mapping[str, float]
@@ -93,6 +100,7 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
     assumed: Mapping[str, str] = field(default_factory=dict)
     left_out: Sequence[str] = ()
     holds_for: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> float:
         return self.quantities[name]
@@ -140,6 +148,10 @@ class KernelCounts(DisplayMixin, Mapping[str, float]):
             if inputs := self.holds_for.get(name):
                 line = f"{line[:-2]}, holds_for = {toml_value(list(inputs))} }}"
             lines.append(line)
+        for name, label in self.labels.items():
+            why = self.assumed.get(name)
+            source = ("assumed", why) if why else ("source", self.origin)
+            lines.append(value_line(name, toml_value(label), *source))
         return "\n".join(lines) + "\n"
 
 
@@ -168,6 +180,12 @@ class Tally:
         self.analysis, self.launch = analysis, launch
         self.formulas = FormulaWriter(names)
         self.run_names: dict[str, str] = {}  # of formulas of how often blocks run
+        #: The sizes of a block with several rows.
+        self._block_sizes = {
+            size_atom("ntid", axis)
+            for axis, size in zip(AXES, launch.block, strict=True)
+            if size > 1 and tuple(launch.block[1:]) != (1, 1)
+        }
         self._formula_cache: dict[IntExpr, tuple[float, str, frozenset[Atom]]] = {}
         self._input_cache: dict[tuple[IntExpr, bool], frozenset[Atom]] = {}
 
@@ -183,8 +201,14 @@ class Tally:
             inputs: set[Atom] = set()
             for each in (value, *trip_counts.values()):
                 inputs.update(one for one in each.atoms() if one.kind in ("argument", "input"))
-                if with_sizes:
-                    inputs.update(Atom("special", (name,)) for name in _required_sizes(each))
+                sizes_ = required_sizes(each)
+                if not with_sizes:  # lanes differ alike in all blocks of one row
+                    sizes_ &= self._block_sizes
+                if self._block_sizes and sizes_:  # the rows of a block share its warps
+                    sizes_ |= self._block_sizes
+                inputs |= sizes_ if with_sizes or self._block_sizes else set()
+            if self.analysis.launch is not None:  # numbers that the analysis has replaced
+                inputs.update(self.analysis.launch.numbers)
             self._input_cache[key] = frozenset(inputs)
         return self._input_cache[key]
 
@@ -234,76 +258,27 @@ class Tally:
         return number, text, frozenset(inputs)
 
 
-def _required_sizes(value: IntExpr) -> set[str]:
-    """Return the sizes of the launch that a value depends on, as registers that hold them.
-
-    A value that depends on a thread's global index alone is the same for other block sizes: it
-    depends on the number of threads (``nctaid.x``).
-    """
-    sizes: set[str] = set()
-    waiting = [value]
-    while waiting:
-        has_index, rest = _remove_thread_index(waiting.pop())
-        if has_index:
-            sizes.add("nctaid.x")
-        for product in rest.terms:
-            for each in product:
-                if each.kind != "special":
-                    waiting += _values_in(each.args)
-                elif each.args[0].startswith(("ctaid", "nctaid")):
-                    sizes.add("nctaid.x")
-                    sizes.update({"ntid.x"} if len(product) > 1 else ())
-                elif each.args[0] != "lane":
-                    sizes.add("ntid.x")
-    return sizes
-
-
-def _remove_thread_index(value: IntExpr) -> tuple[bool, IntExpr]:
-    """Return True if a value contains a thread's global index, and the value without it."""
-    block, size, thread = (Atom("special", (n,)) for n in ("ctaid.x", "ntid.x", "tid.x"))
-    many = Atom("special", ("nctaid.x",))
-    terms = dict(value.terms)
-    for product, times in value.terms.items():
-        if product.count(size) != 1:
-            continue
-        rest = [one for one in product if one not in (size, block, many)]
-        if product.count(many) == 1 and block not in product:  # the number of threads
-            del terms[product]
-        elif product.count(block) == 1 and many not in product:
-            other = make_product([*rest, thread])
-            if terms.get(other) == times:
-                del terms[product], terms[other]
-    gone = IntExpr({p: t for p, t in value.terms.items() if p not in terms})
-    places = (block, size, thread, many)
-    factors = {tuple(one for one in p if one not in places): 1 for p in gone.terms}
-    return bool(gone.terms), IntExpr(terms) + IntExpr(factors)
-
-
-def _values_in(part: Any) -> Iterator[IntExpr]:
-    if isinstance(part, IntExpr):
-        yield part
-    elif isinstance(part, tuple):
-        for each in part:
-            yield from _values_in(each)
-
-
 def count_kernel(
     analysis: KernelAnalysis,
     launch: KernelLaunch,
     quantity_names: AtomNames,
-    input_names: AtomNames,
-    blocks: int | None,
+    input_names: Mapping[Atom, Sequence[str]],
+    shape: LaunchSizes,
+    array_bytes: Mapping[int, float] | None = None,
 ) -> KernelCounts:
     """Return the quantities of a kernel at a launch.
 
     ``quantity_names`` are the quantities that formulas may use, ``input_names`` the names of all
-    inputs that counts can depend on. ``blocks`` is None if the grid is unknown.
+    inputs that counts can depend on. ``array_bytes`` are the sizes of arrays by the offsets of
+    their arguments.
     """
     tally, function = Tally(analysis, launch, quantity_names), analysis.function
     classes: dict[str, _Sums] = defaultdict(lambda: defaultdict(float))
     groups: dict[str, _Sums] = {name: defaultdict(float) for name in _EXTRA_QUANTITIES}
-    memory = MemoryAccesses(analysis, launch, tally.required_inputs)
+    memory = MemoryAccesses(analysis, launch, tally.required_inputs, array_bytes)
     flops = floating = 0.0
+    tensor_types: dict[str, float] = defaultdict(float)
+    unshaped: dict[str, None] = {}
     for number in analysis.block_runs:
         body, often = analysis.graph.blocks[number].body, tally.mean_block_runs(number)
         for (kind, name), many in Counter((one.kind, one.name) for one in body).items():
@@ -313,6 +288,11 @@ def count_kernel(
         for name, many in Counter(each for one in body for each in _extra_quantities(one)).items():
             groups[name][number, analysis.block_runs[number]] += many
         for place, one in enumerate(body):
+            if one.kind == "tensor" and (typed := tensor_flops(one)) is not None:
+                groups["warp_tensor_flops"][number, analysis.block_runs[number]] += typed[1]
+                tensor_types[typed[0]] += often * typed[1]
+            elif one.kind == "tensor" and "MMA" in one.name:
+                unshaped[one.name] = None
             if one.kind in MEMORY or one.kind in SHARED:
                 memory.add(number, place)
             if one.name in FLOPS:
@@ -330,6 +310,8 @@ def count_kernel(
         numbers_of = [each.runs[0] for each in device if each.is_uncoalesced == uncoalesced]
         counts[name] = _add_up(((n, analysis.block_runs[n]), 1.0) for n in numbers_of)
     counts["warp_bytes"] = _add_up((a.runs, a.bytes) for a in device if a.requests_per_warp)
+    copies = memory.select(("global_copy",))
+    counts["async_copy_bytes"] = _add_up((a.runs, a.copied_bytes) for a in copies)
     counts["load_requests"] = _add_up((a.runs, float(bool(a.instruction.results))) for a in device)
     counts["l1_wavefronts"] = _add_up((a.runs, a.wavefronts) for a in device)
     counts["shared_wavefronts"] = _add_up((a.runs, a.wavefronts) for a in shared)
@@ -351,6 +333,7 @@ def count_kernel(
     if function.registers:  # PTX has no number of them
         values["registers_per_thread"] = float(function.registers)
     values["shared_mem_per_block"] = float(function.shared_bytes)
+    blocks = int(shape.quantities["blocks"]) if "blocks" in shape.quantities else None
     footprints, footprint_formulas = memory.footprint_bytes(blocks, quantity_names.values())
     values |= footprints
     formulas |= footprint_formulas
@@ -395,6 +378,7 @@ def count_kernel(
             )
     if requests > sum(each.requests_per_warp for each in in_global if each.is_footprint_known):
         why = "some addresses are unknown: assumed to be bytes that nothing else touches"
+        why += ", at most those of the arrays" if array_bytes else " (else --bytes ARRAY=BYTES)"
         assumed |= dict.fromkeys(footprints, why)
     if guarded := sum(a.requests_per_warp for a in memory.accesses if not a.is_guard_known):
         share = guarded / sum(each.requests_per_warp for each in memory.accesses)
@@ -403,7 +387,7 @@ def count_kernel(
     if launch.is_sampled:
         why = "the iterations of nested loops were sampled"
         assumed.setdefault("load_requests", why)
-    not_counted = [f"assumed not taken: {branch}" for branch in analysis.assumptions]
+    not_counted = list(map(_describe_assumption, analysis.assumptions))
     calls = [
         one
         for number, _, one in analysis.instructions()
@@ -417,27 +401,60 @@ def count_kernel(
         not_counted.append(f"called functions{listed} are not counted: inline them")
     if not_counted:
         assumed["comp_insts"] = "; ".join(not_counted)
-    values["threads_per_block"] = float(launch.threads)
-    if blocks is not None:
-        values["blocks"] = float(blocks)
-        values["elements"] = float(blocks * launch.threads)
-        if launch.is_one_dimensional():
-            formulas["blocks"] = "ceil(elements / threads_per_block)"
+    values |= shape.quantities
+    formulas |= shape.formulas
+    if unshaped:
+        assumed["warp_tensor_flops"] = (
+            f"the shape of {', '.join(unshaped)} is in a register: their operations are not "
+            "counted; give warp_tensor_flops"
+        )
+    labels = dict[str, str]()
+    if tensor_types:
+        ordered = sorted(tensor_types.items(), key=lambda item: -item[1])
+        (main_type, most), *others = ordered
+        labels["tensor_type"] = main_type
+        if others:
+            share = most / sum(tensor_types.values()) if most else 0.0
+            types = ", ".join(name for name, _ in others)
+            assumed["tensor_type"] = (
+                f"{share:.0%} of the operations; those of {types} are counted as if of this type"
+            )
     runs = {name: ("part of a formula", f) for f, name in tally.formulas.parts.items()}
     runs |= {n: ("how often a part of the kernel runs", f) for f, n in tally.run_names.items()}
     holds_for = {
-        name: sorted({input_names[each] for each in inputs[name] if each in input_names})
+        name: sorted({one for each in inputs[name] for one in input_names.get(each, ())})
         for name in values
         if inputs.get(name)
-    }
+    } | {name: list(names) for name, names in shape.holds_for.items()}
     return KernelCounts(
         quantities=values,
         formulas=formulas,
         declared=runs,
+        labels=labels,
         numbers=numbers,
         assumed=assumed,
         holds_for={name: required for name, required in holds_for.items() if required},
     )
+
+
+#: Assumptions about branches, by the first word of their names.
+_ASSUMPTIONS = {
+    "slow": "no thread takes the slow path for special values",
+    "wait": "no thread polls twice in the wait",
+    "leaves": "no thread leaves the loop before its end",
+}
+
+
+def _describe_assumption(name: str) -> str:
+    """Return an assumption in words, and how to replace it.
+
+    >>> _describe_assumption("slow_line_9")
+    'no thread takes the slow path for special values at line 9 (else --times slow_line_9=SHARE)'
+    """
+    word, where, place = name.split("_", 2)
+    where = "line" if where == "line" else "instruction"
+    settable = "" if word == "leaves" else f" (else --times {name}=SHARE)"
+    return f"{_ASSUMPTIONS[word]} at {where} {place.partition('_')[0]}{settable}"
 
 
 def _union(parts: Iterable[frozenset[Atom]]) -> frozenset[Atom]:
@@ -467,14 +484,13 @@ def _extra_quantities(instruction: Instruction) -> Iterator[str]:
     if instruction.kind not in _NO_REGISTER:
         yield "register_insts"
     if instruction.kind in QUANTITY_CLASSES["fp_insts"]:
-        loads_constant = instruction.name == "HFMA2" and "RZ" in "".join(instruction.operands[1:2])
-        fused = instruction.name in _FUSED and not loads_constant
-        yield "fp_fused_insts" if fused else "narrow_fp_insts"
+        yield "fp_fused_insts" if instruction.name in _FUSED else "narrow_fp_insts"
     if instruction.name in _LONG_LATENCY and _IMAD_MOVES.isdisjoint(instruction.modifiers):
         yield _LONG_LATENCY[instruction.name]
 
 
 _EXTRA_QUANTITIES: tuple[str, ...] = ("fp_fused_insts", "narrow_fp_insts", "register_insts")
+_EXTRA_QUANTITIES += ("warp_tensor_flops",)
 _EXTRA_QUANTITIES += tuple(dict.fromkeys(_LONG_LATENCY.values()))
 
 

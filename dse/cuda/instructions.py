@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from dse.cuda.integer_expressions import ZERO, IntExpr, atom_expr, constant
+from dse.cuda.integer_expressions import ZERO, Atom, IntExpr, atom_expr, constant
 
 WORD = 16  # bytes of an instruction, from compute capability 7.0 on
 
@@ -21,9 +21,9 @@ CLASSES: Mapping[str, tuple[str, ...]] = {
     "special": ("MUFU", "I2F", "F2I", "F2F", "I2I", "FRND", "POPC", "FLO", "BREV"),
     "shuffle": ("SHFL", "VOTE", "MATCH", "REDUX", "CREDUX"),
     "shared_atomic": ("ATOMS",),
-    "atomic": ("ATOM", "RED", "CCTL"),
+    "atomic": ("ATOM", "RED"),
     "barrier": ("BAR", "SYNCS"),
-    "wait": ("DEPBAR", "LDGDEPBAR", "MEMBAR", "WARPSYNC", "ERRBAR"),
+    "wait": ("DEPBAR", "LDGDEPBAR", "MEMBAR", "WARPSYNC", "ERRBAR", "CGAERRBAR", "CCTL"),
     "constant": ("LDC",),
     "texture": ("TEX", "TLD", "TMML", "TXD", "TXQ", "SULD", "SUST"),
     "local_load": ("LDL",),
@@ -56,6 +56,8 @@ _PREDICATE = re.compile(r"U?P[T0-9]")
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _NO_RESULT = {"global_store", "shared_store", "local_store", "global_copy", "control"}
 _NO_RESULT |= {"barrier", "wait"}
+#: Operations of these classes that write a register or predicate, where their text has one.
+_WITH_RESULT = ("SYNCS", "BMOV")
 
 
 def split_operands(operands: str) -> list[str]:
@@ -74,10 +76,12 @@ def _parse_operation(opcode: str, text: str) -> _Operation:
     name = _FROM_UNIFORM.sub("", first)
     kind = next((kind for kind, begins in CLASSES.items() if name.startswith(begins)), "other")
     operands = [each.strip() for each in split_operands(text.replace(".reuse", ""))]
+    if name == "HFMA2" and all(each.lstrip("-") == "RZ" for each in operands[1:3]):
+        kind = "move"  # a product of zeros: loads a constant of two 16-bit numbers
     results, count = tuple[str, ...](), 0
     if name in ("R2P", "R2UP"):
         results = tuple(f"{name[2:]}{each}" for each in range(7))
-    elif kind not in _NO_RESULT and name != "RED":
+    elif operands and (kind not in _NO_RESULT or name in _WITH_RESULT) and name != "RED":
         width = _result_width(opcode, name, modifiers, kind)
         results, count = _result_registers(operands, name, width)
     reads = frozenset(_NAMED.findall(",".join(operands[count:])))
@@ -214,13 +218,15 @@ class ConstantBank:
     """The constant bank of a launch, which reads operands that are the same everywhere.
 
     ``layout`` are the launch sizes by offset, ``argument_base`` is the offset of the arguments, and
-    ``upper_halves`` are the offsets of high halves of 8-byte arguments.
+    ``upper_halves`` are the offsets of high halves of 8-byte arguments. ``known`` are the numbers
+    of sizes, places and arguments at the launch for which a kernel is analysed.
     """
 
     layout: Mapping[int, str]
     argument_base: int
     upper_halves: frozenset[int]
     jump_table: tuple[int, ...] = ()
+    known: Mapping[Atom, int] = field(default_factory=dict)
 
     def parse_operand(self, text: str) -> IntExpr | tuple[bool, str] | None:
         """Return the value of an operand; (is negative, name) of a register; None for any other."""
@@ -233,7 +239,7 @@ class ConstantBank:
         if text == "SR_CgaCtaId":  # a block's place in its cluster: clusters have one block
             return ZERO
         if text in _SPECIAL:
-            return atom_expr("special", _SPECIAL[text])
+            return self._known_value(Atom("special", (_SPECIAL[text],)))
         text = text.partition(".")[0]
         if text in ("RZ", "URZ", "SRZ"):
             return ZERO
@@ -242,6 +248,10 @@ class ConstantBank:
                 return atom_expr("unknown", ("constant", match[0]))
             return self._launch_constant(int(match[4] or "0x0", 16))
         return (False, text) if _PLAIN.fullmatch(text) else None
+
+    def _known_value(self, atom: Atom) -> IntExpr:
+        number = self.known.get(atom)
+        return IntExpr({(atom,): 1}) if number is None else constant(number)
 
     def jump_table_entry(self, text: str) -> tuple[str, int] | None:
         """Return the register and the offset with which an operand reads the table of jumps."""
@@ -262,7 +272,7 @@ class ConstantBank:
         if offset - self.argument_base in self.upper_halves:
             return ZERO
         if offset in self.layout:
-            return atom_expr("special", self.layout[offset])
+            return self._known_value(Atom("special", (self.layout[offset],)))
         if offset >= self.argument_base:
-            return atom_expr("argument", offset - self.argument_base)
+            return self._known_value(Atom("argument", (offset - self.argument_base,)))
         return atom_expr("unknown", ("constant", offset))

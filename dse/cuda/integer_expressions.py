@@ -8,7 +8,10 @@ Fixed-point arithmetic, masks and shifts are written as quotients.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -170,6 +173,69 @@ def atoms_of(part: Any) -> Iterator[Atom]:
 
 
 ZERO, ONE = IntExpr({}), IntExpr({(): 1})
+#: The smallest and the largest value of an expression.
+Range = tuple[float, float]
+_ANY: Range = (-math.inf, math.inf)
+
+
+class Ranges:
+    """Ranges of expressions, from the largest values of atoms that a launch limits."""
+
+    def __init__(self, maxima: Mapping[Atom, int]) -> None:
+        self._atoms: dict[Atom, Range] = {one: (0, most) for one, most in maxima.items()}
+
+    def of_value(self, value: IntExpr) -> Range:
+        """Return the range of a sum, which may be wider than its values."""
+        low = high = 0.0
+        for product, times in value.terms.items():
+            bounds: Range = (times, times)
+            for one in product:
+                bounds = _multiply_ranges(bounds, self._of_atom(one))
+            low, high = low + bounds[0], high + bounds[1]
+        return low, high
+
+    def _of_atom(self, atom: Atom) -> Range:
+        if atom not in self._atoms:
+            self._atoms[atom] = self._find_range(atom)
+        return self._atoms[atom]
+
+    def _find_range(self, atom: Atom) -> Range:
+        match atom:
+            case Atom("if", _):
+                return 0, 1
+            case Atom("argument" | "special" | "pass" | "first", _):
+                return 0, math.inf
+            case Atom("over", (above, below)) if (by := below.constant_value) and by > 0:
+                low, high = self.of_value(above)
+                return _floor(low / by), _floor(high / by)
+            case Atom("least" | "most" as kind, (first, second)):
+                choose = min if kind == "least" else max
+                (low, high), (other_low, other_high) = self.of_value(first), self.of_value(second)
+                return choose(low, other_low), choose(high, other_high)
+        return _ANY
+
+
+def _floor(number: float) -> float:
+    return math.floor(number) if math.isfinite(number) else number
+
+
+def _multiply_ranges(left: Range, right: Range) -> Range:
+    ends = [0.0 if 0 in (one, two) else one * two for one in left for two in right]
+    return min(ends), max(ends)
+
+
+#: Ranges at the launch for which a kernel is analysed; None if it is analysed for every launch.
+_ranges: ContextVar[Ranges | None] = ContextVar("ranges", default=None)
+
+
+@contextmanager
+def known_ranges(ranges: Ranges | None) -> Iterator[None]:
+    """Decide comparisons and quotients by the ranges of a launch in the block of this context."""
+    token = _ranges.set(ranges)
+    try:
+        yield
+    finally:
+        _ranges.reset(token)
 
 
 def constant(number: int) -> IntExpr:
@@ -222,6 +288,10 @@ def floordiv(numerator: IntExpr, denominator: IntExpr) -> IntExpr:
         floor = floordiv(inner.args[0], constant(inner_divisor * divisor))
     else:
         floor = atom_expr("over", IntExpr(rest), constant(divisor))
+        if (ranges := _ranges.get()) is not None:
+            low, high = (each / divisor for each in ranges.of_value(IntExpr(rest)))
+            if math.isfinite(low + high) and math.floor(low) == math.floor(high):
+                floor = constant(math.floor(low))
     return IntExpr(whole) + constant(whole_number) + floor
 
 
@@ -365,6 +435,12 @@ def comparison(operator: str, value: IntExpr) -> Condition:
             return certain
         if (certain := _remainder_comparison(-value - ONE)) is not None:
             return negate(certain)
+    if (ranges := _ranges.get()) is not None:
+        low, high = ranges.of_value(value)
+        if operator == ">=" and low >= 0:
+            return TRUE
+        if high < 0 or (operator == "==" and low > 0):
+            return FALSE
     return (operator, value)
 
 

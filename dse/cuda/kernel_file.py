@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,14 +14,23 @@ from dse.cuda.compile import compile_kernel, parse_arch, read_includes
 from dse.cuda.cubin import KernelFunction, disassemble, read_functions, source_lines
 from dse.cuda.formulas import quantity_names
 from dse.cuda.instruction_counts import KernelCounts, count_kernel
-from dse.cuda.instructions import WORD, Instruction
-from dse.cuda.integer_expressions import Atom
+from dse.cuda.instructions import SHARED, WORD, Instruction
+from dse.cuda.integer_expressions import Atom, IntExpr, known_ranges
+from dse.cuda.launch_shape import (
+    derive_grid,
+    describe_shape,
+    evaluate_sizes,
+    rewrite_formula,
+    source_macros,
+)
 from dse.cuda.launch_values import KernelLaunch
-from dse.cuda.loop_counts import KernelAnalysis
+from dse.cuda.loop_counts import KernelAnalysis, KnownLaunch
 from dse.cuda.ptx import PtxReader, find_entries, is_ptx
-from dse.cuda.source import Signature, demangle, signatures
+from dse.cuda.source import LineKinds, Signature, demangle, read_line_kinds, signatures
 from symbolic.errors import DseError, check_name
 
+#: Settings with sizes of memory [B].
+MEMORY_SIZES = ("dynamic_shared", "array_bytes")
 _Kernel = TypeVar("_Kernel")
 Macros = Mapping[str, object]
 #: The first instruction in listings of ``cuobjdump -sass`` and ``nvdisasm -c``.
@@ -36,6 +46,7 @@ class KernelCode:
     origin: str
     argument_names: Sequence[str] = ()
     source: Sequence[str] = ()
+    source_name: str = ""
     left_out: Sequence[str] = ()
     body: Sequence[Instruction] = ()
     lines: Mapping[int, int] = field(default_factory=dict)
@@ -51,6 +62,16 @@ class KernelCode:
     def quantities(self) -> dict[int, str]:
         """Names of the quantities of arguments, by offset."""
         return dict(zip(self.arguments, quantity_names([*self.arguments.values()]), strict=True))
+
+    @property
+    def macros(self) -> dict[str, float]:
+        """The macros of the source that are numbers."""
+        return source_macros("\n".join(self.source)) if self.cubin else {}
+
+    @property
+    def line_kinds(self) -> LineKinds:
+        """Lines of the source with loops, branches and mathematical functions."""
+        return read_line_kinds("\n".join(self.source)) if self.cubin else LineKinds()
 
     @property
     def offsets(self) -> dict[str, int]:
@@ -101,7 +122,8 @@ def load_code(
         )
     number, in_file = parse_arch(arch), dict(signatures(text))
     known: dict[str, Signature] = {}
-    for each in read_includes(text, file, options).values():
+    included = read_includes(text, file, options)
+    for each in included.values():
         known |= signatures(each)
     known |= in_file
     name = entry.partition("<")[0].rpartition("::")[2]
@@ -124,6 +146,9 @@ def load_code(
         origin=f"{title} ({wanted}), compiled for sm_{function.arch}",
         argument_names=known[plain].arguments,
         source=kernels[plain].text.splitlines(),
+        source_name=next(
+            (Path(n).name for n, t in included.items() if t == kernels[plain].text), file.name
+        ),
         left_out=left_out,
     )
 
@@ -158,11 +183,15 @@ def _select_kernel(kernels: Mapping[str, _Kernel], entry: str, file: str) -> _Ke
     raise DseError(f"{file} has the kernels {names}: name one of them by entry (--entry)")
 
 
-#: Meanings of data inputs, by the first word of their names.
+_MAX_SHOWN = 72  # characters of a line of source in a message
+#: Meanings of data inputs, by the first word of their names, and values as examples.
 _DATA_INPUTS = {
-    "trips": "trip count of the loop at about {}",
-    "chance": "fraction of threads that branch, usually to skip code (0: none skips it), at {}",
-    "loaded": "value loaded at {}",
+    "trips": ("mean trip count of the loop at {}", 16),
+    "skip": ("share of threads (0 to 1) that skip {}", 0.25),
+    "take": ("share of threads (0 to 1) that run {}", 0.25),
+    "slow": ("share of threads (0 to 1) that take the slow path at {}", 0.25),
+    "wait": ("mean number of polls of the wait at {}", 1),
+    "loaded": ("mean value loaded at {}", 8),
 }
 
 
@@ -171,8 +200,16 @@ def count_file(file: Path, define: Macros, settings: Mapping[str, Any]) -> Kerne
     options = {name: settings[name] for name in ("entry", "arch", "options")}
     code = load_code(file, define=define, **options)
     (body,) = read_bodies([code])
-    analysis = KernelAnalysis(code.function, body, branch_lines(code, body))
-    return count_launch(code, analysis, *(settings[n] for n in ("block", "grid", "set", "times")))
+    given = frozenset(settings["times"])
+    lines = branch_lines(code, body)
+    analysis = KernelAnalysis(code.function, body, lines, code.line_kinds, given)
+    block, grid = settings["block"], settings["grid"]
+    about = (
+        *(settings[n] for n in ("set", "times")),
+        define,
+        *(settings.get(n) for n in MEMORY_SIZES),
+    )
+    return count_launch(code, analysis, block, grid, *about)
 
 
 def read_bodies(codes: Sequence[KernelCode]) -> list[list[Instruction]]:
@@ -185,52 +222,146 @@ def branch_lines(code: KernelCode, body: Sequence[Instruction]) -> dict[int, int
     """Return the source line of each instruction if loops or branches need names."""
     lines = code.lines
     if code.cubin and code.source and any(one.guards for one in body):
-        lines = source_lines(code.cubin, code.function.name)
+        lines = source_lines(code.cubin, code.function.name, code.source_name)
     return {one.index: lines[one.source_index] for one in body if one.source_index in lines}
 
 
 def count_launch(
     code: KernelCode,
     analysis: KernelAnalysis,
-    block: Sequence[int],
-    grid: Sequence[int],
+    block: Sequence[int | str],
+    grid: Sequence[int | str],
     arguments: Mapping[str, float],
     data_values: Mapping[str, float],
+    macros: Macros | None = None,
+    dynamic_shared: int | str | None = None,
+    array_bytes: Mapping[str, float | str] | None = None,
     cache: dict[Any, dict[Any, Any]] | None = None,
 ) -> KernelCounts:
-    """Return the quantities of a kernel at a launch; ``cache`` is shared by kernels of a batch."""
-    sizes = [_check_sizes(each, name) for each, name in ((block, "block"), (grid or (1,), "grid"))]
+    """Return the quantities of a kernel at a launch; ``cache`` is shared by kernels of a batch.
+
+    Sizes of block and grid may be formulas in ``macros``, those of the source, and arguments, and
+    the grid's in ``block_x``, ``block_y``, ``block_z``. Without a grid, that of the kernel's
+    bounds checks is taken. ``dynamic_shared`` and ``array_bytes`` [B] are numbers or formulas, too.
+    """
     offsets, quantity = code.offsets, code.quantities
     for name in arguments:
         check_name(name, offsets, f"the kernel has no argument {name!r}")
+    values = {offsets[name]: _check_argument(name, value) for name, value in arguments.items()}
+    numbers = code.macros | _as_numbers(macros or {})
+    numbers |= {name: float(values[at]) for name, at in offsets.items() if at in values}
+    block_size = _check_sizes(evaluate_sizes(block, numbers, "block"), "block")
+    own = {f"block_{axis}": float(n) for axis, n in zip("xyz", block_size, strict=True)}
+    own["threads_per_block"] = float(math.prod(block_size))
+    grid_size = _check_sizes(evaluate_sizes(grid or (1,), numbers | own, "grid"), "grid")
+    pointers = code.function.pointers
+    data_values = {analysis.input_name(name): value for name, value in data_values.items()}
+    general, bounds = analysis, list[IntExpr | None]()
+
+    def launch_at(trip_counts: Mapping[int, IntExpr]) -> KernelLaunch:
+        sizes = block_size, grid_size
+        key = (*sizes, pointers, *(frozenset(each.items()) for each in (values, data_values)))
+        common = {} if cache is None else cache.setdefault(key, {})
+        return KernelLaunch(
+            grid_size, block_size, values, data_values, trip_counts, pointers, common
+        )
+
+    has_grid = bool(grid)
+    if not grid and (derived := derive_grid(general, launch_at({}))) is not None:
+        (grid_size, bounds), has_grid = derived, True
+    if not analysis.data_inputs.keys() <= data_values.keys():
+        known = {offset: value for offset, value in values.items() if offset not in pointers}
+        decided = analysis.at_launch(
+            KnownLaunch.from_sizes(block_size, grid_size if has_grid else None, known)
+        )
+        if len(decided.data_inputs) < len(analysis.data_inputs):
+            analysis = decided
     for name in data_values:
         unknown = f"the kernel needs no value {name!r}"
         unknown += " (trip counts are derived, or needed by line)" if code.body else ""
         check_name(name, analysis.data_inputs, unknown, "it needs")
     _check_complete(code, analysis, arguments, data_values)
-    values = {offsets[name]: _check_argument(name, value) for name, value in arguments.items()}
-    pointers = code.function.pointers
-    key = (*sizes, pointers, *(frozenset(each.items()) for each in (values, data_values)))
-    common = {} if cache is None else cache.setdefault(key, {})
-    block_size, grid_size = sizes
-    counts = analysis.trip_counts
-    launch = KernelLaunch(grid_size, block_size, values, data_values, counts, pointers, common)
+    launch = launch_at(analysis.trip_counts)
     names = {Atom("argument", (offset,)): name for offset, name in quantity.items()}
-    if launch.is_one_dimensional() and block_size[0] > 1:
-        names[Atom("special", ("ntid.x",))] = "threads_per_block"
-        names |= {Atom("special", ("nctaid.x",)): "blocks"} if grid else {}
     declared: dict[str, tuple[str, float | str]] = {
         quantity[offset]: (f"argument {code.arguments[offset]} of the kernel", float(value))
         for offset, value in values.items()
     }
     declared |= {name: ("depends on the data", value) for name, value in data_values.items()}
-    known = {atom: name for atom, name in names.items() if name in declared}
-    known |= {Atom("input", (name,)): name for name in data_values}
-    known |= {Atom("special", ("ntid.x",)): "threads_per_block"}
-    known |= {Atom("special", ("nctaid.x",)): "elements"} if grid else {}
-    result = count_kernel(analysis, launch, names, known, math.prod(grid_size) if grid else None)
+    renamed: dict[str, str | float] = {**code.macros, **_as_numbers(macros or {})}
+    renamed |= {n: quantity[at] for n, at in offsets.items() if at in values}
+    if block_size[1:] == (1, 1):
+        renamed["block_x"] = "threads_per_block"
+    shape = describe_shape(
+        general,
+        launch,
+        has_grid=has_grid,
+        grid_texts=[rewrite_formula(s, renamed) if isinstance(s, str) else "" for s in grid],
+        bounds=bounds,
+        argument_names={atom: name for atom, name in names.items() if name in declared},
+    )
+    inputs: dict[Atom, tuple[str, ...]] = {
+        atom: (name,) for atom, name in names.items() if name in declared
+    }
+    inputs |= {Atom("input", (name,)): (name,) for name in data_values}
+    arrays = _array_sizes(code, array_bytes or {}, numbers | own)
+    with known_ranges(None if analysis.launch is None else analysis.launch.ranges):
+        result = count_kernel(
+            analysis, launch, names | shape.names, inputs | shape.inputs, shape, arrays
+        )
     declared |= result.declared
-    return replace(result, declared=declared, origin=code.origin, left_out=code.left_out)
+    result = replace(result, declared=declared, origin=code.origin, left_out=code.left_out)
+    if dynamic_shared is None:
+        return _note_dynamic_shared(code, analysis, result)
+    (dynamic,) = evaluate_sizes((dynamic_shared,), numbers | own, "dynamic_shared")
+    static = result["shared_mem_per_block"]
+    values_ = {**result.quantities, "shared_mem_per_block": static + dynamic}
+    formula = {}
+    if isinstance(dynamic_shared, str):
+        text = rewrite_formula(dynamic_shared, renamed)
+        formula["shared_mem_per_block"] = f"{static:.0f} + {text}" if static else text
+    return replace(result, quantities=values_, formulas={**result.formulas, **formula})
+
+
+def _array_sizes(
+    code: KernelCode, sizes: Mapping[str, float | str], numbers: Mapping[str, float]
+) -> dict[int, float]:
+    """Return the bytes of arrays by the offsets of their arguments."""
+    result, pointers = {}, code.function.pointers
+    arrays = {name: at for name, at in code.offsets.items() if at in pointers}
+    for name, size in sizes.items():
+        check_name(name, arrays, f"the kernel has no array {name!r}")
+        (result[arrays[name]],) = evaluate_sizes((size,), numbers, f"bytes of {name}")  # type: ignore[arg-type]
+    return result
+
+
+_EXTERN_SHARED = re.compile(
+    r"\bextern\s+(?:\w+\s*\([^)]*\)\s*|\w+\s+)*?__shared__|\.extern\s+\.shared"
+)
+
+
+def _note_dynamic_shared(
+    code: KernelCode, analysis: KernelAnalysis, counts: KernelCounts
+) -> KernelCounts:
+    """Return the counts with an assumption if the kernel may use dynamic shared memory."""
+    uses_shared = any(one.kind in SHARED for _, _, one in analysis.instructions())
+    named = _EXTERN_SHARED.search("\n".join(code.source)) is not None
+    unnamed = code.function.has_shared_section and not counts["shared_mem_per_block"]
+    if not (uses_shared and (named if code.source else unnamed)):
+        return counts
+    why = (
+        "the size of its dynamic shared memory is not given: counted as 0 (--dynamic-shared BYTES)"
+    )
+    return replace(counts, assumed={**counts.assumed, "shared_mem_per_block": why})
+
+
+def _as_numbers(macros: Macros) -> dict[str, float]:
+    """Return the macros that are numbers."""
+    result = {}
+    for name, value in macros.items():
+        with suppress(ValueError):
+            result[name] = float(str(value))
+    return result
 
 
 def _check_sizes(values: Sequence[Any], name: str) -> tuple[int, int, int]:
@@ -262,16 +393,13 @@ def _check_complete(
     data_values: Mapping[str, float],
 ) -> None:
     """Raise an error that lists the needed arguments and data inputs without a value."""
-    missing = []
-    for name, at in analysis.data_inputs.items():
+    missing, examples = [], []
+    for name in analysis.data_inputs:
         if name in data_values:
             continue
-        match = re.search(r"_line_(\d+)", name)
-        line = int(match[1]) if match else 0
-        text = code.source[line - 1].strip() if 0 < line <= len(code.source) else ""
-        place = f"instruction {at * WORD:#x}"
-        where = f"line {line}: {text}" if text else f"line {line}, {place}" if line else place
-        missing.append(f"  {name}: {_DATA_INPUTS[name.partition('_')[0]].format(where)}")
+        meaning, example = _DATA_INPUTS[name.partition("_")[0]]
+        missing.append(f"  {name}: {meaning.format(_describe_place(code, analysis, name))}")
+        examples.append(f"{name}={example}")
     have = {code.offsets[name] for name in arguments}
     wanted = [offset for offset in analysis.needed_arguments() if offset not in have]
     names = [code.arguments.get(offset, f"bytes {offset}") for offset in wanted]
@@ -281,5 +409,23 @@ def _check_complete(
             f"{demangle(code.function.name)}: the code alone does not determine these values:\n"
             + "\n".join(missing)
             + "\ngive each a value: arguments by set (--set NAME=VALUE), the others by times "
-            "(--times NAME=VALUE)"
+            f"(--times {','.join(examples[:2]) or 'NAME=VALUE'})"
         )
+
+
+def _describe_place(code: KernelCode, analysis: KernelAnalysis, name: str) -> str:
+    """Return a loop, a guarded piece of code or a load in words, with the text of its line."""
+    index = analysis.data_inputs[name]
+    place = f"instruction {index * WORD:#x}"
+    match = re.search(r"_line_(\d+)", name)
+    line = int(match[1]) if match else 0
+    text = code.source[line - 1].strip() if 0 < line <= len(code.source) else ""
+    text = f"{text[:_MAX_SHOWN]}..." if len(text) > _MAX_SHOWN + 3 else text
+    at = f"line {line}: {text}" if text else f"line {line}, {place}" if line else place
+    body = analysis.guarded_lines(name)
+    is_one_line = body in ("", f"line {line}")
+    if name.startswith(("skip", "take")):
+        at = f"code of {at}" if is_one_line else f"{body}, at {at}"
+    elif name.startswith("trips") and not is_one_line:
+        at += f" ({body})"
+    return at

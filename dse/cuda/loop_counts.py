@@ -8,11 +8,13 @@ are fractions of branches. A warp runs a block if any of its threads does.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any
 
-from dse.cuda.control_flow import Loop, build_control_flow, is_postdominated
+from dse.cuda.control_flow import BasicBlock, Loop, build_control_flow, is_postdominated
 from dse.cuda.cubin import KernelFunction
 from dse.cuda.instructions import MEMORY, WORD, ConstantBank, Instruction
 from dse.cuda.integer_expressions import (
@@ -24,6 +26,7 @@ from dse.cuda.integer_expressions import (
     Condition,
     IntExpr,
     Product,
+    Ranges,
     Substitution,
     atom_expr,
     atoms_of,
@@ -35,11 +38,13 @@ from dse.cuda.integer_expressions import (
     floordiv,
     indicator,
     is_known,
+    known_ranges,
     make_product,
     negate,
     substitute,
 )
 from dse.cuda.register_values import RegisterValues
+from dse.cuda.source import LineKinds
 from stochastic import sizes
 
 
@@ -80,6 +85,17 @@ def unused_name(word: str, lines: Lines, index: int, is_taken: Callable[[str], b
     base = f"{word}_line_{line}" if line else f"{word}_at_{index * WORD:x}"
     names = chain([base], (f"{base}_{number}" for number in count(2)))
     return next(name for name in names if not is_taken(name))
+
+
+#: Numbers to which mathematical functions compare their argument: infinity, and the limits from
+#: which sine and cosine reduce it in many steps, of float and of double precision.
+_SPECIAL_VALUES = frozenset({"+INF", "-INF", "105615", "2.14748364800000000000e+09", "2147483648"})
+_STORES = ("global_store", "shared_store", "local_store", "shared_atomic", "global_copy")
+_REGISTER = re.compile(r"U?R\d+")
+
+
+def _operands(instruction: Instruction) -> set[str]:
+    return {each.strip().strip("|") for each in instruction.operands}
 
 
 _MAX_TRIALS = sizes.PASSES_TRIED  # iterations that are tried one by one
@@ -232,6 +248,33 @@ def constant_layout(arch: int) -> dict[int, str]:
     return result | {grid + 4 * at: f"nctaid.{axis}" for at, axis in enumerate("xyz")}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownLaunch:
+    """The known numbers of a launch: its sizes, its arguments and the largest indices.
+
+    An index of an axis with one thread or block is a number, too.
+    """
+
+    numbers: Mapping[Atom, int]
+    ranges: Ranges
+
+    @classmethod
+    def from_sizes(
+        cls, block: Sequence[int], grid: Sequence[int] | None, arguments: Mapping[int, int]
+    ) -> KnownLaunch:
+        """Return the known launch of a block, a grid (None: unknown) and arguments by offset."""
+        numbers = {Atom("argument", (offset,)): value for offset, value in arguments.items()}
+        maxima: dict[Atom, int] = {}
+        for name, counts in (("tid", block), ("ctaid", grid)):
+            for axis, size in zip("xyz", counts or (), strict=False):
+                index = Atom("special", (f"{name}.{axis}",))
+                numbers[Atom("special", (f"n{name}.{axis}",))] = size
+                maxima[index] = size - 1
+                if size == 1:
+                    numbers[index] = 0
+        return cls(numbers=numbers, ranges=Ranges(maxima))
+
+
 class KernelAnalysis:
     """A kernel's control flow and register values, and how often each block runs.
 
@@ -241,6 +284,9 @@ class KernelAnalysis:
 
     A loop with one exit has the trip count of the guard there. With several exits the iteration in
     which the first of them is taken decides.
+
+    Without ``launch`` the analysis is valid for every launch. With one, its sizes and arguments
+    decide branches and loops that are undecided without them.
     """
 
     def __init__(
@@ -248,11 +294,23 @@ class KernelAnalysis:
         function: KernelFunction,
         body: Sequence[Instruction],
         lines: Mapping[int, int] | None = None,
+        line_kinds: LineKinds | None = None,
+        given: frozenset[str] = frozenset(),
+        launch: KnownLaunch | None = None,
     ) -> None:
-        self.function, self.lines, self.graph = function, lines or {}, build_control_flow(body)
+        self.launch, self._body, self._given = launch, body, given
+        self._line_kinds = line_kinds or LineKinds()
+        with known_ranges(None if launch is None else launch.ranges):
+            self._analyze(function, body, lines or {})
+
+    def _analyze(
+        self, function: KernelFunction, body: Sequence[Instruction], lines: Mapping[int, int]
+    ) -> None:
+        self.function, self.lines, self.graph = function, lines, build_control_flow(body)
         upper = frozenset(offset + 4 for offset, size in function.arguments if size == 8)
         layout, base = constant_layout(function.arch), function.argument_base
-        constants = ConstantBank(layout, base, upper, function.jump_table)
+        known = {} if self.launch is None else self.launch.numbers
+        constants = ConstantBank(layout, base, upper, function.jump_table, known)
         self.values = RegisterValues(self.graph, constants)
         self.trip_counts: dict[int, IntExpr] = {}
         self.data_inputs: dict[str, int] = {}
@@ -262,10 +320,12 @@ class KernelAnalysis:
         self._exits: dict[int, list[int]] = {}
         self._stay_conditions: dict[int, Condition] = {}
         self._branch_shares: dict[int, tuple[IntExpr, IntExpr]] = {}
+        self._guarded_blocks: dict[str, Collection[int]] = {}
         self.values.trip_count = self._trip_count
         for number in self.graph.reverse_postorder:
             self._runs_per_iteration(number)
         self.block_runs = {n: self._runs_per_thread(n) for n in self.graph.reverse_postorder}
+        self._drop_unreached()
         self._name_loaded()
         self.values.is_final = True
 
@@ -275,6 +335,26 @@ class KernelAnalysis:
             for place, one in enumerate(self.graph.blocks[number].body):
                 yield number, place, one
 
+    def at_launch(self, launch: KnownLaunch) -> KernelAnalysis:
+        """Return the analysis of the same kernel at a launch."""
+        about = self.lines, self._line_kinds, self._given
+        return KernelAnalysis(self.function, self._body, *about, launch)
+
+    def input_name(self, name: str) -> str:
+        """Return the name of a data input; the names of branches may begin with ``chance``."""
+        word, _, place = name.partition("_")
+        others = (f"{each}_{place}" for each in ("skip", "take") if word == "chance")
+        return next((each for each in others if each in self.data_inputs), name)
+
+    def guarded_lines(self, name: str) -> str:
+        """Return the lines that the value of a data input is about, "lines 4 to 7"."""
+        blocks = self._guarded_blocks.get(name, ())
+        every = {self.lines.get(one.index, 0) for n in blocks for one in self.graph.blocks[n].body}
+        if not (every := every - {0}):
+            return ""
+        low, high = min(every), max(every)
+        return f"line {low}" if low == high else f"lines {low} to {high}"
+
     def needed_arguments(self) -> list[int]:
         """Return the offsets of arguments that counts and guards of accesses depend on."""
         every = [*self.block_runs.values(), *self.trip_counts.values()]
@@ -283,6 +363,22 @@ class KernelAnalysis:
                 when = self.values.solved_guard(number, place)
                 every += [atom_expr("if", when)] if is_known(when) else []
         return sorted({a.args[0] for value in every for a in value.atoms() if a.kind == "argument"})
+
+    def _drop_unreached(self) -> None:
+        """Remove the trip counts of loops that never run, and data inputs that nothing needs."""
+        for head in self.trip_counts:
+            if not self.block_runs.get(head, ZERO).terms:
+                self.trip_counts[head] = ONE
+        every = (*self.block_runs.values(), *self.trip_counts.values())
+        needed = {a.args[0] for value in every for a in value.atoms() if a.kind == "input"}
+        self.data_inputs = {n: at for n, at in self.data_inputs.items() if n in needed}
+        reached = {
+            one.index
+            for number, runs in self.block_runs.items()
+            if runs.terms
+            for one in self.graph.blocks[number].body
+        }
+        self.assumptions = {n: at for n, at in self.assumptions.items() if at in reached}
 
     def _name_loaded(self) -> None:
         """Replace loaded values in counts by data inputs, named by the line of the load."""
@@ -416,20 +512,144 @@ class KernelAnalysis:
             head = self.graph.loops[head].parent
         when = self.values.solved_guard(number, len(block.body) - 1)
         loop = self.graph.innermost_loops.get(number)
-        if is_known(when) and (loop is None or not is_data_dependent(when, self.graph.loops[loop])):
+        is_decided = is_known(when) and (
+            loop is None or not is_data_dependent(when, self.graph.loops[loop])
+        )
+        reads_memory = any(one.kind == "loaded" for one in atoms_of(when))
+        is_inside = reads_memory and self._is_in_function(block)
+        if is_decided and not is_inside and not self._differs_by_data(block, when):
             return indicator(when), indicator(negate(when))
         at, other = block.terminator.index, ((ZERO, ONE), (ONE, ZERO))
         for to, share in zip(block.successors, other, strict=True):
-            if any(one.name == "CALL" for one in self.graph.blocks[to].body):
-                # the slow path of a division or root is rare
-                self.assumptions[f"slow path at line {self.lines.get(at, 0)}"] = at
-                return share
+            if word := self._rare_path(block, to):
+                name = record_name(word, self.lines, at, self.assumptions)
+                if name not in self._given:
+                    return share
+                del self.assumptions[name]
+                self.data_inputs[name] = at
+                taken = atom_expr("input", name)
+                return (taken, ONE - taken) if share == other[0] else (ONE - taken, taken)
         for to, share in zip(block.successors, other, strict=True):
             if loop is not None and to not in self.graph.loops[loop].blocks:  # an early exit
                 record_name("leaves", self.lines, at, self.assumptions)
                 return share
-        chance = atom_expr("input", record_name("chance", self.lines, at, self.data_inputs))
+        chance = atom_expr("input", self._name_branch(block))
         return chance, ONE - chance
+
+    def _rare_path(self, block: BasicBlock, successor: int) -> str:
+        """Return "slow" or "wait" if a branch rarely leads to a successor, else "".
+
+        Slow paths are those of divisions and roots, which are called, and those of mathematical
+        functions for special values: the longer path of a branch that the source does not have.
+        Waits poll what other threads write.
+        """
+        if any(one.name == "CALL" for one in self.graph.blocks[successor].body):
+            return "slow"
+        paths = {each: self._blocks_after(block.number, each) for each in block.successors}
+        if any(
+            self._is_wait(self.graph.loops[n]) for n in paths[successor] & self.graph.loops.keys()
+        ):
+            return "wait"
+        if not self._is_in_function(block):
+            return ""
+        sizes_ = {
+            each: sum(len(self.graph.blocks[number].body) for number in blocks)
+            for each, blocks in paths.items()
+        }
+        return "slow" if sizes_[successor] == max(sizes_.values()) else ""
+
+    def _is_in_function(self, block: BasicBlock) -> bool:
+        """True if a branch belongs to a mathematical function that its line calls."""
+        line, kinds = self.lines.get(block.terminator.index), self._line_kinds
+        if line not in kinds.functions:
+            return False
+        guards = {each.lstrip("!") for each in block.terminator.guards}
+        compared = [one for one in block.body if not guards.isdisjoint(one.results)]
+        if any(not _SPECIAL_VALUES.isdisjoint(_operands(one)) for one in compared):
+            return True
+        return line not in kinds.branches | kinds.loops
+
+    def _is_wait(self, loop: Loop) -> bool:
+        """True if a loop polls: it sleeps, tests a barrier, or loads from an unchanging address."""
+        body = [one for number in loop.blocks for one in self.graph.blocks[number].body]
+        if any(one.name in ("NANOSLEEP", "SYNCS") for one in body):
+            return True
+        written = {register for one in body for register in one.results}
+        loads = [one for one in body if one.kind in ("global_load", "shared_load", "atomic")]
+        kinds = {one.kind for one in body}
+        return (
+            bool(loads)
+            and kinds.isdisjoint(_STORES)
+            and all(
+                written.isdisjoint(_REGISTER.findall(one.text.partition("[")[2])) for one in loads
+            )
+        )
+
+    def _differs_by_data(self, block: BasicBlock, when: Condition) -> bool:
+        """True if a branch of the source depends on data that differ between threads.
+
+        It is an input by its share. Loops depend on loaded values, which decide all the loops into
+        which a compiler unrolls one of the source; so do branches if ``given`` has loaded values.
+        """
+        line, kinds = self.lines.get(block.terminator.index), self._line_kinds
+        if line not in kinds.branches - kinds.loops:
+            return False
+        if any(name.startswith("loaded") for name in self._given):
+            return False
+        return any(one.kind == "loaded" and self._is_own_load(one) for one in atoms_of(when))
+
+    def _is_own_load(self, atom: Atom) -> bool:
+        """True if the address of a load differs between threads, or is unknown."""
+        _, block, place = atom.args[0]
+        _, _, address = self.graph.blocks[block].body[place].text.partition("[")
+        values = (self.values.operand_value(n, block, place) for n in _REGISTER.findall(address))
+        return any(
+            one.kind in ("loaded", "unknown", "entry")
+            or (one.kind == "special" and one.args[0].startswith(("tid", "ctaid", "lane")))
+            for value in values
+            for one in value.atoms()
+            if not (one.kind == "unknown" and one.args[0][0] == "constant")
+        )
+
+    def _name_branch(self, block: BasicBlock) -> str:
+        """Return the name of the share of threads that a branch leads away, and record it.
+
+        It is ``skip`` if these leave out the code behind the branch, and ``take`` if only they run
+        the code at its target.
+        """
+        at = block.terminator.index
+        others = {f"chance{name[4:]}": place for name, place in self.data_inputs.items()}
+        place = record_name("chance", self.lines, at, others)[len("chance") :]
+        target, behind = (self._blocks_after(block.number, each) for each in block.successors)
+        word, blocks = ("take", target) if target and not behind else ("skip", behind)
+        self.data_inputs[word + place], self._guarded_blocks[word + place] = at, blocks
+        return word + place
+
+    def _blocks_after(self, number: int, successor: int) -> frozenset[int]:
+        """Return the blocks that run only if a branch leads to one of its successors."""
+        graph = self.graph
+        loop = graph.loops.get(successor)
+        entries = [
+            each
+            for each in graph.blocks[successor].predecessors
+            if loop is None or each not in loop.blocks
+        ]
+        if entries != [number]:
+            return frozenset()
+        result = {successor}
+        for each in graph.reverse_postorder:
+            if graph.immediate_dominators[each] in result:
+                result.add(each)
+        return frozenset(result)
+
+    def _loop_line(self, loop: Loop, exit_index: int) -> int | None:
+        """Return the line of a loop: one with a keyword of loops, of its jump back or its exit."""
+        blocks = self.graph.blocks
+        latches = [blocks[each].terminator.index for each in loop.latches]
+        head = [one.index for one in blocks[loop.head].body]
+        every = (self.lines.get(at) for at in (*latches, exit_index, *head))
+        with_keyword = (line for line in every if line in self._line_kinds.loops)
+        return next(with_keyword, self.lines.get(head[0]) or self.lines.get(exit_index))
 
     # --- trip counts
     def _find_trip_count(self, loop: Loop) -> IntExpr:
@@ -472,8 +692,18 @@ class KernelAnalysis:
                 return atom_expr("first", loop.head, stays)
             return functools.reduce(_minimum, filter(None, counts))
         candidates = [*unknown, *ends]
+        if self._is_wait(loop):
+            at = self.graph.blocks[(candidates or loop.latches)[0]].terminator.index
+            self._exits[loop.head] = candidates[:1]
+            name = record_name("wait", self.lines, at, self.assumptions)
+            if name not in self._given:
+                return ONE
+            del self.assumptions[name]
+            self.data_inputs[name] = at
+            return atom_expr("input", name)
         at = self.graph.blocks[candidates[0] if candidates else loop.latches[0]].terminator.index
-        line = self.lines.get(self.graph.blocks[loop.head].body[0].index) or self.lines.get(at)
+        line = self._loop_line(loop, at)
         name = record_name("trips", {at: line} if line else {}, at, self.data_inputs)
+        self._guarded_blocks[name] = loop.blocks
         self._exits[loop.head] = candidates[:1]
         return atom_expr("input", name)

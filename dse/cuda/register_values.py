@@ -709,9 +709,12 @@ class RegisterValues:
         if any(each != after[0] for each in after[1:]):
             return None
         before, last = _as_expr(self._value_from_predecessors(register, head, loop)), after[0]
-        if self._is_loop_invariant(last - here, loop):
+        # a register that some paths write anew with the value that it has
+        if substitute(last, lambda one: before if one == entry else None) == before:
+            return before
+        if self.is_loop_invariant(last - here, loop):
             return before + (last - here) * atom_expr("pass", head)
-        if self._is_loop_invariant(last, loop):
+        if self.is_loop_invariant(last, loop):
             return last + (before - last) * atom_expr("if", ("==", atom_expr("pass", head)))
         result = _geometric(before, last, here, head)
         return self._previous_iteration(before, last, loop) if result is None else result
@@ -719,7 +722,7 @@ class RegisterValues:
     def _previous_iteration(self, before: IntExpr, after: IntExpr, loop: Loop) -> IntExpr | None:
         """Return a value that depends on other loop-carried values of the previous iteration."""
         after = Substitution(self._loop_solution).value(after)
-        if not self._is_loop_invariant(after, loop, except_head=loop.head):
+        if not self.is_loop_invariant(after, loop, except_head=loop.head):
             return None
         now = atom_expr("pass", loop.head)
 
@@ -729,7 +732,7 @@ class RegisterValues:
         first, rest = before - at_iteration(-ONE), at_iteration(now - ONE)
         return rest + first * atom_expr("if", ("==", now)) if first.terms else rest
 
-    def _is_loop_invariant(self, step: IntExpr, loop: Loop, except_head: int | None = None) -> bool:
+    def is_loop_invariant(self, step: IntExpr, loop: Loop, except_head: int | None = None) -> bool:
         """True if an expression is the same in every iteration but that of ``except_head``."""
         for one in step.atoms():
             if one.kind in ("power", "first", "total") and except_head is not None:

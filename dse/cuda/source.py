@@ -56,6 +56,37 @@ def blank_comments(source: str) -> str:
     return _COMMENT.sub(blank, source)
 
 
+_LOOP = re.compile(r"\b(?:for|while|do|goto)\b")
+_BRANCH = re.compile(r"\b(?:if|else|switch|case|return|break|continue)\b|\?|&&|\|\|")
+#: Functions of the CUDA math library with paths for special values.
+_MATH_FUNCTION = re.compile(
+    r"\b(?:a?(?:sin|cos|tan)h?|sincos|(?:sin|cos|sincos)pi|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|pow|"
+    r"r?sqrt|r?cbrt|erfc?(?:inv|x)?|normcdf(?:inv)?|[lt]gamma|r?hypot|r?norm[34]d|fmod|remainder|"
+    r"remquo|ldexp|scalbln?|ilogb|atan2|[jy][01n]|cyl_bessel_i[01]|__fdividef|__powf)f?\s*\("
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LineKinds:
+    """Lines of a source with keywords of loops, of branches, and with mathematical functions."""
+
+    loops: frozenset[int] = frozenset()
+    branches: frozenset[int] = frozenset()
+    functions: frozenset[int] = frozenset()
+
+
+@lru_cache(maxsize=16)
+def read_line_kinds(source: str) -> LineKinds:
+    """Return what the lines of a source hold, without comments."""
+    lines = list(enumerate(blank_comments(source).split("\n"), 1))
+    return LineKinds(
+        *(
+            frozenset(number for number, text in lines if pattern.search(text))
+            for pattern in (_LOOP, _BRANCH, _MATH_FUNCTION)
+        )
+    )
+
+
 @lru_cache(maxsize=16)
 def signatures(source: str) -> Mapping[str, Signature]:
     """Return the kernels of a source by name."""

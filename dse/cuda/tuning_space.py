@@ -14,7 +14,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
 from importlib import metadata
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,16 +21,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from dse.cuda.instruction_counts import KernelCounts
 from dse.cuda.instructions import Instruction
-from dse.cuda.kernel_file import KernelCode, branch_lines, count_launch, load_code, read_bodies
+from dse.cuda.kernel_file import (
+    MEMORY_SIZES,
+    KernelCode,
+    branch_lines,
+    count_launch,
+    load_code,
+    read_bodies,
+)
+from dse.cuda.launch_shape import AXES, follows_threads, reads_size
 from dse.cuda.loop_counts import KernelAnalysis
+from dse.cuda.source import demangle
 from stochastic import sizes
 from stochastic.compile_cache.cache import load, save
 from symbolic.errors import DseError, nearest_hint
-from symbolic.expression import parse_value
-from symbolic.ops import Node, interpret_arrays
 from symbolic.quantities import TABLE
-from symbolic.quantity import Quantity
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,8 +45,10 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 #: Values of macros by name.
 Variant = Mapping[str, object]
-_SIZES = ("block", "grid")
-_COUNTS_VERSION = "2"  # changes with counts or messages, so that older cache entries are unused
+#: The axis of several blocks; no macro has such a name.
+BLOCK_AXIS = "block"
+_TEXTS = ("labels", "assumed")  # what the counts of a variant hold besides numbers
+_COUNTS_VERSION = "6"  # changes with counts or messages, so that older cache entries are unused
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # variants for which the disassembler starts once
 #: Columns of a table besides the quantities, by the key in ``numbers``.
 _EXTRA_COLUMNS = {
@@ -66,6 +74,11 @@ def count_macro_grid(
 
     choices = itertools.product(*axes.values())
     variants = [dict(zip(axes, values, strict=True)) for values in choices]
+    if BLOCK_AXIS in axes:
+        shapes = [(*shape, 1, 1)[:3] for shape in axes[BLOCK_AXIS] if isinstance(shape, tuple)]
+        moving = [len(set(sizes)) > 1 for sizes in zip(*shapes, strict=True)]
+        settings = {**settings, "moving": "".join(itertools.compress(AXES, moving))}
+        axes = {**axes, BLOCK_AXIS: ["x".join(map(str, shape)) for shape in shapes]}
     if not variants:
         raise DseError("define has a macro without values: give it one or more")
     counts = count_variants(file, variants, settings)
@@ -74,14 +87,23 @@ def count_macro_grid(
         raise DseError(f"no variant of {file} can be counted; the first: {counts[0]['status']}")
     shape = [len(values) for values in axes.values()]
     data = {}
-    for name in dict.fromkeys(name for each in counted for name in each):
+    for name in dict.fromkeys(name for each in counted for name in each if name not in _TEXTS):
         column = np.array([each.get(name, np.nan) for each in counts], dtype=float)
         row = TABLE.get(name)
         about = {"long_name": row.meaning, "units": row.unit} if row is not None else {}
         data[name] = (list(axes), column.reshape(shape), about)
     status = np.array([each.get("status", "") for each in counts], dtype=object)
     data["status"] = (list(axes), status.reshape(shape), {"long_name": "why nothing was counted"})
-    return xr.Dataset(data, coords=axes, attrs={"kernel": str(file), "arch": settings["arch"]})
+    coords = {name: _as_numbers(values) for name, values in axes.items()}
+    return xr.Dataset(data, coords=coords, attrs={"kernel": str(file), "arch": settings["arch"]})
+
+
+def _as_numbers(values: Sequence[object]) -> list[Any]:
+    """Return the values of a macro as numbers if all are numbers."""
+    for kind in (int, float):
+        with suppress(ValueError, TypeError):
+            return [kind(str(value)) for value in values]
+    return list(values)
 
 
 def count_variants(
@@ -92,7 +114,10 @@ def count_variants(
     processes: int | None = None,
     use_cache: bool = True,
 ) -> list[dict[str, Any]]:
-    """Return the quantities of each variant, or its ``status`` if it cannot be counted."""
+    """Return the quantities of each variant, or its ``status`` if it cannot be counted.
+
+    ``labels`` and ``assumed`` are mappings: the labels of the kernel, and what was assumed.
+    """
     source = file.read_bytes()
     about = (sorted(settings.items(), key=str), _versions())
     contents = [source + repr((sorted(each.items()), about)).encode() for each in variants]
@@ -134,8 +159,14 @@ def _source_words(source: str) -> set[str] | None:
 
 
 def _relevant_macros(variant: Mapping[str, object], words: set[str] | None) -> dict[str, object]:
-    """Return a variant without the macros that its source does not name."""
-    return {key: each for key, each in variant.items() if words is None or key in words}
+    """Return a variant without sizes, and without the macros that its source does not name."""
+    return {
+        key: each
+        for key, each in variant.items()
+        if key != BLOCK_AXIS
+        and not key.startswith(SIZE_MACROS)
+        and (words is None or key in words)
+    }
 
 
 def _versions() -> tuple[str, ...]:
@@ -167,8 +198,11 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
             for key, define in dict(zip(keys, defines, strict=True)).items()
         }
         distinct = {code.function: code for code in codes.values() if isinstance(code, KernelCode)}
+        given = frozenset(settings["times"])
         bodies = zip(distinct.values(), read_bodies(list(distinct.values())), strict=True)
-        analyses = {code.function: _result_or_error(_analyze, code, body) for code, body in bodies}
+        analyses = {
+            code.function: _result_or_error(_analyze, code, body, given) for code, body in bodies
+        }
         cache: dict[Any, dict[Any, Any]] = {}
 
         def count_variant(code: KernelCode | DseError, variant: Variant) -> dict[str, Any]:
@@ -176,11 +210,17 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
                 raise code
             if isinstance(analysis := analyses[code.function], DseError):
                 raise analysis
-            block, grid = ([_evaluate_size(s, variant) for s in settings[n]] for n in _SIZES)
-            times = {n: v for n, v in settings["times"].items() if n in analysis.data_inputs}
-            counts = count_launch(code, analysis, block, grid, settings["set"], times, cache)
+            block: Any = variant.get(BLOCK_AXIS, settings["block"])
+            grid = settings["grid"]
+            given = settings["times"].items()
+            times = {n: v for n, v in given if analysis.input_name(n) in analysis.data_inputs}
+            about = settings["set"], times, variant, *(settings.get(n) for n in MEMORY_SIZES), cache
+            counts = count_launch(code, analysis, block, grid, *about)
+            if BLOCK_AXIS in variant:
+                _check_work_stays(code, analysis, counts, grid, settings["moving"])
             numbers = counts.numbers
-            return {**counts, **{n: numbers[k] for n, k in _EXTRA_COLUMNS.items() if k in numbers}}
+            extra = {n: numbers[k] for n, k in _EXTRA_COLUMNS.items() if k in numbers}
+            return {**counts, **extra, "labels": counts.labels, "assumed": counts.assumed}
 
         answers = [
             _result_or_error(count_variant, codes[key], each)
@@ -200,25 +240,42 @@ def _result_or_error(work: Callable[..., _T], *args: Any, **kwargs: Any) -> _T |
         return error
 
 
-def _analyze(code: KernelCode, body: Sequence[Instruction]) -> KernelAnalysis:
+def _analyze(
+    code: KernelCode, body: Sequence[Instruction], given: frozenset[str]
+) -> KernelAnalysis:
     analysis = KernelAnalysis(code.function, body)
-    if analysis.data_inputs:  # named by lines, which are slow to read
-        return KernelAnalysis(code.function, body, branch_lines(code, body))
+    if analysis.data_inputs or given:  # named by lines, which are slow to read
+        lines = branch_lines(code, body)
+        return KernelAnalysis(code.function, body, lines, code.line_kinds, given)
     return analysis
 
 
-def _evaluate_size(size: int | str, variant: Mapping[str, object]) -> int:
-    """Return a size of a block or grid: a number, or a formula in macros."""
-    if not isinstance(size, str):
-        return size
-    value = parse_value(size, Quantity(name="size"), {n: Quantity(name=n) for n in variant})
-    if isinstance(value, Node):
-        numbers = {}
-        for name, number in variant.items():
-            with suppress(ValueError):
-                numbers[name] = float(str(number))
-        value = interpret_arrays([value], numbers)[0]
-    return int(value)
+def _check_work_stays(
+    code: KernelCode,
+    analysis: KernelAnalysis,
+    counts: KernelCounts,
+    grid: Sequence[int | str],
+    moving: str,
+) -> None:
+    """Raise an error if a launch with another block does other work, along the ``moving`` axes."""
+    for axis, size in zip(AXES, (*grid, "", "", ""), strict=False):
+        if axis not in moving:
+            continue
+        name = f"grid_{axis}" if f"grid_{axis}" in counts else "blocks"
+        formula = counts.formulas.get(name, "")
+        if isinstance(size, int) and size > 1 and formula.startswith("ceil("):
+            raise DseError(
+                f"grid = {','.join(map(str, grid))} is for one block, and threads take elements "
+                f"along {axis}: give the grid as a formula of the block "
+                f"(--grid 'ceil(THREADS / block_{axis})'), or none if the kernel checks its bounds"
+            )
+        fixed = reads_size(analysis, "tid", axis) and not reads_size(analysis, "ntid", axis)
+        if fixed and not follows_threads(analysis, axis):
+            raise DseError(
+                f"{demangle(code.function.name)} has a block of its own: it reads threadIdx.{axis} "
+                f"and not blockDim.{axis}. Vary the macros that set it, and give the block as a "
+                "formula of these (--define TILE=32,64 --block TILE/4,TILE/4)"
+            )
 
 
 #: Counts, and the quantities of a profile that they should equal.
@@ -231,7 +288,8 @@ PROFILE_QUANTITIES: Mapping[str, str] = {
     **{each: each for each in ("shared_insts", "local_insts", "sync_insts")},
     "flops": "work_flops",
 }
-_BLOCK, _GRID = "DSE_BLOCK", "DSE_GRID"  # macros for the sizes in a profile
+#: Macros for the sizes of a launch, which the compiler does not see.
+SIZE_MACROS = _BLOCK, _GRID = "DSE_BLOCK", "DSE_GRID"
 
 
 def compare_profile(

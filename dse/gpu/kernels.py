@@ -14,6 +14,9 @@ from stochastic.kernels.gpu import SIMULATED, clock
 
 #: Operations of a round of :func:`multiply_add`, without a jump between them.
 OPERATIONS_PER_ROUND = 64
+#: Factor of :func:`multiply_add`, a constant in the code. With the factor in a third register, two
+#: of the three can be in one register bank, and an H100 then reaches half of its peak.
+_HALF = np.float32(0.5)
 _SAMPLE_INTERVAL = 0.05  # seconds between samples of power, as drivers update it
 
 
@@ -21,28 +24,29 @@ _SAMPLE_INTERVAL = 0.05  # seconds between samples of power, as drivers update i
 def chase_pointers(ring: Any, ends: Any, requests: Any) -> None:
     """Follow a ring in each thread, one request after the other.
 
-    ``ring`` int32 (size): the place after each place; ``ends`` int32 (threads): each thread's last
-    place; ``requests`` of each thread.
+    ``ring`` uint32 (size): the place after each place; ``ends`` uint32 (threads): each thread's
+    last place; ``requests`` of each thread. Places are unsigned, as Numba else adds instructions
+    to each request that count negative places from the end.
     """
     thread = cuda.grid(1)
-    place = thread
+    place = np.uint32(thread)
     for _ in range(requests):
         place = ring[place]
     ends[thread] = place
 
 
 @cuda.jit
-def multiply_add(values: Any, factor: Any, term: Any, rounds: Any) -> None:
-    """Multiply and add in each thread, each operation on the result of the one before.
+def multiply_add(values: Any, term: Any, rounds: Any) -> None:
+    """Multiply by a half and add in each thread, each operation on the result of the one before.
 
-    ``values`` (threads) is overwritten; ``factor`` and ``term`` (1) have the same precision;
-    ``rounds`` of :data:`OPERATIONS_PER_ROUND` operations.
+    ``values`` (threads) is overwritten; ``term`` (1) has the same precision; ``rounds`` of
+    :data:`OPERATIONS_PER_ROUND` operations.
     """
     thread = cuda.grid(1)
-    value, times, plus = values[thread], factor[0], term[0]
+    value, plus = values[thread], term[0]
     for _ in range(rounds):
         for _ in range(OPERATIONS_PER_ROUND):
-            value = value * times + plus
+            value = value * _HALF + plus
     values[thread] = value
 
 
@@ -164,22 +168,22 @@ else:
 
 
 @cuda.jit
-def stamp_blocks(values: Any, factor: Any, term: Any, rounds: Any, stamps: Any) -> None:
+def stamp_blocks(values: Any, term: Any, rounds: Any, stamps: Any) -> None:
     """Compute in each block, and record its multiprocessor, start and end.
 
-    ``values`` float32 (threads) is overwritten; ``factor`` and ``term`` (1); ``rounds`` int32
-    (blocks) of :data:`OPERATIONS_PER_ROUND` operations; ``stamps`` int64 (3, blocks):
-    multiprocessor, start and end.
+    ``values`` float32 (threads) is overwritten; ``term`` (1); ``rounds`` int32 (blocks) of
+    :data:`OPERATIONS_PER_ROUND` operations; ``stamps`` int64 (3, blocks): multiprocessor, start and
+    end.
     """
     block, thread = cuda.blockIdx.x, cuda.grid(1)
     if cuda.threadIdx.x == 0:
         stamps[0, block] = multiprocessor_id()
         stamps[1, block] = global_timer()
     cuda.syncthreads()
-    value, times, plus = values[thread], factor[0], term[0]
+    value, plus = values[thread], term[0]
     for _ in range(rounds[block]):
         for _ in range(OPERATIONS_PER_ROUND):
-            value = value * times + plus
+            value = value * _HALF + plus
     values[thread] = value
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
@@ -187,13 +191,35 @@ def stamp_blocks(values: Any, factor: Any, term: Any, rounds: Any, stamps: Any) 
 
 
 @cuda.jit
+def stamp_loading_blocks(places: Any, ring: Any, rounds: Any, stamps: Any) -> None:
+    """Follow a ring in each block, and record its multiprocessor, start and end.
+
+    ``places`` uint32 (blocks) of the ring are overwritten by the last ones; ``ring`` uint32 (size):
+    the place after each place; ``rounds`` int32 (blocks), each one load; ``stamps`` as of
+    :func:`stamp_blocks`.
+    """
+    block = cuda.blockIdx.x
+    if cuda.threadIdx.x == 0:
+        stamps[0, block] = multiprocessor_id()
+        stamps[1, block] = global_timer()
+    place = places[block]
+    cuda.syncthreads()
+    for _ in range(rounds[block]):
+        place = ring[place]
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        places[block] = place
+        stamps[2, block] = global_timer()
+
+
+@cuda.jit
 def time_pointer_chase(ring: Any, requests: Any, result: Any) -> None:
     """Follow a ring twice in one thread, and time the second round.
 
-    ``ring`` int32 (size): the place after each place; ``result`` int64 (2): the last place, and the
-    cycles of the second round.
+    ``ring`` uint32 (size): the place after each place; ``result`` int64 (2): the last place, and
+    the cycles of the second round.
     """
-    place_now = 0
+    place_now = np.uint32(0)
     for _ in range(requests):
         place_now = ring[place_now]
     start = clock()

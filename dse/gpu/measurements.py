@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,9 @@ Floats = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
 #: A launch, and a function that is true if all launches did their work.
 CheckedLaunch = tuple[Callable[[], None], Callable[[], bool]]
-_RING = 2**26  # int32 numbers of the ring, beyond any cache
+_RING = 2**26  # uint32 numbers of the ring, beyond any cache
 _LINE = 128  # bytes between two places of a ring, so that no two share a cache line
+_RING_OF_BLOCKS = 2**23  # bytes, beyond an L1 cache and within L2
 _MAX_CLOCKS = 8  # core clocks by default
 MAX_THREADS = 1024  # of a block
 _MAX_ROWS = 64  # of three tiles of float32 in 48 KiB
@@ -66,8 +68,8 @@ def _memory_launch(kernels: Any, shape: tuple[int, int], requests: int, size: in
     if total > size:
         raise DseError(f"size = {size}: expected {total} or more, a number for each thread")
     places = np.arange(size, dtype=np.int64)
-    ring = kernels.cuda.to_device(((places + total) % size).astype(np.int32))
-    ends = kernels.cuda.to_device(np.zeros(total, np.int32))
+    ring = kernels.cuda.to_device(((places + total) % size).astype(np.uint32))
+    ends = kernels.cuda.to_device(np.zeros(total, np.uint32))
 
     def is_done() -> bool:
         expected = (places[:total] + total * requests) % size
@@ -80,13 +82,13 @@ def _compute_launch(
     kernels: Any, shape: tuple[int, int], rounds: int, kind: Any = np.float32
 ) -> CheckedLaunch:
     """Return a launch whose threads only compute."""
-    half, one = (kernels.cuda.to_device(np.array([number], kind)) for number in (0.5, 1.0))
+    one = kernels.cuda.to_device(np.ones(1, kind))
     values = kernels.cuda.to_device(np.zeros(shape[0] * shape[1], kind))
 
     def is_done() -> bool:
         return bool(np.all(values.copy_to_host() == 2))  # the limit of v/2 + 1
 
-    return lambda: kernels.multiply_add[shape](values, half, one, rounds), is_done
+    return lambda: kernels.multiply_add[shape](values, one, rounds), is_done
 
 
 def supply(threads: Sequence[int], *, requests: int = 4096, size: int = _RING) -> dict[str, Floats]:
@@ -200,7 +202,7 @@ def _random_ring(size: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDA
     """Return the place after each place, and the places in order from 0."""
     step = _LINE // 4
     order = np.concatenate([[0], 1 + rng.permutation(size // _LINE - 1)]) * step
-    ring = np.zeros(size // 4, np.int32)
+    ring = np.zeros(size // 4, np.uint32)
     ring[order] = np.roll(order, -1)
     return ring, order
 
@@ -214,6 +216,7 @@ def power(
     threads: int = 1024,
     steps: int = 4096,
     size: int = _RING,
+    keep_clocks: bool = False,
     board: NvmlBoard | None = None,
 ) -> Columns:
     """Measure power and time of a computing and a memory kernel at several clocks.
@@ -234,6 +237,8 @@ def power(
     threads, steps, size : int
         Half the threads on each multiprocessor; rounds or requests of each thread, as for
         :func:`supply` and :func:`demand`; numbers of the ring that is read.
+    keep_clocks : bool
+        Change no setting of the GPU: rows are of the current clocks.
     board : optional
         Reads power and clocks; default: NVML.
 
@@ -256,6 +261,8 @@ def power(
             raise DseError(f"{name} = {value}: expected 0 or more")
     if not 1 <= threads <= MAX_THREADS:
         raise DseError(f"threads = {threads}: expected 1 to {MAX_THREADS}")
+    if keep_clocks and (clocks or memory_clocks):
+        raise DseError("clocks are given together with keep_clocks: expected one of the two")
     kernels, multiprocessors = open_device()
     shape = 2 * multiprocessors, threads
     total = shape[0] * threads
@@ -273,11 +280,14 @@ def power(
     rows: list[dict[str, Any]] = []
     times = {"settle": settle, "seconds": seconds}
     rate_names = ("attained_flops", "attained_bandwidth")
-    with board.clock_control() as choose:
-        for memory, core in _clock_pairs(board.supported_clocks(), clocks, memory_clocks):
+    offered = {} if keep_clocks else board.supported_clocks()
+    with nullcontext(None) if keep_clocks else board.clock_control() as choose:
+        for memory, core in _clock_pairs(offered, clocks, memory_clocks):
             clock: dict[str, Any] = {"asked_clock": 1e6 * core, "chosen_by": "as it was"}
             try:
-                if core != core:
+                if choose is None:
+                    clock["chosen_by"] = "as it was: not changed"
+                elif core != core:
                     clock["chosen_by"] = "as it was: none offered"
                 else:
                     clock["chosen_by"] = choose(memory, core)
@@ -347,7 +357,7 @@ def _mean_state(states: Sequence[DeviceState], launch_time: float) -> dict[str, 
     }
 
 
-def blocks(rounds: Sequence[int], *, threads: int = 256) -> dict[str, Floats]:
+def blocks(rounds: Sequence[int], *, threads: int = 256, loads: bool = False) -> dict[str, Floats]:
     """Measure start, end and multiprocessor of every block of a launch.
 
     Parameters
@@ -356,6 +366,9 @@ def blocks(rounds: Sequence[int], *, threads: int = 256) -> dict[str, Floats]:
         Work of each block, in rounds of 64 multiplications and additions of each thread.
     threads : int
         Threads of a block.
+    loads : bool
+        True: a round is one load, whose address the load before has returned, from 8 MiB. Blocks of
+        a multiprocessor then hardly slow each other down.
 
     Returns
     -------
@@ -364,7 +377,7 @@ def blocks(rounds: Sequence[int], *, threads: int = 256) -> dict[str, Floats]:
         ``block_end`` [s] since the first start, one entry for each block.
     """
     work = check_rounds(rounds, threads)
-    stamps = block_stamps(work, threads)
+    stamps = block_stamps(work, threads, loads)
     start, end = (1e-9 * (stamps[k] - stamps[1].min()) for k in (1, 2))
     numbers = np.arange(len(work), dtype=float)
     columns = numbers, work.astype(float), stamps[0].astype(float), start, end
@@ -382,18 +395,28 @@ def check_rounds(rounds: Any, threads: int) -> NDArray[np.int64]:
     return work
 
 
-def block_stamps(work: NDArray[np.int64], threads: int) -> NDArray[np.int64]:
+def block_stamps(work: NDArray[np.int64], threads: int, loads: bool = False) -> NDArray[np.int64]:
     """Return multiprocessor, start and end [ns] of each block of a launch."""
     kernels, _ = open_device()
-    half, one = (kernels.cuda.to_device(np.array([number], np.float32)) for number in (0.5, 1.0))
-    rounds = kernels.cuda.to_device(work.astype(np.int32))
+    to_device = kernels.cuda.to_device
+    rounds = to_device(work.astype(np.int32))
+    shape = len(work), threads
+    if loads:
+        ring, order = _random_ring(_RING_OF_BLOCKS, np.random.default_rng(0))
+        first = np.arange(len(work)) * len(order) // len(work)  # each block at a place of its own
+        start, expected = order[first], order[(first + work) % len(order)]
+        kernel, inputs = kernels.stamp_loading_blocks[shape], [to_device(ring)]
+    else:
+        start, expected = np.zeros(shape[0] * threads, np.float32), 2  # the limit of v/2 + 1
+        inputs = [to_device(np.ones(1, np.float32))]
+        kernel = kernels.stamp_blocks[shape]
     stamps = np.zeros((3, len(work)), np.int64)
     for _ in range(2):  # the first launch compiles
-        values = kernels.cuda.to_device(np.zeros(len(work) * threads, np.float32))
-        output = kernels.cuda.to_device(np.zeros_like(stamps))
-        kernels.stamp_blocks[len(work), threads](values, half, one, rounds, output)
+        values = to_device(start.astype(np.uint32 if loads else np.float32))
+        output = to_device(np.zeros_like(stamps))
+        kernel(values, *inputs, rounds, output)
         stamps = output.copy_to_host()
-    check_result(bool(np.all(values.copy_to_host() == 2)))  # the limit of v/2 + 1
+    check_result(bool(np.all(values.copy_to_host() == expected)))
     check_result(bool(np.all(stamps[2] >= stamps[1]) and np.all(stamps[1] > 0)))
     return stamps
 
@@ -405,6 +428,7 @@ def launches(
     times: int = 50,
     threads: int = 32,
     seed: int = 0,
+    loads: bool = False,
 ) -> dict[str, NDArray[Any]]:
     """Measure the times of launches whose blocks have random amounts of work.
 
@@ -418,6 +442,8 @@ def launches(
         Launches for each row, with new random work, and the seed of the work.
     threads : int
         Threads of a block, which all do the same work.
+    loads : bool
+        True: a round is a load, as for :func:`blocks`.
 
     Returns
     -------
@@ -436,7 +462,7 @@ def launches(
         taken, worked, rounds, slots = [], 0.0, 0.0, 0
         for _ in range(times):
             work = check_rounds(work_law.sample(count, int(rng.integers(2**31))), threads)
-            sm, start, end = block_stamps(work, threads)
+            sm, start, end = block_stamps(work, threads, loads)
             taken.append(1e-9 * float(end.max() - start.min()))
             worked += 1e-9 * float((end - start).sum())
             rounds += float(work.sum())

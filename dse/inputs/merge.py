@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dse.catalog.entries import Entry, machine, workload
+from dse.inputs.assumed import AssumedInput
 from sweeps.grid.axes import Axis
 from sweeps.grid.grid import Leaf
 from sweeps.grid.work_laws import contents, has_law_labels, read_label
@@ -40,11 +41,21 @@ def find_invalid_values(
         for other, number in value.holds_for if value else ():
             in_file = entry.values.get(other)
             now = changed.get(other, in_file.value if in_file else None)
-            if name not in reasons and not _is_always_equal(now, number):
+            if name in reasons or (number is None and other not in changed):
+                continue
+            if number is None:
+                formula = in_file.value if in_file else ""
+                reasons[name] = (
+                    f"{name} of the workload {entry.name} follows from {other} = {formula}, and "
+                    f"the study gives {other} itself: give what is in this formula, count the "
+                    f"kernel for each block (dse kernel --block X,Y --block X,Y), or give {name} "
+                    "yourself"
+                )
+            elif not _is_always_equal(now, number):
                 reasons[name] = (
                     f"{name} of the workload {entry.name} was counted for {other} = {number:.15g} "
                     f"alone, and the study gives {other} other values: count the kernel again with "
-                    "these values (dse kernel) into a file for each, leave "
+                    "these values (dse kernel; a table of blocks with --block for each), leave "
                     f"{other} at {number:.15g}, or give {name} yourself"
                 )
     return reasons
@@ -92,7 +103,9 @@ class StudyInputs:
 
     An origin is a text, or one for each label of the axis that supplies the value. ``laws`` has the
     contents of laws whose label does not determine them, ``entries`` the names of machine and
-    workload unless they are axes, and ``invalid_values`` why values of files do not hold.
+    workload unless they are axes, ``invalid_values`` why values of files do not hold, and
+    ``counted_for`` the quantities for whose values alone counts hold. ``assumed`` are the numbers
+    that nobody published, with their spreads.
     """
 
     model: Model
@@ -106,6 +119,8 @@ class StudyInputs:
     laws: Mapping[str, str]
     entries: Mapping[str, str]
     invalid_values: Mapping[str, str] = field(default_factory=dict)
+    counted_for: frozenset[str] = frozenset()
+    assumed: tuple[AssumedInput, ...] = ()
 
     @property
     def fixed_labels(self) -> dict[str, str]:
@@ -170,6 +185,7 @@ def merge_inputs(
     origins: dict[str, str | Mapping[str, str]] = dict.fromkeys(entries, "set by the study")
     origins |= dict.fromkeys(varied, "axis of the study")
     assumptions: list[str] = []
+    assumed: list[AssumedInput] = []
     counted: dict[str, list[Entry]] = {}
     by_name = {axis.name: axis for axis in axes}
     fits = {} if fit_inputs is None else fit_inputs.values
@@ -187,10 +203,23 @@ def merge_inputs(
             row = model.quantities[name]
             if row.is_switch and not any(name in eq.when for eq in model.equations):
                 continue
-            for entry in loaded:
+            for label, entry in zip(names, loaded, strict=True):
                 value = entry.values.get(name)
-                if value is not None and value.assumed:
-                    assumptions.append(f"{name} of {entry.name}: {value.assumed}")
+                if value is None or not value.assumed:
+                    continue
+                assumptions.append(f"{name} of {entry.name}: {value.assumed}")
+                if value.spread:
+                    number = _set_value(row, value.value, model, by_name)
+                    row_of = AssumedInput(
+                        name=name,
+                        kind=kind,
+                        entry=str(label),
+                        value=_number_with_spread(name, number),
+                        spread=value.spread,
+                        unit=row.unit,
+                        why=value.assumed,
+                    )
+                    assumed.append(row_of)
             if row.is_label:
                 of = switches if row.is_switch else labels
                 of[name] = _entry_label(row, loaded, kind, folder)
@@ -255,12 +284,25 @@ def merge_inputs(
         tables=tables,
         origins=origins,
         assumptions=tuple(dict.fromkeys(assumptions)),
+        assumed=tuple(dict.fromkeys(assumed)),
         laws=laws,
         entries={kind: name for kind, name in entries.items() if name and kind not in by_name},
+        counted_for=frozenset(
+            other
+            for name, each in counted.items()
+            for entry in each
+            for other, _ in (entry.values[name].holds_for if name in entry.values else ())
+        ),
         invalid_values=find_invalid_values(
             counted, {n: values.get(n) for n in (*fits, *set_values, *replaced)}, axes
         ),
     )
+
+
+def _number_with_spread(name: str, value: float | Node | Leaf) -> float:
+    if not isinstance(value, (int, float)):
+        raise DseError(f"{name} is a formula and has a spread: give the spread to its inputs")
+    return float(value)
 
 
 def _origin(entry: Entry, name: str) -> str:

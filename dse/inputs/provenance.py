@@ -14,6 +14,7 @@ from functools import cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from dse.inputs.assumed import assumed_json
 from dse.inputs.validity import validity_warnings
 from sweeps.grid.grid import Leaf
 from symbolic.equation import Equation
@@ -76,6 +77,7 @@ def provenance_attributes(study_text: str, grid: Grid, parts: StudyInputs) -> di
         "simt_dse_version": version(),
         "identity": identity,
         **({"validity": json.dumps(beyond)} if beyond else {}),
+        **assumed_json(grid, parts.assumed),
         **({"model_files": json.dumps(files)} if files else {}),
     }
 

@@ -64,11 +64,25 @@ function gainOf(guide, point) {
   return guide.maximize ? then / now : now / then;
 }
 
+/** Whether a point has the threads of the current launch, but for a partial block, and breaks no condition of the guide. */
+function keepsWork(guide, point) {
+  if (guide.same_work) {
+    const [blocks, threads] = [point.get("blocks"), point.get("threads_per_block")], known = here.get("threads_per_block");
+    const most = here.get("blocks") * known;
+    if (!(blocks * threads > most - known && (blocks - 1) * threads < most)) return false;
+  }
+  const sum = (side, at) => side.reduce((all, names) => all + names.reduce((part, name) => part * at.get(name), 1), 0);
+  return guide.conditions.every(([least, most]) => sum(least, point) <= sum(most, point) || sum(least, here) > sum(most, here));
+}
+
 /** The move of a lever up to the next regime, with its gain. */
 function follow(guide, lever, up) {
   const x = lever.now(here), state = stateOf(guide), whole = lever.row.whole;
-  if (!(x > 0)) return null;
-  const fits = (value) => inDomain(lever.name, value) && !movedTo(lever, value).broken().length;
+  if (!(x > 0) || guide.directions[lever.name] === (up ? "down" : "up")) return null;
+  const fits = (value) => {
+    const point = inDomain(lever.name, value) && movedTo(lever, value);
+    return point && !point.broken().length && keepsWork(guide, point);
+  };
   const same = (value) => fits(value) && stateOf(guide, movedTo(lever, value)) === state;
   let low = x, high = null;
   for (let k = 1; k <= FARTHEST && high === null; k++) {
@@ -94,7 +108,7 @@ function follow(guide, lever, up) {
 /** The moves of a guide that help, best first. */
 function moves(guide) {
   const names = new Set((guide.helps[stateOf(guide)] ?? []).flat()), known = new Set(guide.fixed);
-  const behind = [...names].flatMap((name) => inputsBehind(name)).filter((name) => !known.has(name));
+  const behind = [...names].flatMap((name) => inputsBehind(name)).filter((name) => !known.has(name) && guide.directions[name] !== "none");
   return [...new Set(behind)].map((name) => LEVERS.get(name)).filter((lever) => lever && movable().includes(lever))
     .flatMap((lever) => [true, false].map((up) => follow(guide, lever, up)))
     .filter((move) => move && move.ends && Number.isFinite(move.gain) && move.gain > 1 + 1e-9)

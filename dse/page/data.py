@@ -19,8 +19,9 @@ from stochastic.errors import LawError
 from sweeps.grid.dataset import read_flag_meanings
 from sweeps.grid.goals import Goal
 from sweeps.grid.grid import FEASIBLE, Grid, Leaf
-from symbolic.advice import guides
+from symbolic.advice import LAUNCH, guides, move_directions
 from symbolic.errors import DseError
+from symbolic.expression import parse_condition
 from symbolic.graph import Definition, Graph
 from symbolic.javascript import Program, program
 from symbolic.json_text import read_json
@@ -303,7 +304,7 @@ def page_data(study: StudyData, title: str, note: str = "") -> PageParts:
             "choices": compiled.choices,
         },
         "families": _families(grid, compiled),
-        "guides": _guides(grid, compiled),
+        "guides": _guides(grid, compiled, study._parts.counted_for),
         "figures": figures,
         "best": None if best is None else _best_data(study, grid, indices, best),
         "study": _study_toml(study),
@@ -356,8 +357,11 @@ def _families(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
     ]
 
 
-def _guides(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
-    """Return the guides whose quantities are all on the page."""
+def _guides(grid: Grid, js_program: Program, counted_for: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the guides whose quantities are all on the page.
+
+    Conditions are pairs of sums, each a list of products of quantities.
+    """
     outputs = set(js_program.outputs)
     result = []
     for guide in guides(grid.model):
@@ -366,7 +370,9 @@ def _guides(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
         labels = [*grid.flag_meanings(guide.state).values()] or [
             label for f in grid.model.regime_families if f.of == guide.limits for label in f.terms
         ]
-        helps = {label: [list(move) for move in guide.moves(label)] for label in labels}
+        conditions = [parse_condition(text, grid.model.quantities) for text in guide.conditions]
+        directions = move_directions(next(iter(grid.graphs.values())), guide.goal)
+        helps = {label: [list(move) for move in guide.moves(label)] for label in labels or [""]}
         result.append(
             {
                 "state": guide.state,
@@ -374,11 +380,31 @@ def _guides(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
                 "maximize": guide.maximize,
                 "limits": guide.limits,
                 "helps": helps,
-                "fixed": sorted(guide.fixed),
+                "fixed": sorted({*guide.fixed, *counted_for}),
+                "directions": {n: way for n, way in directions.items() if way != "both"},
+                "same_work": guide.same_work and outputs >= set(LAUNCH),
+                "conditions": [
+                    [_summands(side) for side in node.args]
+                    for node in conditions
+                    if outputs >= set(references(node)) and _is_of_sums(node)
+                ],
                 "notes": dict(guide.notes),
             }
         )
     return result
+
+
+def _is_of_sums(node: Node) -> bool:
+    """True if a condition compares sums of products."""
+    ops = {each.op for side in node.args for each in walk([side])}
+    return node.op == "less_equal" and ops <= {"add", "mul", "reference"}
+
+
+def _summands(node: Node) -> list[list[str]]:
+    """Return a sum of products of quantities as lists of their names."""
+    if node.op == "add":
+        return [names for arg in node.args for names in _summands(arg)]
+    return [[name for arg in (node.args if node.op == "mul" else [node]) for name in arg.args]]
 
 
 def _best_data(

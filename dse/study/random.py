@@ -112,7 +112,8 @@ def require_random_inputs(study: Any) -> RandomInputs:
     if study.random_inputs is None:
         raise DseError(
             "no input is random: give quantities laws, as in [random] mem_latency = "
-            '"normal: 600 cycles, 10 %" (random= in Python)'
+            '"normal: 600 cycles, 10 %" (random= in Python), or assumed = true for the inputs that '
+            "nobody published for the machine"
         )
     result: RandomInputs = study.random_inputs
     return result

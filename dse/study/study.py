@@ -24,6 +24,7 @@ from symbolic.errors import DseError, check_name
 from symbolic.expression import parse, parse_output
 from symbolic.file_access import FileScope, PathBase, base_folder
 from symbolic.library import load_model
+from symbolic.model import Model
 from symbolic.ops import Node, references
 from symbolic.statistics import DRAW
 
@@ -133,7 +134,8 @@ class StudyData:
         if self.random:
             from dse.uncertain.draws import read_random
 
-            uncertain = read_random(self.random, model.quantities, self.folder)
+            laws = self._laws_with_assumed(model, axes)
+            uncertain = read_random(laws, model.quantities, self.folder)
         if uncertain is not None:
             if DRAW in self.axes:
                 raise DseError(f"{DRAW} is the axis of random draws: rename your axis")
@@ -147,6 +149,41 @@ class StudyData:
             folder=self.folder,
             fit_inputs=self.fit,
         )
+
+    def _laws_with_assumed(self, model: Model, axes: Sequence[Axis]) -> dict[str, Any]:
+        """Return the laws of the study, with those of inputs that nobody published if wanted."""
+        from dse.inputs.assumed import used_inputs
+
+        laws = dict(self.random)
+        wanted = laws.pop("assumed", False)
+        if not isinstance(wanted, bool):
+            raise DseError(f"random: assumed = {wanted!r}, expected true or false")
+        if not wanted:
+            return laws
+        entries = {"machine": self.machine, "workload": self.workload}
+        inputs: dict[str, Any] = {"entries": entries, "set_values": self.set}
+        parts = merge_inputs(model, axes, folder=self.folder, fit_inputs=self.fit, **inputs)
+        names = parts.model.outputs if self.outputs is None else self.outputs
+        grid = build_grid(
+            model,
+            axes=parts.axes,
+            values=parts.values,
+            labels=parts.fixed_labels,
+            switches=parts.switches,
+            tables=parts.tables,
+            outputs=[parse_output(name, model.quantities) for name in names],
+            invalid_values=parts.invalid_values,
+        )
+        for each in used_inputs(grid, parts.assumed):
+            if each.kind in grid.axes:
+                raise DseError(
+                    f"random: assumed inputs differ along the axis {each.kind}: give one of its "
+                    "labels"
+                )
+            laws.setdefault(each.name, each.law)
+        if not laws.keys() - {"draws", "seed", "correlation"}:
+            raise DseError("random: assumed = true, but no output depends on an assumed input")
+        return laws
 
     def grid(
         self,

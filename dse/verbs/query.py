@@ -105,13 +105,15 @@ def run_query(
 def add_identity(answer: xr.Dataset, data: StudyData | xr.Dataset) -> xr.Dataset:
     """Return an answer with the attributes that identify the study of its data."""
     if isinstance(data, StudyData):
+        from dse.inputs.assumed import assumed_json
         from dse.inputs.provenance import version
 
         identity = (data._parts.model.name, data.text(), version())
-        notes = {"notes": dumps(data.notes)} if data.notes else {}
-        return answer.assign_attrs({**dict(zip(_IDENTITY, identity, strict=True)), **notes})
+        more = {"notes": dumps(data.notes)} if data.notes else {}
+        more |= assumed_json(data.grid(draws=True), data._parts.assumed)
+        return answer.assign_attrs({**dict(zip(_IDENTITY, identity, strict=True)), **more})
     # a file of another program has no model, but the assumptions of its import
-    keys = _IDENTITY if "model" in data.attrs else (*_IDENTITY, "assumptions")
+    keys = (*_IDENTITY, "assumed" if "model" in data.attrs else "assumptions")
     return answer.assign_attrs({key: data.attrs[key] for key in keys if key in data.attrs})
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
 from dse.arguments import axis_indices
 from dse.display import warn_failures
 from dse.progress import ProgressOption
@@ -93,9 +95,7 @@ def advise(
         entries = {"machine": machine, "workload": workload}
         return build_advice(subject, entries, prefer, point, goal, levers)
 
-    if isinstance(source, Model):
-        return compute(source)
-    if isinstance(source, str) and ("+" in source or Path(source).suffix.lower() in ("", ".py")):
+    if isinstance(source, Model) or (isinstance(source, str) and is_model(source)):
         return compute(source)
     return map_studies(source, compute)
 
@@ -103,20 +103,57 @@ def advise(
 @overload
 def explain(source: ComparisonData, /, **point: Any) -> dict[str, Explanation]: ...
 @overload
-def explain(source: StudyData | xr.Dataset | str | Path, /, **point: Any) -> Explanation: ...
-
-
-def explain(source: SourceLike, /, **point: Any) -> Explanation | dict[str, Explanation]:
+def explain(
+    source: StudyData | xr.Dataset | str | Path | Model,
+    /,
+    *,
+    machine: str | None = None,
+    workload: str | None = None,
+    prefer: str | None = None,
+    **point: Any,
+) -> Explanation: ...
+def explain(
+    source: SourceLike | Model,
+    /,
+    *,
+    machine: str | None = None,
+    workload: str | None = None,
+    prefer: str | None = None,
+    **point: Any,
+) -> Explanation | dict[str, Explanation]:
     """Return every intermediate at one configuration: value, unit, equation, source.
 
     Parameters
     ----------
-    source : Study, Comparison, Dataset or path
-        A study, or the Dataset or store of one. A comparison gives a dict by model.
+    source : Study, Comparison, Dataset, path, str or Model
+        A study, the Dataset or store of one, or a model as in :func:`dse.evaluate`. A comparison
+        gives a dict by model.
+    machine, workload, prefer : str, optional
+        As in :func:`dse.evaluate`; for a study, the label on its axis.
     **point
-        A value for each axis, as for :func:`advise`.
+        As for :func:`advise`: quantities of a model, or a value for each axis of a study.
+
+    >>> explain("occupancy", machine="gtx280", threads_per_block=256, registers_per_thread=16,
+    ...         shared_mem_per_block=0)["limiter"].value
+    '3 (threads)'
     """
-    return map_studies(source, lambda study: explain_point(study, point))
+    entries = {"machine": machine, "workload": workload}
+    if is_model(source):
+        name = source.name if isinstance(source, Model) else str(source)
+        study = StudyData(model=name, machine=machine, workload=workload, prefer=prefer, set=point)
+        return explain_point(study, {})
+    if prefer is not None:
+        raise DseError("prefer is part of a study: give it to dse.Study")
+    labels = {kind: label for kind, label in entries.items() if label is not None}
+    assert not isinstance(source, Model)
+    return map_studies(source, lambda study: explain_point(study, {**point, **labels}))
+
+
+def is_model(source: object) -> bool:
+    """True if a source is a model: itself, its name, names joined by +, or its file."""
+    if not isinstance(source, str):
+        return isinstance(source, Model)
+    return "+" in source or Path(source).suffix.lower() in ("", ".py")
 
 
 @overload
@@ -170,11 +207,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation(Report):
-    """The steps in order of computation, and the conditions with their truth."""
+    """The steps in order of computation, the conditions with their truth, and doubts.
+
+    ``assumed`` are inputs that nobody published, ``impossible`` says where the model is at fault.
+    """
 
     point: Mapping[str, Any]
     steps: tuple[Step, ...]
     conditions: Mapping[str, bool]
+    assumed: tuple[str, ...] = ()
+    impossible: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Step:
         for step in self.steps:
@@ -202,12 +244,17 @@ class Explanation(Report):
                     is_open=len(steps) <= _OPEN_STEPS,
                 ),
                 Table(title="conditions", rows=holds, is_open=not all(self.conditions.values())),
+                Table(title="impossible", rows=[[text] for text in self.impossible], is_open=True),
+                Table(title="assumed, as nobody published it", rows=[[t] for t in self.assumed]),
             ],
         )
 
 
 def explain_point(study: StudyData, point: Mapping[str, Any]) -> Explanation:
     """Explain one configuration; see :func:`dse.explain`."""
+    from dse.inputs.assumed import used_inputs
+    from dse.inputs.possible import impossible_points
+
     grid, parts = study.grid(draws=True), study._parts
     indices = {name: axis.default_index for name, axis in grid.axes.items()}
     indices |= axis_indices(grid, point, prefix="")
@@ -241,7 +288,20 @@ def explain_point(study: StudyData, point: Mapping[str, Any]) -> Explanation:
     statistics = statistics_of(condition.node for condition in graph.conditions)
     values |= grid.evaluate_point(indices, statistics)
     conditions = {c.text: bool(interpret_arrays((c.node,), values)[0]) for c in graph.conditions}
-    return Explanation(point=at, steps=tuple(steps), conditions=conditions)
+    labels = {"machine": study.machine, "workload": study.workload, **at}
+    assumed = [
+        each.text
+        for each in used_inputs(grid, parts.assumed)
+        if labels.get(each.kind, each.entry) == each.entry
+    ]
+    beyond = impossible_points(grid, parts, {n: np.array([k]) for n, k in indices.items()})
+    return Explanation(
+        point=at,
+        steps=tuple(steps),
+        conditions=conditions,
+        assumed=tuple(assumed),
+        impossible=tuple(each.text for each in beyond),
+    )
 
 
 def _origin(origins: str | Mapping[str, str] | None, labels: Iterable[Any]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any, overload
 
@@ -23,8 +24,22 @@ def is_jit_disabled() -> bool:
 
 
 def compile_seconds() -> float:
-    """Return the seconds that this process has spent compiling, Numba's import included."""
+    """Return the seconds that this process has spent compiling, Numba's import included.
+
+    Waiting for another process that compiles counts, too.
+    """
     return _compile_times[0]
+
+
+@contextmanager
+def _compile_timer() -> Iterator[None]:
+    """Count the seconds of a block as compiling, unless they are part of such a block."""
+    with _lock:
+        began, before = time.monotonic(), _compile_times[0]
+        try:
+            yield
+        finally:
+            _compile_times[0] = before + time.monotonic() - began
 
 
 class CompiledFunction(Compilable):
@@ -54,7 +69,8 @@ class CompiledFunction(Compilable):
         """Compile the part that others link, if it ``gives`` something; see :func:`compiled`."""
         from stochastic.compile_cache.build import argument_types, separate_bitcode
 
-        separate_bitcode(self, argument_types(self, args))
+        with _compile_timer():
+            separate_bitcode(self, argument_types(self, args))
 
     def _get_or_compile(self, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Callable[..., Any]:
         with _lock:
@@ -68,15 +84,12 @@ class CompiledFunction(Compilable):
             return self.function
         key = self.key(kinds)
         ready = _load_cached(key, kinds)
-        if ready is None and notify_listeners(self.__name__):
-            ready = _load_cached(key, kinds)  # a listener may have waited for another process
         if ready is not None:
             return ready
-        began = time.monotonic()
-        try:
-            return self._compile(key, kinds, args)
-        finally:
-            _compile_times[0] += time.monotonic() - began
+        with _compile_timer():
+            if notify_listeners(self.__name__):
+                ready = _load_cached(key, kinds)  # a listener may have waited for another process
+            return self._compile(key, kinds, args) if ready is None else ready
 
     def _compile(self, key: str, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
         from stochastic.compile_cache.build import build_code, dispatcher

@@ -7,6 +7,7 @@ first imported, selects the simulator.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -17,6 +18,10 @@ from numba import config, cuda, types
 from numba.cuda.extending import intrinsic
 
 from stochastic.arrays import Ints
+
+# measurements of one thread, or of one block on each multiprocessor, use small grids on purpose;
+# numba-cuda puts a colour before the text
+warnings.filterwarnings("ignore", message=r".*Grid size \d+ will likely")
 
 #: True if kernels run on numba-cuda's simulator, in threads of this machine.
 SIMULATED = bool(config.ENABLE_CUDASIM)

@@ -12,19 +12,19 @@ from __future__ import annotations
 
 from symbolic.equation import Validity, equation
 from symbolic.models._shared import mem_insts, total_insts
-from symbolic.models.latency_roofline import launch_warps
+from symbolic.models.latency_roofline import counted_warps
 from symbolic.ops import maximum, minimum, where
 
 OUTPUTS = ("l1_bytes", "l2_bytes", "dram_bytes")
 VALIDITY = Validity(statement="addresses are counted; the machine gives its levels of cache")
 
-SHARED = (launch_warps, mem_insts, total_insts)
+SHARED = (counted_warps, mem_insts, total_insts)
 
 
 @equation(source="by definition: the sectors of all requests")
-def l1_bytes(launch_warps, warp_bytes):
+def l1_bytes(counted_warps, warp_bytes):
     """Bytes requested from the L1 cache, or from memory without one. [B]"""
-    return launch_warps * warp_bytes
+    return counted_warps * warp_bytes
 
 
 @equation(source="compulsory misses of the first cache (Hill 1989)")

@@ -1,25 +1,28 @@
 """Run time on a GPU with caches: a roofline of units and memory levels, and exposed latency.
 
 Each unit takes the time of its work in a launch: schedulers, floating-point units and those of
-double precision, integer and special-function units, the L1 cache with shared memory, the L2 cache,
-DRAM. The slowest of them is a lower bound of the time (the hierarchical roofline). Latency is
-another: a single warp takes the cycles between its instructions, and those of its requests, whose
-latency is mixed by the level that serves them; a multiprocessor executes its warps in waves. If
-both bounds are close, neither hides the other completely: they are joined as the root of the sum of
-squares. Their sum was tried, and predicts a kernel that is left out worse.
+double precision, integer and special-function units, tensor units, the L1 cache with shared memory,
+the L2 cache, DRAM. The slowest of them is a lower bound of the time (the hierarchical roofline).
+Latency is another: a single warp takes the cycles between its instructions, and those of its
+requests, whose latency is mixed by the level that serves them; a multiprocessor executes its warps
+in waves. If both bounds are close, neither hides the other completely: they are joined as the root
+of the sum of squares. Their sum was tried, and predicts a kernel that is left out worse.
 
 Bytes and instructions come from a profile or from ``dse.kernel``. Values that a profile does not
 have default so that they cost nothing more: bytes of a cache are those of the level below it.
-Tensor units, atomics at one address, uneven work, and the partial last wave are not modelled. Join
+Atomics at one address, uneven work, and the partial last wave are not modelled. Join
 with ``occupancy``.
 """
 
 from __future__ import annotations
 
-from symbolic.equation import Family, Validity, equation
+import math
+from dataclasses import replace
+
+from symbolic.equation import Family, Guide, Validity, equation
 from symbolic.models._residency import BLOCK_EQUATIONS
 from symbolic.models._shared import mem_latency_dram, warps_per_block
-from symbolic.ops import divide, equal, maximum, minimum, sqrt, where
+from symbolic.ops import ceil, divide, equal, maximum, minimum, sqrt, where
 
 OUTPUTS = ("time", "throughput_time", "latency_bound_time", "bound_by")
 VALIDITY = Validity(
@@ -37,9 +40,50 @@ UNITS = {
     "l1": "l1_time",
     "l2": "l2_time",
     "dram": "dram_time",
+    "tensor": "tensor_time",
 }
 
-FAMILIES = (Family(of="throughput_time", terms=UNITS),)
+#: Labels of the bound by number: numbers of later units follow, as stored results keep theirs.
+LABELS = (*tuple(UNITS)[:-1], "latency", "tensor")
+LIMITS = {**UNITS, "latency": "latency_bound_time"}
+
+FAMILIES = (
+    Family(of="limiting_time", terms=LIMITS, largest=True),
+    Family(of="throughput_time", terms=UNITS, largest=True),
+)
+_GUIDE = Guide(
+    state="bound_by",
+    goal="time",
+    limits="limiting_time",
+    helps="time",
+    same_work=True,
+    # operations and the bytes that all blocks touch are the work, which a move keeps
+    fixed=frozenset(
+        {
+            *("fp_insts", "fp64_insts", "sfu_insts", "coalesced_insts", "uncoalesced_insts"),
+            *("launch_bytes", "dram_bytes", "warp_tensor_flops"),
+        }
+    ),
+    conditions=(
+        "fp_insts + sfu_insts <= comp_insts",
+        "launch_bytes <= blocks * block_bytes",
+        "launch_bytes <= l1_bytes",
+        "dram_bytes <= l2_bytes",
+        "l2_bytes <= l1_bytes",
+    ),
+    show=("throughput_time", "latency_bound_time"),
+)
+ADVICE = (
+    _GUIDE,
+    replace(
+        _GUIDE,
+        state="throughput_time",
+        goal="throughput_time",
+        limits="throughput_time",
+        helps="throughput_time",
+        show=(),
+    ),
+)
 
 SHARED = (*BLOCK_EQUATIONS, mem_latency_dram, warps_per_block)
 
@@ -48,6 +92,12 @@ SHARED = (*BLOCK_EQUATIONS, mem_latency_dram, warps_per_block)
 def launch_warps(blocks, warps_per_block):
     """Warps of the launch. [warps]"""
     return blocks * warps_per_block
+
+
+@equation(source="by definition: counts of a warp are those of ``counted_warp_size`` threads")
+def counted_warps(blocks, threads_per_block, counted_warp_size):
+    """Warps of the launch as the workload was counted, whatever the machine's warps are. [warps]"""
+    return blocks * ceil(threads_per_block / counted_warp_size)
 
 
 @equation(source="Hong 2012, Table 1; each scheduler issues one instruction a cycle (Jia 2018)")
@@ -68,9 +118,47 @@ int_time = fp_time.copy_as("int_time", *_WARPS, "int_insts", "int_units_per_sm",
 special_time = fp_time.copy_as("special_time", *_WARPS, "sfu_insts", "special_units_per_sm", *_RATE)
 
 
+# --- tensor units: a pipe of their own, whose rate depends on the number type
+
+
+@equation(source="by definition")
+def tensor_flops(counted_warps, warp_tensor_flops):
+    """Operations of tensor units in the launch. [operations]"""
+    return counted_warps * warp_tensor_flops
+
+
+@equation(name="tensor_rate", source="printed rate", when={"tensor_type": "fp16"})
+def tensor_rate_fp16(tensor_fp16_flops):
+    """Operations per second of all tensor units at the boost clock, for the number type. [1/s]"""
+    return tensor_fp16_flops
+
+
+def _rate_of(label, quantity):
+    return tensor_rate_fp16.copy_as("tensor_rate", quantity, when={"tensor_type": label})
+
+
+tensor_rate_fp16_fp16 = _rate_of("fp16_fp16", "tensor_fp16_fp16_flops")
+tensor_rate_bf16 = _rate_of("bf16", "tensor_bf16_flops")
+tensor_rate_tf32 = _rate_of("tf32", "tensor_tf32_flops")
+tensor_rate_fp64 = _rate_of("fp64", "tensor_fp64_flops")
+tensor_rate_int8 = _rate_of("int8", "tensor_int8_ops")
+tensor_rate_int4 = _rate_of("int4", "tensor_int4_ops")
+tensor_rate_binary = _rate_of("binary", "tensor_binary_ops")
+tensor_rate_fp8 = _rate_of("fp8", "tensor_fp8_flops")
+tensor_rate_fp8_fp16 = _rate_of("fp8_fp16", "tensor_fp8_fp16_flops")
+tensor_rate_fp4 = _rate_of("fp4", "tensor_fp4_flops")
+
+
+@equation(source="Williams 2009, of the tensor units of the SMs in use")
+def tensor_time(tensor_flops, tensor_rate, busy_sms, rated_sms, core_clock, boost_clock):
+    """Time of tensor units; endless on a machine without those of the number type. [s]"""
+    rate = tensor_rate * (busy_sms / rated_sms) * (core_clock / boost_clock)
+    return where(tensor_flops > 0, divide(tensor_flops, rate, at_zero=math.inf), 0.0)
+
+
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")
 def l1_time(
-    launch_warps,
+    counted_warps,
     shared_wavefronts,
     l1_wavefronts,
     l1_bytes,
@@ -79,8 +167,8 @@ def l1_time(
     core_clock,
 ):
     """Time of the L1 cache and shared memory; a wavefront has 128 bytes. [s]"""
-    shared = 128 * launch_warps * shared_wavefronts
-    moved = shared + maximum(128 * launch_warps * l1_wavefronts, l1_bytes)
+    shared = 128 * counted_warps * shared_wavefronts
+    moved = shared + maximum(128 * counted_warps * l1_wavefronts, l1_bytes)
     return moved / (l1_bytes_per_cycle * busy_sms * core_clock)
 
 
@@ -98,10 +186,10 @@ def dram_time(dram_bytes, bandwidth_share, mem_bandwidth):
 
 @equation(source="Williams 2009, over all units")
 def throughput_time(
-    issue_time, fp_time, fp64_time, int_time, special_time, l1_time, l2_time, dram_time
+    issue_time, fp_time, fp64_time, int_time, special_time, l1_time, l2_time, dram_time, tensor_time
 ):
     """Time if only the busiest unit limited the kernel. [s]"""
-    floating = maximum(fp_time, fp64_time)
+    floating = maximum(maximum(fp_time, fp64_time), tensor_time)
     cores = maximum(maximum(issue_time, floating), maximum(int_time, special_time))
     return maximum(cores, maximum(l1_time, maximum(l2_time, dram_time)))
 
@@ -147,14 +235,21 @@ def time(start_up_time, throughput_time, latency_bound_time):
     return start_up_time + sqrt(both)
 
 
+@equation(source="by definition")
+def limiting_time(throughput_time, latency_bound_time):
+    """Largest of what bounds the time: the busiest unit, or latency. [s]"""
+    return maximum(throughput_time, latency_bound_time)
+
+
 @equation(
     source="the largest of what bounds the time",
-    flags=dict(enumerate((*UNITS, "latency"))),
+    flags=dict(enumerate(LABELS)),
     inputs=("throughput_time", "latency_bound_time", *tuple(UNITS.values())[:-1]),
 )
 def bound_by(throughput_time, latency_bound_time, *times):
     """Bottleneck: the unit or level of memory that takes longest, or latency; the first on ties."""
-    unit = 7.0
+    unit = float(LABELS.index("tensor"))
     for number in range(len(times) - 1, -1, -1):
         unit = where(equal(throughput_time, times[number]), float(number), unit)
-    return where(latency_bound_time > throughput_time, 8.0, unit)
+    latency = float(LABELS.index("latency"))
+    return where(latency_bound_time > throughput_time, latency, unit)

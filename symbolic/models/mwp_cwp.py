@@ -5,6 +5,13 @@ longer than memory is case 3; (b) independent requests raise MWP above N (Eq. 28
 rounds MWP and CWP up, ``waves`` the repetitions. Case 2 is Eq. 22, which has MWP − 1 in the place
 of Eq. 1's MWP. Without memory instructions latency, departure delay and bandwidth of a warp are 0:
 only N limits MWP, and case 3 holds. MWP − 1 is 0 if MWP is below 1.
+
+Not monotone: the equations of the three cases do not meet at their borders, so that the time may
+grow with more of ``mem_bandwidth``, ``read_bandwidth``, ``triad_bandwidth``,
+``ms_peak_bandwidth``, ``n_sms``, ``active_sms``, ``registers_per_sm``, ``shared_mem_per_sm``,
+``max_blocks_per_sm``, ``max_warps_per_sm`` or ``max_threads_per_sm``, and with less of
+``mem_latency_nominal``, ``departure_delay_coalesced``, ``departure_delay_uncoalesced``,
+``issue_cycles`` or ``reserved_shared_mem_per_block``. Advice lists no move that gains from it.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from symbolic.equation import Family, Validity, equation
+from symbolic.equation import Family, Guide, Validity, equation
 from symbolic.models._shared import warps_per_block, warps_per_sm
 from symbolic.ops import both, ceil, divide, equal, floor, minimum, where
 
@@ -33,6 +33,14 @@ FAMILIES = (
             "threads": "blocks_by_threads",
         },
     ),
+)
+
+ADVICE = Guide(
+    state="active_blocks_per_sm",
+    goal="active_blocks_per_sm",
+    limits="active_blocks_per_sm",
+    maximize=True,
+    helps="active_blocks_per_sm",
 )
 
 SHARED = (warps_per_block, warps_per_sm)

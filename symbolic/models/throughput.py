@@ -9,6 +9,10 @@ counts one of each.
 If requests hit caches, ``l1_share`` and ``l2_share`` say how many. ``flops_l1`` and ``flops_dram``
 are the results if all or none do.
 
+Not monotone: idle cycles may grow with MWP (Eq. 80), so that the time may grow with more of
+``mem_bandwidth``, ``n_sms`` or ``active_sms``, and with less of ``departure_delay``. Advice lists
+no move that gains from it.
+
 Join ``power`` for energy. Its ``fp_insts`` are the unfused ones only; if there are others, give
 ``access_rate_fp = "(narrow_fp_insts + wide_fp_insts) * issue_rate"``. ``dse kernel`` counts all of
 them in ``fp_insts``, as profilers do, and gives ``narrow_fp_insts`` for the unfused ones.

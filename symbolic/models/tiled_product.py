@@ -48,10 +48,10 @@ def product_waves(product_tiles, active_sms):
 
 
 @equation(source=f"{GUIDE}, 2: a product and a sum for each element and term")
-def tile_time(tile_rows, tile_columns, product_depth, product_rate, product_share, n_sms):
+def tile_time(tile_rows, tile_columns, product_depth, product_rate, product_share, rated_sms):
     """Time of a tile on its SM. [s]"""
     operations = 2 * tile_rows * tile_columns * product_depth
-    return operations * n_sms / (product_share * product_rate)
+    return operations * rated_sms / (product_share * product_rate)
 
 
 @equation(source=f"{GUIDE}, 2: math and memory bounds")

@@ -6,6 +6,9 @@ other, given or fitted: ``memory_time_slope`` and ``memory_time_offset`` of the 
 ``compute_bound_time`` of the second. Join ``apsp`` for the blocks, ``occupancy`` for the threads.
 
 Eq. 15 has no f_sched, though Eq. 14 does: in the paper's runs it is within 0.1 % of 1.
+
+Not monotone: the coefficients are those of one machine, and more ``cores_per_sm`` leave fewer
+threads to each core to hide latency, so that the time grows with them (Eq. 15).
 """
 
 from __future__ import annotations

@@ -13,8 +13,12 @@ from symbolic.quantity import (
     RESULT,
     SHARE,
     Quantity,
+    cost,
+    less,
     quantity,
+    resource,
     row,
+    size,
     spec,
     switch,
 )
@@ -50,11 +54,11 @@ TRANSIT = (
     switch("supply", "sharp smooth", "shape of the memory supply curve"),
     row("threads", "", POS, "threads of the machine (n)", (1, 4096)),
     row("intensity", "cycle", POS, "computation between two memory requests (Z)", (1, 1000)),
-    spec("max_threads", "", COUNT1, "most threads of the machine (n)", (32, 4096)),
-    spec("lanes_width", "", POS, "lanes that compute at once (M)", (1, 512)),
-    spec("arithmetic_latency", "cycle", POS, "cycles an operation keeps its thread", (1, 50), 1),
-    spec("ms_peak", "", POS, "peak requests per cycle of the memory system (R)", (0.01, 10)),
-    spec("mem_latency", "cycle", NONNEG, "latency of one memory request", (100, 2000)),
+    resource("max_threads", "", COUNT1, "most threads of the machine (n)", (32, 4096)),
+    resource("lanes_width", "", POS, "lanes that compute at once (M)", (1, 512)),
+    cost("arithmetic_latency", "cycle", POS, "cycles an operation keeps its thread", (1, 50), 1),
+    resource("ms_peak", "", POS, "peak requests per cycle of the memory system (R)", (0.01, 10)),
+    cost("mem_latency", "cycle", NONNEG, "latency of one memory request", (100, 2000)),
     row("thread_limit", "", RESULT, "throughput that the threads allow"),
     row("computation_limit", "", RESULT, "memory throughput that the lanes need"),
     row("supply_limit", "", RESULT, "throughput where threads and memory balance"),
@@ -69,8 +73,12 @@ TRANSIT = (
     row("bound", "", COUNT0, "bottleneck of the machine"),
     row("cs_transition", "", POS, "threads that saturate the lanes", (32, 2048)),
     row("ms_transition", "", POS, "threads that saturate the memory system", (32, 2048)),
-    spec("ms_peak_bandwidth", "B/s", POS, "peak of the memory supply curve, per SM", (1e9, 1e11)),
-    spec("cs_peak_flops", "1/s", POS, "peak of the computation demand curve, per SM", (1e9, 1e12)),
+    resource(
+        "ms_peak_bandwidth", "B/s", POS, "peak of the memory supply curve, per SM", (1e9, 1e11)
+    ),
+    resource(
+        "cs_peak_flops", "1/s", POS, "peak of the computation demand curve, per SM", (1e9, 1e12)
+    ),
     row("request_bytes", "B", POS, "bytes of one thread's memory request", (4, 16)),
     row("issued_insts", "", POS, "issued instructions, measured by a profiler", (1000.0, 1e9)),
     row("dram_reads", "", NONNEG, "DRAM reads, measured by a profiler", (1000.0, 1e7)),
@@ -89,7 +97,7 @@ TMM = (
     row("work", "", NONNEG, "operations of the algorithm in all (T_1)", (1e9, 1e13)),
     row("span", "", NONNEG, "operations on its critical path (T_inf)", (1, 1e10), 0),
     row("transactions", "", NONNEG, "global memory transactions in all (M)", (1e6, 1e11)),
-    spec("n_cores", "", COUNT1, "scalar cores of the machine (P)", (32, 4096)),
+    resource("n_cores", "", COUNT1, "scalar cores of the machine (P)", (32, 4096)),
     row("threads_per_core", "", POS, "threads that share one core", (1, 48)),
     row("work_steps", "", RESULT, "steps in which all cores do the work", (1e6, 1e10)),
     row("latency_steps", "", RESULT, "steps of memory latency that a core waits", (1e6, 1e10)),
@@ -97,7 +105,7 @@ TMM = (
     row("hiding_threads_per_core", "", RESULT, "threads of a core that hide the latency"),
     row("fits_on_chip", "", "whole [0, 1]", "1 if the working set fits on chip", (0, 1)),
     row("cache_hit_rate", "", SHARE, "share of accesses that hit the cache", (0, 1)),
-    spec("cache_miss_slowdown", "", RATIO, "slowdown if every access misses", (1, 20)),
+    cost("cache_miss_slowdown", "", RATIO, "slowdown if every access misses", (1, 20)),
     row("cache_factor", "", RESULT, "slowdown by cache misses", (1, 20)),
     row("block_slots", "", COUNT1, "blocks the machine holds at once", (1, 1024)),
     row("passes", "", COUNT1, "times that the machine is filled with blocks", (1, 1e4)),
@@ -105,7 +113,7 @@ TMM = (
     row("sched_factor", "", RESULT, "slowdown by a partial last pass", (1, 2)),
     row("relative_time", "", RESULT, "run time in steps, up to a constant factor"),
     # --- apsp
-    row("vertices", "", "whole [2, inf)", "vertices of the graph", (64, 16384)),
+    size("vertices", "", "whole [2, inf)", "vertices of the graph", (64, 16384)),
     row("tile_dim", "", COUNT1, "edge of the sub-block of one thread block", (8, 128)),
     row("chunk", "", COUNT1, "accesses grouped into one memory transaction", (1, 64)),
     row("squarings", "", NONNEG, "squarings of the adjacency matrix (lg n)", (4, 16)),
@@ -127,7 +135,7 @@ MWP_CWP = (
     switch("waves", "fractional whole", "round the repetitions up to whole waves"),
     row("mem_latency_uncoalesced", "cycle", POS, "latency of an uncoalesced request"),
     row("mem_latency_coalesced", "cycle", POS, "latency of a coalesced request", (200, 800)),
-    row("departure_delay", "cycle", NONNEG, "mean distance between two requests", (1, 400), 0),
+    less("departure_delay", "cycle", NONNEG, "mean distance between two requests", (1, 400), 0),
     row("weight_uncoalesced", "", SHARE, "share of memory instructions not coalesced"),
     row("weight_coalesced", "", SHARE, "share of memory instructions that are coalesced"),
     row("mwp_without_bw_full", "", RESULT, "MWP that latency and departures allow"),
@@ -163,18 +171,18 @@ MWP_CWP = (
 
 
 def _insts(insts: str, kind: str) -> Quantity:
-    return row(f"{insts}_insts", "", NONNEG, f"{kind} instructions of one thread", (0, 1000), 0)
+    return less(f"{insts}_insts", "", NONNEG, f"{kind} instructions of one thread", (0, 1000), 0)
 
 
 THROUGHPUT = (
     switch("processor", "gpu cpu", "warps on multiprocessors, or one thread on each CPU core"),
     switch("saturation", "warps requests", "what shares the bandwidth: warps, or all requests"),
-    spec("fp_units", "", COUNT1, "floating-point units of one core", (2, 64)),
-    spec("simd_units", "", COUNT1, "SIMD units of one core", (1, 4)),
-    spec("simd_lanes", "", COUNT1, "lanes of one SIMD unit", (2, 16)),
-    spec("inst_latency", "cycle", POS, "latency of an arithmetic instruction", (4, 24)),
-    spec("l1_latency", "cycle", POS, "latency of an L1 cache hit", (4, 80), "l2_latency"),
-    spec("l2_latency", "cycle", POS, "latency of an L2 cache hit", (10, 300), "mem_latency_dram"),
+    resource("fp_units", "", COUNT1, "floating-point units of one core", (2, 64)),
+    resource("simd_units", "", COUNT1, "SIMD units of one core", (1, 4)),
+    resource("simd_lanes", "", COUNT1, "lanes of one SIMD unit", (2, 16)),
+    cost("inst_latency", "cycle", POS, "latency of an arithmetic instruction", (4, 24)),
+    cost("l1_latency", "cycle", POS, "latency of an L1 cache hit", (4, 80), "l2_latency"),
+    cost("l2_latency", "cycle", POS, "latency of an L2 cache hit", (10, 300), "mem_latency_dram"),
     spec("transaction_bytes", "B", POS, "bytes of one memory transaction", (32, 128), 128),
     _insts("fp_fused", "fused multiply-add"),
     _insts("fp_vec", "vectorisable floating-point"),
@@ -297,26 +305,32 @@ LAUNCH = (
 
 LATENCY_ROOFLINE = (
     # --- a launch
-    row("dram_bytes", "B", NONNEG, "bytes that DRAM moves", (1e6, 1e10)),
-    row("l2_bytes", "B", NONNEG, "bytes that the L2 cache moves", (1e6, 1e10), "dram_bytes"),
-    row("l1_bytes", "B", NONNEG, "bytes requested from the L1 cache", (1e6, 1e11), "l2_bytes"),
-    row("load_requests", "", NONNEG, "requests that a warp waits for", (0, 300), "mem_insts"),
-    row("shared_wavefronts", "", NONNEG, "passes of a warp through shared memory", (0, 1e4), 0),
-    row("l1_wavefronts", "", NONNEG, "passes of a warp through the L1 cache", (0, 1e4), 0),
-    row("fp64_insts", "", NONNEG, "double-precision instructions among fp_insts", (0, 1e5), 0),
+    less("dram_bytes", "B", NONNEG, "bytes that DRAM moves", (1e6, 1e10)),
+    less("l2_bytes", "B", NONNEG, "bytes that the L2 cache moves", (1e6, 1e10), "dram_bytes"),
+    less("l1_bytes", "B", NONNEG, "bytes requested from the L1 cache", (1e6, 1e11), "l2_bytes"),
+    less("load_requests", "", NONNEG, "requests that a warp waits for", (0, 300), "mem_insts"),
+    less("shared_wavefronts", "", NONNEG, "passes of a warp through shared memory", (0, 1e4), 0),
+    less("l1_wavefronts", "", NONNEG, "passes of a warp through the L1 cache", (0, 1e4), 0),
+    less("fp64_insts", "", NONNEG, "double-precision instructions among fp_insts", (0, 1e5), 0),
     row("launch_warps", "", COUNT1, "warps of the launch", (1, 1e6)),
+    row("counted_warps", "", COUNT1, "warps of the launch as counts have them", (1, 1e6)),
+    size("counted_warp_size", "", COUNT1, "threads of a warp of the counts", (32, 64), 32),
     # --- a machine
-    spec("bandwidth_share", "", "(0, 1]", "attained share of the printed bandwidth", (0.8, 1), 0.9),
-    spec("special_units_per_sm", "", COUNT1, "special-function units of one SM", (16, 32), 16),
-    spec(
+    resource(
+        "bandwidth_share", "", "(0, 1]", "attained share of the printed bandwidth", (0.8, 1), 0.9
+    ),
+    resource("special_units_per_sm", "", COUNT1, "special-function units of one SM", (16, 32), 16),
+    resource(
         "fp64_units_per_sm", "", COUNT1, "double-precision units, one SM", (2, 64), "cores_per_sm"
     ),
-    spec("int_units_per_sm", "", COUNT1, "integer units of one SM", (64, 128), "cores_per_sm"),
-    spec("dependent_latency", "cycle", POS, "cycles until a result can be used", (4, 24)),
-    spec("issue_wait", "", POS, "wait between instructions, in dependent latencies", (1, 2), 1.5),
+    resource("int_units_per_sm", "", COUNT1, "integer units of one SM", (64, 128), "cores_per_sm"),
+    cost("dependent_latency", "cycle", POS, "cycles until a result can be used", (4, 24)),
+    cost("issue_wait", "", POS, "wait between instructions, in dependent latencies", (1, 2), 1.5),
     row("issue_interval", "cycle", POS, "cycles between instructions of a single warp", (4, 12)),
-    spec("memory_parallelism", "", "[1, inf)", "requests of a warp in flight at once", (1, 8), 3),
-    spec("start_up_time", "s", NONNEG, "time of an empty launch", (1e-6, 1e-5), 0),
+    resource(
+        "memory_parallelism", "", "[1, inf)", "requests of a warp in flight at once", (1, 8), 3
+    ),
+    cost("start_up_time", "s", NONNEG, "time of an empty launch", (1e-6, 1e-5), 0),
     # --- results
     row("l1_miss_share", "", SHARE, "share of bytes that miss the L1 cache"),
     row("l2_miss_share", "", SHARE, "share of bytes that miss the L2 cache"),
@@ -331,6 +345,9 @@ LATENCY_ROOFLINE = (
     row("l1_time", "s", RESULT, "time of the L1 cache and shared memory"),
     row("l2_time", "s", RESULT, "time of the L2 cache"),
     row("dram_time", "s", RESULT, "time of DRAM"),
+    row("tensor_rate", "1/s", NONNEG, "operations per second of tensor units, for the type"),
+    row("tensor_time", "s", RESULT, "time of tensor units"),
     row("bound_by", "", COUNT0, "bottleneck: a unit, a level of memory, or latency"),
     row("throughput_time", "s", RESULT, "time if only the busiest unit limited the kernel"),
+    row("limiting_time", "s", RESULT, "largest of the times of units and of latency"),
 )

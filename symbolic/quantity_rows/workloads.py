@@ -12,9 +12,12 @@ from symbolic.quantity import (
     RESULT,
     SHARE,
     Quantity,
+    cost,
+    less,
     quantity,
+    resource,
     row,
-    spec,
+    size,
     switch,
 )
 
@@ -24,31 +27,61 @@ _PARAMETERS = {p.quantity: p for family in FAMILIES.values() for p in family.par
 def _class(name: str, kind: str, factor: float) -> tuple[Quantity, ...]:
     """Return a class of Table 6 of Hong 2012: its instructions and measured factor."""
     return (
-        row(f"{name}_insts", "", NONNEG, f"instructions of one thread: {kind}", (0, 100), 0),
+        less(f"{name}_insts", "", NONNEG, f"instructions of one thread: {kind}", (0, 100), 0),
         row(f"{name}_factor", "", POS, f"slowdown of an instruction: {kind}", (1, 40), factor),
     )
 
 
 WORKLOAD = (
     switch("printed", "false true", "use the equations exactly as printed"),
-    row("elements", "", COUNT1, "work items, one thread each", (1e4, 1e8)),
+    size("elements", "", COUNT1, "work items, one thread each", (1e4, 1e8)),
     row("threads_per_block", "", COUNT1, "threads of one block", (32, 512)),
     row("blocks", "", COUNT1, "blocks of the grid", (1, 1e6)),
-    row("registers_per_thread", "", COUNT0, "registers of one thread", (4, 64)),
-    row("warp_bytes", "B", NONNEG, "bytes of the sectors that a warp requests", (0, 1e4)),
-    row("block_bytes", "B", NONNEG, "bytes that one block requests from the L2 cache", (0, 1e6)),
+    row("block_x", "", COUNT1, "threads of a block along x", (1, 512)),
+    row("block_y", "", COUNT1, "threads of a block along y", (1, 64)),
+    row("block_z", "", COUNT1, "threads of a block along z", (1, 64)),
+    row("threads_x", "", COUNT1, "threads of the launch along x", (1, 1e6)),
+    row("threads_y", "", COUNT1, "threads of the launch along y", (1, 1e6)),
+    row("threads_z", "", COUNT1, "threads of the launch along z", (1, 1e6)),
+    row("grid_x", "", COUNT1, "blocks of the grid along x", (1, 1e6)),
+    row("grid_y", "", COUNT1, "blocks of the grid along y", (1, 65535)),
+    row("grid_z", "", COUNT1, "blocks of the grid along z", (1, 65535)),
+    less("registers_per_thread", "", COUNT0, "registers of one thread", (4, 64)),
+    less("warp_bytes", "B", NONNEG, "bytes of the sectors that a warp requests", (0, 1e4)),
+    less("block_bytes", "B", NONNEG, "bytes that one block requests from the L2 cache", (0, 1e6)),
     row("launch_bytes", "B", NONNEG, "bytes that all blocks touch, each counted once", (1e6, 1e10)),
-    row("shared_mem_per_block", "B", COUNT0, "shared memory of one block", (0, 16384)),
-    row("comp_insts", "", NONNEG, "computation instructions of one thread", (1, 1e4)),
-    row("coalesced_insts", "", NONNEG, "coalesced memory instructions of one thread", (0, 500)),
-    row("uncoalesced_insts", "", NONNEG, "uncoalesced memory instructions of one thread", (0, 500)),
-    row("sync_insts", "", NONNEG, "barriers executed by one thread", (0, 100)),
+    less("shared_mem_per_block", "B", COUNT0, "shared memory of one block", (0, 16384)),
+    less("comp_insts", "", NONNEG, "computation instructions of one thread", (1, 1e4)),
+    less("coalesced_insts", "", NONNEG, "coalesced memory instructions of one thread", (0, 500)),
+    less(
+        "uncoalesced_insts", "", NONNEG, "uncoalesced memory instructions of one thread", (0, 500)
+    ),
+    less("sync_insts", "", NONNEG, "barriers executed by one thread", (0, 100)),
     row("independent_insts", "", NONNEG, "memory instructions without dependences", (0, 100), 0),
-    row("mem_insts", "", NONNEG, "memory instructions of one thread", (0, 1000)),
-    row("total_insts", "", NONNEG, "instructions of one thread", (1, 1e4)),
-    row("transactions_per_uncoalesced", "", RATIO, "transactions of such an instruction", (1, 32)),
+    less("mem_insts", "", NONNEG, "memory instructions of one thread", (0, 1000)),
+    less("total_insts", "", NONNEG, "instructions of one thread", (1, 1e4)),
+    less("tensor_insts", "", NONNEG, "tensor instructions of one warp", (0, 1e4), 0),
+    less("warp_tensor_flops", "", NONNEG, "operations of tensor units, one warp", (0, 1e8), 0),
+    less("tensor_flops", "", NONNEG, "operations of tensor units, whole launch", (1e9, 1e14), 0),
+    switch(
+        "tensor_type",
+        "fp16 fp16_fp16 bf16 tf32 fp64 int8 int4 binary fp8 fp8_fp16 fp4",
+        "number type of tensor instructions, whose sums are wider; _fp16: sums in FP16",
+    ),
+    less("atomic_insts", "", NONNEG, "atomic instructions of a thread, in memory", (0, 100), 0),
+    less("shared_atomic_insts", "", NONNEG, "atomics of a thread in shared memory", (0, 100), 0),
+    less(
+        "async_copy_insts",
+        "",
+        NONNEG,
+        "asynchronous copies of a thread to shared memory",
+        (0, 100),
+        0,
+    ),
+    less("async_copy_bytes", "B", NONNEG, "bytes that a warp copies asynchronously", (0, 1e6), 0),
+    less("transactions_per_uncoalesced", "", RATIO, "transactions of such an instruction", (1, 32)),
     row("load_bytes_per_warp", "B", POS, "bytes of one memory request", (32, 512), 128),
-    row("comp_factor", "", POS, "slowdown of the instruction mix (M_Factor)", (1, 8), 1),
+    less("comp_factor", "", POS, "slowdown of the instruction mix (M_Factor)", (1, 8), 1),
     *_class("fp_div", "floating-point division", 4.2),
     *_class("int_mul", "integer multiplication", 4.3),
     *_class("int_div", "integer division", 30),
@@ -138,7 +171,6 @@ STREAMING = (
 
 BLOCK_SHAPE = (
     # --- a launch
-    row("block_x", "", COUNT1, "threads of a block along x", (1, 512)),
     row("row_loads", "", NONNEG, "loads at a place of their own for each block row", (0, 500), 0),
     row("column_loads", "", NONNEG, "loads at a place of their own for each lane", (0, 500), 0),
     row("store_insts", "", NONNEG, "stores of a thread", (0, 500), 0),
@@ -147,10 +179,10 @@ BLOCK_SHAPE = (
     row("load_lines", "", NONNEG, "lines that the loads of a warp touch"),
     row("store_lines", "", NONNEG, "lines that the stores of a warp touch"),
     # --- a machine, calibrated
-    spec("request_wait", "cycle", POS, "wait of a warp per request in flight", (9, 600)),
-    spec("load_line_cycles", "cycle", NONNEG, "cycles of an SM per loaded line", (0.2, 8)),
-    spec("request_cycles", "cycle", NONNEG, "L2 cycles per line requested by an SM", (0.2, 8)),
-    spec("store_line_cycles", "cycle", NONNEG, "L2 cycles per line stored by an SM", (0.2, 8)),
+    cost("request_wait", "cycle", POS, "wait of a warp per request in flight", (9, 600)),
+    cost("load_line_cycles", "cycle", NONNEG, "cycles of an SM per loaded line", (0.2, 8)),
+    cost("request_cycles", "cycle", NONNEG, "L2 cycles per line requested by an SM", (0.2, 8)),
+    cost("store_line_cycles", "cycle", NONNEG, "L2 cycles per line stored by an SM", (0.2, 8)),
     # --- results
     row("sm_cycles", "cycle", RESULT, "cycles of an SM for instructions and lines"),
     row("shared_cache_cycles", "cycle", RESULT, "cycles of the L2 cache that all SMs share"),
@@ -160,15 +192,19 @@ BLOCK_SHAPE = (
 # --- matrix products in tiles
 
 TILED_PRODUCT = (
-    row("product_rows", "", COUNT1, "rows of the product of two matrices (M)", (128, 16384)),
-    row("product_columns", "", COUNT1, "columns of the product of two matrices (N)", (128, 16384)),
-    row("product_depth", "", COUNT1, "terms of each sum of the product (K)", (64, 16384)),
-    row("product_batch", "", COUNT1, "products of one launch", (1, 64), 1),
+    size("product_rows", "", COUNT1, "rows of the product of two matrices (M)", (128, 16384)),
+    size("product_columns", "", COUNT1, "columns of the product of two matrices (N)", (128, 16384)),
+    size("product_depth", "", COUNT1, "terms of each sum of the product (K)", (64, 16384)),
+    size("product_batch", "", COUNT1, "products of one launch", (1, 64), 1),
     row("tile_rows", "", COUNT1, "rows of the tile of a block", (64, 256), 256),
     row("tile_columns", "", COUNT1, "columns of the tile of a block", (64, 256), 128),
     row("element_bytes", "B", POS, "bytes of an element", (1, 8), 2),
-    spec("product_rate", "1/s", POS, "operations per second of the units and type", (1e12, 2e15)),
-    spec("product_share", "", "(0, 1]", "attained share of product_rate, full tiles", (0.6, 1), 1),
+    resource(
+        "product_rate", "1/s", POS, "operations per second of the units and type", (1e12, 2e15)
+    ),
+    resource(
+        "product_share", "", "(0, 1]", "attained share of product_rate, full tiles", (0.6, 1), 1
+    ),
     # --- results
     row("product_tiles", "", COUNT1, "tiles of all products"),
     row("product_waves", "", COUNT1, "times that the SMs are filled with tiles"),

@@ -128,10 +128,11 @@ def count_entry(place: Path, key: tuple[str, str]) -> dict[str, float]:
     entry, options = name if template else plain, ["--pre-include=given.h"]
     code = load_code(path, entry=entry, arch="sm_86", define={}, options=options)
     (body,) = disassemble([code.function])
-    reading = KernelAnalysis(code.function, body, branch_lines(code, body))
+    reading = KernelAnalysis(code.function, body, branch_lines(code, body), code.line_kinds)
     block, grid = (ast.literal_eval(row[f"{size} Size"]) for size in ("Block", "Grid"))
     threads = math.prod(block) * math.prod(grid)
-    given, times = case.get("set", {}), case.get("times", {})
+    given = case.get("set", {})
+    times = {reading.input_name(n): value for n, value in case.get("times", {}).items()}
     _check_complete(code, reading, given, times)
     offsets = code.offsets
     values = {offsets[name]: value for name, value in given.items() if name in offsets}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import dse
 from dse import DseError, Study
 from symbolic.errors import UnknownNameError
 from symbolic.library import load_model
@@ -193,3 +194,26 @@ def test_refused(study: Study, point: dict[str, Any], kind: type[DseError], mess
 def test_an_unknown_step(study: Study) -> None:
     with pytest.raises(UnknownNameError, match=r"'tme' is no step .* did you mean 'time'"):
         study.explain()["tme"]
+
+
+def test_a_model_is_explained_as_on_the_command_line() -> None:
+    given: dict[str, Any] = {"threads_per_block": 256, "registers_per_thread": 40}
+    of_model = dse.explain("occupancy", machine="h100_pcie", shared_mem_per_block=0, **given)
+    assert of_model["limiter"].value == "1 (registers)"
+    by_object = dse.explain(load_model("occupancy"), machine="h100_pcie",
+                            shared_mem_per_block=0, **given)  # fmt: skip
+    assert by_object.steps == of_model.steps
+
+
+def test_machine_and_workload_of_a_study_are_labels_of_its_axes() -> None:
+    study = dse.Study(
+        model="mwp_cwp",
+        axes={"machine": ["gtx280", "8800gt"]},
+        workload="svm",
+        set={"threads_per_block": 128, "active_blocks_per_sm": 4},
+    )
+    assert dse.explain(study, machine="8800gt")["n_sms"].value == 14
+    with pytest.raises(DseError, match="prefer is part of a study"):
+        dse.explain(study, prefer="mwp_cwp")
+    with pytest.raises(DseError, match="lacks 3 values"):
+        dse.explain("occupancy", machine="h100_pcie")

@@ -72,7 +72,7 @@ def fake_nvml(allowed, power=True):
 '''
 
 SIMULATED = """
-import json, runpy, sys
+import json, runpy, sys, warnings
 import numpy as np
 from dse import gpu
 from symbolic.errors import DseError
@@ -94,6 +94,7 @@ for what in ("supply", "demand"):
     found[what] = open(f"example-{what}.csv").read().splitlines()
 
 found["blocks"] = {k: v.tolist() for k, v in gpu.blocks([3, 1, 2], threads=2).items()}
+found["loads"] = {k: v.tolist() for k, v in gpu.blocks([3, 1], threads=2, loads=True).items()}
 found["latency"] = {k: v.tolist() for k, v in gpu.latency([256, 1024], requests=5).items()}
 from dse.cli import main
 few = ["--threads", "2", "--steps", "2"]
@@ -109,6 +110,9 @@ OWN = {
 }
 for name, options in OWN.items():
     main(["measure", name.partition(".")[0], name, *options], standalone_mode=False)
+main(["measure", "power", "power-as-it-was.csv", *OWN["power.nc"], "--keep-clocks"],
+     standalone_mode=False)
+main(["measure", "launches", "loads.csv", *OWN["launches.csv"], "--loads"], standalone_mode=False)
 each = gpu.lockstep(["geometric:0.3"], [3], groups=20, each=True, size=2, threads=3)
 found["each"] = {k: v.tolist() for k, v in each.items()}
 
@@ -119,18 +123,23 @@ for allowed in ("application", "locked", "nothing"):
     rows = gpu.power(seconds=0, settle=0, threads=2, steps=1, size=64,
                      board=device.NvmlBoard(nv, kernels.uuid()))
     found["power"][allowed] = {k: v.tolist() for k, v in rows.items()} | {"calls": nv.calls}
+nv = fake_nvml("application")
+rows = gpu.power(seconds=0, settle=0, threads=2, steps=1, size=64, keep_clocks=True,
+                 board=device.NvmlBoard(nv, kernels.uuid()))
+found["power"]["unchanged"] = {k: v.tolist() for k, v in rows.items()} | {"calls": nv.calls}
 launched = []
 taken, looks = kernels.run_sustained(lambda: launched.append(0), lambda: len(launched), settle=0,
                                  seconds=0)
 found["sustained"] = looks, len(launched), taken
 class Idle:
     def __getitem__(self, shape):
-        return lambda *given: None
+        # as numba-cuda warns of the grids that some measurements need
+        return lambda *given: warnings.warn("\x1b[1mGrid size 1 will likely result in GPU")
 kernels.chase_pointers = kernels.multiply_add = Idle()
-kernels.stamp_blocks = kernels.time_pointer_chase = Idle()
+kernels.stamp_blocks = kernels.stamp_loading_blocks = kernels.time_pointer_chase = Idle()
 said = []
 for measure, options in ((gpu.supply, {"size": 16}), (gpu.demand, {}), (gpu.blocks, {}),
-                         (gpu.latency, {})):
+                         (gpu.blocks, {"loads": True}), (gpu.latency, {})):
     try:
         measure([256 if measure is gpu.latency else 2], **options)
     except DseError as error:
@@ -148,16 +157,18 @@ dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(8, 0
 from dse.gpu import kernels
 
 whole, real = types.Array(types.int32, 1, "C"), types.Array(types.float32, 1, "C")
+places = types.Array(types.uint32, 1, "C")
 matrix = types.Array(types.float32, 2, "C")
 long, stamps = types.Array(types.int64, 1, "C"), types.Array(types.int64, 2, "C")
 found = {}
 try:
     for name, kernel, given in (
-        ("waiting", kernels.chase_pointers, (whole, whole, types.int64)),
-        ("thinking", kernels.multiply_add, (real, real, real, types.int64)),
+        ("waiting", kernels.chase_pointers, (places, places, types.int64)),
+        ("thinking", kernels.multiply_add, (real, real, types.int64)),
         ("squaring", kernels.min_plus_square(32), (matrix, matrix)),
-        ("standing", kernels.stamp_blocks, (real, real, real, whole, stamps)),
-        ("chasing", kernels.time_pointer_chase, (whole, types.int64, long)),
+        ("standing", kernels.stamp_blocks, (real, real, whole, stamps)),
+        ("loading", kernels.stamp_loading_blocks, (places, places, whole, stamps)),
+        ("chasing", kernels.time_pointer_chase, (places, types.int64, long)),
     ):
         found[name] = cuda.compile_ptx(kernel.py_func, given, cc=(8, 0))[0]
 except Exception as error:
@@ -253,6 +264,9 @@ def test_each_block_tells_where_and_when_it_ran(simulation: dict[str, Any]) -> N
         assert end > start
     # the simulator has one multiprocessor, which runs them one after the other
     assert rows["block_start"][1:] >= rows["block_end"][:-1]
+    loading = simulation["loads"]
+    assert (loading["block_rounds"], loading["sm"]) == ([3, 1], [0, 0])
+    assert np.all(np.array(loading["block_end"]) > loading["block_start"])
 
 
 @needs_numba_cuda
@@ -264,6 +278,7 @@ def test_each_block_tells_where_and_when_it_ran(simulation: dict[str, Any]) -> N
         ("latency.zarr", 1, "ring_bytes load_cycles"),
         ("blocks.csv", 2, "block block_rounds sm block_start block_end"),
         ("launches.csv", 2, "distribution blocks slots step_time launch_time_mean"),
+        ("loads.csv", 2, "distribution blocks slots step_time launch_time_mean"),
         ("imbalance.csv", 2, "distribution lanes imbalance_loss drawn_loss modelled_loss"),
         ("power.nc", 4, "kernel core_clock memory_clock time power idle_power chosen_by"),
     ],
@@ -275,7 +290,8 @@ def test_the_command_keeps_rows_and_what_they_were_measured_on(
     assert ds.sizes == {"configuration": rows}
     assert {*columns.split(), "gpu"} <= set(ds.data_vars)
     told_of = json.loads(ds.attrs["provenance"])
-    assert told_of["command"].startswith(f"dse measure {name.partition('.')[0]} {name} --")
+    what = "launches" if name == "loads.csv" else name.partition(".")[0]
+    assert told_of["command"].startswith(f"dse measure {what} {name} --")
     assert {"device", "date", "numba_cuda", "numba"} <= set(told_of)
     assert set(ds.gpu.values) == {told_of["device"]}
 
@@ -354,6 +370,18 @@ def test_power_is_told_at_each_clock_that_may_be_had(simulation: dict[str, Any])
 
 
 @needs_numba_cuda
+def test_keep_clocks_changes_no_setting(simulation: dict[str, Any]) -> None:
+    rows = simulation["power"]["unchanged"]
+    assert rows["calls"] == []
+    assert (rows["core_clock"], rows["memory_clock"]) == ([1.2e9] * 2, [5e9] * 2)
+    assert rows["chosen_by"] == ["as it was: not changed"] * 2
+    assert np.isnan(rows["asked_clock"]).all()
+    with dse.open(simulation["folder"] / "power-as-it-was.csv") as table:
+        assert set(table.chosen_by.values) == {"as it was: not changed"}
+        assert "--keep-clocks" in table.attrs["provenance"]
+
+
+@needs_numba_cuda
 def test_a_launch_waits_behind_another_while_power_is_looked_at(simulation: dict[str, Any]) -> None:
     looks, launched, taken = simulation["sustained"]
     assert (looks, launched) == ([2, 3], 3)
@@ -382,7 +410,7 @@ def test_what_nvml_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_numba_cuda
 def test_work_that_was_not_done_is_found(simulation: dict[str, Any]) -> None:
-    assert [text[:33] for text in simulation["idle"]] == ["the threads did not do their work"] * 4
+    assert [text[:33] for text in simulation["idle"]] == ["the threads did not do their work"] * 5
 
 
 def test_pi_is_fitted_to_measured_rates() -> None:
@@ -414,6 +442,10 @@ def test_threads_stand_on_every_multiprocessor(threads: int, shape: tuple[int, i
         (lambda: gpu.launches([2], law="bernoulli:0.5"), "rounds: expected a number of 1"),
         (lambda: measurements.power(seconds=-1), "seconds = -1: expected 0 or more"),
         (lambda: measurements.power(threads=2000), "threads = 2000: expected 1 to 1024"),
+        (
+            lambda: measurements.power(clocks=[900], keep_clocks=True),
+            "clocks are given together with keep_clocks",
+        ),
         (lambda: measurements.lockstep([]), "laws and lanes: expected at least one of each"),
         (lambda: measurements.lockstep(lanes=[2, 40]), "lanes = 40: expected 1 to 32"),
         (lambda: gpu.latency([4096, 128]), "sizes: 128: expected 256 bytes or more"),
@@ -445,7 +477,11 @@ def test_compiled_each_operation_waits_for_the_one_before(tmp_path: Path) -> Non
     assert len(chain) == 64
     for (result, _), (_, operands) in pairwise(chain):
         assert result in operands.split(", ")
-    assert "ld.global" in output["waiting"]
+    for name in ("waiting", "chasing", "loading"):
+        # the address is the place times four, added to the array, without a test of its sign
+        assert "ld.global" in output[name]
+        assert "mul.wide.u32" in output[name]
+        assert "shr.s64" not in output[name]
     standing = output["standing"]
     assert standing.count("%smid") == 1
     assert standing.count("%globaltimer") == 2
@@ -454,6 +490,8 @@ def test_compiled_each_operation_waits_for_the_one_before(tmp_path: Path) -> Non
     work = [place.start() for place in re.finditer(r"fma\.rn\.f32", standing)]
     assert len(work) == 64
     assert first < work[0] < work[-1] < last
+    loading = output["loading"]
+    assert (loading.count("%smid"), loading.count("%globaltimer")) == (1, 2)
     chasing = output["chasing"]
     assert chasing.count("%clock64") == 2
     # three sub-blocks in shared memory, and a barrier before and after they are used

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -265,3 +266,19 @@ def test_kept_code_is_called_without_numba(tmp_path: Path) -> None:
         )
         printed.append(done.stdout.strip())
     assert printed == ["[3.0, 3.0] True", "[3.0, 3.0] False"]
+
+
+def test_waiting_for_another_process_counts_as_compiling(tmp_path: Path, monkeypatch: Any) -> None:
+    """A first run waits for code that a second process compiles, and says so."""
+    from stochastic.compile_cache import compile_seconds
+
+    monkeypatch.setenv("DSE_CACHE", str(tmp_path))
+
+    @compiled
+    def double(x):
+        return 2 * x
+
+    before = compile_seconds()
+    with compile_listener(lambda _: time.sleep(0.2)):
+        double.prepare(1.5)
+    assert compile_seconds() - before >= 0.2

@@ -1,0 +1,186 @@
+"""Predictions that no machine can attain: where a model gives one, it is at fault."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dse.display import select_rows
+from symbolic.answer import Answer
+from symbolic.expression import parse
+from symbolic.ops import Node, constant, interpret_arrays, reference, references, substitute
+from symbolic.physical_limits import LIMITS, TOLERANCE, PhysicalLimit
+
+if TYPE_CHECKING:
+    from dse.inputs.merge import StudyInputs
+    from dse.study.study import StudyData
+    from sweeps.grid.grid import Grid
+
+#: Indices of configurations along each axis.
+Indices = Mapping[str, NDArray[np.int64]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impossible:
+    """A limit of the hardware that predictions pass, by a factor at most.
+
+    ``points`` are those that pass it; ``is_given`` is true if the quantity is an input.
+    """
+
+    limit: PhysicalLimit
+    factor: float
+    points: NDArray[np.bool_]
+    is_given: bool = False
+
+    @property
+    def text(self) -> str:
+        """A sentence for people."""
+        whose = "as it is given" if self.is_given else "a fault of the model"
+        return (
+            f"{self.limit.uses[0]} is impossible, {whose}: {self.limit.statement}; exceeded "
+            f"{self.factor:.4g} times [{self.limit.least} <= {self.limit.most}]"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        row = {"quantity": self.limit.uses[0], "limit": self.limit.name, "factor": self.factor}
+        return {**row, "points": int(self.points.sum()), "why": self.text}
+
+
+def impossible_points(grid: Grid, parts: StudyInputs, indices: Indices) -> list[Impossible]:
+    """Return the limits that the predictions at configurations pass; an empty list if none.
+
+    All configurations have the same labels.
+    """
+    count = max(map(len, indices.values()), default=1)
+    first = {name: int(index[0]) for name, index in indices.items()}
+    key = grid.switch_labels(first)
+    graph, leaves = grid.graphs[key], grid.leaves[key]
+    labels = {
+        name: grid.axes[name].labels[place]
+        for name, place in first.items()
+        if grid.axes[name].labels
+    }
+    result = []
+    for limit in LIMITS:
+        known = graph.definitions.keys()
+        if not known >= set(limit.uses) or known & set(limit.without):
+            continue
+        try:
+            sides = [
+                _over_leaves(parse(text, grid.model.quantities), grid, parts, key, labels)
+                for text in (limit.least, limit.most)
+            ]
+        except LookupError:
+            continue
+        roots = [*sides, grid.feasible_node(key)]
+        names = references(*roots)
+        if any(leaves[name].pending_group is not None for name in names):
+            continue
+        values = {name: np.atleast_1d(leaves[name].gather(indices)) for name in names}
+        with np.errstate(all="ignore"):
+            columns = interpret_arrays(roots, values)
+            least, most, feasible = (np.broadcast_to(each, (count,)) for each in columns)
+            wrong = (least > most * (1 + TOLERANCE)) & feasible
+            if wrong.any():
+                factor = float(np.max(least[wrong] / most[wrong]))
+                given = graph.definitions[limit.uses[0]].equation is None
+                result.append(Impossible(limit=limit, factor=factor, points=wrong, is_given=given))
+    return result
+
+
+def _over_leaves(
+    node: Node, grid: Grid, parts: StudyInputs, key: tuple[str, ...], labels: Mapping[str, str]
+) -> Node:
+    """Return a formula over the leaves of a grid; raise LookupError if a quantity is unknown."""
+    graph, nodes = grid.graphs[key], {}
+    for name in references(node):
+        if name in graph.definitions:
+            nodes[name] = graph.flat(name)
+            continue
+        value = _given_value(name, grid, parts, labels)
+        is_node = isinstance(value, Node)
+        nodes[name] = (
+            _over_leaves(value, grid, parts, key, labels) if is_node else constant(float(value))
+        )
+    return constant(substitute(node, nodes))
+
+
+def _given_value(name: str, grid: Grid, parts: StudyInputs, labels: Mapping[str, str]) -> Any:
+    """Return the value of a quantity that the model does not need, or raise LookupError."""
+    value: Any = parts.values.get(name)
+    for axis, table in parts.tables.items():
+        known = next((a.labels for a in parts.axes if a.name == axis), ())
+        if name in table and labels.get(axis) in known:
+            value = table[name][known.index(labels[axis])]
+    row = grid.model.quantity(name)
+    if value is None and name != "fp_insts":  # not all that is computed is floating point
+        value = reference(row.default) if isinstance(row.default, str) else row.default
+    if isinstance(value, bool) or not isinstance(value, (int, float, Node)):
+        raise LookupError(name)
+    return value
+
+
+def impossible_rows(study: StudyData, indices: Indices) -> list[Impossible]:
+    """Return the limits that predictions at configurations of a study pass."""
+    if study.random_inputs is not None:
+        return []  # a statistic of many predictions is none of them
+    grid = study.grid()
+    count = max(map(len, indices.values()), default=1)
+    split = [name for name, axis in grid.axes.items() if axis.labels]
+    keys = np.array([indices[name] for name in split], dtype=int).reshape(len(split), count)
+    worst: dict[PhysicalLimit, Impossible] = {}
+    for column in {tuple(each) for each in keys.T.tolist()}:
+        chosen = np.flatnonzero(np.all(keys == np.reshape(column, (-1, 1)), axis=0))
+        part = {name: index[chosen] for name, index in indices.items()}
+        for each in impossible_points(grid, study._parts, part):
+            points = np.zeros(count, dtype=bool)
+            points[chosen] = each.points
+            before = worst.get(each.limit, replace(each, factor=0.0, points=~points & points))
+            factor, points = max(each.factor, before.factor), points | before.points
+            worst[each.limit] = replace(each, factor=factor, points=points)
+    return list(worst.values())
+
+
+def all_indices(grid: Grid) -> dict[str, NDArray[np.int64]]:
+    """Return the indices of all points of a grid, by axis."""
+    shape = tuple(axis.size for axis in grid.axes.values())
+    places = np.indices(shape, dtype=np.int64).reshape(len(shape), math.prod(shape))
+    return dict(zip(grid.axes, places, strict=True))
+
+
+def impossible_winners(study: StudyData, rows: Sequence[Mapping[str, Any]]) -> list[Impossible]:
+    """Return the limits that the configurations of an answer pass, if it has all axes."""
+    from dse.arguments import axis_indices
+
+    grid = study.grid()
+    if not rows or not grid.axes.keys() <= rows[0].keys():
+        return []
+    there = [row for row in rows if all(row[name] == row[name] for name in grid.axes)]  # no NaN
+    if not there:
+        return []
+    at = [axis_indices(grid, {name: row[name] for name in grid.axes}) for row in there]
+    return impossible_rows(study, {n: np.array([one[n] for one in at]) for n in grid.axes})
+
+
+def impossible_data(passed: Sequence[Impossible]) -> dict[str, Any]:
+    """Return what is impossible, for JSON; empty if nothing is."""
+    return {"impossible": [each.to_dict() for each in passed]} if passed else {}
+
+
+def without_impossible(answer: Answer, passed: Sequence[Impossible]) -> Answer:
+    """Return the answer of a Dataset without the values that are impossible, row by row."""
+    if not passed:
+        return answer
+    rows = [dict(row) for row in answer.data["rows"]]
+    for each in passed:
+        name = each.limit.uses[0]
+        for at in np.flatnonzero(each.points) if name in rows[0] and not each.is_given else ():
+            rows[at][name] = None
+    shown = [{name: "impossible" if v is None else v for name, v in row.items()} for row in rows]
+    return replace(select_rows(answer, shown), data={**answer.data, "rows": rows})

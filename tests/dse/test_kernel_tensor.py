@@ -1,0 +1,113 @@
+"""Tensor instructions: operations by shape and type, counted apart from floating point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import dse
+from dse.cuda.instructions import Instruction
+from dse.cuda.tensor_instructions import tensor_flops
+
+MMA = """
+__global__ void product(const unsigned *a, const unsigned *b, float *c, int n)
+{
+    const int lane = threadIdx.x % 32;
+    float C[4] = {0, 0, 0, 0};
+    for (int k = 0; k < n; k++) {
+        const unsigned *A = a + k * 128 + lane, *B = b + k * 64 + lane;
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.TYPE.TYPE.f32 "
+                     "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\\n"
+                     : "+f"(C[0]), "+f"(C[1]), "+f"(C[2]), "+f"(C[3])
+                     : "r"(A[0]), "r"(A[32]), "r"(A[64]), "r"(A[96]), "r"(B[0]), "r"(B[32]));
+    }
+    for (int i = 0; i < 4; i++) c[blockIdx.x * 128 + i * 32 + lane] = C[i];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("opcode", "expected"),
+    [
+        ("HMMA.16816.F32", ("fp16", 2 * 16 * 8 * 16)),
+        ("HMMA.16816.F16", ("fp16_fp16", 2 * 16 * 8 * 16)),
+        ("HMMA.1688.F32.TF32", ("tf32", 2 * 16 * 8 * 8)),
+        ("HMMA.SP.16832.F32", ("fp16", 2 * 16 * 8 * 16)),
+        ("IMMA.16832.S8.S8", ("int8", 2 * 16 * 8 * 32)),
+        ("IMMA.8816.U8.S8", ("int8", 2 * 8 * 8 * 16)),
+        ("IMMA.16864.S4.S4", ("int4", 2 * 16 * 8 * 64)),
+        ("BMMA.168256.AND.POPC", ("binary", 2 * 16 * 8 * 256)),
+        ("DMMA.884", ("fp64", 2 * 8 * 8 * 4)),
+        ("QMMA.16832.F32.E4M3.E5M2", ("fp8", 2 * 16 * 8 * 32)),
+        ("QMMA.16832.F16.E4M3.E4M3", ("fp8_fp16", 2 * 16 * 8 * 32)),
+        ("HGMMA.64x128x16.F32.BF16", ("bf16", 2 * 64 * 128 * 16 / 4)),
+        ("HMMA.884.F32.F32.STEP1", ("fp16", 512)),
+        ("UTCHMMA", None),
+    ],
+)
+def test_shape_and_type_are_read_from_the_name(
+    opcode: str, expected: tuple[str, float] | None
+) -> None:
+    assert tensor_flops(Instruction(0, opcode, "R4, R8, R12, R4")) == expected
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
+def test_mma_counts_on_no_other_pipe(kind: str, arch: str, tmp_path: Path) -> None:
+    """Each pass has one m16n8k16 instruction of 4096 operations, and no floating point."""
+    file = tmp_path / "mma.cu"
+    file.write_text(MMA.replace("TYPE", kind))
+    counts = dse.kernel(file, arch=arch, block=32, grid=64, set={"n": 24})
+    assert counts["tensor_insts"] == 24
+    assert counts["warp_tensor_flops"] == 24 * 4096
+    assert counts["fp_insts"] == counts["fp_fused_insts"] == 0
+    assert counts.labels["tensor_type"] == {"f16": "fp16"}.get(kind, kind)
+    assert 'tensor_type = { value = "' in counts.toml()
+
+
+ATOMIC = """
+__global__ void count(const int *values, int *bins)
+{
+    __shared__ int own[256];
+    own[threadIdx.x] = 0;
+    __syncthreads();
+    atomicAdd(&own[values[blockIdx.x * 256 + threadIdx.x]], 1);
+    __syncthreads();
+    atomicAdd(&bins[threadIdx.x], own[threadIdx.x]);
+    __threadfence();
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_atomics_are_a_class_of_their_own(arch: str, tmp_path: Path) -> None:
+    """The cache control of a memory fence is no atomic instruction."""
+    file = tmp_path / "bins.cu"
+    file.write_text(ATOMIC)
+    counts = dse.kernel(file, arch=arch, block=256)
+    assert (counts["atomic_insts"], counts["shared_atomic_insts"]) == (1, 1)
+
+
+COPY = """
+__global__ void stage(const float4 *from, float4 *to, int last)
+{
+    __shared__ float4 own[128];
+    unsigned at = __cvta_generic_to_shared(&own[threadIdx.x]);
+    if (threadIdx.x <= last)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(at),
+                     "l"(from + blockIdx.x * 128 + threadIdx.x));
+    asm volatile("cp.async.wait_all;");
+    __syncthreads();
+    to[blockIdx.x * 128 + threadIdx.x] = own[threadIdx.x ^ 1];
+}
+"""
+
+
+@pytest.mark.parametrize(("last", "lanes"), [(127, 32), (79, 20)])
+def test_asynchronous_copies_have_their_bytes(last: int, lanes: float, tmp_path: Path) -> None:
+    """If 80 of 128 threads copy, two and a half of four warps copy 512 bytes each."""
+    file = tmp_path / "stage.cu"
+    file.write_text(COPY)
+    counts = dse.kernel(file, block=128, grid=8, set={"last": last})
+    assert counts["async_copy_bytes"] == pytest.approx(16 * lanes)

@@ -1,0 +1,147 @@
+"""No answer is physically impossible: limits of the hardware are checked at every one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dse
+from dse.cli import main
+from dse.inputs.merge import merge_inputs
+from dse.inputs.possible import Impossible, impossible_points
+from sweeps.grid.axes import Axis
+from sweeps.grid.build import build_grid
+from sweeps.grid.grid import Leaf
+from symbolic.library import load_model
+from symbolic.physical_limits import LIMITS
+from symbolic.quantities import TABLE
+from tests.dse.test_resources import UNIONS, draw, machine_names
+from tests.long import mostly_long
+
+#: Points of each machine.
+POINTS = 10_000
+#: Twice the work that H100 has units for, by the thesis of 2012: a core issues a warp a cycle.
+TWICE: dict[str, Any] = {
+    "fp_insts": 100,
+    "mem_insts": 1,
+    "elements": 1e7,
+    "threads_per_block": 256,
+    "active_blocks_per_sm": 4,
+}
+
+
+def found_at_random(name: str, machine: str) -> list[Impossible]:
+    """Return the limits that predictions of a model at random points pass."""
+    model, rng = load_model(name), np.random.default_rng(2)
+    known = set(dse.machine(machine, quantities=model.quantities).values)
+    drawn = {}
+    for need in sorted(model.needs("time")):
+        row = model.quantity(need)
+        follows = row.default in {*known, *model.yields} - {"comp_insts"}
+        if need not in known and not follows and not row.is_label:
+            drawn[need] = draw(row, rng)
+    parts = merge_inputs(
+        model, (), entries={"machine": machine}, set_values={}, replaced=tuple(drawn)
+    )
+    index = np.arange(POINTS)
+    axis = Axis(name="place", kind="index", coordinate=index, values=index.astype(float))
+    grid = build_grid(
+        model,
+        axes=[axis],
+        values={**parts.values, **{n: Leaf(axes=("place",), array=v) for n, v in drawn.items()}},
+        labels=parts.fixed_labels,
+        switches=parts.switches,
+        outputs=["time"],
+    )
+    return impossible_points(grid, parts, {"place": index})
+
+
+@pytest.mark.parametrize(
+    "machine", mostly_long(machine_names(), lambda _, name: name in ("h100_pcie", "mi210", "t4"))
+)
+def test_the_default_model_predicts_nothing_impossible(machine: str) -> None:
+    assert not found_at_random(UNIONS[0], machine)
+
+
+def test_a_model_of_2009_is_caught_below_the_issue_limit() -> None:
+    """CPI below four cycles in some points, as §2.3 of the thesis never has it."""
+    names = {each.limit.name for each in found_at_random(UNIONS[1], "gtx280")}
+    assert "issue" in names
+
+
+def test_limits_are_formulas_in_quantities() -> None:
+    from symbolic.expression import parse
+
+    for limit in LIMITS:
+        parse(limit.least, TABLE)
+        parse(limit.most, TABLE)
+        assert {*limit.uses, *limit.without} <= {*TABLE}
+
+
+# --- what answers say
+
+
+def test_python_marks_what_is_impossible() -> None:
+    outputs = ["time", "flops"]
+    ds = dse.evaluate("throughput", machine="h100_pcie", outputs=outputs, **TWICE)
+    (row,) = json.loads(ds.attrs["impossible"])
+    assert (row["quantity"], row["limit"], row["points"]) == ("flops", "operations", 1)
+    assert row["factor"] == pytest.approx(4)  # 128 units a core, and a warp of 32 lanes a cycle
+    assert "a fault of the model" in row["why"]
+    good = dse.evaluate("throughput", machine="gtx580", outputs=outputs, **TWICE)
+    assert "impossible" not in good.attrs
+
+
+def test_arrays_are_checked_point_by_point() -> None:
+    more = {**TWICE, "fp_insts": np.array([10.0, 100.0, 1000.0])}
+    ds = dse.evaluate("throughput", machine="h100_pcie", outputs=["time", "flops"], **more)
+    (row,) = json.loads(ds.attrs["impossible"])
+    assert row["points"] == 3
+
+
+def test_a_value_that_the_machine_cannot_have_is_no_fault_of_the_model() -> None:
+    given: dict[str, Any] = {"total_insts": 10, "fp_insts": 1, "dram_bytes": 1e6, "blocks": 1e4}
+    given |= {"threads_per_block": 256, "mem_insts": 1, "active_blocks_per_sm": 16}
+    ds = dse.evaluate("latency_roofline", machine="h100_pcie", **given)
+    rows = json.loads(ds.attrs["impossible"])
+    assert {row["quantity"] for row in rows} == {"active_blocks_per_sm"}
+    assert all("as it is given" in row["why"] for row in rows)
+
+
+def run(*words: str) -> str:
+    result = CliRunner().invoke(main, [*words])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+WORDS = [f"{name}={value}" for name, value in TWICE.items()]
+
+
+def test_evaluate_prints_no_impossible_value() -> None:
+    command = ("evaluate", "throughput", *WORDS, "--outputs", "time,flops")
+    text = run(*command, "machine=h100_pcie")
+    assert "flops     impossible" in text
+    assert "flops is impossible, a fault of the model: " in text
+    data = json.loads(run(*command, "machine=h100_pcie,gtx580", "--json"))
+    assert [row["flops"] is None for row in data["rows"]] == [True, False]
+    assert data["impossible"][0]["points"] == 1
+
+
+def test_explain_and_optimum_say_what_is_impossible(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    lines = [f"{name} = {value}" for name, value in TWICE.items() if name != "fp_insts"]
+    path.write_text(
+        'model = "throughput"\nmachine = "h100_pcie"\noutputs = ["time", "flops"]\n'
+        "[axes]\nfp_insts = [10, 100]\n[set]\n" + "\n".join(lines)
+    )
+    explanation = dse.explain(dse.Study.from_toml(path))
+    assert explanation.impossible[0].startswith("flops is impossible, a fault of the model")
+    assert "impossible" in run("explain", str(path))
+    assert "flops is impossible" in run("optimum", str(path), "--maximize", "flops")
+    data = json.loads(run("optimum", str(path), "--maximize", "flops", "--json"))
+    assert data["impossible"][0]["limit"] == "operations"

@@ -1,0 +1,233 @@
+"""Every GPU of today gives a time: inputs that nobody published are assumed, and answers say so."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import dse
+from dse.catalog.entries import _load, _relatives, entry_number
+from dse.cli import main
+from symbolic.errors import DseError
+
+MODEL = "occupancy + latency_roofline + footprint"
+TRIAD = "examples/kernels/triad.toml"
+#: GPUs of compute capability 7.0 and later, and of CDNA.
+TODAY = tuple(
+    name
+    for name, entry in dse.machines().items()
+    if not name.startswith("cc")
+    and (name.startswith("mi") or float(entry.compute_capability or 0) >= 7)
+)
+
+
+#: Caches that are half as wide as those of the relatives, of machines with values of their own.
+OTHER_WIDTHS = {("l2_bandwidth", "mi100")}
+OTHER_WIDTHS |= {("l1_bytes_per_cycle", turing) for turing in ("t4", "rtx2080ti")}
+
+
+def test_these_are_the_gpus_of_today() -> None:
+    some = {"v100_sxm2", "t4", "rtx2080ti", "rtx3080", "rtx3090", "rtx4090", "a100_80", "a40"}
+    some |= {"a4000", "l4", "l40", "h100_pcie", "h100_sxm", "gh200"}
+    assert some | {"mi100", "mi210", "mi250x", "mi300x"} <= {*TODAY}
+
+
+@pytest.mark.parametrize("machine", TODAY)
+def test_every_gpu_of_today_gives_a_time(machine: str) -> None:
+    ds = dse.evaluate(MODEL, machine=machine, workload=TRIAD)
+    bytes_moved = 3 * 4 * 16777216
+    assert float(ds.dram_bytes) == bytes_moved
+    rate = bytes_moved / float(ds.time)
+    assert 0.5 < rate / entry_number(dse.machine(machine), "mem_bandwidth") < 1
+    low, high = ds.time.attrs.get("interval", (0.0, math.inf))
+    assert low < float(ds.time) < high
+    unpublished = {n for n, v in dse.machine(machine).values.items() if v.spread}
+    marked = {row["quantity"] for row in json.loads(ds.attrs.get("assumed", "[]"))}
+    assert marked <= unpublished
+    assert marked or "interval" not in ds.time.attrs  # what is assumed may not matter
+
+
+def test_a_value_that_is_given_replaces_an_assumed_one() -> None:
+    given: dict[str, Any] = {"l2_bandwidth": "9 TB/s", "dependent_latency": 4}
+    given |= {"bandwidth_share": 0.8, "l1_bytes_per_cycle": 128}
+    ds = dse.evaluate(MODEL, machine="l40", workload=TRIAD, **given)
+    assert "assumed" not in ds.attrs
+    assert "interval" not in ds.time.attrs
+
+
+def test_the_text_names_the_relative_and_the_spread() -> None:
+    value = dse.machine("a4000").values["mem_latency_nominal"]
+    assert value.assumed == "as a40, ± 30 %: the same time"
+    assert value.value == pytest.approx(556 * 1560 / 1740)  # ns stay, the clock does not
+    assert value.spread == 0.3
+
+
+def test_spreads_cover_what_machines_say_of_each_other() -> None:
+    """Machines with values of their own, each from its relatives as if it had none."""
+    table = tomllib.loads(Path("dse/data/relatives.toml").read_text())
+    pairs = [(a, b) for a, known in table["relatives"].items() for b in known]
+    pairs += [("a100_40", "a100_80"), ("gh200", "h100_pcie"), ("a40", "l40")]
+    compared = dict.fromkeys(table["inputs"], 0)
+    for quantity, row in table["inputs"].items():
+        for names in pairs:
+            here, there = (_load("machine", name, None, (), ()) for name in names)
+            if quantity not in here.values or quantity not in there.values:
+                continue
+            if (quantity, names[0]) in OTHER_WIDTHS:
+                continue
+            scale = entry_number(here, row["scale"]) / entry_number(there, row["scale"])
+            ratio = entry_number(here, quantity) / (entry_number(there, quantity) * scale)
+            assert 1 - row["spread"] <= ratio <= 1 + row["spread"], (quantity, names, ratio)
+            compared[quantity] += 1
+    assert all(compared.values()), compared
+
+
+def test_relatives_are_machines_that_have_the_values() -> None:
+    table = _relatives()
+    assert {*table["relatives"]} <= {*dse.machines()}
+    for name, known in table["relatives"].items():
+        assert name not in known
+        assert {*known} <= {*dse.machines()}
+
+
+DATA = Path("../shared/data/profiles/pytorch_elementwise/train_elem.csv.gz")
+PRINTED = {"P100": 732, "V100": 900, "P4": 192, "T4": 320, "A100": 1555}
+MACHINES = {"P100": "p100", "V100": "v100_pcie", "P4": "p4", "T4": "t4", "A100": "a100_40"}
+
+
+def test_shares_of_memory_cover_what_kernels_attain() -> None:
+    if not DATA.is_file():
+        pytest.skip(f"no measurements at {DATA}")
+    import pandas as pd
+
+    rows = pd.read_csv(DATA)
+    rows = rows[rows.OPName.isin(["add", "mul", "relu", "tanh"])]
+    rows["bytes"] = rows.B * rows.H * rows.OPName.map({"add": 12, "mul": 12}).fillna(8)
+    for gpu, printed in PRINTED.items():
+        own = rows[rows.Device.str.contains(rf"\b{gpu}\b", regex=True)]
+        long = own[own.bytes > own.bytes.quantile(0.7)]
+        share = float((long.bytes / (long.Latency * 1e-3)).median()) / (printed * 1e9)
+        value = dse.machine(MACHINES[gpu]).values["bandwidth_share"]
+        assert abs(share / float(value.value) - 1) <= value.spread, (gpu, share, value.value)
+
+
+def test_every_memory_of_today_has_a_share() -> None:
+    for name in TODAY:
+        value = dse.machine(name).values["bandwidth_share"]
+        assert 0.6 < float(value.value) < 1
+        assert 0.03 < value.spread < 0.2
+
+
+# --- random inputs of studies
+
+
+def study(**more: Any) -> dse.Study:
+    base: dict[str, Any] = {"model": MODEL, "workload": TRIAD, "outputs": ["time"]}
+    result: dse.Study = dse.Study(**{**base, "machine": "l4", **more})
+    return result
+
+
+def test_assumed_inputs_enter_a_study_as_random() -> None:
+    law = study(random={"assumed": True}).law("time")
+    low, high = (float(law.quantile(level)) for level in (0.05, 0.95))
+    interval = dse.evaluate(MODEL, machine="l4", workload=TRIAD).time.attrs["interval"]
+    assert [low, high] == pytest.approx(interval, rel=1e-3)
+
+
+def test_a_law_of_the_study_takes_precedence_over_an_assumed_one() -> None:
+    random = {"assumed": True, "l2_latency": "normal: 200 cycles, 1 %"}
+    inputs = study(random=random).random_inputs
+    assert inputs is not None
+    assert "mem_latency_nominal" in inputs.names
+    assert inputs.names.count("l2_latency") == 1
+
+
+def test_bad_requests_for_assumed_inputs() -> None:
+    with pytest.raises(DseError, match="assumed = 1, expected true or false"):
+        study(random={"assumed": 1})
+    with pytest.raises(DseError, match="no output depends on an assumed input"):
+        study(machine="a100_40", random={"assumed": True}, set={"bandwidth_share": 0.9})
+    with pytest.raises(DseError, match="differ along the axis machine"):
+        study(machine=None, axes={"machine": ["l4", "t4"]}, random={"assumed": True})
+    with pytest.raises(DseError, match="assumed = true for the inputs that nobody published"):
+        study().law("time")
+
+
+# --- answers mark what is assumed
+
+
+def run(*words: str) -> Any:
+    result = CliRunner().invoke(main, [*words])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_evaluate_marks_what_is_assumed() -> None:
+    words = ("evaluate", MODEL, "--machine", "h100_sxm", "--workload", TRIAD)
+    text = run(*words)
+    assert "as assumed inputs vary" in text
+    assert "assumed: l2_bandwidth of h100_sxm = " in text
+    data = json.loads(run(*words, "--json"))
+    assert {row["quantity"] for row in data["assumed"]} >= {"l2_bandwidth"}
+    low, high = data["intervals"][0]["time"]
+    assert low < data["rows"][0]["time"] < high
+
+
+def test_optimum_and_explain_mark_what_is_assumed(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    (tmp_path / "triad.toml").write_text(Path(TRIAD).read_text())
+    path.write_text(
+        f'model = "{MODEL}"\nmachine = "l4"\nworkload = "triad.toml"\n'
+        'outputs = ["time"]\n[axes]\nthreads_per_block = [64, 128, 256]\n'
+    )
+    text = run("optimum", str(path), "--minimize", "time")
+    assert "assumed: mem_latency_nominal of l4 = " in text
+    assert "best time: " in text
+    data = json.loads(run("optimum", str(path), "--minimize", "time", "--json"))
+    assert data["intervals"][0]["time"][0] < data["rows"][0]["time"]
+    explanation = dse.explain(dse.Study.from_toml(path))
+    assert any(each.startswith("mem_latency_nominal of l4 = ") for each in explanation.assumed)
+    assert "assumed" in json.loads(run("explain", str(path), "--json"))
+
+
+def test_a_machine_axis_marks_the_machine_of_the_answer() -> None:
+    both = study(machine=None, axes={"machine": ["a100_40", "l4"]})
+    assert {row.entry for row in both._parts.assumed} == {"a100_40", "l4"}
+    (share,) = dse.explain(both, machine="a100_40").assumed
+    assert share.startswith("bandwidth_share of a100_40 = 0.87")
+    assert len(dse.explain(both, machine="l4").assumed) > 3
+
+
+# --- files of the user
+
+
+def write_machine(tmp_path: Path, line: str) -> str:
+    path = tmp_path / "mine.toml"
+    path.write_text(f'title = "mine"\nbase = "h100_sxm"\n[values]\n{line}\n')
+    return str(path)
+
+
+def test_a_file_may_give_a_spread(tmp_path: Path) -> None:
+    line = 'l2_bandwidth = { value = "8 TB/s", assumed = "a guess", spread = 0.5 }'
+    ds = dse.evaluate(MODEL, machine=write_machine(tmp_path, line), workload=TRIAD)
+    rows = {row["quantity"]: row for row in json.loads(ds.attrs["assumed"])}
+    assert (rows["l2_bandwidth"]["low"], rows["l2_bandwidth"]["high"]) == (4e12, 12e12)
+    assert rows["dependent_latency"]["why"].startswith("as ")  # of its base, or relatives of it
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ('n_sms = { value = 4, source = "x", spread = 0.1 }', "a source and a spread"),
+        ('n_sms = { value = 4, assumed = "x", spread = 2 }', "expected a share from 0 to below 1"),
+    ],
+)
+def test_a_spread_that_makes_no_sense_is_an_error(tmp_path: Path, line: str, error: str) -> None:
+    with pytest.raises(DseError, match=error):
+        dse.machine(write_machine(tmp_path, line))
