@@ -16,10 +16,13 @@ from dse.cli.options import (
     SourcePath,
     axis_and_set_options,
     check_figure_path,
+    echo,
     entry_options,
     figure_option,
     names_option,
     option,
+    parse_number,
+    split_list,
     values_option,
     where_option,
 )
@@ -83,11 +86,13 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
     "dse plot transit --machine c2075 --set threads=1024 --set intensity=500 --move threads "
     "--out transit.png",
     "dse plot kernels counters.csv --machine c2075 --out kernels.png",
+    "dse plot roofline examples/kernels/gemm.cu examples/kernels/triad.toml "
+    "--machine h100_sxm,a100_80 --out roofline.png",
     "dse plot paper hong2012 --figure 50 --out fig50.png",
     command_class=_Plot,
 )
 @click.argument("kind", metavar="KIND", callback=_read_kind, shell_complete=_complete_kind)
-@click.argument("source", metavar="[STUDY_OR_STORE]", required=False, type=SourcePath(exists=True))
+@click.argument("sources", metavar="[STUDY_OR_STORE|KERNEL...]", nargs=-1)
 @figure_option("--out", "File for the figure", required=True)
 @option("--model", "Model of the study that the options describe")
 @entry_options
@@ -109,7 +114,7 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
 @option("--dpi N", "Dots per inch of a PNG", type=click.IntRange(20, 1200), default=_DPI)
 def plot(
     kind: PlotKind,
-    source: str | None,
+    sources: tuple[str, ...],
     out: Path,
     size: str | None,
     dpi: int,
@@ -123,9 +128,14 @@ def plot(
     that the figure does not show.
     """
     from dse import plots
+    from dse.plots.roofline_plots import faults_of
 
     with input_errors():
-        arguments, chosen = _arguments(kind, source, options)
+        chosen: dict[str, Any] = {}
+        if kind.source == "kernels":
+            arguments = _kernel_arguments(kind, sources, options)
+        else:
+            arguments, chosen = _arguments(kind, _only_source(kind, sources), options)
         arguments["ax"] = new_axes(size)
     ax = getattr(plots, kind.function.__name__)(**arguments)
     if "at" in chosen and not ax.figure.axes[0].get_title().startswith("at "):
@@ -133,10 +143,39 @@ def plot(
     with input_errors():
         _finish(ax, options["log"], options["title"])
     save_figure(ax.figure, out, size is not None, dpi)
+    for fault in faults_of(ax) if kind.source == "kernels" else ():
+        echo(f"warning: {fault}", err=True)
     data = {"kind": kind.name, "figure": out, "bytes": out.stat().st_size}
     data |= {"chosen": chosen} if chosen else {}
     texts = [kind.shows, "; ".join(f"{name} {_text(value)}" for name, value in chosen.items())]
     return Answer(title=f"{out} ({kind.name}: {'; '.join(filter(None, texts))})", data=data)
+
+
+def _only_source(kind: PlotKind, sources: tuple[str, ...]) -> str | None:
+    """Return the study or store that a kind draws, if one is given."""
+    if len(sources) > 1:
+        raise click.UsageError(f"{kind.name} draws one source, was given {', '.join(sources)}")
+    ctx = click.get_current_context()
+    parameter = next(each for each in ctx.command.params if each.name == "sources")
+    is_path = SourcePath(exists=True)
+    return next((str(is_path.convert(each, parameter, ctx)) for each in sources), None)
+
+
+def _kernel_arguments(
+    kind: PlotKind, sources: tuple[str, ...], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments of a kind that draws kernels on machines."""
+    taken = {"machine": "--machine", "set_values": "--set", "log": "--log", "title": "--title"}
+    for name, value in options.items():
+        if value and name not in taken:
+            option = {"axes": "axis"}.get(name, name)
+            raise click.UsageError(
+                f"{kind.name} does not take --{option}; it takes kernels, workloads, answers of "
+                f"dse analyze --json and profiles, with {', '.join(taken.values())}"
+            )
+    values = {name: parse_number(text) for name, text in options["set_values"].items()}
+    machines = split_list([options["machine"]]) if options["machine"] else []
+    return {"sources": list(sources), "machines": machines, "set": values}
 
 
 def _finish(ax: Any, log: str | None, title: str | None) -> None:
