@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 #: The scripts in order of dependence.
 _SCRIPTS = (
-    *("text", "study", "controls", "chart", "figures", "map", "transit", "tail", "launch"),
+    *("text", "study", "controls", "chart", "figures", "map", "transit", "tail", "launch", "roofline"),
     *("advice", "tree", "best", "share", "part", "main"),
 )
 _CONTENT_POLICY = (
