@@ -216,7 +216,8 @@ def _measured_points(
     wanted += [level["intensity"] for level in row["levels"][1:] if level["bytes"] in columns]
     ds = evaluate(model, machine=machines[0], outputs=wanted, **{**columns, **values})
     rows = {name: np.broadcast_to(ds[name].values, (table.rows,)) for name in wanted}
-    peak = max(_roofs(machines[0], values, {**row, "levels": ()}).values())
+    roofs = _roofs(machines[0], values, row)
+    peak = max(roofs[name] for name in row["ceilings"] if name in roofs)
     for at, label in enumerate(labels):
         own = {name: float(column[at]) for name, column in rows.items()}
         own["attainable_flops"] = min(own["bandwidth_flops"], peak)
@@ -236,6 +237,11 @@ def _roofs(machine: str, values: Mapping[str, Any], row: Mapping[str, Any]) -> d
             continue  # nobody published it
         if float(ds[name]) > 0:
             result[name] = float(ds[name])
+    if not {"mem_bandwidth", "fp32_ceiling"} <= result.keys():
+        raise DseError(
+            f"{machine} has no roofs: a roofline needs mem_bandwidth and cores_per_sm of a GPU; "
+            "give them by set (--set cores_per_sm=128)"
+        )
     return result
 
 
@@ -298,13 +304,14 @@ def _draw_point(ax: Axes, point: RooflinePoint, look: Any, row: Mapping[str, Any
     from matplotlib.patheffects import withStroke
 
     rate, roof = point.rate(point.time), point.values.get("attainable_flops", math.inf)
-    at = [(level, point.values.get(level["intensity"], math.inf)) for level in row["levels"]]
-    place = at[0][1]
-    ends = [min(point.rate(point.high), rate), max(min(point.rate(point.low), roof), rate)]
+    place = point.values["arithmetic_intensity"]
+    ends = [min(point.rate(time), roof) for time in (point.high, point.low)]
     ax.plot([place, place], ends, color=look.color, lw=1.4, zorder=5)
-    for level, other in at[1:]:
-        edge: dict[str, Any] = {"mfc": "none", "mec": style_of(level["look"]).color, "mew": 1.0}
-        ax.plot([other], [rate], ls="", marker=look.marker, ms=4.5, zorder=5, **edge)
+    for level in row["levels"][1:]:
+        other = point.values.get(level["intensity"], math.inf)
+        if 0 < other < math.inf:
+            edge: dict[str, Any] = {"mfc": "none", "mec": style_of(level["look"]).color, "mew": 1.0}
+            ax.plot([other], [rate], ls="", marker=look.marker, ms=4.5, zorder=5, **edge)
     text = f"{point.name}: {value_text(point.time, 's')}"
     style = look.mark_options(8)
     if point.fault:
