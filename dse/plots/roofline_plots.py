@@ -116,6 +116,7 @@ def roofline(
     looks = dict(zip(kernels, distinct_styles(kernels), strict=True))
     for name, panel in zip(names, panels, strict=True):
         panel.grid(visible=True, color="0.88", lw=0.7)
+        panel.set(xlim=limits[0], ylim=limits[1])
         _draw_roofs(panel, roofs[name], limits, row)
         own = [point for point in points if point.machine == name]
         shown = [point for point in own if point.is_shown]
@@ -124,7 +125,6 @@ def roofline(
         _explain_marks(panel, shown, row)
         faults = "; ".join(filter(None, (point.fault for point in own)))
         set_title(panel, f"{name}: {faults}" if faults else name, 70)
-        panel.set(xlim=limits[0], ylim=limits[1])
         panel.set_xlabel("operations per byte [1/B]")
         panel.set_ylabel("operations per second [1/s]")
         panel.yaxis.set_major_formatter(EngFormatter(sep=" "))
@@ -202,13 +202,15 @@ def _measured_points(
 ) -> Iterator[RooflinePoint]:
     """Yield the rows of a profile, all on one machine."""
     from dse.fitting.rows import read_columns, read_table
+    from dse.runs.files import open as open_data
 
     if len(machines) != 1:
         raise DseError(
             f"a profile is of one machine, and {', '.join(machines) or 'none'} is given: name it "
             "with machines= (--machine)"
         )
-    table, model = read_table(source), load_model("roofline")
+    is_path = isinstance(source, (str, PathLike))
+    table, model = read_table(open_data(source) if is_path else source), load_model("roofline")
     known = {"time", *model.inputs, *model.yields}
     columns = read_columns(table, model, [name for name in table.columns if name in known])
     labels = [str(each) for each in table.columns.get("kernel", range(1, table.rows + 1))]
@@ -318,10 +320,12 @@ def _draw_point(ax: Axes, point: RooflinePoint, look: Any, row: Mapping[str, Any
         style |= {"marker": "X", "ms": 11, "mfc": STYLES["optimum"].color}
         text += ", above a roof"
     ax.plot([place], [rate], label=text, **style)
+    is_at_end = place > ax.get_xlim()[1] / _MARGIN**2
     ax.annotate(
         point.name,
         (place, rate),
-        xytext=(7, -10),
+        xytext=(-7 if is_at_end else 7, -10),
+        ha="right" if is_at_end else "left",
         textcoords="offset points",
         fontsize=8,
         zorder=7,
