@@ -50,6 +50,18 @@ def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
     return ax
 
 
+def split_axes(first: Axes, down: int, across: int) -> list[Axes]:
+    """Return panels in rows in place of an Axes, or raise DseError where it has no place."""
+    if down * across == 1:
+        return [first]
+    figure, place = first.figure, first.get_subplotspec()
+    if place is None:
+        raise DseError("ax belongs to no grid of subplots: leave it out")
+    grid = place.subgridspec(down, across)
+    first.remove()
+    return [figure.add_subplot(grid[row, k]) for row in range(down) for k in range(across)]
+
+
 def unit_of(variable: Any) -> str:
     """Return the unit of a variable as people write it."""
     unit = str(variable.attrs.get("units", ""))
