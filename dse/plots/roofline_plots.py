@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,28 +52,21 @@ class RooflinePoint:
 
     @property
     def missing(self) -> str:
-        """What it lacks for a place in the figure."""
-        has_bytes = self.values["arithmetic_intensity"] < math.inf
-        missing = "" if has_bytes else "bytes of DRAM"
+        """The kind of work or bytes that it has none of; empty if it can be shown."""
+        missing = "" if self.values["arithmetic_intensity"] < math.inf else "bytes of DRAM"
         return missing if self.values["work_flops"] > 0 else "floating-point operations"
 
     @property
-    def excess(self) -> float:
-        """The factor by which it is above the lowest roof; at most 1 if it is possible."""
-        factor = self.rates[0] / self.values["attainable_flops"]
-        return factor if factor > 1 + _TOLERANCE else min(factor, 1.0)
-
-    @property
     def fault(self) -> str:
-        """A sentence if it cannot be shown, or not be true; else empty."""
-        if self.missing:
-            return f"{self.name} is not shown, as it has no {self.missing}"
-        rates = [_rate_text(each) for each in (self.rates[0], self.values["attainable_flops"])]
-        text = (
-            f"{self.name} on {self.machine} is {self.excess:.3g} times above the lowest roof "
-            f"({' of '.join(rates)}): its time, its work or the machine is wrong"
+        """A sentence if it is above the lowest roof; else empty."""
+        rate, roof = self.rates[0], self.values["attainable_flops"]
+        if self.missing or rate <= roof * (1 + _TOLERANCE):
+            return ""
+        return (
+            f"{self.name} on {self.machine} is {rate / roof:.3g} times above the lowest roof "
+            f"({_rate_text(rate)} of {_rate_text(roof)}): its time, its work or the machine is "
+            "wrong"
         )
-        return text if self.excess > 1 else ""
 
 
 def _rate_text(rate: float) -> str:
@@ -117,18 +111,27 @@ def roofline(
         _draw_roofs(panel, roofs[name], ends)
         own = [point for point in shown if point.machine == name]
         for point in own:
-            _draw_point(panel, point, looks[point.name], row, ends)
-        faults = [point.fault for point in points if point.machine == name and point.fault]
-        set_title(panel, ": ".join([name, "; ".join(faults)] if faults else [name]), 70)
+            _draw_point(panel, point, looks[point.name], row)
+        set_title(panel, _title(name, [point for point in points if point.machine == name]), 70)
         panel.set(xlabel="operations per byte [1/B]", ylabel="operations per second [1/s]")
         panel.yaxis.set_major_formatter(EngFormatter(sep=" "))
         use_log_scale(panel, "xy")
         _explain_marks(panel, own, row)
         add_legend(panel, at_bottom=True, ncols=2)
     limits = [panel.get_ylim() for panel in panels]
-    for panel in panels:
+    for name, panel in zip(names, panels, strict=True):
         panel.set(xlim=ends, ylim=(min(limits)[0], max(top for _, top in limits)))
+        _name_points(panel, [point for point in shown if point.machine == name])
     return panels[0]
+
+
+def _title(machine: str, points: Sequence[RooflinePoint]) -> str:
+    """Return the title of a panel: the machine, kernels above a roof, and those not shown."""
+    notes = [point.fault for point in points if point.fault]
+    for what in dict.fromkeys(point.missing for point in points if point.missing):
+        names = ", ".join(point.name for point in points if point.missing == what)
+        notes.append(f"not shown, without {what}: {names}")
+    return f"{machine}: {'; '.join(notes)}" if notes else machine
 
 
 def faults_of(ax: Axes) -> list[str]:
@@ -253,12 +256,8 @@ def _draw_roofs(ax: Axes, roofs: Mapping[str, Any], ends: tuple[float, float]) -
             highest = peak
 
 
-def _draw_point(
-    ax: Axes, point: RooflinePoint, look: Any, row: Mapping[str, Any], ends: tuple[float, float]
-) -> None:
+def _draw_point(ax: Axes, point: RooflinePoint, look: Any, row: Mapping[str, Any]) -> None:
     """Draw a kernel with its interval, and small marks at its operations per byte of caches."""
-    from matplotlib.patheffects import withStroke
-
     rate, place = point.rates[0], point.values["arithmetic_intensity"]
     bar = [min(each, point.values["attainable_flops"]) for each in point.rates[:0:-1]]
     ax.plot([place, place], bar, color=look.color, lw=1.4, zorder=5)
@@ -267,15 +266,34 @@ def _draw_point(
             edge: dict[str, Any] = {"mfc": "none", "mec": style_of(level["look"]).color, "mew": 1.0}
             ax.plot([other], [rate], ls="", marker=look.marker, ms=4.5, zorder=5, **edge)
     style, text = look.mark_options(8), f"{point.name}: {value_text(point.times[0], 's')}"
-    if point.excess > 1:
+    if point.fault:
         style |= {"marker": "X", "ms": 11, "mfc": STYLES["optimum"].color}
         text += ", above a roof"
     ax.plot([place], [rate], label=text, **style)
-    is_at_end = place > ends[1] / _MARGIN**2
-    side: dict[str, Any] = {"xytext": (-7 if is_at_end else 7, -10), "textcoords": "offset points"}
-    side |= {"ha": "right" if is_at_end else "left", "fontsize": 8, "zorder": 7}
-    effects = [withStroke(linewidth=2.5, foreground="white")]
-    ax.annotate(point.name, (place, rate), path_effects=effects, **side)
+
+
+def _name_points(ax: Axes, points: Sequence[RooflinePoint]) -> None:
+    """Write the names of kernels next to their marks, away from other texts and marks."""
+    from matplotlib.patheffects import withStroke
+    from matplotlib.transforms import Bbox
+
+    at = [(point.values["arithmetic_intensity"], point.rates[0]) for point in points]
+    marks: Any = ax.transData.transform(at) if at else []
+    taken = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for x, y in marks]
+    taken += [text.get_window_extent() for text in ax.texts]
+    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8, "zorder": 7}
+    style["path_effects"] = [withStroke(linewidth=2.5, foreground="white")]
+    for point, place in zip(points, at, strict=True):
+        for up, side in itertools.product((-10, 3, -20, 13, -30, 23, -40, 33), (1, -1)):
+            note = ax.annotate(
+                point.name, place, (7 * side, up), ha="left" if side > 0 else "right", **style
+            )
+            box = note.get_window_extent()
+            is_inside = ax.bbox.x0 < box.x0 and box.x1 < ax.bbox.x1
+            if is_inside and not any(box.overlaps(other) for other in taken):
+                taken.append(box)
+                break
+            note.remove()  # the legend has its mark
 
 
 def _explain_marks(ax: Axes, points: Sequence[RooflinePoint], row: Mapping[str, Any]) -> None:
