@@ -52,8 +52,8 @@ class ErrorClass:
 class ErrorInterval:
     """Factors between which measured times over predicted ones lie with a probability.
 
-    ``of`` names the class whose ``rows`` measured rows gave it; ``is_known`` is True if the machine
-    has measured kernels of this class itself.
+    ``of`` names the class whose ``rows`` measured rows on ``machines`` gave it. ``is_known`` is
+    True if the machine has measured kernels of this class itself.
     """
 
     low: float
@@ -62,6 +62,7 @@ class ErrorInterval:
     rows: int
     is_known: bool
     of: str
+    machines: tuple[str, ...] = ()
 
 
 def limit_class(limits: Mapping[str, float]) -> str:
@@ -87,6 +88,11 @@ def _file() -> tuple[tuple[float, ...], float, tuple[ErrorClass, ...]]:
     return tuple(tree["probabilities"]), float(tree["own_spread"]), tuple(classes)
 
 
+def read_classes() -> tuple[ErrorClass, ...]:
+    """Return the classes of the file."""
+    return _file()[2]
+
+
 def learnt_interval(
     model: str, machine: str, limits: Mapping[str, float], level: float
 ) -> ErrorInterval:
@@ -102,21 +108,25 @@ def learnt_interval(
     def interval(each: ErrorClass, of: str) -> ErrorInterval:
         low, high = np.exp(np.interp([tail, 1 - tail], probabilities, each.quantiles))
         is_known, low, high = bool(each.machine), float(low), float(high)
-        return ErrorInterval(
-            low=low, high=high, level=level, rows=each.rows, is_known=is_known, of=of
-        )
+        about: dict[str, Any] = {"rows": each.rows, "is_known": is_known, "machines": each.machines}
+        return ErrorInterval(low=low, high=high, level=level, of=of, **about)
 
     own = [each for each in classes if each.model == model]
     for each in own:
         if (each.limit, each.machine) == (limit, machine) and each.kernels >= MIN_KERNELS:
-            return interval(each, f"{each.kernels} kernels limited by {limit} on {machine}")
+            return interval(
+                each, f"{each.kernels} kernels limited by {limit}, measured on {machine}"
+            )
     for wanted in (limit, OTHERS if limit != "dram" else "", ""):
-        words = {limit: f" limited by {limit}", OTHERS: " not limited by dram"}.get(wanted, "")
+        words = {OTHERS: " not limited by dram", "": ""}.get(wanted, f" limited by {limit}")
         for each in own:
             if each.limit == wanted and not each.machine:
-                names, kernels = ", ".join(each.machines), f"{each.kernels} kernels{words}"
-                few = f"fewer than {MIN_KERNELS} such kernels were measured on {machine}"
-                return interval(each, f"{few}; errors between machines: {kernels} on {names}")
+                others = len({*each.machines} - {machine})
+                return interval(
+                    each,
+                    f"{each.kernels} kernels{words}, measured on {others} other "
+                    f"{'machine' if others == 1 else 'machines'}; widened for a new one",
+                )
     every = [interval(each, "") for each in classes if not each.machine]
     return ErrorInterval(
         low=min(each.low for each in every),
@@ -164,16 +174,18 @@ def machine_quantiles(groups: Iterable[tuple[str, str, Floats]]) -> Floats:
     """Return quantiles for a further machine from errors by machine and kernel.
 
     Each machine counts as one, and so does each kernel of it. The distances from the median are
-    widened by Student's factor of as many observations as there are machines; fewer than
-    ``LEAST_FACTOR`` are widened as so many are.
+    widened by Student's factor of as many observations as there are machines or kernels, whichever
+    are fewer; fewer than ``LEAST_FACTOR`` are widened as so many are.
     """
     from scipy import stats
 
     by_machine: dict[str, list[Floats]] = {}
-    for machine, _, errors in groups:
+    different = set[str]()
+    for machine, kernel, errors in groups:
         by_machine.setdefault(machine, []).append(errors)
+        different.add(kernel)
     many = len(by_machine)
-    counted = max(many, LEAST_FACTOR)
+    counted = max(min(many, len(different)), LEAST_FACTOR)
     values = [each for kernels in by_machine.values() for each in kernels]
     weights = [
         np.full(each.size, 1 / (many * len(kernels) * each.size))

@@ -14,7 +14,7 @@ from symbolic.errors import DseError, nearest_hint
 
 #: A comment with the launch of a kernel, in the options of ``dse analyze``.
 _LAUNCH_LINE = re.compile(r"^\s*(?://|\*|/\*)?\s*dse:\s*(\S.*?)\s*(?:\*/)?$", re.MULTILINE)
-_PAIRS = ("set", "define", "times", "array-bytes")
+_PAIRS = ("set", "define", "times", "bytes")
 _SIZES = ("block", "grid")
 _TEXTS = ("entry", "dynamic-shared")
 _LISTS = ("option",)
@@ -99,6 +99,7 @@ def source_launch(source: str, name: str) -> LaunchOptions:
             compiler.append(text)
         else:
             values[key] = text
+    values["array_bytes"] = values.pop("bytes")
     fields = {key.replace("-", "_"): value for key, value in values.items()}
     return LaunchOptions(**fields, options=tuple(compiler))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -131,12 +132,19 @@ def _predict(
     values: dict[str, Floats] = {}
     flags: dict[str, dict[int, str]] = {}
     status = [""] * size
-    for places in _groups(model, variants):
+    groups = _groups(model, variants)
+    while groups:
+        places = groups.pop(0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             settings: dict[str, Any] = {"machine": entry_text(entry), "workload": workload}
             columns = {**_columns(model, [variants[at] for at in places]), **given}
             ds = _evaluate_with_roofline(model, settings, columns)
+            if "impossible" in ds.attrs and len(places) > 1:  # some are: find out which
+                groups = [*([at] for at in places), *groups]
+                continue
+            for row in json.loads(ds.attrs.get("impossible", "[]")):
+                status[places[0]] = str(row["why"])
             inputs = read_assumed(ds.attrs.get("assumed", ""))
             assumed |= {each.name: each.text for each in inputs}
             ratios = _drawn_ratios(model, settings, columns, inputs, len(places))
@@ -150,7 +158,8 @@ def _predict(
                 flags[str(name)] = read_flag_meanings(array.attrs)
     times = values["time"]
     for at in np.flatnonzero(values.get("feasible", np.ones(size)) == 0):
-        status[at], times[at] = "a block of this size does not fit on a multiprocessor", np.nan
+        status[at] = "a block of this size does not fit on a multiprocessor"
+    times[[bool(reason) for reason in status]] = np.nan
     with np.errstate(all="ignore"):
         limits = {label: values[name] / times for label, name in units.items() if name in values}
     return Prediction(

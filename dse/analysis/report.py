@@ -32,12 +32,12 @@ _SHORT_NAMES = {
     "issue": "issue",
     "floating_point": "FP32",
     "double_precision": "FP64",
-    "integer": "INT",
-    "special": "SFU",
-    "latency": "wait",
+    "special": "special functions",
 }
 #: Rows of a table of variants on the screen, and moves of an answer.
 _MAX_ROWS, _MAX_MOVES = 10, 6
+#: Moves that gain less are not shown.
+_LEAST_GAIN = 1.02
 #: Shares below this are not shown.
 _LEAST_SHARE = 0.005
 #: A limit without this share on any machine has no column in a table of machines.
@@ -157,14 +157,15 @@ class Analysis(Report):
         best = answers[0]
         if best.status:
             return Answer(kind="Analysis", title=f"{self.subject}: {best.status}")
-        title = f"{self.subject} on {best.machine_title or best.machine}: {_time_text(best)}"
+        title = f"{self.subject} on {best.machine}: {_time_text(best)}"
         facts = {
             "bottleneck": _bottleneck_text(best),
-            "block": _block_text(best),
+            "share of the time": _limits_text(best),
+            "launch": _block_text(best),
             "model": best.model + (f" ({best.why_model})" if best.why_model else ""),
-            "interval from": "" if best.interval is None else best.interval.of,
+            "interval": "" if best.interval is None else best.interval.of,
         }
-        tables = [_limits_table(best), _variants_table(answers), _moves_table(best)]
+        tables = [_variants_table(answers), _moves_table(best)]
         tables.append(_refused_table(answers))
         tables.append(Table(title="assumed", rows=[[text] for text in best.assumed]))
         if self.counters:
@@ -209,17 +210,17 @@ def _limit_name(name: str) -> str:
 def _time_text(each: AnswerOfVariant) -> str:
     low, high = value_text(each.time_low, "s"), value_text(each.time_high, "s")
     level = 0.9 if each.interval is None else each.interval.level
-    return f"{value_text(each.time, 's')}, {level:.0%} within {low} and {high}"
+    return f"{value_text(each.time, 's')} ({100 * level:.4g} % between {low} and {high})"
 
 
 def _bottleneck_text(each: AnswerOfVariant) -> str:
     names = list(each.limits)
     text = _limit_name(each.bottleneck)
     if each.bottleneck in each.limits:
-        text += f" ({each.limits[each.bottleneck]:.0%} of the time)"
+        text += f" ({100 * each.limits[each.bottleneck]:.0f} % of the time)"
     others = [name for name in names if name != each.bottleneck and each.limits[name] > 0]
     if others:
-        text += f", then {_limit_name(others[0])} ({each.limits[others[0]]:.0%})"
+        text += f", then {_limit_name(others[0])} ({100 * each.limits[others[0]]:.0f} %)"
     return text
 
 
@@ -230,18 +231,17 @@ def _block_text(each: AnswerOfVariant) -> str:
     if each.defines:
         text += ", " + ", ".join(f"{name}={value}" for name, value in each.defines.items())
     if each.occupancy == each.occupancy:
-        text += f"; occupancy {each.occupancy:.0%}"
+        text += f"; occupancy {100 * each.occupancy:.0f} %"
         text += f", limited by {each.occupancy_limiter}" if each.occupancy_limiter else ""
     return text
 
 
-def _limits_table(each: AnswerOfVariant) -> Table:
-    rows = [
-        [_limit_name(name), f"{100 * share:.0f} %"]
+def _limits_text(each: AnswerOfVariant) -> str:
+    return ", ".join(
+        f"{_SHORT_NAMES.get(name, name)} {100 * share:.0f} %"
         for name, share in each.limits.items()
         if share >= _LEAST_SHARE
-    ]
-    return Table(title="share of each limit in the time", rows=rows, is_open=True)
+    )
 
 
 def _variants_table(answers: Sequence[AnswerOfVariant]) -> Table | None:
@@ -282,7 +282,7 @@ def _moves_table(each: AnswerOfVariant) -> Table | None:
     if not each.moves:
         return None
     rows = []
-    for move in each.moves[:_MAX_MOVES]:
+    for move in [move for move in each.moves if move.gain >= _LEAST_GAIN][:_MAX_MOVES]:
         until = "" if move.until != move.until else f" to {value_text(move.until, move.unit)}"
         text = f"{move.direction} {move.quantity} from {value_text(move.value, move.unit)}{until}"
         then = f"then {_limit_name(move.next_bound)}" if move.next_bound else ""

@@ -215,8 +215,10 @@ def _macro_value(value: Any) -> Any:
 
 
 #: Options of a launch; a workload has only the first.
-_LAUNCH_OPTIONS = ("set", "define", "times", "grid", "entry", "options")
-_LAUNCH_OPTIONS += ("dynamic_shared", "array_bytes")
+_LAUNCH_OPTIONS = (
+    *("set", "define", "times", "grid", "entry", "options"),
+    *("dynamic_shared", "array_bytes"),
+)
 
 
 class WorkloadSubject(Subject):

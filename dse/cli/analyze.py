@@ -69,7 +69,7 @@ def _numbers(texts: dict[str, str]) -> dict[str, float]:
 @values_option("--times NAME=N,...", _TIMES, "--trips", commas=True, parse=_numbers)
 @option("--option -O", "Option for the compiler; repeatable", "options", multiple=True)
 @option("--dynamic-shared BYTES", "Dynamic shared memory of a block, or a formula", default=None)
-@values_option("--array-bytes NAME=BYTES", _ARRAYS, "array_bytes", commas=True)
+@values_option("--bytes ARRAY=B,...", _ARRAYS, "array_bytes", commas=True)
 @file_option("--beside PROFILE", "Profile with counters to compare the counts with", exists=True)
 @option("--row N", "Row of PROFILE to compare with; default: all rows", type=click.IntRange(min=0))
 @option("--interval", "Level of the intervals", default=0.9)

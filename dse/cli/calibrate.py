@@ -1,4 +1,4 @@
-"""The command `dse calibrate`: find free quantities of a model from measured rows."""
+"""The command `dse calibrate`: estimate free quantities of a model from measured rows."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ from dse.cli.options import nonempty_options, option, values_option
     "dse calibrate clock_scaling runs.csv --free stall_time,core_cycles "
     "--choose clock_overlap=none,full --save runs.fit.json",
 )
-@row_arguments("Quantities to find, with commas between")
-@option("--to Q", "Measured output to fit to", default="time")
-@option("--leave-out COLUMN", "Predict the rows of each label of this column from the other rows")
-@values_option("--choose Q=LABEL,...", "Labels of a switch to try; repeatable")
+@row_arguments("Quantities to estimate, separated by commas")
+@option("--to Q", "Measured output that the model is fitted to", default="time")
+@option("--leave-out COLUMN", "Predict the rows of each label in this column by a fit to others")
+@values_option("--choose Q=LABEL,...", "Try these labels of a switch; choose the best; repeatable")
 @rows_option
 @absolute_option
 @save_option
 def calibrate(
     model: str, data: str, choose: dict[str, str], save: str | None, **options: Any
 ) -> Any:
-    """Find free quantities of a model from measurements, with prediction errors.
+    """Estimate free quantities of a model from measurements, and report prediction errors.
 
-    DATA has a row for each measurement, as for dse fit; other columns are ignored. It is an error
-    if the rows do not determine a quantity; with --choose, such an alternative is listed.
+    DATA has a row for each measurement, as for dse fit; columns that the model does not need are
+    ignored. It is an error if the rows do not determine a quantity. With --choose, a label with
+    this problem is listed, but not chosen.
     """
     if not options["free"]:
         raise click.UsageError("name the quantities to find: --free bandwidth_share,startup_time")

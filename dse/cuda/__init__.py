@@ -30,6 +30,7 @@ def kernel(
     grid: int | str | Sequence[int | str] = (),
     dynamic_shared: int | str | None = None,
     array_bytes: Mapping[str, float | str] | None = None,
+    flops: float | str | None = None,
     set: Mapping[str, float] | None = None,  # noqa: A002
     profile: str | PathLike[str] | None = None,
     row: int | None = None,
@@ -64,6 +65,9 @@ def kernel(
     array_bytes : mapping, optional
         Sizes of arrays [B] by the names of their arguments, numbers or formulas (``"4 * n"``):
         no launch moves more, whatever its data-dependent addresses.
+    flops : float or str, optional
+        Operations that the problem needs, a number or a formula (``"2 * M * N * K"``). A launch
+        for which others are counted is refused, such as one with the trips of another loop.
     set : mapping, optional
         Arguments that decide loops and branches, by their names in the source (``arg0``, ... in
         a cubin). They stay quantities in the resulting formulas.
@@ -105,12 +109,13 @@ def kernel(
             file.write_bytes(data)
             settings |= {"define": define, "set": set, "profile": profile, "row": row}
             settings |= {"block": block, "dynamic_shared": dynamic_shared}
-            settings["array_bytes"] = array_bytes
+            settings |= {"array_bytes": array_bytes, "flops": flops}
             return kernel(file, times, entry, **settings, progress=progress)
     file, define = Path(fspath(path)), dict(define or {})
     if not file.is_file():
         raise DseError(f"{file} is no file: expected CUDA source (.cu), a .cubin or PTX (.ptx)")
     settings |= {"dynamic_shared": dynamic_shared, "array_bytes": dict(array_bytes or {})}
+    settings["flops"] = flops
     settings |= {"entry": entry, "set": dict(set or {}), "times": dict(times or {})}
     with show_progress(progress, "counting"):
         if profile is not None:

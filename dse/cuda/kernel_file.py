@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,8 +29,6 @@ from dse.cuda.ptx import PtxReader, find_entries, is_ptx
 from dse.cuda.source import LineKinds, Signature, demangle, read_line_kinds, signatures
 from symbolic.errors import DseError, check_name
 
-#: Settings with sizes of memory [B].
-MEMORY_SIZES = ("dynamic_shared", "array_bytes")
 _Kernel = TypeVar("_Kernel")
 Macros = Mapping[str, object]
 #: The first instruction in listings of ``cuobjdump -sass`` and ``nvdisasm -c``.
@@ -199,22 +197,32 @@ def count_file(file: Path, define: Macros, settings: Mapping[str, Any]) -> Kerne
     """Return the quantities of a kernel of a file, with options of :func:`dse.kernel`."""
     options = {name: settings[name] for name in ("entry", "arch", "options")}
     code = load_code(file, define=define, **options)
-    (body,) = read_bodies([code])
     given = frozenset(settings["times"])
+    (body,) = read_bodies([code], given)
     lines = branch_lines(code, body)
     analysis = KernelAnalysis(code.function, body, lines, code.line_kinds, given)
     block, grid = settings["block"], settings["grid"]
-    about = (
-        *(settings[n] for n in ("set", "times")),
-        define,
-        *(settings.get(n) for n in MEMORY_SIZES),
+    values = settings["set"], settings["times"]
+    return count_launch(
+        code, analysis, block, grid, *values, macros=define, **given_sizes(settings)
     )
-    return count_launch(code, analysis, block, grid, *about)
 
 
-def read_bodies(codes: Sequence[KernelCode]) -> list[list[Instruction]]:
-    """Return the instructions of each kernel; the disassembler starts once."""
-    bodies = iter(disassemble([each.function for each in codes if not each.body]))
+def given_sizes(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that :func:`count_launch` takes besides sizes and values."""
+    return {name: settings.get(name) for name in ("dynamic_shared", "array_bytes", "flops")}
+
+
+def read_bodies(
+    codes: Sequence[KernelCode], given: Collection[str] = ()
+) -> list[list[Instruction]]:
+    """Return the instructions of each kernel; the disassembler starts once.
+
+    They include the slow paths of divisions and roots if one of their shares is ``given``.
+    """
+    slow_paths = any(name.startswith("slow") for name in given)
+    functions = [each.function for each in codes if not each.body]
+    bodies = iter(disassemble(functions, slow_paths=slow_paths))
     return [list(each.body) or next(bodies) for each in codes]
 
 
@@ -233,9 +241,11 @@ def count_launch(
     grid: Sequence[int | str],
     arguments: Mapping[str, float],
     data_values: Mapping[str, float],
+    *,
     macros: Macros | None = None,
     dynamic_shared: int | str | None = None,
     array_bytes: Mapping[str, float | str] | None = None,
+    flops: float | str | None = None,
     cache: dict[Any, dict[Any, Any]] | None = None,
 ) -> KernelCounts:
     """Return the quantities of a kernel at a launch; ``cache`` is shared by kernels of a batch.
@@ -243,10 +253,16 @@ def count_launch(
     Sizes of block and grid may be formulas in ``macros``, those of the source, and arguments, and
     the grid's in ``block_x``, ``block_y``, ``block_z``. Without a grid, that of the kernel's
     bounds checks is taken. ``dynamic_shared`` and ``array_bytes`` [B] are numbers or formulas, too.
+    ``flops`` are the operations of the launch that its problem needs: other counts are refused.
     """
     offsets, quantity = code.offsets, code.quantities
     for name in arguments:
         check_name(name, offsets, f"the kernel has no argument {name!r}")
+    if len({offsets[name] for name in arguments}) < len(arguments):
+        raise DseError(
+            f"{', '.join(arguments)}: an argument is given twice, by its own name and by that of "
+            "its quantity; give it once"
+        )
     values = {offsets[name]: _check_argument(name, value) for name, value in arguments.items()}
     numbers = code.macros | _as_numbers(macros or {})
     numbers |= {name: float(values[at]) for name, at in offsets.items() if at in values}
@@ -311,6 +327,8 @@ def count_launch(
         )
     declared |= result.declared
     result = replace(result, declared=declared, origin=code.origin, left_out=code.left_out)
+    if flops is not None:
+        _check_flops(result, flops, numbers | own)
     if dynamic_shared is None:
         return _note_dynamic_shared(code, analysis, result)
     (dynamic,) = evaluate_sizes((dynamic_shared,), numbers | own, "dynamic_shared")
@@ -321,6 +339,20 @@ def count_launch(
         text = rewrite_formula(dynamic_shared, renamed)
         formula["shared_mem_per_block"] = f"{static:.0f} + {text}" if static else text
     return replace(result, quantities=values_, formulas={**result.formulas, **formula})
+
+
+def _check_flops(counts: KernelCounts, flops: float | str, numbers: Mapping[str, float]) -> None:
+    """Raise an error if the counted operations are not those of the problem, within 1 %."""
+    (expected,) = evaluate_sizes((flops,), numbers, "flops")  # type: ignore[arg-type]
+    if "blocks" not in counts:
+        raise DseError("flops need the grid of the launch: give it (--grid)")
+    threads = counts["blocks"] * counts["threads_per_block"]
+    counted = counts.numbers["flops"] * threads
+    if abs(counted - expected) > 0.01 * abs(expected):
+        raise DseError(
+            f"{counted:.6g} operations are counted, and flops = {flops} is {expected:.6g}: a trip "
+            "count may be that of another loop, or block and grid may not fit the problem"
+        )
 
 
 def _array_sizes(

@@ -67,9 +67,14 @@ def _find_index_uses(value: IntExpr, axis: str, *, strict: bool) -> tuple[bool, 
     ``product`` is among these if an index of a block is multiplied.
     """
     has_index, others = False, set[str]()
-    waiting = [value]
+    if not any(one.kind == "special" and one.args[0].endswith(axis) for one in value.atoms()):
+        return has_index, others
+    waiting, seen = [value], set[IntExpr]()
     while waiting:
-        is_here, rest = _remove_thread_index(waiting.pop(), axis, strict=strict)
+        if (part := waiting.pop()) in seen:
+            continue
+        seen.add(part)
+        is_here, rest = _remove_thread_index(part, axis, strict=strict)
         has_index |= is_here
         for product in rest.terms:
             for each in product:
@@ -178,6 +183,15 @@ def _bound(condition: Condition, axis: str) -> IntExpr | None:
     """Return the number of threads whose global index meets a condition; None for any other."""
     if condition[0] != ">=":
         return None
+    for product, times in condition[1].terms.items():
+        one = product[0] if len(product) == 1 else None
+        if one is None or one.kind != "over" or times != -1 or not one.args[1].constant_value:
+            continue
+        # several threads share an element: its index is a quotient of theirs
+        index, rest = one.args[0], condition[1] + IntExpr({product: 1})
+        if (most := _bound((">=", rest - index), axis)) is not None:
+            quotient: IntExpr = most * one.args[1]
+            return quotient
     block, size, thread = (size_atom(name, axis) for name in ("ctaid", "ntid", "tid"))
     terms = dict(condition[1].terms)
     factor = -terms.pop((thread,), 0)

@@ -371,6 +371,7 @@ class MemoryAccesses:
             lane_inputs |= self._required_inputs(_lane_part(address[0]), with_sizes=False)
             address_inputs |= self._required_inputs(address[0], with_sizes=False)
         sectors, wavefronts, least, lanes = self._request_cost(one, address, guard)
+        wavefronts *= _matrix_share(one)
         is_known = False
         direction = "store" if one.kind in STORES else "load"
         if many and one.kind in GLOBAL and address is not None:
@@ -548,6 +549,13 @@ class MemoryAccesses:
         return self.launch.compute_once(key, compute_cost, variable is None, offset, *access)  # type: ignore[no-any-return]
 
 
+def _matrix_share(instruction: Instruction) -> float:
+    """Return the share of lanes whose addresses an access reads: 8 for each matrix of LDSM."""
+    if instruction.name not in ("LDSM", "STSM"):
+        return 1.0
+    return next((int(each) / 4 for each in instruction.modifiers if each in ("2", "4")), 0.25)
+
+
 def _lane_part(address: IntExpr) -> IntExpr:
     """Return the part of an address in which the lanes of a warp differ."""
 
@@ -605,7 +613,7 @@ _MAX_RANGES, _MAX_ADDRESSES = sizes.FOOTPRINT_RUNS, sizes.FOOTPRINT_LOOKED
 
 _EVALUABLE_KINDS = (
     *("special", "pass", "over", "scaled", "least", "most", "if"),
-    *("exclusive or", "bitwise and", "bitwise or"),
+    *("exclusive or", "bitwise and", "bitwise or", "logic"),
 )
 
 ByteRanges = npt.NDArray[np.int64]

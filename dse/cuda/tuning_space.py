@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from importlib import metadata
 from multiprocessing import get_context
 from pathlib import Path
@@ -24,10 +25,10 @@ import numpy as np
 from dse.cuda.instruction_counts import KernelCounts
 from dse.cuda.instructions import Instruction
 from dse.cuda.kernel_file import (
-    MEMORY_SIZES,
     KernelCode,
     branch_lines,
     count_launch,
+    given_sizes,
     load_code,
     read_bodies,
 )
@@ -48,7 +49,7 @@ Variant = Mapping[str, object]
 #: The axis of several blocks; no macro has such a name.
 BLOCK_AXIS = "block"
 _TEXTS = ("labels", "assumed")  # what the counts of a variant hold besides numbers
-_COUNTS_VERSION = "6"  # changes with counts or messages, so that older cache entries are unused
+_COUNTS_VERSION = "7"  # changes with counts or messages, so that older cache entries are unused
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # variants for which the disassembler starts once
 #: Columns of a table besides the quantities, by the key in ``numbers``.
 _EXTRA_COLUMNS = {
@@ -159,13 +160,11 @@ def _source_words(source: str) -> set[str] | None:
 
 
 def _relevant_macros(variant: Mapping[str, object], words: set[str] | None) -> dict[str, object]:
-    """Return a variant without sizes, and without the macros that its source does not name."""
+    """Return a variant without the macros that its source does not name."""
     return {
         key: each
         for key, each in variant.items()
-        if key != BLOCK_AXIS
-        and not key.startswith(SIZE_MACROS)
-        and (words is None or key in words)
+        if key not in (BLOCK_AXIS, _BLOCK, _GRID) and (words is None or key in words)
     }
 
 
@@ -199,7 +198,7 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
         }
         distinct = {code.function: code for code in codes.values() if isinstance(code, KernelCode)}
         given = frozenset(settings["times"])
-        bodies = zip(distinct.values(), read_bodies(list(distinct.values())), strict=True)
+        bodies = zip(distinct.values(), read_bodies(list(distinct.values()), given), strict=True)
         analyses = {
             code.function: _result_or_error(_analyze, code, body, given) for code, body in bodies
         }
@@ -214,8 +213,9 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
             grid = settings["grid"]
             given = settings["times"].items()
             times = {n: v for n, v in given if analysis.input_name(n) in analysis.data_inputs}
-            about = settings["set"], times, variant, *(settings.get(n) for n in MEMORY_SIZES), cache
-            counts = count_launch(code, analysis, block, grid, *about)
+            about = {"macros": variant, "cache": cache, **given_sizes(settings)}
+            values = settings["set"], times
+            counts = count_launch(code, analysis, block, grid, *values, **about)
             if BLOCK_AXIS in variant:
                 _check_work_stays(code, analysis, counts, grid, settings["moving"])
             numbers = counts.numbers
@@ -288,8 +288,7 @@ PROFILE_QUANTITIES: Mapping[str, str] = {
     **{each: each for each in ("shared_insts", "local_insts", "sync_insts")},
     "flops": "work_flops",
 }
-#: Macros for the sizes of a launch, which the compiler does not see.
-SIZE_MACROS = _BLOCK, _GRID = "DSE_BLOCK", "DSE_GRID"
+_BLOCK, _GRID = "DSE_BLOCK", "DSE_GRID"  # macros for the sizes in a profile
 
 
 def compare_profile(

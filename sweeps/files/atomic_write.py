@@ -20,7 +20,7 @@ from sweeps.store.backend import PART_SUFFIX, unwritable_error
 from sweeps.store.lock import file_lock
 from symbolic.errors import DseError
 
-#: Errors of the disk, whatever is written.
+#: Errors of the disk that do not depend on the data written.
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 
 
@@ -28,8 +28,8 @@ _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 def atomic_path(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yield a temporary path that becomes ``path`` if the block succeeds.
 
-    An existing file is only replaced under ``replace``, and keeps its permissions. Devices and
-    pipes are written directly. Leftovers of killed processes are removed.
+    An existing file is replaced only if ``replace`` is True, and keeps its permissions. Devices and
+    pipes are written directly. Temporary folders of killed processes are removed.
     """
     try:
         place, mode = _check_target(path, replace=replace)
@@ -42,7 +42,7 @@ def atomic_path(path: Path, *, replace: bool = False) -> Iterator[Path]:
         temporary = room / path.name
         try:
             yield temporary
-            if not temporary.is_dir():  # we do not sync the many files of a folder
+            if not temporary.is_dir():  # the many files of a folder are not synced
                 with temporary.open("rb+") as file:
                     os.fsync(file.fileno())  # a full disk may only now be reported
                 if mode is not None:
@@ -61,7 +61,7 @@ def atomic_path(path: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 def write_atomic(path: str | Path, content: str | bytes, *, replace: bool = True) -> Path:
-    """Write text (as UTF-8) or bytes to a file at once."""
+    """Write text (as UTF-8) or bytes to a file atomically."""
     path = Path(path)
     try:
         data = content.encode("utf-8") if isinstance(content, str) else content
@@ -78,7 +78,7 @@ def write_atomic(path: str | Path, content: str | bytes, *, replace: bool = True
 
 @contextmanager
 def _temporary_folder(path: Path) -> Iterator[Path]:
-    """Yield a new folder next to a path, removed at the end, as those of killed processes are."""
+    """Remove folders of killed processes, yield a new folder, and remove it at the end."""
     for lock in path.parent.glob(f".{glob.escape(path.name)}.*.lock"):
         with suppress(DseError, OSError), file_lock(lock, lock.name):
             shutil.rmtree(lock.with_suffix(PART_SUFFIX), ignore_errors=True)
@@ -99,7 +99,7 @@ def _exists_error(path: Path) -> DseError:
 
 
 def _check_target(path: Path, *, replace: bool) -> tuple[Path, int | None]:
-    """Return the path behind a link, and the mode of the file to replace (None: no file)."""
+    """Return the target of a link (or the path), and the mode of the file there (None: no file)."""
     if not replace:
         if path.exists() or path.is_symlink():
             raise _exists_error(path)

@@ -1,4 +1,4 @@
-"""A Dataset as a source: its arrays over its axes, all evaluated."""
+"""A Dataset as a source: formulas are evaluated from its variables at all points."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableScan(QuerySource):
-    """A Dataset whose points are all evaluated."""
+    """A Dataset as a source that evaluates all its points."""
 
     table: DatasetTable
     fixed_indices: Mapping[str, int] = field(default_factory=dict)
@@ -78,7 +78,10 @@ class TableScan(QuerySource):
         return TableDrawScores.from_table(self.table, goal, along)
 
     def _stage_values(self, stage: ObjectiveStage) -> tuple[Floats, tuple[str, ...]]:
-        """Return the next objective, infinite where a point or an earlier bound fails."""
+        """Return the objective of a stage and its axes.
+
+        It is infinite where a point is infeasible or breaks the bound of an earlier objective.
+        """
         if stage.goals not in self._values_cache:
             self._values_cache[stage.goals] = self.table.values(stage.goals)
         values, dims = self._values_cache[stage.goals]
@@ -153,12 +156,12 @@ class TableScan(QuerySource):
         return no_row_error(stage.goals[: stage.number + 1], self.table.where)
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
-        """Return the method."""
+        """Return the method as an attribute."""
         return {"method": "scan"}
 
 
 def no_row_error(goals: Sequence[Goal], where: Sequence[str]) -> InfeasibleError:
-    """Return the error to raise where no recorded point is left."""
+    """Return the error to raise if no recorded point has finite objectives and meets ``where``."""
     constraints = " and ".join(map(repr, where)) or "the constraints of the study"
     return InfeasibleError(
         f"no point with a finite {', '.join(goal.text for goal in goals)} satisfies "

@@ -6,7 +6,10 @@ the L2 cache, DRAM. The slowest of them is a lower bound of the time (the hierar
 Latency is another: a single warp takes the cycles between its instructions, and those of its
 requests, whose latency is mixed by the level that serves them; a multiprocessor executes its warps
 in waves. If both bounds are close, neither hides the other completely: they are joined as the root
-of the sum of squares. Their sum was tried, and predicts a kernel that is left out worse.
+of the sum of squares. Their sum was tried, and predicts a kernel that is left out worse. So were
+norms of order two in the place of the slowest unit: of all units, of cores and L1, or of a
+multiprocessor and the memory beyond. Median errors of two tuning spaces from source rise from 7 to
+8 to 11 %, those of RAJAPerf and HeCBench change by less than one point.
 
 Bytes and instructions come from a profile or from ``dse.kernel``. Values that a profile does not
 have default so that they cost nothing more: bytes of a cache are those of the level below it.
@@ -61,7 +64,7 @@ _GUIDE = Guide(
     fixed=frozenset(
         {
             *("fp_insts", "fp64_insts", "sfu_insts", "coalesced_insts", "uncoalesced_insts"),
-            *("launch_bytes", "dram_bytes", "warp_tensor_flops"),
+            *("launch_bytes", "dram_bytes", "load_requests", "warp_tensor_flops"),
         }
     ),
     conditions=(

@@ -1,11 +1,11 @@
-"""Time of a matrix product: tiles, waves of tiles on the SMs, and the rate.
+"""Time of a matrix product, from its tiles and the waves in which SMs compute them.
 
-A block computes a tile of the product, also if the matrix does not fill it (tile quantisation); an
-SM computes one tile at a time, and the last wave takes as long as the others (wave quantisation).
-``product_rate`` is that of the units and the type: ``tensor_fp16_flops``, ``fp16_flops`` or
-``fp32_flops`` of a machine's file. Matrices are moved once, in parallel with the work. Sums split
-among blocks (split-K), and tiles that caches do not keep, are not modelled. Not compared with
-measured times.
+A block computes a whole tile of the product, even if the matrix does not fill the tile (tile
+quantisation). An SM computes one tile at a time, and the last wave takes as long as the others
+(wave quantisation). ``product_rate`` is the peak of the units for the number type, such as
+``tensor_fp16_flops``, ``fp16_flops`` or ``fp32_flops`` in a machine file. Each matrix is moved
+once, in parallel with the computation. The model does not cover sums that are split among blocks
+(split-K) or tiles that caches evict, and was not compared with measured times.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ SHARED = (dram_time,)
 
 @equation(source=f"{GUIDE}, 3.1: tile quantisation")
 def product_tiles(product_rows, product_columns, product_batch, tile_rows, tile_columns):
-    """Tiles of all products. [tiles]
+    """Number of tiles of all products. [tiles]
 
-    A column beyond the tiles adds 0.39 % to the request, and half to the work:
+    One column more than two tiles adds 0.39 % to the product, but 50 % to the number of tiles:
 
     >>> [product_tiles(256.0, columns, 1.0, 128.0, 128.0) for columns in (256.0, 257.0)]
     [4.0, 6.0]
@@ -37,7 +37,7 @@ def product_tiles(product_rows, product_columns, product_batch, tile_rows, tile_
 
 @equation(source=f"{GUIDE}, 3.2: wave quantisation")
 def product_waves(product_tiles, active_sms):
-    """Times that the SMs are filled with tiles. [waves]
+    """Number of times that the SMs are filled with tiles. [waves]
 
     An A100 has 108 SMs, each of which takes one tile of 256 x 128 at a time:
 
@@ -49,21 +49,21 @@ def product_waves(product_tiles, active_sms):
 
 @equation(source=f"{GUIDE}, 2: a product and a sum for each element and term")
 def tile_time(tile_rows, tile_columns, product_depth, product_rate, product_share, rated_sms):
-    """Time of a tile on its SM. [s]"""
+    """Time that an SM takes for a tile. [s]"""
     operations = 2 * tile_rows * tile_columns * product_depth
     return operations * rated_sms / (product_share * product_rate)
 
 
 @equation(source=f"{GUIDE}, 2: math and memory bounds")
 def product_bytes(product_rows, product_columns, product_depth, product_batch, element_bytes):
-    """Bytes of all matrices, each once. [B]"""
+    """Number of bytes of all matrices. [B]"""
     factors = (product_rows + product_columns) * product_depth
     return product_batch * (factors + product_rows * product_columns) * element_bytes
 
 
 @equation(source="as product_bytes: all of it moves through DRAM")
 def dram_bytes(product_bytes):
-    """Bytes that DRAM moves. [B]"""
+    """Number of bytes that DRAM moves: each matrix once. [B]"""
     return product_bytes
 
 
@@ -77,6 +77,6 @@ def time(start_up_time, product_waves, tile_time, dram_time):
 def product_efficiency(
     product_rows, product_columns, product_batch, product_waves, active_sms, tile_rows, tile_columns
 ):
-    """Requested operations over those of full waves. [ratio]"""
+    """Operations of the product over the operations of full tiles in full waves. [ratio]"""
     requested = product_batch * product_rows * product_columns
     return requested / (product_waves * active_sms * tile_rows * tile_columns)

@@ -479,9 +479,10 @@ def test_compiled_each_operation_waits_for_the_one_before(tmp_path: Path) -> Non
         assert result in operands.split(", ")
     for name in ("waiting", "chasing", "loading"):
         # the address is the place times four, added to the array, without a test of its sign
-        assert "ld.global" in output[name]
-        assert "mul.wide.u32" in output[name]
-        assert "shr.s64" not in output[name]
+        loads = re.findall(
+            r"mul\.wide\.u32[^;]*;\s*add\.s64[^;]*;(?:[^;]*;){0,3}\s*ld\.global", output[name]
+        )
+        assert len(loads) >= 4, name
     standing = output["standing"]
     assert standing.count("%smid") == 1
     assert standing.count("%globaltimer") == 2

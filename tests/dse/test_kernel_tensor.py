@@ -111,3 +111,19 @@ def test_asynchronous_copies_have_their_bytes(last: int, lanes: float, tmp_path:
     file.write_text(COPY)
     counts = dse.kernel(file, block=128, grid=8, set={"last": last})
     assert counts["async_copy_bytes"] == pytest.approx(16 * lanes)
+
+
+def test_tiles_of_halves_are_counted_as_an_h100_counts_them() -> None:
+    """HMMA, global loads and wavefronts of docs/gpu-validation (NVIDIA H100, Nsight Compute)."""
+    counts = dse.kernel(
+        Path(__file__).parents[2] / "examples" / "kernels" / "gemm_mma.cu",
+        arch="sm_90",
+        block=256,
+        grid=("N / TILE_N", "M / TILE_M"),
+        set={"M": 4096, "N": 4096, "K": 4096},
+    )
+    warps = counts["blocks"] * 8
+    assert counts["tensor_insts"] * warps == 33554432
+    assert counts.numbers["global_load_requests"] * warps == 4194304
+    assert counts.numbers["global_store_requests"] * warps == 262144
+    assert counts["shared_wavefronts"] * warps == pytest.approx(50406676 + 25611489, rel=0.01)

@@ -169,10 +169,10 @@ def run(*words: str) -> Any:
 
 
 def test_evaluate_marks_what_is_assumed() -> None:
-    words = ("evaluate", MODEL, "--machine", "h100_sxm", "--workload", TRIAD)
+    words = ("evaluate", MODEL, "--machine", "l4", "--workload", TRIAD)
     text = run(*words)
     assert "as assumed inputs vary" in text
-    assert "assumed: l2_bandwidth of h100_sxm = " in text
+    assert "assumed: l2_bandwidth of l4 = " in text
     data = json.loads(run(*words, "--json"))
     assert {row["quantity"] for row in data["assumed"]} >= {"l2_bandwidth"}
     low, high = data["intervals"][0]["time"]
@@ -209,7 +209,7 @@ def test_a_machine_axis_marks_the_machine_of_the_answer() -> None:
 
 def write_machine(tmp_path: Path, line: str) -> str:
     path = tmp_path / "mine.toml"
-    path.write_text(f'title = "mine"\nbase = "h100_sxm"\n[values]\n{line}\n')
+    path.write_text(f'title = "mine"\nbase = "rtx4090"\n[values]\n{line}\n')
     return str(path)
 
 

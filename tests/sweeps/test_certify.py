@@ -284,5 +284,5 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
         made.optimum(minimize="flow_energy", where=[f"{where[0]} * 1 W", f"{where[1]} * 1 J"])
     rest = {name: function for name, function in trend_algebra().items() if name != "minimum"}
     monkeypatch.setattr(sweeps.bounds.checks, "trend_algebra", lambda: rest)
-    with pytest.raises(DseError, match="ms_throughput has no enclosure, for it uses minimum: use"):
+    with pytest.raises(DseError, match="ms_throughput has no enclosure because it uses minimum: "):
         flow(40).optimum(minimize="flow_energy")
