@@ -113,6 +113,15 @@ def from_source(_: Path) -> pd.DataFrame:
     return rows.assign(mem_strength=strength, core_clock=rows.program.map(CLOCKS))
 
 
+def twelve_kernels(_: Path) -> pd.DataFrame:
+    """Return launches of an H100 with the counts of ``dse kernel`` (counted_kernels.py)."""
+    rows = pd.read_csv(Path(__file__).parent / "counted-kernels.csv")
+    strength = rows.mem_strength.clip(lower=1)  # 0 where nothing is loaded
+    launch = rows.kernel + " " + rows.problem
+    names = ["kernel", "defines", "problem", "block_x", "block_y"]
+    return rows.drop(columns=names).assign(mem_strength=strength, launch=launch)
+
+
 def rajaperf(folder: Path) -> pd.DataFrame:
     """Return counters of RAJAPerf; the grid has one thread per element, right for most kernels."""
     given = {"threads_per_block": 256, "blocks": 32768}
@@ -188,6 +197,7 @@ def polybench(folder: Path, sizes: Collection[int]) -> pd.DataFrame:
 CLOCKS = {"coulomb": 1.3445e9, "convolution": 1.7934e9}
 BYTES = {"DRAM bytes over printed bandwidth": "dram_bytes / mem_bandwidth"}
 TOUCHED = "launch_bytes / mem_bandwidth"
+READ = "launch_bytes / read_bandwidth"
 THREADS = "blocks * threads_per_block"
 ROOFLINE = (
     "maximum(2 us, maximum(dram_bytes / (0.85 * mem_bandwidth), "
@@ -533,6 +543,22 @@ CASES = (
             "baselines": BYTES,
         },
         long=True,
+    ),
+    Case(
+        title="Twelve kernels, H100, from source alone",
+        rows=twelve_kernels,
+        model="occupancy + latency_roofline + footprint",
+        note="`examples/kernels_on_gpu.py` measured 119 variants of the kernels of "
+        "`examples/kernels` on three or four problems each ([validation on a "
+        "GPU](gpu-validation.md)), and `dse kernel` counted them (`docs/counted_kernels.py`). "
+        "Nothing is fitted. A variant is chosen for each problem. Some 4 µs of each launch, which "
+        "count for small problems, are not in the model.",
+        ask={
+            "machine": "h100_sxm",
+            "within": "launch",
+            "baselines": {"bytes that all blocks touch over read bandwidth": READ},
+        },
+        due={"median": 0.25, "slowdown_median": 1.15, "slowdown_p90": 1.4},
     ),
 )
 

@@ -61,7 +61,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
 
 
 def check_losses(values: Any) -> npt.NDArray[Any]:
-    """Return as floats the losses at which a law is evaluated; LawError if one is not a number."""
+    """Check the losses at which a law is evaluated; return floats, or raise LawError."""
     try:
         t = np.asarray(values)
         if t.dtype.kind not in "biufO" or any(isinstance(one, str) for one in t.flat):

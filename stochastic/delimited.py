@@ -28,14 +28,14 @@ from stochastic.errors import LawError
 Columns = Sequence[Sequence[str]]
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
-#: Number of characters, and of records, from which the separator is detected.
+#: Numbers of characters and of records that are read to detect the separator.
 _SAMPLE, _RECORDS = sizes.DELIMITED_SAMPLE, sizes.DELIMITED_RECORDS
 #: Number of records that are searched for the header.
 _HEADER_RECORDS = sizes.DELIMITED_HEAD
 #: Number of rows near a doubtful row that are searched for numbers.
 _NEARBY_ROWS = sizes.DELIMITED_NEAR
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-#: The report of a file in the most common format.
+#: The text of :meth:`DelimitedTable.assumptions` for a file in the most common format.
 USUAL_FORMAT = "read as text: columns separated by commas, decimal point"
 #: Marks that can only group digits, never be a decimal mark: apostrophes and non-breaking spaces.
 _GROUPING = "'\u2019\u00a0\u202f\u2009"
@@ -44,7 +44,7 @@ _GROUPED_NUMBER = re.compile(
     rf"[+-]?[1-9][0-9]{{0,2}}(?P<mark>[.,{_GROUPING}])[0-9]{{3}}(?:(?P=mark)[0-9]{{3}})*"
     r"(?:(?!(?P=mark))[.,][0-9]*)?"
 )
-#: A number with one mark and three digits behind it: either thousands or three decimals.
+#: A number with one mark and three digits behind it: these are thousands or three decimals.
 _AMBIGUOUS_NUMBER = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
 #: The only characters in numbers that Python parses without any replacement.
 _NUMBER_CHARACTERS = frozenset("0123456789+-.eE")
@@ -67,7 +67,7 @@ class TableError(LawError):
 
 
 class Cell(NamedTuple):
-    """The text of a cell with its line number; ``is_count`` if it must be a whole number."""
+    """The text of a cell and its line number; ``is_count`` is True if it must be a whole number."""
 
     line: int
     text: str
@@ -92,7 +92,7 @@ def is_missing(text: str) -> bool:
 
 
 def parse_number(text: str, decimal: str = ".") -> int | float | None:
-    """Return the number that a text denotes, an int if it is whole; None if it is no number."""
+    """Return the number that a text denotes (an int if it is whole), or None if it denotes none."""
     text = text.strip().translate(_MINUS)
     grouped = _GROUPED_NUMBER.fullmatch(text)
     if grouped and grouped["mark"] != decimal:
@@ -116,14 +116,14 @@ def decimal_mark(columns: Iterable[Iterable[Cell]], name: str, *, strict: bool =
     """Return the decimal mark of a file, a point or a comma, judged from its numbers.
 
     Without ``strict``, a point is a decimal point unless a cell shows that it groups digits. With
-    ``strict``, a file that has only numbers like ``1.234`` is an error, as one that has only
-    numbers like ``1,234``: one program printed all numbers in a locale that is not known.
+    ``strict``, it is an error if a file has only numbers like ``1.234`` or only numbers like
+    ``1,234``: then one program printed them all in an unknown locale.
     """
     decimals: dict[str, Cell] = {}  # Decimal mark: the first cell that shows it.
     groups: dict[str, Cell] = {}  # Mark that groups digits: the first cell that shows it.
     undecided: list[Cell] = []
     for cells in columns:
-        open_cells, is_plain = [], False  # plain: four digits in a row, so digits are not grouped
+        open_cells, is_plain = [], False  # plain: four digits in a row, not grouped
         for cell in cells:
             text = cell.text.strip().translate(_MINUS)
             grouped = _GROUPED_NUMBER.fullmatch(text)
@@ -176,7 +176,7 @@ def _contradiction_error(name: str, first: Cell, other: Cell, what: str) -> Tabl
 
 
 def number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
-    """Return a function that parses a cell of a printed file as a number, None if it is none."""
+    """Return a function that parses a cell of a printed file as a number, or else as None."""
     decimal = decimal_mark([cells], name, strict=True)
     return lambda cell: parse_number(cell.text, decimal)
 
@@ -219,7 +219,7 @@ def _has_marks(texts: Sequence[str]) -> bool:
 
 
 def _parse_plain_column(texts: Sequence[str]) -> list[int | float | str | None] | None:
-    """Return the numbers of a column (None if empty), or None if some cell is not plain."""
+    """Return the numbers of a column (None for empty cells), or None if a cell is not plain."""
     texts = [text.strip() for text in texts]
     if not set("".join(texts)) <= _NUMBER_CHARACTERS:
         return None
@@ -267,7 +267,7 @@ class DelimitedTable:
         return parse_columns(self.columns, self.lines, self.name)
 
     def assumptions(self, parsed: NumericColumns) -> list[str]:
-        """Return the assumptions under which the file was read, one sentence for each."""
+        """Return the assumptions under which the file was read, with one sentence for each."""
         how = f"columns separated by {_SEPARATORS.get(self.separator, repr(self.separator))}"
         how = how if len(self.columns) > 1 else "one column"
         notes = [f"read as text: {how}, decimal {'comma' if parsed.decimal == ',' else 'point'}"]
@@ -288,8 +288,7 @@ def read_table(path: Path, *, header: bool = True) -> DelimitedTable:
 def parse_table(text: str, name: str, *, header: bool = True) -> DelimitedTable:
     """Return the table in a delimited text; TableError if the text is ambiguous.
 
-    Errors call the text ``name``. If ``header`` is false, the table may lack a header: a first line
-    of numbers is then a row.
+    Errors call the text ``name``. Without ``header``, a first line of numbers is a row.
     """
     given = re.match(r"sep=(.)(?:\r\n?|\n)", text)
     comments = _comment_lines(text)
@@ -368,7 +367,7 @@ def _columns_by_name(head: Record, columns: Columns, name: str) -> dict[str, Seq
 
 # --- layout of a table: separator, header, first line
 def _comment_lines(text: str) -> dict[int, str]:
-    """Return the comment lines (they begin with # and are no rows), keyed by line number."""
+    """Return the comment lines, which begin with # and are not rows, keyed by line number."""
     if "#" not in text:
         return {}
     result: dict[int, str] = {}
@@ -443,7 +442,7 @@ def _split_header(records: list[Record], required: bool) -> tuple[Record | None,
 
 
 def _commented_header(comments: dict[int, str], separator: str, width: int) -> Record | None:
-    """Return the last comment as a header, if it has a name for each of ``width`` columns."""
+    """Return the last comment as a header if it has ``width`` names, one per column."""
     for place, text in sorted(comments.items(), reverse=True)[:1]:
         result = next(csv.reader([text.lstrip("# \t")], delimiter=separator, skipinitialspace=True))
         fields = [field.strip() for field in result]
@@ -498,7 +497,7 @@ def _find_separator(text: str, comments: Collection[int], name: str) -> str:
 def _sample_records(
     text: str, separator: str, comments: Collection[int], whole: bool
 ) -> list[Record]:
-    """Return the first records that a separator gives; none if it cannot be the separator."""
+    """Return the first records with a given separator; none if it cannot be the separator."""
     if separator not in text:
         return []
     lines = iterate_records(text, separator, "", lambda _, at: at in comments, strict=whole)
@@ -602,7 +601,7 @@ def iterate_records(
 ) -> Iterator[Record]:
     """Yield the records of a text; quoted fields may contain separators and line ends.
 
-    Lines for which ``skip(line, number)`` is true are left out. ``strict`` is that of csv.reader.
+    Lines for which ``skip(line, number)`` is true are left out. ``strict`` is as for csv.reader.
     """
     place = first = 0
     fresh, blank, after = True, False, False

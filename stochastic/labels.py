@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Variables = dict[str, tuple[Any, ...]]
-#: The arguments of :func:`make_dataset`: variables, coordinates and attributes of a Dataset.
+#: The arguments of :func:`make_dataset`: a Dataset's variables, coordinates and attributes.
 DatasetParts = tuple[Variables, Variables, dict[str, Any]]
 #: The long name and the unit of each axis that the array of a law can have.
 _AXES = {
@@ -60,12 +60,12 @@ def make_dataset(variables: Variables, coords: Variables, attrs: dict[str, Any])
 
 
 def variable(dims: Any, values: Any, long_name: str) -> tuple[Any, ...]:
-    """Return a dimensionless variable (unit 1), in the form that :func:`make_dataset` takes."""
+    """Return a dimensionless variable (unit 1) in the form that :func:`make_dataset` takes."""
     return dims, values, {"long_name": long_name, "units": "1"}
 
 
 def law_array(chances: Any, attrs: dict[str, Any], /, **axes: Any) -> xr.DataArray:
-    """Return probabilities as a labelled array; each keyword gives an axis of _AXES its values."""
+    """Return probabilities as a labelled array; each keyword gives the values of one of _AXES."""
     coords = {}
     for name, values in axes.items():
         long_name, units = _AXES[name]
@@ -77,7 +77,7 @@ def law_array(chances: Any, attrs: dict[str, Any], /, **axes: Any) -> xr.DataArr
 def pmf_array(
     attrs: dict[str, Any], numerator: Any, denominator: Any, chances: Any
 ) -> xr.DataArray:
-    """Return the law of the loss along ``loss``; its fractions in lowest terms are coordinates."""
+    """Return the law of the loss along ``loss``; the fractions (lowest terms) are coordinates."""
     result = law_array(chances, attrs, loss=np.asarray(numerator) / np.asarray(denominator))
     return result.assign_coords(
         numerator=("loss", numerator, {"long_name": "numerator of the loss"}),

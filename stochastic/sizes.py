@@ -2,21 +2,21 @@
 
 A module reads its sizes by name (``BLOCK = sizes.SCAN_BLOCK``). The environment variable
 ``DSE_SIZES`` selects other values, so that tests with small studies cross every threshold. It is
-read once, when this module is imported. Several of these settings are separated by commas:
+read once, when this module is imported. It has one or more of these settings, separated by commas:
 
 ``tiny``
     Use the tiny value of every row that has a tiny value.
 ``tiny:7``
-    Like ``tiny``, but replace each tiny value that is a prime by a random prime up to four times
-    as large; the number is the seed.
+    Like ``tiny``, but replace each tiny value that is a prime by a random prime up to four times as
+    large, with the seed 7.
 ``numpy``
     Use the shipped values of the sizes in ``NESTS``. After ``tiny``, this evaluates small studies
     in NumPy instead of a loop nest, which saves about a second of compilation for each study.
 ``SCAN_BLOCK=7``
     Change only this size.
 
-A size with a tiny value may change results only by rounding and by the choice of method. A size
-without a tiny value is a limit, or its value changes results.
+A size that has a tiny value may change results only by rounding and by the choice of method. A size
+that has none is a limit, or its value changes results.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> int: ...
 
 
-#: For each name: the shipped value, the tiny value or None, and the purpose with its unit.
+#: For each name: the shipped value, the tiny value (or None), and the purpose with the unit.
 TABLE: dict[str, tuple[int, int | None, str]] = {
     # Grids and loop nests
     "ELEMENTARY_BLOCK": (1 << 13, 7, "values of a series computed together"),
@@ -275,7 +275,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
 }
 
 
-#: Names of the numbers of points or values from which a loop nest is compiled for a study.
+#: Names of the sizes from which on a loop nest is compiled for a study.
 NESTS = ("BEAT_COMPILED", "EFFECTS_COMPILED", "LOOKED_UP", "PASS_SMALL", "ROWS_SMALL", "RUN_SMALL")
 
 
@@ -304,7 +304,7 @@ def resolve_sizes(setting: str) -> dict[str, int]:
 
 
 def _random_prime(name: str, tiny: int, seed: str) -> int:
-    """Return a random prime up to four times the tiny value if that is a prime, else the value."""
+    """Return a random prime up to four times the tiny value; if that is no prime, return it."""
     import random
 
     primes = [p for p in range(2, 4 * tiny + 1) if all(p % d for d in range(2, int(p**0.5) + 1))]

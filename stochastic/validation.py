@@ -23,10 +23,10 @@ from stochastic.errors import LawError
 from stochastic.work.pmf import Pmf
 
 _WARP = 32
-_MOST_THREADS = 256  # Threads of a block: each takes up to 255 of the 65536 registers.
+_MOST_THREADS = 256  # Threads of a block; each uses up to 255 of the 65536 registers.
 _MEMORY = 2**28  # Bytes of the matrices and their powers in one launch.
-_VERIFIED_LANES = 64  # Lanes of a launch whose power is recomputed in double precision.
-_TOLERANCE = 1e-3  # Relative difference of single from double precision that is accepted.
+_VERIFIED_LANES = 64  # Number of lanes of a launch whose power is recomputed in double precision.
+_TOLERANCE = 1e-3  # Accepted relative difference between single and double precision.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,9 +57,9 @@ def time_powers(
     ``exponents`` (groups, lanes) is the number of timed iterations of each lane. One untimed
     iteration loads the matrix first, so the result is the matrix to the power of exponent + 1. With
     ``synchronised``, the lanes of a group wait for each other after every iteration. Matrices have
-    ``size`` rows (the paper uses 16, because times are noisy with 3). Their entries are uniform,
-    with variance 2 / (3·size). Each block has ``threads`` threads and runs one group on the first
-    of them; the other threads only limit how many groups share a multiprocessor.
+    ``size`` rows. (The paper uses 16, because with 3 the times are noisy.) Their entries are
+    uniform, with variance 2 / (3·size). Each block has ``threads`` threads and runs one group on
+    the first of them; the other threads only limit how many groups share a multiprocessor.
     """
     exponents = _check_exponents(exponents)
     groups, lanes = exponents.shape
@@ -132,7 +132,7 @@ def describe() -> dict[str, Any]:
 
 
 def _driver_info(uuid: str) -> dict[str, str]:
-    """Return driver, clocks and power limit of a GPU from nvidia-smi; nothing if that fails."""
+    """Return the driver, clocks and power limit of a GPU from nvidia-smi; empty if that fails."""
     names = ("driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "power.limit")
     query = ["nvidia-smi", f"--query-gpu={','.join(names)}", "--format=csv,noheader"]
     if not uuid or not shutil.which(query[0]):
@@ -192,10 +192,10 @@ def losses(
 ) -> tuple[Floats, Floats, Floats]:
     """Draw groups, time them, and return three arrays with the loss of each group.
 
-    The first is computed from the drawn iterations, the second from times with synchronised lanes,
-    the third from times without. ``law`` is the law of the iterations of a lane; for the other
-    arguments see :func:`time_powers`. :func:`stochastic.fit_timing` compares the first array with
-    one of the others.
+    The first array is computed from the drawn iterations, the second from times with synchronised
+    lanes, and the third from times without synchronisation. ``law`` is the law of the iterations of
+    a lane; for the other arguments see :func:`time_powers`. :func:`stochastic.fit_timing` compares
+    the first array with one of the others.
     """
     groups = check_integer("groups", groups, least=1, example=2**18)
     seed = check_integer("seed", seed, least=0)

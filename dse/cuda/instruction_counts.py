@@ -408,6 +408,12 @@ def count_kernel(
             f"the shape of {', '.join(unshaped)} is in a register: their operations are not "
             "counted; give warp_tensor_flops"
         )
+    copies_ = {one.name for _, _, one in analysis.instructions() if one.name.startswith("UTMA")}
+    if unsized := sorted(copies_ & {"UTMALDG", "UTMASTG", "UTMAREDG"}):
+        assumed["async_copy_bytes"] = (
+            f"the tile of {', '.join(unsized)} is in a descriptor: its bytes are not counted; give "
+            "async_copy_bytes, warp_bytes, block_bytes and launch_bytes"
+        )
     labels = dict[str, str]()
     if tensor_types:
         ordered = sorted(tensor_types.items(), key=lambda item: -item[1])

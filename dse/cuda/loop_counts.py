@@ -586,9 +586,12 @@ class KernelAnalysis:
         return bool(block.body) and block.body[0].source_index >= self._slow_paths
 
     def _is_wait(self, loop: Loop) -> bool:
-        """True if a loop polls: it sleeps, tests a barrier, or loads from an unchanging address."""
+        """True if a loop polls: it sleeps, tests a barrier, or loads from an unchanging address.
+
+        A loop that elects threads one by one (ELECT) for a uniform operation runs once, too.
+        """
         body = [one for number in loop.blocks for one in self.graph.blocks[number].body]
-        if any(one.name in ("NANOSLEEP", "SYNCS") for one in body):
+        if any(one.name in ("NANOSLEEP", "SYNCS", "ELECT") for one in body):
             return True
         written = {register for one in body for register in one.results}
         loads = [one for one in body if one.kind in ("global_load", "shared_load", "atomic")]

@@ -293,8 +293,8 @@ class MemoryAccess:
 
     ``runs`` is how often it runs, with its block. ``sectors`` is None if the address depends on
     data; ``wavefronts`` then assumes contiguous addresses. ``min_sectors`` are the fewest that hold
-    the bytes requested by its active ``lanes``. ``lane_inputs`` and ``address_inputs`` are what its
-    guard and its addresses depend on.
+    the bytes requested by its active lanes, which are ``copied_bytes``. ``lane_inputs`` and
+    ``address_inputs`` are what its guard and its addresses depend on.
     """
 
     instruction: Instruction
@@ -303,7 +303,7 @@ class MemoryAccess:
     sectors: float | None
     wavefronts: float
     min_sectors: float
-    lanes: float
+    copied_bytes: float
     lane_inputs: frozenset[Atom]
     address_inputs: frozenset[Atom]
     is_guard_known: bool
@@ -313,11 +313,6 @@ class MemoryAccess:
     def bytes(self) -> float:
         """Bytes of the requested sectors."""
         return SECTOR * (self.min_sectors if self.sectors is None else self.sectors)
-
-    @property
-    def copied_bytes(self) -> float:
-        """Bytes that the active lanes of a warp ask for."""
-        return self.lanes * access_width(self.instruction)
 
     @property
     def is_uncoalesced(self) -> bool:
@@ -372,11 +367,15 @@ class MemoryAccesses:
             address_inputs |= self._required_inputs(address[0], with_sizes=False)
         sectors, wavefronts, least, lanes = self._request_cost(one, address, guard)
         wavefronts *= _matrix_share(one)
+        width = access_width(one)
+        if (copied := self._bulk_bytes(one, block, place)) is not None:
+            width, least, wavefronts = int(copied), copied / SECTOR, copied / (QUARTERS * SECTOR)
+            sectors = least if sectors is not None else None
         is_known = False
         direction = "store" if one.kind in STORES else "load"
         if many and one.kind in GLOBAL and address is not None:
             threads = per_thread * self.launch.threads
-            is_known = self._footprints.add(address, access_width(one), threads, direction)
+            is_known = self._footprints.add(address, width, threads, direction)
         request = MemoryAccess(
             instruction=one,
             runs=(block, runs),
@@ -384,7 +383,7 @@ class MemoryAccesses:
             sectors=sectors,
             wavefronts=wavefronts,
             min_sectors=least,
-            lanes=lanes,
+            copied_bytes=lanes * width,
             lane_inputs=lane_inputs,
             address_inputs=address_inputs,
             is_guard_known=is_guard_known,
@@ -401,6 +400,14 @@ class MemoryAccesses:
             self._unknown_accesses[direction, address] = max(distinct, before)
         elif one.kind == "local_store":  # counted once, however often it is written
             self._local_bytes += request.bytes * min(many, 1.0) * warps
+
+    def _bulk_bytes(self, one: Instruction, block: int, place: int) -> float | None:
+        """Return the bytes of a bulk copy, which its last operand gives in units of 16."""
+        if one.name != "UBLKCP":
+            return None
+        value = self.analysis.values.operand_value(one.operands[-1], block, place)
+        number = self.launch.substitute(value).constant_value
+        return None if number is None else 16.0 * number
 
     def _argument_of(self, address: Address) -> int | None:
         """Return the offset of the only argument that is the array of an address."""

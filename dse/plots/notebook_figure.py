@@ -24,7 +24,7 @@ class NotebookFigure(Figure):
         return super().add_subplot(*args, **kwargs)
 
     def draw(self, renderer: Any) -> None:
-        """Draw the figure without overlapping tick labels; a ``$`` in a label is printed and does not start a formula."""
+        """Draw the figure so that tick labels do not overlap, and ``$`` starts no formula."""
         for ax in self.axes:
             for axis in (ax.xaxis, ax.yaxis):
                 fit_ticks(axis)

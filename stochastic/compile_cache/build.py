@@ -49,7 +49,7 @@ from stochastic.compile_cache.flat_arrays import FlatArray, WordTuple
 from stochastic.compile_cache.keys import Compilable, LazyImport, notify_listeners, used_globals
 from stochastic.compile_cache.native import NativeCodeError, pack_code
 
-#: LLVM IR of the functions of Numba's runtime that compiled code calls. A block of memory holds a
+#: LLVM IR of the runtime functions of Numba that compiled code calls. A block of memory holds a
 #: reference count (word 0), the address of its data (word 3), its size (word 4), and the data.
 _RUNTIME_IR = """
 declare ptr @malloc(i64)
@@ -93,7 +93,7 @@ define void @NRT_MemInfo_call_dtor(ptr %memory) {
 """
 _SCALAR_KINDS = {types.float64: "f", types.int64: "i", types.boolean: "b"}
 _dispatchers: weakref.WeakKeyDictionary[Compilable, dict[Any, Any]] = weakref.WeakKeyDictionary()
-#: For each symbol: a separately compiled function and the types of its arguments.
+#: A separately compiled function and its argument types, by symbol.
 _separate_functions: dict[str, tuple[Compilable, tuple[Any, ...]]] = {}
 _lock = threading.RLock()
 
@@ -101,8 +101,8 @@ _lock = threading.RLock()
 def dispatcher(body: Compilable, *, from_python: bool = False, standalone: bool = False) -> Any:
     """Return Numba's dispatcher of a function and of all functions that it calls.
 
-    With ``from_python``, Python can call it. With ``standalone``, functions with the option
-    ``gives`` are compiled into it, not separately.
+    With ``from_python``, Python can call the dispatcher. With ``standalone``, functions with the
+    option ``gives`` are compiled as a part of it, not separately.
     """
     with _lock:
         made = _dispatchers.setdefault(body, {})
@@ -172,12 +172,12 @@ def _separate_symbol(body: Compilable, arg_types: tuple[Any, ...]) -> str:
 
 
 def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
-    """Return the LLVM bitcode of a function that its callers link, from the cache or compiled."""
+    """Return the LLVM bitcode of a function that callers link; load it from the cache if there."""
     symbol = _separate_symbol(body, arg_types)
     key = symbol.rpartition("_")[2]
     code = load(key)
     if code is None and notify_listeners(body.__name__):
-        code = load(key)  # a listener may have waited for another process
+        code = load(key)  # while the listener waited, another process may have stored it
     if code is None:
         made, module = _compile(body, arg_types)
         if made.signature.return_type != _numba_type(body.options["gives"]):
@@ -212,7 +212,7 @@ def build_code(body: Compilable, args: tuple[Any, ...]) -> bytes:
     if body.options.get("_nrt") is False:
         passes, builder = _passes_without_loops(codegen) if flat else codegen._module_pass_manager()
         passes.run(module, builder)
-    else:  # optimises twice, so that reference counts cancel
+    else:  # optimise twice, so that reference counts cancel
         JITCodeLibrary._optimize_final_module(library)
     code = codegen._tm.emit_object(module)
     return pack_code(symbol, returned, needed, code)
@@ -227,7 +227,7 @@ def _passes_without_loops(codegen: Any) -> tuple[Any, Any]:
 
 
 def _compile(body: Compilable, arg_types: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Return Numba's compile result, and a module with the function and its callees unoptimised."""
+    """Return Numba's compile result; and a module of the function and its callees, unoptimised."""
     made = dispatcher(body)
     with without_optimization():
         made.compile(arg_types)
@@ -259,7 +259,7 @@ def _entry_point(symbol: str, function: Any, arg_types: tuple[Any, ...], options
 
 
 def _word_places(arg_types: tuple[Any, ...]) -> list[tuple[int, bool]]:
-    """Return (word index, True if the address of the word is passed) for each LLVM argument."""
+    """Return, for each LLVM argument, its word's index and True if the word's address is passed."""
     result, place = [], 0
     for kind in arg_types:
         if isinstance(kind, FlatArray):
@@ -276,7 +276,7 @@ def argument_types(body: Compilable, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _numba_type(value: Any, flat: bool = False) -> Any:
-    """Return the Numba type of an argument, the same for all arguments of its kind."""
+    """Return the Numba type of an argument, which is the same for all arguments of its kind."""
     if isinstance(value, np.ndarray):
         kind, plain = numba.from_dtype(value.dtype), value.flags.c_contiguous
         if flat and not plain:
@@ -297,7 +297,7 @@ def _numba_type(value: Any, flat: bool = False) -> Any:
 
 
 def _result_kind(kind: Any) -> Any:
-    """Return the result kind of a Numba type; see :mod:`stochastic.compile_cache.native`."""
+    """Return the kind of a result (as in :mod:`stochastic.compile_cache.native`) by Numba type."""
     if kind == types.none:
         return None
     if kind in _SCALAR_KINDS:
@@ -313,9 +313,9 @@ def _result_kind(kind: Any) -> Any:
 class _ShortCompiler(CompilerBase):  # type: ignore[misc]
     """A compiler with fewer passes, for functions that create no arrays.
 
-    It skips the passes that look for arrays. It also skips renaming of variables and lifetimes,
-    which take a quarter of Numba's time and which LLVM does too; so a variable must not change its
-    type.
+    It skips the passes that look for arrays. It also skips the renaming of variables and the
+    analysis of lifetimes, which take a quarter of Numba's time and which LLVM also does. So a
+    variable must not change its type.
     """
 
     _skipped_passes = (
@@ -336,7 +336,7 @@ class _ShortCompiler(CompilerBase):  # type: ignore[misc]
 
 
 class _UnoptimizedLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """Numba's code library without optimisation, because we optimise the linked module once."""
+    """Numba's code library, but without optimisation, because we optimise the linked module."""
 
     def _optimize_functions(self, module: Any) -> None:
         module.data_layout = self._codegen._data_layout
@@ -375,7 +375,7 @@ def without_optimization() -> Iterator[None]:
         codegen._library_class, codegen.set_env = _UnoptimizedLibrary, lambda *_: None
         setattr(types.Function, "get_call_type", _cached_call_type)  # noqa: B010 - mypy
         collecting = gc.isenabled()
-        gc.disable()  # saves a fifth of the time: millions of small objects live until the end
+        gc.disable()  # saves 20 % of the time: millions of small objects live until the end
         try:
             yield
         finally:

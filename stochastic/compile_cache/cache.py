@@ -17,7 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-#: Upper limits on bytes and on days without use; seconds after which a time of use is updated.
+#: Upper limits on the bytes of the cache and on an entry's days without use; time [s] after which
+#: an entry's time of use is updated.
 _MAX_BYTES, _DAYS, _DAY = 256 << 20, 120.0, 86400.0
 _SUFFIX, _TEMP_SUFFIX = ".code", ".part"
 _OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -103,7 +104,7 @@ def _is_trusted(status: os.stat_result, kind: object) -> bool:
 
 
 def _remove_stale(folder: Path) -> None:
-    """Remove entries that were not used for long or exceed the size limit, and temporary files."""
+    """Remove temporary files, and entries that were not used for long or exceed the size limit."""
     now, entries = time.time(), []
     for entry in os.scandir(folder):
         with contextlib.suppress(OSError):

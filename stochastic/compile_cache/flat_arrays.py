@@ -1,9 +1,9 @@
 """Define minimal array and tuple types for compiled functions that create no arrays.
 
-An array in C order is represented by its address and shape; its index is one instruction and must
-not be negative. A tuple from Python is the address of its words, which are read item by item; see
-:mod:`stochastic.compile_cache.native`. Numba's types take many instructions, which LLVM is slow to
-remove.
+An array in C order is represented by its address and shape. Indexing takes one instruction, and
+indices must not be negative. A tuple from Python is the address of its words, which are read item
+by item (:mod:`stochastic.compile_cache.native`). Numba's own types take many more instructions,
+which LLVM is slow to remove.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class WordTuple(types.BaseTuple):  # type: ignore[misc]
         return sum(getattr(part, "word_count", 1) for part in self.types)
 
     def load_item(self, context: Any, builder: Any, words: Any, number: int) -> Any:
-        """Load an item of the tuple; the words are constant, so LLVM loads each word once."""
+        """Load an item of the tuple; LLVM loads each word once, because words are constant."""
         kind = self.types[number]
         place = sum(getattr(part, "word_count", 1) for part in self.types[:number])
         return load_value(context, builder, kind, words, place)
@@ -148,7 +148,7 @@ def _lower_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _index_count(kind: Any, index: Any) -> int | None:
-    """Return the number of indices of a flat array if all are whole numbers, else None."""
+    """Return the number of indices into a flat array if all are whole numbers, else None."""
     parts = tuple(index) if isinstance(index, types.BaseTuple) else (index,)
     whole = all(isinstance(part, types.Integer | types.Boolean) for part in parts)
     return len(parts) if isinstance(kind, FlatArray) and whole else None

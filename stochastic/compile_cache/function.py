@@ -54,7 +54,7 @@ class CompiledFunction(Compilable):
         self._functions: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     def __call__(self, *args: Any) -> Any:
-        """Call the function; first load or compile its code if these kinds of arguments are new."""
+        """Call the function; for new kinds of arguments, first load or compile its code."""
         kinds = tuple(map(kind_of, args))
         ready = self._functions.get(kinds)
         return (ready or self._get_or_compile(kinds, args))(*args)
@@ -88,7 +88,7 @@ class CompiledFunction(Compilable):
             return ready
         with _compile_timer():
             if notify_listeners(self.__name__):
-                ready = _load_cached(key, kinds)  # a listener may have waited for another process
+                ready = _load_cached(key, kinds)  # another process may have stored it
             return self._compile(key, kinds, args) if ready is None else ready
 
     def _compile(self, key: str, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
@@ -120,11 +120,11 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]: ...
 def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Mark a function to be compiled at its first call, without the GIL, with NumPy's division.
 
-    ``options`` are those of ``numba.njit`` and these. ``_nrt=False``: no reference counts, for
-    functions that create no arrays and whose variables do not change type. ``noalias``: array
-    arguments do not overlap. ``flat``: arrays (in C order, without negative indices) and tuples are
-    passed as addresses, and loops are not transformed; for functions with many branches.
-    ``gives``: an example of the result; the function is compiled once, separately from its callers.
+    ``options`` are those of ``numba.njit`` and the following. ``_nrt=False`` omits reference
+    counts; the function must create no arrays, and its variables must not change type. ``noalias``
+    states that array arguments do not overlap. ``flat`` passes arrays (in C order, without negative
+    indices) and tuples as addresses, and does not transform loops; it is for functions with many
+    branches. ``gives`` is an example of the result; the function is then compiled only once.
     """
     if function is None:
         return lambda body: compiled(body, **options)

@@ -23,7 +23,7 @@ from stochastic.compile_cache.native import NativeCodeError
 
 
 class LazyImport:
-    """The name of an object that only Numba needs, which is imported when code is compiled."""
+    """The name of an object that only Numba needs; it is imported when code is compiled."""
 
     __slots__ = ("module", "name")
 
@@ -65,7 +65,7 @@ class Compilable:
 
 @cache
 def _platform() -> str:
-    """Return a text of the processor, the compilers and all settings that change machine code."""
+    """Return the processor, the compilers and all settings that change machine code, as a text."""
     import llvmlite
     import llvmlite.binding as llvm
 
@@ -81,7 +81,7 @@ def _platform() -> str:
 
 
 def _affects_code(setting: str) -> bool:
-    """True if an environment variable is a setting of Numba, but not of its GPU part."""
+    """True if an environment variable is a setting of Numba except of its GPU part."""
     return setting.startswith("NUMBA_") and "CUDA" not in setting
 
 
@@ -95,7 +95,7 @@ def _module_digest(module: str) -> str:
 
 
 def _function_parts(function: FunctionType) -> Iterator[str]:
-    """Yield texts of the code of a function, and of the values of the names that it uses."""
+    """Yield, as texts, a function's code and the values of the global names that it uses."""
     yield repr(function.__defaults__)
     for code in _nested_codes(function.__code__):
         yield from (code.co_name, code.co_code.hex(), str(code.co_flags))
@@ -158,7 +158,7 @@ def compile_listener(listener: Callable[[str], None]) -> Iterator[None]:
 
 
 def notify_listeners(name: str) -> bool:
-    """Call all listeners with a name; True if there are any."""
+    """Call all listeners with a name; return True if there are any."""
     for listener in _listeners:
         listener(name)
     return bool(_listeners)

@@ -25,7 +25,7 @@ _llvm_started = threading.Event()
 
 
 class NativeCodeError(Exception):
-    """An error about machine code or an argument that cannot be used without Numba."""
+    """An error: machine code or an argument cannot be used without Numba."""
 
 
 def kind_of(value: Any) -> Any:
@@ -71,7 +71,7 @@ def _append_words(value: Any, into: list[Any]) -> None:
 
 
 def pack_code(symbol: str, returned: Any, needed: Sequence[str], code: bytes) -> bytes:
-    """Return machine code after a header: its symbol, result kind and needed library functions."""
+    """Return machine code with a header: its symbol, result kind and required library functions."""
     head = json.dumps([symbol, returned, sorted(needed)]).encode()
     return len(head).to_bytes(4, "little") + head + code
 
@@ -158,7 +158,7 @@ def _array_from_result(descriptor: Any, dtype: np.dtype[Any]) -> np.ndarray[Any,
 
 
 def _release(memory: int) -> None:
-    """Drop one reference to memory; see ``NRT`` in :mod:`stochastic.compile_cache.build`."""
+    """Drop one reference to memory that Numba's runtime (NRT) manages."""
     count = ctypes.c_int64.from_address(memory)
     count.value -= 1
     if count.value == 0:

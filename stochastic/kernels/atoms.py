@@ -30,7 +30,7 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
-#: Number of deficits computed together; rows are computed four at a time.
+#: Number of deficits computed in one tile; rows are computed four at a time.
 TILE = sizes.SWEEP_TILE
 _SPECTRA_TILE = sizes.SPECTRA_TILE
 _FMA_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}}
@@ -38,7 +38,7 @@ _FMA_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}}
 
 # --- the sweep
 def row_starts(lanes: int, top: int) -> Ints:
-    """Return the offset of each row of the sweep's state, then its size, for values to ``top``."""
+    """Return the offset of each row of the sweep's state, then the size, for values to ``top``."""
     lengths = (np.arange(lanes, dtype=np.int64) * top // TILE + 2) * TILE
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
 
@@ -83,7 +83,7 @@ def _update_from_rows(tile: Floats, t: Floats, i: int, j: int) -> None:
 
 @compiled(**_FMA_OPTIONS)
 def _last_row(tile: Floats, t: Floats, first: int, rows: int, atoms: Floats) -> None:
-    """Compute the row of all items, without the term in which no item has the current value."""
+    """Compute the row of all items, except the term in which no item has the current value."""
     atoms[:] = 0.0
     for j in range(first, rows, 4):
         x, k = tile[j * TILE : (j + 4) * TILE], rows - j + 3
@@ -110,11 +110,11 @@ def sweep(
 
     ``values`` ascend from 0. ``shift`` is q, for which no row underflows or overflows. 1 / k! is
     mantissas[k] · 2**exponents[k]; ``scale`` is lanes! / 2**(q·lanes). ``start`` is the result of
-    :func:`row_starts`; ``state``, the rows over deficits, has this size and holds zeros.
+    :func:`row_starts`. ``state`` (the rows over deficits) has this size, and is zero at first.
     """
     lanes = len(mantissas) - 1
     rows = (lanes + 3) // 4 * 4
-    pad = rows - lanes  # number of rows in front that stay zero
+    pad = rows - lanes  # number of first rows that stay zero
     tile = np.zeros(rows * TILE)
     atoms, mass = np.empty(TILE), np.empty(TILE)
     t = np.zeros(lanes + 8)  # t(k) has the index k + 3; the others are zero
@@ -200,8 +200,8 @@ def spectra(
 ) -> None:
     """Write G_a**lanes - G_before**lanes at half the roots of unity, with a row for each value a.
 
-    G_a is the transform of the values up to a, ``before`` that of all values below the first.
-    ``roots`` are exp(-2πi·k/len(roots)).
+    G_a is the transform of the values up to a; ``before`` is that of all values below the first
+    one. ``roots`` are exp(-2πi·k/len(roots)).
     """
     size, half = len(roots), len(before)
     real, imaginary = np.zeros(_SPECTRA_TILE), np.zeros(_SPECTRA_TILE)
@@ -231,7 +231,7 @@ def spectra(
 # --- merging
 @compiled
 def farey_fractions(order: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return numerators and denominators of the Farey fractions from 0 to below 1, ascending."""
+    """Return the numerators and denominators of the Farey fractions in [0, 1), ascending."""
     totient = np.arange(order + 1)
     for p in range(2, order + 1):
         if totient[p] == p:
@@ -275,7 +275,7 @@ def gather_ratios(
     size: int,
     lanes: int,
 ) -> Floats:
-    """Return the law of sum / max: P(m + r/p) has the index (m - 1)·size + index of r/p.
+    """Return the law of sum / max; P(m + r/p) is at the index (m - 1)·size + index of r/p.
 
     P(sum / max = lanes) is at the end. ``atoms`` holds P(max = values[p], sum = first[p] +
     i·step) at the index ``start[p] + i``, below ``start[p + 1]``.

@@ -13,11 +13,11 @@ def best_for_slowdown(  # type: ignore[no-untyped-def]
 ) -> None:
     """Minimise Σ P(bin)·E[max of the bin] over the ends of bins, by dynamic programming.
 
-    ``best[e, b]`` becomes the lowest cost of the first ``places[e]`` values in exactly b bins,
-    ``begin[e, b]`` the index in ``places`` at which the last of these bins begins. Before the call,
-    ``best[0, 0]`` is 0 and the others are inf. ``values`` ascend, ``weights`` are positive. A group
-    has lanes[j] independent draws with probability shares[j]. When a bin gets a new value, its
-    E[max] grows by P(the new value is the longest)·(value - E[max]).
+    ``best[e, b]`` becomes the lowest cost of the first ``places[e]`` values in exactly b bins, and
+    ``begin[e, b]`` becomes the index in ``places`` where the last of these bins begins. Before the
+    call, ``best[0, 0]`` is 0 and all other entries are inf. ``values`` ascend, ``weights`` are
+    positive. A group has lanes[j] independent draws with probability shares[j]. When a bin gets a
+    new value, its E[max] grows by P(the new value is the longest)·(value - E[max]).
     """
     ends = len(places)
     for first in range(ends - 1):
@@ -48,10 +48,10 @@ def best_for_loss(  # type: ignore[no-untyped-def]
 
     E[max / sum] is the integral of E[max·exp(-t·sum)] over t, by the trapezoidal rule in log t with
     ``step`` at ascending ``nodes``. Bins that begin at places[e] need only the first used[e] nodes.
-    Below the first node the integrand is E[max]. ``decay`` is exp(-t·value), (values, nodes).
+    Below the first node the integrand is E[max]. ``decay`` (values, nodes) is exp(-t·value).
     """
     ends = len(places)
-    below = nodes[0] / math.expm1(step)  # sum of the nodes below the first
+    below = nodes[0] / math.expm1(step)  # the part of the integral below the first node
     transform, base, power = scratch[0], scratch[1], scratch[2]
     before, inside = scratch[3], scratch[4]
     for first in range(ends - 1):

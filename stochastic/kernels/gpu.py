@@ -39,7 +39,7 @@ if SIMULATED:
 else:
 
     def special_register(bits: int, instruction: str) -> Any:
-        """Return a device function that reads a register; compilers keep the read in its place."""
+        """Return a device function that reads a register; compilers do not move the read."""
 
         @intrinsic
         def read(typing_context: Any) -> Any:
@@ -65,7 +65,7 @@ else:
 
 @cache
 def power_kernel(size: int, synchronised: bool) -> Any:
-    """Return the kernel for matrices of one size; a block runs one group on its first threads.
+    """Return the kernel for matrices of one size; the first threads of a block run one group.
 
     With ``synchronised``, the lanes of a group wait for each other after every iteration, until the
     longest lane ends. The kernel takes ``matrices`` and ``powers``, float32 (groups, lanes, size,
@@ -130,7 +130,7 @@ def run_launches(
     synchronised: bool,
     threads: int,
 ) -> Iterator[tuple[int, Ints, Any]]:
-    """Yield the index of the first group, clocks (3, groups, lanes) and powers of each launch.
+    """Yield, for each launch, the index of its first group, clocks (3, groups, lanes) and powers.
 
     A launch runs one group for each group of matrices. The powers, an array on the device, are
     overwritten by the next launch.
@@ -157,7 +157,7 @@ def free_memory() -> float:
 
 
 def device_facts() -> dict[str, Any]:
-    """Return name, UUID, compute capability, multiprocessors, clock and driver of the device."""
+    """Return the device's name, UUID, compute capability, multiprocessors, clock and driver."""
     if SIMULATED:
         return {"device": "simulator of numba-cuda: no measurement"}
     device = cuda.get_current_device()

@@ -15,10 +15,10 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
-#: Number of values computed together.
+#: Number of values computed in one block.
 BLOCK = sizes.INVERT_BLOCK
 _FEW = sizes.INVERT_FEW  # Terms added before one step of compensated summation.
-#: Number of multiplications by a root of unity that are replaced by one with root**_LEAP.
+#: This number of multiplications by a root of unity is replaced by one by root**_LEAP.
 _LEAP = sizes.INVERT_LEAP
 _FRESH = sizes.INVERT_FRESH  # Multiplications after which a power of the root is recomputed.
 _CONVOLVE_BLOCK = sizes.CONVOLVE_BLOCK  # Terms added before one step of compensated summation.
@@ -47,9 +47,9 @@ def spectrum_coefficients(
     """Write the coefficients of P(max = value, sum >= s) at each frequency; return their number.
 
     Values are ``columns[column] + rows[row]``, relative to a centre. Coefficients are written for
-    the last values, one for each column of ``power``, without the first ``idle`` of these, which
-    have no work. Frequencies at which no transform exceeds ``drop`` are left out, the others are
-    listed in ``used``.
+    the last values, one for each column of ``power``, except for the first ``idle`` of these, which
+    have no work. Frequencies at which no transform exceeds ``drop`` are left out; the other
+    frequencies are listed in ``used``.
     """
     count, size_used, width = len(weights), lacking.shape[1], len(columns)
     near = far = 0  # values near..far - 1 are less than two columns from the centre
@@ -68,7 +68,7 @@ def spectrum_coefficients(
             edges[0, j], edges[1, j] = -2.0 * s * s, 2.0 * s * c
         for i in range(count):
             j, r = column[i], width + row[i]
-            if near <= i < far:  # near the centre, the two angles would cancel
+            if near <= i < far:  # near the centre, the sum of the two angles would cancel
                 half = 0.5 * angle * (columns[j] + rows[r - width])
                 s, c = math.sin(half), math.cos(half)
                 turned[0, i], turned[1, i] = -2.0 * s * s, 2.0 * s * c
@@ -153,7 +153,7 @@ def spectrum_probabilities(
     """Add to ``out``, for each row of ``sums``, the sum over values v of P(max = v, sum >= row[v]).
 
     Sums from ``end - period`` to ``end`` are distinguished; ``origin + fraction`` is their centre.
-    ``at_end`` is the sum of the terms of each value at ``end``, ``chances`` is P(max = v).
+    ``at_end`` is the sum of the terms of each value at ``end``; ``chances`` is P(max = v).
     """
     values, count = sums.shape[1], len(frequencies)
     for begin in range(0, values, BLOCK):
@@ -303,7 +303,7 @@ def pair_probabilities(places: Ints, weights: Floats, idle: int, least: Ints) ->
         before[a + 1] = before[a] + weights[a]
     result = np.zeros(len(least))
     for t in range(len(least)):
-        other = 0  # the smallest sufficient value of the other item; it grows with the largest
+        other = 0  # the smallest value of the other item that suffices; it grows with the largest
         for a in range(idle, len(places)):
             needed = least[t, a - idle] - places[a]
             while other < a and places[other] < needed:

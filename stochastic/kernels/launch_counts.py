@@ -3,8 +3,8 @@
 See stochastic.launch_time.inversion and block_counts for the mathematics and the symbols. A complex
 number is stored as two rows, its real and its imaginary part. Convolutions add products of positive
 numbers, so nothing cancels. At each node, z**-c A_s of a slot is 1 - Δ, and Δ is small where it
-matters. Its first sum is an argument; its second sum, over blocks that end after t, is updated from
-start to start. (1 - Δ)**M is computed as 1 - E: each squaring replaces Δ by Δ(2 - Δ), so that
+matters. The first sum in Δ is an argument; the second sum, over blocks that end after t, is updated
+from start to start. (1 - Δ)**M is computed as 1 - E: each squaring replaces Δ by Δ(2 - Δ), so that
 errors are relative to Δ and not to 1. No sum adds more than TILE terms one after the other.
 """
 
@@ -24,7 +24,7 @@ def convolve(
 ) -> None:
     """Write Σ_k weights[k]·row(u - k) for the places u = first..last to ``out[u - first]``.
 
-    The value of place u is stored in ``row[u + len(weights)]``; it is 0 before place ``begin``.
+    The value at place u is stored in ``row[u + len(weights)]``; it is 0 before place ``begin``.
     ``row`` and ``out`` are longer than needed by TILE, and the number of weights is a multiple of
     ``AT_ONCE``. If nothing is negative, the relative error of a sum is at most seven roundings:
     five in the sum of eight products, two in Kahan's summation of these sums.
@@ -109,7 +109,7 @@ def launch_probabilities(
     s = -1 it is E. ``ratio`` (2, kinds, nodes, K + 1) is x / (x - 1) for durations 0..K.
     """
     kinds, nodes, most = node_powers.shape[1], node_powers.shape[2], tails.shape[2] - 1
-    ended = True  # if all kinds have the same x, starts whose blocks have ended are summed at once
+    ended = True  # if all kinds have the same x, starts whose blocks have ended are one sum
     for g in range(kinds):
         for n in range(nodes):
             if ratio[0, g, n, most] != ratio[0, 0, n, most]:

@@ -13,10 +13,10 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
-_REST = 1e-18  # Integral that may be left out on either side, relative to the result.
+_REST = 1e-18  # Part of the integral that may be left out on either side, relative to the result.
 _FAR = 150.0  # -log of a negligible probability.
 _TINY = 1e-280  # Smaller probabilities of a value are skipped.
-#: Number of values computed together.
+#: Number of values computed in one block.
 CHUNK = sizes.VARIANCE_CHUNK
 
 
@@ -42,8 +42,8 @@ def integrate_moment(
 ) -> None:
     """Write E[(lanes·max/sum)**order; sum > 0], and a bound on the omitted ends of the integral.
 
-    ``gains`` are the increments of (value/high)**order from each value to the next, ``start`` is
-    (low/high)**order, ``factor`` is (order - 1)!. ``history`` has room for the nodes from t to 2t.
+    ``gains`` are the increments of (value/high)**order from each value to the next; ``start`` is
+    (low/high)**order; ``factor`` is (order - 1)!. ``history`` has room for the nodes in t..2t.
     """
     count, nodes, stage = len(columns), len(history), 0  # stage 0: t = 0; 1: upwards; 2: downwards
     chord, fade = math.exp(-h), math.exp(-h * order)
@@ -177,9 +177,9 @@ def integrate_square(
         for j in range(edges.shape[1]):  # exp(-t·place) and 1 - exp(-t·place)
             place = columns[j] if j < width else rows[j - width]
             edges[0, j], edges[1, j] = math.exp(-place * t), -math.expm1(-place * t)
-        # rows of scratch, under the tilted law: 0-1 share of a value and of the lower values among
-        # the values up to it; 2-3 mean and variance of the lower values; 4 probability of the
-        # values up to it; 5 its probability, then log P(max <= value)
+        # rows of scratch, under the tilted law: 0-1 share of a value and share of the lower values,
+        # among the values up to it; 2-3 mean and variance of the lower values; 4 probability of the
+        # values up to it; 5 probability of the value, then log P(max <= value)
         gone = mass = mean = square = 0.0
         for i in range(count):
             j, r = column[i], width + row[i]

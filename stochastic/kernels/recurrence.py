@@ -24,7 +24,7 @@ def walk(
 
     The term at ``start`` must be the largest. All digits of a term but the last are correct; terms
     below 1e-307 are not written. ``ratio_low`` is the rounding error of ``ratio``; slope is -1, 0
-    or 1. Each product is exact: a rounded product plus its error (Dekker 1971).
+    or 1. Each product is kept exactly, as the rounded product plus its error (Dekker 1971).
     """
     terms[start - first] = 1.0
     for step in (1, -1):

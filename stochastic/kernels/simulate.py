@@ -41,7 +41,7 @@ def alias_table(weights: Floats, bits: int) -> npt.NDArray[np.uint64]:
             small[low] = j
             low += 1
             high -= 1
-    for left in range(2):  # columns that rounding leaves over never use their alias
+    for left in range(2):  # columns that are left over because of rounding never use their alias
         rest, count = (small, low) if left else (large, high)
         for k in range(count):
             table[2 * rest[k]] = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -84,7 +84,7 @@ def _group(  # type: ignore[no-untyped-def]
 def sample_losses(  # type: ignore[no-untyped-def]
     first, count, lanes, low, table, bits, key, idle
 ) -> Floats:
-    """Return the losses of ``count`` groups from number ``first`` on; without work, ``idle``."""
+    """Return the losses of ``count`` groups from number ``first`` on, or ``idle`` without work."""
     keep, shift, seed = np.uint64(bits), np.uint64(64 - bits), np.uint64(key)
     result = np.empty(count)
     for i in range(count):
@@ -100,10 +100,10 @@ def tally_losses(  # type: ignore[no-untyped-def]
     """Add blocks first, ..., last - 1 of ``block`` groups each to ``fine_bins`` and ``sums``.
 
     ``fine_bins`` has a row for each fine bin of the loss: count, smallest, largest. ``sums`` has a
-    row for each block, so that results do not depend on threads: the number of groups; the sums of
-    (loss - centre)**k, k = 1..4; of max - centre and sum - centre; and of the squares and product
-    of these two. A group without work has the loss ``idle``; if that is NaN, it counts only for max
-    and sum.
+    row for each block, so that results do not depend on threads: the number of groups, and the sums
+    of (loss - centre)**k, k = 1..4, of max - centre and sum - centre, and of the squares and the
+    product of the last two. A group without work has the loss ``idle``; if that is NaN, only max
+    and sum count.
     """
     keep, shift, seed = np.uint64(bits), np.uint64(64 - bits), np.uint64(key)
     middle = len(fine_bins) // 2
@@ -145,7 +145,7 @@ def tally_losses(  # type: ignore[no-untyped-def]
 def mean_subset_maximum(values, counts, size):  # type: ignore[no-untyped-def]
     """Return E[max] of ``size`` items drawn without replacement; ``values`` ascend.
 
-    P(max <= a) is a product over the drawn items or over the items longer than a; we take the one
+    P(max <= a) is a product over the drawn items, or over the items longer than a; we take the one
     with fewer factors.
     """
     total = counts.sum()
@@ -227,8 +227,8 @@ def sample_subset_losses(  # type: ignore[no-untyped-def]
 ) -> tuple[float, float]:
     """Return the sums over groups of X - 1 and (X - 1)**2, where X is the loss of a group.
 
-    X = lanes·max / sum over ``size`` items, 1 without work. To draw without replacement, each group
-    shuffles the first ``size`` places of ``items``, whatever their order is.
+    X = lanes·max / sum over ``size`` items, or 1 if they have no work. Each group draws without
+    replacement by shuffling the first ``size`` places of ``items``; their order does not matter.
     """
     state = np.uint64(key)
     once = twice = 0.0

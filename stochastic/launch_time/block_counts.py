@@ -13,12 +13,12 @@ matter, Δ is at most about 8/√M for M slots. So the rounding error of the law
 
 Let u be half the distance from 1 to the next double. The relative error of a sum of positive terms
 is u times a number of roundings: 10 for each duration in q_n (7 of the sum, 3 of the law). So the
-error of Δ is u Σ_n P(N = n) |1 - z**(n - c)| (10n + ...), plus a like error of its second sum. With
-Λ = P(the block of a slot ends after t) and phi = E[z**N], |A| <= 1 - Λ and |A| <= (1 + |phi|)/2.
-The error of (1 - Δ)**M is at most M|A|**(M-1) times that of Δ, plus that of each squaring, which
-later squarings double. The sum over starts equals Σ_s (r_s - r_{s+1}) P_s with r = x/(x - 1) and
-the product P_s of all powers. So an error of P_s is multiplied by the variation of r, and errors of
-r and of sums by Σ_s |r_s (P_s - P_{s-1})| <= M Σ_s |H(s)| |A|**(M-1).
+error of Δ is u Σ_n P(N = n) |1 - z**(n - c)| (10n + ...), plus a similar error of the second sum in
+Δ. With Λ = P(the block of a slot ends after t) and phi = E[z**N], |A| <= 1 - Λ and |A| <= (1 +
+|phi|)/2. The error of (1 - Δ)**M is at most M|A|**(M-1) times that of Δ, plus that of each
+squaring, which later squarings double. The sum over starts equals Σ_s (r_s - r_{s+1}) P_s with r =
+x/(x - 1) and the product P_s of all powers. So an error of P_s is multiplied by the variation of r,
+and errors of r and of sums by Σ_s |r_s (P_s - P_{s-1})| <= M Σ_s |H(s)| |A|**(M-1).
 
 Chernoff's bounds limit the times at which the last of B blocks can begin. It has begun by s if the
 slots, with endless work, have begun at least B blocks in total by s. For every l > 0,
@@ -44,7 +44,7 @@ from stochastic.kernels.launch_counts import TILE
 if TYPE_CHECKING:
     from stochastic.launch_time.settings import LaunchSetting, SlotKind
 
-#: A function of tilts that returns log E[exp(tilt·N(s))] for s = low - 1..high, a row per tilt.
+#: A function that returns log E[exp(tilt·N(s))] for s = low - 1..high, with a row for each tilt.
 _LogMoments = Callable[[Any], Any]
 
 #: Logarithm of the probability that may be left out at either end of a range.
@@ -57,8 +57,8 @@ class Window:
     """Range of times at which the last block can begin, and the number of nodes, ``period``.
 
     The last block begins before ``first``, or after ``last``, with a probability below
-    exp(LOG_LEFT_OUT) each. In this range, the number of blocks that slots have begun differs from
-    that of the launch by the even ``period`` or more with a probability as small.
+    exp(LOG_LEFT_OUT) each. In this range, the number of blocks begun differs from that of the
+    launch by ``period`` (even) or more with a probability below the same limit.
     """
 
     first: int
@@ -67,7 +67,7 @@ class Window:
 
     @cached_property
     def _circle_points(self) -> tuple[Floats, Floats]:
-        """Return exp(iπk/period) and 1 - exp(iπk/period), k = 0..2·period - 1, (2, 2·period) each.
+        """Return exp(iπk/period) and 1 - exp(iπk/period) for k < 2·period, as (2, 2·period) arrays.
 
         As in all functions of this module, an axis of length 2 holds real and imaginary parts.
         """
@@ -78,7 +78,7 @@ class Window:
         return np.array([np.cos(angle), sine]), np.array([2.0 * np.sin(angle / 2) ** 2, -sine])
 
     def powers(self, nodes: Ints, exponents: Any) -> Floats:
-        """Return z**n for each node z and each exponent n, (2, ..., nodes, exponents)."""
+        """Return z**n for each node z and each exponent n: shape (2, ..., nodes, exponents)."""
         return np.asarray(self._circle_points[0][:, self._circle_places(nodes, exponents)])
 
     def one_minus_powers(self, nodes: Ints, exponents: Any) -> Floats:
@@ -86,7 +86,7 @@ class Window:
         return np.asarray(self._circle_points[1][:, self._circle_places(nodes, exponents)])
 
     def ratios(self, kinds: Sequence[SlotKind], nodes: Ints) -> Floats:
-        """Return x/(x - 1) for durations k = 0..K, where x = z·F(k), (2, kinds, nodes, K + 1)."""
+        """Return x/(x - 1), x = z·F(k), for durations k = 0..K: shape (2, kinds, nodes, K + 1)."""
         (a, b), (p, q) = self.powers(nodes, [1]), self.one_minus_powers(nodes, [1])
         tails = np.array([kind.sf for kind in kinds])[:, None]
         below = np.array([kind.cdf for kind in kinds])[:, None]
@@ -95,7 +95,7 @@ class Window:
         return np.array([-(a * p + b * q) * size, (a * q - b * p) * size])
 
     def _circle_places(self, nodes: Ints, exponents: Any) -> Ints:
-        """Return the index among the points of the circle of z**n for each node and exponent."""
+        """Return, for each node z and exponent n, the index of z**n among the circle's points."""
         turns = (2 * nodes[:, None] + 1) * np.asarray(exponents)[..., None, :]
         return np.asarray(turns % (2 * self.period))
 
@@ -121,7 +121,8 @@ def _window_within(
     above = float(((up[:, last - low + 1] - LOG_LEFT_OUT) / far).min())
     below = float(((down[:, first - low] - LOG_LEFT_OUT) / far).min())
     shortest = min(int(np.flatnonzero(kind.law)[0]) for kind in setting.kinds)
-    above = min(above, setting.slots * (last // shortest + 1) + 1)  # more cannot begin by ``last``
+    # the slots cannot begin more blocks than this by ``last``
+    above = min(above, setting.slots * (last // shortest + 1) + 1)
     if first == 0:
         below = min(below, setting.blocks)
     return Window(first=first, last=last, period=2 * math.ceil(max(above, below, 2.0) / 2))
@@ -139,10 +140,10 @@ _MAX_PRODUCTS = sizes.CENTRED_DEAR  # Upper limit on the products of convolution
 _COUNT_LEFT_OUT = 1e-16  # P(some slot has begun more blocks than are counted).
 _RARE = 1e-12  # Counts that are less probable at all times are summed separately.
 _MAX_NODES = sizes.CENTRED_LOOKED  # Upper limit on times · nodes for counting by products.
-_BLOCK = sizes.CENTRED_BLOCK  # Phases computed together.
+_BLOCK = sizes.CENTRED_BLOCK  # Phases computed in one block.
 _UNIT = 2.0**-53  # Largest relative error of one rounding to a double.
 _LONG = float(np.finfo(np.longdouble).eps)
-_LAW = 3  # Roundings of a probability of the law, or of a sum of them.
+_LAW = 3  # Roundings of a probability of the law, or of a sum of such probabilities.
 _SUM = 7  # Roundings of stochastic.kernels.launch_counts.convolve.
 _CIRCLE = 10  # Roundings of z**n, and of 1 - z**n.
 _PLAIN = math.sqrt(2.0)  # Roundings of a complex number whose two parts are each rounded.
@@ -175,10 +176,10 @@ def _estimated_window(setting: LaunchSetting, sigmas: float) -> tuple[int, int]:
 class StartCounts:
     """The law of the number n of blocks that a slot of one kind has begun, with a row for each n.
 
-    Rows are n = first_count, first_count + 1, ... ``starts`` holds P(S_{n-1} = u) for
-    u = low - K..high, where K is the longest duration; ``probabilities`` holds P(N(s) = n) for
-    s = low - 1..high. ``left_out`` bounds the probability that the slot has begun more blocks by
-    ``high`` than there are rows for. Probabilities up to ``noise`` may be only rounding errors.
+    Rows are n = first_count, first_count + 1, ... ``starts`` holds P(S_{n-1} = u) for u = low -
+    K..high, where K is the longest duration; ``probabilities`` holds P(N(s) = n) for s = low -
+    1..high. ``left_out`` bounds the probability that, by ``high``, the slot has begun more blocks
+    than have a row. Probabilities up to ``noise`` may be only rounding errors.
     """
 
     first_count: int
@@ -226,7 +227,7 @@ def _product_count(kind: SlotKind, low: int, high: int) -> float:
 
 
 def count_by_products(kind: SlotKind, low: int, high: int, left_out: float) -> StartCounts:
-    """Return the law of the counts at times low..high by convolutions; it omits < ``left_out``."""
+    """Return the law of the counts at times low..high by convolutions; omit up to ``left_out``."""
     from stochastic.kernels.launch_counts import AT_ONCE, TILE, convolve
 
     longest = len(kind.law) - 1
@@ -270,7 +271,7 @@ def count_by_products(kind: SlotKind, low: int, high: int, left_out: float) -> S
         left += float(few[:less].sum())
         few[:less] = 0.0
         first += less
-        mass = float(few.sum())  # P(S_n <= high), the probability of any count above n
+        mass = float(few.sum())  # P(S_n <= high), the probability that the count is above n
         if mass < left_out:
             left += mass
             break
@@ -289,8 +290,8 @@ def count_by_transforms(kind: SlotKind, low: int, high: int, left_out: float) ->
 
     It is fast for any number of blocks, but has no bound on rounding errors. With 50,000 blocks of
     up to 1,000 steps on 864 slots, it takes less than half the time of ``count_by_products``; with
-    a million blocks of up to 100 steps, a tenth. Chernoff's bounds on S_n give the range of counts
-    and a length at which transforms do not wrap around.
+    a million blocks of up to 100 steps, it takes a tenth of that time. Chernoff's bounds on S_n
+    give the range of counts and a length at which transforms do not wrap around.
     """
     from scipy.fft import irfft, next_fast_len, rfft
 
@@ -306,7 +307,7 @@ def count_by_transforms(kind: SlotKind, low: int, high: int, left_out: float) ->
     width = high - low + longest + 1
     length = max(width, math.ceil(above) + 1 - (low - longest), high - math.floor(below))
     length = next_fast_len(length, real=True)
-    rows, none = most - least + 1, int(low == 0)  # none: 1 if there is a row for n = 0
+    rows, none = most - least + 1, int(low == 0)  # ``none`` is 1 if there is a row for n = 0
     _check_memory(width, rows, 24.0)
     spectrum = rfft(np.bincount(values % length, kind.law[values], length))
     starts = np.zeros((none + rows, width))
@@ -347,7 +348,7 @@ def _cumulants(kind: SlotKind, values: Ints, tilts: Floats) -> Floats:
 
 
 def _check_memory(width: float, rows: int, each: float) -> None:
-    """Raise LawError if ``rows`` · ``width`` numbers of ``each`` bytes take too much memory."""
+    """Raise LawError if ``rows`` · ``width`` numbers of ``each`` bytes need too much memory."""
     if each * rows * width > _MEMORY:
         raise LawError(
             f"the last block may begin at {width:,.0f} times, and each needs {rows:,} terms: too "
@@ -407,10 +408,10 @@ class BlockCounts:
 
     @cached_property
     def error(self) -> float:
-        """Return a bound on the error of a probability; with transforms, rounding is an estimate.
+        """Return a bound on the error of a probability; for transforms it has estimated rounding.
 
-        The estimate was tested with other nodes: hundreds of random laws with up to 60 blocks per
-        slot differed by up to 1.3 roundings per block.
+        We tested the estimate with other nodes: the results for hundreds of random laws with up to
+        60 blocks per slot differed by at most 1.3 roundings per block.
         """
         if self.products:
             return _rounding_bound(self)
@@ -419,16 +420,16 @@ class BlockCounts:
 
     @property
     def centres(self) -> list[int]:
-        """Return, for each kind of slots, the count c that is subtracted from exponents of z."""
+        """Return, for each kind of slots, the count c that we subtract from exponents of z."""
         return [one.centre for one in self.counts]
 
     @cached_property
     def powers(self) -> Ints:
-        """Return the exponents n - c of each kind, (kinds, counts)."""
+        """Return the exponents n - c of z for each kind and count: shape (kinds, counts)."""
         return np.array([one.counts - one.centre for one in self.counts])
 
     def modulus(self, places: slice) -> Floats:
-        """Return max |E[z**N(s)]| over a slice of s = first - 1..last, (kinds, nodes)."""
+        """Return max |E[z**N(s)]| over a slice of s = first - 1..last: shape (kinds, nodes)."""
         from scipy.fft import ifft
 
         period, result = self.window.period, []
@@ -446,7 +447,7 @@ class BlockCounts:
 
     @cached_property
     def nodes(self) -> Ints:
-        """Return the nodes that matter, judged at three times; ``error`` covers the others."""
+        """Return the nodes that matter at three sampled times; ``error`` covers the other nodes."""
         width = self.window.last - self.window.first + 1
         few = self.modulus(slice(0, None, max(1, width // 2)))
         result = np.flatnonzero(self.slots @ np.log((1.0 + few) / 2.0) > LOG_LEFT_OUT + _MARGIN)
@@ -456,15 +457,15 @@ class BlockCounts:
 
     @cached_property
     def node_powers(self) -> Floats:
-        """Return z**(n - c) for each node and count, (2, kinds, nodes, counts)."""
+        """Return z**(n - c) for each node and count: shape (2, kinds, nodes, counts)."""
         return self.window.powers(self.nodes, self.powers)
 
     @cached_property
     def rows(self) -> tuple[Floats, Floats]:
-        """Return rows for times first - K..first - 1, and factors that sum the rows at each node.
+        """Return rows for times first - K..first - 1, and the factors by which each node sums them.
 
-        There is a row for each count, with the factors ``node_powers``; or two rows for each node
-        (real and imaginary part), if these are fewer.
+        There is a row for each count, and the factors are ``node_powers``; or there are two rows
+        for each node (real and imaginary part), if these are fewer.
         """
         before = np.array([one.starts[:, : self.setting.longest] for one in self.counts])
         kinds, nodes = len(before), len(self.nodes)
@@ -475,7 +476,7 @@ class BlockCounts:
 
     @cached_property
     def one_minus_powers(self) -> Floats:
-        """Return 1 - z**(n - c) for each node and count, (2, kinds, nodes, counts)."""
+        """Return 1 - z**(n - c) for each node and count: shape (2, kinds, nodes, counts)."""
         return self.window.one_minus_powers(self.nodes, self.powers)
 
     @cached_property
@@ -486,7 +487,7 @@ class BlockCounts:
 
     @cached_property
     def deficits(self) -> Floats:
-        """Return the first sum of Δ for s = first - 1..last, (2, kinds, nodes, starts + 1)."""
+        """Return the first sum in Δ, s = first - 1..last: shape (2, kinds, nodes, starts + 1)."""
         probabilities = np.array([one.probabilities for one in self.counts])
         often = self.frequent_counts
         result = np.asarray(self.one_minus_powers[..., often] @ probabilities[:, often])
@@ -498,14 +499,14 @@ class BlockCounts:
 
     @cached_property
     def starts(self) -> Floats:
-        """Return Σ_n z**(n - c) P(S_{n-1} = s) for s = first..last, (2, kinds, nodes, starts)."""
+        """Return Σ_n z**(n - c) P(S_{n-1} = s), s = first..last: (2, kinds, nodes, starts)."""
         longest = self.setting.longest
         starts = np.array([one.starts[:, longest:] for one in self.counts])
         return np.asarray(self.node_powers @ starts)
 
 
 def _rounding_bound(law: BlockCounts) -> float:
-    """Return a bound on the error of a probability by rounding and by omitted counts and nodes."""
+    """Bound the error of a probability that is due to rounding and to omitted counts and nodes."""
     share = 2.0 / law.window.period
     ratio = law.window.ratios(law.setting.kinds, law.nodes)
     varies = _variation(ratio)
@@ -533,10 +534,10 @@ def _variation(ratio: Floats) -> Floats:
 
 
 def _power_rounding(law: BlockCounts, g: int, lack: Floats, most: Floats) -> Floats:
-    """Return the absolute error of (1 - Δ)**M of kind ``g`` for each node, at the worst time.
+    """Return, for each node, the largest error over times of (1 - Δ)**M for kind ``g``.
 
-    The unit is _UNIT. ``lack`` is the modulus of the first sum of Δ, ``most`` a bound on |A|; both
-    are (nodes, starts + 1).
+    It is absolute, in units of _UNIT. ``lack`` is the modulus of the first sum in Δ, and ``most``
+    is a bound on |A|; both have the shape (nodes, starts + 1).
     """
     one, slots = law.counts[g], int(law.slots[g])
     rows, places = one.probabilities.shape
@@ -564,7 +565,7 @@ def _squaring_rounding(lack: Floats, most: Floats, slots: int) -> Floats:
     result = np.zeros(lack.shape)
     for k in range(top + 1):
         power = 2.0**k
-        after = slots & ((1 << (k + 1)) - 1)  # exponent of the product so far
+        after = slots & ((1 << (k + 1)) - 1)  # the exponent that the product has so far
         if slots >> k & 1:
             size = np.minimum(after * lack, 2.0) if k < top else 2.0
             result += _JOIN * size * most ** (slots - after) + (_JOIN if k < top else 0.0)
@@ -573,7 +574,7 @@ def _squaring_rounding(lack: Floats, most: Floats, slots: int) -> Floats:
             if k + 1 == top:
                 size = 1.0 + most**power
             else:
-                result += 4.0 * _SQUARE  # by the second sum of Δ: MΛ(1 - Λ)**(M/2) is below 1
+                result += 4.0 * _SQUARE  # for the second sum in Δ: MΛ(1 - Λ)**(M/2) is below 1
             left = most ** (slots - 2.0 * power)
             result += slots / (2.0 * power) * _SQUARE * size * (2.0 + size) * left
     return result
@@ -591,7 +592,7 @@ def _sum_rounding(law: BlockCounts, g: int, most: Floats) -> Floats:
 
 
 def _skipped_nodes_bound(law: BlockCounts) -> float:
-    """Return a bound on the part of a probability from the nodes that are left out."""
+    """Return a bound on the part that the nodes left out contribute to a probability."""
     logs = law.slots @ np.log((1.0 + law.modulus(slice(None))) / 2.0)
     logs[law.nodes] = -math.inf
     angles = (2.0 * np.arange(len(logs)) + 1.0) * (math.pi / law.window.period)

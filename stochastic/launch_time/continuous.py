@@ -23,12 +23,12 @@ _STEPS = sizes.CONTINUOUS_STEPS  # Default number of steps of the longest block.
 _MOST = sizes.CONTINUOUS_MOST  # Upper limit on the number of steps of the longest block.
 _WIDTH = sizes.LAUNCH_STARTS  # Number of steps at which the last block may begin.
 _SIGMAS = 24.0  # Width of the range in which it may begin, in standard deviations.
-_CUT_TAIL = 1e-15  # Probability that the truncation of a law leaves out.
+_CUT_TAIL = 1e-15  # Tail probability at which a law is truncated.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Between:
-    """Two launches that bound the time of a launch with continuous durations from both sides.
+    """Two launches whose times bound that of a launch with continuous durations from both sides.
 
     Attributes
     ----------
@@ -38,8 +38,7 @@ class Between:
         Time of a step.
     missing : float
         Bound on the probability that some block takes longer than the tabulated durations. The
-        bounds of ``cdf``, ``chance`` and ``quantile`` include it; those of ``mean`` assume that no
-        block takes longer.
+        bounds of ``cdf``, ``chance`` and ``quantile`` include it; those of ``mean`` do not.
     """
 
     early: Launch
@@ -48,7 +47,7 @@ class Between:
     missing: float
 
     def cdf(self, t: float) -> tuple[float, float]:
-        """Return bounds on P(C <= t); t counts as a whole step if only rounding separates them."""
+        """Return bounds on P(C <= t); t is rounded if it is almost a whole number of steps."""
         steps = t / self.step
         whole_steps = math.floor(steps + 1e-12 * abs(steps)) if abs(steps) < math.inf else steps
         low = self.late.cdf(whole_steps) - self.late.error - self.missing
@@ -155,7 +154,7 @@ def _sf_and_cdf(work: Any) -> tuple[Callable[[float], float], Callable[[float], 
 
 
 def _tail_time(sf: Callable[[float], float], tail: float) -> float:
-    """Return about the smallest time that is exceeded with a probability of at most ``tail``."""
+    """Return approximately the smallest time exceeded with a probability of at most ``tail``."""
     high = 1.0
     while sf(high) > tail:
         high *= 2.0
@@ -171,10 +170,9 @@ def _tail_time(sf: Callable[[float], float], tail: float) -> float:
 def coarse_unit(
     work: Pmf, *, blocks: int, slots: int, lanes: int = 1, warps: int = 1, correlation: float = 0.0
 ) -> int:
-    """Return the number of steps to join into one, so that a launch law is computed in seconds.
+    """Return how many steps to join into one, so that the law of a launch is computed in seconds.
 
-    The computing time grows with the square of the number of steps at which the last block may
-    begin.
+    The computing time grows with the square of the number of steps when the last block may begin.
     """
     lanes = check_integer("lanes", lanes, least=1, example=32)
     warps = check_integer("warps", warps, least=1, example=8)

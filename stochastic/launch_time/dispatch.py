@@ -34,9 +34,9 @@ def dispatch_law(
 
     ``hardware``: each block goes to the first free slot (:func:`stochastic.launch`). ``loop``:
     there is one persistent block per slot, which loops over its share of the work; its warps do not
-    wait for each other, and are independent at any ``correlation``. ``queue``: blocks persist too,
-    and each free warp takes the work of one warp from a queue. If ``sharing`` slows warps down, the
-    launch is simulated; times are in steps of a warp while all slots are occupied.
+    wait for each other, and are independent at any ``correlation``. ``queue``: blocks are also
+    persistent, and each free warp takes the work of one warp from a queue. If ``sharing`` slows
+    warps down, the launch is simulated; times are in steps of a warp while all slots are occupied.
     """
     check_choice("dispatch", dispatch, DISPATCH)
     if sharing is not None and sharing.full >= sharing.resident * warps:
@@ -68,7 +68,7 @@ def _loop_law(
 ) -> tuple[TimeLaw, TimeBreakdown]:
     """Return the law of the time of persistent blocks, and the shares of the time of slots.
 
-    The time is the maximum over warps of a sum of durations; numbers of terms differ by up to one.
+    The time is the maximum over warps of a sum of durations; numbers of terms differ by at most 1.
     """
     runs = min(blocks, slots)
     rounds, more = divmod(blocks, runs)
@@ -94,7 +94,7 @@ def _loop_law(
 
 
 def _cdf_at(law: Pmf, values: np.ndarray) -> np.ndarray:
-    """Return P(W <= k) for each of consecutive values k."""
+    """Return P(W <= k) for consecutive values k."""
     result = np.zeros(len(values))
     start = law.low - int(values[0])
     table = np.minimum(np.cumsum(law.weights), 1.0)

@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from stochastic.launch_time.settings import LaunchSetting
 
 
-_CLEAR = 1e-14  # Probabilities up to this are left out; the error bound includes them.
+_CLEAR = 1e-14  # Smaller probabilities are left out; the error bound includes them.
 _WIDE = 0.03  # Phase for Var(T), in units of 1 / (longest duration · √blocks).
 _TILT = 1e-3  # Tilt for the covariance, in units of 1 / (standard deviation of T).
 _STEEP = 2e-3  # Upper limit on this tilt, in units of 1 / (longest duration).
-_EACH = sizes.TIMES_EACH  # Number of times for which it pays to start a thread.
+_EACH = sizes.TIMES_EACH  # Each thread gets at least this number of times.
 _JOINT = sizes.JOINT_MOST  # Upper limit on the coefficients of a joint law · nodes.
 
 
@@ -65,7 +65,7 @@ class LaunchInversion:
 
     @cached_property
     def error(self) -> float:
-        """Return a bound on the numerical error; with transforms, its rounding is an estimate."""
+        """Return a bound on the numerical error; for transforms it has estimated rounding."""
         return self.counts.error + _CLEAR
 
     @property
@@ -79,7 +79,7 @@ class LaunchInversion:
 
     @cached_property
     def _weights(self) -> Floats:
-        """Return 2/period · z**(Σ M·c) E[z**-(number of blocks with work)], (2, nodes)."""
+        """Return 2/period · z**(Σ M·c) E[z**-(number of blocks with work)]: shape (2, nodes)."""
         setting, window, nodes = self.setting, self.window, self.counts.nodes
         kinds = zip(setting.kinds, self.counts.centres, strict=True)
         power = sum(kind.slots * centre for kind, centre in kinds) - setting.blocks
@@ -132,7 +132,7 @@ class LaunchInversion:
 
     @cached_property
     def cdf_table(self) -> tuple[int, Floats]:
-        """Return the first time with a probability above _CLEAR, and P(C <= t) from there on."""
+        """Return the first time with a probability above _CLEAR; and P(C <= t) from it on."""
         low, high = self.window.first - 1, self.window.last + self.setting.longest
         nothing = self._idle_chance
         first = self._first_time(nothing + _CLEAR, low, high) if nothing < _CLEAR else 0
@@ -142,7 +142,7 @@ class LaunchInversion:
         return first, np.maximum.accumulate(result)
 
     def _first_time(self, q: float, low: int, high: int) -> int:
-        """Return the first time within low..high at which P(C <= t) >= q, by bisection."""
+        """Return the first time in low..high with P(C <= t) >= q, found by bisection."""
         while high - low > 1:
             ask = np.unique(np.linspace(low, high, 10).astype(np.int64)[1:-1])
             ask = ask[(ask > low) & (ask < high)]
@@ -172,7 +172,7 @@ class LaunchInversion:
     def transform(self, times: Ints, phases: Sequence[float]) -> npt.NDArray[np.complex128]:
         """Return E[exp(i Σ_g phases[g]·T_g); C <= t], where T_g is the work on slots of kind g.
 
-        All nodes are used, rotated so that no x is near 1 at any of them.
+        All nodes are used. They are rotated so that x is not near 1 at any node.
         """
         setting, window = self.setting, self.window
         first, last, longest, period = window.first, window.last, setting.longest, window.period
@@ -264,7 +264,7 @@ class LaunchInversion:
         return setting.blocks * (1 - p) * (kind.var + p * kind.mean**2)
 
     def _total_var_at(self, phase: float) -> float:
-        """Return Var(T) with an error that is proportional to the square of the phase."""
+        """Return Var(T), with an error proportional to the square of the phase."""
         angle = phase / (self.setting.longest * math.sqrt(self.setting.blocks))
         turned = self._total_transform([angle] * len(self.setting.kinds))
         return -2.0 * math.log(abs(turned)) / angle**2
@@ -342,7 +342,7 @@ class CertainLaunch:
         return np.where(times < self._schedule[0], 0.0, 1.0)
 
     def last_start(self) -> TimeLaw:
-        """Return the law of the time at which the last block begins, which is certain."""
+        """Return the law of the time at which the last block begins: a single value."""
         return TimeLaw(first=self._schedule[1], cdf_values=np.ones(1), span=self.setting.span)
 
     def joint(self) -> tuple[int, npt.NDArray[Any], Ints]:

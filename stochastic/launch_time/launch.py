@@ -37,7 +37,7 @@ class Launch:
     lanes, warps, blocks : int
         Items in lockstep, warps of a block, blocks of the launch.
     slots : tuple of int
-        Number of slots of each kind; kinds named first are served first.
+        Number of slots of each kind; free slots of the first kinds are served first.
     missing : float
         Bound on the error of any probability by the truncation of an infinite law.
     """
@@ -136,7 +136,7 @@ class Launch:
         return self.times().pmf()
 
     def start_of_last(self) -> TimeLaw:
-        """Return the law of the time at which the last block with work begins; 0 without work."""
+        """Return the law of the time at which the last block with work begins, or 0 if none has."""
         return self._engine.last_start() if self._engine else self.times()
 
     def joint(self) -> xr.DataArray:
@@ -155,7 +155,7 @@ class Launch:
         return np.asarray(self.simulated(size, seed)[0])
 
     def simulated(self, size: int, seed: int = 0) -> Ints:
-        """Simulate launches; return time, start of the last block and total work, (3, size)."""
+        """Simulate launches; return times, the last blocks' starts and total work as (3, size)."""
         size, seed = check_integer("size", size, least=0), check_integer("seed", seed, least=0)
         if self._engine is None:
             return np.zeros((3, size), dtype=np.int64)
@@ -167,7 +167,7 @@ class Launch:
         return float(self.span * sum(self._engine.mean_totals)) if self._engine else 0.0
 
     def idle(self) -> TimeBreakdown:
-        """Return the mean shares of slot time: useful work, and waiting of lanes, warps and slots.
+        """Return the mean shares of slot time: useful work; and waiting of lanes, warps and slots.
 
         >>> from stochastic import Pmf, launch
         >>> law = launch(Pmf.uniform(1, 1000), blocks=4096, slots=864)
@@ -278,7 +278,7 @@ def launch(
         A trace: each block takes consecutive items of it.
     sharing : Sharing, optional
         Parameters of warps that share the rate of their multiprocessor. The launch is then
-        simulated, and the result is a ``SharedLaunch``, with confidence intervals.
+        simulated, and the result is a ``SharedLaunch`` with confidence intervals.
     tol : float
         Upper limit on the error of a probability by the truncation of an infinite law.
     method : {"auto", "inversion"}

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class TimeLaw:
     """The law of a time in whole steps: P(time <= (first + i)·span) is ``cdf_values[i]``.
 
-    ``first`` is the first step whose probability is not negligible, ``span`` the time of a step;
-    the last of ``cdf_values`` is 1. ``minimum`` and ``maximum``, if known, are the smallest and the
-    largest number of steps that are possible, however improbable.
+    ``first`` is the first step whose probability is not negligible, and ``span`` is the time of a
+    step. The last of ``cdf_values`` is 1. ``minimum`` and ``maximum``, if known, are the smallest
+    and the largest possible number of steps, even if it is improbable.
     """
 
     first: int
@@ -90,7 +90,7 @@ class TimeLaw:
         return (self.first + at) * self.span
 
     def cvar(self, q: Any) -> Any:
-        """Return the mean of the longest times, a share 1 - q: ∫ quantile(p) dp/(1 - q), p = q..1.
+        """Return the mean of the longest times (share 1 - q): ∫ quantile(p) dp/(1 - q), p = q..1.
 
         >>> fair = np.arange(1, 7) / 6
         >>> round(TimeLaw(first=1, cdf_values=fair).cvar(0.5), 12)
@@ -99,7 +99,7 @@ class TimeLaw:
         check_probability("q", q)
         if q == 1:
             return self._quantile(1)
-        share = np.minimum(1 - self.cdf_values, 1 - q)  # P(later than this, among the longest)
+        share = np.minimum(1 - self.cdf_values, 1 - q)  # P(later than each step), at most 1 - q
         return self.span * (self.first + float(share.sum()) / (1 - q))
 
 
@@ -121,9 +121,9 @@ class TimeBreakdown:
     """Mean shares of the time of all M slots, M·E[C]; they sum to 1.
 
     ``slot_time`` is the total time for which slots without a block wait for the end of the launch,
-    M·E[C] - E[T]; ``slot_share`` is its share (the tail). ``lane_share`` is the share in which
-    lanes wait for the longest lane of their warp, ``warp_share`` the share in which warps wait for
-    the longest warp of their block, ``working_share`` the share of useful work.
+    M·E[C] - E[T]; ``slot_share`` is the share of this time (the tail). ``lane_share`` is the share
+    in which lanes wait for the longest lane of their warp; ``warp_share`` is the share in which
+    warps wait for the longest warp of their block; ``working_share`` is the share of useful work.
     """
 
     slot_time: float

@@ -28,14 +28,14 @@ _ROUNDS = sizes.SCHEDULE_ROUNDS  # Upper limit on times at which slots become fr
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SlotKind:
-    """The number of slots of one kind, and P(D = k), k = 0..K, D the duration of a busy block."""
+    """The number of slots of a kind, and P(D = k) for the duration D of a busy block, k = 0..K."""
 
     slots: int
     law: Floats
 
     @cached_property
     def cdf(self) -> Floats:
-        """Return P(D <= k), k = 0..K, added in long double and rounded once."""
+        """Return P(D <= k), k = 0..K; sums are computed in long double and then rounded."""
         result = np.minimum(np.cumsum(self.law, dtype=np.longdouble), 1.0).astype(np.float64)
         result[-1] = 1.0
         return result
@@ -93,7 +93,7 @@ class LaunchSetting:
 
     @property
     def is_certain(self) -> bool:
-        """True if durations are not random, all blocks have work, and scheduling them is fast."""
+        """True if durations are not random, all blocks have work, and scheduling is fast."""
         rounds = self.blocks / max(kind.slots for kind in self.kinds)
         quick = len(self.kinds) == 1 or rounds < _ROUNDS
         return quick and self.idle_chance == 0 and all(k.shortest == k.longest for k in self.kinds)
@@ -110,10 +110,9 @@ class LaunchSetting:
         return (0 if self.idle_chance else rounds * kind.shortest), rounds * kind.longest
 
     def schedule(self, lengths: Sequence[int]) -> tuple[int, int, tuple[int, ...]]:
-        """Return the end, the start of the last block, and the work on each kind of slots.
+        """Return the time of the end, the last block's start, and the work on each kind of slots.
 
-        A block takes ``lengths[g]`` steps on slots of kind g, so all slots of a kind become free at
-        the same times.
+        A block takes ``lengths[g]`` steps on slots of kind g, so these slots become free together.
         """
         queue = [(0, number) for number in range(len(self.kinds))]
         counts, left, end, start = [0] * len(self.kinds), self.blocks, 0, 0
@@ -131,7 +130,7 @@ class LaunchSetting:
         return end, start, work
 
     def tilt_durations(self, tilt: float) -> LaunchSetting:
-        """Return the launch in which P(D = k) is multiplied by exp(tilt·k), and normalised."""
+        """Return the launch in which P(D = k) is multiplied by exp(tilt·k) and then normalised."""
         [kind] = self.kinds
         law = kind.law * np.exp(tilt * (np.arange(len(kind.law)) - kind.mean))
         size = math.fsum(law)
@@ -147,7 +146,7 @@ class LaunchSetting:
 
     @property
     def start_spread(self) -> float:
-        """Return the approximate deviation of the number of blocks begun at the last start."""
+        """Return the approximate standard deviation of the number of blocks begun at last start."""
         rate = sum(kind.slots / kind.mean for kind in self.kinds)
         result = self.blocks * self.idle_chance * (1.0 - self.idle_chance)
         for kind in self.kinds:
@@ -163,7 +162,7 @@ class LaunchSetting:
         return np.asarray(self.blocks * np.log(self.idle_chance + works))
 
     def simulate(self, size: int, seed: int) -> Ints:
-        """Return time, start of the last block and total work of ``size`` launches, (3, size)."""
+        """Return the times, last blocks' starts and total work of ``size`` launches: (3, size)."""
         from stochastic.kernels.schedule import simulate_schedules
 
         rng = np.random.default_rng(seed)
@@ -184,7 +183,7 @@ class LaunchSetting:
 
 
 def longest_item_law(work: Pmf, items: int, tail: float, correlation: Any) -> tuple[Pmf, float]:
-    """Return the law of the longest of ``items`` items, and the probability left out at its end."""
+    """Return the law of the longest of ``items`` items, and the tail probability it leaves out."""
     how = parse_correlation(correlation, work)
     if how is None or isinstance(how, CommonShock):
         block = (work.max_of(items) if how is None else how.longest(work, items)).cut(tail)

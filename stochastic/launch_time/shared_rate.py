@@ -30,7 +30,7 @@ class Sharing:
     Attributes
     ----------
     full : float
-        Number of warps that run at full rate together, from MWP and CWP.
+        Number of warps that can run at the full rate together, from MWP and CWP.
     resident : int
         Number of resident blocks of a multiprocessor.
     launches : int
@@ -88,12 +88,12 @@ class SharedLaunch:
         return self.cdf(deadline)
 
     def interval(self, t: float) -> tuple[float, float]:
-        """Return an interval that contains P(C <= t) with probability 99 %."""
+        """Return an interval that contains P(C <= t) with a probability of 99 %."""
         chance = float(self.cdf(t))
         return max(chance - self.error, 0.0), min(chance + self.error, 1.0)
 
     def quantile(self, q: float) -> float:
-        """Return the smallest simulated time with P(C <= t) >= q."""
+        """Return the smallest simulated time t with P(C <= t) >= q."""
         check_probability("q", q)
         return float(self.times[max(math.ceil(q * len(self.times)) - 1, 0)])
 
@@ -129,7 +129,7 @@ class SharedLaunch:
 def simulate_shared_launch(
     work: Pmf, sharing: Any, blocks: int, slots: int, lanes: int, warps: int, correlation: Any
 ) -> SharedLaunch:
-    """Simulate launches: first blocks go to each SM in turn, later ones to the first free slot."""
+    """Simulate launches; first blocks go to each SM in turn, later ones to the first free slot."""
     from stochastic.kernels.schedule import simulate_shared_rate
 
     if not isinstance(sharing, Sharing):

@@ -1,10 +1,10 @@
-"""Compute atoms (values with their probabilities): of (longest item, sum), and of the loss.
+"""Compute atoms (values with their probabilities) of (longest item, sum), and of the loss.
 
 Two methods implement Eqs. 7-11 of Swatman 2022, without the subtraction of Eq. 10, which cancels in
 the tail. The sweep adds value by value, with positive terms only. So each atom has a small relative
 error, but a value takes lanes**3 steps: minutes with 1024 lanes. The transform (``fft``) evaluates
-the generating function at roots of unity. It is faster with many lanes, and has an absolute error
-of about 1e-16.
+the generating function at roots of unity. It is faster with many lanes; its absolute error is
+1e-16.
 
 At the end, equal losses are merged. If most of the possible fractions occur, we use a table of all
 of them: sum / max in lowest terms runs through the Farey fractions between any two whole numbers
@@ -31,7 +31,7 @@ from stochastic.errors import LawError
 Fractions = tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]], Floats]
 
 _EPS = 2.0**-52
-#: Minus the logarithm of the probability that the transform leaves out in each of three tails.
+#: -log of the probability that the transform leaves out in each of three tails.
 _LOG_LEFT_OUT = 42.0
 _LEFT_OUT = 3 * math.exp(-_LOG_LEFT_OUT)
 
@@ -89,7 +89,7 @@ class _AtomProblem:
         return self.low + self.step * self.values
 
     def sums(self, first: int, last: int) -> Ints:
-        """Return the sums from ``first`` to ``last``, both counted in steps from the smallest."""
+        """Return the sums from ``first`` to ``last``, given as steps from the smallest sum."""
         return self.lanes * self.low + self.step * np.arange(first, last + 1, dtype=np.int64)
 
     @property
@@ -115,7 +115,7 @@ class _AtomProblem:
     # --- the sweep
     @cached_property
     def scale_bits(self) -> int:
-        """Return q of the sweep: the scale of each row i, 2**(q·i) / i!, is at most 2**1000."""
+        """Return the sweep's q, for which the scale 2**(q·i) / i! of each row i is <= 2**1000."""
         n = self.lanes
         q = int((1000.0 + _log2_factorial(n)) // n)
         while 2**q < n and q * 2**q - _log2_factorial(2**q) > 1000.0:
@@ -124,7 +124,7 @@ class _AtomProblem:
 
     @property
     def floor(self) -> float:
-        """Return the probability above which the sweep computes atoms without underflow."""
+        """Return the smallest probability of atoms that the sweep computes without underflow."""
         n, q = self.lanes, self.scale_bits
         most = min(n, 2**q)  # index of the row with the largest scale
         lost = _log2_factorial(n) - _log2_factorial(most) - q * (n - most)
@@ -140,9 +140,9 @@ class _AtomProblem:
     # --- the transform
     @cached_property
     def fft_window(self) -> tuple[int, int, int]:
-        """Return the index of the first value, and first and last sum in steps, for the transform.
+        """Return the index of the transform's first value, and its first and last sum in steps.
 
-        All others have a probability below :data:`_LEFT_OUT` (for sums by Bernstein's bound).
+        All others have a probability below :data:`_LEFT_OUT` (for sums, by Bernstein's bound).
         """
         total = float(self.weights.sum())
         below = np.cumsum(self.weights) / total
@@ -203,10 +203,10 @@ def _check_affordable(outcomes: _AtomProblem, method: str, size: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JointAtoms:
-    """The table of P(max = a, sum = b), (maxima, sums); ``fft`` omits a probability of 1e-17.
+    """The table of P(max = a, sum = b) by maximum and sum; ``fft`` omits a probability of 1e-17.
 
-    ``error`` is an estimate, checked against P(max = a). It is relative to each atom of at least
-    ``floor`` for ``sweep``, absolute for ``fft``.
+    ``error`` is an estimate, checked against P(max = a). For ``sweep`` it is relative, for each
+    atom of at least ``floor``; for ``fft`` it is absolute.
     """
 
     maxima: Ints
@@ -299,7 +299,7 @@ def loss_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> Loss
 
 @lru_cache(maxsize=64)
 def _factorials(lanes: int, shift: int) -> tuple[Floats, Ints, float]:
-    """Return 1/k! as mantissas and exponents, k = 0 ... lanes, and lanes! / 2**(shift·lanes)."""
+    """Return the mantissas and exponents of 1/k!, k = 0..lanes; and lanes! / 2**(shift·lanes)."""
     exponents = np.empty(lanes + 1, dtype=np.int64)
     mantissas = np.empty(lanes + 1)
     factorial = 1
@@ -311,7 +311,7 @@ def _factorials(lanes: int, shift: int) -> tuple[Floats, Ints, float]:
 
 
 def _run_sweep(law: _AtomProblem, base: Ints, out: Floats) -> float:
-    """Write the atom of a sum b, in steps, to ``out[base + b]``; return the relative error."""
+    """Write the atom of each sum b, in steps, to ``out[base + b]``; return the relative error."""
     from stochastic.kernels.atoms import row_starts, sweep
 
     mantissas, exponents, scale = _factorials(law.lanes, law.scale_bits)

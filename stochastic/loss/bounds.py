@@ -26,8 +26,8 @@ _TAIL_EXPONENTS = np.array([1.0, 2.0, 4.0, 6.0, 9.0, 13.0, 20.0, 32.0, 48.0])[:,
 class Bounds:
     """Bounds on the mean loss E[X] of a group, X = lanes · max / sum, and estimates of it.
 
-    A group without any work has X = 1. The bounds hold for the law before truncation, and are
-    rounded outwards.
+    A group without any work has X = 1. Bounds hold for the law before truncation; they are rounded
+    outwards.
 
     Attributes
     ----------
@@ -49,8 +49,8 @@ class Bounds:
     slowdown : float
         E[max] / E[W], which the mean loss approaches for many lanes; not a bound.
     limit : float
-        Limit of mean loss and slowdown for infinitely many lanes: S / E[W]; infinite if W has no
-        largest value.
+        Limit of mean loss and slowdown for infinitely many lanes: S / E[W]; infinite if W is not
+        bounded.
     """
 
     lower: float
@@ -85,10 +85,10 @@ def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
     -----
     A parabola that touches 1/x at one point and intersects it at another lies below 1/x to the left
     of the intersection and above it to the right. We take the intersection at an end of the range
-    of the sum, and touch at the other atom of the extremal law with this mean and variance: that is
-    sharp (Chebyshev system 1, x, x², 1/x). If truncation leaves out ``missing``, the mean loss is
-    between E' - d·(E' - 1) and E' + d·(n - E'), where E' is that of the truncated law and
-    d = 1 - (1 - missing)**n.
+    of the sum, and touch at the other atom of the extremal law with this mean and variance: this
+    bound is sharp (Chebyshev system 1, x, x², 1/x). If truncation leaves out ``missing``, the mean
+    loss is between E' - d·(E' - 1) and E' + d·(n - E'), where E' is the mean loss of the truncated
+    law and d = 1 - (1 - missing)**n.
 
     >>> from stochastic.work.pmf import Pmf
     >>> result = bounds(Pmf.uniform(1, 6), 2)
@@ -156,11 +156,11 @@ def _finite_bounds(low: int, weights: Floats, lanes: int) -> dict[str, float]:
     least, most = mean - below, mean + above
 
     def total(inverse: Floats) -> float:
-        """Return the mean loss, if ``inverse`` is the mean of 1 / sum for each maximum."""
+        """Return the mean loss, given the mean of 1 / sum for each maximum."""
         return idle + float((chance * a * lanes * inverse).sum())
 
     def parabola(shift: Floats, end: Floats) -> Floats:
-        """Return the mean of a parabola that touches 1/x at mean + shift, and equals it at end."""
+        """Return the mean of a parabola that touches 1/x at mean + shift and meets it at end."""
         x = mean + shift
         return 1.0 / x + ((var + shift**2) / end + shift) / x**2
 

@@ -61,13 +61,13 @@ _NEGLIGIBLE = 1e-22
 
 _LOG_WINDOW_TAIL = 41.5  # -log of the probability beyond either end of the window of sums.
 _BEYOND_LAST = 1e-17  # Bound on the part of a probability from frequencies beyond the last.
-#: Number of transforms of single values from which the search by the third bound pays.
+#: From this number of transforms of single values on, the search by the third bound is faster.
 _SEARCH_THRESHOLD = sizes.FREQUENCIES_WORTH
 _GRID_POINTS = sizes.FREQUENCIES_FINE  # Grid points per turn (2π) of the largest value's phase.
 _ROWS = sizes.COEFFICIENT_ROWS  # Upper limit on the rows of the table of values.
-#: Number of table cells per value from which values are listed instead.
+#: From this number of table cells per value on, values are listed instead.
 _SPARSE = sizes.COEFFICIENT_SPARSE
-_CHUNK = sizes.COEFFICIENT_CHUNK  # Numbers computed together.
+_CHUNK = sizes.COEFFICIENT_CHUNK  # Numbers computed in one block.
 _EPS = 2.0**-53  # Largest relative error of one rounding.
 
 
@@ -83,7 +83,7 @@ class ItemLattice:
 
     @classmethod
     def from_weights(cls, low: int, weights: Floats, lanes: int) -> ItemLattice:
-        """Return the lattice of weights of low, low + 1, ..., without negligible ends."""
+        """Return the lattice of the given weights of low, low + 1, ..., without negligible ends."""
         used = np.flatnonzero(weights)
         some = weights[used]
         above = np.append(np.cumsum(some[:0:-1])[::-1], 0.0)
@@ -106,7 +106,7 @@ class ItemLattice:
 
 
 def sum_window(items: ItemLattice, lanes: int) -> tuple[int, int]:
-    """Return the range of sums of ``lanes`` items that are not negligible, by Chernoff's bound."""
+    """Return, by Chernoff's bound, the range of sums of ``lanes`` items that are not negligible."""
     places, weights = items.places, items.weights
     mean = float((places * weights).sum())
     off = places - mean
@@ -132,10 +132,9 @@ def sum_window(items: ItemLattice, lanes: int) -> tuple[int, int]:
 def frequency_runs(
     items: ItemLattice, lanes: int, period: int, value_count: int
 ) -> tuple[list[tuple[int, int]], float]:
-    """Return runs (begin, end) of frequencies 1, 2, ... that may matter, and a bound on the others.
+    """Return the runs (begin, end) of frequencies that may matter, and a bound on the others.
 
-    The bound is on their part of P(max = value, sum >= s), summed over the last ``value_count``
-    values.
+    The bound is on their part of P(max = value, sum >= s), summed over ``value_count`` last values.
     """
     places, weights = items.places, items.weights
     half = (period - 1) // 2
@@ -145,7 +144,7 @@ def frequency_runs(
     reach = variation * period / 4.0
     last = reach * (2.0 * value_count / lanes / _BEYOND_LAST) ** (1.0 / lanes)
     last = half if last >= half else math.ceil(last)
-    turn = period // (2 * max(int(places[-1] - places[0]), 1))  # the first bound holds up to here
+    turn = period // (2 * max(int(places[-1] - places[0]), 1))  # end of the first bound's range
     near = min(_variance_limit(items, lanes, period, value_count), last)
     if near >= turn:
         turn = near
@@ -179,7 +178,7 @@ def _search_runs(
     span = int(places[-1] - places[0])
     level = _NEGLIGIBLE ** (1.0 / lanes)
     mass = np.cumsum(weights)
-    first = len(weights) - value_count - 1  # index of the value before the last ``value_count``
+    first = len(weights) - value_count - 1  # index of the value just before the last ones
     low = float(mass[first]) if first >= 0 else 0.0
     blocks = math.ceil((1.0 - low) / (0.5 * level))
     size, slack = period, 0.0
@@ -195,7 +194,7 @@ def _search_runs(
     for right in cuts.tolist():
         cut = np.bincount(places[: right + 1] % size, weights[: right + 1], minlength=size)
         np.maximum(most, np.abs(np.fft.rfft(cut)), out=most)
-        if right > left + 1:  # the law cut at a value between them is close to one of the two
+        if right > left + 1:  # the law cut between two values is close to that cut at one of them
             between = max(between, min(mass[right - 1] - below, 0.5 * (mass[right] - below)))
         below, left = (float(mass[right]) if right >= 0 else 0.0), right
     open_ = np.concatenate([[False], most + between + slack > level, [False]])
@@ -213,7 +212,7 @@ def _search_runs(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpectralMethod:
-    """The computation of P(max = v, sum >= s) from coefficients for each frequency and value v.
+    """A method for P(max = v, sum >= s), by coefficients for each frequency and value v.
 
     Sums are distinguished in the range from ``end - period`` to ``end``. Only the last
     ``value_count`` values are the maximum of a group with a probability that matters; ``idle`` of
@@ -314,7 +313,7 @@ class SpectralMethod:
 
     @property
     def error(self) -> float:
-        """Return the error of a probability: a bound on omitted parts plus estimated rounding."""
+        """Return the error of a probability: a bound on omitted parts, plus estimated rounding."""
         roots = math.sqrt(self.value_count) + math.sqrt(len(self.coefficients[0]))
         rounding = _EPS * (48.0 + roots + 0.5 * math.sqrt(self.lanes))
         return self.left_out + 6.0 * _LEFT_OUT + rounding
@@ -334,7 +333,7 @@ class SpectralMethod:
 
 
 _AT_ONCE = sizes.ATOMS_AT_ONCE
-_MAX_CANDIDATES = sizes.QUANTILES_LISTED  # candidates for a quantile that are compared one by one
+_MAX_CANDIDATES = sizes.QUANTILES_LISTED  # candidates for a quantile that are tried one by one
 _MAX_EXACT_INTEGER = 2**53
 _CONSTANT_ERROR = 1e-17  # Error of a probability if every loss is 1.
 _COEFFICIENTS = sizes.LATTICE_COEFFICIENTS  # Upper limit on coefficients of 16 bytes each.
@@ -342,12 +341,12 @@ _TRANSFORMS = sizes.LATTICE_TRANSFORMS  # Upper limit on transforms (of a value 
 _PRODUCTS = sizes.LATTICE_PRODUCTS  # Upper limit on the products of a convolution.
 #: If a group has work with a smaller probability, we sum over the number of items with work.
 RARE = 2.0**-10
-_TAIL = 1e-18  # probability of larger numbers of items with work, which are left out
+_TAIL = 1e-18  # larger numbers of items with work are left out; this is their probability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ConvolutionMethod:
-    """The computation of P(max = v, sum >= s) by convolving the laws of sums of half groups."""
+    """A method for P(max = v, sum >= s), by convolving the laws of the sums of half groups."""
 
     items: ItemLattice
     lanes: int
@@ -361,12 +360,12 @@ class ConvolutionMethod:
 
     @property
     def error(self) -> float:
-        """Return an estimate of the error of a probability, a sum of positive terms."""
+        """Return an estimate of the error of a probability computed as a sum of positive terms."""
         return _EPS * (16.0 + 2.0 * math.sqrt(len(self.items.places))) + 2.0 * _LEFT_OUT
 
     @property
     def product_count(self) -> float:
-        """Return an estimate of the number of products of an answer, for three lanes or more."""
+        """Return an estimate of the number of products that an answer takes with >= 3 lanes."""
         half = self.lanes - self.lanes // 2
         places = self.items.places
         return (half**3 / 12 + 0.25 * self.lanes) * len(places) * float(places[-1])
@@ -463,7 +462,7 @@ class LossInversion:
         return self.mass - self.cdf(t)
 
     def _steps(self, t: npt.NDArray[Any]) -> Ints:
-        """Return the smallest sum with factor·value/sum <= t for each t and value, in steps."""
+        """Return, for each t and value, the smallest sum (in steps) with factor·value/sum <= t."""
         return _least_sums(t, self._values, self._factor, self._least, self._step)
 
     def quantile(self, q: float) -> float:
@@ -495,7 +494,7 @@ class LossInversion:
         return listed[start]
 
     def _bracket(self, wanted: float, lacking: float) -> Any:
-        """Return, for each value, the range of sums (in steps) of the few losses near the quantile.
+        """Return, for each value, the range of sums (in steps) whose losses are near the quantile.
 
         The ITP method (Oliveira & Takahashi 2020) takes hardly more evaluations than bisection if
         the CDF jumps, and far fewer if it is smooth.
@@ -525,10 +524,9 @@ class LossInversion:
 
 
 def _least_sums(t: Floats, values: Ints, lanes: int, least: int, step: int) -> Ints:
-    """Return the smallest sums with lanes·value/sum <= t, in steps from ``least``, a row per t.
+    """Return, with a row per t, the smallest sums (steps from ``least``) with lanes·value/sum <= t.
 
-    A loss is a quotient of whole numbers below 2**53. It is compared after rounding to the nearest
-    double.
+    A loss is a quotient of whole numbers below 2**53. It is rounded to a double and then compared.
     """
     needed, limit = (lanes * values).astype(np.float64), t[:, np.newaxis]
     total = np.ceil(needed / limit)

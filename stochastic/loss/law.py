@@ -49,11 +49,11 @@ class ErrorBound:
     """Bounds on the errors of probabilities and of the mean.
 
     ``missing`` is the probability that an item is longer than ``cut``, the longest item of the
-    truncated law. ``cdf`` bounds the change of any probability of the loss by the truncation:
-    1 - (1 - missing)**lanes, divided by P(any work) if groups without work are dropped. The
-    numerical error of a probability is below ``tol``, the requested tolerance, or a
-    :class:`ToleranceWarning` gives it. ``mean`` bounds the error of the mean; its truncation part
-    is rigorous, its numerical part, ``numerical``, is an estimate.
+    truncated law. ``cdf`` bounds the change of any probability of the loss by the truncation: 1 -
+    (1 - missing)**lanes, divided by P(any work) if groups without work are dropped. The numerical
+    error of a probability is below ``tol``, the requested tolerance; otherwise a
+    :class:`ToleranceWarning` gives the error. ``mean`` bounds the error of the mean. The part by
+    truncation is rigorous; the numerical part, ``numerical``, is an estimate.
     """
 
     missing: float
@@ -78,7 +78,7 @@ class Slowdown:
 
     The mean loss E[X] gives every group the same weight. The slowdown n·Σmax / Σsum weights the
     loss of a group by its work. So it equals E[X] + Cov(X, sum) / E[sum]: it is above the mean loss
-    if groups with more work lose more, below it if they lose less.
+    if groups with more work lose more, and below if they lose less.
 
     ``loss`` is the mean loss of one group, E[X]. ``error`` is a rigorous bound on the reduction of
     ``value`` by truncating an infinite law. ``variance_of_one`` is Var(n·max - value·sum) /
@@ -190,7 +190,7 @@ class Law:
     def _expect(
         self, work: Pmf, part: float, error: float, function: Callable[[int], float]
     ) -> tuple[float, float]:
-        """Return E[function(X)] and its error, given both for the part over groups with work."""
+        """Return E[function(X)] and its error, given both for the groups with work."""
         if self._idle_loss is None:
             busy = self._work_probability(work)
             return part / busy, error / busy
@@ -216,7 +216,7 @@ class Law:
         return value
 
     def _moment(self, k: int, work: Pmf) -> tuple[float, float]:
-        """Return E[X**k] for a truncated law of work, and its numerical error."""
+        """Return E[X**k] and its numerical error for a truncated law of work."""
         known: tuple[float, float] = self._memoize(
             f"moment {k} up to {work.high}", lambda: self._new_moment(k, work)
         )
@@ -231,7 +231,7 @@ class Law:
         return self._expect(work, part, error, lambda x: float(x**k))
 
     def var(self) -> float:
-        """Return the variance of the loss, which is accurate for any number of lanes."""
+        """Return the variance of the loss; it is accurate for any number of lanes."""
         work, moved = self._cut_for_moment(2)
         mean, _ = self._moment(1, work)
         value, error = self._memoize("var", lambda: self._new_var(work, mean))
@@ -284,8 +284,7 @@ class Law:
     def cdf(self, t: Any) -> Any:
         """Return P(X <= t), for a number or an array.
 
-        Losses that round to t count as t: ``cdf(1.2)`` includes the loss 6/5, although the double
-        1.2 is smaller.
+        Losses that round to t count as t: ``cdf(1.2)`` includes 6/5, although the double is less.
 
         >>> from stochastic import imbalance
         >>> imbalance(Pmf.uniform(1, 6), lanes=2).cdf([1.0, 1.2]).round(12).tolist()
@@ -318,7 +317,7 @@ class Law:
 
     @cached_property
     def _inversion(self) -> LossInversion | RareWorkInversion:
-        """Return the CDF over groups with work, which rises to P(work), or to 1 if work is rare."""
+        """Return the CDF over groups with work; its maximum is P(work), or 1 if work is rare."""
         from stochastic.loss.inversion import RARE, LossInversion, RareWorkInversion
 
         work = self.work
@@ -376,8 +375,7 @@ class Law:
     def pmf(self) -> xr.DataArray:
         """Return P(X = x) along ``loss``, ascending, with equal fractions merged exactly.
 
-        It is Eq. 11 of Swatman 2022. The coordinates ``numerator`` and ``denominator`` are in
-        lowest terms.
+        It is Eq. 11 of Swatman 2022. The ``numerator`` and ``denominator`` have no common factor.
         """
         from stochastic.loss.atoms import loss_atoms
 
@@ -435,7 +433,7 @@ class Law:
         return _cut_error_of(self.work, self.lanes, self.zero_work)
 
     def _cut_for_moment(self, k: int) -> tuple[Pmf, float]:
-        """Return the work truncated for its k-th moment, and a bound on the moved probability."""
+        """Return the work truncated for its k-th moment; and a bound on a probability's change."""
         if k <= 1 or self.source.is_finite or self._eps is not None:
             return self.work, self._cut_error
         tail = _allowed_tail(self.tol, self.lanes, k, self.source, self.zero_work)
@@ -459,7 +457,7 @@ def _point_mass(t: npt.NDArray[Any], location: int, tail: bool) -> Floats:
 
 
 def _counted_probability(law: Pmf, lanes: int, zero_work: str) -> float:
-    """Return the probability that a group counts; groups without work may be dropped."""
+    """Return the probability that a group counts, as groups without work may be dropped."""
     return any_probability(float(law.sf(0)), lanes) if zero_work == "drop" and law.low == 0 else 1.0
 
 
@@ -472,8 +470,8 @@ def _cut_error_of(work: Pmf, lanes: int, zero_work: str) -> float:
 def _allowed_tail(tol: float, lanes: int, k: int, law: Pmf, zero_work: str = "one") -> float:
     """Return the tail probability whose truncation changes the k-th moment by less than ``tol``.
 
-    Some item of a group is beyond the cut with a probability of at most lanes · eps, and then
-    X**k is at most lanes**k. If groups without work are dropped, the others weigh more.
+    Some item of a group is beyond the cut with a probability of at most lanes · eps. Then X**k is
+    at most lanes**k. If groups without work are dropped, the other groups weigh more.
     """
     share = _counted_probability(law, lanes, zero_work) or 1.0  # callers refuse 0
     log = math.log(tol) - math.log(lanes) - k * math.log(lanes) + math.log(share)
@@ -518,18 +516,19 @@ def imbalance(
     correlation : number, matrix, pairs, or trace, optional
         Dependence of the lanes; by default they are independent. A number is the probability that a
         lane repeats its neighbour's work. A matrix holds P(next | this) for the values of a finite
-        law. Pairs (probability, law), whose mixture is ``pmf``: all lanes have one of these laws.
-        A trace: lanes take consecutive items from a random one on. The result then has ``mean()``,
-        ``slowdown()``, ``longest``, and for a small law ``cdf``, ``quantile`` and ``table``.
+        law. Pairs (probability, law), whose mixture is ``pmf``: all lanes have one of these laws. A
+        trace: lanes take consecutive items of it from a random item on. With ``correlation``, the
+        result has ``mean()``, ``slowdown()``, ``longest``, and for a small law ``cdf``,
+        ``quantile`` and ``table``.
     tol : float
         Tolerance of the mean: the truncation of an infinite law changes the mean by less.
     eps : float, optional
-        Truncate where P(W > S) < eps instead, whatever the error is (the paper uses 1e-6).
+        Truncate instead where P(W > S) < eps, regardless of the error (the paper uses 1e-6).
     zero_work : {"one", "drop", "zero"}
         Loss of a group without any work: 1, not counted, or 0.
     method : {"auto", "sweep", "fft"}
-        Method for atoms. With ``sweep`` each atom has a small relative error; ``fft`` is faster
-        with many lanes.
+        Method for atoms. ``sweep`` has a small relative error of each atom; ``fft`` is fast with
+        many lanes.
 
     Raises
     ------

@@ -55,9 +55,9 @@ from stochastic.work.correlated_lanes import Sticky
 from stochastic.work.pmf import Pmf, check_law
 
 _EPS = 2.0**-53  # Largest relative error of one rounding.
-_RARE = 1e-60  # Quadrature would overflow if a group has work with a smaller probability.
+_RARE = 1e-60  # Quadrature would overflow for a smaller probability that a group has work.
 _DISCRETE = 1e-17  # Upper limit on the relative error of the trapezoidal rule.
-_ROWS = sizes.MOMENT_ROWS  # Upper limit on rows, few enough for plain summation.
+_ROWS = sizes.MOMENT_ROWS  # Upper limit on rows, so that plain summation is accurate.
 _SPARSE = sizes.MOMENT_SPARSE  # Number of table cells per value from which values are listed.
 
 
@@ -169,7 +169,7 @@ class _ValueGrid(NamedTuple):
 
 
 def _value_grid(weights: Floats) -> _ValueGrid:
-    """Return the law minus its smallest value as a table, which has one row if the law is sparse.
+    """Return the law shifted to start at 0 as a table, with one row if the law is sparse.
 
     A table with about as many rows as columns needs few exponentials.
     """
@@ -201,7 +201,7 @@ def _nodes(h: float) -> int:
 
 @cache
 def _quadrature_step(order: int) -> tuple[float, float]:
-    """Return the step of the trapezoidal rule up to moment ``order``, and its relative error."""
+    """Return the trapezoidal rule's step for moments up to ``order``, and its relative error."""
     h = 0.25
     while True:
         worst = max(_quadrature_error(k, h) for k in (1, order))
@@ -235,8 +235,9 @@ class OrderStatistics(NamedTuple):
 class SumGivenMaximum(NamedTuple):
     """Statistics of the sum of all items given that the largest is ``a``, for each possible ``a``.
 
-    The distances are from the mean sum to the smallest and to the largest sum. ``rest_mean`` and
-    ``rest_variance`` are those of an item shorter than ``a``, minus the shortest possible item.
+    ``least_distance`` and ``largest_distance`` are the distances from the mean sum to the smallest
+    and to the largest sum. ``rest_mean`` and ``rest_variance`` are the mean and variance of an item
+    shorter than ``a``, measured from the shortest possible item.
     """
 
     maximum: Floats
@@ -273,7 +274,7 @@ def order_statistics(low: int, weights: Floats, lanes: int) -> OrderStatistics:
     Covariances are sums of P(A <= a, B <= b) - P(A <= a)·P(B <= b) over all a and b (Hoeffding).
     Here these terms are positive.
     """
-    logs, tails = (part[:-1] for part in _log_cdf_and_tail(weights))  # 0 at the longest item
+    logs, tails = (part[:-1] for part in _log_cdf_and_tail(weights))  # both end in 0
     upto = np.exp(logs)
     highest, beyond = np.exp(lanes * logs), -np.expm1(lanes * logs)
     others = np.exp((lanes - 1) * logs)
@@ -289,7 +290,7 @@ def order_statistics(low: int, weights: Floats, lanes: int) -> OrderStatistics:
 
 
 def sum_given_maximum(low: int, weights: Floats, lanes: int) -> SumGivenMaximum:
-    """Return mean, variance and range of the sum of ``lanes`` items for each maximum.
+    """Return, for each maximum, the mean, variance and range of the sum of ``lanes`` items.
 
     The number K of items equal to ``a`` is binomial with q = P(W = a | W <= a), given K >= 1. The
     other items are independent and shorter.
@@ -322,10 +323,10 @@ def sum_given_maximum(low: int, weights: Floats, lanes: int) -> SumGivenMaximum:
 
 
 def uncut_order_statistics(source: Pmf, eps: float, lanes: int) -> tuple[OrderStatistics, float]:
-    """Return the moments for an infinite law, and the error of the mean of an item by truncation.
+    """Return the moments for an infinite law, and the truncation error of the mean of an item.
 
     Items longer than the cut are set to the cut. This reduces the mean of the longest item by at
-    most ``lanes`` times that error, because a maximum is at most a sum.
+    most ``lanes`` times the returned error, because a maximum is at most a sum.
     """
     work = source.cut(eps)
     weights = work.weights * (1.0 - work.missing)
@@ -339,7 +340,7 @@ def uncut_order_statistics(source: Pmf, eps: float, lanes: int) -> tuple[OrderSt
 
 # --- statistics of finite laws as plain arrays, for callers that evaluate many laws
 def finite_law(pmf: Any, lanes: int, tol: float) -> Pmf:
-    """Return the law, truncated if infinite so that the mean loss changes by less than ``tol``.
+    """Return the law; if infinite, truncated so that the mean loss changes by less than ``tol``.
 
     E[max] / E[W] changes about as little if the tail falls geometrically or faster.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stochastic.loss.law import Law
 
 
-_FAR = 5.0  # Standard deviations from the median, beyond which a group counts as interrupted.
+_FAR = 5.0  # Standard deviations from the median beyond which a group counts as interrupted.
 _NODES = 200  # Number of values by which the noise is represented.
 _TABLE = 1001  # Number of losses at which the CDF is tabulated.
 _HALF = 0.6744897501960817  # Upper quartile of the standard normal law.
@@ -89,7 +89,7 @@ def fit_timing(law: Law, loss: Any, measured: Any) -> TimedLoss:
     law : Law
         The law of the loss of a group (:func:`stochastic.imbalance`).
     loss, measured : array, shape (groups,)
-        The loss of each group from its work, lanes · max / sum, and from its clocks.
+        The loss of each group computed from its work (lanes · max / sum), and from its clocks.
 
     Raises
     ------

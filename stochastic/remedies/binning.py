@@ -23,21 +23,21 @@ from stochastic.work.correlated_lanes import (
 )
 from stochastic.work.pmf import Pmf
 
-_LEFT_OUT = 1e-18  # Numbers of distinct draws that are less probable than this are left out.
-#: Upper limit on pairs (value where a bin may begin, later value) by objective: some seconds.
+_LEFT_OUT = 1e-18  # Less probable numbers of distinct draws are left out.
+#: Upper limit on the pairs (value where a bin may begin, later value): some seconds of work.
 _MOST = {"slowdown": 2e8, "loss": 2e7}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Partition(TableResult):
-    """A law of work, ``source``, and its partitions into 1, 2, ... bins; see :func:`partition`.
+    """The partitions of a law of work, ``source``, into 1, 2, ... bins; see :func:`partition`.
 
     ``table`` is a Dataset. Along ``bins`` it has ``slowdown``, ``loss`` and ``gain``. Along
     ``bins`` and ``bin`` it has ``lower`` and ``upper`` (smallest and largest value in the bin),
     ``weight`` (share of the items), ``bin_slowdown`` and ``bin_loss``; they are NaN beyond the last
-    bin. The scalar ``enough`` is the smallest number of bins to which adding one is not worth
-    while. If every bin was worth while, it is the number of bins tried, and ``attrs["more_pay"]``
-    is 1. ``partition(...)["gain"]`` returns a variable of the table.
+    bin. The scalar ``enough`` is the smallest number of bins at which one more bin is not worth
+    while. If every bin was worth while, ``enough`` is the number of bins tried, and
+    ``attrs["more_pay"]`` is 1. ``partition(...)["gain"]`` returns a variable of the table.
     """
 
     source: Pmf
@@ -55,8 +55,8 @@ class Partition(TableResult):
     def laws(self, bins: int | None = None) -> tuple[Pmf, ...]:
         """Return the law of work within each bin.
 
-        After binning, the law of the loss is the mixture of the laws of the loss of the bins, with
-        the weights ``weight``.
+        After binning, the law of the loss is the mixture of the bins' laws of the loss, with the
+        weights ``weight``.
         """
         edges = self.edges(bins)
         inner = tuple(self.source.between(low, high) for low, high in edges[:-1])
@@ -97,7 +97,7 @@ def partition(
         steps of items, half at equal steps of work. The means stay exact.
     correlation : float
         Probability that an item repeats its neighbour's work. Items keep their order within a bin,
-        so it holds within bins too. It needs the objective "slowdown"; mean losses are then NaN.
+        so this also holds within bins. It needs the objective "slowdown"; mean losses are then NaN.
 
     Returns
     -------
@@ -109,8 +109,7 @@ def partition(
     Raises
     ------
     LawError
-        Bins or lanes are not whole numbers of 1 or more, or the law has too many values to try all
-        edges.
+        Bins or lanes are not whole numbers >= 1, or the law has too many values to try all edges.
 
     Notes
     -----
@@ -190,7 +189,7 @@ def partition(
 
 
 def _candidate_ends(values: Ints, weights: Floats, places: int | None, objective: str) -> Ints:
-    """Return the numbers of values after which a bin may end, ascending from 0 to all values."""
+    """Return, ascending, the numbers of values after which a bin may end: from 0 to all values."""
     count = len(values)
     if places is None:
         ends = np.arange(count + 1)
@@ -213,9 +212,9 @@ def _candidate_ends(values: Ints, weights: Floats, places: int | None, objective
 def _best_partition(
     values: Ints, weights: Floats, ends: Ints, lanes: int, bins: int, objective: str, rho: float
 ) -> tuple[Floats, Ints]:
-    """Return, for the values up to each end in b bins, the lowest cost and the last bin's begin.
+    """Return the lowest cost of the values up to each end in b bins; and where the last bin begins.
 
-    Both arrays have the shape (ends, bins + 1); begins are indices of ends.
+    Both arrays have the shape (ends, bins + 1). The beginnings are indices into ``ends``.
     """
     from stochastic.kernels.binning import best_for_loss, best_for_slowdown
 

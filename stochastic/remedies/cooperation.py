@@ -49,8 +49,8 @@ def granularity(
     group : int
         Lanes in lockstep; each of its divisors is a possible number of items.
     overhead : number, callable, mapping or sequence
-        Work of an item that c lanes share, all lanes together, relative to one lane. If it is a
-        number, the factor is 1 + overhead·(c - 1). A callable returns the factor for c, a mapping
+        Work of all c lanes together that share an item, relative to the work of one lane. If it is
+        a number, the factor is 1 + overhead·(c - 1). A callable returns the factor for c, a mapping
         has the factor of each c. A sequence has the factor of each divisor of ``group``, ascending.
     objective : {"loss", "slowdown"}
         The first factor of the cost: the mean loss of a group, or the slowdown of the whole
@@ -62,14 +62,13 @@ def granularity(
     -------
     Dataset
         ``loss``, ``slowdown``, ``overhead`` and ``cost`` along ``lanes``, the number of items in
-        lockstep, with the coordinate ``lanes_per_item``. ``best_lanes`` is the number with the
-        lowest cost, ``best_cost``. Of equal costs, the one with the most items is best.
+        lockstep, with the coordinate ``lanes_per_item``. ``best_lanes`` is the number of items with
+        the lowest cost, ``best_cost``; of equal costs, the largest number.
 
     Raises
     ------
     LawError
-        The group is not a whole number of 1 or more, or overheads are missing, not positive or not
-        finite.
+        The group is no whole number >= 1, or overheads are missing, not positive or not finite.
 
     Notes
     -----
@@ -128,7 +127,7 @@ def granularity_parts(
 
 
 def _overhead_factors(overhead: Any, lanes_per_item: Ints) -> Floats:
-    """Return the overhead factor for each number of lanes on an item; these numbers descend."""
+    """Return the overhead factor for each number of lanes per item; the numbers descend."""
     sharing = lanes_per_item.tolist()
     known = ", ".join(map(str, reversed(sharing)))
     if callable(overhead):

@@ -1,4 +1,4 @@
-"""Compare changes that shorten a launch, by the law of the time of the changed launch."""
+"""Compare changes that shorten a launch by the law of the changed launch's time."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from stochastic.remedies.binning import partition
 from stochastic.remedies.splitting import split
 from stochastic.work.pmf import Pmf
 
-#: Upper limits: bins of sorted items, values at which a bin may end, lengths of pieces to try.
+#: Upper limits on bins of sorted items, on values at which a bin may end, and on lengths to try.
 _BINS, _PLACES, _LENGTHS = sizes.LAUNCH_BINS, sizes.LAUNCH_PLACES, sizes.LAUNCH_LENGTHS
 _CUT = 1e-12  # Probability that some item of a launch is beyond the truncated law of work.
-_ORDERS = sizes.LAUNCH_ORDERS  # Number of random orders whose mean time is taken.
+_ORDERS = sizes.LAUNCH_ORDERS  # Number of random orders, whose times are averaged.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +67,9 @@ def remedies(
     """Return remedies of a launch, each with its best setting; the shortest mean time comes first.
 
     A remedy whose law is too large to compute is left out. We assume that blocks of sorted items
-    are launched in random order, that the number of resident warps stays the same with smaller
-    blocks, and that pieces of items are independent. Each further piece of an item adds
-    ``cut_overhead`` steps. Each further lane on an item adds the share ``share_overhead`` of its
-    work.
+    are launched in random order, that smaller blocks do not change the number of resident warps,
+    and that pieces of items are independent. Each further piece of an item adds ``cut_overhead``
+    steps. Each further lane on an item adds the share ``share_overhead`` of its work.
     """
     items = lanes * warps
 
@@ -141,7 +140,7 @@ def order_makespans(lengths: Ints, *, slots: int, items: int) -> dict[str, float
     """Return the time that slots take for the items of a trace, for three orders of the items.
 
     Each block takes ``items`` consecutive items. The orders are ``given``, ``longest first`` and
-    ``shuffled``, which is the mean time over some random orders.
+    ``shuffled`` (the mean time over some random orders).
     """
     rng = np.random.default_rng(0)
     drawn = [_makespan(rng.permutation(lengths), slots, items) for _ in range(_ORDERS)]

@@ -18,7 +18,7 @@ from stochastic.loss.moments import finite_law, mean_loss, order_statistics, slo
 from stochastic.work.correlated_lanes import check_repeat_probability
 from stochastic.work.pmf import Pmf
 
-_MOST = sizes.SPLIT_MOST  # Upper limit on pairs (threshold, value) of a scan: some seconds.
+_MOST = sizes.SPLIT_MOST  # Upper limit on pairs (threshold, value): some seconds of work.
 _LONGEST = sizes.SPLIT_LONGEST  # Upper limit on the iterations of a piece.
 
 
@@ -28,11 +28,11 @@ class Split(TableResult):
 
     ``table`` is a Dataset. Along ``threshold`` it has ``pieces`` (mean number per item),
     ``slowdown`` (of a workload of pieces) and ``total`` (lane-iterations per iteration of uncut
-    work). Its scalars are ``best_threshold``, with the lowest total ``best_total`` and the mean
-    loss ``best_loss`` of a group of pieces, and ``whole_slowdown`` and ``whole_loss`` of the uncut
-    items. ``split(...)["total"]`` returns a variable of it. ``work`` is the law of the items,
-    truncated if its support is infinite. ``overhead`` is the number of iterations that each piece
-    of an item, except the first, adds.
+    work). Its scalars are ``best_threshold``, which has the lowest total, ``best_total``, and the
+    mean loss ``best_loss`` of a group of pieces; and ``whole_slowdown`` and ``whole_loss`` of the
+    uncut items. ``split(...)["total"]`` returns a variable of the table. ``work`` is the law of the
+    items, truncated if its support is infinite. ``overhead`` is the number of iterations that each
+    piece of an item, except the first, adds.
     """
 
     work: Pmf
@@ -73,7 +73,7 @@ def split(
     overhead : int
         Iterations that each piece of an item, except the first, adds; 0 or more.
     correlation : float
-        Probability that a lane repeats its neighbour's work. It holds for the uncut items only,
+        Probability that a lane repeats its neighbour's work. It applies only to the uncut items,
         with which splitting is compared.
 
     Returns
@@ -142,8 +142,8 @@ def _check_overhead(value: Any) -> int:
         return check_integer("overhead", value, least=0, example=2)
     except LawError as error:
         raise LawError(
-            f"{error}; iterations are counted in whole numbers, so for parts of one count the work "
-            "in smaller units, with scale"
+            f"{error}; iterations are counted in whole numbers; for fractions, count the work in "
+            "smaller units with scale"
         ) from None
 
 
@@ -176,7 +176,7 @@ def _piece_weights(work: Pmf, threshold: int, overhead: int) -> Floats:
 
 
 def _mean_piece_loss(weights: Floats, lanes: int) -> float:
-    """Return the mean loss of a law given by weights of 0, 1, 2, ..., which are normalised here."""
+    """Return the mean loss of a law given by weights of 0, 1, 2, ..., which need not sum to 1."""
     inside = np.flatnonzero(weights)
     low, high = int(inside[0]), int(inside[-1])
     return mean_loss(low, weights[low : high + 1] / weights.sum(), lanes)

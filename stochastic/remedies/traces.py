@@ -1,4 +1,4 @@
-"""Compare the cost of lockstep of a recorded trace with that of independent items of its law."""
+"""Compare the cost of lockstep of a recorded trace with the cost for independent items."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _ORDERS = ("given", "sorted", "shuffled", "blocked")
-_EXACT = sizes.TRACE_EXACT  # Multiplications of the exact mean over all orders: some seconds.
+_EXACT = sizes.TRACE_EXACT  # Upper limit on products of the exact mean over all orders.
 _BLOCK = sizes.TRACE_BLOCK  # Default number of groups that "blocked" sorts together.
 
 
@@ -57,7 +57,7 @@ def measured(
     block : int, optional
         Number of items that ``blocked`` sorts together; by default those of 32 groups.
     partial : {"idle", "drop"}
-        If the last group is incomplete, its other lanes idle, or it is left out.
+        If the last group is incomplete, its other lanes idle, or the group is left out.
     samples, seed : int
         Number of groups to draw if the exact mean loss of ``shuffled`` would take too long (many
         different values in many lanes), and the seed of the draws.
@@ -72,7 +72,7 @@ def measured(
         below 1 if neighbours are correlated. ``alike``: estimated probability that an item repeats
         its neighbour; ``alike_error``: its standard error; ``alike_slowdown``: slowdown of lanes
         with this correlation (all NaN for ``shuffled`` or if all items are equal).
-        ``autocorrelation``: that of neighbouring items in the chosen order.
+        ``autocorrelation``: the correlation of neighbouring items in the chosen order.
 
     Raises
     ------
@@ -249,9 +249,9 @@ def _autocorrelation(items: Ints) -> float:
 def _shuffled_loss(
     items: Ints, lanes: int, partial: str, samples: int, seed: int
 ) -> tuple[float, float, float, float, float]:
-    """Return the expectation over all orders of what :func:`measured` returns.
+    """Return the expectation, over all orders, of the results of :func:`measured`.
 
-    These are the loss, its standard error and spread (NaN), the slowdown and the autocorrelation.
+    These are the loss, its standard error, its spread (NaN), the slowdown, the autocorrelation.
     """
     from stochastic.kernels.simulate import mean_subset_maximum
 

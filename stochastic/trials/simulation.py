@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _CUT = 1e-18  # Tail probability at which an infinite law is truncated.
 #: Number of items that are summed as one block; it is fixed, so sums do not depend on threads.
 _BLOCK = sizes.TRIAL_BLOCK
-_TASK = sizes.TRIAL_TASK  # Number of items of a thread's task.
+_TASK = sizes.TRIAL_TASK  # Number of items in one task of a thread.
 _PILOT = sizes.TRIAL_PILOT  # Number of items from which the width of fine bins is chosen.
 _CONFIDENCE = 0.95
 #: If all drawn losses are equal, P(another loss) <= 1.96 · _UNSEEN_GROUPS / groups (97.5 %). Losses
@@ -74,7 +74,7 @@ class _GroupSampler:
 
 
 def losses(pmf: Pmf, lanes: int, size: int, *, seed: int = 0, zero_work: str = "one") -> Floats:
-    """Draw ``size`` independent groups, the first ones of :func:`simulate`; return their losses."""
+    """Return the losses of ``size`` independent groups, which are the first of :func:`simulate`."""
     size = check_integer("size", size, least=0)
     source = _GroupSampler.from_law(pmf, lanes, seed, zero_work)
     result = source.losses(0, size)
@@ -129,14 +129,13 @@ def simulate(
     Raises
     ------
     LawError
-        Lanes, groups or bins are not whole numbers of 1 or more, or no group has work and
-        ``zero_work`` is "drop".
+        Lanes, groups or bins are not whole numbers >= 1; or with "drop", no group has work.
 
     Notes
     -----
     Memory does not grow with ``groups``: losses are counted in bins that are narrower than a
-    thousandth of the standard deviation. Each bin has its smallest and largest loss, so a quantile
-    is exact if the possible losses are farther apart.
+    thousandth of the standard deviation. Each bin records its smallest and largest loss. So a
+    quantile is exact if no two possible losses fall into the same bin.
 
     >>> result = simulate(Pmf.uniform(1, 6), lanes=2, groups=100_000)
     >>> abs(float(result["loss"]) - 64877 / 49896) < 5 * float(result["loss_error"])
@@ -193,7 +192,7 @@ def simulate(
 def _tally_groups(
     source: _GroupSampler, groups: int, centres: Floats, scale: float, at_once: int
 ) -> tuple[Floats, Floats]:
-    """Return (count, smallest, largest) of each fine bin of the loss, and sums over all groups."""
+    """Return each fine bin's (count, smallest loss, largest loss), and sums over all groups."""
     from stochastic.kernels.simulate import tally_losses
 
     block = max(1, _BLOCK // source.lanes)
@@ -242,8 +241,8 @@ def _tally_groups(
 def _moments(total: Floats, centre: float, reach: float) -> Variables:
     """Return mean and standard deviation with their errors, from sums of powers of loss - centre.
 
-    If all groups lose the same, other losses have a probability of at most 3.7 / groups (97.5 %
-    confidence), and differ by up to ``reach``.
+    If all groups have the same loss, other losses have a probability of at most 3.7 / groups (97.5
+    % confidence), and differ from it by up to ``reach``.
     """
     count = total[0]
     a, b, c, d = total[1:] / count
@@ -316,7 +315,7 @@ def _sample_quantiles(fine_bins: Floats, levels: Floats, least: float, most: flo
 
 
 def _histogram(fine_bins: Floats, bins: int) -> Variables:
-    """Return bars [left, right) of about equal width, whose edges do not divide a fine bin."""
+    """Return bars [left, right) of about equal width; no fine bin is divided by an edge."""
     low, high = fine_bins[0, 1], fine_bins[-1, 2]
     if high == low:
         bins = 1

@@ -27,13 +27,13 @@ def check_probability(name: str, value: Any, *, zero: bool = False) -> float:
 
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
-    """Return the value as a finite float above 0, or from 0 with ``zero``; LawError otherwise."""
+    """Return the value as a finite float > 0, or >= 0 with ``zero``; LawError otherwise."""
     expected = f"a finite number {'from' if zero else 'above'} 0"
     return check_real(name, value, lambda x: x > 0 or (zero and x == 0), expected)
 
 
 def _dense_mapping(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any]]:
-    """Return the lowest key of a mapping, and the list of its values for that key, the next, ..."""
+    """Return the lowest key of a mapping, and the list of its values from that key on."""
     if not mapping:
         raise LawError(f"no {what}: expected at least one value")
     keys = [check_integer("a value", key, least=0, example=3) for key in mapping]
@@ -46,7 +46,7 @@ def _dense_mapping(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any
 
 
 def _dense_weights(values: Any, low: Any, what: str) -> tuple[int, Any]:
-    """Return the lowest value and the list of weights from it on, for a sequence or a mapping."""
+    """Return, for a sequence or a mapping, the lowest value and the list of weights from it on."""
     if hasattr(values, "index") and hasattr(values, "items"):  # a pandas Series
         values = dict(values.items())
     if isinstance(values, Mapping):

@@ -19,10 +19,10 @@ from stochastic.errors import LawError
 from stochastic.work.pmf import Pmf, check_law, is_weighted_law
 
 _ROUNDS = 10_000  # Upper limit on the iterations of EM.
-_STATES = sizes.CORRELATED_STATES  # Upper limit on the states of all lanes.
+_STATES = sizes.CORRELATED_STATES  # Upper limit on the joint states of all lanes.
 _PRODUCTS = sizes.CORRELATED_PRODUCTS  # Upper limit on the products of a mean loss.
 _ROUNDING = 1e-14  # Rounding error of a probability.
-_CUT = 1e-10  # Tail that truncation of an infinite law leaves out, times lanes**2.
+_CUT = 1e-10  # Tail probability at which an infinite law is truncated, times lanes**2.
 QUADRATURE_STEP = 0.25  # Step of log t, with which the trapezoidal rule is exact to 2e-16.
 QUADRATURE_REACH = 45.0  # Factors below exp(-45) are negligible.
 
@@ -38,7 +38,7 @@ class _NeighbourChain(ABC):
 
     @abstractmethod
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return P(work of next lane = k, ...) from P(work of this lane = k, ...); k is axis 0."""
+        """Return P(next lane has work k, ...), given P(this lane has work k, ...); axis 0 is k."""
 
     def losses(self, work: Pmf, lanes: int) -> dict[float, float]:
         """Return P(X = x), adding one lane at a time to the law of (last item, longest, sum)."""
@@ -125,7 +125,7 @@ class Sticky(_NeighbourChain):
         return Pmf.from_weights(result, low=work.low, normalise=True)
 
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return P(work of next lane = k, ...) from P(work of this lane = k, ...); k is axis 0."""
+        """Return P(next lane has work k, ...), given P(this lane has work k, ...); axis 0 is k."""
         law = work.reshape(-1, *(1,) * (state.ndim - 1))
         return np.asarray(self.rho * state + (1 - self.rho) * law * state.sum(axis=0))
 
@@ -159,14 +159,14 @@ class Markov(_NeighbourChain):
         return Pmf.from_weights(chances, low=work.low, normalise=True)
 
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return P(work of next lane = k, ...) from P(work of this lane = k, ...); k is axis 0."""
+        """Return P(next lane has work k, ...), given P(this lane has work k, ...); axis 0 is k."""
         size = len(state)
         return np.asarray(np.tensordot(self.transitions[:size, :size].T, state, axes=1))
 
 
 @dataclass(frozen=True, slots=True)
 class CommonShock:
-    """Lanes that all have the same law, drawn for each group from pairs (probability, law)."""
+    """Lanes that all follow one law, which each group draws from pairs (probability, law)."""
 
     parts: tuple[tuple[Any, Pmf], ...]
 
@@ -193,7 +193,7 @@ class CommonShock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TraceWindows:
-    """Lanes that take consecutive items of a trace from a random one on; the trace is circular."""
+    """Lanes that take consecutive items of a circular trace, starting at a random item."""
 
     trace: Ints
 
@@ -274,9 +274,9 @@ class CorrelatedLoss:
 def log_nodes(least: float, most: float, lanes: int) -> Floats:
     """Return nodes t, equally spaced in log t, for E[max / sum] = ∫ E[max·exp(-t·sum)] dt.
 
-    Values are 0 or lie between ``least`` and ``most``. With the weights QUADRATURE_STEP·t, the
+    Values are either 0 or between ``least`` and ``most``. With the weights QUADRATURE_STEP·t, the
     trapezoidal rule is exact to 2e-16 for every sum (see stochastic.loss.moments). The part below
-    the first node is 1e-8 of the integral; there the integrand is E[max] with an error of 1e-8.
+    the first node is 1e-8 of the integral. There the integrand is E[max] within 1e-8.
     """
     first = math.log(1e-8 / (lanes * most))
     last = math.log((QUADRATURE_REACH + math.log(lanes * most / least)) / least)
@@ -294,9 +294,9 @@ def check_repeat_probability(value: Any) -> float:
 
 
 def parse_correlation(value: Any, work: Pmf) -> Correlation | None:
-    """Return the correlation that a number, pairs (probability, law), a matrix or a trace means.
+    """Return the correlation given as a number, pairs (probability, law), a matrix or a trace.
 
-    LawError for anything else, or if the law of a lane is not ``work``.
+    Raise LawError for anything else, or if the law of a lane is not ``work``.
     """
     if isinstance(value, Real):
         rho = check_repeat_probability(value)
@@ -318,7 +318,7 @@ def parse_correlation(value: Any, work: Pmf) -> Correlation | None:
 
 
 def _check_lane(lane_law: Pmf, work: Pmf, what: str, constructor: str) -> None:
-    """Raise LawError if the lanes of a correlation have another law than ``work``."""
+    """Raise LawError if the lanes of a correlation have a law other than ``work``."""
     apart = abs(lane_law.mean() - work.mean()), abs(lane_law.var() - work.var())
     if max(apart) > 1e-9 * (1.0 + work.var()):
         raise LawError(
@@ -362,8 +362,8 @@ def distinct_draw_weights(lanes: int, rho: float) -> Floats:
 class Stickiness:
     """Maximum-likelihood estimate of the probability that an item of a trace repeats its neighbour.
 
-    ``rho`` is the probability, ``error`` its standard error from the observed information, ``low``
-    to ``high`` a 95 % confidence interval (Wald; of the logit if rho is neither 0 nor 1).
+    ``rho`` is the probability, and ``error`` is its standard error from the observed information.
+    ``low`` to ``high`` is a 95 % confidence interval (Wald; of the logit if rho is not 0 or 1).
     """
 
     rho: float

@@ -1,4 +1,4 @@
-"""Define the interface of laws of 0, 1, 2, ..., and laws that are given by a table of weights."""
+"""Define the interface of laws over 0, 1, 2, ..., and laws given by a table of weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_TABLE_SIZE = sizes.LAW_LARGEST
 #: Approximate logarithm of the smallest probability that a double holds with full precision.
 SMALLEST_LOG = -700.0
 
-#: Alternatives to a table, for messages.
+#: Text about the alternatives to a table, for error messages.
 TABLE_HINT = (
     "for an infinite law give a larger eps or tol, bound it with truncate(high), count the work in "
     "larger units, or use what needs no table (its own mean, var, cdf, quantile, sample)"
@@ -28,7 +28,7 @@ TABLE_HINT = (
 
 #: Upper limit on the products of a convolution: about half a minute.
 _PRODUCTS = sizes.CONVOLVE_MOST
-#: Upper limit on the values of a law that is hashed by all of its weights.
+#: Laws with up to this number of values are hashed by all of their weights.
 HASHED_WEIGHTS = sizes.RATIOS_SMALL
 
 _MAX_VALUE = 2**62  # Upper limit on a value that a search returns.
@@ -36,7 +36,7 @@ _NEGLIGIBLE_TAIL = 1e-24  # Tail left out of sums over an infinite law without a
 
 
 class Distribution(ABC):
-    """A law of a non-negative integer; its values are passed as arrays of floats."""
+    """A law of a non-negative integer; values are passed to its methods as arrays of floats."""
 
     __slots__ = ()
 
@@ -115,7 +115,7 @@ class Distribution(ABC):
 
 
 def first_true(holds: Callable[[int], bool], start: int) -> int | None:
-    """Return the first integer from ``start`` on at which a monotone condition holds, or None."""
+    """Return the first integer >= ``start`` at which a monotone condition holds, or None."""
     if holds(start):
         return start
     below, step = start, 1
@@ -144,7 +144,7 @@ def check_span(first: int, last: int | float, what: str, hint: str = TABLE_HINT)
 # --- finite laws: tables of weights
 @dataclass(frozen=True, slots=True, eq=False)
 class Tabulated(Distribution):
-    """A law given by weights of low, low + 1, ..., the first and last above 0; see tabulate."""
+    """A law given by weights of low, low + 1, ..., of which the first and the last are above 0."""
 
     low: int
     weights: Floats

@@ -1,8 +1,7 @@
 """Define all families of laws of work in one table, `FAMILIES`.
 
 To add a family, append a row to the table, and give :class:`stochastic.work.pmf.Pmf` a typed
-constructor of the same name. The parser of laws, the command line, studies, fits and models read
-the row.
+constructor of the same name. The parser of laws, command line, studies, fits and models read it.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ class Parameter:
     """A parameter of a family, and the model quantity that gives it.
 
     ``check(name, value)`` returns the value as a number to compute with, or raises a `LawError`.
-    ``quantity``, ``domain``, ``meaning`` and ``typical`` describe the model quantity, which several
-    families may share.
+    ``quantity``, ``domain``, ``meaning`` and ``typical`` describe the quantity.
     """
 
     name: str
@@ -57,8 +55,9 @@ class LawFamily:
     ``pmf``, ``sf`` (with a small relative error), ``cdf``, ``mean``, ``var`` and ``draw(rng,
     size)`` compute P(W = k), P(W > k), P(W <= k), the moments and draws; only ``pmf`` and ``sf``
     have no default. ``support_ends`` returns the smallest and largest value whose probability a
-    double can represent, ``mode`` a most probable value, ``term_ratio`` (ratio, rest, shape, slope)
-    with f(k+1)/f(k) = (ratio + rest)·(shape + slope·k)/(k + 1), for the recurrence near the mode.
+    double can represent; ``mode`` returns a most probable value. ``term_ratio`` returns (ratio,
+    rest, shape, slope) for the recurrence near the mode: f(k+1)/f(k) = (ratio + rest)·(shape +
+    slope·k)/(k + 1).
 
     ``additive_parameter`` is the parameter that adds up in a sum of independent items if their
     other parameters are equal. ``additive_form`` returns (shift, family, parameters) of the same
@@ -66,7 +65,7 @@ class LawFamily:
 
     ``estimate`` returns the parameters of maximum likelihood for a `Histogram`, or a text that says
     why there are none; ``errors`` returns their standard errors. Without both, there are no fits.
-    ``limit_family`` has the maximum likelihood if ``estimate`` returns a text. ``scipy`` is the
+    If ``estimate`` returns a text, ``limit_family`` has the maximum likelihood. ``scipy`` is the
     name and the parameters of the same law in ``scipy.stats``.
     """
 
@@ -143,7 +142,7 @@ class FamilyLaw(Distribution):
         for name, value in (("low", low), ("high", high), ("family", family)):
             object.__setattr__(self, name, value)
 
-    def __reduce__(self) -> Any:  # functions of the family cannot be pickled
+    def __reduce__(self) -> Any:  # the functions of a family cannot be pickled, so its name is
         return FamilyLaw, (self.name, self.parameters)
 
     @property
@@ -161,7 +160,7 @@ class FamilyLaw(Distribution):
         return self.family.pmf(k, *self.parameters)
 
     def pmf(self, k: Floats) -> Floats:
-        """Return P(W = k), by recurrence from the mode if the mode is near."""
+        """Return P(W = k), computed by recurrence from the mode if the mode is near."""
         if self.family.term_ratio is None:
             return self._direct_pmf(k)
         if k.size == 0:
@@ -222,7 +221,7 @@ class FamilyLaw(Distribution):
         return self.family.draw(rng, size, *self.parameters)
 
     def to_summand(self, copies: int) -> tuple[int, FamilyLaw] | None:
-        """Return the law of a sum of copies as (shift, law of an additive family), or None."""
+        """Return the law of the sum of copies as (shift, law of an additive family), or None."""
         shift, law = 0, self
         if self.family.additive_form is not None:
             shift, name, parameters = self.family.additive_form(*self.parameters)
@@ -239,7 +238,7 @@ class FamilyLaw(Distribution):
 
 
 def add_laws(laws: Sequence[FamilyLaw]) -> FamilyLaw | None:
-    """Return the law of the sum of one item of each law; None unless the laws can be added."""
+    """Return the law of the sum of one item of each law, or None if the laws cannot be added."""
     first = laws[0]
     place = first.family.names.index(first.family.additive_parameter)
     kinds = {(law.name, *law.parameters[:place], *law.parameters[place + 1 :]) for law in laws}
@@ -260,7 +259,7 @@ def _number_text(x: Any) -> str:
 # or 1/r. Let T(j) be the number of samples above j, n that of all, and m their mean. With p
 # eliminated, the log-likelihood is
 # Σ_j T_j log(1 + ja) - n (1/a + m) log(1 + ma) + n m log m - Σ log x!
-_EXACT = sizes.EXTREME_EXACT  # up to this range, the deviation of an extreme is summed exactly
+_EXACT = sizes.EXTREME_EXACT  # the deviation of an extreme is summed exactly in ranges up to this
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -296,7 +295,7 @@ class Histogram:
 
     @property
     def excess(self) -> int:
-        """Return (variance - mean) · size², computed in whole numbers."""
+        """Return (variance - mean) · size², computed exactly in whole numbers."""
         values = np.flatnonzero(self.counts)
         if float(self.high) ** 2 * self.size < 2.0**62:
             squares = int(np.dot(self.counts[values], values**2))
@@ -313,7 +312,7 @@ def _log_factorials(h: Histogram) -> float:
 
 
 def _dispersion_likelihood(h: Histogram, a: float) -> float:
-    """Return the log-likelihood at a dispersion, without terms that do not depend on it."""
+    """Return the log-likelihood at a dispersion, without the terms that do not depend on that."""
     j = np.arange(h.high)
     n, m = h.size, h.mean
     if a == 0:
@@ -335,7 +334,7 @@ def _standard_errors(rr: float, rp: float, pp: float) -> tuple[float, float]:
 
 
 def _uniform_errors(h: Histogram, low: float, high: float) -> tuple[float, ...]:
-    """Return the standard deviations of the smallest and of the largest of ``h.size`` samples."""
+    """Return the standard deviations of the smallest and the largest of ``h.size`` samples."""
     width, n = high - low + 1, h.size
     if width > _EXACT:
         spread = width * math.sqrt(n / (n + 2)) / (n + 1)
@@ -440,7 +439,7 @@ def _count_parameter(
 
 # --- smallest and largest values whose probability a double can represent
 def _scalar_deviance(x: float, mean: float) -> float:
-    """Return x·log(x/m) + m - x with a precision of a few digits."""
+    """Return x·log(x/m) + m - x, m the ``mean``, with a precision of a few digits."""
     return x * math.log1p((x - mean) / mean) - (x - mean)
 
 
@@ -517,7 +516,7 @@ def _binomial_steps(n: int, p: float) -> tuple[float, float, float, float]:
 #: Coefficients of 1/x, 1/x³, ... in log Γ(x+1) = x·log x - x + log(2πx)/2 + 1/(12x) - 1/(360x³) ...
 _SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 _FAR = 16.0  # From this x on, the series is exact to 1e-17.
-_NEAR = 0.5  # |x-m|/(x+m) up to which a deviance is a series; beyond, hardly anything cancels.
+_NEAR = 0.5  # Up to this |x-m|/(x+m), a deviance is a series; beyond it, little cancels.
 _TERMS = 28  # Terms of this series: 0.5**(2·28) / 59 < 1e-18.
 
 

@@ -17,7 +17,7 @@ from stochastic.work.families import FAMILIES, Histogram
 from stochastic.work.pmf import Pmf
 
 _LARGEST_SAMPLE = sizes.SAMPLE_LARGEST
-_TAIL = 1e-12  # tail of a fitted law that its distance to the samples leaves out
+_TAIL = 1e-12  # tail probability of a fitted law that is left out of its distance to the samples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +26,13 @@ class LawFit:
 
     ``family`` is the name of a constructor of ``Pmf``. ``standard_errors`` come from the observed
     information. The error of ``trials`` treats it as a real number. If ``trials`` is the largest
-    sample, its likelihood may not be curved: its error is then NaN, and the error of ``p`` is for
-    known trials. The errors of ``low`` and ``high`` are standard deviations of the smallest and
+    sample, its likelihood may not be curved. Its error is then NaN, and the error of ``p`` is that
+    for known trials. The errors of ``low`` and ``high`` are standard deviations of the smallest and
     largest sample; the range low..high is never estimated too wide. ``aic`` is Akaike's criterion
     2·(number of parameters) - 2·log-likelihood; the smallest is best. ``distance`` is Cramér–von
     Mises: n·Σ (Fn(k) - F(k))²·P(W = k), with Fn the CDF of the n samples. ``p_value`` is the share
-    of replicates, drawn from the fitted law and fitted again, whose distance to their fit is at
-    least as large; NaN without ``replicates``.
+    of replicates (samples drawn from the fitted law and fitted again) whose distance to their fit
+    is at least as large. It is NaN without ``replicates``.
     """
 
     family: str
@@ -74,11 +74,12 @@ def fit(
 
     Notes
     -----
-    A chi-squared test needs many samples of every value, and Kolmogorov–Smirnov a continuous law
-    (Swatman 2022, section IV-C). The discrete Cramér–von Mises distance (Choulakian, Lockhart and
-    Stephens 1994) needs neither, and replicates account for the fitted parameters. The time grows
-    with the largest sample. With 199 replicates it is tenths of a second for 100, seconds for
-    10,000, and a minute or two for a million, the limit; half a second there without replicates.
+    A chi-squared test needs many samples of every value, and Kolmogorov–Smirnov needs a continuous
+    law (Swatman 2022, section IV-C). The discrete Cramér–von Mises distance (Choulakian, Lockhart
+    and Stephens 1994) needs neither, and replicates account for the fitted parameters. The time
+    grows with the largest sample. With 199 replicates it is tenths of a second for a largest sample
+    of 100, seconds for 10,000, and one or two minutes for a million, the limit; without replicates,
+    a million takes half a second.
 
     >>> best = fit(Pmf.negative_binomial(5, 0.3).sample(4000, seed=1))[0]
     >>> best.family, round(best.parameters["p"], 2), round(best.standard_errors["p"], 3)

@@ -18,9 +18,9 @@ from stochastic.work.families import FAMILIES
 
 @dataclass(frozen=True, slots=True)
 class LawSyntax:
-    """The syntax of a family: the names of its numbers, the last ``optional`` of them optional.
+    """The syntax of a family: the names of its numbers; the last ``optional`` ones are optional.
 
-    A family without names takes any number of values; its usage shows ``placeholder`` for them.
+    A family without names takes any number of values; its usage shows ``placeholder`` instead.
     """
 
     numbers: tuple[str, ...]
@@ -106,7 +106,7 @@ def _shorten(text: str) -> str:
 
 
 def parse_law(text: Any) -> tuple[str, tuple[Any, ...]]:
-    """Return the constructor of `Pmf` for the text of a law of work, and its arguments."""
+    """Parse the text of a law of work; return a constructor of `Pmf` and its arguments."""
     if isinstance(text, str) and re.search(r"\.csv(\.gz)?$", text.strip(), flags=re.IGNORECASE):
         return _read_law(Path(text.strip()))
     family, words = split_law(text, LAW_SYNTAX, _FILE)
@@ -127,7 +127,7 @@ def _parse_number(word: str, text: str) -> Any:
 
 
 def _read_law(path: Path) -> tuple[str, tuple[Any, ...]]:
-    """Read samples from a file of one column, or values with probabilities or counts from two."""
+    """Read a law from one column (samples) or two (values, and probabilities or counts)."""
     table = delimited.read_table(path, header=False)
     columns = table.parse_numbers().columns
     if len(columns) > 2:

@@ -42,8 +42,7 @@ _NEGLIGIBLE_TAIL = 1e-20  # Tail left out of each infinite law in a sum without 
 class Pmf:
     """The law of a non-negative integer, such as the iterations of one work item.
 
-    A law is built by one of the constructors. Laws are immutable, and compared and hashed by
-    content.
+    Constructors build laws. Laws are immutable, and are compared and hashed by content.
 
     Attributes
     ----------
@@ -71,7 +70,7 @@ class Pmf:
 
     @classmethod
     def poisson(cls, rate: float) -> Pmf:
-        """Number of independent events, whose mean is the rate."""
+        """Number of independent events with the given mean, ``rate``."""
         return cls.of_family("poisson", rate)
 
     @classmethod
@@ -86,12 +85,12 @@ class Pmf:
 
     @classmethod
     def uniform(cls, low: int, high: int) -> Pmf:
-        """Whole number from low to high, both included, with equal probabilities."""
+        """Whole number from low to high (both included), all with the same probability."""
         return cls.of_family("uniform", low, high)
 
     @classmethod
     def bernoulli(cls, p: float) -> Pmf:
-        """1 with probability p, else 0."""
+        """The number 1 with probability p, else 0."""
         return cls.of_family("bernoulli", p)
 
     @classmethod
@@ -101,10 +100,9 @@ class Pmf:
 
     @classmethod
     def from_weights(cls, weights: Any, low: int = 0, *, normalise: bool = False) -> Pmf:
-        """Return the law with given probabilities of low, low + 1, ..., or of a mapping's keys.
+        """Return the law with the given weights of low, low + 1, ..., or of a mapping's keys.
 
-        The sum must be 1, within 1e-9 for floats, exactly for Fractions; ``normalise`` divides the
-        weights by their sum.
+        The sum must be 1 (floats: within 1e-9; Fractions: exactly); ``normalise`` divides by it.
 
         >>> Pmf.from_weights({3: 1, 5: 3}, normalise=True).weights.tolist()
         [0.25, 0.0, 0.75]
@@ -123,7 +121,7 @@ class Pmf:
 
     @classmethod
     def from_scipy(cls, frozen: Any) -> Pmf:
-        """Convert a frozen discrete law of ``scipy.stats``, to a named family if there is one.
+        """Convert a frozen discrete law of ``scipy.stats``; if possible, to a named family.
 
         >>> import scipy.stats
         >>> Pmf.from_scipy(scipy.stats.nbinom(5, 0.3, loc=2))
@@ -331,7 +329,7 @@ class Pmf:
         return replace(self, distribution=table, missing=min(self.missing + beyond, 1.0))
 
     def between(self, low: int, high: int | None = None) -> Pmf:
-        """Return the law of W given low <= W <= high; without ``high``, given low <= W.
+        """Return the law of W given low <= W <= high; if ``high`` is None, given low <= W.
 
         >>> Pmf.geometric(0.05).between(21).mean()  # memoryless
         40.0
@@ -368,7 +366,7 @@ class Pmf:
         return self if k == 0 else replace(self, distribution=shift_law(self.distribution, k))
 
     def scale(self, k: int) -> Pmf:
-        """Return the law of k·W, k >= 1, which is the same work in units 1/k as large."""
+        """Return the law of k·W, k >= 1: the same work in a unit that is 1/k as large."""
         k = check_integer("k", k, least=1, example=2)
         of, times = self.distribution, k
         if isinstance(of, Affine) and not of.offset:

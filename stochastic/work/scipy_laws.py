@@ -21,7 +21,7 @@ _FAR = 2.0**30  # Value from which a tail is examined for an infinite mean.
 
 @dataclass(frozen=True, slots=True)
 class ScipyLaw(Distribution):
-    """An infinite law of SciPy; its tail is computed by SciPy's formula, or else summed."""
+    """An infinite law of SciPy; its tail is summed unless SciPy has a formula."""
 
     frozen: Any = field(compare=False)
     key: tuple[Any, ...]
@@ -80,7 +80,7 @@ def _parameters(frozen: Any) -> dict[str, Any]:
 
 
 def _tail(frozen: Any) -> Callable[[Any], Any] | None:
-    """Return a function for P(W > k) if SciPy has a formula with a small relative error."""
+    """Return P(W > k) as a function if SciPy has a formula with a small error, else None."""
     from scipy.special import zeta
     from scipy.stats import rv_discrete
 

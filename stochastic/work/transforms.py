@@ -47,7 +47,7 @@ class _DerivedLaw(Distribution):
 
 @dataclass(frozen=True, slots=True)
 class Affine(_DerivedLaw):
-    """The law of W·factor + offset, factor >= 1: work in smaller units, and shifted."""
+    """The law of W·factor + offset with factor >= 1: shifted work in smaller units."""
 
     base: Distribution
     factor: int
@@ -278,9 +278,9 @@ class Mixture(Distribution):
 
 
 def closed_form_sum(parts: Sequence[tuple[int, Distribution]]) -> Distribution | None:
-    """Return the law of a sum of items, ``copies`` of each law, or None without a closed form.
+    """Return the law of a sum of items, ``copies`` of each law; None without a closed form.
 
-    The form is closed if all laws belong to the same additive family.
+    The sum has a closed form if all laws belong to the same additive family.
     """
     shift, laws = 0, []
     for copies, of in parts:

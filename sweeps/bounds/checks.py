@@ -33,7 +33,7 @@ from symbolic.ops import (
 )
 from symbolic.quantities import Domain
 
-#: Number of points evaluated together; number evaluated first, of which usually one is feasible.
+#: Number of points evaluated together, and of the first few: usually one of these is feasible.
 _BLOCK_POINTS, _FIRST_BLOCK_POINTS = sizes.FIRST_BLOCK, sizes.FIRST_GLANCE
 #: In grids with more points, boxes are bounded instead of evaluating every point.
 _MAX_SCAN_POINTS = sizes.FIRST_MANY
@@ -45,7 +45,7 @@ def first_point(
     """Return the first point over the axes ``dims`` where a condition holds, or None.
 
     ``condition`` is a function from switch labels to a node. Raises OutOfTimeError if the time is
-    up before the first point is certain.
+    up before it is proven which point is the first.
     """
     best: tuple[int, ...] | None = None
     for at, key in grid.keys(dims):
@@ -116,7 +116,7 @@ def _first_point_in_box(
 def _find_as_low(
     space: MergedProblem, target: float, stats: SearchStats
 ) -> tuple[dict[str, int] | None, bool]:
-    """Return a point with a value up to ``target`` (None: none), and True if out of time."""
+    """Return a point with a value of at most ``target``, or None; and True if the time was up."""
     goal = Incumbent(value=float(np.nextafter(target, math.inf)), target=target)
     late = search(space.problem, goal, stats) < math.inf
     return (None, late) if goal.place is None else (space.grid_place(goal.place), False)
@@ -125,9 +125,9 @@ def _find_as_low(
 def lowest_along_axis(
     space: MergedProblem, axis: str, low: int, high: int, target: float, stats: SearchStats
 ) -> tuple[dict[str, int] | None, bool]:
-    """Find the lowest index in [low, high) along ``axis`` with a value up to ``target``.
+    """Find the lowest index in [low, high) along ``axis`` with a value of at most ``target``.
 
-    Return a configuration with this index (None: there is none), and True if that is proven.
+    Return a configuration with this index, or None if there is none; and True if that is proven.
     """
     number, along = space.rows_of_axis(axis)
     result: dict[str, int] | None = None
@@ -154,11 +154,11 @@ def first_configuration(
     target: float,
     stats: SearchStats,
 ) -> tuple[dict[str, int] | None, bool]:
-    """Return the first configuration with a value up to ``target``, and True if it is proven.
+    """Return the first configuration with a value of at most ``target``; and True if it is proven.
 
     One axis after the other is fixed at the lowest index that allows such a configuration. The rows
     of merged axes suffice, as each row stands for the first of its combinations. ``place`` is a
-    configuration that is as low as the target, if one is known.
+    known configuration with such a value, or None.
     """
     if place is None:
         place, late = _find_as_low(space, target, stats)
@@ -179,7 +179,7 @@ def first_configuration(
     return result, True
 
 
-#: Number of points drawn to estimate which condition excludes most points.
+#: Number of sampled points, from which we estimate which condition excludes the most points.
 _SAMPLE = sizes.CHECK_SAMPLE
 
 
@@ -201,8 +201,8 @@ def check_grid(
 ) -> None:
     """Raise an error if a formula of the user leaves its domain, or if no point is feasible.
 
-    Each grid is checked once. If the time is up before a feasible point is found, no error is
-    raised, as the query reports that; but formulas that are not checked in time are an error.
+    Each grid is checked once. It is an error if the time is up before all formulas are checked. If
+    it is up before a feasible point is found, no error is raised: the query reports that.
     """
     if count_points:
         check_point_count(grid)
@@ -226,7 +226,7 @@ def check_grid(
 
 
 def _why_infeasible(grid: Grid, stats: SearchStats | None) -> str:
-    """Return a message about the conditions that no point meets, or that exclude most points."""
+    """Return a message: which conditions no point meets, or which one excludes the most points."""
     lines = []
     for condition in grid.conditions:
         dims = grid.condition_dims(condition)
@@ -258,7 +258,7 @@ def _why_infeasible(grid: Grid, stats: SearchStats | None) -> str:
 
 
 def _most_excluding_condition(grid: Grid) -> str:
-    """Return a message about the condition that the fewest points of a fixed sample meet."""
+    """Return a message that names the condition met by the fewest points of a fixed sample."""
     if len(grid.conditions) < 2:
         return ""
     rng = np.random.default_rng(0)
@@ -304,7 +304,7 @@ def _check_formula(grid: Grid, name: str, stats: SearchStats | None) -> None:
 
 
 def check_enclosable(grid: Grid, roots: Roots) -> None:
-    """Raise an error that names a quantity if anything below the roots has no enclosure."""
+    """Raise an error if a primitive below the roots has no enclosure; it names the quantity."""
     for key, root in roots.items():
         for name in references(root):
             if grid.leaves[key][name].failures:

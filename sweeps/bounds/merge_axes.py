@@ -37,8 +37,8 @@ from symbolic.node import conjuncts
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
 
 #: Maximum number of combinations that are evaluated to merge axes; number of values of each axis in
-#: a first trial; maximum share of distinct combinations at which a merge is worthwhile; number of
-#: points of the problem up to which nothing is merged.
+#: a first trial; a merge is worthwhile up to this share of distinct combinations; problems of at
+#: most this number of points are not merged.
 _MAX_COMBINATIONS, _TRIED_VALUES, _MAX_SHARE, _MIN_POINTS = (
     sizes.MERGE_MOST,
     sizes.MERGE_TRIED,
@@ -57,9 +57,10 @@ def merge_axes(
     unmerged_axis: str | None = None,
     more: Sequence[Node] = (),
 ) -> MergedProblem:
-    """Fix some axes of an objective, merge the others except ``unmerged_axis``; return the problem.
+    """Fix some axes of an objective, and merge the others except ``unmerged_axis``.
 
-    ``more`` are further objectives, infinite where the first is. When time is up, merging ends.
+    Return the problem over the remaining axes. ``more`` are further objectives, which are infinite
+    where the first one is. When the time is up, merging ends.
     """
     used = {}
     for name in references(root, *more):
@@ -98,7 +99,7 @@ class _AxisMerger:
         self.nodes, self.step_axes = self._walk_steps()
 
     def step(self) -> bool:
-        """Merge the axis or pair with the fewest distinct rows; False if none is worth merging."""
+        """Merge the axis or pair with the lowest share of distinct rows; False if all are high."""
         axes = list(self.sizes)
         pairs = [*((axis,) for axis in axes), *itertools.combinations(axes, 2)]
         best: tuple[float, tuple[str, ...]] | None = None
@@ -127,7 +128,7 @@ class _AxisMerger:
         return any(inside & some and some - inside for some in axes)
 
     def _walk_steps(self) -> tuple[list[Node], dict[int, frozenset[str]]]:
-        """Return every node, and the axes on which each depends (by id)."""
+        """Return all nodes, and a mapping from the id of each node to the axes it depends on."""
         nodes, result = walk(self.roots), dict[int, frozenset[str]]()
         for node in nodes:
             if node.op == "reference":
@@ -139,7 +140,7 @@ class _AxisMerger:
         return nodes, result
 
     def _read_nodes(self, group: Iterable[str]) -> tuple[list[Node], list[Node]]:
-        """Return the nodes over these axes only that other nodes read, and required conditions."""
+        """Return the nodes over the group's axes that other nodes read; and required conditions."""
         inside = set(group)
         local = {key for key, axes in self.step_axes.items() if axes and axes <= inside}
         read = {id(root): root for root in self.roots if id(root) in local}
@@ -150,7 +151,7 @@ class _AxisMerger:
         return list(read.values()), required
 
     def _has_distinct_values(self, nodes: Sequence[Node], group: Iterable[str]) -> bool:
-        """True if the nodes have distinct values along all axes, so that nothing can be merged."""
+        """True if, along each axis, some node has no value twice, so that nothing can be merged."""
         left = set(group)
         for node in nodes:
             if node.op == "reference" and self._is_injective(node.args[0]):
@@ -176,7 +177,7 @@ class _AxisMerger:
         return [np.broadcast_to(value, shape).reshape(-1).astype(np.float64) for value in result]
 
     def _distinct_share(self, group: tuple[str, ...], index: Places) -> float:
-        """Return the number of distinct, allowed rows divided by the number of combinations."""
+        """Return the number of distinct allowed rows, divided by the number of combinations."""
         read, needed = self._read_nodes(group)
         if not read:
             return 0.0
@@ -196,7 +197,7 @@ class _AxisMerger:
         return allowed, np.stack(values[: len(read)])
 
     def _grid_indices(self, group: Sequence[str], places: Indices) -> dict[str, Indices]:
-        """Return the indices of some combinations of the group along each axis of the grid."""
+        """Return the indices, along each axis of the grid, of some combinations of the group."""
         split = unravel(places, tuple(self.sizes[axis] for axis in group))
         return {
             name: table[k][at]

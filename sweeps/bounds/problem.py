@@ -36,13 +36,13 @@ Mask = NDArray[np.bool_]
 TileNumbers = Indices
 Places = Mapping[str, Indices]
 Leaves = Mapping[str, Leaf]
-#: One label for each switch axis; and a mapping from such labels to a node over the leaves.
+#: ``Key``: one label for each switch axis. ``Roots``: a mapping from keys to nodes.
 Key = tuple[str, ...]
 Roots = Mapping[Key, Node]
 
 
 class Boxes(NamedTuple):
-    """First and last index along each axis (rows) of some boxes (columns)."""
+    """Some boxes (columns), given by their first and last index along each axis (rows)."""
 
     lo: Indices
     hi: Indices
@@ -92,8 +92,8 @@ def concatenate_boxes(parts: Sequence[Boxes]) -> Boxes:
 def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> Indices:
     """Return, for each box, the axis with the highest score when the box is halved along it.
 
-    ``score(halves, box_indices, axis)`` returns numbers above -1 for some boxes; ``halves`` has all
-    first halves, then all second halves. Of axes with equal scores the first is returned.
+    ``score(halves, box_indices, axis)`` returns a score above -1 for each of some boxes; ``halves``
+    has all first halves, then all second halves. Of axes with equal scores the first is returned.
     """
     count = boxes.lo.shape[1]
     best, axis_of = np.full(count, -1.0), np.zeros(count, dtype=np.int64)
@@ -106,15 +106,15 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> I
     return axis_of
 
 
-# --- Ordering of the rows of an axis so that neighbours are similar and boxes have tight bounds
+# --- Order the rows of an axis so that neighbours are similar and boxes have tight bounds
 
 
-#: Maximum number of rows that are ordered recursively, and size of the pieces where that ends.
+#: Maximum number of rows that are ordered recursively; pieces of this size are not split further.
 _MAX_ORDERED_ROWS, _MIN_PIECE = sizes.ORDERED_ROWS, sizes.ORDERED_PIECE
 
 
 def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indices:
-    """Return an order that recursively puts similar columns into the same half, as time allows."""
+    """Return an order of columns that recursively puts similar ones into the same half."""
     count = rows.shape[1]
     # compare positive quantities by ratios, others by differences relative to their range
     positive = (rows > 0).all(axis=1, keepdims=True)
@@ -184,7 +184,7 @@ class RangeExtremes:
             self.tables = least, _sparse_table(known, np.maximum), holes
 
     def __call__(self, lo: Sequence[Indices], hi: Sequence[Indices]) -> Trend:
-        """Return the trend of the leaf over boxes; ``lo`` and ``hi`` have one array per axis."""
+        """Return the trend of the leaf over boxes, given by an array per axis of each end."""
         lows, highs = [lo[p] for p in self.axis_numbers], [hi[p] for p in self.axis_numbers]
         if self.is_sorted:
             first, last = self.array[lows[0]], self.array[highs[0]]
@@ -239,7 +239,7 @@ class RangeExtremes:
 
 
 def _sparse_table(array: NDArray[Any], join: Any) -> NDArray[Any]:
-    """Return extremes over ranges of 2**level indices; each axis becomes two: (level, first)."""
+    """Return extremes over ranges of 2**level indices; each axis becomes two axes: level, first."""
     for k in range(array.ndim):
         axis = 2 * k
         layers = [array]
@@ -365,11 +365,12 @@ class BoxProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedProblem:
-    """A problem whose axes are axes of the grid, or stand for several merged axes of the grid."""
+    """A problem where each axis is an axis of the grid, or stands for several merged ones."""
 
     problem: BoxProblem
-    #: For each axis of the problem: the names of its axes of the grid, and their indices (axes in
-    #: rows) at each index of the problem's axis. Such an index is called a row below.
+    #: For each axis of the problem: the names of the grid's axes that it stands for, and their
+    #: indices (one row per axis of the grid) at each index of the problem's axis. Below, an index
+    #: of the problem's axis is called a row.
     rows: tuple[tuple[tuple[str, ...], Indices], ...]
     fixed_indices: Mapping[str, int]
 
@@ -381,7 +382,7 @@ class MergedProblem:
         return result
 
     def rows_of_axis(self, axis: str) -> tuple[int, Indices]:
-        """Return the number of the problem's axis that contains ``axis``, and its index by row."""
+        """Return the number of the problem's axis that contains ``axis``; and each row's index."""
         for number, (axes, table) in enumerate(self.rows):
             if axis in axes:
                 return number, table[axes.index(axis)]
@@ -398,7 +399,7 @@ class MergedProblem:
         return self._take_rows(number, selection)
 
     def sort_rows(self, order: Sequence[str]) -> tuple[MergedProblem, list[Indices]]:
-        """Return the problem with rows in the order of the grid, and each row's new position."""
+        """Return the problem with rows in the order of the grid, and the rows' new positions."""
         result, moved = self, []
         for number, (axes, table) in enumerate(self.rows):
             chosen = np.lexsort([table[axes.index(a)] for a in reversed(order) if a in axes])
@@ -459,7 +460,7 @@ def tile_boxes(
 
 
 class Enclosures:
-    """Enclosures of formulas over boxes, which contain all of the last axes (sizes: ``whole``)."""
+    """Enclosures of formulas over boxes that span the last axes, whose sizes are ``whole``."""
 
     def __init__(
         self, roots: Sequence[Node], leaves: Leaves, dims: Sequence[str], whole: Sequence[int] = ()

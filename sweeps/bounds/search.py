@@ -25,10 +25,10 @@ from symbolic.ops import constant
 
 Improve = Callable[[], None]
 
-#: Number of boxes of a round, and of parts of each box that are bounded before the next round.
+#: Number of boxes of a round; number of parts of each box that are bounded in the round.
 ROUND, BUDGET = sizes.SEARCH_ROUND, sizes.SEARCH_BUDGET
-#: If more boxes than POOL are open, those with the highest bounds are searched first, to save
-#: memory; DEEP_BUDGET is the budget of each box then.
+#: If more than POOL boxes are open, we search those with the highest bounds first, each with the
+#: budget DEEP_BUDGET, to save memory.
 POOL, DEEP_BUDGET = sizes.SEARCH_POOL, sizes.SEARCH_DEEP
 #: Not empty once the compiled search is loaded.
 _load_done: list[bool] = []
@@ -59,13 +59,13 @@ class Incumbent:
                 self.value, self.place = float(values[best]), places[:, best].copy()
 
     def tighten(self, value: float) -> None:
-        """From now on accept only points below a value that is known from another search."""
+        """Accept from now on only points below ``value``, which another search has found."""
         if value < self.value:
             self.value, self.place = value, None
 
 
 class _BoxStack(NamedTuple):
-    """Boxes (rows): first and last index along each axis, assumptions about steps, and a bound."""
+    """A row per box: first and last index along each axis, assumptions about steps, and a bound."""
 
     firsts: Any
     lasts: Any
@@ -98,7 +98,7 @@ class _BoxSearch:
         )
 
     def has_open_pieces(self) -> bool:
-        """Drop boxes that cannot beat the best value; True if a box is left."""
+        """Drop boxes that cannot beat the best value; return True if a box is left."""
         goal, bounds = self.incumbent, self.pool.bounds
         open_to = bounds < pruning_bound(goal.value, goal.gap)
         gone = bounds[~open_to]
@@ -141,7 +141,8 @@ class _BoxSearch:
     def _search_box(self, box: _BoxStack, limit: float, budget: int) -> tuple[Any, ...]:
         """Search one box depth first within a budget.
 
-        Return open parts, best value and discarded bound, best point, near points, and counters.
+        Return the open parts, then the outputs ``best``, ``place``, near points and ``counters`` of
+        :func:`.search_depth_first`.
         """
         from sweeps.bounds.compiled.depth_first import make_buffers, search_depth_first
 
@@ -163,7 +164,7 @@ class _BoxSearch:
         return stack.take(slice(0, count)), best, place, near[: counters[3]], counters
 
     def _collect(self, unsearched_boxes: _BoxStack, results: list[tuple[Any, ...]]) -> None:
-        """Merge the results of boxes; evaluate the points they found again, with NumPy."""
+        """Merge the results of boxes, and evaluate the points found once more, with NumPy."""
         goal, tally = self.incumbent, self.stats
         parts = [self.pool, unsearched_boxes, *(left for left, *_ in results)]
         self.pool = _BoxStack(*(np.concatenate(column) for column in zip(*parts, strict=True)))

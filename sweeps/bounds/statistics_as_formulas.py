@@ -22,9 +22,9 @@ from symbolic.intervals import trend_algebra
 from symbolic.ops import Node, constant, reference, references, substitute, walk
 from symbolic.statistics import STATISTICS, statistic_as_formula
 
-#: Maximum number of points of a statistic that becomes a formula; number of values up to which it
-#: is computed at once instead; maximum number of values, and of results, of a statistic that is
-#: computed before a proof.
+#: Maximum number of points of a statistic that becomes a formula; a statistic of at most this
+#: number of values is computed instead; maximum numbers of values and of results of a statistic
+#: that is computed before a proof.
 MAX_EXPANDED_POINTS, CHEAP_VALUES, MAX_VALUES, MAX_RESULTS = (
     sizes.EXPAND_POINTS,
     sizes.EXPAND_CHEAP,
@@ -37,8 +37,8 @@ _LEAF_OPS = ("constant", "reference")
 def expand_statistics(grid: Grid, *, inputs_move: bool = False) -> Grid:
     """Return a grid in which statistics over few points are formulas.
 
-    Other statistics stay leaves, computed when they are first read. So do statistics of few values,
-    unless ``inputs_move``: quantities on which they depend will vary.
+    Other statistics stay leaves, which are computed when they are first read. So do statistics of
+    few values, unless ``inputs_move``: then quantities on which they depend will vary.
     """
     cheap = -1 if inputs_move else CHEAP_VALUES
     if (known := grid.cache.get(("expanded", cheap))) is not None:
@@ -95,7 +95,7 @@ def _expand_graph(grid: Grid, key: tuple[str, ...], cheap: int) -> tuple[Graph, 
 
 
 def _stays_leaf(leaf: Leaf, cheap: int) -> bool:
-    """True if a leaf is no statistic, or one over too many points, or one of few values."""
+    """True if a leaf is not a statistic, or has too many points, or is cheap to compute."""
     if not isinstance(leaf, LazyStatistic):
         return True
     folding = leaf.group

@@ -28,7 +28,7 @@ OCTAVES = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BorderQuantity:
-    """A quantity along which borders are sought, over its default range or between ``ends``."""
+    """A quantity whose borders are sought, over its default range or between ``ends``."""
 
     name: str
     domain: Domain
@@ -39,8 +39,9 @@ class BorderQuantity:
 class NextBorders:
     """The next border below and above (first axis) each point, along one quantity.
 
-    ``value`` is the quantity at the point, ``border`` its value at the border (NaN: no border), and
-    ``case_beyond`` the case on the other side. In ``undecided_gaps`` gaps a border may be missed.
+    ``value`` is the quantity at the point, and ``border`` is its value at the border (NaN if there
+    is none). ``case_beyond`` is the case on the other side. ``undecided_gaps`` counts the gaps in
+    which a border may have been missed.
     """
 
     value: Floats
@@ -55,7 +56,7 @@ def grid_borders(
     """Return the next borders along one quantity, which is an axis or a leaf of the grid.
 
     ``roots`` maps switch labels to the expression of the case over the leaves; ``dims`` are the
-    axes of the answer, and ``places`` the indices along each of these axes to start from.
+    axes of the answer, and ``places`` are the indices along each of them to start from.
     """
     shape = tuple(len(places[dim]) for dim in dims)
     cells = shape or (1,)
@@ -108,7 +109,7 @@ def _switch_cells(grid: Grid, dims: Sequence[str], places: Places) -> Any:
 
 
 def _other_leaf_values(leaves: Leaves, root: Node, indices: Places, name: str) -> dict[str, Any]:
-    """Return the values on each line of all leaves except the one that varies along it."""
+    """Return, for each line, the values of all leaves except the one that varies along it."""
     result = {}
     for used in references(root):
         leaf = leaves[used]
@@ -125,7 +126,7 @@ def _borders_along_axis(
     values: Floats,
     count: int,
 ) -> tuple[Crossings, bool]:
-    """Return borders along an axis, and True if the quantity takes no values in between."""
+    """Return borders along an axis, and True if the quantity takes only the values of the axis."""
     tables = [n for n in references(root) if n != quantity.name and quantity.name in leaves[n].axes]
     if tables or (quantity.domain.whole and quantity.ends is None):
         return _borders_between_values(leaves, root, quantity.name, values, indices, count), True
@@ -158,7 +159,7 @@ def _borders_between_values(
 def _borders_along_input(
     leaves: Leaves, root: Node, quantity: BorderQuantity, indices: Places, count: int
 ) -> tuple[Crossings, bool, Floats]:
-    """Return the borders along a leaf, True if it takes integers only, and its present values."""
+    """Return the borders along a leaf, whether it takes integers only, and its present values."""
     leaf = leaves.get(quantity.name)
     value = math.nan if leaf is None else leaf.array[tuple(indices[axis] for axis in leaf.axes)]
     start = np.asarray(np.broadcast_to(value, (count,)), dtype=float)
@@ -172,7 +173,7 @@ def _borders_along_input(
 
 
 def octave_grid(start: Floats, domain: Domain, ends: tuple[float, float] | None = None) -> Floats:
-    """Return values from which to seek borders: octaves on both sides, up to the domain's ends.
+    """Return the values between which borders are sought: octaves up and down, within the domain.
 
     >>> octave_grid(np.array([4.0]), Domain(low=1, low_open=False, whole=True), (2, 9)).tolist()
     [[2.0, 4.0, 8.0, 9.0]]
@@ -199,9 +200,10 @@ def octave_grid(start: Floats, domain: Domain, ends: tuple[float, float] | None 
 def _nearest_borders(
     line_crossings: Crossings, start: Floats, exact: bool
 ) -> tuple[Floats, NDArray[np.int16]]:
-    """Return, for values ``start`` on each line, the nearest border below and above, and its case.
+    """Return the nearest borders below and above the values ``start`` of each line, and the cases.
 
-    If ``exact``, the border is the first value beyond it that the quantity can take.
+    The case is that beyond the border. If ``exact``, a border is returned as the first value beyond
+    it that the quantity can take.
     """
     lines, steps = start.shape
     position = border_positions(line_crossings)
@@ -219,7 +221,7 @@ def _nearest_borders(
     order = np.lexsort((is_start, x, line))
     below = np.empty(x.size, dtype=np.int64)
     below[order] = np.cumsum(~is_start[order])
-    passed = below[count:].reshape(lines, steps)  # borders of all lines before included
+    passed = below[count:].reshape(lines, steps)  # including the borders of all previous lines
     for side, place, there, ends, case in (
         (0, passed - 1, passed > first[:, None], line_crossings.low, line_crossings.before),
         (1, passed, passed < last[:, None], line_crossings.high, line_crossings.after),

@@ -60,7 +60,7 @@ class CompiledObjectives:
     def __init__(self, problem: BoxProblem) -> None:
         self.problem = problem
         order = np.argsort(problem.sizes, kind="stable").tolist()
-        count, length = 0, 1  # number of axes in a row, and its points over the whole problem
+        count, length = 0, 1  # number of axes that form a row, and of points of a full row
         while count < len(order) and length < _ROW:
             count += 1
             length *= int(problem.sizes[order[-count]])
@@ -84,7 +84,7 @@ class CompiledObjectives:
         compile_nest(self.nest)
 
     def values(self, indices: Sequence[Indices]) -> Floats:
-        """Return each objective (rows) at all combinations of the indices, one array per axis."""
+        """Return the objectives (rows) at all combinations of indices, with one array per axis."""
         dims = self.problem.dims
         at = dict(zip(dims, indices, strict=True))
         length = {axis: index.size for axis, index in at.items()}
@@ -140,8 +140,8 @@ _PRESORT_MIN_POINTS, _SAMPLE = sizes.ARCHIVE_MANY, sizes.ARCHIVE_SAMPLE
 class Archive:
     """A set of points, none of which dominates another.
 
-    ``values`` has the objectives (rows, all finite) of each point (columns), ``places`` its index
-    along each axis (rows).
+    Both arrays have one column per point. ``values`` has one row per objective (all finite).
+    ``places`` has one row per axis, with the point's index along it.
     """
 
     def __init__(self, objectives: int, axes: int) -> None:
@@ -190,7 +190,7 @@ class Archive:
 
 
 #: Number of boxes processed together; maximum number of points of a box that is scanned; maximum
-#: number of points that several small boxes may have if they are scanned in one call.
+#: number of points of several small boxes that are scanned in one call.
 BATCH, MAX_SCAN_POINTS, JOINT_SCAN_POINTS = sizes.BEAT_BATCH, sizes.BEAT_LEAF, sizes.BEAT_TOGETHER
 #: Number of points of a problem above which a loop nest is compiled.
 COMPILE_MIN_POINTS = sizes.BEAT_COMPILED
@@ -221,7 +221,7 @@ class FrontSearch:
         self.unreported_points = float(points)
         add_total(int(points))
         if points > MAX_SCAN_POINTS:
-            with suppress(OutOfTimeError):  # the start points are optional
+            with suppress(OutOfTimeError):  # without start points the search is only slower
                 self._add_start_points()
         self._add_boxes(problem.whole_box)
 
@@ -275,7 +275,7 @@ class FrontSearch:
         if cut.size:
             ideals[:, cut] = self.problem.bound_boxes(boxes.take(cut), self.stats)[0]
         reach = self._objective_ranges()
-        # steps take boxes from the end of the list: the box with the lowest corner first
+        # steps take boxes from the end of the list, where those with the lowest corners are
         order = np.argsort(-(ideals / reach).sum(axis=0), kind="stable")
         self.boxes = concatenate_boxes([self.boxes, boxes.take(order)])
         self.ideals = np.concatenate([self.ideals, ideals[:, order]], axis=1)
@@ -293,7 +293,7 @@ class FrontSearch:
 
     # --- points
     def offer(self, places: Indices) -> None:
-        """Evaluate some points (index along each axis in rows), and archive non-dominated ones."""
+        """Evaluate some points (one row of indices per axis); archive the non-dominated ones."""
         values = self.problem.all_values(places)
         best = self.archive.non_dominated_indices(values)
         rows = np.zeros((len(self.archive.places), best.size), dtype=np.int64)
@@ -305,7 +305,7 @@ class FrontSearch:
         self.offer(places)
 
     def _scan_combinations(self, indices: Sequence[Indices]) -> Indices:
-        """Return those combinations of the given indices that may be on the front, in columns."""
+        """Return, in columns, the combinations of the given indices that may be on the front."""
         if self.compiled_objectives is None:
             mesh = [part.reshape(-1) for part in np.meshgrid(*indices, indexing="ij")]
             places = np.stack(mesh) if mesh else np.zeros((0, 1), int)
@@ -383,8 +383,8 @@ def clip_monotone_axes(
 ) -> Boxes:
     """Fix the monotone axes of each box at their better end.
 
-    ``up`` and ``down`` are bit masks, for each box, of the axes along which no objective falls or
-    none rises. ``sought_axis`` is fixed at its first index or not at all.
+    Each box has two bit masks: ``up`` of the axes along which no objective falls, and ``down`` of
+    those along which none rises. ``sought_axis`` is fixed at its first index or not at all.
     """
     lo, hi = boxes.lo.copy(), boxes.hi.copy()
     for axis in range(len(lo)):
@@ -406,8 +406,8 @@ def best_split_axis(
 ) -> Indices:
     """Return, for each box, the axis along which halving raises its corner of lower bounds most.
 
-    ``ideals`` are the corners (columns), ``ranges`` the units in which each objective is measured.
-    ``is_excluded(corners, box_indices)`` is the mask of halves that need no further search.
+    ``ideals`` are the corners (columns), and ``ranges`` are the units in which each objective is
+    measured. ``is_excluded(corners, box_indices)`` returns the mask of halves that need no search.
     """
 
     def score(halves: Boxes, numbers: Indices, axis: int) -> Floats:
@@ -425,7 +425,8 @@ def best_split_axis(
 # --- Search of each gap between neighbouring points of a front of two objectives
 # A point that is missing from the front lies, in both objectives, below the corner of a gap between
 # neighbouring points. Bounds of both objectives may be too loose to exclude it. Then a search for
-# the minimum of the first, with the second below the corner, may still prove the gap empty.
+# the minimum of the first objective, with the second objective limited to values below the corner,
+# may still prove the gap empty.
 
 
 class _GapSearch:
@@ -456,7 +457,7 @@ class _GapSearch:
 
 
 def _gap_corners(values: Floats) -> Floats:
-    """Return the corners (columns) of the gaps between neighbours and of the two outer gaps."""
+    """Return the corners (columns) of gaps between neighbouring points and of the outer gaps."""
     order = np.argsort(values[0])
     first = np.append(values[0, order], math.inf)
     second = np.concatenate([[math.inf], values[1, order]])
@@ -464,7 +465,7 @@ def _gap_corners(values: Floats) -> Floats:
 
 
 def _search_gap(front_search: FrontSearch, corner: Floats, stats: SearchStats) -> bool:
-    """Offer the archive a point below a corner if there is one; return False if out of time."""
+    """Add a point below a corner to the archive, if there is one; return False if out of time."""
     problem = front_search.problem
     first, second = problem.roots
     limit, most = corner.tolist()
@@ -494,8 +495,9 @@ _RELATIVE_ERROR = 1e-12
 class _TieBreakSearch:
     """The search for the first configuration, in the order of ``axes``, that meets each target.
 
-    ``targets`` are objectives (rows) that no configuration dominates. ``places`` has known indices
-    (axes in rows) at which a target is met, or -1. The search ends after ``max_boxes`` boxes.
+    ``targets`` are vectors of objectives (columns) that no configuration dominates. ``places`` has,
+    per target, known indices (one row per axis) that meet it, or -1. The search ends after
+    ``max_boxes`` boxes.
     """
 
     def __init__(
@@ -516,7 +518,7 @@ class _TieBreakSearch:
         reach = np.ptp(targets, axis=1, keepdims=True)
         self.objective_ranges = np.where(reach > 0, reach, 1.0)
         #: Mask of the targets with a known configuration, and the indices of that configuration.
-        #: ``low`` and ``high``: first and last row, along each axis, that the search may still use.
+        #: ``low`` and ``high`` are the first and last row along each axis that are still allowed.
         self.is_met = np.all(places >= 0, axis=0)
         self.places = np.zeros_like(places)
         for row, at, before in zip(self.places, moved, places, strict=True):
@@ -616,9 +618,9 @@ class _TieBreakSearch:
         """Report nothing: the front is known already."""
 
     def _box_target_pairs(self, owners: Indices) -> tuple[Indices, Indices, Indices]:
-        """Return all pairs of a box and one of its targets: the box indices, the target indices.
+        """Return the box index and the target index of all pairs of a box and one of its targets.
 
-        The third array is the position at which the pairs of each box begin.
+        A third array has the position at which the pairs of each box begin.
         """
         counts = np.diff(self.begins)[owners]
         begins = np.cumsum(counts) - counts
@@ -629,7 +631,7 @@ class _TieBreakSearch:
     def _open_pairs(
         self, ideals: Floats, owners: Indices, boxes: Boxes
     ) -> tuple[Mask, Indices, Indices, Indices]:
-        """Return the mask of pairs where the box may lower the target's index, and the pairs."""
+        """Return a mask: for which pairs the box may lower the target's index; and the pairs."""
         box, target, begins = self._box_target_pairs(owners)
         open_to = self.along[boxes.lo[self.number]][box] < self.limit[target]
         for ideal, values in zip(ideals, self.targets, strict=True):
@@ -688,7 +690,7 @@ class _TieBreakSearch:
         return near[np.all((part - off <= most) & (part + off >= least), axis=0)]
 
     def _record_met(self, values: Floats, places: Indices, target_numbers: Indices) -> None:
-        """Record, for each target, the point that meets it at the lowest index, if it is new."""
+        """Record, for each target, the point that meets it at the lowest index, if it is lower."""
         if not places.shape[1]:
             return
         index = self.along[places[self.number]]
@@ -702,8 +704,8 @@ class _TieBreakSearch:
 
 
 #: Number of boxes bounded before the gaps of a front of two objectives are searched one by one;
-#: number of boxes bounded before ties are broken point by point; size of the grid, in points, above
-#: which the compiled code that searches gaps is prepared in advance.
+#: number of boxes bounded before ties are broken point by point; in grids with more than the third
+#: number of points, the compiled code that searches gaps is prepared in advance.
 BOXES_BEFORE_GAPS, MAX_JOINT_TIE_BOXES, _GAP_MIN_POINTS = (
     sizes.FRONT_PATIENCE,
     sizes.FRONT_SINGLE,
@@ -716,9 +718,9 @@ def certified_front(
 ) -> tuple[Indices, dict[str, Any], Mask | None]:
     """Return the certified front: indices (points, axes), attributes, and mask of proven points.
 
-    The points are in axis order. If the time was up, ``complete`` is 0, ``boxes_left`` is the
-    number of boxes that may contain further points, and the mask marks the points that no point of
-    these boxes can dominate. If the front is complete, the mask is None.
+    The points are in axis order. If the front is complete, the mask is None. If the time was up,
+    the attribute ``complete`` is 0, and ``boxes_left`` is the number of boxes that may contain
+    further points. The mask then marks the points that no point of these boxes can dominate.
     """
     report_front_size(0)
     if len(goals) == 2 and grid.points > _GAP_MIN_POINTS:
@@ -788,7 +790,7 @@ def _break_ties(
     archive: Archive,
     stats: SearchStats,
 ) -> tuple[list[tuple[int, ...]], bool]:
-    """Return the first configuration of each point, by grid axes, and True if all are proven."""
+    """Return the first configuration with each point's objectives, and True if all are proven."""
     result: list[tuple[int, ...]] = [()] * archive.values.shape[1]
     proven = True
     if not result:
@@ -802,7 +804,7 @@ def _break_ties(
         places = np.array([[place[axis] for place in on_grid] for axis in axes])
         places = places.reshape(len(axes), len(result))
         if not stats.is_late:
-            with suppress(OutOfTimeError):  # out of time: the known configurations stay
+            with suppress(OutOfTimeError):  # out of time: keep the known configurations
                 ties = _TieBreakSearch(
                     space, axes, archive.values, known, stats, MAX_JOINT_TIE_BOXES
                 )

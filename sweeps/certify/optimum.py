@@ -25,14 +25,14 @@ from symbolic.ops import Node, both, constant, where
 # --- A heuristic start: coordinate descent along single axes, then along pairs of axes
 
 
-#: Number of random start points, and of the best of them that are improved.
+#: Number of random start points, and number of the best of them that are improved.
 _SAMPLED_STARTS, _IMPROVED_STARTS = sizes.DESCENT_DRAWN, sizes.DESCENT_IMPROVED
-#: Maximum number of values tried along an axis, of points tried along a pair of axes, of rounds.
+#: Maximum numbers of values tried along an axis, of points along a pair of axes, and of rounds.
 _AXIS_VALUES, _PAIR_POINTS, _ROUNDS = sizes.DESCENT_ALONG, sizes.DESCENT_PAIR, sizes.DESCENT_ROUNDS
 
 
 def coordinate_descent(problem: BoxProblem, incumbent: Incumbent, stats: SearchStats) -> None:
-    """Improve the incumbent by coordinate descent from a few start points, always the same."""
+    """Improve the incumbent by coordinate descent from a few start points with a fixed seed."""
     rng = np.random.default_rng(0)
     sizes = problem.sizes
     drawn = rng.integers(0, sizes[:, None], (len(sizes), _SAMPLED_STARTS if len(sizes) else 1))
@@ -71,7 +71,7 @@ def _improve(
 
 
 def _candidate_moves(problem: BoxProblem, place: Indices, axes: tuple[int, ...]) -> Indices:
-    """Return points that differ from ``place`` along ``axes``; of long axes, not all values."""
+    """Return points that differ from ``place`` along ``axes``; long axes are sampled."""
     most = _AXIS_VALUES if len(axes) == 1 else int(_PAIR_POINTS ** (1 / len(axes)))
     steps = []
     for axis in axes:
@@ -130,7 +130,7 @@ NO_WINNER = Winner(place=None, value=math.inf, bound=math.inf, is_settled=True)
 
 
 def switch_cases(grid: Grid, goals: Sequence[Goal], extra_axes: Sequence[str]) -> list[SwitchCase]:
-    """Return the case of the first goal for each set of switch labels, over all goals' axes."""
+    """Return, for each set of switch labels, the case of the first goal, over all goals' axes."""
     dims = grid.sort_axes({*dims_of(grid, goals), *extra_axes})
     sizes = {axis: grid.axes[axis].size for axis in grid.non_switch_axes(dims)}
     return [
@@ -146,7 +146,7 @@ def switch_cases(grid: Grid, goals: Sequence[Goal], extra_axes: Sequence[str]) -
 
 
 def matching_cases(cases: Sequence[SwitchCase], cell: Mapping[str, int]) -> list[SwitchCase]:
-    """Return the cases whose switch labels agree with a cell: indices along the ``per`` axes."""
+    """Return the cases whose switch labels agree with a cell, given by its ``per`` indices."""
     return [p for p in cases if all(cell.get(a, index) == index for a, index in p.labels.items())]
 
 
@@ -234,7 +234,7 @@ def _check_in_time(open_bound: float) -> None:
 
 
 def _restrict_above(root: Node, value: float) -> Node:
-    """Return an objective that is infinite where the given one is not above ``value``."""
+    """Return an objective that equals the given one above ``value``, and is infinite elsewhere."""
     if value == -math.inf:
         return root
     if root.op == "where" and repr(root.args[2]) == "inf":
@@ -249,7 +249,7 @@ def _next_tie(
     stats: SearchStats,
     fixed: Mapping[str, int],
 ) -> tuple[dict[str, int] | None, bool]:
-    """Return the next point after ``place`` with a value up to ``target``, and True if proven."""
+    """Return the next point after ``place`` with a value <= ``target``, and True if proven so."""
     free = [axis for axis in case.sizes if axis not in fixed]
     for number in reversed(range(len(free))):
         axis = free[number]

@@ -1,4 +1,4 @@
-"""Find boxes of a grid where all configurations meet conditions (certain), or some may (open)."""
+"""Find boxes of a grid where all configurations meet conditions, and boxes where some may do so."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ BATCH, MAX_SCAN_POINTS = sizes.TARGETS_BATCH, sizes.TARGETS_SCANNED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedBoxes:
-    """Boxes, their first and last index along each axis (rows), and the mask of certain boxes.
+    """Boxes, given by their first and last index (one row per axis), and a mask: ``certain``.
 
-    ``complete`` is False if the search ended early, so that boxes are left that could be halved.
+    In a certain box all configurations meet the conditions; in the others some may. ``complete`` is
+    False if the search ended early, when some boxes could still be halved.
     """
 
     dims: tuple[str, ...]
@@ -44,7 +45,7 @@ class CertifiedBoxes:
 
 
 class _CaseBoxes:
-    """The certain and the open boxes under one label of each switch axis."""
+    """The certain and the undecided boxes under one label of each switch axis."""
 
     def __init__(self, problem: BoxProblem, stats: SearchStats) -> None:
         self.problem, self.stats = problem, stats
@@ -57,7 +58,7 @@ class _CaseBoxes:
         return sum(boxes.lo.shape[1] for boxes in (*self.certain, *self.open_boxes))
 
     def classify(self, boxes: Boxes) -> tuple[Any, Any, Any]:
-        """Return masks of boxes that certainly and possibly meet the conditions, and their widths.
+        """Return two masks of boxes, which certainly or possibly meet the conditions, and widths.
 
         The width of a box is the sum of the relative ranges of both sides of undecided comparisons.
         """
@@ -80,7 +81,7 @@ class _CaseBoxes:
         for axis, (low, high) in enumerate(zip(boxes.lo, boxes.hi, strict=True)):
             bit = np.uint64(1) << np.uint64(axis)
             one_way &= (low == high) | (((up | down) & bit) != 0)
-        if one_way.any():  # monotone along all axes: two corners decide
+        if one_way.any():  # monotone along all axes: two corners decide the box
             best, worst = (corner[:, one_way] for corner in _best_and_worst_corners(boxes, up))
             certain, possible = certain.copy(), possible.copy()
             certain[one_way] = self.problem.values(worst) == 0
@@ -192,10 +193,10 @@ def _merge_adjacent(boxes: Boxes) -> Boxes:
 def certified_boxes(
     grid: Grid, roots: Roots, dims: Sequence[str], stats: SearchStats, *, max_boxes: int
 ) -> CertifiedBoxes:
-    """Halve boxes of the grid until each certainly meets a condition or certainly breaks it.
+    """Halve boxes of the grid until a condition holds at all points of a box, or at none.
 
     ``roots`` maps switch labels to the condition over the leaves; ``dims`` are the axes on which it
-    depends. Boxes stay open if the time is up or there are more than ``max_boxes``.
+    depends. If the time is up, or there are more than ``max_boxes`` boxes, some stay undecided.
     """
     plain = grid.non_switch_axes(dims)
     sizes = {dim: grid.axes[dim].size for dim in plain}

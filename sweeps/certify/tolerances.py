@@ -51,7 +51,7 @@ class ToleranceProblem:
     """A quantity evaluated at ``count`` configurations, where some inputs lie in an interval.
 
     ``known_values`` are single numbers or arrays with one number per configuration. The interval
-    ends ``low`` and ``high`` are arrays of that kind. ``whole`` names the integer inputs.
+    ends ``low`` and ``high`` have the same form. ``whole`` names the integer inputs.
     """
 
     root: Node
@@ -73,7 +73,7 @@ class ToleranceProblem:
         return np.broadcast_to(np.asarray(result, dtype=float), np.shape(selection))
 
     def trend(self, selection: Any, low: Mapping[str, Floats], high: Mapping[str, Floats]) -> Trend:
-        """Return an enclosure for inputs in intervals, and the trend in each of the inputs."""
+        """Return an enclosure of the quantity over intervals of inputs, and its trend in each."""
         values: dict[str, Trend] = {}
         for name, value in self._select_known(selection).items():
             values[name] = Trend(interval_of(value), ALL_AXES, ALL_AXES)
@@ -98,10 +98,10 @@ class ToleranceProblem:
 
 
 def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Floats:
-    """Return, for each configuration, a certain lower bound of the quantity.
+    """Return, for each configuration, a proven lower bound of the quantity.
 
-    With enough ``pieces`` it is below the minimum by a relative ``RELATIVE_TOLERANCE`` at most. It
-    is NaN where the quantity may be NaN.
+    With enough ``pieces``, its relative distance to the minimum is at most ``RELATIVE_TOLERANCE``.
+    It is NaN where the quantity may be NaN.
     """
     owner = np.arange(problem.count)
     low, high = problem.input_ends(owner)
@@ -119,7 +119,7 @@ def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Flo
         middle = {name: _middle(problem, name, low[name], high[name]) for name in low}
         here = problem.values(owner, middle)
         np.fmin.at(attained, owner, here)
-        below = np.where(point, here, below)  # the extreme is at this one point
+        below = np.where(point, here, below)  # the inputs are at one point, where the extreme is
         goal = attained[owner]
         last = turn == ROUNDS or 2 * owner.size > pieces * problem.count
         near = np.where(np.isfinite(goal), RELATIVE_TOLERANCE * np.abs(goal), 0.0)
@@ -134,7 +134,7 @@ def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Flo
 def _pin_monotone_inputs(
     problem: ToleranceProblem, trend: Trend, low: dict[str, Floats], high: dict[str, Floats]
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Fix monotone inputs at the end where the quantity is smallest; return all ends."""
+    """Fix monotone inputs at the end where the quantity is smallest; return all inputs' ends."""
     new_low, new_high = {}, {}
     for place, name in enumerate(problem.uncertain_names):
         bit = np.uint64(1) << np.uint64(place)
@@ -184,15 +184,15 @@ def _split_pieces(
     return np.tile(owner[selection], 2), low, high
 
 
-#: Maximum number of pieces, over all configurations and per configuration.
+#: Maximum number of pieces: of all configurations together, and of one configuration.
 ALL_PIECES, MAX_PIECES = sizes.TOLERANCE_ALL, sizes.TOLERANCE_PIECES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UncertainInput:
-    """An input that lies between two ends; each end is a leaf for each set of switch labels.
+    """An input that lies between two ends, each given by a leaf per set of switch labels.
 
-    The leaves extend over the axes on which the ends depend. ``whole``: the input is an integer.
+    The leaves extend over the axes on which the ends depend. If ``whole``, the input is an integer.
     """
 
     name: str
@@ -222,8 +222,8 @@ def output_ranges(
 ) -> tuple[Floats, Floats]:
     """Return a lower and an upper bound of a node at each configuration.
 
-    The bounds hold for the values of the inputs that ``rules`` allow; if they allow none, the
-    bounds are inf and -inf. ``subdivide`` halves the ranges of the inputs to tighten the bounds.
+    The bounds hold for all values of the inputs that ``rules`` allow. If the rules allow no values,
+    the bounds are inf and -inf. ``subdivide`` halves the inputs' ranges for tighter bounds.
     """
     result = np.empty((2, *grid.shape(dims)))
     pieces = min(max(ALL_PIECES // max(result.size, 1), 1), MAX_PIECES) if subdivide else 1
@@ -252,7 +252,7 @@ def _tolerance_problem(
     inputs: Sequence[UncertainInput],
     numbers: Any,
 ) -> ToleranceProblem:
-    """Return the problem of a node at flat indices over ``plain``, which are not switch axes."""
+    """Return the problem of a node at flat indices over ``plain``: axes that are not switches."""
     index = unravel(numbers, grid.shape(plain))
     along = dict(zip(plain, index, strict=True))
 
@@ -285,9 +285,9 @@ def can_be_best(
 ) -> Mask:
     """Return the mask of configurations where a node may have its minimum.
 
-    ``feasibility`` has two masks over ``dims``: where all conditions certainly hold, and may hold.
-    If ``dims`` contain switch axes, configurations are compared by their bounds over all values of
-    the inputs, without cutting the space of the inputs into cells.
+    ``feasibility`` has two masks over ``dims``: where all conditions certainly hold, and where all
+    may hold. If ``dims`` contain switch axes, configurations are compared by their bounds over all
+    values of the inputs, without cutting the space of the inputs into cells.
     """
     sure, may = feasibility
     low, high = output_ranges(grid, roots, dims, inputs, {}, subdivide=False)
@@ -303,7 +303,7 @@ def can_be_best(
 def _possible_winners(
     problem: ToleranceProblem, candidates: Mask, surely_feasible: Mask, cells: int
 ) -> Mask:
-    """Return the mask of configurations that may be the best if all share the uncertain inputs.
+    """Return the mask of configurations that may be the best if all have the same input values.
 
     The space of the inputs is cut into at most ``cells`` cells. Within a cell, a configuration
     cannot be the best if its lower bound is above the upper bound of a surely feasible one.
@@ -329,7 +329,7 @@ def _possible_winners(
 
 
 def _may_be_least(low: Any, high: Any, surely_feasible: Any) -> Mask:
-    """Return the mask of finite lower bounds that no surely feasible upper bound excludes."""
+    """Return the mask of finite lower bounds up to the lowest surely feasible upper bound."""
     counts = ~((low == math.inf) | (high == -math.inf))
     most = np.nanmin(np.where(surely_feasible & counts, high, math.inf), initial=math.inf)
     return np.asarray(counts & ~(low > most))
@@ -377,9 +377,9 @@ def _problem_in_cell(
 # configuration is certified: such a configuration certainly can be the best.
 
 
-#: Number of parts into which each input is cut, by the number of inputs; boxes bounded together.
+#: Number of parts into which each input is cut, by number of inputs; number of boxes per batch.
 _CELLS_PER_INPUT, _BLOCK_BOXES = {1: 32, 2: 8, 3: 4}, sizes.RIVALS_TOGETHER
-#: The same for the shares of winning cells, used if at most ``_FINE_MAX_BOXES`` boxes are left.
+#: The same for computing winning shares; used if at most ``_FINE_MAX_BOXES`` boxes are left.
 _FINE_CELLS_PER_INPUT, _FINE_MAX_BOXES = {1: 512, 2: 24, 3: 8}, sizes.RIVALS_FEW
 
 
@@ -392,14 +392,14 @@ class _BandExtremes:
     def __call__(self, lo: Any, hi: Any) -> Trend:
         a, b = self.low(lo, hi), self.high(lo, hi)
         undefined = either_flag(a.enclosure.may_be_nan, b.enclosure.may_be_nan)
-        # an enclosure is empty if every end in its range is NaN
+        # if every end in a range is NaN, its enclosure is empty
         empty = is_empty(undefined, a.enclosure.lo, b.enclosure.hi)
         least, most = choose(empty, np.inf, a.enclosure.lo), choose(empty, -np.inf, b.enclosure.hi)
         return Trend(Interval(least, most, undefined), a.up & b.up, a.down & b.down)
 
 
 class _ProblemWithinTolerances(BoxProblem):
-    """An objective over boxes, bounded for all values of the inputs between their ``ends``."""
+    """An objective whose bounds over a box hold for all values of the inputs within ``ends``."""
 
     def __init__(
         self,
@@ -438,7 +438,7 @@ def possible_winners(
 ) -> tuple[CertifiedBoxes, Floats]:
     """Return boxes that contain every configuration that can be the best, and winning shares.
 
-    A box that is ``certain`` is one configuration, the best for some values of the inputs.
+    A ``certain`` box is a single configuration that is the best for some values of the inputs.
     ``complete`` is True if every box is one configuration. At most three inputs are allowed, and no
     switch axes. For the shares, see :func:`_winning_shares`.
     """
@@ -471,7 +471,7 @@ class _WinnerSearch:
         return result
 
     def _certain_winners(self) -> Indices:
-        """Return certified best points (columns) at the middle and the corners of the inputs."""
+        """Return the certified best points (columns) for inputs at their middles or at corners."""
         result = []
         middle = [] if any(each.whole for each in self.inputs) else [(0.5,) * len(self.inputs)]
         for shares in [*middle, *itertools.product((0.0, 1.0), repeat=len(self.inputs))]:
@@ -506,7 +506,7 @@ class _WinnerSearch:
                 break
             boxes = _halve_boxes(boxes, single, cells[0])
         complete = bool(single.all())
-        # split boxes around the certain winners until each winner is a box
+        # split boxes around the proven winners until each winner is a box of its own
         while (split := _contains_any(boxes, winners) & ~single).any():
             longest = np.argmax(boxes.hi - boxes.lo, axis=0)[split]
             boxes = concatenate_boxes([boxes.take(split).halves(longest), boxes.take(~split)])
@@ -528,8 +528,8 @@ class _WinnerSearch:
     ) -> tuple[Boxes, list[float]]:
         """Drop the boxes that cannot contain the best configuration in any cell.
 
-        ``limits`` are upper bounds of the best value in each cell. Boxes that are single
-        configurations lower them; the new limits are returned too.
+        ``limits`` are upper bounds of the best value in each cell. The values of boxes that are
+        single configurations may lower the limits; the lowered limits are also returned.
         """
         alive, tightened = np.zeros(boxes.lo.shape[1], dtype=bool), []
         single = np.all(boxes.lo == boxes.hi, axis=0)
@@ -543,7 +543,7 @@ class _WinnerSearch:
 
 
 def _winning_shares(boxes: Boxes, cells: Sequence[_ProblemWithinTolerances]) -> Floats:
-    """Return the shares of cells (rows) in which a box certainly wins, and may win."""
+    """Return the shares of the cells in which each box certainly wins, and may win (two rows)."""
     result = np.zeros((2, boxes.lo.shape[1]))
     single = np.all(boxes.lo == boxes.hi, axis=0)
     for cell in cells:
@@ -564,7 +564,7 @@ def _contains_any(boxes: Boxes, places: Indices) -> Mask:
 
 
 def _certain_maximum(cell: _ProblemWithinTolerances, points: Boxes) -> float:
-    """Return an upper bound of the best value in a cell, from some configurations."""
+    """Return an upper bound of the best value in a cell: the lowest among some configurations."""
     return float(np.min(cell.objective_ranges(points)[1], initial=np.inf))
 
 

@@ -26,8 +26,8 @@ from sweeps.store.backend import is_url
 from sweeps.store.fill import RETRIES, TileWriter
 from symbolic.errors import DseError
 
-#: Number of tasks submitted per worker thread, the running task included; and tasks in addition,
-#: so that there are some for workers that join later.
+#: Number of tasks submitted per worker thread, including the running one; and number of additional
+#: tasks, which workers that join later can take.
 _TASKS_PER_THREAD, _MIN_TASKS = 2, 2
 #: Number of parts of a query per worker thread, so that all threads end at about the same time.
 _SHARES = sizes.CLUSTER_SHARES
@@ -35,7 +35,7 @@ _CONNECT_TIMEOUT = 10
 _ENDED_STATES = ("closed", "failed")
 #: Seconds between checks of the number of workers.
 _POLL_SECONDS = 1.0
-#: Turns off profiling and monitoring in local workers, which would take a tenth of their time.
+#: Settings of local workers without profiling and monitoring, which would take 10 % of their time.
 _QUIET_CONFIG = {
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.monitor-interval": "1s",
@@ -75,7 +75,7 @@ def _check_versions(wanted: Mapping[str, str]) -> None:
 def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Workers | None]:
     """Yield the workers of a Client or scheduler address, or of ``workers`` new local processes.
 
-    The processes end with the block. Without arguments yield None: threads of this process compute.
+    The processes end with the block. Without arguments yield None: this process then does the work.
     """
     if client is None and workers is None:
         yield None
@@ -188,7 +188,7 @@ def _ignore_interrupts(client: Any) -> None:
     for attempt in range(RETRIES + 1):
         try:
             client.register_plugin(IgnoreInterrupts(), name="ignore-interrupts")
-        except Exception:  # any worker may be lost at this moment
+        except Exception:  # a worker may be lost during this call
             if attempt == RETRIES:
                 raise
         else:
@@ -212,23 +212,23 @@ class Workers:
         return _MIN_TASKS + _TASKS_PER_THREAD * self._thread_count
 
     def share_writer(self, writer: TileWriter) -> Any:
-        """Return a future of the writer to pass to tasks; each worker receives the writer once."""
+        """Return a future of the writer to pass to tasks, so that each worker gets it only once."""
         there = copy.copy(writer)
         there.place = _shared_location(writer.place)
         return self.client.submit(_check_writer, there, versions(), pure=False)
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Submit a task."""
+        """Submit a task to any worker."""
         future: Future[Any] = self._executor.submit(task, *arguments)
         return future
 
     def cancel(self, future: Future[Any]) -> bool:
-        """Cancel a task if there are no workers, so that none can have begun it; True if done."""
+        """Cancel a task if no worker exists that can have begun it; return True if cancelled."""
         return not self.client.nthreads() and future.cancel()
 
 
 def _check_writer(writer: TileWriter, wanted: Mapping[str, str]) -> TileWriter:
-    """Return a writer unchanged, after a check of the versions of this worker."""
+    """Check the versions of this worker, then return the writer unchanged."""
     _check_versions(wanted)
     return writer
 

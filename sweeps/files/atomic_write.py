@@ -28,8 +28,8 @@ _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 def atomic_path(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yield a temporary path that becomes ``path`` if the block succeeds.
 
-    An existing file is replaced only if ``replace`` is True, and keeps its permissions. Devices and
-    pipes are written directly. Temporary folders of killed processes are removed.
+    An existing file is replaced only if ``replace`` is True; the new file gets its permissions.
+    Devices and pipes are written directly. Temporary folders of killed processes are removed.
     """
     try:
         place, mode = _check_target(path, replace=replace)
@@ -44,7 +44,7 @@ def atomic_path(path: Path, *, replace: bool = False) -> Iterator[Path]:
             yield temporary
             if not temporary.is_dir():  # the many files of a folder are not synced
                 with temporary.open("rb+") as file:
-                    os.fsync(file.fileno())  # a full disk may only now be reported
+                    os.fsync(file.fileno())  # this may report a full disk
                 if mode is not None:
                     temporary.chmod(stat.S_IMODE(mode))
             _rename_into_place(temporary, place, replace=replace)
@@ -99,7 +99,7 @@ def _exists_error(path: Path) -> DseError:
 
 
 def _check_target(path: Path, *, replace: bool) -> tuple[Path, int | None]:
-    """Return the target of a link (or the path), and the mode of the file there (None: no file)."""
+    """Return the path, or the target if it is a link; and the mode of the file there, or None."""
     if not replace:
         if path.exists() or path.is_symlink():
             raise _exists_error(path)
@@ -115,7 +115,7 @@ def _check_target(path: Path, *, replace: bool) -> tuple[Path, int | None]:
 
 
 def _rename_into_place(temporary: Path, path: Path, *, replace: bool) -> None:
-    """Rename a temporary file or folder, unless the name is taken and must not be replaced."""
+    """Rename a temporary file or folder; without ``replace`` it is an error if ``path`` exists."""
     if replace:
         temporary.replace(path)
         return

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 # We do not use the netCDF4 library, because it stores a fill value with every text variable: if two
 # such files are open and one is closed, HDF5 (1.10 to 2.0 at least) may kill the process. HDF5 may
-# also kill it if a write fails, as on a full disk, so it writes to an :class:`UnfailingFile`.
+# also kill it if a write fails, as on a full disk, so we give it an :class:`UnfailingFile`.
 
-#: Maximum size of a write after a failure that is cached and can be read again. [B]
+#: After a failure, writes up to this size are cached so that they can be read again. [B]
 _MAX_CACHED_WRITE = 1 << 20
 _EXTERNAL_HINT = (
     "is stored in another file, which is not opened: copy the values into this file (h5repack, or "
@@ -61,7 +61,7 @@ def _check_netcdf_libraries() -> None:
 
 
 def write_netcdf(ds: xr.Dataset, path: Path) -> None:
-    """Write a Dataset as a netCDF file; OSError if the disk is full."""
+    """Write a Dataset as a netCDF file; raise OSError if the disk is full."""
     _check_netcdf_libraries()
     ds = ds.copy()
     owners: list[Any] = [ds, *ds.variables.values()]
@@ -170,7 +170,7 @@ _NAME = "simt_dse_name"
 _SLASHES = str.maketrans({"/": "\N{DIVISION SLASH}", "\\": "\N{SET MINUS}"})
 #: Maximum length of a name that can be a folder in zarr. [B]
 _MAX_NAME_BYTES = 200
-#: Attributes that xarray interprets, so that it does not return them as they were.
+#: Attributes that xarray interprets when it opens a file, and so does not return unchanged.
 _RESERVED = {"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "dtype"}
 _RESERVED |= {"coordinates", "calendar", _NAME}
 
@@ -405,7 +405,7 @@ def _order_outputs(ds: xr.Dataset) -> xr.Dataset:
 
 
 def _read_zarr(path: str | Path) -> xr.Dataset:
-    """Open a zarr store lazily; if a run wrote it, each shard is checked when it is read."""
+    """Open a zarr store lazily. If a run wrote the store, each shard is checked when read."""
     info = read_info(path)
     if info is None:
         check_unrecorded(backend_of(path))

@@ -25,9 +25,9 @@ Chunks = int | str | Sequence[Any] | Mapping[str, Any] | None
 def lazy_dataset(
     grid: Grid, attributes: Mapping[str, Any], *, chunks: Chunks = None, expand: bool = False
 ) -> xr.Dataset:
-    """Return the Dataset of a grid with lazy outputs; see :func:`dse.verbs.study.lazy`.
+    """Return the Dataset of a grid with lazy outputs, as described at :func:`dse.verbs.study.lazy`.
 
-    Task names contain the identity in ``attributes``.
+    The names of its Dask tasks contain the identity in ``attributes``.
     """
     check_grid(grid)
     arrays = _lazy_arrays(StoreLayout(grid, expand=expand), attributes.get("identity", ""), chunks)

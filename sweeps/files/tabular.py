@@ -33,13 +33,13 @@ _MAX_HEADER_BYTES, _MAX_VALUE_BYTES = MAX_LENGTH + 1, 16
 #: Start of a cell that a spreadsheet takes for a formula, after any number of apostrophes. Writing
 #: adds an apostrophe to such a cell, and reading removes one.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-#: Start of a formula within the comment, which a spreadsheet splits into cells at these signs.
+#: Start of a formula in the comment; a spreadsheet splits the comment into cells at these signs.
 _IN_COMMENT = re.compile(r'(?<=[,;|\t"])(\s*)([=+\-@])')
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def _cell(text: str) -> str:
-    """Return text as a cell that no spreadsheet takes for a formula."""
+    """Convert a text to a cell that no spreadsheet takes for a formula."""
     return f"'{text}" if _FORMULA.match(text) else text
 
 
@@ -49,7 +49,7 @@ def _text_of(cell: str) -> str:
 
 
 def _escape_header(header: str) -> str:
-    """Escape the texts in the JSON comment that a spreadsheet might take for formulas."""
+    """Escape those texts in the JSON comment that a spreadsheet might take for formulas."""
 
     def escape(text: re.Match[str]) -> str:
         return _IN_COMMENT.sub(lambda sign: f"{sign[1]}\\u{ord(sign[2]):04x}", text[0])
@@ -169,7 +169,7 @@ def _kind(text: Any) -> np.dtype[Any]:
 
 
 def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dataset:
-    """Convert rows to a Dataset; ``cells``: an apostrophe marks texts that look like formulas."""
+    """Convert rows to a Dataset; with ``cells``, undo :func:`_cell` if the header says so."""
     about = read_json(header)
     quoted = cells and "cells" in about
     if quoted:

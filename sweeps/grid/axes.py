@@ -25,7 +25,7 @@ _FORMS = (
     "{ geomspace = [start, stop, count] }, { powers_of_two = [start, stop] } "
     "or { zip = { name = list, ... } }"
 )
-#: Maximum number of values of one axis: numbers, coordinate and sort order take 0.5 GiB each.
+#: Maximum number of values of an axis. Its numbers, coordinate and sort order take 0.5 GiB each.
 _MAX_VALUES = 2**26
 _MAX_EXACT_INT = 2.0**53  # floats represent all integers up to this one exactly
 _FINITE = np.finfo(np.float64).max.item()
@@ -35,7 +35,7 @@ def _number(value: Any, row: Quantity, where: str) -> float | int:
     problem = f"{where} holds {value!r}: expected a number, with or without a unit"
     if isinstance(value, str):
         try:
-            return float(parse_value(value, row, {}))  # no names are known: formulas fail
+            return float(parse_value(value, row, {}))  # without names, formulas raise an error
         except UnitError as error:
             raise UnitError(f"{where}: {error}") from None
         except DseError:
@@ -141,7 +141,7 @@ def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray
 
 
 def _interval_error(ends: Any, row: Quantity, where: str) -> DseError:
-    """Return the error for the key ``between``; its message suggests a dense grid instead."""
+    """Return the error for an axis with the key ``between``; it suggests a dense grid instead."""
     low, high = "low", "high"
     if isinstance(ends, Sequence) and not isinstance(ends, str) and len(ends) == 2:
         low, high = (f'"{end}"' if isinstance(end, str) else str(end) for end in ends)
@@ -155,13 +155,13 @@ def _interval_error(ends: Any, row: Quantity, where: str) -> DseError:
 
 
 def _integer_array(values: range) -> NDArray[Any]:
-    """Return a range as integers, or as floats if some are beyond the exact integers of floats."""
+    """Return a range as integers, or as floats if some are too large to be exact as floats."""
     wide = bool(values) and _has_inexact_ints((values[0], values[-1]))
     return np.fromiter(values, np.float64 if wide else np.int64, len(values))
 
 
 def _has_inexact_ints(values: Any) -> bool:
-    """True if an integer is too large to be exact as a float."""
+    """True if the values contain an integer that is too large to be exact as a float."""
     return bool(np.any(np.abs(np.asarray(values, dtype=np.float64)) > _MAX_EXACT_INT))
 
 
@@ -197,7 +197,7 @@ def parse_numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
 
 
 def normalize_weights(weights: Any, count: int, where: str) -> NDArray[np.float64]:
-    """Scale weights so that they sum to 1; raise unless each value has a finite weight >= 0."""
+    """Scale weights to a sum of 1; raise an error unless each value has a finite weight >= 0."""
     if isinstance(weights, (str, Mapping)) or not hasattr(weights, "__len__"):
         raise DseError(f"{where}: weights = {weights!r}, expected a list of numbers")
     if len(weights) != count:
@@ -319,7 +319,7 @@ def _check_distinct(values: Sequence[Any] | NDArray[Any], where: str) -> None:
 def parse_axis(
     name: str, spec: Any, quantities: Mapping[str, Quantity], folder: PathBase = None
 ) -> Axis:
-    """Read one axis from a study file or a call; a mapping may also have the key ``weights``.
+    """Return the axis that a study file or call specifies; a mapping may have the key ``weights``.
 
     Relative paths of laws start at ``folder``.
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 def fold_constants(
     roots: Sequence[Node], constants: Mapping[str, float], names: Mapping[int, str]
 ) -> tuple[list[Node], dict[int, str]]:
-    """Simplify nodes with the values of some leaves; return them and the names of new nodes.
+    """Simplify nodes, given the values of some leaves; return them, and the names of new nodes.
 
     All rules are exact in floating point: ``x * 1`` is simplified, ``x * 0`` and ``x + 0`` are not.
     """
@@ -100,7 +100,7 @@ def _where(condition: Node, yes: Node, no: Node) -> Node | None:
 
 
 def _junction_rule(absorbing: bool) -> Callable[[Node, Node], Node | None]:
-    """Return the rule of ``both`` or ``either``: a constant argument decides it or drops out."""
+    """Return the rule of ``both`` or ``either``: a constant argument decides it or is removed."""
 
     def rule(a: Node, b: Node) -> Node | None:
         for condition, other in ((a, b), (b, a)):
@@ -130,7 +130,7 @@ _RULES: dict[str, Callable[..., Node | None]] = {
 # --- Table equations, evaluated once for each distinct combination of inputs
 
 
-#: Time after which threads take over [s], and number of pieces of work for each thread.
+#: Time after which the work moves to threads [s], and number of pieces of work for each thread.
 _SERIAL_SECONDS, _PIECES = 0.1, sizes.TABLE_PIECES
 
 Inputs = tuple[Any, ...]
@@ -139,7 +139,7 @@ Inputs = tuple[Any, ...]
 def run_tables(
     graph: Graph, equations: Sequence[Equation], leaves: Mapping[str, Leaf], order: tuple[str, ...]
 ) -> dict[str, Leaf]:
-    """Evaluate table equations with the same inputs at each combination; return their leaves."""
+    """Evaluate table equations at each combination of their common inputs; return their leaves."""
     needs = equations[0].inputs
     roots = [graph.flat(need) for need in needs]
     names = references(*roots)
@@ -325,7 +325,7 @@ def build_grid(
 def _add_label_indices(
     model: Model, axes: Sequence[Axis], labels: Mapping[str, str], switches: Mapping[str, str]
 ) -> tuple[Model, dict[str, Leaf]]:
-    """Add quantities for the indices of labels to a model; return the model and their leaves."""
+    """Add a quantity for the index of each label to a model; return the model and their leaves."""
     rows = {name: Quantity(name=name, labels=()) for name in _FILE_AXES} | dict(model.quantities)
     taken = {name: str(row.default) for name, row in rows.items() if row.is_switch}
     fixed = {name: (label,) for name, label in {**taken, **labels, **switches}.items()}
@@ -347,7 +347,7 @@ def _add_label_indices(
 
 
 def _select_switch_labels(leaf: Leaf, indices: Mapping[str, int]) -> Leaf:
-    """Return the part of a leaf that applies at the given indices of switch axes."""
+    """Return the part of a leaf at the given indices along switch axes."""
     switched = tuple(axis for axis in leaf.axes if axis in indices)
     if not switched:
         return leaf
@@ -398,7 +398,7 @@ def _add_axis(
 def _inline_label_formulas(
     axis: Axis, table: Mapping[str, Sequence[float | Node | None]]
 ) -> dict[str, list[float | Node | None]]:
-    """Substitute, in the formulas of each label, the values and formulas of the same label."""
+    """Substitute, into the formulas of each label, the label's values and other formulas."""
 
     def inline(
         value: float | Node,

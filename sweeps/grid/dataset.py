@@ -18,9 +18,9 @@ from symbolic.quantities import Quantity, indexed_quantity, label_index_name
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Key in a Dataset's encoding under which the store it was opened from is recorded.
+#: Key in a Dataset's encoding: the store from which the Dataset was opened.
 _STORE_KEY = "simt_dse_store"
-#: Prefix, before the path or URL of the store, of the names of lazy arrays of an unfinished store.
+#: The names of lazy arrays of an unfinished store are this prefix and the path or URL of the store.
 _UNFINISHED_PREFIX = "unfinished:"
 #: Attribute of label indices that lists the labels.
 _LABELS = "labels"
@@ -41,7 +41,7 @@ def variable_attributes(grid: Grid, name: str) -> dict[str, Any]:
 
 
 def flag_attributes(flags: Mapping[int, str], kind: Any = np.int8) -> dict[str, Any]:
-    """Return the CF attributes that explain the values of a case or bound."""
+    """Return the attributes (CF convention) that explain the values of a case or bound."""
     words = ("_".join(text.split()) for text in flags.values())
     return {"flag_values": np.array(list(flags), dtype=kind), "flag_meanings": " ".join(words)}
 
@@ -110,7 +110,7 @@ def add_variables(ds: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
 def assemble(
     variables: Mapping[str, Any], coords: Mapping[str, Any], attributes: Mapping[str, Any]
 ) -> xr.Dataset:
-    """Return a Dataset of variables and coordinates, each given as (dimensions, array, attrs)."""
+    """Return a Dataset; each variable and coordinate is given as (dims, array, attributes)."""
     import xarray as xr
 
     return xr.Dataset(variables, coords=coords, attrs=dict(attributes))
@@ -170,7 +170,7 @@ def _are_equal_arrays(array: Any, other: Any) -> bool:
 
 
 def _array_identities(ds: xr.Dataset) -> dict[str, Any]:
-    """Return, for each variable, its array, or the name of its array if this is lazy."""
+    """Return, for each variable, its array or, if the array is lazy, the name of the array."""
     return {
         str(name): variable.values if name in ds.coords else getattr(data, "name", data)
         for name, variable in ds.variables.items()
@@ -188,7 +188,7 @@ def open_netcdf(path: Path) -> xr.Dataset:
 def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:
     """Return the variables of a Dataset as quantities: numbers with units, or labels.
 
-    After :func:`add_label_indices` the quantities of labels also list the labels they may take.
+    After :func:`add_label_indices`, quantities that are labels also list their possible labels.
     """
     result: dict[str, Quantity] = {}
     for key, variable in ds.variables.items():
@@ -208,10 +208,10 @@ def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:
 def add_label_indices(
     ds: xr.Dataset, known_labels: Mapping[str, tuple[tuple[str, ...], float | None]] | None = None
 ) -> xr.Dataset:
-    """Add a variable with the indices of the labels for each variable that has labels.
+    """For each variable that has labels, add a variable with the indices of the labels.
 
-    Parts of the Dataset then keep the same indices. ``known_labels`` maps a quantity to the labels
-    it may take, and to the index of its label, which is used if the Dataset lacks the quantity.
+    Parts of the Dataset then keep the same indices. ``known_labels`` maps a quantity to its
+    possible labels and to the index of one label, which is used if the Dataset lacks the quantity.
     """
     result: dict[str, Any] = {}
     more = known_labels or {}
@@ -231,7 +231,7 @@ def add_label_indices(
 # --- Answers as bare arrays, because importing xarray takes longer than most queries
 
 
-#: Dimensions of an array, its values and its attributes.
+#: An array, given as its dimensions, values and attributes.
 Array = tuple[tuple[str, ...], NDArray[Any], Mapping[Any, Any]]
 
 _bare_answers = ContextVar("bare", default=False)
@@ -248,7 +248,7 @@ def answers_as_arrays() -> Iterator[None]:
 
 
 class _ArrayAnswer:
-    """The arrays of a Dataset, which is built only if more than its attributes is read."""
+    """The arrays of a Dataset, which is built only when anything but its attributes is read."""
 
     def __init__(self, outputs: Mapping[str, Any], coordinates: Mapping[str, Any], attrs: Any):
         self.outputs, self.coordinates, self.attrs = outputs, coordinates, dict(attrs)
@@ -275,14 +275,14 @@ def make_answer(
 
 
 def preload_xarray() -> None:
-    """Import xarray before the time limit of a search starts to matter."""
+    """Import xarray now, so that the import does not use up the time limit of a search."""
     if not _bare_answers.get():
         # use a variable, because then xarray also imports Dask
         assemble({}, {"none": ("none", np.zeros(0), {})}, {})
 
 
 def arrays_of(answer: xr.Dataset) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return the coordinates, and the outputs, of an answer as bare arrays by name."""
+    """Return an answer's coordinates and outputs, as two mappings from names to bare arrays."""
     if isinstance(answer, _ArrayAnswer):
         return _arrays(answer.coordinates), _arrays(answer.outputs)
     parts = (

@@ -14,7 +14,7 @@ from symbolic.expression import parse
 from symbolic.ops import Node, both, constant, references, where
 from symbolic.statistics import resolve_direction
 
-#: Name in an answer of an objective that is a formula.
+#: Name of an objective in an answer if the objective is a formula.
 OBJECTIVE = "objective"
 
 #: Maximum value of ``top``, the number of configurations in an answer.
@@ -32,7 +32,7 @@ class Goal:
         return self.text
 
     def formula(self, quantities: Mapping[str, Any]) -> Node:
-        """Return the formula; its direction decides what ``worst`` and ``best`` in it mean."""
+        """Return the formula; the goal's sign decides what ``worst`` and ``best`` in it mean."""
         return resolve_direction(parse(self.text, quantities), self.sign > 0)
 
     def node(self, quantities: Mapping[str, Any]) -> Node:
@@ -65,7 +65,7 @@ def read_goals(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
 
 
 def one_goal(minimize: Any, maximize: Any) -> Goal:
-    """Return the goal; raise DseError unless exactly one is given."""
+    """Return the goal of the options; raise DseError unless exactly one goal is given."""
     goals = read_goals(minimize, maximize)
     if len(goals) != 1:
         texts = ", ".join(goal.text for goal in goals)
@@ -133,7 +133,7 @@ def objective_name(goals: Sequence[Goal], number: int, quantities: Any) -> str:
 
 
 def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
-    """Return the signed objective, infinite where a condition fails or there is no value."""
+    """Return the signed objective, which is infinite where a condition fails or it has no value."""
     graph = grid.graphs[key]
     value = graph.flatten(goal.node(grid.model.quantities))
     holds = value > -math.inf  # False for NaN, and for infinity if it is maximized

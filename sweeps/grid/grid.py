@@ -85,7 +85,7 @@ class Leaf:
 
 
 def compute_pending(leaves: Iterable[Leaf]) -> None:
-    """Compute the leaves that are not computed yet; leaves that share a pass, together."""
+    """Compute the leaves that are not computed yet, and leaves that share a pass in one pass."""
     passes: dict[int, list[Any]] = {}
     for leaf in leaves:
         group = leaf.pending_group
@@ -180,7 +180,7 @@ class Grid:
 
     # --- nodes over the leaves
     def feasible_node(self, key: tuple[str, ...]) -> Node:
-        """Return the conjunction of all rules and constraints."""
+        """Return the conjunction of all rules and constraints under some switch labels."""
         graph = self.graphs[key]
         return _all(graph.flat_condition(c) for c in graph.conditions)
 
@@ -321,7 +321,7 @@ def _all(nodes: Iterable[Node]) -> Node:
 
 
 class Tiling:
-    """Numbered boxes (tiles) that cover the axes of a loop nest; each is contiguous in memory."""
+    """Numbered boxes (tiles) that together cover a loop nest; each is contiguous in memory."""
 
     def __init__(self, outer: Sequence[int], row: int, target: int) -> None:
         self.sizes = (*outer, row)
@@ -336,7 +336,7 @@ class Tiling:
         self.count = math.prod(self.sizes[: max(self.split, 0)]) * self.cuts
 
     def bounds(self, number: int) -> tuple[NDArray[np.int64], int, int]:
-        """Return (first, last + 1) of each axis, the first flat index, and the number of points."""
+        """Return a box's (first, last + 1) on each axis, first flat index and number of points."""
         bounds = np.empty(2 * len(self.sizes), dtype=np.int64)
         bounds[0::2], bounds[1::2] = 0, self.sizes
         if self.split < 0:
@@ -366,12 +366,12 @@ class Tiling:
 #: Name of the axis of points in the result of :func:`gather_points`.
 POINT_AXIS = "point"
 
-#: An index or a slice for each of some axes.
+#: A mapping from axes to an index or a slice along the axis.
 Indexers = Mapping[str, int | slice]
 
 
 def subgrid(grid: Grid, indexers: Indexers) -> Grid:
-    """Return the part of a grid at an index or slice of some axes; an index keeps one value."""
+    """Return the part of a grid at an index or slice of each of some axes; all axes are kept."""
     if not indexers:
         return grid
     cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in indexers.items()}

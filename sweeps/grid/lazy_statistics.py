@@ -25,13 +25,13 @@ from symbolic.ops import Node, both, constant, reference, references, where
 from symbolic.statistics import DESIGN, DRAW, RUN, Statistic, StatisticName, statistics_of
 
 Floats = NDArray[np.float64]
-#: Function that takes formulas over the same grid, and returns their statistics by name.
+#: Function that takes formulas over the same grid, and returns a mapping of names to statistics.
 ComputeStatistics = Callable[[Sequence["StatisticGroup"]], Mapping[str, Floats]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StatisticPass:
-    """One pass over the values of formulas with the same axes in the same part of a grid."""
+    """One pass that evaluates all formulas with the same axes in the same part of a grid."""
 
     lock: Any = field(default_factory=threading.RLock)
     #: The part that was sliced last: its pass, and a mapping from groups to groups of the part.
@@ -42,9 +42,9 @@ class StatisticPass:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StatisticGroup:
-    """A formula over a grid (NaN: no value), and its statistics along ``reduced_axes``.
+    """A formula over a grid (NaN where it has no value), and its statistics along ``reduced_axes``.
 
-    These are the last axes of the grid, and the axis of the draws is the first of them.
+    The reduced axes are the last axes of the grid, and the axis of the draws is the first of them.
     """
 
     grid: Grid
@@ -58,7 +58,7 @@ class StatisticGroup:
 
     @property
     def weights(self) -> Floats | None:
-        """Return the weights (sum: 1) of points along the reduced axes; None if all are equal."""
+        """Return normalised weights of points along the reduced axes; None if all are equal."""
         axes = [self.grid.axes[axis] for axis in self.reduced_axes]
         if all(axis.weights is None for axis in axes):
             return None
@@ -97,7 +97,7 @@ class StatisticGroup:
                     group._results.update({name: result[name] for name in group.statistics})
 
     def slice_axes(self, slices: Mapping[str, slice]) -> StatisticGroup:
-        """Return the group of the part of the grid within slices of some axes."""
+        """Return the group for the part of the grid within slices of some axes."""
         with self.shared_pass.lock:
             key = tuple((axis, cut.start, cut.stop) for axis, cut in sorted(slices.items()))
             if key not in self.shared_pass.parts:
@@ -194,8 +194,8 @@ def add_statistics(
 ) -> None:
     """Add the statistics of a graph to its leaves, first the statistics within conditions.
 
-    Points where a condition fails have no value. They make most statistics along their axis NaN;
-    ``best`` ignores them. Statistics within a condition ignore conditions that contain statistics.
+    Points where a condition fails have no value. Such points make most statistics along their axis
+    NaN, but ``best`` ignores them. Statistics within a condition ignore conditions with statistics.
     """
     builder = _StatisticBuilder(graph, leaves, axes, switches, compute_statistics)
     in_conditions = graph.ancestors(name for c in graph.conditions for name in references(c.node))
@@ -335,7 +335,7 @@ class _StatisticBuilder:
             )
 
     def check_sees_conditions(self, name: StatisticName) -> None:
-        """Raise DseError if an output is part of a condition and so ignores another condition."""
+        """Raise DseError if an output that is part of a condition so ignores another condition."""
         named = self._named_axes(name)
         for condition in self.graph.conditions:
             node = self.graph.flat_condition(condition)

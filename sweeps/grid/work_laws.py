@@ -44,7 +44,7 @@ class LaunchShape:
 
 
 class LaunchLaw(str):
-    """A text that identifies a launch, with the law of its time, which is computed on first use."""
+    """A text that identifies a launch; it has the law of the launch time, computed on first use."""
 
     law: Pmf
     shape: LaunchShape
@@ -66,7 +66,7 @@ class LaunchLaw(str):
         return self._text, self.law, self.shape
 
     def __getstate__(self) -> None:
-        """Return nothing to pickle: the law is computed again."""
+        """Return None as the state to pickle, so that a copy computes the law again."""
 
     @property
     def _times_and_idle(self) -> tuple[TimeLaw | SharedLaunch, TimeBreakdown]:
@@ -111,7 +111,7 @@ class LaunchLaw(str):
 
 @lru_cache(maxsize=1024)
 def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreakdown]:
-    """Compute the law of a launch; the cache serves all queries, each of which has a new grid."""
+    """Compute the law of a launch, with a cache shared by queries, because each has a new grid."""
     from stochastic import LawError
     from stochastic.launch_time.dispatch import dispatch_law
 
@@ -125,7 +125,7 @@ def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreak
 
 #: Quantity whose labels are laws.
 LAW_QUANTITY = "distribution"
-#: Maximum number of values at which a bin may end.
+#: Maximum number of values that are tried as ends of bins.
 _MAX_BIN_ENDS = sizes.LAW_BIN_ENDS
 _TAIL_CUTOFF = 1e-17  # maximum probability left out of the law of the longest item
 
@@ -139,7 +139,7 @@ _Answer = TypeVar("_Answer")
 
 
 def _cached_by_law(answer: Callable[..., _Answer]) -> Callable[..., _Answer]:
-    """Return a method with a cache keyed by the law, because texts of laws need not be unique."""
+    """Return a cached method; the key is the law, because different laws may have the same text."""
     cached = lru_cache(maxsize=64)(answer)
 
     def method(self: WorkLaw, *given: Any) -> _Answer:
@@ -197,14 +197,14 @@ def _bounds(pmf: Pmf, lanes: float) -> Bounds:
 
 
 class WorkLaw(str):
-    """A text that names a law of work, with the law; ``content`` distinguishes equal texts."""
+    """A law of work and a text that names it; ``content`` tells laws of the same name apart."""
 
     __slots__ = ("content", "pmf")
 
     pmf: Pmf
     content: str
 
-    #: Law of the loss of a group with a number of lanes; rigorous bounds on the mean loss.
+    #: Law of the loss of a group with the given number of lanes; rigorous bounds on its mean loss.
     imbalance = _cached_by_law(_imbalance)
     bounds = _cached_by_law(_bounds)
     #: Sufficient number of bins, and the slowdown of items sorted into these (lanes, bins).
@@ -227,11 +227,11 @@ class WorkLaw(str):
         return str(self), self.pmf, self.content
 
     def order_statistics(self, lanes: float) -> OrderStatistics:
-        """Return the moments of the longest item of a group, and of a single item."""
+        """Return the moments of a group's longest item, and those of a single item."""
         return self.imbalance(lanes).order_statistics()
 
     def pieces(self, length: float, overhead: float) -> tuple[WorkLaw, float]:
-        """Return the law of a piece of an item, and the mean number of pieces; 0: do not cut."""
+        """Return the law of a piece of an item, and the mean number of pieces. Length 0: no cut."""
         if length == 0:
             return self, 1.0
         pmf, count = self._cached_piece_law(length, overhead)
@@ -261,7 +261,7 @@ class WorkLaw(str):
 
 
 def read_law(value: Any, folder: PathBase = None, where: str = f"{LAW_QUANTITY} =") -> WorkLaw:
-    """Return the label of a law: of a Pmf, a text ("geometric:0.05") or the path of a CSV file.
+    """Return the label of a law that is given as a Pmf, a text ("geometric:0.05") or a CSV file.
 
     Relative paths start at ``folder``; ``where`` begins error messages.
     """
@@ -271,7 +271,7 @@ def read_law(value: Any, folder: PathBase = None, where: str = f"{LAW_QUANTITY} 
         return value
     if isinstance(value, Pmf):
         text, content = repr(value), _content(value)
-        shortened = not text.startswith("Pmf.")  # the text is not unique: it is no constructor
+        shortened = not text.startswith("Pmf.")  # no constructor: the text may not be unique
         return WorkLaw(f"{text} {content[-8:]}" if shortened else text, value, content)
     if not isinstance(value, (str, Path)):
         raise DseError(f"{where} {value!r}: expected a law as text, or a Pmf")
@@ -285,7 +285,7 @@ def read_law(value: Any, folder: PathBase = None, where: str = f"{LAW_QUANTITY} 
 
 
 def _content(pmf: Pmf) -> str:
-    """Return a text that distinguishes a law from other laws with the same name."""
+    """Return a text that tells a law apart from other laws with the same name."""
     if not pmf.is_finite:
         return repr(pmf)
     digest = hashlib.sha256(f"{pmf.low} {pmf.missing!r} ".encode() + pmf.weights.tobytes())

@@ -1,4 +1,4 @@
-"""Write a graph as a loop nest, with each step in the outermost loop in which it can be computed.
+"""Write a graph as a loop nest, with each step in the outermost loop where it can be computed.
 
 The trailing axes of the grid are flattened into one *row*, so that the innermost loop is long and
 vectorised however short the last axes are. A step that does not depend on a loop's axis is moved
@@ -30,7 +30,7 @@ _MAX_LOOP_STEPS = sizes.NEST_STEPS
 
 
 def safe_identifier(name: str) -> str:
-    """Return an identifier for the name of a quantity; the name of a statistic is its text.
+    """Return an identifier for the name of a quantity or of a statistic such as ``mean(time)``.
 
     >>> safe_identifier("time"), safe_identifier("mean(time)")
     ('time', 'of_a3f09511')
@@ -41,8 +41,8 @@ def safe_identifier(name: str) -> str:
 class StepPlacement:
     """The loop depth, and the stage along the row, of each step of some formulas.
 
-    If a step varies along the row and is used in an inner loop or a later stage, its values are
-    kept in a buffer of ``size`` values.
+    The values of a step are kept in a buffer of ``size`` values if it varies along the row and is
+    used in an inner loop or a later stage.
     """
 
     def __init__(
@@ -101,8 +101,8 @@ class StepPlacement:
     def _split_stages(self) -> None:
         """Assign the steps of long loops along the row to stages; odd stages contain the calls.
 
-        A step with one operand moves to the stage of its first use if that is later. Then its
-        operand is buffered instead of its result; other steps may need this buffer too.
+        A step with one operand moves to the stage of its first use, if that stage is later. Then
+        its operand is buffered instead of its result; other steps may also need it.
         """
         steps = [n for n in self.nodes if self.varies_along_row[id(n)] and n.op != "reference"]
         depths = [self.depth[id(node)] for node in steps]
@@ -160,7 +160,7 @@ class StepPlacement:
         return self.name(node)
 
     def _place(self, node: Node) -> str:
-        """Return the text of the index of a leaf's value, or of the first value of its row."""
+        """Return the text of the index where a leaf's value, or its row's first one, is stored."""
         axes = [axis for axis in self.outer if axis in self.leaves[node.args[0]]]
         place = ""
         for axis in axes:
@@ -209,8 +209,8 @@ class StepPlacement:
 
 #: Maximum length of a piece of a row; with this length the buffers fit the first-level cache.
 ROW_PIECE = sizes.NEST_ROW
-#: Length from which no further axis joins the row; length from which the next axis does not join
-#: if the row would become longer than a piece.
+#: A row of at least the first length gets no further axis. A row of at least the second length gets
+#: no axis with which it would become longer than a piece.
 _LONG_ENOUGH, _ACCEPTABLE_ROW = sizes.NEST_LONG, sizes.NEST_SHORT
 
 
@@ -232,8 +232,8 @@ class Nest:
     The function takes ``bounds`` (first and last+1 index of each outer axis, then of the row),
     ``sizes`` (of the outer axes, then of the row), ``origin`` (flat index of the first element of
     the output arrays), ``scalars``, one array per leaf in ``arrays``, then the outputs. A reduction
-    has ``best`` (values, ascending) and ``places`` (their flat indices) instead. In the text,
-    ``best_`` is an array, ``best`` its address. Outputs must not overlap other arguments.
+    has ``best`` (ascending values) and ``places`` (their flat indices) instead of outputs. In the
+    text, ``best_`` is an array and ``best`` is its address. Outputs overlap no other argument.
     """
 
     source: str
@@ -245,7 +245,7 @@ class Nest:
 
     @property
     def key(self) -> str:
-        """Return the hash of the text and kinds: the key under which compiled code is cached."""
+        """Return the key under which compiled code is cached: the hash of the text and kinds."""
         return _hash(self.kinds, self.source)
 
 
@@ -281,12 +281,13 @@ def emit(
     constants: Mapping[str, float] | None = None,
     reduce: bool = False,
 ) -> Nest:
-    """Write a loop nest that fills outputs, or finds the smallest values of one (``reduce``).
+    """Write a loop nest that fills outputs or, with ``reduce``, finds an output's smallest values.
 
     ``outer`` and ``row`` are the axes of the outer loops and of the row; ``leaves`` maps leaves to
     their axes. Each of ``outputs`` is a node over the leaves and its kind (``"float"``, ``"flag"``
     or ``"bool"``). A reduction takes one output, which is infinite at points to ignore. ``names``
-    of nodes, by ``id``, make the text readable. ``constants`` (leaves without axes) are folded.
+    maps the ``id`` of nodes to names that make the text readable. The values of ``constants``
+    (leaves without axes) are folded.
     """
     roots, names = fold_constants([node for node, _ in outputs], constants or {}, names)
     outer, row, leaves = _safe_axis_names(outer, row, leaves)
@@ -345,7 +346,7 @@ def emit(
             value = emitter.operand(roots[0], written[0])
             final = rows.pop(written[0][1], [])
             loops(indent, rows)
-            # a later piece of the row can have lower places, and the lower place wins a tie
+            # a later piece of the row can have lower indices, and ties go to the lowest index
             add_lines(indent, "bar = next_up(limit) if place < places[last] else limit")
             add_lines(indent, "hits = 0", "for j in range(width):")
             add_lines(
@@ -393,7 +394,7 @@ def emit(
     )
 
 
-# --- Compilation of the text of a loop nest, with the only exec of this project
+# --- Compilation of the text of a loop nest (this is the only use of exec in this project)
 
 
 _compiled_nests: dict[str, compile_cache.CompiledFunction] = {}
@@ -419,7 +420,7 @@ _RESULTS: dict[str, tuple[type, ...]] = {
 
 
 def compile_nest(nest: Nest) -> Callable[..., None]:
-    """Compile a nest, or return the function from a cache, whose key is the nest's text."""
+    """Return the compiled function of a nest; it is cached under the nest's text."""
     if nest.key not in _compiled_nests:
         with _lock:
             if nest.key not in _compiled_nests:

@@ -68,7 +68,7 @@ def next_up(x: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def where(_: Any, condition: Any, yes: Any, no: Any) -> Any:
-    """Return one of two values with a select instruction: mispredicted branches are slow."""
+    """Return one of two values by a select instruction, as mispredicted branches are slow."""
     boolean = isinstance(yes, types.Boolean) and isinstance(no, types.Boolean)
     kind = types.boolean if boolean else types.float64
 
@@ -93,13 +93,13 @@ _PAIR = types.float64(types.float64, types.float64)
 
 @intrinsic  # type: ignore[untyped-decorator]
 def minimum(_: Any, a: Any, b: Any) -> Any:
-    """Return the smaller value; the second if one is NaN."""
+    """Return the smaller of two values, or the second one if either is NaN."""
     return _PAIR, _smaller
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def maximum(_: Any, a: Any, b: Any) -> Any:
-    """Return the larger value; the second if one is NaN."""
+    """Return the larger of two values, or the second one if either is NaN."""
     return _PAIR, _larger
 
 
@@ -122,7 +122,7 @@ exp, log2, log10 = _llvm_intrinsic("exp"), _llvm_intrinsic("log2"), _llvm_intrin
 
 @intrinsic  # type: ignore[untyped-decorator]
 def pow(_: Any, x: Any, y: Any) -> Any:  # noqa: A001 - its name in the text of a nest
-    """Return the power from the C library; LLVM would rewrite powers like x ** 2.0, one ulp off."""
+    """Return the C library's power; LLVM would rewrite powers like x ** 2.0, with a small error."""
 
     def hide_from_optimizer(builder: Any, value: Any) -> Any:
         bits = ir.IntType(64)

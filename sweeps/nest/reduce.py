@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from stochastic.compile_cache import compiled
 
-#: Number of strong points, with which all points are compared first; size of the sample from which
-#: they are chosen; number of points that are compared with the front together.
+#: Number of strong points (those compared first with all points); size of the sample from which
+#: they are chosen; number of points that are compared with the front in one batch.
 _ARCHIVE, _SAMPLE, _BATCH_POINTS = sizes.REDUCE_ARCHIVE, sizes.REDUCE_SAMPLE, sizes.REDUCE_TOGETHER
 
 
 def smallest_indices(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """Return the indices of the ``count`` smallest finite values, ascending, ties by index.
+    """Return the indices of the ``count`` smallest finite values, from the smallest up.
 
     >>> smallest_indices(np.array([3.0, 1.0, np.inf, 1.0]), 3).tolist()
     [1, 3, 0]
@@ -75,12 +75,12 @@ def _fill_non_dominated(values, strong, places, indices):
 
 
 def _strong_points(values: NDArray[np.float64], step: int) -> NDArray[np.int64]:
-    """Return the indices of points that probably dominate many others, from every ``step``-th."""
+    """Return the indices of points that probably dominate many; only every ``step``-th is tried."""
     part = values[:, ::step]
     low = part.min(axis=1, keepdims=True)
     spread = part.max(axis=1, keepdims=True) - low
     scaled = (part - low) / np.where(spread > 0, spread, 1.0)
-    mixed = max(_ARCHIVE - len(part), 0)  # number of random weights besides one per objective
+    mixed = max(_ARCHIVE - len(part), 0)  # random weights, in addition to one per objective
     weights = np.random.default_rng(0).dirichlet(np.ones(len(part)), mixed)
     weights = np.concatenate([np.eye(len(part)), weights])
     return np.unique([int(np.argmin(weight @ scaled)) for weight in weights]) * step
@@ -140,7 +140,7 @@ def pareto_indices(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 @compiled(_nrt=False)
 def update_winners(values, best, winner_rows):
-    """Update each column's minimum; store rows that reach or lower one, and return their number."""
+    """Update each column's minimum; store and count the rows that reach or lower a minimum."""
     count = 0
     for i in range(values.shape[0]):
         row = values[i]
@@ -159,7 +159,7 @@ def update_winners(values, best, winner_rows):
 def sum_cells(values, weights, cells, sums) -> None:
     """Fill ``sums`` (rows, cells) with the weighted sum of each row over each cell.
 
-    ``cells`` (partitions, columns) has the cell of each column in several partitions.
+    ``cells`` has the shape (partitions, columns): in each partition, each column lies in one cell.
     """
     sums[:] = 0.0
     for i in range(values.shape[0]):
@@ -192,7 +192,7 @@ def share_wins_and_regret(
     """Compute, for each row, the share of columns it wins (ties share a column) and its regret.
 
     Both are weighted sums over the columns with a finite best value. The columns are divided into
-    equal groups; ``win_shares`` and ``regrets`` (rows, groups) have a sum for each group.
+    equal groups. ``win_shares`` and ``regrets``, of shape (rows, groups), have a sum per group.
     ``counts_and_distance`` has, for each row, the number of columns where it is best, the number
     where another row is better, and the root mean square distance to the best other row.
     """

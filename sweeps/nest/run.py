@@ -22,11 +22,11 @@ from symbolic.ops import Node, references
 
 #: Maximum number of points of a tile; a grid of fewer points is cut into about four tiles.
 TILE = sizes.RUN_TILE
-#: Maximum number of points of a group that is evaluated with NumPy, without compilation or threads.
+#: Up to this number of points, NumPy evaluates a group without compilation or threads.
 NUMPY_POINTS = sizes.RUN_SMALL
-#: Maximum number of points of a group that is a single tile.
+#: Up to this number of points, a group is a single tile.
 SINGLE_TILE_POINTS = sizes.RUN_SINGLE
-#: Minimum number of points of a group in which tiles without feasible points are skipped.
+#: From this number of points, tiles of a group that have no feasible points are skipped.
 RULE_CHECK_POINTS = sizes.RUN_MANY
 
 
@@ -52,7 +52,7 @@ def output_groups(grid: Grid, *, expand: bool = False) -> tuple[OutputGroup, ...
 class NestProgram:
     """A loop nest with its data, which runs on the bounds of a tile.
 
-    ``row`` has the sizes of the axes in the row; ``sizes`` those of the outer axes, then the row's.
+    ``row``: the sizes of the axes in the row. ``sizes``: those of the outer axes, then of the row.
     """
 
     nest: Nest
@@ -79,7 +79,7 @@ def prepare(
     reduce: bool = False,
     row: int | None = None,
 ) -> NestProgram:
-    """Return the cached program that computes outputs over ``dims`` (none is a switch axis).
+    """Return the cached program that computes outputs over ``dims``: axes that are not switches.
 
     The last ``row`` axes form the row; by default, :func:`row_axis_count` chooses their number.
     """
@@ -120,7 +120,7 @@ def prepare(
 def flatten_leaf(
     leaf: Leaf, outer: Sequence[str], row: Sequence[str], sizes: Mapping[str, int]
 ) -> NDArray[np.float64]:
-    """Return the values of a leaf as a nest reads them; a leaf along the row has the whole row."""
+    """Return a leaf's values as a nest reads them: over the whole row, if it varies there."""
     axes = (*(axis for axis in outer if axis in leaf.axes), *row)
     array = leaf.align_to(axes)
     if any(axis in row for axis in leaf.axes):
@@ -206,7 +206,7 @@ def _fill_tiles(
 
 
 def tile_count(shape: Sequence[int]) -> int:
-    """Return the number of tiles of a group, given the sizes of its axes without switch axes."""
+    """Return the number of tiles of a group, given the sizes of its axes (except switch axes)."""
     count = row_axis_count(shape)
     outer, row = shape[: len(shape) - count], math.prod(shape[len(shape) - count :])
     return Tiling(outer, row, _target(math.prod(shape))).count
@@ -218,7 +218,7 @@ def _target(points: int) -> int:
 
 
 def plan_rows(grid: Grid, *, expand: bool = False) -> Iterator[Mapping[str, Any]]:
-    """Yield the name, axes, number of points and of bytes of each output that a run would store."""
+    """Yield the name, axes, point count and byte count of each output that a run would store."""
     for part in output_groups(grid, expand=expand):
         points = math.prod(grid.shape(part.dims))
         for name in part.outputs:

@@ -1,10 +1,10 @@
 """Compute statistics of a formula over a grid in one pass over its values, and their errors.
 
 The error of a statistic over draws is half the width of its 95 % interval. Every statistic is a
-mean over the draws or a function of a mean: a chance is the mean of a condition, a tail the mean
-excess over a quantile, and a quantile the value at which a chance equals its level. So one rule
-serves all: the replicates give the error of a mean (Student's interval). Other rules allow for
-values that few or no draws have reached:
+mean over the draws or a function of a mean: a chance is the mean of a condition, a tail is the mean
+excess over a quantile, and a quantile is the value at which a chance equals the quantile's level.
+So one rule serves all: the replicates give the error of a mean (Student's interval). Other rules
+allow for values that few or no draws have reached:
 
 - A chance with few hits has the interval of Clopper and Pearson (1934): 3.7 / n for no hit in n.
 - The error of a mean includes 3.7 / n times the widest gap between two values, or times the reach
@@ -12,10 +12,10 @@ values that few or no draws have reached:
   If few draws contribute most of a mean, its error is at least that of a count of so few.
 - If all draws have the same value, other values have a chance of at most 3.7 / n. They lie in the
   range of the formula over the laws of its inputs, which an enclosure proves.
-- A quantile lies between order statistics. Beyond the last of these, that range bounds it.
+- A quantile lies between order statistics. Beyond the last one, the formula's range bounds it.
 
-The error is infinite if nothing bounds a statistic. It is 0 if its value is proven, or if a
-quantile has one value except for a chance of 1e-4.
+The error is infinite if nothing bounds a statistic. It is 0 if the statistic is proven, or if a
+quantile's interval with an error probability of 1e-4 is a single value.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def range_of(
 
 
 #: Factor by which the tail index estimated from the replicates is multiplied; maximum tail index.
-#: The index is that of a Pareto tail: the rate at which its mean excess grows.
+#: The tail index of a Pareto law is the rate at which its mean excess grows.
 _TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
 
 
@@ -163,7 +163,7 @@ def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
             continue
         for j in range(draws):
             work[0, j], work[1, j], work[2, j] = 0.0, np.inf, -np.inf
-        # a bucket per value: the widest gap is between buckets, or all gaps are equal
+        # with a bucket per value, the widest gap is between buckets unless all gaps are equal
         for j in range(draws):
             place = min(int((row[j] - low) / width * draws), draws - 1)
             work[0, place] += 1.0
@@ -223,13 +223,13 @@ class SortedRows:
         return np.where(self.has_nan, np.nan, result)
 
 
-#: Function of rows, and of True for whole laws instead of the drawn ranges of inputs. It returns
-#: lower and upper bounds of the formula, of shape (rows, values within a draw).
+#: Function of row indices and a flag: True for the whole laws of inputs, False for their drawn
+#: ranges. It returns lower and upper bounds of the formula, of shape (rows, values within a draw).
 RangeFunction = Callable[[Indices, bool], tuple[Floats, Floats]]
-#: Function from such bounds, at given rows, to bounds of the values derived from the formula.
+#: Function of lower bounds, upper bounds and row indices; it returns bounds of derived values.
 Change = Callable[[Floats, Floats, Indices], tuple[Floats, Floats]]
 
-#: One-sided error probability of quantiles with an error of 0.
+#: Error probability, on each side, of a quantile whose error is reported as 0.
 _CERTAIN_TAIL = 5e-5
 #: Relative difference up to which values are taken as equal.
 _EQUAL_TOLERANCE = 1e-13
@@ -240,7 +240,7 @@ class SamplingDesign:
     """The way in which rows of values were drawn.
 
     A row has the same number of values for each of ``draws`` draws, one draw after the other. The
-    draws consist of ``replicates`` independent parts; if there are fewer than 2, the draws are all
+    draws consist of ``replicates`` independent parts; with fewer than two, the draws are all
     values of a law. ``weights`` of the values in a row sum to 1; all draws have the same weight.
     ``range_at`` encloses the formula over the laws of its inputs.
     """
@@ -265,7 +265,7 @@ class SamplingDesign:
         return _weighted_sum(values.reshape(points, self.draws, -1), self.value_weights(count))
 
     def value_ranges(self, rows: Indices, count: int, whole: bool = False) -> tuple[Floats, Floats]:
-        """Return lower and upper bounds of the formula at some rows; infinite if unknown."""
+        """Return lower and upper bounds of the formula at some rows; unknown ones are infinite."""
         if self.range_at is None:
             shape = rows.size, count // self.draws
             return np.full(shape, -np.inf), np.full(shape, np.inf)
@@ -274,7 +274,7 @@ class SamplingDesign:
 
 
 def _weighted_sum(values: Floats, shares: Floats) -> Floats:
-    """Return weighted sums along the last axis; values of weight 0, even infinite, are ignored."""
+    """Return weighted sums along the last axis; infinite values with weight 0 are also ignored."""
     some = shares > 0
     return np.asarray(values[..., some] @ shares[some])
 
@@ -362,12 +362,12 @@ def fill_extremes(values, sign, skip, out) -> None:
 
 
 _NO_WEIGHTS = np.empty(0)
-#: Maximum length of a row that a proof expands (:mod:`sweeps.bounds.statistics_as_formulas`).
+#: Maximum length of a row that a proof writes as a formula (`statistics_as_formulas`).
 SHORT_ROW = sizes.SUM_SHORT
 
 
 def compute_statistics(groups: Sequence[StatisticGroup]) -> Mapping[str, Floats]:
-    """Compute all statistics of formulas over the same grid in one pass; return them by name."""
+    """Return a mapping of all statistics of formulas over the same grid, computed in one pass."""
     first = groups[0]
     rest, along, weights = first.result_axes, first.reduced_axes, first.weights
     grid = first.grid
@@ -427,7 +427,7 @@ class RowValues:
     """Rows of values, with methods for the statistics of each row and their errors.
 
     ``weights`` of the values in a row sum to 1; None means equal weights. ``sorted_rows`` are the
-    same rows in ascending order, if known. ``sample`` says how the values were drawn.
+    same rows in ascending order, if known. ``sample`` describes how the values were drawn.
     """
 
     def __init__(
@@ -480,9 +480,9 @@ class RowValues:
         return int(max(math.ceil(self.level * self.count) - 1, 0))
 
     def _fill_unweighted_tail(self, values: Floats, out: Floats) -> None:
-        """Fill ``out`` with the mean of values from the quantile on; the quantile counts in part.
+        """Fill ``out`` with the mean of the values beyond the quantile, and a part of the quantile.
 
-        Short rows are summed in ascending order, as in proofs, which expand such sums
+        Short rows are summed in ascending order, because proofs expand such sums in this order
         (:class:`symbolic.statistics.NodeValues`).
         """
         level, count, rank = self.level, self.count, self._rank
@@ -558,7 +558,7 @@ class RowValues:
         return np.where(off == 0, 0.0, middle * np.expm1(off))
 
     def chance_error(self) -> Floats:
-        """Return the error of a chance; 0 if it is proven to be 0 or 1."""
+        """Return the error of a chance, or 0 if the chance is proven to be 0 or 1."""
         rows = self.sample.means_per_draw(self.values)
         result = chance_half_width_of_rows(rows, self.sample.replicates)
         places = np.flatnonzero((rows == rows[:, :1]).all(axis=1))
@@ -576,10 +576,10 @@ class RowValues:
         return np.where(np.isnan(here), np.nan, _max_distance(here, here, end))
 
     def quantile_error(self) -> Floats:
-        """Return the distance to the quantiles at both ends of an interval around the level.
+        """Return the distance from a quantile to the farther end of its confidence interval.
 
-        The share of draws up to the quantile is a mean, whose interval this is (Woodruff 1952). If
-        few draws are on one side of the quantile, order statistics bound it.
+        The share of draws up to the quantile is a mean; its confidence interval gives the levels of
+        both ends (Woodruff 1952). If few draws are on one side, order statistics give these levels.
         """
         if self.level in (0, 1):
             return self.extreme_error(self.level == 1, False)
@@ -605,9 +605,9 @@ class RowValues:
     def _quantile_distance(
         self, order: SortedRows, quantile: Floats, low: Floats, high: Floats
     ) -> Floats:
-        """Return the distance from a quantile to the farther of the quantiles of two levels.
+        """Return the distance from a quantile to the farther one of the quantiles at two levels.
 
-        For a level below the first or above the last draw, the bound of the formula is used.
+        For a level below the first draw or above the last, the bound of the formula is used.
         """
         first, last = order.quantile(low), order.quantile(high)
         open_ended = np.flatnonzero((low * self.draws < 1 - ROUNDING) | (high > 1 + ROUNDING))
@@ -654,7 +654,7 @@ class RowValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowStatistic:
-    """The functions that compute a statistic and half its 95 % interval's width (None: inf)."""
+    """The functions that compute a statistic and half the width of its 95 % interval."""
 
     fill: Callable[[RowValues, Floats], None]
     error: Callable[[RowValues], Floats] | None = None

@@ -21,9 +21,10 @@ from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.search_loop import iterate_batches
 from symbolic.ops import Node
 
-#: Maximum number of points that NumPy evaluates without a nest; points of a tile, to fit the cache.
+#: Up to this number of points, NumPy evaluates without a nest; points of a tile that fits the
+#: cache.
 NUMPY_POINTS, TILE_POINTS = sizes.PASS_SMALL, sizes.PASS_PIECE
-#: Minimum number of tiles for which enclosures save time; maximum number enclosed together.
+#: Minimum number of tiles for which enclosures save time; maximum number of tiles in a batch.
 _MIN_TILES, _BATCH = sizes.PASS_WORTH, sizes.PASS_BATCH
 #: Number of pieces of a batch for each thread.
 _SHARES = sizes.PASS_SHARES
@@ -54,7 +55,7 @@ class SkippedTiles:
 
 
 def batches(count: int) -> Iterator[TileNumbers]:
-    """Yield tile numbers in batches, small ones first: their results exclude later tiles."""
+    """Yield tile numbers in batches that grow, as results of early batches exclude later tiles."""
     low, size = 0, 2 * _MIN_TILES
     while low < count:
         yield np.arange(low, min(low + size, count))
@@ -73,9 +74,9 @@ def iterate_tiles(
 ) -> Iterator[Result]:
     """Run ``work`` on tiles in threads, several tiles at a time, and yield the results in order.
 
-    ``tile_filter`` takes enclosures over tiles, and their numbers of points, and returns the mask
-    of tiles to visit. It is called for each batch, after the results of the batch before. An
-    interrupt raises an error; if ``partial``, it ends the loop, and ``skipped`` counts points left.
+    ``tile_filter`` takes the enclosures over tiles and the tiles' numbers of points, and returns
+    the mask of tiles to visit. It is called for each batch, after the results of the batch before.
+    An interrupt raises an error. If ``partial``, it ends the loop; ``skipped`` counts points left.
     """
     points_of = math.prod(tiling.sizes)
 
@@ -111,11 +112,11 @@ def aggregate_points(
     *,
     partial: bool = False,
 ) -> Iterator[Result]:
-    """Yield, in order, aggregates of formulas over ``dims`` (no switch axes), each of some tiles.
+    """Yield, in order, aggregates of formulas over ``dims``; each aggregate is of some tiles.
 
-    ``make_partial`` creates an aggregate. ``add_values`` takes it, a row of values per formula, the
-    mask of the ``condition``, and the flat index of the first point. ``tile_filter`` gets
-    enclosures of the formulas, then of the condition.
+    ``dims`` have no switch axes. ``make_partial`` creates an aggregate. ``add_values`` takes it, a
+    row of values per formula, the mask of the ``condition``, and the flat index of the first point.
+    ``tile_filter`` gets enclosures of the formulas, then of the condition.
     """
     nodes = [*formulas, *([] if condition is None else [condition])]
     count, points = len(formulas), math.prod(grid.shape(dims))
@@ -163,7 +164,7 @@ def _map_shares(work: Callable[[TileNumbers], Result], shares: list[TileNumbers]
 
 Floats = NDArray[np.float64]
 
-#: Maximum number of values that NumPy evaluates without a nest; number of values per visit.
+#: Up to this number of values, NumPy evaluates rows without a nest; number of values per visit.
 ROWS_SMALL, ROWS_BLOCK = sizes.ROWS_SMALL, sizes.ROWS_BLOCK
 #: If rows have fewer values than this, the innermost loops run over points, not along rows.
 _SHORT_ROW = sizes.ROWS_SHORT

@@ -51,7 +51,7 @@ def count_bins(values, allowed, edges, first_bin, scale, counts, outside_counts)
         value = values[j]
         if value >= low and value <= high:
             slot = min(max(int((value - low) * scale), 0), slots)
-            # the slot may be one too high or too low because of rounding
+            # because of rounding, the number of the slot may be too high or too low by one
             place = first_bin[max(slot - 1, 0)]
             left = first_bin[min(slot + 2, slots + 1)] - place
             while left > 0:
@@ -71,9 +71,9 @@ def count_bins(values, allowed, edges, first_bin, scale, counts, outside_counts)
 def count_digits(values, allowed, prefixes, first_prefix, shift, width, counts, totals) -> None:
     """Count the next digit of the keys that begin with some prefixes; see :class:`DigitCounts`.
 
-    ``counts`` has a row for each of ``prefixes``, which ascend. ``first_prefix`` has, for each
-    value of the first digit, the index of the first prefix that begins with it, or -1. It is empty
-    while the first digit is counted. ``totals`` counts numbers and NaN.
+    ``counts`` has a row for each of the ascending ``prefixes``. ``first_prefix`` has, for each
+    value of the first digit, the index of the first prefix that begins with this digit, or -1. It
+    is empty while the first digit is counted. ``totals`` are the counts of numbers and of NaN.
     """
     bits = values.view(np.uint64)
     sign, one = np.uint64(1) << np.uint64(63), np.uint64(1)
@@ -100,7 +100,7 @@ def count_digits(values, allowed, prefixes, first_prefix, shift, width, counts, 
                 break
 
 
-#: Minimum number of values for which compiled code is used to count them.
+#: From this number of values, compiled code counts them.
 _COMPILED_MIN_VALUES = sizes.BINS_COMPILED
 #: Minimum number of slots into which the range of a histogram is divided.
 _SLOTS = sizes.BINS_SLOTS
@@ -126,7 +126,7 @@ class ValueRange:
 
 
 class BinCounts:
-    """The numbers of values in each bin, below all bins, above all bins, and of NaN."""
+    """The numbers of values in each bin, of values below and above all bins, and of NaN."""
 
     def __init__(self, edges: Floats) -> None:
         self.edges, bins = edges, len(edges) - 1
@@ -158,7 +158,7 @@ class BinCounts:
 
 
 class DigitCounts:
-    """Counts of the digit at bit ``shift`` of the 64-bit keys that begin with each prefix."""
+    """For each prefix, counts of the digit at bit ``shift`` of the 64-bit keys that begin so."""
 
     def __init__(self, prefixes: NDArray[np.uint64], shift: int) -> None:
         self.prefixes, self.shift = prefixes, shift
@@ -252,7 +252,7 @@ def _quantiles(source: FormulaValues, q: float | Sequence[float]) -> xr.Dataset:
 
 
 def count_attributes(source: FormulaValues, totals: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the conditions, and the numbers of feasible and undefined points, as attributes."""
+    """Return as attributes: the conditions, and the numbers of feasible and of undefined points."""
     numbers, undefined = (int(n) * source.weight for n in totals)
     return {
         "conditions": "; ".join(source.conditions),
@@ -310,7 +310,7 @@ def _histogram(source: FormulaValues, edges: Floats) -> xr.Dataset:
 
 
 def bin_edges(source: FormulaValues, bins: Any) -> Floats:
-    """Return the edges of ``bins`` equal bins over the finite values, or check given edges."""
+    """Return the edges of ``bins`` equal bins over the finite values; or check the edges given."""
     bins = bins[()] if isinstance(bins, np.ndarray) else bins  # an array of shape () is a number
     if isinstance(bins, (int, np.integer)) and not isinstance(bins, bool):
         if not 1 <= bins <= _MAX_BINS:
@@ -328,7 +328,7 @@ def bin_edges(source: FormulaValues, bins: Any) -> Floats:
     edges = np.array([_parse_edge(source, edge) for edge in bins], dtype=np.float64)
     if not 2 <= edges.size <= _MAX_BINS + 1 or not np.all(np.diff(edges) > 0):
         shown = ", ".join(f"{edge:g}" for edge in edges[:8]) or "none"
-        raise DseError(f"bins with the edges {shown}: expected two or more, each above the last")
+        raise DseError(f"bins with the edges {shown}: expected two or more in ascending order")
     return edges
 
 
@@ -508,7 +508,7 @@ def run_fold(
     formulas: Sequence[str],
     indexers: Indexers | None = None,
 ) -> AnyFold:
-    """Return a fold of all feasible configurations; ``make`` creates an empty fold."""
+    """Return the fold of all feasible configurations; ``make`` creates the empty folds."""
     make_checked_fold(make, formulas)
     values = source.values(*formulas, indexers=indexers)
     result = values.gather(lambda: _FoldAggregate(make(), values.weight))

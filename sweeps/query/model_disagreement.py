@@ -21,7 +21,7 @@ from symbolic.ops import reference, references
 if TYPE_CHECKING:
     import xarray as xr
 
-#: The dimension of the model that is followed, and that of the model that is assumed to be right.
+#: Dimension of the models that are followed, and dimension of those that are assumed to be right.
 MODEL_DIMENSION, REFERENCE_DIMENSION = "model", "under"
 #: Objectives with a smaller relative difference are ties.
 TIE_TOLERANCE = 1e-12
@@ -42,7 +42,7 @@ def dataset_disagreement(
     where: Sequence[str] = (),
     per: str | Sequence[str] | None = None,
 ) -> xr.Dataset:
-    """See :func:`dse.disagreement`; without a goal, compare only cases, bounds and feasibility."""
+    """Compare the models as :func:`dse.disagreement` does; without a goal, leave out the optima."""
     count = int(ds.sizes.get(MODEL_DIMENSION, 0))
     if count < 2:
         what = "holds one model" if count else f"has no dimension {MODEL_DIMENSION!r}"
@@ -102,7 +102,7 @@ class _ModelComparison:
         return {f"{FEASIBLE}_differs": (rest, differs, about)}
 
     def flag_differences(self, name: str) -> dict[str, Variable]:
-        """Return where the models' cases or bounds differ, and the share of points by pair."""
+        """Return where the models' cases or bounds differ; and the share of points, by pair."""
         node = reference(name)
         known = self.table.dims([node, *self.table.conditions])
         dims = known if MODEL_DIMENSION in known else (MODEL_DIMENSION, *known)
@@ -144,7 +144,7 @@ class _ModelComparison:
     def _differing_share(
         self, codes: NDArray[Any], counts: NDArray[np.bool_], model: int, axes: tuple[int, ...]
     ) -> NDArray[np.float64]:
-        """Return, for each other model, the share of points feasible for both where they differ."""
+        """Return the share of differences among the points feasible for both, by other model."""
         both = counts & counts[model]
         differ = ((codes != codes[model]) & both).sum(axis=axes)
         compared = both.sum(axis=axes)
@@ -152,7 +152,7 @@ class _ModelComparison:
         return result
 
     def _common_codes(self, name: str) -> list[NDArray[np.int64]]:
-        """Return, for each model, a table from values to codes of meanings (-1: none)."""
+        """Return, for each model, a table from flag values to codes of meanings (-1 if unused)."""
         attrs = self.table.ds[name].attrs
         if "flag_meanings_by_model" in attrs:
             texts: Mapping[str, Any] = read_json(attrs["flag_meanings_by_model"])
@@ -241,7 +241,7 @@ class _ModelComparison:
     def _regret(
         self, goal: Goal, rows: NDArray[np.float64], best_scores: NDArray[np.float64], places: Any
     ) -> NDArray[np.float64]:
-        """Return ratios, at least 1, of each model's objective at some points to its optimum."""
+        """Return the ratio (>= 1) of each model's objective at some points to that model's best."""
         index = np.broadcast_to(np.maximum(places, 0), best_scores.shape)[..., None]
         there = np.take_along_axis(rows, index, axis=-1)[..., 0]
         for array in (best_scores, there):

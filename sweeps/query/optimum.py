@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 # --- Checks of every answer, for all sources and methods
 # The named points (those of the answer) and a sample of other points are evaluated again, one by
-# one. If they contradict the answer, this program has an error. To limit the check to milliseconds,
-# at most MAX_NAMED_POINTS are evaluated, and SAMPLE_POINTS drawn. None is drawn if a point takes
-# long (lazy Dataset, pending statistics) or if the answer is not proven.
+# one. If their values contradict the answer, this program has an error. To limit the check to
+# milliseconds, at most MAX_NAMED_POINTS are evaluated, and SAMPLE_POINTS drawn. No points are drawn
+# if one takes long to evaluate (lazy Dataset, pending statistics) or if the answer is not proven.
 
 
-#: Maximum number of named points that are evaluated again; number of points drawn to contradict an
-#: answer; maximum number of points of a front that are compared with all others.
+#: Maximum number of named points that are evaluated again; number of random points to compare with
+#: an answer; maximum number of points of a front that are compared with all others.
 MAX_NAMED_POINTS, SAMPLE_POINTS = sizes.INVARIANT_NAMED, sizes.INVARIANT_SAMPLE
 MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
 
@@ -52,7 +52,7 @@ MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
 def check_optimum(
     source: QuerySource, query: Query, points: RankedPoints, attributes: Mapping[str, Any]
 ) -> None:
-    """Raise unless named points have the scores of the search, in order, and none is better."""
+    """Raise unless named points have the search's scores, in order, and no other is better."""
     report = _FailureReport(source, query.goals, query, ())
     named = points.scores < math.inf
     flat = {axis: index[named] for axis, index in points.places.items()}
@@ -105,7 +105,7 @@ def check_optimum(
 
 
 def check_no_feasible_point(source: QuerySource, query: Query) -> None:
-    """Raise if a sampled point is feasible and finite, as the answer says that none is."""
+    """Raise if a sampled point is feasible and finite, although the answer is that none is."""
     if len(query.goals) > 1 or not source.is_cheap:
         return
     places = _sample(source.sizes, {})
@@ -126,7 +126,7 @@ def check_front(
 ) -> None:
     """Raise unless the points of a front are feasible and finite, and none dominates another.
 
-    ``proven_mask`` marks the points that are proven; ``complete``: all points were considered.
+    ``proven_mask`` marks the points that are proven. ``complete``: all points were considered.
     """
     if not source.sizes:
         return
@@ -164,7 +164,7 @@ def _cell_numbers(places: Places, per: Sequence[str], sizes: Mapping[str, int]) 
 def _evaluate_both(
     source: QuerySource, goals: Sequence[Goal], answer_places: Places, sample: Places, count: int
 ) -> Iterator[tuple[list[Floats], Mask]]:
-    """Yield the goals and the feasibility of ``count`` named points, then of the drawn points."""
+    """Yield the objectives and the feasibility of ``count`` named points, then of the sample."""
     both = {
         axis: np.concatenate([answer_places[axis], sample[axis]]) for axis in sample
     } or answer_places
@@ -174,12 +174,12 @@ def _evaluate_both(
 
 
 def _first_index(wrong: Any) -> list[int]:
-    """Return the first index at which a mask is true, in a list; an empty list if none is."""
+    """Return a list of the first index at which a mask is true; it is empty if there is none."""
     return [int(place) for place in np.flatnonzero(wrong)[:1]]
 
 
 def _sample(sizes: Mapping[str, int], near_places: Places) -> dict[str, Indices]:
-    """Return random points (always the same), and the neighbours of the first named point."""
+    """Return random points with a fixed seed, and the neighbours of the first named point."""
     rng = np.random.default_rng(0)
     places = {axis: rng.integers(0, size, SAMPLE_POINTS) for axis, size in sizes.items()}
     if not near_places or not next(iter(near_places.values())).size:
@@ -267,7 +267,7 @@ def optimum(source: QuerySource, query: Query) -> xr.Dataset:
     """Return the best configurations of a source.
 
     Each objective decides among the ties of the objectives before it. Several configurations lie
-    along ``tie`` if only ties were asked for, otherwise along ``rank``. A value of ``per`` with
+    along ``tie`` if the query asks only for ties, otherwise along ``rank``. A value of ``per`` with
     fewer configurations than others is filled up with NaN, -1, False or an empty label.
     """
     goals = query.goals
@@ -290,7 +290,7 @@ def optimum(source: QuerySource, query: Query) -> xr.Dataset:
 
 
 def _find_points(source: QuerySource, query: Query) -> RankedPoints:
-    """Return the configurations that the query asks for."""
+    """Return the configurations that the query asks for, best first."""
     goals = query.goals
     if len(goals) == 1 and not query.has_ties_or_within:
         choice = source.best(ObjectiveStage(goals=goals), query.per, query.top)
@@ -328,7 +328,7 @@ def _optimize_from_stage(source: QuerySource, query: Query, stage: ObjectiveStag
 def _optimize_ties(
     source: QuerySource, query: Query, stage: ObjectiveStage, first: RankedPoints
 ) -> Iterator[RankedPoints]:
-    """Yield, for each value of one objective, the best of its ties by the next objective."""
+    """Yield, for each value of an objective, the best among its ties by the objectives after it."""
     values, counts = np.unique(first.scores, return_counts=True)
     for place, (score, count) in enumerate(zip(values.tolist(), counts.tolist(), strict=True)):
         last = place == len(values) - 1

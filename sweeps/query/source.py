@@ -47,7 +47,7 @@ def winners_dataset(
     goals: Sequence[Goal],
     with_rank: bool,
 ) -> xr.Dataset:
-    """Return the Dataset of winners; ``places`` (*per, top) has their indices, or -1."""
+    """Return the Dataset of winners; ``places`` has their indices or -1, of shape (*per, top)."""
     dims = (*per, *(["rank"] if with_rank else []))
 
     def without_rank(array: NDArray[Any]) -> NDArray[Any]:
@@ -81,7 +81,7 @@ def _fill_missing(array: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[An
 # --- Queries for each value of some axes
 
 
-#: Attributes of parts that are merged by their minimum; most others are added.
+#: Attributes that are merged from parts by their minimum; most other attributes are added.
 _MIN_KEYS = ("complete", "settled")
 
 
@@ -94,10 +94,10 @@ class Sliceable(Protocol):
 
     @property
     def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
-        """Return for each coordinate its axis, its values and its attributes."""
+        """Return, for each coordinate, its axis, its values and its attributes."""
 
     def part_at(self, indices: Mapping[str, int]) -> Self:
-        """Return the part at one index of some axes; it answers with indices of the whole."""
+        """Return the part at one index of some axes; its answers have indices into the whole."""
 
 
 AnySource = TypeVar("AnySource", bound=Sliceable)
@@ -107,9 +107,9 @@ AnyAnswer = TypeVar("AnyAnswer")
 def answers_or_errors(
     source: AnySource, per: Sequence[str], answer_part: Callable[[AnySource], AnyAnswer]
 ) -> list[AnyAnswer | InfeasibleError]:
-    """Return the answer for each value of the axes ``per``, or the error if no point is feasible.
+    """Return the answer, or the error if no point is feasible, for each value of the axes ``per``.
 
-    Without axes the whole source answers, and errors are raised. OutOfTimeError is always raised.
+    If ``per`` is empty, the whole source answers. Then errors are raised; OutOfTimeError always is.
     """
     result: list[AnyAnswer | InfeasibleError] = []
     sizes = [source.sizes[axis] for axis in per]
@@ -173,7 +173,7 @@ def merge_attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 class RankedPoints:
     """Configurations in arrays of shape (*per, n), best first.
 
-    ``places`` has the index along each axis (-1: none), ``scores`` the signed objective.
+    ``places`` has the index along each axis (-1: no point); ``scores`` has the signed objective.
     """
 
     places: Mapping[str, Indices]
@@ -196,7 +196,7 @@ class RankedPoints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectiveBound:
-    """A condition on an earlier objective: finite and at most ``score``; ``exact``: equal to it."""
+    """A condition on an earlier objective: finite and at most ``score``, or equal if ``exact``."""
 
     goal: Goal
     score: float = math.inf
@@ -227,7 +227,7 @@ class ObjectiveStage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Front:
-    """Points of a front in axis order, attributes, and mask of the proven points (None: all)."""
+    """The points of a front in axis order, its attributes, and a mask of points that are proven."""
 
     places: Mapping[str, Indices]
     attributes: Mapping[str, Any]
@@ -247,7 +247,7 @@ class QuerySource(Sliceable, Protocol):
 
     @property
     def quantities(self) -> Mapping[str, Any]:
-        """Return the quantities that formulas may name."""
+        """Return the quantities that a formula can contain."""
 
     @property
     def fixed_indices(self) -> Mapping[str, int]:
@@ -263,7 +263,7 @@ class QuerySource(Sliceable, Protocol):
 
     @property
     def conditions(self) -> Sequence[Node]:
-        """Return formulas that are true where a point is feasible."""
+        """Return formulas that are all true where a point is feasible."""
 
     def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
         """Return the values of formulas at some points, each in the shape of the index arrays."""
@@ -272,18 +272,18 @@ class QuerySource(Sliceable, Protocol):
         """Return every output at some points, in the given shape, with its attributes."""
 
     def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
-        """Return the ``top`` best points by an objective under earlier bounds, ties in axis order.
+        """Return the ``top`` best points by a stage's objective, with ties in axis order.
 
-        Without ``per`` axes the list is shorter if there are fewer points.
+        Points must meet earlier objectives' bounds. Without ``per``, the list may be shorter.
         """
 
     def within_tolerance(
         self, stage: ObjectiveStage, best_score: float, tolerance: float
     ) -> RankedPoints:
-        """Return all points with objectives up to ``tolerance_limit(best_score, tolerance)``."""
+        """Return all points whose objective is <= ``tolerance_limit(best_score, tolerance)``."""
 
     def no_point_error(self, stage: ObjectiveStage) -> InfeasibleError:
-        """Return the error to raise if an objective is finite at no feasible point."""
+        """Return the error to raise if an objective is not finite at any feasible point."""
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
         """Return the attributes of an answer that say how it was found."""
@@ -295,10 +295,10 @@ class QuerySource(Sliceable, Protocol):
         """Return the values of formulas over the source, or over the part at ``indexers``."""
 
     def draw_scores(self, goal: Goal, along: str) -> DrawScores:
-        """Return an objective over configurations and draws; draws lie along the axis ``along``."""
+        """Return the objective of each configuration in each draw (along the axis ``along``)."""
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """Return the Pareto front; of equal points the first. InfeasibleError if it is empty."""
+        """Return the Pareto front, without equal points; raise InfeasibleError if it is empty."""
 
     def evaluate(
         self, places: Mapping[str, Indices], goals: Sequence[Goal]
@@ -331,7 +331,7 @@ class QuerySource(Sliceable, Protocol):
         return make_answer(variables, coords, {"question": question})
 
 
-# --- Lists of configurations over all axes, including idle axes: those without influence
+# --- Lists of configurations over all axes, including idle axes, which have no influence
 
 
 #: Maximum number of configurations that an answer lists as ties or near-best.
@@ -339,7 +339,7 @@ MAX_LISTED = sizes.LISTED_MOST
 
 
 def describe_near_best(goal: Goal, best_score: float, tolerance: float) -> str:
-    """Return the predicate of an error message about ties, or about near-best configurations."""
+    """Return the predicate of an error message: about ties, or about near-best configurations."""
     value = f"{goal.sign * best_score:.6g}"
     if tolerance:
         return f"are within {tolerance:.6g} of the best {goal.text}, {value}"
@@ -362,8 +362,8 @@ def tolerance_limit(best_score: float, tolerance: float) -> float:
 def check_listable(count: int, what: str, idle: Sequence[str] = (), *, exact: bool = True) -> None:
     """Raise DseError if there are more configurations than can be listed.
 
-    ``what`` is the predicate of the message; ``idle`` axes have no influence. Unless ``exact``,
-    there may be more than ``count`` configurations.
+    ``what`` is the predicate of the message; ``idle`` axes have no influence. If not ``exact``, the
+    message says that there are at least ``count`` configurations.
     """
     if count > MAX_LISTED:
         along = f"; nothing varies along {', '.join(idle)}" if idle else ""
@@ -377,9 +377,9 @@ def check_listable(count: int, what: str, idle: Sequence[str] = (), *, exact: bo
 def ranked_points(
     flat: Indices, scores: Floats, rest: Sequence[str], per: Sequence[str], sizes: Mapping[str, int]
 ) -> RankedPoints:
-    """Convert winners from flat indices (*per, top) over ``rest`` to an index along each axis."""
+    """Convert winners, given as flat indices over ``rest``, into an index along each axis."""
     flat, scores, rest = add_idle_axes(flat, scores, rest, per, sizes)
-    if not per:  # drop the ranks without a point
+    if not per:  # drop ranks that have no point
         flat = flat[: max(int(np.count_nonzero(flat >= 0)), 1)]
     scores = np.where(flat < 0, math.inf, scores[..., : flat.shape[-1]])
     return RankedPoints(places=unravel_places(flat, rest, per, sizes), scores=scores)
@@ -430,7 +430,7 @@ def points_in_whole(points: RankedPoints, fixed_indices: Mapping[str, int]) -> R
 def places_in_whole(
     places: Mapping[str, Indices], fixed_indices: Mapping[str, int]
 ) -> dict[str, Indices]:
-    """Convert indices of points in a part into indices in the whole source (-1 stays)."""
+    """Convert indices of points in a part into indices in the whole source; -1 is kept."""
     fixed = {axis: np.where(places[axis] < 0, -1, index) for axis, index in fixed_indices.items()}
     return {**places, **fixed}
 
@@ -443,9 +443,9 @@ class Query:
     """A request for an optimum, with all its options.
 
     For each value of the axes ``per``, the query asks for the ``top`` best configurations, by
-    objectives in order of priority. ``ties`` adds all that are as good as the last of them.
-    ``within`` asks for all whose objective differs from the best by at most this share of it.
-    ``time_limit`` [s] and ``gap`` end a certified search early.
+    objectives in order of priority. ``ties`` adds all configurations that are as good as the last
+    of these. ``within`` asks for all configurations whose objective differs from the best by at
+    most this share of the best. ``time_limit`` [s] and ``gap`` end a certified search early.
     """
 
     goals: tuple[Goal, ...]
@@ -494,8 +494,8 @@ def build_query(
     several = [name for name, is_set in options.items() if is_set]
     if gap and several:
         raise DseError(
-            f"gap = {gap:g} leaves open which others are as good: leave {', '.join(several)} out, "
-            "or gap"
+            f"gap = {gap:g} does not settle which others are as good: leave {', '.join(several)} "
+            "out, or gap"
         )
     return Query(
         goals=tuple(goals),

@@ -1,4 +1,4 @@
-"""List which options each verb supports on each source, and why not; used in docs/asking.md."""
+"""List the options that each verb supports on each source, and reasons for those it does not."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _SELECTION_MODIFIERS = "top ties within gap"
 _WHY_ONE_OBJECTIVE = "it takes one objective"
 _WHY_NO_PARTIAL_ANSWER = "it aggregates over all points, so a partial answer would be wrong"
 
-#: Verbs, sources and modifiers (empty: all of them), and the reason why they cannot be combined
-#: (empty: they can). The first row that matches decides.
+#: Each row has verbs, sources and modifiers (empty: all of them), and the reason why they cannot be
+#: combined (empty: they can be). The first row that matches decides.
 _RULES = (
     (*("meets ranges borders information law", "rows", ""), "measured rows have no equations"),
     (
@@ -97,7 +97,7 @@ def why_unsupported(verb: str, source: str, modifier: str = "") -> str:
 
 
 def reject_statistic(name: str, why: str) -> None:
-    """Raise DseError for the statistic ``name`` unless this is empty; ``why`` names the reason."""
+    """Raise DseError for the statistic ``name``, unless it is empty; ``why`` names the reason."""
     if name:
         raise DseError(f"{name} cannot be bounded: {WHY_UNBOUNDED[why]}; {_WORKAROUNDS[why]}")
 

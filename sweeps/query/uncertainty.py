@@ -1,7 +1,7 @@
 """Compute chances to be the best configuration over draws, regrets, and the value of information.
 
 Candidates are chosen on the draws of a study and assessed on fresh draws. This avoids the optimism
-of selection (winner's curse). ``left`` is the chance that none of the candidates is the best.
+of selection (winner's curse). The result ``left`` is the chance that no candidate is the best.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def draw_dimension(axes: Collection[str]) -> str:
 class SourceOverDraws(Sliceable):
     """The configurations of a source, each with one value per draw.
 
-    ``fresh`` is the same source with other draws; ``exact``: the draws enumerate all outcomes.
+    ``fresh`` is the same source with other draws. If ``exact``, the draws enumerate all outcomes.
     """
 
     source: QuerySource
@@ -76,21 +76,21 @@ class SourceOverDraws(Sliceable):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """See :class:`sweeps.query.source.Sliceable`."""
+        """Return the length of each axis, in order."""
         return {axis: size for axis, size in self.source.sizes.items() if axis != self.draw_axis}
 
     @property
     def coordinates(self) -> dict[str, tuple[str, Any, Any]]:
-        """See :class:`sweeps.query.source.Sliceable`."""
+        """Return, for each coordinate, its axis, its values and its attributes."""
         return {n: c for n, c in self.source.coordinates.items() if c[0] != self.draw_axis}
 
     def part_at(self, indices: Mapping[str, int]) -> Self:
-        """See :class:`sweeps.query.source.Sliceable`."""
+        """Return the part at one index of some axes; its answers have indices into the whole."""
         fresh = None if self.fresh is None else self.fresh.part_at(indices)
         return replace(self, source=self.source.part_at(indices), fresh=fresh)
 
     def first_and_fresh_scores(self, goal: Goal) -> tuple[DrawScores, DrawScores]:
-        """Return the objective over the draws, and over the fresh draws (if none, the same)."""
+        """Return the objective over the draws and over the fresh draws (or the draws, if none)."""
         first = self.source.draw_scores(goal, self.draw_axis)
         return first, first if self.fresh is None else self.fresh.draw_scores(goal, self.draw_axis)
 
@@ -109,7 +109,7 @@ class SourceOverDraws(Sliceable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PartChances:
-    """Chances and regrets of the likeliest configurations of a part of a source.
+    """Chances to be best, and regrets, of the likeliest configurations of a part of a source.
 
     ``columns`` are results by configuration, ``scalars`` are results for the part, and ``count``
     configurations can be the best.
@@ -129,7 +129,7 @@ class _PartChances:
 def chances(
     source: SourceOverDraws, goal: Goal, *, per: Sequence[str] = (), top: int | None = None
 ) -> xr.Dataset:
-    """Return the chance of the ``top`` likeliest configurations to be best, and their regret."""
+    """Return the chances to be best of the ``top`` likeliest configurations, and their regrets."""
     if top is not None:
         check_top(top)
     per = per_axes(per, tuple(source.sizes))
@@ -183,8 +183,8 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
     able, chance = able[result.chance > 0], result.chance[result.chance > 0]
     if not able.size:
         raise InfeasibleError(
-            f"{goal.text} is finite at no feasible point of any draw: relax the constraints, or "
-            "change the axes"
+            f"{goal.text} is not finite at any feasible point of any draw: relax the constraints, "
+            "or change the axes"
         )
     if top is None:
         check_listable(able.size, "can be the best")
@@ -220,21 +220,21 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
 
 
 # --- Value of information
-# One configuration is the best on average over all draws. If some inputs were known, the best on
-# average could be chosen for each of their values. The expected gain is the value of knowing these
-# inputs (Raiffa and Schlaifer 1961: EVPI for all inputs, EVPPI for some).
+# One configuration is the best on average over all draws. If some inputs were known, one could
+# choose the configuration that is best on average for each of their values. The expected gain is
+# the value of knowing these inputs (Raiffa and Schlaifer 1961: EVPI; EVPPI for some).
 
 
-#: Answer if the value of no measurement exceeds its error.
+#: Answer if no input has a value of information above its error.
 NOTHING_TO_MEASURE = "none"
-#: Approximate number of cells of draws in which likely winners are sought.
+#: Approximate number of cells into which draws are grouped to find likely winners.
 _CELLS = sizes.CELLS_OF_DRAWS
-#: Maximum number of configurations taken as likely winners because they win the most draws.
+#: At most this number of configurations are likely winners because they win the most draws.
 _MAX_LIKELY_WINNERS = sizes.LIKELY_WINNERS
 
 
 class _InformationValue(NamedTuple):
-    """The value of knowing a set of inputs, its error, and how often each rival is chosen then."""
+    """The value of knowing a set of inputs, its error, and how often each rival is then chosen."""
 
     value: float
     error: float
@@ -309,7 +309,7 @@ def _likely_winners(scores: DrawScores) -> Indices:
 
 
 def _cell_winners(scores: DrawScores, cells: Sequence[Indices], known_winners: Indices) -> Indices:
-    """Return the configurations with the smallest mean in some cell, joined to known winners.
+    """Return the known winners and the configurations with the smallest mean in some cell.
 
     ``cells`` has the cell of each draw in several partitions of the draws. The result ascends.
     """
@@ -338,7 +338,7 @@ def _cell_sums(scores: DrawScores, flat: Indices, cells: Indices) -> Floats:
 
 
 def _shares_of_rivals(able: Indices, choice_shares: Floats, rivals: Indices) -> Floats:
-    """Return the shares of ``rivals``, given the shares of ``able``; 0 if a rival is not in it."""
+    """Return the shares of ``rivals``, given those of ``able``; rivals not in ``able`` have 0."""
     shares = dict(zip(able.tolist(), choice_shares.tolist(), strict=True))
     return np.array([shares.get(rival, 0.0) for rival in rivals.tolist()])
 
@@ -389,7 +389,7 @@ def _value_by_nested_draws(
 def _make_monotone(
     set_values: Mapping[str, _InformationValue], sets: Mapping[str, Sequence[str]], maximum: float
 ) -> dict[str, _InformationValue]:
-    """Raise or lower values so that larger sets are worth no less, and none exceeds ``maximum``."""
+    """Adjust values so that no set is worth more than a set that contains it or ``maximum``."""
     done: dict[str, _InformationValue] = {}
     for name in sorted(set_values, key=lambda name: len(sets[name])):
         within = [v.value for other, v in done.items() if set(sets[other]) <= set(sets[name])]
@@ -445,7 +445,7 @@ def _information_dataset(
 
 
 def _most_frequent_alternative(choice_shares: Floats, current: int) -> int:
-    """Return the rival chosen most often instead of the current one; -1 if there is none."""
+    """Return the rival that is chosen most often instead of the current choice; -1 if none is."""
     rest = choice_shares.copy()
     rest[current] = 0
     return int(np.argmax(rest)) if rest.any() else -1
@@ -456,7 +456,7 @@ def _next_to_measure(
     sets: Mapping[str, Sequence[str]],
     perfect: _InformationValue,
 ) -> str:
-    """Return the most valuable input; if none exceeds its error, the best set, then all inputs."""
+    """Return the most valuable input; if none exceeds its error, the best set or all inputs."""
     worth = {name: each.value for name, each in set_values.items() if each.value > each.error}
     alone = [name for name in worth if len(sets[name]) == 1] or list(worth)
     if not alone and perfect.value > perfect.error:

@@ -20,17 +20,17 @@ from symbolic.errors import InfeasibleError, OutOfTimeError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-#: Minimum time to wait for compiled code, which may only have to be loaded from the cache. [s]
+#: Minimum time to wait for compiled code; it may be in the cache and only have to be loaded. [s]
 _MIN_LOAD_SECONDS = 1.0
 _POLL_SECONDS = 0.05
-#: Time after the limit during which further cells of ``per`` still get a quick answer. [s]
+#: Time after the limit in which the remaining cells of ``per`` still get a quick answer. [s]
 _GRACE = 1.0
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 
 class _InterruptState:
-    """Flags of the process, and the thread that was still compiling when its query ended."""
+    """Flags of the process; and the thread, if any, that still compiled when its query ended."""
 
     is_handling = False
     is_requested = False
@@ -46,7 +46,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def request_stop() -> bool:
-    """Ask the running query to end; return False if none runs or if it was asked before."""
+    """Ask the running query to end; return False if no query runs or it was already asked."""
     if not _InterruptState.is_handling or _InterruptState.is_requested:
         return False
     _InterruptState.is_requested = True
@@ -59,13 +59,13 @@ def is_interrupted() -> bool:
 
 
 def deadline() -> float:
-    """Return the :func:`time.monotonic` time at which the query must end; infinite: no limit."""
+    """Return the time (:func:`time.monotonic`) when the query must end; infinity if unlimited."""
     return _deadline.get()
 
 
 @contextmanager
 def time_limited(seconds: float | None) -> Iterator[None]:
-    """Limit the time of the block; an earlier outer limit stays."""
+    """Limit the time of the block; an outer limit still applies if it is earlier."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
         yield  # there is no limit, or the query will reject it as invalid
         return
@@ -85,7 +85,7 @@ def raise_if_interrupted() -> None:
 
 
 def raise_if_out_of_time(cell: int, cells: int) -> None:
-    """Raise OutOfTimeError if the time was up a second ago, except before the first cell."""
+    """Raise OutOfTimeError if the time was up over a second ago, but not before the first cell."""
     if cell and time.monotonic() > _deadline.get() + _GRACE:
         raise OutOfTimeError(
             f"the time was up after {cell:,} of {cells:,} cells of per: give more time, or use "
@@ -116,7 +116,7 @@ def return_best_on_interrupt(query: _F) -> _F:
     """Decorate a query so that an interrupt raises :class:`Interrupted` with the answer so far.
 
     The answer has the attribute ``interrupted`` = 1. Only the main thread receives interrupts; in
-    others the query runs unchanged.
+    other threads the query runs unchanged.
     """
 
     @wraps(query)

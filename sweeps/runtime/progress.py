@@ -19,10 +19,10 @@ class Progress:
     """State of a long run.
 
     ``done`` and ``failed`` are numbers of values out of ``total``. ``elapsed`` is the time since
-    the run began, ``compiling`` the time of it spent compiling. [s] ``skipped`` counts the values
-    that an earlier run stored, ``infeasible`` those not computed because no point of their tile is
-    feasible. ``best`` is the best value of the objective so far, ``gap`` the relative optimality
-    gap of a certified search, and ``points`` the size of a front so far.
+    the run began, and ``compiling`` is the part of it spent on compiling. [s] ``skipped`` counts
+    the values that an earlier run stored; ``infeasible`` counts those not computed because no point
+    of their tile is feasible. ``best`` is the best value of the objective so far, ``gap`` is the
+    relative optimality gap of a certified search, and ``points`` is the size of a front so far.
     """
 
     done: int
@@ -57,11 +57,11 @@ class Outcome:
     """Summary of a run.
 
     ``open_dataset`` returns its Dataset. ``seconds`` is the time without ``compiling``. [s]
-    ``share`` is the share of the values that this run computed; ``tiles`` the numbers of tiles that
-    it and earlier runs computed. ``feasible`` is the number of feasible points, None if all are;
-    ``infeasible`` the number of values not computed because no point of their tile is feasible.
-    ``old_store`` is the name to which a fresh run moved the earlier store, and ``failures`` are the
-    configurations that could not be computed.
+    ``share`` is the share of the values that this run computed; ``tiles`` are the numbers of tiles
+    computed by it and by earlier runs. ``feasible`` is the number of feasible points, or None if
+    all are feasible. ``infeasible`` is the number of values not computed because no point of their
+    tile is feasible. ``old_store`` is the name to which a fresh run moved the earlier store, and
+    ``failures`` are the configurations that could not be computed.
     """
 
     open_dataset: Any = None
@@ -105,7 +105,7 @@ class RunCounter:
         self._update_best(best)
 
     def add_done(self, points: int, best: float | None = None) -> None:
-        """Count computed values; ``best`` is the best of them."""
+        """Count computed values; ``best`` is the best of these values."""
         with self.lock:
             self.done += points
             self._update_best(best)
@@ -188,7 +188,7 @@ def add_done(points: int) -> None:
 
 
 def report_front_size(points: int) -> None:
-    """Report the number of points of a front so far; from then on, no best value is reported."""
+    """Report the number of points of a front so far; this ends the reports of a best value."""
     watch = _query_progress.get()
     if watch is not None:
         watch.latest = replace(watch.latest, points=points)

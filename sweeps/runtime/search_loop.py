@@ -40,7 +40,7 @@ class SearchStats:
         return is_interrupted() or time.monotonic() > self.deadline
 
     def share_time(self, end: float, parts: int) -> None:
-        """Set the deadline so that each of ``parts`` searches gets the same time until ``end``."""
+        """Set the deadline for the next of ``parts`` searches that share the time until ``end``."""
         if end < math.inf:
             now = time.monotonic()
             self.deadline = now + max(end - now, 0.0) / max(parts, 1)
@@ -50,7 +50,7 @@ class Search(Protocol):
     """A search over pieces of a space; open pieces must still be split or evaluated."""
 
     def has_open_pieces(self) -> bool:
-        """Drop the pieces that cannot change the answer; True if a piece is left."""
+        """Drop the pieces that cannot change the answer; return True if a piece is left."""
 
     def step(self) -> None:
         """Split or evaluate the most promising pieces."""
@@ -62,7 +62,7 @@ class Search(Protocol):
 def run_search(
     search: Search, stats: SearchStats, max_boxes: float = math.inf, *, min_steps: int = 0
 ) -> bool:
-    """Step until no piece is open; return False if the time or ``max_boxes`` ends it early.
+    """Step until no piece is open; return False if the deadline or ``max_boxes`` comes first.
 
     At least ``min_steps`` steps are made as long as pieces are open.
     """

@@ -32,8 +32,8 @@ def top_k(
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
     """Return the ``count`` smallest values for each cell of the axes ``per``.
 
-    The result is flat indices over the other axes (-1: no finite value) and values, both of shape
-    (*per, count), and the names of these other axes.
+    The results are flat indices over the other axes (-1 if there is no finite value), the values,
+    both of shape (*per, count), and the names of these other axes.
     """
     rest = tuple(dim for dim in dims if dim not in per)
     moved = values.transpose([dims.index(dim) for dim in (*per, *rest)])
@@ -56,7 +56,7 @@ def top_k(
 def broadcast_axes(
     values: Floats, dims: Sequence[str], extra_axes: Sequence[str], sizes: Mapping[str, int]
 ) -> tuple[Floats, tuple[str, ...]]:
-    """Broadcast values along additional axes, on which they do not depend; return all axes too."""
+    """Broadcast values along additional axes, on which they do not depend; also return all axes."""
     whole = tuple(axis for axis in sizes if axis in dims or axis in extra_axes)
     shape = [sizes[axis] if axis in dims else 1 for axis in whole]
     return np.broadcast_to(values.reshape(shape), [sizes[axis] for axis in whole]), whole
@@ -65,7 +65,7 @@ def broadcast_axes(
 def add_idle_axes(
     flat: Indices, values: Floats, rest: Sequence[str], per: Sequence[str], sizes: Mapping[str, int]
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Return the winners over all axes, idle axes included, along which all points tie.
+    """Return the winners over all axes, including idle ones, along which all points tie.
 
     ``flat`` and ``values`` are results of :func:`top_k` over the axes ``rest``. They suffice: each
     of the first ``top`` winners over all axes projects to one of the first ``top`` over ``rest``.
@@ -108,9 +108,9 @@ def unravel_places(
     return places
 
 
-#: Number of points of a tile that is reduced and not stored.
+#: Number of points of a tile, whose values are reduced and not stored.
 REDUCED_TILE = sizes.SCAN_TILE
-#: Number of points evaluated together if there are many short rankings.
+#: Number of points evaluated in one batch if there are many short rankings.
 BLOCK = sizes.SCAN_BLOCK
 
 
@@ -122,7 +122,7 @@ def scan_top_k(
     top: int,
     skipped_tiles: SkippedTiles,
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Return :func:`top_k` of an objective of the grid (a node for each graph) over ``dims``."""
+    """Return the result of :func:`top_k` for an objective (a node per graph) over ``dims``."""
     points = math.prod(grid.shape(dims))
     if points <= tiles.NUMPY_POINTS:
         return top_k(_evaluate(grid, objectives, dims), dims, per, top)
@@ -143,7 +143,7 @@ def _evaluate(grid: Grid, nodes: Roots, dims: Sequence[str]) -> Floats:
 def _top_k_in_blocks(
     grid: Grid, objectives: Roots, dims: Sequence[str], per: Sequence[str], top: int
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Return :func:`top_k` for many short rankings, in blocks along the first ``per`` axis."""
+    """Compute :func:`top_k` for many short rankings, in blocks along the first ``per`` axis."""
     size = grid.axes[per[0]].size
     step = max(1, BLOCK * size // math.prod(grid.shape(dims)))
     parts = []
@@ -165,7 +165,7 @@ def _top_k_fused(
     top: int,
     skipped_tiles: SkippedTiles,
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Return :func:`top_k` by a loop nest that keeps the best of each tile, and merge the tiles."""
+    """Compute :func:`top_k` by a loop nest that keeps the best of each tile; merge the tiles."""
     rest = tuple(dim for dim in dims if dim not in per)
     shape = grid.shape(per)
     result = np.full((*shape, top), -1, dtype=np.int64)
@@ -240,7 +240,7 @@ def _top_k_of_case(
     return best, result
 
 
-#: Maximum number of points of the front with which a tile is compared.
+#: A tile is compared with at most this number of points of the front.
 _MAX_COMPARED = sizes.FRONT_JUDGES
 
 
@@ -299,7 +299,7 @@ def _scan_front_of_case(
 
 
 def scan_front(grid: Grid, goals: Sequence[Goal], skipped_tiles: SkippedTiles) -> dict[str, Any]:
-    """Return the front as an index along every axis, in axis order; of equal points the first."""
+    """Return the front, in axis order and without equal points, as an index along every axis."""
     check_grid(grid)
     dims = grid.sort_axes(dims_of(grid, goals))
     plain, whole = grid.non_switch_axes(dims), _RunningFront(len(goals))

@@ -63,7 +63,7 @@ class DatasetTable:
         return tuple(axis for axis in self.axes if axis in used)
 
     def broadcast_over(self, name: str, dims: Sequence[str]) -> NDArray[Any]:
-        """Return a variable as an array that broadcasts over ``dims``."""
+        """Return a variable as an array that can be broadcast over ``dims``."""
         variable = self.ds[name].variable
         present = [dim for dim in dims if dim in variable.dims]
         array = variable.transpose(*present).values.astype(np.float64, copy=False)
@@ -91,7 +91,7 @@ class DatasetTable:
 
     @property
     def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
-        """Return for each coordinate its axis, its values and its attributes."""
+        """Return, for each coordinate, its axis, its values and its attributes."""
         result = {
             str(name): (str(c.dims[0]), np.asarray(c.values), dict(c.attrs))
             for name, c in self.ds.coords.items()
@@ -127,7 +127,7 @@ def _is_lazy(variable: Any) -> bool:
 
 
 def axis_sizes(ds: xr.Dataset) -> dict[str, int]:
-    """Return the length of each axis, first the axes of the study: their order breaks ties."""
+    """Return the length of each axis; the study's axes come first, as their order breaks ties."""
     sizes = {str(dim): int(size) for dim, size in ds.sizes.items()}
     listed = [axis for axis in str(ds.attrs.get("axes", "")).split() if axis in sizes]
     return {axis: sizes[axis] for axis in (*listed, *sizes)}
@@ -152,14 +152,14 @@ def columns_as_axes(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     return ds.assign_attrs(axes=" ".join([*names, ROW_DIMENSION])) if names else ds
 
 
-#: Number of points of a Dataset that are read together.
+#: Number of points of a Dataset that are read in one block.
 BLOCK = sizes.TABLE_BLOCK
 
 ValueRanges = Sequence[tuple[float, float]]
 
 
 class Aggregate(Protocol):
-    """An aggregate of values that can be merged with that of other values."""
+    """An aggregate of values that can be merged with the aggregate of other values."""
 
     def feed(self, values: Floats, allowed: Mask) -> None:
         """Include the values (a row for each formula) where ``allowed`` is True."""
@@ -172,7 +172,7 @@ AnyAggregate = TypeVar("AnyAggregate", bound=Aggregate)
 
 
 class GridValues:
-    """The values of formulas over a grid, without tiles where the conditions cannot be met."""
+    """The values of formulas over a grid, except in tiles where the conditions cannot be met."""
 
     def __init__(self, grid: Grid, text: str, *more: str) -> None:
         check_grid(grid, require_feasible=False)
@@ -193,7 +193,7 @@ class GridValues:
     def gather(
         self, make: Callable[[], AnyAggregate], value_ranges: ValueRanges | None = None
     ) -> AnyAggregate:
-        """See :data:`FormulaValues`."""
+        """Aggregate the values (:data:`FormulaValues`) except in tiles beyond ``value_ranges``."""
         whole, self.skipped_tiles = make(), SkippedTiles()
         keys = self.grid.graphs
         roots = {key: [*self._formula_nodes(key), *self._feasible_nodes(key)] for key in keys}
@@ -254,7 +254,7 @@ def no_number_error(source: FormulaValues) -> InfeasibleError:
         check_grid(source.grid)
     texts = " and ".join(map(repr, source.conditions)) or "all conditions"
     return InfeasibleError(
-        f"{source.text} is a number at no configuration that satisfies {texts}: relax them"
+        f"{source.text} is not a number at any configuration that satisfies {texts}: relax them"
     )
 
 
@@ -285,7 +285,7 @@ def _chunk_slices(lengths: Sequence[int]) -> list[slice]:
 
 
 class TableValues:
-    """The values of formulas over a Dataset in memory, or over one that is read by chunks."""
+    """The values of formulas over a Dataset, which is in memory or is read chunk by chunk."""
 
     def __init__(self, ds: xr.Dataset, text: str, *more: str, where: Sequence[str] = ()) -> None:
         table = DatasetTable(ds, where)
@@ -305,7 +305,7 @@ class TableValues:
     def gather(
         self, make: Callable[[], AnyAggregate], value_ranges: ValueRanges | None = None
     ) -> AnyAggregate:
-        """See :data:`FormulaValues`; all values are read, whatever ``value_ranges`` are."""
+        """Aggregate all values (:data:`FormulaValues`), even those outside of ``value_ranges``."""
         whole = make()
         for part in iterate_blocks(self.ds[self.names], self.dims):
             table = DatasetTable(part, self.where)

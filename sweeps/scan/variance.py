@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 
-#: Number of points of a block. All intermediate values of a formula are in memory at once.
+#: Number of points of a block; for these, all intermediate values of a formula are in memory.
 BLOCK = sizes.DECOMPOSE_BLOCK
-#: A range of values below this, relative to their magnitude, is rounding.
+#: If the range of values, relative to their magnitude, is below this, it is due to rounding.
 _ROUNDING = 16 * np.finfo(np.float64).eps
 
 Floats = NDArray[np.float64]
@@ -30,7 +30,7 @@ class VarianceDecomposition:
     """The parts of a variance by axis, and the means along each axis.
 
     ``first[k]`` and ``total[k]`` are variances. At each value of axis ``k``, ``means[k]`` is the
-    mean of the feasible points (NaN: there is none), and ``counts[k]`` is their number.
+    mean of the feasible points (NaN if there are none), and ``counts[k]`` is their number.
     """
 
     count: int
@@ -119,7 +119,7 @@ def decompose_variance(
 
 
 def _squares_along(values: Floats, counts: NDArray[np.bool_], axis: int) -> float:
-    """Return the sum, over all lines along an axis, of the squared deviations from their means."""
+    """Return the sum of squared deviations from the mean of each line along an axis."""
     size = counts.sum(axis=axis, keepdims=True)
     means = values.sum(axis=axis, keepdims=True) / np.maximum(size, 1)
     rest = np.where(counts, values - means, 0.0)
@@ -127,7 +127,7 @@ def _squares_along(values: Floats, counts: NDArray[np.bool_], axis: int) -> floa
 
 
 def _axis_passes(shape: Sequence[int], limit: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield, for each pass, the axes whole for the first time, and the axes split into blocks."""
+    """Yield, for each pass, the axes that are whole for the first time, and the split axes."""
     left = list(range(len(shape)))
     first = True
     while left or first:

@@ -53,7 +53,7 @@ class DrawScores(ABC):
     def visit_all(self, consume: ScoreConsumer, may_matter: ScoreFilter) -> None:
         """Pass every configuration, with its flat index, to a consumer, from several threads.
 
-        ``may_matter`` takes lower bounds of the values of configurations in all draws; those for
+        ``may_matter`` takes lower bounds of configurations' values in all draws; configurations for
         which it returns False may be left out.
         """
 
@@ -84,7 +84,7 @@ class GridDrawScores(DrawScores):
         )
 
     def visit_all(self, consume: ScoreConsumer, may_matter: ScoreFilter) -> None:
-        """See :class:`DrawScores`."""
+        """Pass every configuration, with its flat index, to a consumer, from several threads."""
         grid, rest = self.grid, self.axes
         plain = grid.non_switch_axes(rest)
         for at, key in grid.keys(rest):
@@ -97,7 +97,7 @@ class GridDrawScores(DrawScores):
             visit_rows(grid, key, [node], plain, (DRAW,), consume_rows, may_matter)
 
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """See :class:`DrawScores`."""
+        """Pass the configurations ``flat`` to a consumer, with their positions in ``flat``."""
         grid, rest = self.grid, self.axes
         split = unravel(flat, grid.shape(rest))
         places = dict(zip(rest, split, strict=True))
@@ -130,7 +130,7 @@ class TableDrawScores(DrawScores):
 
     @classmethod
     def from_table(cls, table: DatasetTable, goal: Goal, draw_axis: str) -> TableDrawScores:
-        """Return the scores of an objective; parts of consecutive draws are the replicates."""
+        """Return the scores of an objective; replicates are equal parts of consecutive draws."""
         values, dims = table.values([goal])
         size, rest = table.axes[draw_axis], tuple(axis for axis in dims if axis != draw_axis)
         whole = np.broadcast_to(values[0], [table.axes[axis] for axis in dims])
@@ -153,11 +153,11 @@ class TableDrawScores(DrawScores):
         )
 
     def visit_all(self, consume: ScoreConsumer, may_matter: ScoreFilter) -> None:
-        """See :class:`DrawScores`."""
+        """Pass every configuration, with its flat index, to a consumer, from several threads."""
         consume(self.values, np.arange(len(self.values)))
 
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """See :class:`DrawScores`."""
+        """Pass the configurations ``flat`` to a consumer, with their positions in ``flat``."""
         consume(np.ascontiguousarray(self.values[flat]), np.arange(flat.size))
 
 
@@ -183,7 +183,7 @@ class WinStatistics:
 def widen_for_few_draws(width: Floats, count: Any, mean: Any, size: Any, draws: int) -> Floats:
     """Widen half the width of a mean's interval if few draws contribute to the mean.
 
-    ``count`` draws contribute to the mean; ``size`` is the contribution that one more may have.
+    ``count`` draws contribute to the mean; ``size`` is what one more draw might contribute.
     """
     count = np.asarray(count, dtype=np.float64)
     some = np.maximum(count, 1.0)
@@ -240,16 +240,16 @@ def win_statistics(scores: DrawScores, flat: Indices) -> WinStatistics:
         )
 
 
-#: Number of configurations visited first: their minima exclude most others.
+#: Number of configurations visited first; their minima exclude most other configurations.
 _FIRST_VISITED = sizes.LEADERS_FIRST
-#: Maximum number of likely winners with which all others are compared on fresh draws.
+#: On fresh draws, all others are compared with at most this number of likely winners.
 MAX_RIVALS = sizes.CHANCE_RIVALS
 #: Relative difference up to which values may be equal: loop nests and NumPy round differently.
 _ROUNDING = 1e-12
 
 
 def possible_winners(scores: DrawScores, likely: Indices | None = None) -> Indices:
-    """Return, ascending, all configurations that win or tie in some draw, perhaps with others."""
+    """Return, ascending, all configurations that win or tie in some draw, and perhaps others."""
 
     def find_winners(values: Floats, numbers: Indices) -> int:
         return int(update_winners(values, best, numbers))
@@ -262,9 +262,9 @@ def possible_winners(scores: DrawScores, likely: Indices | None = None) -> Indic
 
 
 def possible_cell_winners(scores: DrawScores, cells: Indices) -> Indices:
-    """Return all configurations with the smallest mean in some cell of draws, perhaps with others.
+    """Return all configurations with the smallest mean in some cell of draws, and perhaps others.
 
-    ``cells`` (partitions, draws): see :func:`sweeps.nest.reduce.sum_cells`. The result ascends.
+    ``cells`` (partitions, draws) is as in :func:`sweeps.nest.reduce.sum_cells`. The result ascends.
     """
     best = np.full(int(cells.max()) + 1, np.inf)
     weights = scores.weights

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-#: Maximum number of boxes in memory while all near-best configurations are listed.
+#: Maximum number of boxes in memory during a search for all near-best configurations.
 _MAX_BOXES = sizes.LISTED_BOXES
 
 
@@ -78,7 +78,7 @@ class _ProofState:
 
 
 def prepare_proof(grid: Grid, query: Query, *, front: bool = False) -> GridProof:
-    """Return a source that certifies a query or front; DseError if a quantity has no enclosure."""
+    """Return a source that certifies answers; raise DseError if a quantity has no enclosure."""
     grid, tally = expand_statistics(grid), SearchStats.start(query.time_limit)
     if query.time_limit is not None:
         preload_xarray()
@@ -117,7 +117,7 @@ class GridProof(GridSource):
         return replace(self, fixed_indices={**self.fixed_indices, **indices})
 
     def _stage_cases(self, stage: ObjectiveStage, extra_axes: Sequence[str]) -> list[SwitchCase]:
-        """Return the case of each switch label, with the objective of a stage under its bounds."""
+        """Return the case of each switch label, with the objective of a stage under the bounds."""
         if tuple(extra_axes) not in self._cases:
             self._cases[tuple(extra_axes)] = switch_cases(self.grid, stage.goals, extra_axes)
         return [
@@ -126,10 +126,10 @@ class GridProof(GridSource):
         ]
 
     def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the ``top`` best points by a stage's objective, with ties in axis order."""
         grid, search = self.grid, self.state
         shape = grid.shape(per)
-        # several winners may differ only along axes without influence, so these are included
+        # several winners may differ only along axes without influence, so these axes are included
         axes = tuple(grid.axes) if top > 1 else grid.sort_axes({*per, *self.fixed_indices})
         parts = self._stage_cases(stage, axes)
         lost, winners = False, []
@@ -180,7 +180,7 @@ class GridProof(GridSource):
     def within_tolerance(
         self, stage: ObjectiveStage, best_score: float, tolerance: float
     ) -> RankedPoints:
-        """See :class:`sweeps.query.source.QuerySource`; raises OutOfTimeError."""
+        """Return all points within a tolerance of a value; raise OutOfTimeError if not proven."""
         tally, goal = self.state.stats, stage.goal
         best = self.state.winners[stage.number][-1]
         if best.bound < best.value:
@@ -216,7 +216,7 @@ class GridProof(GridSource):
         return points_in_whole(repeat_over_idle_axes(index, scores, sizes), self.fixed_indices)
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """See :class:`sweeps.query.source.QuerySource`; the parts share the time that is left."""
+        """Return the Pareto front, without equal points; its parts share the time that is left."""
         search = self.state
         search.share_time()
         part = subgrid(self.grid, self.fixed_indices)
@@ -229,9 +229,9 @@ class GridProof(GridSource):
         """Return the certificate of each objective, and the work done, as attributes.
 
         No configuration is better than ``bound``. ``gap`` is the distance between the value and the
-        bound, relative to the value: 0 if the value is the proven optimum. Several objectives have
-        lists of bounds and gaps. ``settled`` is 1 if ties are broken by axis order.
-        ``points_visited`` counts all evaluations, ``points_excluded`` points that bounds exclude.
+        bound, relative to the value: 0 if the value is the proven optimum. If there are several
+        objectives, these are lists. ``settled`` is 1 if ties are broken by axis order.
+        ``points_visited`` counts evaluations; ``points_excluded`` counts points excluded by bounds.
         """
         tally, bounds, gaps = self.state.stats, [], []
         for number, (goal, winners) in enumerate(zip(goals, self.state.winners, strict=True)):
@@ -266,8 +266,8 @@ class GridProof(GridSource):
 # --- The choice between a scan and a proof
 
 
-#: Number of points up to which a scan is as fast as a proof; number of points up to which a scan
-#: replaces a proof that takes longer than the scan; points that a scan evaluates in a second.
+#: Up to the first number of points, a scan is as fast as a proof. Up to the second, a scan replaces
+#: a proof that takes longer than the scan. The last is a scan's number of points per second.
 SCAN_FIRST_POINTS, MAX_SCAN_POINTS, SCAN_POINTS_PER_SECOND = sizes.SCANNED, sizes.SCANNABLE, 1e9
 
 
@@ -306,7 +306,7 @@ def find_optimum(source: Any, query: Query) -> xr.Dataset:
 
 
 def find_front(source: Any, query: Query) -> xr.Dataset:
-    """Return the front of any source; ``"auto"`` scans grids of up to MAX_SCAN_POINTS points."""
+    """Return the front of any source; ``"auto"`` scans grids of at most MAX_SCAN_POINTS points."""
     if isinstance(source, GridScan) and query.method != "scan":
         grid = source.grid
         vast = math.prod(grid.shape(dims_of(grid, query.goals))) > MAX_SCAN_POINTS

@@ -63,16 +63,16 @@ class GridSource(QuerySource, Protocol):
 
     @property
     def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
-        """Return for each coordinate its axis, its values and its attributes."""
+        """Return, for each coordinate, its axis, its values and its attributes."""
         return axis_coordinates(self.grid)
 
     @property
     def quantities(self) -> Mapping[str, Any]:
-        """Return the quantities that formulas may name."""
+        """Return the quantities that a formula can contain."""
         return self.grid.model.quantities
 
     def compute(self, nodes: Sequence[Node], places: Places) -> list[Any]:
-        """See :class:`sweeps.query.source.QuerySource`; NumPy evaluates each point separately."""
+        """Return the values of formulas at some points; NumPy evaluates each point separately."""
         known = self.grid.outputs_at_points(_flat_places(places), references(*nodes))
         result = interpret_arrays(nodes, {n: a.astype(np.float64) for n, a in known.items()})
         shape = shape_of(places)
@@ -80,46 +80,46 @@ class GridSource(QuerySource, Protocol):
         return [np.broadcast_to(np.asarray(v), size).reshape(shape) for v in result]
 
     def outputs_at(self, places: Places, shape: tuple[int, ...]) -> dict[str, Any]:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return every output at some points, in the given shape, with its attributes."""
         names = [*self.grid.outputs, *([FEASIBLE] if self.grid.conditions else [])]
         result = self.grid.outputs_at_points(_flat_places(places), names)
         return {n: (a.reshape(shape), variable_attributes(self.grid, n)) for n, a in result.items()}
 
     @property
     def condition_texts(self) -> list[str]:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the conditions of feasible points, as text."""
         return [condition.text for condition in self.grid.conditions]
 
     @property
     def conditions(self) -> list[Node]:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return formulas that are all true where a point is feasible."""
         return [reference(FEASIBLE)]
 
     @property
     def is_cheap(self) -> bool:
-        """See :class:`sweeps.query.source.QuerySource`; False while a statistic is not computed."""
+        """True if evaluating single points is cheap; False while a statistic is not computed."""
         every = (leaf for leaves in self.grid.leaves.values() for leaf in leaves.values())
         return all(leaf.pending_group is None for leaf in every)
 
     def no_point_error(self, stage: ObjectiveStage) -> InfeasibleError:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the error to raise if an objective is not finite at any feasible point."""
         before = describe_goals(stage.goals[: stage.number])
         among = f" that is best by {before}" if before else ""
         return InfeasibleError(
-            f"{stage.goal.text} is finite at no feasible point{among}: nothing to choose; relax "
-            "the constraints or change the axes"
+            f"{stage.goal.text} is not finite at any feasible point{among}: nothing to choose; "
+            "relax the constraints or change the axes"
         )
 
     def count(self) -> xr.Dataset:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the number of feasible configurations and of all configurations."""
         return grid_count(self.grid)
 
     def values(self, text: str, *more: str, indexers: Indexers | None = None) -> GridValues:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the values of formulas over the source, or over the part at ``indexers``."""
         return GridValues(subgrid(self.grid, indexers or {}), text, *more)
 
     def draw_scores(self, goal: Goal, along: str) -> GridDrawScores:
-        """See :class:`sweeps.query.source.QuerySource`; the axis of the draws is always `DRAW`."""
+        """Return the objective of each configuration in each draw; the draws' axis is `DRAW`."""
         return GridDrawScores.from_grid(self.grid, goal)
 
 
@@ -143,7 +143,7 @@ class GridScan(GridSource):
     def _stage_nodes(
         self, stage: ObjectiveStage, per: Sequence[str] = ()
     ) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...], list[dict[str, slice]]]:
-        """Return each graph's objective, its axes, and cuts in which statistics fit in memory."""
+        """Return each graph's objective, its axes, and parts whose statistics fit in memory."""
         grid = self.grid
         nodes = {key: stage_node(grid, key, stage) for key in grid.graphs}
         roots = {key: [node] for key, node in nodes.items()}
@@ -160,7 +160,7 @@ class GridScan(GridSource):
         result: list[RankedPoints] = []
         for cut in cuts:
             part = subgrid(self.grid, cut)
-            part.cache["checked"] = True  # skip the check: the whole grid has feasible points
+            part.cache["checked"] = True  # skip the check, which only applies to the whole grid
             here = answer_part(replace(self, grid=part))
             ((axis, where_),) = cut.items()
             index = here.places[axis]
@@ -171,7 +171,7 @@ class GridScan(GridSource):
         return merge_ranked_points(result, top)
 
     def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the ``top`` best points by a stage's objective, with ties in axis order."""
         grid = self.grid
         check_grid(grid)
         nodes, dims, cuts = self._stage_nodes(stage, per)
@@ -185,7 +185,7 @@ class GridScan(GridSource):
     def within_tolerance(
         self, stage: ObjectiveStage, best_score: float, tolerance: float
     ) -> RankedPoints:
-        """See :class:`sweeps.query.source.QuerySource`; bounds exclude tiles above the limit."""
+        """Return all points within a tolerance of a value; bounds exclude tiles above the limit."""
         grid = self.grid
         nodes, dims, cuts = self._stage_nodes(stage)
         if len(cuts) > 1:
@@ -206,7 +206,7 @@ class GridScan(GridSource):
         return points_in_whole(points, self.fixed_indices)
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the Pareto front, without equal points; raise InfeasibleError if it is empty."""
         skipped = SkippedTiles()
         places = scan_front(self.grid, goals, skipped)
         attributes = replace(self, skipped_tiles=skipped).result_attributes(goals, None)
@@ -222,7 +222,7 @@ class GridScan(GridSource):
 def _points_below(
     grid: Grid, key: Key, node: Node, dims: Sequence[str], limit: float, skipped_tiles: SkippedTiles
 ) -> Iterator[tuple[Indices, Floats]]:
-    """Yield the values up to ``limit``, and their flat indices over ``dims`` (no switch axes)."""
+    """Yield the values <= ``limit`` and their flat indices over ``dims`` (without switch axes)."""
 
     def add_tile(points: list[Any], values: Floats, _: Any, origin: int) -> None:
         flat = np.flatnonzero(values[0] <= limit)

@@ -131,7 +131,7 @@ class LocalBackend:
         try:
             for key in {key.rpartition("/")[0] for key in files}:
                 (made.path / key).mkdir(parents=True, exist_ok=True)
-            with ThreadPoolExecutor(8) as pool:  # disks write many small files in parallel
+            with ThreadPoolExecutor(8) as pool:  # a disk can write many small files in parallel
                 list(pool.map(made.put, files, files.values()))
             made.make_durable({key.rpartition("/")[0] for key in files})
             if self.exists():
@@ -178,7 +178,7 @@ class LocalBackend:
         """Replace this store by another folder and remove the old store.
 
         This is atomic if the system can exchange two names. Otherwise the old store has another
-        name for a moment; if the process is killed then, :meth:`recover` restores it.
+        name for a moment; if the process is killed then, :meth:`recover` restores the name.
         """
         if _exchange_names(self.path, other.path):
             sync(self.path.parent)
@@ -235,7 +235,7 @@ class RemoteBackend:
         if set("*?[]") & set(self.name):
             raise DseError(f"{url!r} holds one of the wildcards * ? [ ]: rename it")
         try:
-            # no cache, because other hosts write objects too
+            # no cache, because other hosts also write objects
             fs, root = url_to_fs(self.name, use_listings_cache=False)
         except ImportError as error:
             kind = url.partition("://")[0]
@@ -314,7 +314,7 @@ class RemoteBackend:
         """Replace this store by a copy of another store, and remove the other.
 
         Marker keys are deleted first and copied last, so that no partial copy is taken for a store.
-        A mark in the other store tells :meth:`recover` to repeat a copy that was killed.
+        A mark in the other store makes :meth:`recover` repeat a copy whose process was killed.
         """
         other.put(_REPLACING_MARK, b"")
         for key in _MARKER_KEYS:
@@ -376,7 +376,7 @@ def get_or_none(backend: StoreBackend, key: str) -> bytes | None:
 
 
 def free_name(backend: StoreBackend) -> str:
-    """Return an unused name next to a store, to which the store can be moved."""
+    """Return an unused name in the folder of a store, so that the store can be moved there."""
     (stem, ending), number = os.path.splitext(backend.name), 1
     while type(backend)(result := f"{stem}.old-{number}{ending}").exists():
         number += 1
@@ -389,7 +389,7 @@ def is_url(place: object) -> bool:
 
 
 def backend_of(place: str | Path) -> Any:
-    """Return the backend of a path or URL; raise if it is invalid or has links to the outside."""
+    """Return the backend of a path or URL; raise if that is invalid or has links to the outside."""
     if is_url(place) and not str(place).startswith("file://"):
         return RemoteBackend(str(place))
     result = LocalBackend(str(Path(str(place).removeprefix("file://"))))

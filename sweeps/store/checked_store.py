@@ -29,7 +29,7 @@ from sweeps.store.records import (
     read_record,
 )
 
-#: Number of shards in the cache: the next chunk that is read often is in the same shard.
+#: Number of shards in the cache. The next chunk that is read is often in the same shard.
 _CACHED_SHARDS = sizes.READER_SHARDS
 
 
@@ -54,7 +54,7 @@ class CheckedStore(WrapperStore[Store]):
         return self
 
     def read(self, key: str) -> Any:
-        """Return the content of a key (None: not stored yet); raise if damaged or replaced."""
+        """Return the content of a key, or None if it is not stored yet; raise if it is damaged."""
         with self._lock:
             if key in self._cache:
                 self._cache.move_to_end(key)
@@ -62,7 +62,7 @@ class CheckedStore(WrapperStore[Store]):
         data, problem = self._read_and_check(key)
         if problem:
             self.info.check_same()
-            data, problem = self._read_and_check(key)  # a repair may just have rewritten it
+            data, problem = self._read_and_check(key)  # a repair may just have rewritten the shard
         if problem:
             problem = "it is missing" if data is None else problem
             raise damaged_error(self._backend.name, key, problem)

@@ -26,7 +26,7 @@ _BLOCK = sizes.STORE_BLOCK
 class BoxProgram:
     """A picklable program that computes boxes of outputs over the same axes.
 
-    Pickled, it is a loop nest, or the values of a small grid, for each label of the switch axes.
+    The pickled program is a loop nest, or a small grid's values, for each label of the switch axes.
     """
 
     def __init__(self, grid: Grid, dims: Sequence[str], names: Sequence[str]) -> None:
@@ -73,7 +73,7 @@ class BoxProgram:
     def compute(
         self, low: Sequence[int], high: Sequence[int], *, infeasible: bool = False
     ) -> list[NDArray[Any]]:
-        """Return each output over a box; fill values, without computing, if it is infeasible."""
+        """Return each output over a box; if the box is infeasible, return fill values."""
         shape = tuple(b - a for a, b in zip(low, high, strict=True))
         arrays: list[NDArray[Any]] = [np.empty(shape, dtype) for dtype in self.dtypes]
         if infeasible:
@@ -129,7 +129,7 @@ def _fill_box(
 
 
 def program_of(layout: StoreLayout, part: StorePart) -> BoxProgram:
-    """Return the program of a part's tiles; it adds ``feasible`` if the part has all its axes."""
+    """Return the program of a part's tiles, and of ``feasible`` if that has no other axes."""
     grid = layout.grid
     inside = bool(grid.conditions) and set(grid.dims(FEASIBLE)) <= set(part.dims)
     names = tuple(dict.fromkeys((*part.outputs, *([FEASIBLE] if inside else []))))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Metadata file of zarr groups and arrays.
 METADATA_FILE = "zarr.json"
-#: Fill value of missing chunks, by the kind of the dtype.
+#: Fill value of missing chunks by kind of dtype.
 FILL: dict[str, Any] = {"f": float("nan"), "i": -1, "b": False}
 _CHUNK_KEY_ENCODING: Any = {"name": "default", "separator": "."}
 
@@ -50,7 +50,7 @@ class StorePlan:
 
     @cached_property
     def files(self) -> dict[str, bytes]:
-        """Return the initial files by key: all files but shards, records and the end mark."""
+        """Return the initial files by key: all files except shards, records and the end mark."""
         import zarr
         from zarr.storage import MemoryStore
 

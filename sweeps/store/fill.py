@@ -35,21 +35,21 @@ from sweeps.store.records import (
 )
 from symbolic.errors import DseError, UnreachableError
 
-#: Number of retries of a failed tile; number of consecutive failed tiles that end a run.
+#: Number of retries of a failed tile; this number of consecutive failed tiles ends a run.
 RETRIES, _MAX_CONSECUTIVE_FAILURES = 2, 16
-#: Maximum memory for the values of the tiles in progress, and their copies as shards. [B]
+#: Maximum memory for the values of tiles in progress and for their copies as shards. [B]
 _MEMORY = sizes.STORE_MEMORY
 _READERS = 8
 _LOST_REASON = "the worker was lost each time, as if memory ran out"
 #: Time within which a worker on another host must see files of this process. [s]
 _VISIBILITY_TIMEOUT = 10.0
 
-#: Output whose best value is reported with the progress, and 1 to minimize it, -1 to maximize it.
+#: Output whose best value is reported with the progress; and 1 if it is minimized, -1 if maximized.
 WatchedOutput: TypeAlias = tuple[str, float]
 
 
 class TileWriter:
-    """A picklable, thread-safe task that computes a tile, stores its shards, then its record."""
+    """A picklable, thread-safe task that computes a tile and stores its shards, then its record."""
 
     def __init__(
         self, plan: StorePlan, part: StorePart, place: str, watch: str | None = None
@@ -125,7 +125,7 @@ def _extremes(values: Any, allowed: Any) -> list[float] | None:
 
 
 def thread_count(layout: StoreLayout) -> int:
-    """Return the number of threads: more than CPUs, as some wait for the disk; memory limits it."""
+    """Return the number of threads: more than there are CPUs, as some wait, if memory allows."""
     widest = max(
         (sum(layout.dtype(n).itemsize for n in part.outputs) + 24) * part.tile(0).points
         for part in layout.parts
@@ -231,12 +231,12 @@ def end_mark(plan: StorePlan, feasible: int) -> bytes:
 
 
 def tile_feasible_points(layout: StoreLayout, tile: Tile, record: Mapping[str, Any]) -> int:
-    """Return the number of feasible points in a tile, or 0 if ``feasible`` is not its output."""
+    """Return the number of feasible points in a tile; 0 if ``feasible`` is no output of it."""
     return int(record["feasible"]) if FEASIBLE in layout.parts[tile.part].outputs else 0
 
 
 def feasible_points(layout: StoreLayout, feasible: int) -> int | None:
-    """Return the grid's number of feasible points, given the tiles' sum, if it is an output."""
+    """Return the grid's number of feasible points, from the tiles' sum; None if it is unknown."""
     parts = [part for part in layout.parts if FEASIBLE in part.outputs]
     return feasible * (layout.grid.points // parts[0].points) if parts else None
 
@@ -305,7 +305,7 @@ class TileJob:
         self.counter.add_skipped(tile.points, self._best(record))
 
     def _best(self, record: Mapping[str, Any]) -> float | None:
-        """Return the best value of the watched output in a tile, or None."""
+        """Return the best value of the watched output in a tile, if any."""
         ends = (record.get("extremes") or {}).get(self.watch)
         return None if ends is None else float(ends[0 if self.counter.sign > 0 else 1])
 
@@ -395,7 +395,7 @@ class TileJob:
 
     def _fail(self, tile: Tile, error: Exception) -> None:
         """Record that all attempts at a tile failed; raise if many consecutive tiles failed."""
-        # the text of KilledWorker names hosts, which must not get into a store
+        # the message of KilledWorker names hosts; these must not get into a store
         lost = type(error).__name__ == "KilledWorker"
         failure = Failure(
             tile=tile.name,

@@ -22,7 +22,7 @@ from sweeps.nest.run import output_groups
 #: Compressions of chunks; the first is the default of a new store.
 COMPRESSIONS = ("lz4", "none")
 
-#: Maximum number of points of a tile; approximate number of points of a chunk, the unit of reading.
+#: Maximum number of points of a tile; approximate number of points of a chunk (a unit of reading).
 TILE, CHUNK = sizes.STORE_TILE, sizes.STORE_CHUNK
 
 
@@ -157,7 +157,7 @@ def _part(grid: Grid, number: int, dims: tuple[str, ...], outputs: tuple[str, ..
 
 
 def _even_steps(shape: Sequence[int], target: int) -> tuple[int, ...]:
-    """Return the shape of even pieces of up to ``target`` points; only one axis is cut.
+    """Return the shape of even pieces of at most ``target`` points; one axis is cut into parts.
 
     >>> _even_steps((3, 100000), 2048), _even_steps((1, 20, 100000), 131072)
     ((1, 2041), (1, 1, 100000))

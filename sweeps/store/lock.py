@@ -15,7 +15,7 @@ from typing import Any
 from sweeps.store.backend import LocalBackend, StoreBackend, unwritable_error
 from symbolic.errors import DseError, OtherProcessError, UnreachableError
 
-#: Time to try a lock, as the last writer may be removing its file. [s]
+#: Time for which a lock is tried again, as its last holder may be removing the file. [s]
 _LOCK_TIMEOUT = 0.1
 #: Errors of file systems without locks. There, the existence of the lock file is the lock.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
@@ -38,7 +38,7 @@ def write_lock(backend: StoreBackend) -> Iterator[None]:
         except BrokenPipeError:
             raise
         except UnreachableError as error:
-            if isinstance(error.__cause__, UnreachableError):  # from `TileJob.run`, with a hint
+            if isinstance(error.__cause__, UnreachableError):  # `TileJob.run` has added a hint
                 raise
             raise UnreachableError(f"{error}; {_RESUME_HINT}") from error
         except OSError as error:
@@ -144,7 +144,7 @@ def _process(number: int) -> dict[str, Any]:
 
 
 def _has_ended(holder: dict[str, Any]) -> bool:
-    """True if a holder has certainly ended; False if it ran on another host."""
+    """True if the holder of a lock has certainly ended; False if it ran on another host."""
     here = _process(int(holder["process"]))
     if "system" not in here or any(holder.get(k) != here[k] for k in ("host", "system")):
         return False

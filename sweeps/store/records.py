@@ -36,7 +36,7 @@ _MAX_BYTES = 1 << 26
 def checksum(data: Any) -> str:
     """Return the CRC-32 of bytes, in hexadecimal digits.
 
-    CRC-32C is of no use here: a chunk ends in its own CRC-32C, so that of the whole is constant.
+    We do not use CRC-32C: a chunk ends in its own CRC-32C, so the CRC-32C of a chunk is constant.
     """
     return f"{zlib.crc32(data):08x}"
 
@@ -84,7 +84,7 @@ def read_record(
     outputs: Collection[str] | None = None,
     points: int | None = None,
 ) -> tuple[dict[str, Any], str]:
-    """Return the record of a tile and '', or an empty record and its problem.
+    """Return the record of a tile and '', or an empty record and a description of the problem.
 
     ``outputs`` and ``points`` are compared with the record if they are given.
     """
@@ -148,7 +148,7 @@ class StoreInfo:
 
 
 def read_info(place: str | Path) -> StoreInfo | None:
-    """Return the info of a run's store, or None if no run wrote it; DamagedError if damaged."""
+    """Return the info of a run's store (None: no run wrote it); raise DamagedError if damaged."""
     backend = backend_of(place)
     data = get_or_none(backend, MANIFEST)
     if data is None:
@@ -186,7 +186,7 @@ def check_not_replaced(backend: StoreBackend) -> None:
 
 
 def info_of(source: xr.Dataset | str | Path) -> StoreInfo | None:
-    """Return the StoreInfo of a path, or of an unchanged Dataset opened from a store, or None."""
+    """Return the StoreInfo of a path or of an unchanged Dataset opened from a store, else None."""
     if isinstance(source, (str, Path)):
         return read_info(source) if str(source).rstrip("/").endswith(".zarr") else None
     info: StoreInfo | None = source_store(source)

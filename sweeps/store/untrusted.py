@@ -26,7 +26,7 @@ from symbolic.json_text import MAX_LENGTH, read_json
 _METADATA_FILE, _PRIVATE_FOLDER = "zarr.json", ".simt-dse"
 #: Maximum size of a chunk or an axis. [B]
 _MAX_BYTES = sizes.CHUNK_READ
-#: Size by which compression and checksums may enlarge a chunk. [B]
+#: Maximum size that compression and checksums may add to a chunk. [B]
 _SLACK = 1 << 20
 _COPY_HINT = "copy the folder of the store as a whole (cp -r OUT.zarr COPY.zarr)"
 
@@ -77,7 +77,7 @@ def _check(path: str, _mtimes: tuple[int, ...]) -> None:
 def check_unrecorded(backend: Any) -> None:
     """Raise an error if a zarr group without records lacks chunks or has huge ones.
 
-    If a run wrote it, warn that damage is not detected.
+    If a run wrote the group, warn that damage is not detected.
     """
     try:
         tree = read_json(backend.get(_METADATA_FILE))

@@ -44,10 +44,11 @@ UNITS = {
     "l2": "l2_time",
     "dram": "dram_time",
     "tensor": "tensor_time",
+    "dispatch": "dispatch_time",
 }
 
 #: Labels of the bound by number: numbers of later units follow, as stored results keep theirs.
-LABELS = (*tuple(UNITS)[:-1], "latency", "tensor")
+LABELS = (*tuple(UNITS)[:8], "latency", *tuple(UNITS)[8:])
 LIMITS = {**UNITS, "latency": "latency_bound_time"}
 
 FAMILIES = (
@@ -165,6 +166,12 @@ def tensor_time(tensor_flops, tensor_rate, busy_sms, rated_sms, core_clock, boos
     return where(tensor_flops > 0, divide(tensor_flops, rate, at_zero=math.inf), 0.0)
 
 
+@equation(source="measured on an H100: no launch starts blocks faster (docs/gpu-validation.md)")
+def dispatch_time(blocks, dispatch_cycles, core_clock):
+    """Time in which the machine starts all blocks, one after the other. [s]"""
+    return blocks * dispatch_cycles / core_clock
+
+
 @equation(source="NVIDIA, Volta whitepaper: one data path for shared memory and first cache")
 def l1_time(
     counted_warps,
@@ -195,12 +202,22 @@ def dram_time(dram_bytes, bandwidth_share, mem_bandwidth):
 
 @equation(source="Williams 2009, over all units")
 def throughput_time(
-    issue_time, fp_time, fp64_time, int_time, special_time, l1_time, l2_time, dram_time, tensor_time
+    issue_time,
+    fp_time,
+    fp64_time,
+    int_time,
+    special_time,
+    l1_time,
+    l2_time,
+    dram_time,
+    tensor_time,
+    dispatch_time,
 ):
     """Time if only the busiest unit limited the kernel. [s]"""
     floating = maximum(maximum(fp_time, fp64_time), tensor_time)
     cores = maximum(maximum(issue_time, floating), maximum(int_time, special_time))
-    return maximum(cores, maximum(l1_time, maximum(l2_time, dram_time)))
+    memory = maximum(l1_time, maximum(l2_time, dram_time))
+    return maximum(maximum(cores, memory), dispatch_time)
 
 
 @equation(source="bytes of the level below over bytes requested")
@@ -257,8 +274,9 @@ def limiting_time(throughput_time, latency_bound_time):
 )
 def bound_by(throughput_time, latency_bound_time, *times):
     """Bottleneck: the unit or level of memory that takes longest, or latency; the first on ties."""
-    unit = float(LABELS.index("tensor"))
-    for number in range(len(times) - 1, -1, -1):
-        unit = where(equal(throughput_time, times[number]), float(number), unit)
+    *labels, last = UNITS
+    unit = float(LABELS.index(last))
+    for label, of_unit in reversed([*zip(labels, times, strict=True)]):
+        unit = where(equal(throughput_time, of_unit), float(LABELS.index(label)), unit)
     latency = float(LABELS.index("latency"))
     return where(latency_bound_time > throughput_time, latency, unit)

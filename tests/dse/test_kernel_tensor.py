@@ -127,3 +127,33 @@ def test_tiles_of_halves_are_counted_as_an_h100_counts_them() -> None:
     assert counts.numbers["global_load_requests"] * warps == 4194304
     assert counts.numbers["global_store_requests"] * warps == 262144
     assert counts["shared_wavefronts"] * warps == pytest.approx(50406676 + 25611489, rel=0.01)
+
+
+BULK = """
+#include <cuda/barrier>
+__global__ void stage(const float *from, float *to)
+{
+    __shared__ alignas(128) float own[1024];
+    __shared__ cuda::barrier<cuda::thread_scope_block> ready;
+    if (threadIdx.x == 0) init(&ready, blockDim.x);
+    __syncthreads();
+    cuda::barrier<cuda::thread_scope_block>::arrival_token token;
+    if (threadIdx.x == 0) {
+        cuda::device::memcpy_async_tx(own, from + blockIdx.x * 1024,
+                                      cuda::aligned_size_t<16>(4096), ready);
+        token = cuda::device::barrier_arrive_tx(ready, 1, 4096);
+    } else token = ready.arrive();
+    ready.wait(std::move(token));
+    to[blockIdx.x * 1024 + threadIdx.x] = own[threadIdx.x];
+}
+"""
+
+
+def test_a_bulk_copy_of_one_thread_has_the_bytes_of_its_operand(tmp_path: Path) -> None:
+    """One thread of a block of eight warps copies 4 KiB; each thread stores 4 bytes."""
+    file = tmp_path / "stage.cu"
+    file.write_text(BULK)
+    counts = dse.kernel(file, arch="sm_90", block=256, grid=64)
+    assert counts["async_copy_bytes"] * 8 == 4096
+    assert counts["warp_bytes"] * 8 == 4096 + 1024
+    assert counts["launch_bytes"] == 64 * (4096 + 1024)

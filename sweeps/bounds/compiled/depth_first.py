@@ -27,7 +27,7 @@ _SLACK = 1e-10
 
 @compiled_no_nrt
 def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buffers, cut_box):
-    """Return a lower bound of the objective over a box, from planes; with ``cut_box``, cut the box.
+    """Return a lower bound of the objective over a box, from planes; ``cut_box`` also shrinks it.
 
     It first uses the plane of the objective. Then, for each comparison that must hold, it uses the
     plane of the comparison's excess. If the minimizer of the first plane breaks the comparison, it
@@ -97,7 +97,7 @@ def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buf
         most = 0.0 if row == 1 else goal
         factor, below, above = 0.0, 0.0, INF
         for turn in range(14):
-            # turn 0 uses the plane itself, later turns the objective plus factor times the excess
+            # turn 0 uses the plane itself; later turns objective plus factor times excess
             if turn == 1:
                 if row == 0 or not known:
                     break
@@ -162,7 +162,7 @@ def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buf
 
 @compiled_no_nrt
 def _enclose_middle(tape, first, last, points, buffers):
-    """Evaluate the steps at the middle of a box, where tangents will touch."""
+    """Evaluate all steps at the middle of a box; tangents will touch the functions there."""
     for axis in range(first.size):
         points[1, axis] = (first[axis] + last[axis]) // 2
     lo, hi, und, up, dn, loose, alias, ranks, nothing = buffers
@@ -171,10 +171,10 @@ def _enclose_middle(tape, first, last, points, buffers):
 
 @compiled_no_nrt
 def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buffers, max_turns):
-    """Return a lower bound over a box, and cut the box, in up to ``max_turns`` turns.
+    """Return a lower bound over a box, and shrink the box, in at most ``max_turns`` turns.
 
-    It ends when the bound reaches ``prune_at``, or when a turn cuts off less than 30 % of the
-    points. Cuts keep all points with values below ``limit``, as bounds between ``prune_at`` and
+    It ends when the bound reaches ``prune_at``, or when a turn removes less than 30 % of the
+    points. All points with values below ``limit`` are kept, as bounds between ``prune_at`` and
     ``limit`` must be reported. The box may also shrink to the better end of an axis. This may break
     assumptions, so they are all dropped then.
     """
@@ -221,9 +221,9 @@ def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buff
 
 
 _pruning_bound = compiled_no_nrt(pruning_bound)
-#: Maximum number of steps on which branching is tried in a box: those with the largest loss.
+#: Branching in a box is tried on at most this number of steps, those with the largest loss.
 _MAX_BRANCH_TESTS = sizes.DIG_TRIED
-#: Weight, in the score of a branch, of the half with the higher bound (the other half: 1).
+#: Weight of the half with the higher bound in the score of a branch; the other half has 1.
 _WORSE_HALF_WEIGHT = 0.17
 
 
@@ -274,9 +274,9 @@ def search_depth_first(
     """Process boxes from the top of a stack of ``count`` boxes; return the new stack size.
 
     A box is a range along each axis and the ``assumptions`` about steps. ``limit`` is the best
-    value known, ``gap`` the permitted relative gap. Outputs: ``best`` has the best value and the
-    lowest bound of dropped boxes, ``place`` the best point. ``near_points`` are points that may be
-    better, within the error of library functions. ``counters`` are the numbers of boxes bounded,
+    value known, and ``gap`` the permitted relative gap. Outputs: ``best`` is the best value and the
+    lowest bound of dropped boxes; ``place`` is the best point; ``near_points`` are points that may
+    be better, within the error of library functions; ``counters`` are the numbers of boxes bounded,
     points tried, boxes of a single point, and near points.
     """
     dims, branches = firsts.shape[1], tape.branch_steps.size
@@ -296,7 +296,7 @@ def search_depth_first(
         points = 2.0
         left, score, left_score, right_score = 0.0, -INF, 0.0, 0.0
         chosen: Any = -1
-        # stage -2 bounds the box, -1 one of its points, 2k and 2k + 1 both halves of branch k
+        # stage -2 bounds the box, -1 one of its points, 2k and 2k + 1 the halves of branch k
         stage = -2
         while alive and stage < 2 * (dims + branches):
             number, side = stage // 2, stage % 2

@@ -1,4 +1,4 @@
-"""Compute, for every step of a tape, its enclosure over a box and its monotone axes."""
+"""Compute an enclosure of every step of a tape over a box, and the axes where it is monotone."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def copy_into(place, values) -> None:
 
 # --- Compiled rules of the primitives over one box
 # :mod:`symbolic.primitives` has one version of the rules, for arrays of boxes and for this module.
-# Here a condition is an interval of numbers: its lower end is 1 if it is certain, and its upper end
-# is 0 if it is impossible.
+# Here a condition is an interval of numbers: the lower end is 1 if it is certain, the upper end 0
+# if impossible.
 
 
 INF = math.inf
@@ -125,7 +125,7 @@ _RULE_OPERATIONS: dict[str, Any] = {
     **dict.fromkeys(("sqrt_low", "sqrt_high"), math.sqrt),
 }
 if unknown := _RULE_OPERATIONS.keys() - vars(rule_operations).keys():
-    # without this check, the names would silently not be replaced
+    # a name that is not in the function would silently not be replaced
     raise NameError(f"rule_operations has no {', '.join(unknown)}")
 _compiled_rules: dict[Any, Any] = {}
 
@@ -138,7 +138,7 @@ def interval_rule(name: str) -> Any:
 
 
 def trend_rule(name: str) -> Any:
-    """Return the compiled rule for the axes along which a primitive rises and falls."""
+    """Return the compiled rule that finds the axes along which a primitive rises and falls."""
     return rebind_rule(PRIMITIVES[name].trend, _RULE_OPERATIONS, compiled_no_nrt, _compiled_rules)
 
 
@@ -148,7 +148,7 @@ def _unknown_step(op, inside, ways):
 
 
 def _four_rules(rules: list[tuple[int, Any, Any]], rest: Any) -> Any:
-    """Return a function that selects one of four rules: one function per rule compiles longer."""
+    """Return a function that selects one of four rules; one function per rule compiles longer."""
     (code_1, ends_1, trend_1), (code_2, ends_2, trend_2) = rules[:2]
     (code_3, ends_3, trend_3), (code_4, ends_4, trend_4) = rules[2:]
 
@@ -173,7 +173,7 @@ def _four_rules(rules: list[tuple[int, Any, Any]], rest: Any) -> Any:
 
 
 def rule_chain(arity: int, excluded: Iterable[str]) -> Any:
-    """Return a function that applies the rule of a primitive of an arity, not ``excluded``."""
+    """Return a function that applies the rules of all primitives of an arity but ``excluded``."""
     rules = [
         (OPCODES[name], interval_rule(name), trend_rule(name))
         for name, row in PRIMITIVES.items()
@@ -190,7 +190,7 @@ REFERENCE, WHERE = OPCODES["reference"], OPCODES["where"]
 LESS, LESS_EQUAL = OPCODES["less"], OPCODES["less_equal"]
 ADD, SUB, MUL, DIVIDE = (OPCODES[n] for n in ("add", "sub", "mul", "divide"))
 MINIMUM, MAXIMUM, FLOOR, CEIL = (OPCODES[n] for n in ("minimum", "maximum", "floor", "ceil"))
-#: Bit mask of the opcodes of primitives that return a number, and NaN if an argument is NaN.
+#: Bit mask of the opcodes of primitives that return a number (NaN if an argument is NaN).
 _STRICT = [name for name, row in PRIMITIVES.items() if row.propagates_nan and not row.is_condition]
 STRICT = np.uint64(sum(1 << OPCODES[name] for name in _STRICT))
 ABSOLUTE, EXP, LOG, LOG2 = (OPCODES[n] for n in ("absolute", "exp", "log", "log2"))
@@ -199,7 +199,7 @@ LOG10, SQRT, POW = (OPCODES[n] for n in ("log10", "sqrt", "pow"))
 
 @compiled_no_nrt
 def _leaf_range(leaves, facts, numbers, k, first, last):
-    """Return the minimum and maximum of a leaf over a box, and True if it may be NaN there."""
+    """Return the minimum and maximum of a leaf over a box, and whether it may be NaN there."""
     form, dims, values = leaves[k, 0], leaves[k, 1], leaves[k, 2]
     if form == 1 or form == 2:
         axis = leaves[k, 7]
@@ -249,10 +249,10 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
     """Enclose all steps over the box from ``first`` to ``last``; return False if no point is left.
 
     ``assumptions``: 1 if a comparison is assumed to hold, 2 if not to hold, 0 if unknown; for a
-    minimum or maximum, the argument (1, 2) that it equals. ``conditional`` marks enclosures that
-    hold only under these assumptions; trends hold without them. ``alias`` is the step that a step
-    certainly copies. ``ranks`` lists the order relations assumed so far: (smaller step, larger
-    step, 1 if strict).
+    minimum or maximum, the number (1, 2) of the argument that it is assumed to equal.
+    ``conditional`` marks enclosures that hold only under these assumptions; trends hold without
+    them. ``alias`` is the step that a step certainly copies. ``ranks`` lists the order relations
+    assumed so far: (smaller step, larger step, 1 if strict).
     """
     steps, ops, args, leaf_of = tape.steps, tape.ops, tape.args, tape.leaf_of
     constant_along = tape.idle_axes

@@ -1,4 +1,4 @@
-"""Bound steps by planes (linear functions): tangents and chords of nonlinear steps.
+"""Bound steps by planes (linear functions), made of tangents and chords of nonlinear steps.
 
 A plane is given by a weight (share) of each argument and a constant. The plane must lie below the
 weighted step, so the sign of the step's weight decides between tangent and chord.
@@ -43,7 +43,7 @@ def add_weight(weights, n, weight) -> None:
 
 @compiled_no_nrt
 def sign_of(low, high, hole):
-    """Return the sign (1, -1) of a step if it is known and log|step| is bounded, else 0."""
+    """Return the sign (1 or -1) of a step; 0 if it is unknown or log|step| is not bounded."""
     if hole:
         return 0
     if low > SMALL and high < LARGE:
@@ -55,7 +55,7 @@ def sign_of(low, high, hole):
 
 @compiled_no_nrt
 def _clamp_magnitude(x, low, high):
-    """Return |x| clamped to the positive range [low, high]; for NaN, sqrt(low high)."""
+    """Return |x| clamped to the positive range [low, high]; if x is NaN, return sqrt(low high)."""
     return min(max(abs(x), low), high) if x == x else math.sqrt(low * high)
 
 
@@ -119,7 +119,7 @@ def log_sum(weight, xl, xh, yl, yh, x, y):
 
 @compiled_no_nrt
 def linearize_min(tl, th, weight, is_minimum, about):
-    """Linearize min(a, b) or max(a, b) for tl <= a - b <= th: both shares and the constant."""
+    """Linearize min(a, b) or max(a, b), given tl <= a - b <= th: return two shares, a constant."""
     if about != about:
         about = tl + th
     if not is_minimum:  # max(a, b) = -min(-a, -b)
@@ -132,8 +132,8 @@ def linearize_min(tl, th, weight, is_minimum, about):
 def _linearize_min_pair(tl, th, weight, about):
     """Return p, q, r with p a + q b + r <= min(a, b), or >= if the weight is negative.
 
-    Here tl <= a - b <= th. Both shares are computed directly: as 1 minus the larger, the smaller
-    would be rounded to 0 if |tl| and th differ greatly.
+    It holds for tl <= a - b <= th. Both shares are computed directly: if |tl| and th differ
+    greatly, the smaller share would be rounded to 0 when computed as 1 minus the larger.
     """
     if th <= 0:
         return 1.0, 0.0, 0.0
@@ -191,7 +191,7 @@ def axis_term(table, axis, index, weights, row):
 
 @compiled_no_nrt
 def _min_linear_log(w, d, low, high):
-    """Return the minimum of w x + d ln |x| over [low, high]; 0 is not inside unless d is 0."""
+    """Return the minimum of w x + d ln |x| over [low, high], which contains 0 only if d is 0."""
     if d == 0:
         return w * (low if w > 0 else high)
     one = w * low + d * math.log(abs(low))
@@ -206,7 +206,7 @@ def _min_linear_log(w, d, low, high):
 
 @compiled_no_nrt
 def minimize_axis(table, axis, first, last, weights, row, ends):
-    """Return a lower bound of the axis's weighted sum over a range, and a good index in it."""
+    """Return a lower bound of the axis's weighted sum over a range, and an index with a low sum."""
     axis_leaves = table[0]
     if last - first < SCAN_VALUES:
         result, place = INF, first
@@ -237,7 +237,7 @@ def minimize_axis(table, axis, first, last, weights, row, ends):
 
 @compiled_no_nrt
 def _last_index_below(table, axis, index_above, index_below, weights, row, most):
-    """Find by bisection the last index, seen from ``index_below``, whose term is <= ``most``."""
+    """Find by bisection the index farthest from ``index_below`` whose term is still <= ``most``."""
     while abs(index_above - index_below) > 1:
         middle = (index_above + index_below) // 2
         if axis_term(table, axis, middle, weights, row) > most:
@@ -279,15 +279,15 @@ def cut_range(table, axis, first, last, weights, row, most):
 # --- A plane below a step of a tape over a box: a sum of one function per axis
 # A step has a weight on its value (``value_weights``) and one on the logarithm of its magnitude
 # (``log_weights``). The weights move from each step to the steps that it reads: sums pass on
-# weights of values, products those of logarithms. Other steps are replaced by a tangent or a chord,
-# whichever lies below for the sign of the weight; a minimum by a chord between its arguments, an
-# undecided choice by the minimum of both. The error of this bound is of second order in the size of
-# the box, where that of the enclosures is of first order.
+# weights of values, and products pass on weights of logarithms. A minimum is replaced by a chord
+# between its arguments, and an undecided choice by the minimum of both. Any other step is replaced
+# by a tangent or a chord, whichever lies below for the sign of the weight. The error of this bound
+# is of second order in the size of the box; that of the enclosures is of first order.
 #
 # Invariant after each step: at every point of the box where the assumptions hold, and where neither
 # the top step nor a step with a weight is NaN, the constant plus the weighted values of the steps
-# is at most the top step, apart from rounding. So a logarithm may have a weight only if the range
-# of its step has one sign (:func:`sign_of`). If an argument of a minimum is assumed to be the
+# is at most the top step, apart from rounding. So a weight on a logarithm is allowed only if the
+# step's range has one sign (:func:`sign_of`). If an argument of a minimum is assumed to be the
 # minimum, the step's range applies: the argument's range may be larger and contain zero. Such a
 # weight moves from the logarithm to the value, within the range of the minimum, before it moves on.
 # The rounding of a step is at most proportional to its largest magnitude times the sum of the
@@ -295,8 +295,8 @@ def cut_range(table, axis, first, last, weights, row, most):
 
 
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
-#: Upper bound of |log x| for SMALL <= x <= LARGE; error of a step, relative to `_SLACK` of
-#: depth_first (the error of a plane): about 180 ulp of the terms that are added.
+#: Upper bound of |log x| for SMALL <= x <= LARGE. Error of a step as a share of the error of a
+#: plane (`_SLACK` of depth_first): about 180 ulp of the terms that are added.
 _MAX_LOG, _STEP_ERROR = 700.0, 2e-4
 #: Minimum ratio of x to y for which log(x - y) is bounded by the logarithms of x and y.
 _NEAR_RATIO = 1.0001
@@ -304,10 +304,10 @@ _NEAR_RATIO = 1.0001
 
 @compiled(_nrt=False, flat=True, gives=(0.0, 0.0))
 def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss, ref):
-    """Move the weights of the steps 0 to ``top`` to the leaves; return the plane's constant.
+    """Move the weights of steps 0 to ``top`` to the leaves; return the constant of the plane.
 
-    The constant is minus infinity if no plane is known. The second result is the sum of magnitudes
-    by which ``_SLACK`` is multiplied to bound rounding.
+    The constant is minus infinity if no plane is known. The second result is a sum of magnitudes;
+    ``_SLACK`` times this sum bounds the rounding.
     """
     ops, args, leaf_of, leaves, plain = (
         tape.ops,
@@ -325,7 +325,7 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
         far = max(abs(low), abs(high))
         if far <= LARGE:
             size += _STEP_ERROR * mass * far
-        elif mass > 2 * abs(w):  # the weight is the result of cancellation; its sign is uncertain
+        elif mass > 2 * abs(w):  # the terms of the weight cancel, so its sign is uncertain
             return -INF, 0.0
         size += _STEP_ERROR * _MAX_LOG * log_weights[1, n]
         op = ops[n]

@@ -22,22 +22,22 @@ OPCODES = {name: number for number, name in enumerate(("constant", "reference", 
 
 
 class Tape(NamedTuple):
-    """An objective as arrays of steps, each after the steps that it reads, and of leaves."""
+    """An objective as arrays of its steps and leaves; each step follows the steps that it reads."""
 
-    #: Of each step: its operation, and the steps that it reads; the numbers of the steps that vary;
-    #: of each step: the bit mask of the axes on which it does not depend, and, if it does not vary,
-    #: its interval (lower end, upper end, 1 if it may be NaN).
+    #: ``ops``: the operation of each step. ``args``: the steps that it reads. ``steps``: the
+    #: numbers of the steps that vary. ``idle_axes``: the bit mask of the axes on which each step
+    #: does not depend. ``fixed_ranges``: a fixed step's lower end, upper end, and 1 if perhaps NaN.
     ops: Any
     args: Any
     steps: Any
     idle_axes: Any
     fixed_ranges: Any
-    #: ``leaf_of``: the leaf of each step, or -1. ``leaves``, a row per leaf: its form (1 rising,
+    #: ``leaf_of``: the leaf of each step, or -1. ``leaves`` has a row per leaf: its form (1 rising,
     #: 2 falling, 3 tables of extremes, 4 extremes of the whole leaf); its number of axes; the
     #: offsets in ``numbers`` (-1: none) of its values and of its tables of minima, maxima and NaN;
     #: its step; then the number, size and levels of each axis. ``leaf_ranges``: its minimum,
-    #: maximum, and 1 if it has NaN. ``leaf_trends``, as bit masks: the axes along which it rises,
-    #: along which it falls, and on which it does not depend. ``logs``: log(abs()) of the values.
+    #: maximum, and 1 if it has NaN. ``leaf_trends`` has three bit masks: the axes along which it
+    #: rises, along which it falls, and on which it does not depend. ``logs``: log(abs(numbers)).
     leaf_of: Any
     leaves: Any
     leaf_ranges: Any
@@ -46,11 +46,11 @@ class Tape(NamedTuple):
     logs: Any
     #: Mask of the steps that `planes` bounds by their values, never by their logarithms.
     value_steps: Any
-    #: The step that is the objective where it is finite, and the step of the root.
+    #: The step that equals the objective where that is finite, and the step of the root.
     objective_steps: Any
-    #: Comparisons that must hold; steps with an outcome that can be assumed in order to branch;
-    #: choices (``where``), each with the indices in ``branch_steps`` that decide it; for each axis
-    #: the leaves that depend on it only (-1: no more).
+    #: Comparisons that must hold. Steps on whose outcome the search can branch. Choices
+    #: (``where``), each with the indices in ``branch_steps`` of the steps that decide it. For each
+    #: axis, the leaves that depend on it only (-1: no more).
     required_tests: Any
     branch_steps: Any
     choices: Any
@@ -58,7 +58,7 @@ class Tape(NamedTuple):
 
 
 def pruning_bound(value: Any, gap: Any) -> Any:
-    """Return the bound from which a box is dropped, given the best value and the permitted gap.
+    """Return the bound from which on a box is dropped, given the best value and the permitted gap.
 
     The gap must also hold relative to a lower value that is found later. So for a positive value
     the bound is never below 0, however large the gap.
@@ -135,7 +135,7 @@ def _rewrite_min_equals(
 def _rewrite_sum_as_maximum(
     problem: BoxProblem, number: dict[int, int], args: NDArray[np.int64]
 ) -> None:
-    """Mark each ``x + max(y - x, 0)``, which is max(x, y), by y as its third argument."""
+    """Make y the third argument of each ``x + max(y - x, 0)``, to mark that it equals max(x, y)."""
     for node in problem.steps:
         if node.op != "add":
             continue
@@ -210,7 +210,7 @@ def _deciding_tests(
 def _value_steps(
     nodes: list[Node], number: dict[int, int], ops: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return the mask of steps that contain sums of logarithms, to be bounded by values only."""
+    """Return the mask of steps that contain sums of logarithms; only their values are bounded."""
     plain = np.zeros(len(nodes), dtype=np.bool_)
     for k, node in enumerate(nodes):
         if ops[k] <= OPCODES["reference"]:
