@@ -24,19 +24,8 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 #: Names of the scripts, in order: a script may use functions of the scripts before it.
 _SCRIPTS = (
-    *(
-        "text",
-        "study",
-        "controls",
-        "chart",
-        "figures",
-        "map",
-        "transit",
-        "tail",
-        "launch",
-        "roofline",
-    ),
-    *("advice", "tree", "best", "share", "part", "main"),
+    *("text", "study", "controls", "chart", "figures", "map", "transit", "tail", "launch"),
+    *("roofline", "advice", "tree", "best", "share", "part", "main"),
 )
 _CONTENT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
