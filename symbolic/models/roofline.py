@@ -143,4 +143,4 @@ def attainable_flops(bandwidth_flops, l2_roof, l1_roof, pipe_roof):
 @equation(source="by definition")
 def attained_flops(work_flops, time):
     """Operations per second of the launch. [1/s]"""
-    return work_flops / time
+    return divide(work_flops, time, at_zero=math.inf)

@@ -306,8 +306,8 @@ LAUNCH = (
 _PER_BYTE = "operations per byte of the"
 
 
-def _ceiling(name: str, kind: str) -> Quantity:
-    return row(f"{name}_ceiling", "1/s", NONNEG, f"peak operations per second, {kind}")
+def _ceiling(name: str, kind: str, domain: str = NONNEG) -> Quantity:
+    return row(f"{name}_ceiling", "1/s", domain, f"peak operations per second, {kind}")
 
 
 ROOFLINE = (
@@ -317,8 +317,8 @@ ROOFLINE = (
     row("l2_intensity", "1/B", RESULT, f"{_PER_BYTE} L2 cache", (0.1, 100)),
     row("l1_intensity", "1/B", RESULT, f"{_PER_BYTE} L1 cache and shared memory", (0.1, 100)),
     row("l1_bandwidth", "B/s", POS, "bandwidth of all L1 caches", (1e12, 5e13)),
-    _ceiling("fp32", "fused multiply-adds of single precision"),
-    _ceiling("fp64", "fused multiply-adds of double precision"),
+    _ceiling("fp32", "fused multiply-adds of single precision", POS),
+    _ceiling("fp64", "fused multiply-adds of double precision", POS),
     _ceiling("tensor", "tensor units, for the number type"),
     _ceiling("tensor_fp64", "tensor units of double precision"),
     _ceiling("tensor_tf32", "tensor units, TF32"),
