@@ -1,9 +1,9 @@
 """The roofline: operations per second against operations per byte (Williams 2009).
 
 A roof is the bandwidth of a level of memory times the operations per byte of that level (Ilic 2014,
-Yang 2020); a ceiling is the peak of a pipe, in which a fused multiply-add is two operations. No time
-lies above the lowest of them. Join with a model of the time and of the bytes, such as ``occupancy +
-latency_roofline + footprint``, or give ``time``, ``dram_bytes`` and ``work_flops``.
+Yang 2020); a ceiling is the peak of a pipe, in which a fused multiply-add is two operations. No
+kernel lies above the lowest of them. Join with a model of the time and of the bytes, such as
+``occupancy + latency_roofline + footprint``, or give ``time``, ``dram_bytes`` and ``work_flops``.
 
 Operations are those of single and double precision, and of tensor units. Products and sums of half
 precision outside tensor units are not counted. A workload without ``fp_insts`` counts all its
