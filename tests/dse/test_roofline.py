@@ -144,6 +144,22 @@ def test_a_profile_with_other_bytes_has_small_marks() -> None:
     assert [float(each[0]) for each in marks if len(each)] == pytest.approx([0.5, 0.25])
 
 
+def test_counters_of_nsight_compute_are_a_profile(tmp_path: Path) -> None:
+    """Two operations of each of 3e8 fused multiply-adds, 1e8 additions and 1e8 products."""
+    head = "ID,Process ID,Process Name,Host Name,Kernel Name,Context,Stream,Block Size,Grid Size"
+    first = '0,1,a,localhost,gemm,1,7,"(256, 1, 1)","(1024, 1, 1)"'
+    columns = {"gpu__time_duration.sum": ("ns", 1e6)}
+    columns |= {f"dram__bytes_{way}.sum": ("byte", 4e8) for way in ("read", "write")}
+    for name, many in (("fadd", 1e8), ("fmul", 1e8), ("ffma", 3e8)):
+        columns[f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum"] = ("inst", many)
+    units, numbers = zip(*columns.values(), strict=True)
+    lines = [",".join([head, *columns]), ",".join(["," * 8, *units])]
+    path = tmp_path / "ncu.csv"
+    path.write_text("\n".join([*lines, ",".join([first, *map(str, numbers)])]))
+    drawn = lines_of(plots.roofline(path, machines="a100_80"))
+    assert [float(each[0]) for each in drawn["gemm"]] == pytest.approx([1.0, 8e11])
+
+
 def test_a_kernel_without_operations_is_named() -> None:
     rows = {**PROFILE, "work_flops": [0, 1e9], "time [s]": [1e-3, 1e-3]}
     assert faults_of(plots.roofline(rows, machines="a100_80")) == [
