@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.analysis.report import Analysis, AnswerOfVariant
-from dse.analysis.subject import KernelSubject, Subject, WorkloadSubject
+from dse.analysis.subject import MAX_ADVISED, KernelSubject, Subject, WorkloadSubject
 from dse.catalog.entries import machine as load_machine
 from dse.progress import ProgressOption, show_progress
 from symbolic.errors import DseError, UnknownEntryError
@@ -41,6 +41,7 @@ def analyze(
     profile: str | PathLike[str] | None = None,
     row: int | None = None,
     interval: float = 0.9,
+    moves: bool = True,
     progress: ProgressOption = False,
 ) -> Analysis:
     """Predict the time of a kernel, and explain it: what limits it, and what would help.
@@ -72,6 +73,8 @@ def analyze(
         one launch.
     interval : float
         Level of the intervals.
+    moves : bool
+        Compute what would help, which takes longer than all else.
     progress : bool
         Show the elapsed time after one second.
 
@@ -113,6 +116,7 @@ def analyze(
         subject = KernelSubject(Path(path), **given)
     else:
         subject = WorkloadSubject(path, **given)
+    subject.advised = MAX_ADVISED if moves else 0
     with show_progress(progress, "analyzing"):
         answers = _all_answers(subject, list(dict.fromkeys(machines)), interval)
         counters: Sequence[Mapping[str, Any]] = ()

@@ -31,6 +31,12 @@ _OTHER_LIMITS = {"latency": "latency_bound_time", "launch": "start_up_time"}
 #: Draws of assumed inputs for each variant: most, least, and over all variants together.
 _MAX_DRAWS, _MIN_DRAWS, _DRAWN_POINTS = 1024, 64, 30_000
 
+#: Quantities of the model ``roofline`` that depend on the kernel.
+ROOFLINE_QUANTITIES = (
+    *("work_flops", "dram_bytes", "l2_bytes", "l1_moved_bytes", "attainable_flops"),
+    *("arithmetic_intensity", "l2_intensity", "l1_intensity"),
+)
+
 Floats = NDArray[np.float64]
 #: Counts and other inputs of a variant, by quantity.
 Inputs = Mapping[str, float | str]
@@ -133,7 +139,7 @@ def _predict(
             warnings.simplefilter("ignore")
             settings: dict[str, Any] = {"machine": entry_text(entry), "workload": workload}
             columns = {**_columns(model, [variants[at] for at in places]), **given}
-            ds = evaluate(model, **settings, **columns)
+            ds = _evaluate_with_roofline(model, settings, columns)
             if "impossible" in ds.attrs and len(places) > 1:  # some are: find out which
                 groups = [*([at] for at in places), *groups]
                 continue
@@ -167,6 +173,16 @@ def _predict(
         flags=flags,
         status=status,
     )
+
+
+def _evaluate_with_roofline(
+    model: Model, settings: Mapping[str, Any], columns: Mapping[str, Any]
+) -> Any:
+    """Return the values of a model with operations and bytes, if it and the counts give those."""
+    try:
+        return evaluate(load_model(f"{model.name} + roofline"), **settings, **columns)
+    except GraphError:
+        return evaluate(model, **settings, **columns)
 
 
 def _drawn_ratios(

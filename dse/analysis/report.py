@@ -64,6 +64,9 @@ class AnswerOfVariant:
         What would help, most helpful first; None where it was not computed.
     assumed : sequence of str
         Assumptions about the kernel and the machine.
+    roofline : mapping of str to float
+        Quantities of the model ``roofline``: operations, bytes, and their ratios at each level of
+        memory; empty where the model of the time gives no bytes.
     model, why_model : str
         The model, and why no other one was taken.
     """
@@ -89,6 +92,7 @@ class AnswerOfVariant:
     inputs: Mapping[str, Any] = field(default_factory=dict)
     moves: tuple[Move, ...] | None = None
     assumed: Sequence[str] = ()
+    roofline: Mapping[str, float] = field(default_factory=dict)
     status: str = ""
 
     def to_dict(self) -> dict[str, Any]:

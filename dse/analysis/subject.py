@@ -19,7 +19,7 @@ from dse.analysis.launch import (
     source_launch,
     varied_sizes,
 )
-from dse.analysis.prediction import Prediction, entry_text, predict
+from dse.analysis.prediction import ROOFLINE_QUANTITIES, Prediction, entry_text, predict
 from dse.analysis.report import AnswerOfVariant
 from dse.catalog.entries import Entry, machine, workload
 from dse.cuda.launch_shape import evaluate_sizes, source_macros
@@ -69,6 +69,7 @@ class Subject:
     title: str
     quantities: Mapping[str, Any]
     workload: str | None = None
+    advised: int = MAX_ADVISED
 
     def variants(self, entry: Entry) -> tuple[list[Variant], list[str]]:
         """Return the variants on a machine, and what was assumed of all of them."""
@@ -161,8 +162,13 @@ class Subject:
             grid=variant.grid or _whole(prediction.value("blocks", at)),
             defines=variant.defines,
             inputs=variant.point,
-            moves=self._moves(entry, prediction.model, variant) if rank < MAX_ADVISED else None,
+            moves=self._moves(entry, prediction.model, variant) if rank < self.advised else None,
             assumed=[*assumed, *of_counts, *prediction.assumed],
+            roofline={
+                name: prediction.value(name, at)
+                for name in ROOFLINE_QUANTITIES
+                if name in prediction.values
+            },
         )
 
     def _moves(self, entry: Entry, model: str, variant: Variant) -> tuple[Any, ...] | None:
