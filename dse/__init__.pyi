@@ -1,5 +1,6 @@
 """Public names and their modules, one line each, for type checkers and for ``dse/__init__.py``."""
 
+from dse.analysis import analyze as analyze
 from dse.api import Comparison as Comparison
 from dse.api import Study as Study
 from dse.catalog.entries import machine as machine

@@ -39,6 +39,7 @@ TABLE: Mapping[str, Quantity] = {
         *energy.ENERGY_ROOFLINE,
         *machines.DEVICE,
         *performance.LATENCY_ROOFLINE,
+        *performance.ROOFLINE,
         *workloads.STREAMING,
         *performance.LAUNCH,
         *workloads.BLOCK_SHAPE,

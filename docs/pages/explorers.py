@@ -9,7 +9,8 @@ HERE = Path(__file__).parents[1]
 
 def studies():
     """Yield each study with the title and the note in its first lines."""
-    for path in sorted((HERE / "explore").glob("*.toml")):
+    with_kernels = HERE.parent / "examples" / "roofline.toml"  # whose workloads lie below it
+    for path in (*sorted((HERE / "explore").glob("*.toml")), with_kernels):
         lines = path.read_text(encoding="utf-8").splitlines()
         said = [line.removeprefix("#").strip() for line in lines if line.startswith("#")]
         yield path, said[0], " ".join(said[1:])

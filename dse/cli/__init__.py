@@ -32,7 +32,7 @@ _TASKS = {
     "Explore": "evaluate explain explore plot",
     "Ask": "optimum pareto count histogram quantiles borders meets disagreement advise",
     "Uncertainty": "sensitivity ranges chances information law",
-    "Kernels and GPUs": "kernel measure launch imbalance",
+    "Kernels and GPUs": "analyze kernel measure launch imbalance",
     "Data": "import fit calibrate validate add verify export",
     "About": "models machines workloads quantities",
 }

@@ -16,10 +16,13 @@ from dse.cli.options import (
     SourcePath,
     axis_and_set_options,
     check_figure_path,
+    echo,
     entry_options,
     figure_option,
     names_option,
     option,
+    parse_number,
+    split_list,
     values_option,
     where_option,
 )
@@ -36,6 +39,10 @@ _KIND_OPTIONS = (
     *("quantity", "over", "by", "x", "at", "where", "minimize", "maximize"),
     *("borders", "move", "relative"),
 )
+#: Sides of a figure for --log.
+_SIDES = ("x", "y", "xy")
+#: Dots per inch of a figure, and the most pixels of a side.
+_DPI, _MAX_PIXELS = 110, 20_000
 
 
 def _kinds() -> Mapping[str, PlotKind]:
@@ -79,11 +86,13 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
     "dse plot transit --machine c2075 --set threads=1024 --set intensity=500 --move threads "
     "--out transit.png",
     "dse plot kernels counters.csv --machine c2075 --out kernels.png",
+    "dse plot roofline examples/kernels/gemm.cu examples/kernels/triad.toml "
+    "--machine h100_sxm,a100_80 --out roofline.png",
     "dse plot paper hong2012 --figure 50 --out fig50.png",
     command_class=_Plot,
 )
 @click.argument("kind", metavar="KIND", callback=_read_kind, shell_complete=_complete_kind)
-@click.argument("source", metavar="[STUDY_OR_STORE]", required=False, type=SourcePath(exists=True))
+@click.argument("sources", metavar="[STUDY_OR_STORE|KERNEL...]", nargs=-1)
 @figure_option("--out", "File for the figure", required=True)
 @option("--model", "Model to draw, if no study or store is given")
 @entry_options
@@ -99,8 +108,18 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
 @option("--borders Q", "Case or bound whose borders are drawn on a map")
 @option("--move Q", "Input that is changed as dse advise suggests (transit figure)")
 @option("--relative", "Divide each line or group of bars by its largest value", is_flag=True)
+@option("--log x|y|xy", "Sides of the figure with a logarithmic scale", type=click.Choice(_SIDES))
+@option("--title TEXT", "Title of the figure; with an empty one, none")
 @option("--size WxH", "Size of the figure in inches, such as 6.4x4.2")
-def plot(kind: PlotKind, source: str | None, out: Path, size: str | None, **options: Any) -> Any:
+@option("--dpi N", "Dots per inch of a PNG", type=click.IntRange(20, 1200), default=_DPI)
+def plot(
+    kind: PlotKind,
+    sources: tuple[str, ...],
+    out: Path,
+    size: str | None,
+    dpi: int,
+    **options: Any,
+) -> Any:
     """Draw a figure of a model or of a study.
 
     Most kinds of figures show a study: a study file, a stored dataset, or the study that the
@@ -109,18 +128,67 @@ def plot(kind: PlotKind, source: str | None, out: Path, size: str | None, **opti
     objective, and the values of axes that the figure does not show.
     """
     from dse import plots
+    from dse.plots.roofline_plots import faults_of
 
     with input_errors():
-        arguments, chosen = _arguments(kind, source, options)
+        chosen: dict[str, Any] = {}
+        if kind.source == "kernels":
+            arguments = _kernel_arguments(kind, sources, options)
+        else:
+            arguments, chosen = _arguments(kind, _only_source(kind, sources), options)
         arguments["ax"] = new_axes(size)
     ax = getattr(plots, kind.function.__name__)(**arguments)
     if "at" in chosen and not ax.figure.axes[0].get_title().startswith("at "):
         ax.figure.suptitle(f"at {_text(chosen['at'])}", fontsize=9)
-    save_figure(ax.figure, out, size is not None)
+    with input_errors():
+        _finish(ax, options["log"], options["title"])
+    save_figure(ax.figure, out, size is not None, dpi)
+    for fault in faults_of(ax) if kind.source == "kernels" else ():
+        echo(f"warning: {fault}", err=True)
     data = {"kind": kind.name, "figure": out, "bytes": out.stat().st_size}
     data |= {"chosen": chosen} if chosen else {}
     texts = [kind.shows, "; ".join(f"{name} {_text(value)}" for name, value in chosen.items())]
     return Answer(title=f"{out} ({kind.name}: {'; '.join(filter(None, texts))})", data=data)
+
+
+def _only_source(kind: PlotKind, sources: tuple[str, ...]) -> str | None:
+    """Return the study or store that a kind draws, if one is given."""
+    if len(sources) > 1:
+        raise click.UsageError(f"{kind.name} draws one source, was given {', '.join(sources)}")
+    ctx = click.get_current_context()
+    parameter = next(each for each in ctx.command.params if each.name == "sources")
+    is_path = SourcePath(exists=True)
+    return next((str(is_path.convert(each, parameter, ctx)) for each in sources), None)
+
+
+def _kernel_arguments(
+    kind: PlotKind, sources: tuple[str, ...], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments of a kind that draws kernels on machines."""
+    taken = {"machine": "--machine", "set_values": "--set", "log": "--log", "title": "--title"}
+    for name, value in options.items():
+        if value and name not in taken:
+            option = {"axes": "axis"}.get(name, name)
+            raise click.UsageError(
+                f"{kind.name} does not take --{option}; it takes kernels, workloads, answers of "
+                f"dse analyze --json and profiles, with {', '.join(taken.values())}"
+            )
+    values = {name: parse_number(text) for name, text in options["set_values"].items()}
+    machines = split_list([options["machine"]]) if options["machine"] else []
+    return {"sources": list(sources), "machines": machines, "set": values}
+
+
+def _finish(ax: Any, log: str | None, title: str | None) -> None:
+    """Give the panels of a figure the scales and the title of the command line."""
+    from dse.plots.axes import set_title, use_log_scale
+
+    panels = [each for each in ax.figure.axes if each.get_label() != "<colorbar>"]
+    for each in panels if log else ():
+        use_log_scale(each, log or "")
+    if title is not None and len(panels) == 1:
+        set_title(ax, title)
+    elif title is not None:
+        ax.figure.suptitle(title, fontsize=10)
 
 
 def _text(value: Any) -> str:
@@ -304,7 +372,7 @@ def _figure_list(paper: Paper) -> str:
 _LEAST, _MOST = (4.0, 3.0), 40.0
 
 
-def save_figure(figure: Any, path: Path, is_fixed_size: bool) -> None:
+def save_figure(figure: Any, path: Path, is_fixed_size: bool, dpi: int = _DPI) -> None:
     """Write a figure; if labels do not fit, enlarge it, or raise an error if its size is fixed."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="constrained_layout not applied")
@@ -326,13 +394,19 @@ def save_figure(figure: Any, path: Path, is_fixed_size: bool) -> None:
                         "give a larger --size"
                     ) from None
                 figure.set_size_inches(*(1.4 * figure.get_size_inches()))
-    write_figure(figure, path)
+    write_figure(figure, path, dpi)
 
 
-def write_figure(figure: Any, path: Path) -> None:
+def write_figure(figure: Any, path: Path, dpi: int = _DPI) -> None:
     """Write a figure in the format of the path's suffix; replace the file atomically."""
+    longest = max(figure.get_size_inches())
+    if longest * dpi > _MAX_PIXELS:
+        raise click.UsageError(
+            f"--dpi {dpi}: a side of {longest:g} inches has more than {_MAX_PIXELS:,} pixels: give "
+            "fewer, or a smaller --size"
+        )
     buffer = io.BytesIO()  # matplotlib does not report a full disk when it writes a PDF file
-    figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=110)
+    figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=dpi)
     from sweeps.files.atomic_write import write_atomic
 
     write_atomic(path, buffer.getvalue())

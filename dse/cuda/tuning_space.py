@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from importlib import metadata
 from multiprocessing import get_context
 from pathlib import Path
@@ -47,7 +48,8 @@ _T = TypeVar("_T")
 Variant = Mapping[str, object]
 #: Name of the axis of several blocks; no macro may have it.
 BLOCK_AXIS = "block"
-_COUNTS_VERSION = "4"  # changes with counts or messages, so that older cache entries are unused
+_TEXTS = ("assumed",)  # texts in the counts of a variant, besides numbers and labels
+_COUNTS_VERSION = "8"  # changes with counts or messages, so that older cache entries are unused
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # upper limit on variants that are disassembled together
 #: Columns of a table besides the quantities, by their keys in :attr:`KernelCounts.numbers`.
 _EXTRA_COLUMNS = {
@@ -86,7 +88,7 @@ def count_macro_grid(
         raise DseError(f"no variant of {file} can be counted; the first: {counts[0]['status']}")
     shape = [len(values) for values in axes.values()]
     data = {}
-    for name in dict.fromkeys(name for each in counted for name in each):
+    for name in dict.fromkeys(name for each in counted for name in each if name not in _TEXTS):
         if any(isinstance(each.get(name), str) for each in counted):  # a label
             column = np.array([each.get(name, "") for each in counts], dtype=object)
         else:
@@ -96,7 +98,16 @@ def count_macro_grid(
         data[name] = (list(axes), column.reshape(shape), about)
     status = np.array([each.get("status", "") for each in counts], dtype=object)
     data["status"] = (list(axes), status.reshape(shape), {"long_name": "why nothing was counted"})
-    return xr.Dataset(data, coords=axes, attrs={"kernel": str(file), "arch": settings["arch"]})
+    coords = {name: _as_numbers(values) for name, values in axes.items()}
+    return xr.Dataset(data, coords=coords, attrs={"kernel": str(file), "arch": settings["arch"]})
+
+
+def _as_numbers(values: Sequence[object]) -> list[Any]:
+    """Return the values of a macro as numbers if all are numbers."""
+    for kind in (int, float):
+        with suppress(ValueError, TypeError):
+            return [kind(str(value)) for value in values]
+    return list(values)
 
 
 def count_variants(
@@ -107,7 +118,10 @@ def count_variants(
     processes: int | None = None,
     use_cache: bool = True,
 ) -> list[dict[str, Any]]:
-    """Return the quantities of each variant, or its ``status`` if it cannot be counted."""
+    """Return the quantities of each variant, or its ``status`` if it cannot be counted.
+
+    ``assumed`` is a mapping: what was assumed of which quantity.
+    """
     source = file.read_bytes()
     about = (sorted(settings.items(), key=str), _versions())
     contents = [source + repr((sorted(each.items()), about)).encode() for each in variants]
@@ -153,7 +167,7 @@ def _relevant_macros(variant: Mapping[str, object], words: set[str] | None) -> d
     return {
         key: each
         for key, each in variant.items()
-        if key != BLOCK_AXIS and (words is None or key in words)
+        if key not in (BLOCK_AXIS, _BLOCK, _GRID) and (words is None or key in words)
     }
 
 
@@ -209,7 +223,7 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
                 _check_work_stays(code, analysis, counts, grid, settings["moving"])
             numbers = counts.numbers
             extra = {name: numbers[key] for name, key in _EXTRA_COLUMNS.items() if key in numbers}
-            return {**counts, **counts.labels, **extra}
+            return {**counts, **counts.labels, **extra, "assumed": counts.assumed}
 
         answers = [
             _result_or_error(count_variant, codes[key], each)

@@ -25,7 +25,7 @@ from dse.fitting.rows import (
     select_rows,
 )
 from dse.fitting.search import FitProblem, Solution, left_out_residuals, search
-from dse.inputs.merge import merge_inputs
+from dse.inputs.merge import merge_inputs, with_declared
 from dse.progress import ProgressOption, show_progress
 from sweeps.bounds.checks import check_grid
 from symbolic.errors import DseError, InfeasibleError
@@ -130,7 +130,7 @@ def fit(
             raise DseError(f"{key} = {choice!r}: expected one of {known_choices}")
     with show_progress(progress, "fitting"):
         entries, set_values = {"machine": machine, "workload": workload}, dict(set or {})
-        loaded = load_model(model, prefer=prefer)
+        loaded = with_declared(load_model(model, prefer=prefer), workload)
         if len(per or {}) > 1:
             raise DseError(f"per names the columns {', '.join(per or {})}: expected one")
         column, per_label = next(iter(per.items())) if per else (None, ())

@@ -25,6 +25,7 @@ from dse.fitting.rows import (
     to_floats,
 )
 from dse.inputs.fit_file import FitReport, SavedFit, fit_answer, join_fits
+from dse.inputs.merge import with_declared
 from dse.progress import ProgressOption
 from sweeps.grid.goals import texts_of
 from symbolic.answer import Answer
@@ -274,6 +275,7 @@ def left_out_errors(
     if len(set(labels)) < 2:
         raise DseError(f"the column {column} has one label: without it no row is left")
     loaded = load_model(model, prefer=fit_options.get("prefer"))
+    loaded = with_declared(loaded, fit_options.get("workload"))
     result = {}
     for label in dict.fromkeys(labels.tolist()):
         out = labels == label

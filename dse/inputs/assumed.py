@@ -70,6 +70,17 @@ def assumed_json(grid: Grid, assumed: Sequence[AssumedInput]) -> dict[str, str]:
     return {"assumed": json.dumps(rows)} if rows else {}
 
 
+def read_assumed(text: str) -> list[AssumedInput]:
+    """Return the assumed inputs in the attribute of a Dataset, the result of assumed_json."""
+    result = []
+    for row in json.loads(text or "[]"):
+        value, spread = row["value"], (row["high"] - row["low"]) / 2 / abs(row["value"])
+        about = {"name": row["quantity"], "kind": "machine", "entry": row["of"]}
+        more = {"value": value, "spread": spread, "unit": row["unit"], "why": row["why"]}
+        result.append(AssumedInput(**about, **more))
+    return result
+
+
 def output_intervals(
     grid: Grid, assumed: Sequence[AssumedInput], indices: Mapping[str, int], names: Sequence[str]
 ) -> dict[str, tuple[float, float]]:

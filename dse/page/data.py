@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from dse.inputs.provenance import version
+from dse.plots.kinds import KINDS
 from dse.plots.style import meaning_of, style_of
 from dse.study.study import BestQuery, StudyData, read_best
 from dse.toml_text import toml_key, toml_value
@@ -50,6 +51,8 @@ _TRANSIT_QUANTITIES = (
 )
 #: Quantities that the figure of a launch needs in addition to its law.
 _LAUNCH_QUANTITIES = ("launch_time_mean", "waves_time", "step_time")
+#: Levels of memory and ceilings of the figure of a roofline, as those of ``dse plot roofline``.
+_ROOFLINE = KINDS["roofline"].row
 #: Maximum number of laws of work on a page; number of points and smallest probability in a tail.
 _MAX_LAWS, _TAIL_POINTS, _MIN_TAIL = 24, 120, 1e-9
 #: Maximum number of laws of launches on a page; number of points, smallest probability in a tail.
@@ -65,6 +68,9 @@ def extra_quantities(model: Model) -> list[str]:
         result += [name for name in _TRANSIT_QUANTITIES if name in yields]
     if "launch_steps" in yields:
         result += [name for name in _LAUNCH_QUANTITIES if name in yields]
+    if "attainable_flops" in yields:
+        levels = [level[key] for level in _ROOFLINE["levels"] for key in ("intensity", "bandwidth")]
+        result += ["attained_flops", "attainable_flops", *levels, *_ROOFLINE["ceilings"]]
     return list(dict.fromkeys(result))
 
 
@@ -75,6 +81,15 @@ def figure_data(grid: Grid, indices: AxisIndices) -> PageParts:
     functions: dict[str, str] = {}
     if names.keys() >= set(_TRANSIT_QUANTITIES):
         data["transit"], functions["traced"] = _transit_data(grid)
+    if names.keys() >= {"attained_flops", "attainable_flops"}:
+        data["roofline"] = {
+            "levels": [{**each, **_line_style(each["look"])} for each in _ROOFLINE["levels"]],
+            "ceilings": [
+                {"quantity": name, "name": text}
+                for name, text in _ROOFLINE["ceilings"].items()
+                if name in names
+            ],
+        }
     if names.keys() >= {"launch_steps", "step_time"}:
         data |= _launch_tails(grid, indices)
     elif names.keys() >= {"distribution", "lanes"}:

@@ -4,6 +4,7 @@ const KINDS = {
   transit: { title: "Transit: supply and demand", draw: drawTransit, asks: [], here: () => "transit" in data.figures },
   tail: { title: "Tail of the work of an item", draw: drawTail, asks: ["log"], here: () => "tails" in data.figures },
   launch: { title: "Tail latency of a launch", draw: drawLaunch, asks: ["log"], here: () => "launches" in data.figures },
+  roofline: { title: "Roofline", draw: drawRoofline, asks: [], here: () => "roofline" in data.figures },
   limits: { title: "Limiting terms", draw: drawLimits, asks: ["family", "over", "log"], here: () => data.families.length && LEVERS.size },
   lines: { title: "Lines over one input", draw: drawLines, asks: ["quantity", "over", "by", "log"], here: () => LEVERS.size },
   map: { title: "Map over two inputs", draw: drawMap, asks: ["quantity", "over", "by"], here: () => LEVERS.size > 1 },

@@ -25,7 +25,7 @@ _HERE = Path(__file__).parent
 #: Names of the scripts, in order: a script may use functions of the scripts before it.
 _SCRIPTS = (
     *("text", "study", "controls", "chart", "figures", "map", "transit", "tail", "launch"),
-    *("advice", "tree", "best", "share", "part", "main"),
+    *("roofline", "advice", "tree", "best", "share", "part", "main"),
 )
 _CONTENT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 _PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B", "J s", "K")
 _UNIT_SYMBOLS = {"degC": "°C", "1": ""}
 _LABEL_WIDTH = 42  # maximum number of characters per line of an axis label
-#: Maximum number of ticks of a logarithmic axis; the ticks are at values of the axis.
-_MAX_TICKS = 8
+#: Maximum number of ticks of a logarithmic axis, which are at values of the axis; digits of those
+#: that are not whole numbers, and the largest whole number that is written in full.
+_MAX_TICKS, _TICK_DIGITS, _MAX_WHOLE = 8, 4, 1e9
 #: Colours are logarithmic if the largest value of a map is more than this many times the smallest.
 _LOG_COLOR_RATIO = 30.0
 #: Matplotlib draws no ticks on a logarithmic scale above this value or below its inverse.
@@ -49,6 +50,18 @@ def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
     return ax
 
 
+def split_axes(first: Axes, down: int, across: int) -> list[Axes]:
+    """Return panels in rows in place of an Axes, or raise DseError where it has no place."""
+    if down * across == 1:
+        return [first]
+    figure, place = first.figure, first.get_subplotspec()
+    if place is None:
+        raise DseError("ax belongs to no grid of subplots: leave it out")
+    grid = place.subgridspec(down, across)
+    first.remove()
+    return [figure.add_subplot(grid[row, k]) for row in range(down) for k in range(across)]
+
+
 def unit_of(variable: Any) -> str:
     """Return the unit of a variable as shown to the user: ``degC`` as °C, ``1`` as nothing."""
     unit = str(variable.attrs.get("units", ""))
@@ -73,6 +86,16 @@ def _number_formatter(form: str) -> Any:
     return FuncFormatter(lambda value, _: format(value, form))
 
 
+def short_number(value: float) -> str:
+    """Return a number as the label of a tick: whole ones in full, others rounded.
+
+    >>> [short_number(value) for value in (65536, 0.348636521, 2.1544347e-7)]
+    ['65,536', '0.3486', '2.154e-07']
+    """
+    is_whole = float(value).is_integer() and abs(value) < _MAX_WHOLE
+    return f"{value:,.0f}" if is_whole else f"{value:.{_TICK_DIGITS}g}"
+
+
 def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: float = 0) -> None:
     """Label the x or y axis of an Axes with a variable, and format the numbers at its ticks.
 
@@ -80,6 +103,8 @@ def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: floa
     ``span`` is given, the ratio of the largest to the smallest value.
     """
     from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+
+    from dse.plots.ticks import fit_ticks
 
     unit, words = unit_of(variable), text if text is not None else axis_label(variable)
     values = np.asarray(variable.values)
@@ -99,6 +124,7 @@ def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: floa
     elif most >= 1e4 and not span:
         axis.set_major_formatter(_number_formatter(",.10g"))
     axis.set_label_text(words)
+    fit_ticks(axis)
 
 
 def name_flags(axis: Any, flags: Mapping[int, str], values: Any, width: int) -> None:
@@ -160,13 +186,39 @@ def is_geometric(values: Any) -> bool:
 
 
 def _set_log_scale(axis: Any, values: NDArray[Any]) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     ordered = np.sort(np.asarray(values, dtype=float))
     getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
     axis.set_major_locator(FixedLocator(ordered[:: -(-len(ordered) // _MAX_TICKS)].tolist()))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(_number_formatter(",.10g"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
+
+
+def use_log_scale(ax: Axes, sides: str) -> None:
+    """Scale the sides ``x``, ``y`` or ``xy`` of an Axes logarithmically, or raise DseError."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, ScalarFormatter
+
+    from dse.plots.ticks import fit_ticks, has_names
+
+    for axis in (getattr(ax, f"{side}axis") for side in sides):
+        name, form = axis.axis_name, axis.get_major_formatter()
+        low = float(ax.dataLim.min["xy".index(name)])
+        reason = ""
+        if has_names(axis):
+            reason = "has names, not numbers"
+        elif low < 0 or (low == 0 and not ax.patches):  # bars begin at 0
+            reason = f"begins at {low:.4g}, and only positive numbers have a logarithm"
+        if reason:
+            raise DseError(f"--log {name}: this side of the figure {reason}; leave out {name}")
+        if axis.get_scale() != "log":
+            getattr(ax, f"set_{name}scale")("log")
+            decades = np.ptp(np.log10(axis.get_view_interval()))
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < 2 else (1,)))
+            is_plain = type(form) is ScalarFormatter
+            short = FuncFormatter(lambda value, _: short_number(value))
+            axis.set_major_formatter(short if is_plain else form)
+            fit_ticks(axis)
 
 
 def log_norm(values: NDArray[Any]) -> Any:

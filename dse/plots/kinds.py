@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 _FILE = Path(__file__).parents[1] / "data" / "plots.toml"
 #: Names of the parameters for the data, for each kind of source.
-_FIRST_PARAMETERS = {"study": ("source",), "random": ("source",), "counters": ("counters",)}
+_FIRST_PARAMETERS = dict.fromkeys(("study", "random"), ("source",)) | {
+    "counters": ("counters",),
+    "kernels": ("sources",),
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from dse.plots.ticks import fit_ticks
+
 _SAVE_DPI, _SCREEN_DPI = 160, 80
 
 
@@ -22,9 +24,10 @@ class NotebookFigure(Figure):
         return super().add_subplot(*args, **kwargs)
 
     def draw(self, renderer: Any) -> None:
-        """Draw the figure; a ``$`` in a label is printed and does not start a formula."""
+        """Draw the figure so that tick labels do not overlap, and ``$`` starts no formula."""
         for ax in self.axes:
             for axis in (ax.xaxis, ax.yaxis):
+                fit_ticks(axis)
                 axis.get_ticklabels()  # creates the Text objects, which findobj must find
         for text in self.findobj(Text):
             if isinstance(text, Text) and "$" in text.get_text():

@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from dse.evaluation import evaluate
 from dse.fitting.rows import read_columns, read_table
-from dse.plots.axes import add_legend, axes_of, axis_label, format_axis, set_title
+from dse.plots.axes import (
+    add_legend,
+    axes_of,
+    axis_label,
+    format_axis,
+    set_title,
+    split_axes,
+)
 from dse.plots.data import MAX_SERIES, flags_of
 from dse.plots.style import STYLES, style_of
 from dse.verbs.study import advise
@@ -254,12 +261,11 @@ def kernels(
     across = math.ceil(math.sqrt(table.rows))
     down = math.ceil(table.rows / across)
     first = axes_of(ax, _PANEL_WIDTH * across, _PANEL_HEIGHT * down)
-    figure, place = first.figure, first.get_subplotspec()
-    if place is None:
-        raise DseError("ax belongs to no grid of subplots: leave it out")
-    grid = place.subgridspec(down, across)
-    first.remove()
-    panels = [figure.add_subplot(grid[divmod(row, across)]) for row in range(table.rows)]
+    figure = first.figure
+    panels = split_axes(first, down, across)
+    for panel in panels[table.rows :]:
+        panel.remove()
+    panels = panels[: table.rows]
     for row, (label, panel) in enumerate(zip(labels, panels, strict=True)):
         values: dict[str, Any] = {name: float(column[row]) for name, column in columns.items()}
         transit(model=_MODEL, machine=machine, ax=panel, **point, **values)

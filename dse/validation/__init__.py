@@ -13,6 +13,7 @@ import numpy as np
 from dse.fitting import Fit, fit
 from dse.fitting.parameters import Floats
 from dse.fitting.rows import ColumnTable, FitCase, FitRows, read_rows, read_table, select_rows
+from dse.inputs.merge import with_declared
 from dse.progress import ProgressOption, show_progress
 from dse.validation.baselines import baseline_scorers, fixed_parts
 from dse.validation.scores import (
@@ -193,7 +194,7 @@ def _describe_training(request: Any) -> str:
 
 def _score_model(request: Any) -> Validation:
     """Predict the rows, and return the scores of the model and of all baselines."""
-    model = load_model(request.model, prefer=request.prefer)
+    model = with_declared(load_model(request.model, prefer=request.prefer), request.workload)
     table = _read_data(request.data)
     rows = _read_rows(request, model, table)
     to = next(iter(rows.measurements))

@@ -1,6 +1,7 @@
 // y = a x + y: two loads, one fused multiplication and addition, and one store a thread.
 //
 // Problem: n. Block: any number of threads. Grid: ceil(n / block).
+// dse: --set n=16777216 --grid "ceil(n / block_x)"
 
 extern "C" __global__ void axpy(const float *x, float *y, float a, int n)
 {

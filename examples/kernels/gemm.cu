@@ -2,6 +2,8 @@
 // A is M x K, B is K x N, C is M x N, all by rows.
 //
 // Problem: M, N, K. Block: TILE_N / THREAD_N, TILE_M / THREAD_M. Grid: ceil(N / TILE_N), ceil(M / TILE_M).
+// dse: --set M=4096,N=4096,K=4096 --block "TILE_N / THREAD_N, TILE_M / THREAD_M"
+// dse: --grid "ceil(N / TILE_N), ceil(M / TILE_M)"
 
 #ifndef TILE_M
 #define TILE_M 64

@@ -3,6 +3,7 @@
 //
 // Problem: M, N, K, multiples of the tiles. For compute capability 7.0 and later.
 // Block: 32 (TILE_M / WARP_M) (TILE_N / WARP_N). Grid: N / TILE_N, M / TILE_M.
+// dse: --set M=4096,N=4096,K=4096 --block THREADS --grid "N / TILE_N, M / TILE_M"
 
 #include <mma.h>
 

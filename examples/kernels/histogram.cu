@@ -3,6 +3,7 @@
 // data.
 //
 // Problem: n. Block: any number of threads. Grid: any, at most ceil(n / block).
+// dse: --set n=16777216 --grid 1024
 
 #define BINS 256
 

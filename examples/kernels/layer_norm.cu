@@ -2,6 +2,7 @@
 // A block takes a row and reads it twice, for the mean and the variance, and for the result.
 //
 // Problem: rows, columns. Block: a multiple of 32 threads. Grid: rows.
+// dse: --set columns=4096 --grid 8192
 
 extern "C" __global__ void layer_norm(const float *in, const float *gamma, const float *beta,
                                       float *out, int columns)

@@ -2,6 +2,7 @@
 // A block reads the bodies in tiles of its size into shared memory.
 //
 // Problem: n. Block: BLOCK. Grid: ceil(n / BLOCK).
+// dse: --set n=65536 --block BLOCK --grid "ceil(n / BLOCK)"
 
 #ifndef BLOCK
 #define BLOCK 256

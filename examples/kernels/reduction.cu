@@ -2,6 +2,7 @@
 // and one thread of a block adds the block's sum to the result, which is 0 before the launch.
 //
 // Problem: n. Block: a multiple of 32 threads. Grid: any, at most ceil(n / block).
+// dse: --set n=16777216 --grid 1024
 
 extern "C" __global__ void reduction(const float *in, float *sum, int n)
 {

@@ -3,6 +3,7 @@
 // of a longer array.
 //
 // Problem: n. Block: a multiple of 32 threads, a segment. Grid: ceil(n / block).
+// dse: --set n=16777216 --grid "ceil(n / block_x)"
 
 extern "C" __global__ void scan(const float *in, float *out, float *totals, int n)
 {

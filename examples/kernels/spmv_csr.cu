@@ -2,6 +2,8 @@
 // depend on the lengths of the rows.
 //
 // Problem: rows. Block: a multiple of 32 threads. Grid: ceil(LANES rows / block).
+// dse: --set rows=1048576 --grid "ceil(LANES * rows / block_x)"
+// dse: --times loaded_line_19=16,loaded_line_20=0 --define LANES=8
 
 #ifndef LANES
 #define LANES 8

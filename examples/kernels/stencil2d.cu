@@ -1,6 +1,8 @@
 // One step of a diffusion on a grid of cells: a cell and its four neighbours; the border stays.
 //
 // Problem: width, height. Block: X, Y threads. Grid: ceil(width / X), ceil(height / Y).
+// dse: --set width=8192,height=8192 --block 32,8
+// dse: --grid "ceil(width / block_x), ceil(height / block_y)"
 
 extern "C" __global__ void stencil2d(const float *in, float *out, int width, int height)
 {

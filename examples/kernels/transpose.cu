@@ -2,6 +2,8 @@
 // contiguous. in is height x width, out is width x height.
 //
 // Problem: width, height. Block: TILE, ROWS. Grid: ceil(width / TILE), ceil(height / TILE).
+// dse: --set width=8192,height=8192 --block TILE,ROWS
+// dse: --grid "ceil(width / TILE), ceil(height / TILE)"
 
 #ifndef TILE
 #define TILE 32

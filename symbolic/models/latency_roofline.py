@@ -150,6 +150,12 @@ tensor_rate_binary = _rate_of("binary", "tensor_binary_ops")
 tensor_rate_fp8 = _rate_of("fp8", "tensor_fp8_flops")
 tensor_rate_fp8_fp16 = _rate_of("fp8_fp16", "tensor_fp8_fp16_flops")
 tensor_rate_fp4 = _rate_of("fp4", "tensor_fp4_flops")
+#: The equations of the work and the rate of tensor units, for other models.
+TENSOR_EQUATIONS = (
+    *(tensor_flops, tensor_rate_fp16, tensor_rate_fp16_fp16, tensor_rate_bf16, tensor_rate_tf32),
+    *(tensor_rate_fp64, tensor_rate_int8, tensor_rate_int4, tensor_rate_binary, tensor_rate_fp8),
+    *(tensor_rate_fp8_fp16, tensor_rate_fp4),
+)
 
 
 @equation(source="Williams 2009, of the tensor units of the SMs in use")

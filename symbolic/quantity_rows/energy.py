@@ -236,7 +236,7 @@ ENERGY_SPEEDUP = (
     row("power_growth", "", NONNEG, "exponent of the speed-up in dynamic power", (0, 3), 3),
     row("efficiency_curvature", "", "[-inf, inf]", "second derivative of E by S"),
     # --- heterogeneous
-    row("work_flops", "", POS, "floating-point operations in all", (1e9, 1e12)),
+    row("work_flops", "", NONNEG, "floating-point operations in all", (1e9, 1e12)),
     row("transfer_time", "s", NONNEG, "time to move all data to the GPU", (0, 1), 0),
     row("cpu_share", "", SHARE, "share of the work that the CPU does", (0, 1)),
     row("sharing_gain", "", RESULT, "speed-up over the faster device alone"),

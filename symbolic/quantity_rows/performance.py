@@ -301,6 +301,36 @@ LAUNCH = (
     row("deadline", "s", POS, "time by which a launch should end", (1e-6, 1)),
 )
 
+# --- the roofline of operations and bytes
+
+_PER_BYTE = "operations per byte of the"
+
+
+def _ceiling(name: str, kind: str, domain: str = NONNEG) -> Quantity:
+    return row(f"{name}_ceiling", "1/s", domain, f"peak operations per second, {kind}")
+
+
+ROOFLINE = (
+    row("vector_flops", "", NONNEG, "operations of a launch outside tensor units", (1e6, 1e14)),
+    row("vector_fp64_flops", "", NONNEG, "double-precision operations among vector_flops"),
+    row("l1_moved_bytes", "B", NONNEG, "bytes of L1 cache and shared memory", (1e6, 1e12)),
+    row("l2_intensity", "1/B", RESULT, f"{_PER_BYTE} L2 cache", (0.1, 100)),
+    row("l1_intensity", "1/B", RESULT, f"{_PER_BYTE} L1 cache and shared memory", (0.1, 100)),
+    row("l1_bandwidth", "B/s", POS, "bandwidth of all L1 caches", (1e12, 5e13)),
+    _ceiling("fp32", "fused multiply-adds of single precision", POS),
+    _ceiling("fp64", "fused multiply-adds of double precision", POS),
+    _ceiling("tensor", "tensor units, for the number type"),
+    _ceiling("tensor_fp64", "tensor units of double precision"),
+    _ceiling("tensor_tf32", "tensor units, TF32"),
+    _ceiling("tensor_fp16", "tensor units of half precision"),
+    _ceiling("tensor_fp8", "tensor units, FP8"),
+    _ceiling("tensor_int8", "tensor units, 8-bit integers"),
+    row("l2_roof", "1/s", RESULT, "operations per second that the L2 cache allows"),
+    row("l1_roof", "1/s", RESULT, "operations per second that the L1 caches allow"),
+    row("pipe_roof", "1/s", RESULT, "operations per second that the pipes allow"),
+    row("attainable_flops", "1/s", RESULT, "operations per second below the roofs"),
+)
+
 # --- the roofline with caches and latencies
 
 LATENCY_ROOFLINE = (

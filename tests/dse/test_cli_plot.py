@@ -21,6 +21,7 @@ Run = Callable[..., Result]
 DRAWN = {
     "transit": "--machine c2075 --set threads=1024 --set intensity=500 --move threads",
     "kernels": "counters.csv --machine c2075",
+    "roofline": "--machine a100_80,p100",
     "zigzag": "--machine gtx480 --set active_blocks_per_sm=1 --axis blocks=15:60",
     "runtime": "--machine gtx480 --workload apsp --axis tile_dim=16,32 "
     "--axis threads_per_core=1,8,32 --x blocks",

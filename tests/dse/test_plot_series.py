@@ -87,7 +87,7 @@ def series(command: str, folder: Path) -> list[list[Any]]:
         (folder / name).write_text(text)
     figures: list[Figure] = []
 
-    def write(figure: Figure, path: Path) -> None:
+    def write(figure: Figure, path: Path, _dpi: int = 0) -> None:
         figures.append(figure)
         path.touch()
 

@@ -1,0 +1,163 @@
+"""Launches of a kernel: the defaults in its source, sizes as formulas, and shapes of a block."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dse.cuda.source import blank_comments
+from symbolic.errors import DseError, nearest_hint
+
+#: A comment with the launch of a kernel, in the options of ``dse analyze``.
+_LAUNCH_LINE = re.compile(r"^\s*(?://|\*|/\*)?\s*dse:\s*(\S.*?)\s*(?:\*/)?$", re.MULTILINE)
+_PAIRS = ("set", "define", "times", "bytes")
+_SIZES = ("block", "grid")
+_TEXTS = ("entry", "dynamic-shared")
+_LISTS = ("option",)
+#: Threads of the blocks that are tried: whole warps, from one to the most that a block can have.
+_WARP, _MAX_THREADS = 32, 1024
+_SIZES_1D = (*range(32, 257, 32), *range(320, 513, 64), *range(640, 1025, 128))
+_SIZES_X, _SIZES_Y, _SIZES_Z = (8, 16, 32, 64, 128, 256), (1, 2, 4, 8, 16, 32), (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchOptions:
+    """Launch of a kernel: arguments, macros, sizes as numbers or formulas, values of the data.
+
+    ``dynamic_shared`` and ``array_bytes`` are as for :func:`dse.kernel`.
+    """
+
+    set: Mapping[str, float] = field(default_factory=dict)
+    define: Mapping[str, object] = field(default_factory=dict)
+    times: Mapping[str, float] = field(default_factory=dict)
+    block: tuple[int | str, ...] = ()
+    grid: tuple[int | str, ...] = ()
+    entry: str = ""
+    options: tuple[str, ...] = ()
+    dynamic_shared: int | str | None = None
+    array_bytes: Mapping[str, int | str] = field(default_factory=dict)
+
+
+def split_sizes(text: str) -> tuple[int | str, ...]:
+    """Split the sizes of a block or grid at commas outside brackets.
+
+    >>> split_sizes("ceil(n / block_x), 16")
+    ('ceil(n / block_x)', 16)
+    """
+    return tuple(int(each) if each.isdigit() else each for each in _split_commas(text))
+
+
+def _split_commas(text: str) -> list[str]:
+    pieces, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth <= 0:
+            pieces.append("")
+        else:
+            pieces[-1] += letter
+    return [piece.strip() for piece in pieces]
+
+
+def source_launch(source: str, name: str) -> LaunchOptions:
+    """Return the launch that comments ``// dse: --set n=4096 ...`` of a source give.
+
+    >>> source_launch("// dse: --set n=4096 --block 16,4 --grid n/16,n/4", "a.cu").grid
+    ('n/16', 'n/4')
+    """
+    words = []
+    for match in _LAUNCH_LINE.finditer(source):
+        try:
+            words += shlex.split(match[1])
+        except ValueError as error:
+            raise DseError(f"{name}: the comment 'dse: {match[1]}': {error}") from None
+    values: dict[str, Any] = {each: {} for each in _PAIRS}
+    compiler: list[str] = []
+    known = (*_PAIRS, *_SIZES, *_TEXTS, *_LISTS)
+    for flag, text in itertools.zip_longest(words[::2], words[1::2]):
+        key = flag.removeprefix("--")
+        if key not in known or text is None or not flag.startswith("--"):
+            expected = ", ".join(f"--{each}" for each in known)
+            hint = nearest_hint(key, known)
+            raise DseError(
+                f"{name}: the comment with 'dse:' has {flag!r}{hint}: expected options of a launch "
+                f"with a value each: {expected}"
+            )
+        if key in _PAIRS:
+            for pair in _split_commas(text):
+                word, equals, value = pair.partition("=")
+                if not equals:
+                    raise DseError(f"{name}: 'dse: ... --{key} {text}': expected NAME=VALUE")
+                is_number = key in ("set", "times")
+                values[key][word.strip()] = float(value) if is_number else value.strip()
+        elif key in _SIZES:
+            values[key] = split_sizes(text)
+        elif key in _LISTS:
+            compiler.append(text)
+        else:
+            values[key] = text
+    values["array_bytes"] = values.pop("bytes")
+    fields = {key.replace("-", "_"): value for key, value in values.items()}
+    return LaunchOptions(**fields, options=tuple(compiler))
+
+
+def varied_sizes(source: str, block: Sequence[int | str]) -> str:
+    """Return the sizes of a block that a kernel reads, ``"xy"``: it can run with others.
+
+    Empty if the block is a formula in macros, which then decide its shape.
+    """
+    if any(isinstance(each, str) and re.search(r"[A-Za-z_]", each) for each in block):
+        return ""
+    bare = blank_comments(source)
+    return "".join(
+        axis for axis in "xyz" if re.search(rf"\bblockDim\s*\.\s*{axis}\b|%ntid\.{axis}\b", bare)
+    )
+
+
+def block_shapes(
+    varied: str, block: Sequence[int], most: int = _MAX_THREADS
+) -> Iterator[tuple[int, ...]]:
+    """Yield the shapes of a block to try: whole warps, of which only some sizes vary.
+
+    >>> len(list(block_shapes("x", (256,)))), next(block_shapes("xy", (16, 16)))
+    (16, (8, 4))
+    """
+    sizes = [*block, 1, 1][:3]
+    if varied == "x" and sizes[1:] == [1, 1]:
+        choices: list[Sequence[int]] = [_SIZES_1D, (1,), (1,)]
+    else:
+        every = {"x": _SIZES_X, "y": _SIZES_Y, "z": _SIZES_Z if sizes[2] > 1 else (1,)}
+        choices = [
+            every[axis] if axis in varied else (size,)
+            for axis, size in zip("xyz", sizes, strict=True)
+        ]
+    dims = (
+        3
+        if len(choices[2]) > 1 or sizes[2] > 1
+        else 2
+        if len(choices[1]) > 1 or sizes[1] > 1
+        else 1
+    )
+    for x, y, z in itertools.product(*choices):
+        threads = x * y * z
+        if _WARP <= threads <= most and threads % _WARP == 0:
+            yield (x, y, z)[:dims]
+
+
+def merge_launch(given: LaunchOptions, in_source: LaunchOptions) -> LaunchOptions:
+    """Return the launch of the source with what the caller gives in its place."""
+    return replace(
+        in_source,
+        set={**in_source.set, **given.set},
+        define={**in_source.define, **given.define},
+        times={**in_source.times, **given.times},
+        block=given.block or in_source.block,
+        grid=given.grid or in_source.grid,
+        entry=given.entry or in_source.entry,
+        dynamic_shared=given.dynamic_shared or in_source.dynamic_shared,
+        array_bytes={**in_source.array_bytes, **given.array_bytes},
+        options=(*in_source.options, *given.options),
+    )

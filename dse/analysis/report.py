@@ -1,0 +1,299 @@
+"""The answers of an analysis: data for each machine and variant, and text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from dse.advice.report import Move
+from dse.analysis.errors import ErrorInterval
+from symbolic.answer import Answer, Report, Table, value_text
+from symbolic.errors import DseError
+
+#: What limits are called in tables; others keep their names in the model.
+LIMIT_NAMES: Mapping[str, str] = {
+    "dram": "DRAM",
+    "l2": "L2 cache",
+    "l1": "L1 and shared memory",
+    "issue": "instruction issue",
+    "floating_point": "FP32 pipe",
+    "double_precision": "FP64 pipe",
+    "tensor": "tensor pipe",
+    "integer": "integer pipe",
+    "special": "special functions",
+    "latency": "latency",
+    "launch": "launch",
+}
+_SHORT_NAMES = {
+    "dram": "DRAM",
+    "l2": "L2",
+    "l1": "L1",
+    "floating_point": "FP32",
+    "double_precision": "FP64",
+    "integer": "INT",
+    "special": "SFU",
+}
+#: Rows of a table of variants on the screen, and moves of an answer.
+_MAX_ROWS, _MAX_MOVES = 6, 6
+#: Moves that gain less are not shown.
+_LEAST_GAIN = 1.02
+#: Shares below this are not shown.
+_LEAST_SHARE = 0.005
+#: A limit without this share on any machine has no column in a table of machines.
+_LEAST_COLUMN = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerOfVariant:
+    """The answer for one machine and one variant of a kernel.
+
+    Attributes
+    ----------
+    time, time_low, time_high : float
+        Predicted time and the ends of its interval [s]; NaN where ``status`` has the reason.
+    interval : ErrorInterval
+        The measured errors behind the interval.
+    chance : float
+        Probability that this variant is the fastest on its machine.
+    bottleneck : str
+        The limit with the largest share of the time.
+    limits : mapping of str to float
+        Share of each limit in the time, the largest first.
+    moves : tuple of Move, or None
+        What would help, most helpful first; None where it was not computed.
+    assumed : sequence of str
+        Assumptions about the kernel and the machine.
+    roofline : mapping of str to float
+        Quantities of the model ``roofline``: operations, bytes, and their ratios at each level of
+        memory; empty where the model of the time gives no bytes.
+    model, why_model : str
+        The model, and why no other one was taken.
+    """
+
+    machine: str
+    machine_title: str = ""
+    model: str = ""
+    why_model: str = ""
+    time: float = float("nan")
+    time_low: float = float("nan")
+    time_high: float = float("nan")
+    interval: ErrorInterval | None = None
+    chance: float = float("nan")
+    rank: int = 0
+    bottleneck: str = ""
+    limits: Mapping[str, float] = field(default_factory=dict)
+    occupancy: float = float("nan")
+    occupancy_limiter: str = ""
+    blocks_per_sm: float = float("nan")
+    block: tuple[int, ...] = ()
+    grid: tuple[int, ...] = ()
+    defines: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    moves: tuple[Move, ...] | None = None
+    assumed: Sequence[str] = ()
+    roofline: Mapping[str, float] = field(default_factory=dict)
+    status: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain data."""
+        result: dict[str, Any] = asdict(self)
+        if self.moves is not None:
+            result["moves"] = [
+                {
+                    "quantity": move.quantity,
+                    "direction": move.direction,
+                    "value": move.value,
+                    "until": move.until,
+                    "gain": move.gain,
+                    "who": move.lever,
+                    "next": move.next_bound,
+                }
+                for move in self.moves
+            ]
+        return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Analysis(Report):
+    """Answers for machines and variants of one kernel or workload.
+
+    Attributes
+    ----------
+    subject : str
+    answers : tuple of AnswerOfVariant
+        Machine by machine, the fastest variant first; variants without an answer come last.
+    counters : tuple of dict
+        Counted and measured values, if a profile was given.
+    """
+
+    subject: str
+    answers: tuple[AnswerOfVariant, ...]
+    counters: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def best(self) -> AnswerOfVariant:
+        """The answer with the shortest time over all machines."""
+        known = [each for each in self.answers if not each.status]
+        if not known:
+            raise DseError(f"{self.subject} has no answer: {self.answers[0].status}")
+        return min(known, key=lambda each: each.time)
+
+    def to_dict(self) -> Any:
+        """Return a list with the data of each machine and variant."""
+        return [each.to_dict() for each in self.answers]
+
+    def _answer(self) -> Answer:
+        groups: dict[str, list[AnswerOfVariant]] = {}
+        for each in self.answers:
+            groups.setdefault(each.machine, []).append(each)
+        if len(groups) > 1:
+            return self._machines_answer(groups)
+        ((_, answers),) = groups.items()
+        return self._machine_answer(answers)
+
+    def _machine_answer(self, answers: Sequence[AnswerOfVariant]) -> Answer:
+        """Return the answer for one machine: the best variant in full, and a table of all."""
+        best = answers[0]
+        title = f"{self.subject} on {best.machine}: {_time_text(best)}"
+        facts = {
+            "bottleneck": _bottleneck_text(best),
+            "share of the time": _limits_text(best),
+            "launch": _block_text(best),
+            "model": best.model + (f" ({best.why_model})" if best.why_model else ""),
+            "interval": "" if best.interval is None else best.interval.of,
+        }
+        tables = [_variants_table(answers), _moves_table(best)]
+        tables.append(_refused_table(answers))
+        tables.append(Table(title="assumed", rows=[[text] for text in best.assumed]))
+        if self.counters:
+            tables.append(_counters_table(self.counters))
+        return Answer(
+            kind="Analysis",
+            title=title,
+            facts={name: text for name, text in facts.items() if text},
+            tables=[table for table in tables if table is not None],
+            data=self.to_dict(),
+        )
+
+    def _machines_answer(self, groups: Mapping[str, Sequence[AnswerOfVariant]]) -> Answer:
+        """Return the best variant on each machine."""
+        firsts = [each[0] for each in groups.values()]
+        bests = sorted((each for each in firsts if not each.status), key=lambda each: each.time)
+        refused = [[each.machine, each.status] for each in firsts if each.status]
+        pairs = [pair for each in bests for pair in each.limits.items()]
+        names = list(dict.fromkeys(name for name, share in pairs if share >= _LEAST_COLUMN))
+        columns = {"machine": "", "time": "s", "from": "s", "to": "s", "block": ""}
+        columns |= dict.fromkeys((_SHORT_NAMES.get(name, name) for name in names), "")
+        rows = []
+        for each in bests:
+            shares = [_percent(each.limits.get(name)) for name in names]
+            times = [each.time, each.time_low, each.time_high]
+            rows.append([each.machine, *times, " x ".join(map(str, each.block)), *shares])
+        table = Table(
+            title="shortest time on each machine, its interval, and the share of each limit [%]",
+            columns=columns,
+            rows=rows,
+            is_open=True,
+        )
+        others = Table(title="not answered", columns=("machine", "why"), rows=refused)
+        tables = [table, others]
+        return Answer(kind="Analysis", title=self.subject, tables=tables, data=self.to_dict())
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.0f}"
+
+
+def _limit_name(name: str) -> str:
+    return LIMIT_NAMES.get(name, name.replace("_", " "))
+
+
+def _time_text(each: AnswerOfVariant) -> str:
+    low, high = value_text(each.time_low, "s"), value_text(each.time_high, "s")
+    level = 0.9 if each.interval is None else each.interval.level
+    return f"{value_text(each.time, 's')} ({100 * level:.4g} % between {low} and {high})"
+
+
+def _bottleneck_text(each: AnswerOfVariant) -> str:
+    names = list(each.limits)
+    text = _limit_name(each.bottleneck)
+    if each.bottleneck in each.limits:
+        text += f" ({100 * each.limits[each.bottleneck]:.0f} % of the time)"
+    others = [name for name in names if name != each.bottleneck and each.limits[name] > 0]
+    if others:
+        text += f", then {_limit_name(others[0])} ({100 * each.limits[others[0]]:.0f} %)"
+    return text
+
+
+def _block_text(each: AnswerOfVariant) -> str:
+    text = " x ".join(map(str, each.block)) + " threads"
+    if each.grid:
+        text += f", grid {' x '.join(map(str, each.grid))}"
+    if each.defines:
+        text += ", " + ", ".join(f"{name}={value}" for name, value in each.defines.items())
+    if each.occupancy == each.occupancy:
+        text += f"; occupancy {100 * each.occupancy:.0f} %"
+        text += f", limited by {each.occupancy_limiter}" if each.occupancy_limiter else ""
+    return text
+
+
+def _limits_text(each: AnswerOfVariant) -> str:
+    return ", ".join(
+        f"{_SHORT_NAMES.get(name, name)} {100 * share:.0f} %"
+        for name, share in each.limits.items()
+        if share >= _LEAST_SHARE
+    )
+
+
+def _variants_table(answers: Sequence[AnswerOfVariant]) -> Table | None:
+    if len(answers) < 2:
+        return None
+    every = (n for each in answers for n in (*each.defines, *each.inputs))
+    names = [name for name in dict.fromkeys(every) if name != "threads_per_block"]
+    columns = {"rank": "", "block": "", **dict.fromkeys(names, ""), "time": "s", "chance": ""}
+    columns |= {"bottleneck": "", "occupancy": ""}
+    rows = []
+    for each in answers:
+        point = {**each.defines, **each.inputs}
+        own = [point.get(name) for name in names]
+        block = " x ".join(map(str, each.block))
+        if each.status:
+            continue
+        name, occupancy = _limit_name(each.bottleneck), f"{100 * each.occupancy:.0f} %"
+        chance = f"{100 * each.chance:.0f} %"
+        rows.append([each.rank, block, *own, each.time, chance, name, occupancy])
+    return Table(
+        title="variants, and the chance that each is the fastest",
+        columns=columns,
+        rows=rows,
+        max_rows=_MAX_ROWS,
+        key_columns=2 + len(names),
+    )
+
+
+def _refused_table(answers: Sequence[AnswerOfVariant]) -> Table:
+    rows = []
+    for each in answers:
+        if each.status:
+            point = [f"{n}={value}" for n, value in {**each.defines, **each.inputs}.items()]
+            rows.append([", ".join([" x ".join(map(str, each.block)), *point]), each.status])
+    return Table(title="not answered", columns=("block", "why"), rows=rows, max_rows=_MAX_ROWS)
+
+
+def _moves_table(each: AnswerOfVariant) -> Table | None:
+    if not each.moves:
+        return None
+    rows = []
+    for move in [move for move in each.moves if move.gain >= _LEAST_GAIN][:_MAX_MOVES]:
+        until = "" if move.until != move.until else f" to {value_text(move.until, move.unit)}"
+        text = f"{move.direction} {move.quantity} from {value_text(move.value, move.unit)}{until}"
+        then = f"then {_limit_name(move.next_bound)}" if move.next_bound else ""
+        rows.append([move.lever, text, f"{move.gain:.3g} times faster", then])
+    return Table(title="what would help", columns=("who", "move", "gain", ""), rows=rows)
+
+
+def _counters_table(counters: Sequence[Mapping[str, Any]]) -> Table:
+    columns = ("what", "counted", "measured", "ratio")
+    rows = [[row[name] for name in columns] for row in counters]
+    return Table(title="counted next to measured", columns=columns, rows=rows)

@@ -1,0 +1,461 @@
+"""The subject of an analysis: a kernel with its launches, or a workload, as variants."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dse.analysis.errors import best_chances, learnt_interval, widen_interval
+from dse.analysis.launch import (
+    LaunchOptions,
+    block_shapes,
+    merge_launch,
+    source_launch,
+    varied_sizes,
+)
+from dse.analysis.prediction import ROOFLINE_QUANTITIES, Prediction, entry_text, predict
+from dse.analysis.report import AnswerOfVariant
+from dse.catalog.entries import Entry, machine, workload
+from dse.cuda.launch_shape import evaluate_sizes, source_macros
+from sweeps.grid.axes import parse_numbers
+from symbolic.errors import DseError
+from symbolic.quantities import TABLE
+from symbolic.quantity import Quantity
+
+#: Variants per machine for which moves are computed.
+MAX_ADVISED = 3
+#: The architectures that the compiler of the extra ``kernels`` knows begin here.
+_OLDEST_ARCH = 75
+#: What stands for a machine without a compute capability.
+_OTHER_ARCH = 80
+#: Two launches that touch bytes in a ratio beyond this do different work. The last blocks of a grid
+#: that does not divide the problem touch no more.
+_SAME_WORK = 1.1
+#: Line of an error that names a missing value.
+_MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One launch: macros, sizes, values of axes; and its counts, or the reason without any.
+
+    ``is_searched`` is True for a shape of the block that nobody gave.
+    """
+
+    defines: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Mapping[str, float] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    block: tuple[int, ...] = ()
+    grid: tuple[int, ...] = ()
+    is_searched: bool = False
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    status: str = ""
+
+    @property
+    def point(self) -> dict[str, Any]:
+        """Values of the axes."""
+        return {**self.arguments, **self.inputs}
+
+
+class Subject:
+    """A kernel or workload with the values of its variants; subclasses give the variants."""
+
+    title: str
+    quantities: Mapping[str, Any]
+    workload: str | None = None
+    advised: int = MAX_ADVISED
+
+    def variants(self, entry: Entry) -> tuple[list[Variant], list[str]]:
+        """Return the variants on a machine, and what was assumed of all of them."""
+        raise NotImplementedError
+
+    def compare(self, profile: Path, row: int | None, entry: Entry) -> list[dict[str, Any]]:
+        """Return counted values next to those of a profile."""
+        raise DseError(
+            f"{profile} is compared with the counts of CUDA source, a cubin or PTX: {self.title} "
+            "is a workload, whose counts are given"
+        )
+
+    def answers(self, name: str, level: float) -> list[AnswerOfVariant]:
+        """Return the answers on one machine, fastest first; variants without one come last."""
+        entry = machine(name)
+        variants, assumed = self.variants(entry)
+        able = [each for each in variants if not each.status]
+        if not able:
+            raise DseError(f"{self.title}: {variants[0].status}")
+        inputs = [{**known_quantities(each.counts), **each.inputs} for each in able]
+        prediction = predict(entry, inputs, workload=self.workload, given=self.quantities)
+        order = [int(at) for at in np.argsort(prediction.times, kind="stable")]  # NaN comes last
+        problems: dict[Any, list[int]] = {}  # variants with other arguments do other work
+        for at in sorted(set(order), key=lambda at: tuple(able[at].arguments.values())):
+            problems.setdefault(tuple(able[at].arguments.items()), [])
+        for at in order:
+            if not prediction.status[at]:
+                problems[tuple(able[at].arguments.items())].append(at)
+        answers = []
+        for known in problems.values():
+            chances = best_chances(prediction.times[known])
+            answers += [
+                self._answer(entry, able[at], prediction, at, assumed, level, (rank, chances[rank]))
+                for rank, at in enumerate(known)
+            ]
+        failed = [(able[at], prediction.status[at]) for at in order if prediction.status[at]]
+        failed += [(each, each.status) for each in variants if each.status]
+        if not answers:
+            raise DseError(f"{self.title} on {entry.name}: {failed[0][1]}")
+        failed = [pair for pair in failed if not pair[0].is_searched]
+        answers += [
+            AnswerOfVariant(
+                machine=entry.name,
+                machine_title=entry.title,
+                model=prediction.model,
+                status=reason,
+                block=each.block,
+                grid=each.grid,
+                defines=each.defines,
+                inputs=each.point,
+            )
+            for each, reason in failed
+        ]
+        return answers
+
+    def _answer(
+        self,
+        entry: Entry,
+        variant: Variant,
+        prediction: Prediction,
+        at: int,
+        assumed: Sequence[str],
+        level: float,
+        ranked: tuple[int, float],
+    ) -> AnswerOfVariant:
+        """Return the answer of a variant; ``ranked`` is its rank from 0 and its chance."""
+        time, (rank, chance) = float(prediction.times[at]), ranked
+        limits = {name: float(shares[at]) for name, shares in prediction.limits.items()}
+        limits = dict(sorted(limits.items(), key=lambda item: -item[1]))
+        interval = learnt_interval(prediction.model, entry.name, limits, level)
+        ends = widen_interval(interval, prediction.draws.get(at, np.empty(0)))
+        of_counts = [f"{n}: {why}" for n, why in variant.counts.get("assumed", {}).items()]
+        return AnswerOfVariant(
+            machine=entry.name,
+            machine_title=entry.title,
+            model=prediction.model,
+            why_model=prediction.why,
+            time=time,
+            time_low=time * ends[0],
+            time_high=time * ends[1],
+            interval=interval,
+            chance=float(chance),
+            rank=rank + 1,
+            bottleneck=prediction.label("case", at) or next(iter(limits), ""),
+            limits=limits,
+            occupancy=prediction.value("occupancy", at),
+            occupancy_limiter=prediction.label("limiter", at),
+            blocks_per_sm=prediction.value("active_blocks_per_sm", at),
+            block=variant.block or _whole(prediction.value("threads_per_block", at)),
+            grid=variant.grid or _whole(prediction.value("blocks", at)),
+            defines=variant.defines,
+            inputs=variant.point,
+            moves=self._moves(entry, prediction.model, variant) if rank < self.advised else None,
+            assumed=[*assumed, *of_counts, *prediction.assumed],
+            roofline={
+                name: prediction.value(name, at)
+                for name in ROOFLINE_QUANTITIES
+                if name in prediction.values
+            },
+        )
+
+    def _moves(self, entry: Entry, model: str, variant: Variant) -> tuple[Any, ...] | None:
+        """Return the moves that shorten the time, most helpful first; None without advice."""
+        from dse.verbs.study import advise
+
+        values = {**known_quantities(variant.counts), **variant.inputs, **self.quantities}
+        try:
+            advice = advise(
+                model, machine=entry_text(entry), workload=self.workload, goal="time", **values
+            )
+        except DseError:
+            return None
+        return tuple(move for move in advice.moves if move.helps)
+
+
+def known_quantities(counts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the quantities and labels of counts."""
+    known = {n: v for n, v in counts.items() if n in TABLE and not isinstance(v, Mapping)}
+    return {**known, **getattr(counts, "labels", {})}
+
+
+def _whole(size: float) -> tuple[int, ...]:
+    return () if np.isnan(size) else (int(size),)
+
+
+def _combinations(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def _axis_values(name: str, values: Any) -> list[Any]:
+    """Return the values of an axis as numbers, or the labels as they are."""
+    row = TABLE.get(name, Quantity(name=name))
+    numbers: list[Any] = list(values) if row.is_label else parse_numbers(values, row, name).tolist()
+    return numbers
+
+
+def _macro_value(value: Any) -> Any:
+    """Return a macro as a number if it is one."""
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except (TypeError, ValueError):
+            continue
+    return value
+
+
+#: Options of a launch; a workload has only the first.
+_LAUNCH_OPTIONS = (
+    *("set", "define", "times", "grid", "entry", "options"),
+    *("dynamic_shared", "array_bytes"),
+)
+
+
+class WorkloadSubject(Subject):
+    """A workload of the catalogue, or of a file, with axes over its quantities."""
+
+    def __init__(self, path: str, **given: Any) -> None:
+        self.workload = path
+        self.entry = workload(path)
+        self.title = self.entry.title
+        for name in _LAUNCH_OPTIONS[1:]:
+            if given[name]:
+                raise DseError(
+                    f"{path} is a workload, and {name} (--{name}) is for the source of a kernel: "
+                    "give a .cu, .cubin or .ptx file, or leave it out"
+                )
+        self.quantities = given["set"]
+        self.axes = {name: _axis_values(name, values) for name, values in given["axes"].items()}
+        blocks = [evaluate_sizes(sizes, {}, "block") for sizes in given["blocks"]]
+        self.is_searched = False
+        if blocks:
+            self.axes["threads_per_block"] = [int(np.prod(sizes)) for sizes in blocks]
+        elif not {"threads_per_block", "blocks"} & {*self.axes, *self.quantities}:
+            self.axes |= self._block_sizes()
+
+    def _block_sizes(self) -> dict[str, list[int]]:
+        """Return an axis over block sizes if the counts allow it, the usual size first."""
+        values = self.entry.values
+        counted_for = {other for value in values.values() for other, _ in value.holds_for}
+        blocks, usual = values.get("blocks"), values.get("threads_per_block")
+        is_fixed = blocks is not None and not isinstance(blocks.value, str)
+        if (
+            is_fixed
+            or usual is None
+            or isinstance(usual.value, str)
+            or counted_for & _BLOCK_QUANTITIES
+        ):
+            return {}
+        self.is_searched = True
+        sizes = [int(usual.value), *(shape[0] for shape in block_shapes("x", (256,)))]
+        return {"threads_per_block": list(dict.fromkeys(sizes))}
+
+    def variants(self, entry: Entry) -> tuple[list[Variant], list[str]]:
+        """Return a variant for each combination of the axes."""
+        assumed = [f"{n}: {v.assumed}" for n, v in self.entry.values.items() if v.assumed]
+        points = _combinations(self.axes)
+        return [
+            Variant(inputs=point, is_searched=self.is_searched and at > 0)
+            for at, point in enumerate(points)
+        ], assumed
+
+
+#: Sizes of a block as quantities.
+_BLOCK_QUANTITIES = {"threads_per_block", "block_x", "block_y", "block_z"}
+_GRID_QUANTITIES = ("grid_x", "grid_y", "grid_z")
+
+
+class KernelSubject(Subject):
+    """CUDA source, a cubin or PTX with its launches, counted for the architecture of a machine."""
+
+    def __init__(self, path: Path, **given: Any) -> None:
+        if not path.is_file():
+            raise DseError(f"{path} is no file: expected CUDA source (.cu), a .cubin or PTX (.ptx)")
+        self.path = path
+        self.text = "" if path.suffix == ".cubin" else path.read_text("utf-8", errors="replace")
+        own = {n: given[n] for n in _LAUNCH_OPTIONS}
+        self.launch = merge_launch(LaunchOptions(**own), source_launch(self.text, str(path)))
+        self.blocks = given["blocks"]
+        entry = self.launch.entry
+        self.title = f"{path.name} ({entry})" if entry else path.name
+        names = self._argument_names()
+
+        def is_argument(name: str) -> bool:
+            return name in names or name not in TABLE
+
+        self.arguments = {n: float(v) for n, v in self.launch.set.items() if is_argument(n)}
+        self.quantities = {n: v for n, v in self.launch.set.items() if not is_argument(n)}
+        axes = {n: _axis_values("" if is_argument(n) else n, v) for n, v in given["axes"].items()}
+        self.argument_axes = {n: v for n, v in axes.items() if is_argument(n)}
+        self.quantity_axes = {n: v for n, v in axes.items() if not is_argument(n)}
+        self._counted: dict[str, list[Variant]] = {}
+
+    def _argument_names(self) -> set[str]:
+        from dse.cuda.source import signatures
+
+        kernels = signatures(self.text)
+        entry = self.launch.entry.partition("<")[0].rpartition("::")[2]
+        chosen = [kernels[entry]] if entry in kernels else kernels.values()
+        return {name for kernel in chosen for name in kernel.arguments}
+
+    def variants(self, entry: Entry) -> tuple[list[Variant], list[str]]:
+        """Return the counted variants for the architecture of a machine."""
+        arch, assumed = _architecture(entry)
+        if arch not in self._counted:
+            self._counted[arch] = self._count(arch)
+        return self._counted[arch], assumed
+
+    def _launches(self) -> list[Variant]:
+        """Return the launches of all variants, without counts."""
+        several = {n: v if isinstance(v, list) else [v] for n, v in self.launch.define.items()}
+        defined, result = source_macros(self.text), []
+        for point in _combinations({**several, **self.argument_axes, **self.quantity_axes}):
+            macros = {n: _macro_value(point[n]) for n in several}
+            arguments = {n: point[n] for n in self.argument_axes}
+            numbers = {**defined, **self.arguments, **arguments}
+            numbers |= {n: v for n, v in macros.items() if not isinstance(v, str)}
+            for number, block in enumerate(self._point_blocks(numbers)):
+                variant = Variant(
+                    defines=macros,
+                    arguments=arguments,
+                    inputs={n: point[n] for n in self.quantity_axes},
+                    block=block,
+                    is_searched=number > 0 and not self.blocks,
+                )
+                result.append(variant)
+        return result
+
+    def _point_blocks(self, numbers: Mapping[str, float]) -> list[tuple[int, ...]]:
+        """Return the shapes of blocks at some values of macros and arguments, the usual first."""
+        given = self.blocks or [self.launch.block or (256,)]
+        blocks = [tuple(map(int, evaluate_sizes(each, numbers, "block"))) for each in given]
+        varied = "" if self.blocks else varied_sizes(self.text, given[0])
+        return list(dict.fromkeys([*blocks, *(block_shapes(varied, blocks[0]) if varied else ())]))
+
+    def _count(self, arch: str) -> list[Variant]:
+        """Return the variants with their counts for an architecture."""
+        result = self._launches()
+        groups: dict[Any, list[int]] = {}
+        for at, each in enumerate(result):
+            groups.setdefault((tuple(each.arguments.items()), each.is_searched), []).append(at)
+        for places in groups.values():
+            counts = self._counts(arch, [result[at] for at in places])
+            for at, own in zip(places, counts, strict=True):
+                grid = tuple(int(own[n]) for n in _GRID_QUANTITIES if n in own)
+                status = str(own.get("status", ""))
+                result[at] = replace(result[at], counts=own, grid=grid, status=status)
+        usual = [each for each in result if not each.is_searched]
+        if all(each.status for each in usual) or not any("blocks" in e.counts for e in usual):
+            self._ask(usual)
+        return _check_work(result)
+
+    def _counts(self, arch: str, variants: Sequence[Variant]) -> list[dict[str, Any]]:
+        """Return the counts of variants with the same arguments."""
+        from dse.cuda.tuning_space import BLOCK_AXIS, count_variants
+
+        shapes = [(*each.block, 1, 1)[:3] for each in variants]
+        is_axis = variants[0].is_searched or len(self.blocks) > 1
+        varied = [len({*sizes}) > 1 for sizes in zip(*shapes, strict=True)]
+        settings = {
+            "arch": arch,
+            "options": self.launch.options,
+            "entry": self.launch.entry,
+            "set": {**self.arguments, **variants[0].arguments},
+            "times": dict(self.launch.times),
+            "block": (256,),
+            "dynamic_shared": self.launch.dynamic_shared,
+            "array_bytes": dict(self.launch.array_bytes),
+            # as text: a constant grid is right for a loop over the grid; _check_work looks at all
+            "grid": tuple(map(str, self.launch.grid)),
+            "moving": "".join(itertools.compress("xyz", varied)) if is_axis else "",
+        }
+        macros = [
+            {**each.defines, BLOCK_AXIS: shape}
+            for each, shape in zip(variants, shapes, strict=True)
+        ]
+        return count_variants(self.path, macros, settings)
+
+    def _ask(self, variants: Sequence[Variant]) -> None:
+        """Raise an error that names every value that the source and the launch do not give."""
+        text = variants[0].status
+        missing = dict(_MISSING.findall(text)) if "does not determine" in text else {}
+        missing |= dict(_MISSING.findall(text)) if "do not determine" in text else {}
+        if text and not missing:
+            raise DseError(f"{self.title}: {text}")
+        arguments = [name for name, why in missing.items() if "argument" in why]
+        options = [f"--set {name}=4096" for name in arguments]
+        options += [f"--times {name}=1" for name in missing if name not in arguments]
+        lines = [f"  {name}: {why}" for name, why in missing.items()]
+        if not self.launch.grid:
+            size = next(iter([*arguments, *self.arguments]), "4096")
+            options.append(f'--grid "ceil({size} / block_x)"')
+            lines.append("  grid: blocks of the launch in x, y and z, numbers or formulas")
+        raise DseError(
+            f"{self.title}: the source and the options do not say all of the launch:\n"
+            + "\n".join(lines)
+            + f"\nfor example: dse analyze {self.path} --machine ... {' '.join(options)}"
+            + f"\nor write it into the source, once: // dse: {' '.join(options)}"
+        )
+
+    def compare(self, profile: Path, row: int | None, entry: Entry) -> list[dict[str, Any]]:
+        """Return counted values next to those of a profile, at each of its launches."""
+        from dse.cuda import kernel
+        from dse.cuda.tuning_space import agreement_rows
+
+        single = {n: v for n, v in self.launch.define.items() if not isinstance(v, list)}
+        ds = kernel(
+            self.path,
+            self.launch.times,
+            self.launch.entry,
+            arch=_architecture(entry)[0],
+            define=single,
+            options=self.launch.options,
+            set=self.arguments,
+            profile=profile,
+            row=row,
+        )
+        return list(agreement_rows(ds))
+
+
+def _check_work(variants: Sequence[Variant]) -> list[Variant]:
+    """Return the variants; one that does other work than the first of its point is refused."""
+    result: list[Variant] = []
+    first: dict[Any, Variant] = {}
+    for each in variants:
+        known = first.setdefault(repr((each.defines, each.arguments)), each)
+        mine, other = (one.counts.get("launch_bytes", 0) for one in (each, known))
+        same = not (mine and other) or 1 / _SAME_WORK <= mine / other <= _SAME_WORK
+        reason = each.status or (
+            ""
+            if same
+            else f"does other work: it touches {mine:,.0f} B, and a block of "
+            f"{' x '.join(map(str, known.block))} {other:,.0f} B; give the grid as formulas in "
+            "block_x, block_y, block_z"
+        )
+        result.append(replace(each, status=reason))
+    return result
+
+
+def _architecture(entry: Entry) -> tuple[str, list[str]]:
+    """Return the architecture to compile for on a machine, and what that assumes."""
+    text = entry.compute_capability
+    if not text:
+        why = f"as {entry.name} has no compute capability"
+        return f"sm_{_OTHER_ARCH}", [f"counts: those of code for sm_{_OTHER_ARCH}, {why}"]
+    number = int(text.replace(".", ""))
+    if number < _OLDEST_ARCH:
+        why = f"the oldest of the compiler; {entry.name} has {text}"
+        return f"sm_{_OLDEST_ARCH}", [f"counts: those of code for sm_{_OLDEST_ARCH}, {why}"]
+    return f"sm_{number}", []

@@ -1,0 +1,93 @@
+"""The command `dse analyze`: from a kernel to its time, what limits it and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+import dse
+from dse.analysis.launch import split_sizes
+from dse.cli.command import command, input_errors
+from dse.cli.options import (
+    complete_machine,
+    names_option,
+    nonempty_options,
+    option,
+    option_callback,
+    parse_axis_text,
+    parse_number,
+    split_list,
+    values_option,
+)
+
+_MACHINE = "Machines, or paths of their files, with commas between"
+_BLOCK = (
+    "Block in threads, as numbers or formulas; repeatable: each is a variant; default: the best"
+)
+_GRID = "Grid in blocks, as numbers or formulas in arguments, macros and block_x, block_y, block_z"
+_SET = "Argument of the kernel, or quantity such as core_clock=1.3GHz; repeatable"
+_MACRO = "Macro for the compiler; with several values each is a variant; repeatable"
+_AXIS = "Argument or quantity with several values, each a variant: Q=V,V,... or Q=A:B[:STEP]"
+_TIMES = "Trip count of a loop, or fraction of threads at a branch, by name; repeatable"
+_ARRAYS = "Size of an array that an argument points to, or a formula; repeatable"
+
+
+def _blocks(texts: Sequence[str]) -> list[tuple[int | str, ...]]:
+    return [split_sizes(text) for text in texts]
+
+
+def _numbers(texts: dict[str, str]) -> dict[str, float]:
+    try:
+        return {name: float(text) for name, text in texts.items()}
+    except ValueError:
+        raise click.UsageError(f"--times {texts}: expected NAME=NUMBER") from None
+
+
+@command(
+    "dse analyze examples/kernels/triad.toml --machine h100_pcie",
+    "dse analyze examples/kernels/gemm.cu --machine h100_sxm,a100_80",
+    "dse analyze examples/kernels/stencil2d.cu --machine a100_80 --block 32,8 --block 16,16",
+    "dse analyze examples/kernels/gemm.cu --machine l40 --define TILE_K=8,16,32 --json",
+)
+@click.argument("source", metavar="KERNEL.cu|WORKLOAD.toml")
+@names_option(
+    "--machine NAME,...", _MACHINE, "machine", required=True, shell_complete=complete_machine
+)
+@option("--block X[,Y[,Z]]", _BLOCK, multiple=True, callback=option_callback(_blocks))
+@option(
+    "--grid X[,Y[,Z]]",
+    _GRID,
+    callback=option_callback(lambda text: split_sizes(text) if text else ()),
+)
+@values_option("--set NAME=VALUE", _SET, "set_values", commas=True)
+@values_option("--define K=V,...", _MACRO)
+@values_option("--axis Q=V,...", _AXIS, "axes")
+@option("--entry NAME", "Name of the kernel, if there are several", "--kernel", default="")
+@values_option("--times NAME=N,...", _TIMES, "--trips", commas=True, parse=_numbers)
+@option("--option -O", "Option for the compiler; repeatable", "options", multiple=True)
+@option("--dynamic-shared BYTES", "Dynamic shared memory of a block, or a formula", default=None)
+@values_option("--bytes ARRAY=B,...", _ARRAYS, "array_bytes", commas=True)
+@option(
+    "--beside PROFILE",
+    "Profile with counters to compare the counts with",
+    "profile",
+    type=click.Path(exists=True, dir_okay=False),
+)
+@option("--row N", "Row of PROFILE to compare with; default: all rows", type=click.IntRange(min=0))
+@option("--interval", "Level of the intervals", default=0.9)
+def analyze(source: str, machine: list[str], define: dict[str, str], **options: Any) -> Any:
+    """Predict the time of a kernel on machines, what limits it, and what would help.
+
+    SOURCE is CUDA source (.cu), a cubin, PTX, or a workload by name or path. Source is compiled and
+    counted without a GPU. The answer has the time with an interval that holds the measured error of
+    the model, the share of each limit, the best block size, moves that would help, and what was
+    assumed. --json prints a list with a record for each machine and variant, the fastest first.
+    """
+    macros = {k: split_list([v]) if "," in v else v for k, v in define.items()}
+    axes = {name: parse_axis_text(text) for name, text in options.pop("axes").items()}
+    values = {name: parse_number(text) for name, text in options.pop("set_values").items()}
+    options |= {"block": list(options["block"]), "set": values, "axes": axes, "define": macros}
+    with input_errors():
+        return dse.analyze(source, machine, **nonempty_options(options), progress=True)

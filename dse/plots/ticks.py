@@ -1,0 +1,101 @@
+"""Ticks whose labels never overlap, whatever the size of the figure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from matplotlib import rcParams
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
+from matplotlib.ticker import FixedLocator, FuncFormatter, Locator
+
+#: Least distance of two labels, in heights of their font: next to each other, and in a column.
+_GAPS = {"x": 0.8, "y": 0.4}
+#: Mark of formulas that matplotlib writes for powers of ten.
+_FORMULA = "\\mathdefault"
+
+
+class FittingLocator(Locator):
+    """Every tick of another locator, or every second, third, ... where all would overlap."""
+
+    def __init__(self, base: Locator) -> None:
+        self.base = base
+
+    def set_axis(self, axis: Any) -> None:
+        """Set the axis of both locators."""
+        super().set_axis(axis)
+        self.base.set_axis(axis)
+
+    def __call__(self) -> Any:
+        """Return the places of as many ticks as have room."""
+        places = np.asarray(self.base(), dtype=float)
+        axis: Any = self.axis
+        low, high = sorted(axis.get_view_interval())
+        shown = places[(places >= low) & (places <= high)]
+        for step in range(1, len(shown)):
+            if has_room(axis, shown[::step]):
+                return shown[::step]
+        return shown[:1]
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        """Return the places of the other locator."""
+        return self.base.tick_values(vmin, vmax)
+
+    def nonsingular(self, v0: float, v1: float) -> tuple[float, float]:
+        """Return the limits of an axis without a range."""
+        return self.base.nonsingular(v0, v1)
+
+    def view_limits(self, vmin: float, vmax: float) -> tuple[float, float]:
+        """Return the limits of an axis."""
+        return self.base.view_limits(vmin, vmax)
+
+
+def has_room(axis: Any, places: Sequence[float]) -> bool:
+    """True if the labels of ticks at these places do not overlap."""
+    name = axis.axis_name
+    side = axis.axes.bbox.width if name == "x" else axis.axes.bbox.height
+    scaled = axis.get_transform().transform(np.asarray(places, dtype=float))
+    first, last = axis.get_transform().transform(np.asarray(axis.get_view_interval(), dtype=float))
+    if not (np.isfinite(scaled).all() and first != last):
+        return True
+    points = 72 * side / axis.get_figure(root=True).dpi
+    at = np.abs(scaled - first) / abs(last - first) * points
+    size = axis.get_tick_params().get("labelsize", rcParams[f"{name}tick.labelsize"])
+    font_size = float(FontProperties(size=size).get_size_in_points())
+    texts = axis.get_major_formatter().format_ticks(places)
+    lengths = np.array([_label_size(text, font_size)["xy".index(name)] for text in texts])
+    needed = (lengths[1:] + lengths[:-1]) / 2 + _GAPS[name] * font_size
+    return bool((np.abs(np.diff(at)) >= needed).all())
+
+
+@lru_cache(maxsize=4096)
+def _label_size(text: str, font_size: float) -> tuple[float, float]:
+    """Return the width and the height of a label in points."""
+    font = FontProperties(size=font_size)
+    lines = text.split("\n")
+    sizes = [text_to_path.get_text_width_height_descent(o, font, _FORMULA in o) for o in lines]
+    return max(size[0] for size in sizes), len(lines) * max(size[1] for size in sizes)
+
+
+def has_names(axis: Any) -> bool:
+    """True if the ticks of an axis have names, which stand at these places only."""
+    formatter, is_fixed = (
+        axis.get_major_formatter(),
+        isinstance(axis.get_major_locator(), FixedLocator),
+    )
+    return is_fixed and isinstance(formatter, FuncFormatter) and not formatter(math.nan)
+
+
+def fit_ticks(axis: Any) -> None:
+    """Let an axis have as many numbers as there is room for; names without room are turned."""
+    locator = axis.get_major_locator()
+    if not has_names(axis):
+        if not isinstance(locator, FittingLocator):
+            axis.set_major_locator(FittingLocator(locator))
+    elif axis.axis_name == "x" and not has_room(axis, locator()):
+        for label in axis.get_ticklabels():
+            label.set(rotation=30, ha="right", rotation_mode="anchor")

@@ -1,0 +1,211 @@
+"""Rooflines: roofs and kernels are quantities of models, in figures, on pages and from profiles."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+import dse
+from dse import DseError, plots
+from dse.plots.kinds import KINDS
+from dse.plots.roofline_plots import faults_of
+from tests.browser import Browser, needs_chromium
+
+Run = Callable[..., Result]
+
+ROOT = Path(__file__).parents[2]
+KERNELS = ROOT / "examples" / "kernels"
+TRIAD, STENCIL = KERNELS / "triad.toml", KERNELS / "stencil.toml"
+ROW = KINDS["roofline"].row
+MODEL = "occupancy + latency_roofline + footprint + roofline"
+PROFILE: Mapping[str, Any] = {
+    "kernel": ["slow", "fast"],
+    "time [s]": [1e-3, 1e-4],
+    "work_flops": [1e9, 1e9],
+    "dram_bytes [B]": [1e9, 1e9],
+}
+
+
+def lines_of(ax: Any) -> dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    """The lines and marks of a panel by their labels, before a colon or comma."""
+    return {
+        str(line.get_label()).partition(":")[0].partition(",")[0]: line.get_data()
+        for line in ax.get_lines()
+    }
+
+
+@pytest.fixture(scope="module")
+def analysis() -> Any:
+    return dse.analyze(TRIAD, ["h100_sxm", "a100_80"], block=256, moves=False)
+
+
+# --- the model
+def test_a_triad_moves_three_numbers_for_a_multiply_add() -> None:
+    """a[i] = b[i] + s * c[i]: two operations for 12 bytes, as counted by hand."""
+    names = ["work_flops", "dram_bytes", "arithmetic_intensity", "l1_intensity", "attainable_flops"]
+    ds = dse.evaluate(MODEL, machine="a100_80", workload=str(TRIAD), outputs=names)
+    n = 16_777_216
+    values = [float(ds[name]) for name in names]
+    assert values == pytest.approx([2 * n, 12 * n, 1 / 6, 1 / 6, 2039e9 / 6])
+
+
+@pytest.mark.parametrize("machine", ["a100_80", "h100_pcie", "h100_sxm", "l40", "mi210", "t4"])
+def test_ceilings_at_the_boost_clock_are_the_printed_rates(machine: str) -> None:
+    clock = float(dse.evaluate("roofline", machine=machine, outputs=["boost_clock"]).boost_clock)
+    names = ["fp32_ceiling", "fp32_flops", "tensor_fp16_ceiling", "tensor_fp16_flops"]
+    for share in (1.0, 0.5):
+        ds = dse.evaluate("roofline", machine=machine, core_clock=share * clock, outputs=names)
+        vector, printed, tensor, rate = (float(ds[name]) for name in names)
+        assert vector == pytest.approx(share * printed, rel=0.01)
+        assert tensor == pytest.approx(share * rate)
+
+
+@pytest.mark.parametrize("workload", [TRIAD, STENCIL, KERNELS / "bodies.toml"], ids=str)
+@pytest.mark.parametrize("machine", ["h100_sxm", "a100_80", "v100_sxm2", "l40", "rtx4090", "t4"])
+def test_no_kernel_is_above_a_roof(machine: str, workload: Path) -> None:
+    names = ["attained_flops", "attainable_flops"]
+    ds = dse.evaluate(MODEL, machine=machine, workload=str(workload), outputs=names)
+    assert 0 < ds.attained_flops <= ds.attainable_flops
+
+
+# --- the figure
+def test_roofs_and_kernels_are_quantities_of_the_models(analysis: Any) -> None:
+    ax = plots.roofline(analysis)
+    panels = ax.figure.axes
+    assert [panel.get_title() for panel in panels] == ["h100_sxm", "a100_80"]
+    for panel, answer in zip(panels, analysis.answers, strict=True):
+        assert panel.get_xscale() == panel.get_yscale() == "log"
+        assert answer.machine == panel.get_title()
+        drawn = lines_of(panel)
+        for level in ROW["levels"]:
+            machine, name = answer.machine, level["bandwidth"]
+            across, up = drawn[level["name"]]
+            ds = dse.evaluate("roofline", machine=machine, outputs=[name])
+            assert up / across == pytest.approx(float(ds[name]))
+        values = answer.roofline
+        kernel = next(key for key in drawn if "triad" in key)
+        assert [float(each[0]) for each in drawn[kernel]] == pytest.approx(
+            [values["arithmetic_intensity"], values["work_flops"] / answer.time]
+        )
+        (bar,) = [line.get_ydata() for line in panel.get_lines() if is_bar(line)]
+        rates = [values["work_flops"] / time for time in (answer.time_high, answer.time_low)]
+        assert bar == pytest.approx(np.minimum(rates, values["attainable_flops"]))
+
+
+def is_bar(line: Any) -> bool:
+    """True if a line is upright."""
+    return len(line.get_xdata()) == 2 and np.ptp(line.get_xdata()) == 0
+
+
+def test_a_machine_without_a_level_has_the_roofs_that_it_gives() -> None:
+    """Nobody published the bandwidths of the caches of a P100, and it has no tensor units."""
+    ax = plots.roofline((), machines="p100")
+    names = set(lines_of(ax))
+    assert "DRAM" in names
+    assert not {"L2", "L1/shared"} & names
+    assert not any("tensor" in text.get_text() for text in ax.texts)
+    assert any("FP64" in text.get_text() for text in ax.texts)
+
+
+def test_answers_in_a_file_draw_the_same(analysis: Any, tmp_path: Path) -> None:
+    path = tmp_path / "triad.json"
+    path.write_text(json.dumps(analysis.to_dict()))
+    drawn = [lines_of(plots.roofline(each)) for each in (path, analysis)]
+    ends = [[v for key, v in each.items() if "triad" in key] for each in drawn]
+    assert np.array_equal(ends[0], ends[1])
+
+
+def test_a_measured_kernel_above_a_roof_is_a_fault_that_is_said(run: Run, tmp_path: Path) -> None:
+    ax = plots.roofline(PROFILE, machines="a100_80")
+    (fault,) = faults_of(ax)
+    assert "fast on a100_80 is 4.9 times above the lowest roof (10 T/s of 2.039 T/s)" in fault
+    assert "above a roof" in [t.get_text() for t in ax.get_legend().get_texts()][-1] or any(
+        t.get_text() == "fast: 100 µs, above a roof" for t in ax.get_legend().get_texts()
+    )
+    rows = zip(*PROFILE.values(), strict=True)
+    text = "\n".join([",".join(PROFILE), *(",".join(map(str, row)) for row in rows)])
+    (tmp_path / "rows.csv").write_text(text)
+    result = run("plot", "roofline", "rows.csv", "--machine", "a100_80", "--out", "a.png")
+    assert "warning: a100_80: fast on a100_80 is 4.9 times above the lowest roof" in result.stderr
+    assert (tmp_path / "a.png").stat().st_size > 0
+
+
+def test_a_profile_with_other_bytes_has_small_marks() -> None:
+    rows = {**PROFILE, "time [s]": [1e-3, 2e-3], "l2_bytes [B]": [2e9, 4e9]}
+    ax = plots.roofline(rows, machines="a100_80")
+    assert faults_of(ax) == []
+    marks = [line.get_xdata() for line in ax.get_lines() if line.get_markersize() == 4.5]
+    assert [float(each[0]) for each in marks if len(each)] == pytest.approx([0.5, 0.25])
+
+
+def test_counters_of_nsight_compute_are_a_profile(tmp_path: Path) -> None:
+    """Two operations of each of 3e8 fused multiply-adds, 1e8 additions and 1e8 products."""
+    head = "ID,Process ID,Process Name,Host Name,Kernel Name,Context,Stream,Block Size,Grid Size"
+    first = '0,1,a,localhost,gemm,1,7,"(256, 1, 1)","(1024, 1, 1)"'
+    columns = {"gpu__time_duration.sum": ("ns", 1e6)}
+    columns |= {f"dram__bytes_{way}.sum": ("byte", 4e8) for way in ("read", "write")}
+    for name, many in (("fadd", 1e8), ("fmul", 1e8), ("ffma", 3e8)):
+        columns[f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum"] = ("inst", many)
+    units, numbers = zip(*columns.values(), strict=True)
+    lines = [",".join([head, *columns]), ",".join(["," * 8, *units])]
+    path = tmp_path / "ncu.csv"
+    path.write_text("\n".join([*lines, ",".join([first, *map(str, numbers)])]))
+    drawn = lines_of(plots.roofline(path, machines="a100_80"))
+    assert [float(each[0]) for each in drawn["gemm"]] == pytest.approx([1.0, 8e11])
+
+
+def test_a_kernel_without_operations_is_named() -> None:
+    rows = {**PROFILE, "work_flops": [0, 1e9], "time [s]": [1e-3, 1e-3]}
+    assert faults_of(plots.roofline(rows, machines="a100_80")) == [
+        "a100_80: not shown, without floating-point operations: slow"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sources", "machines", "words"),
+    [
+        (PROFILE, None, "a profile is of one machine, and none is given"),
+        (PROFILE, ["a100_80", "t4"], "a profile is of one machine, and a100_80, t4 is given"),
+        ((), None, "no machine is given"),
+        (TRIAD, None, "name the machines"),
+        ((), "e5645_x2", "e5645_x2 has no roofs"),
+        ({"time [s]": [1.0]}, "a100_80", "lacks"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(sources: Any, machines: Any, words: str) -> None:
+    with pytest.raises(DseError, match=words):
+        plots.roofline(sources, machines=machines)
+
+
+def test_other_options_are_refused(run: Run) -> None:
+    options = ("--machine", "t4", "--quantity", "time", "--out", "a.png")
+    assert "roofline does not take --quantity" in run("plot", "roofline", *options, status=2).stderr
+
+
+# --- the page
+@needs_chromium
+def test_the_page_has_the_numbers_of_the_figure(page: Browser, tmp_path: Path) -> None:
+    study = dse.Study.from_toml(ROOT / "examples" / "roofline.toml")
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    assert page.errors == []
+    assert page.run("explorer.view.kind") == "roofline"
+    machines = study.axes["machine"]
+    page.run(f"explorer.LEVERS.get('machine').move(explorer.here, {machines.index('l40')})")
+    page.run("explorer.changed()")
+    names = ["attained_flops", "attainable_flops", *ROW["ceilings"]]
+    names += [level[key] for level in ROW["levels"] for key in ("intensity", "bandwidth")]
+    shown = page.run(f"{json.dumps(names)}.map((name) => String(explorer.here.get(name)))")
+    ds = dse.evaluate(MODEL, machine="l40", workload=str(TRIAD), outputs=names)
+    assert [float(each) for each in shown] == pytest.approx([float(ds[name]) for name in names])
+    text = page.run("document.getElementById('figure-note').textContent")
+    share = float(ds.attained_flops / ds.attainable_flops)
+    assert f"({100 * share:.3g} %)" in text
+    assert "Fault" not in text
+    figure = page.run("document.getElementById('figure').textContent")
+    assert all(word in figure for word in ("triad", "stencil", "bodies", "DRAM", "FP32", "FP16"))
