@@ -1,7 +1,7 @@
-"""From a kernel or a workload to one answer for each machine and variant.
+"""Predict the time of a kernel or workload on machines, and give one answer for each variant.
 
 A kernel is compiled and counted for each machine (``dse.cuda``), a model predicts its time
-(:mod:`dse.analysis.prediction`), and the measured errors of that model give the interval
+(:mod:`dse.analysis.prediction`), and measured errors of that model give an interval of the time
 (:mod:`dse.analysis.errors`).
 """
 
@@ -86,8 +86,8 @@ def analyze(
     Raises
     ------
     DseError
-        Something is missing that the kernel and the machine do not determine (all of it is named),
-        or no variant can be answered.
+        Values are missing that the kernel and the machine do not determine (the message names all),
+        or no variant can be predicted.
 
     >>> result = analyze("examples/kernels/triad.toml", "h100_pcie", block=256)
     >>> result.best.bottleneck, 90e-6 < result.best.time < 150e-6
@@ -128,7 +128,7 @@ def analyze(
 def _all_answers(
     subject: Subject, machines: Sequence[str], interval: float
 ) -> list[AnswerOfVariant]:
-    """Return the answers on all machines; one without an answer does not stop the others."""
+    """Return the answers on all machines; a machine without an answer does not stop the others."""
     answers: list[AnswerOfVariant] = []
     errors: list[DseError] = []
     for name in machines:
@@ -152,7 +152,7 @@ def _sizes(sizes: Any) -> tuple[int | str, ...]:
 
 
 def _blocks(block: Any) -> list[tuple[int | str, ...]]:
-    """Return the blocks: one, or a list of several."""
+    """Return the argument ``block`` as a list of blocks."""
     if isinstance(block, list):
         return [_sizes(each) for each in block]
     sizes = _sizes(block)

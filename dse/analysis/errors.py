@@ -1,7 +1,7 @@
 """Measured errors of the models as intervals, and the chance that a variant is the fastest.
 
-``dse/data/model_errors.toml`` holds what measured rows say, by class of kernel and machine:
-quantiles of the logarithm of measured over predicted time. ``docs/model_errors.py`` computes it.
+``dse/data/model_errors.toml`` has, for each class of kernels and machine, quantiles of the
+logarithm of measured over predicted time. ``docs/model_errors.py`` computes it from measured rows.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: What was learnt.
+#: File with the quantiles of errors.
 FILE = Path(__file__).parents[1] / "data" / "model_errors.toml"
-#: Kernels that a machine must have in a class, so that its own rows stand for further kernels.
+#: Number of measured kernels of a class from which on a machine's own rows predict further kernels.
 MIN_KERNELS = 5
-#: Classes of kernels by the limit with the largest share of the time; all others compute.
-OTHERS = "others"  # all but dram, where a class of its own has too few machines
+#: Class of a kernel by the limit with the largest share of its time; any other limit: ``compute``.
+OTHERS = "others"  # joins classes other than dram that have too few machines
 _CLASSES = {"dram": "dram", "l2": "l2", "latency": "latency", "launch": "launch"}
-#: Points at which the law of the fastest time is integrated, and its reach in spreads.
+#: Number of points at which the law of the fastest time is integrated, and its range in spreads.
 _POINTS, _REACH = 2001, 8.0
 
 
@@ -34,9 +34,9 @@ _POINTS, _REACH = 2001, 8.0
 class ErrorClass:
     """Quantiles of log(measured / predicted) of kernels of one class.
 
-    ``limit`` is the class of the kernels, empty for all; ``machine`` the machine of all rows, or
-    empty if the quantiles are for a machine without rows: they are then widened, as ``machines``
-    are few observations of how machines differ.
+    ``limit`` is the class of the kernels (empty: all kernels). ``machine`` is the machine of all
+    rows. If it is empty, the quantiles are for a machine without rows: they are widened, because
+    ``machines`` are few observations of how machines differ.
     """
 
     model: str
@@ -52,8 +52,8 @@ class ErrorClass:
 class ErrorInterval:
     """Factors between which measured times over predicted ones lie with a probability.
 
-    ``of`` names the class whose ``rows`` measured rows on ``machines`` gave it. ``is_known`` is
-    True if the machine has measured kernels of this class itself.
+    ``of`` names the class from whose ``rows`` on ``machines`` the interval comes. ``is_known`` is
+    True if kernels of this class were measured on the machine itself.
     """
 
     low: float
@@ -66,7 +66,7 @@ class ErrorInterval:
 
 
 def limit_class(limits: Mapping[str, float]) -> str:
-    """Return the class of a kernel by its largest limit: dram, l2, latency, launch or compute.
+    """Return a kernel's class by its largest limit: dram, l2, latency, launch or compute.
 
     >>> limit_class({"dram": 0.9, "issue": 0.4}), limit_class({"l1": 0.8, "dram": 0.7})
     ('dram', 'compute')
@@ -98,9 +98,10 @@ def learnt_interval(
 ) -> ErrorInterval:
     """Return the interval of measured over predicted time of a class of kernels on a machine.
 
-    The class is that of the kernel's largest limit on this machine; if fewer than ``MIN_KERNELS``
-    kernels of it were measured there, that of a machine without rows; else all kernels of the
-    model. Without any rows of the model the widest interval of all models is taken.
+    The class is that of the kernel's largest limit, on this machine. If fewer than ``MIN_KERNELS``
+    of its kernels were measured there, the class for a machine without rows is used; if there is
+    none, all kernels of the model; without measured rows of the model, the widest interval of all
+    models.
     """
     probabilities, _, classes = _file()
     limit, tail = limit_class(limits), (1 - level) / 2
@@ -139,11 +140,11 @@ def learnt_interval(
 
 
 def widen_interval(interval: ErrorInterval, ratios: Floats) -> tuple[float, float]:
-    """Return the ends of the interval where inputs are unknown, too.
+    """Return the ends of an interval that also covers unknown inputs.
 
-    ``ratios`` are draws of the time over the predicted one while these inputs vary. Both deviate
-    independently of each other, so that distances from the middle, in logarithms, add up as right
-    angles do.
+    ``ratios`` are draws of time over predicted time while these inputs vary. They are independent
+    of the model's error, so their distances from the middle (in logarithms) are joined as the root
+    of the sum of squares.
     """
     if not ratios.size:
         return interval.low, interval.high
@@ -158,27 +159,27 @@ def widen_interval(interval: ErrorInterval, ratios: Floats) -> tuple[float, floa
 # --- learning
 #: Probabilities of the quantiles in the file.
 PROBABILITIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995)
-#: Machines from which on a class has quantiles for a machine without rows; otherwise a wider class
-#: is taken.
+#: Number of machines from which on a class has quantiles for a machine without rows; with fewer, a
+#: wider class is used.
 MIN_MACHINES = 2
-#: Rows of a machine in a class from which on they have quantiles of their own, and from which on
-#: the machine counts as an observation of how machines differ.
+#: Numbers of rows in a class from which on a machine has its own quantiles, and from which on it
+#: counts as an observation of how machines differ.
 MIN_ROWS, FEW_ROWS = 30, 10
-#: Student's factor of fewer machines says only that they are few: that of two is a factor of 100.
+#: Student's factor of fewer observations than this is too large to be useful: for two it is 100.
 LEAST_FACTOR = 3
 
 
 def row_quantiles(errors: Floats) -> Floats:
-    """Return quantiles such that a further row of the same kind lies below with the probability."""
+    """Return quantiles below which a further row of the same kind lies with PROBABILITIES."""
     return np.quantile(errors, PROBABILITIES, method="weibull")
 
 
 def machine_quantiles(groups: Iterable[tuple[str, str, Floats]]) -> Floats:
     """Return quantiles for a further machine from errors by machine and kernel.
 
-    Each machine counts as one, and so does each kernel of it. The distances from the median are
-    widened by Student's factor of as many observations as there are machines or kernels, whichever
-    are fewer; fewer than ``LEAST_FACTOR`` are widened as so many are.
+    All machines have equal weights, and so have the kernels of a machine. Distances from the median
+    are multiplied by Student's factor for n observations: n is the number of machines or of
+    kernels, whichever is smaller, but at least ``LEAST_FACTOR``.
     """
     from scipy import stats
 
@@ -260,11 +261,11 @@ def learn_classes(rows: Mapping[str, Any]) -> list[ErrorClass]:
 
 # --- the chance to be the fastest
 def best_chances(times: Floats) -> Floats:
-    """Return the probability of each variant to be the fastest.
+    """Return, for each variant, the probability that it is the fastest.
 
     Variants of one kernel on one GPU share most of the model's error, which does not change their
-    order. What remains is taken as independent and lognormal, with the spread that variants of
-    measured tuning spaces show. The integral is over the time of the fastest.
+    order. The other part is assumed to be independent and lognormal, with the spread of variants in
+    measured tuning spaces. The probability is an integral over the time of the fastest.
 
     >>> best_chances(np.array([1.0, 1.0, 3.0])).round(2).tolist()
     [0.5, 0.5, 0.0]
@@ -286,7 +287,7 @@ def best_chances(times: Floats) -> Floats:
 
 
 def own_spread() -> float:
-    """Return the standard deviation of the log error that a variant has by itself."""
+    """Return the standard deviation of the part of the log error that variants do not share."""
     return _file()[1]
 
 

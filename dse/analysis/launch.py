@@ -18,7 +18,7 @@ _PAIRS = ("set", "define", "times", "bytes")
 _SIZES = ("block", "grid")
 _TEXTS = ("entry", "dynamic-shared")
 _LISTS = ("option",)
-#: Threads of the blocks that are tried: whole warps, from one to the most that a block can have.
+#: Size of a warp, and the maximum number of threads in a block, for the blocks that are tried.
 _WARP, _MAX_THREADS = 32, 1024
 _SIZES_1D = (*range(32, 257, 32), *range(320, 513, 64), *range(640, 1025, 128))
 _SIZES_X, _SIZES_Y, _SIZES_Z = (8, 16, 32, 64, 128, 256), (1, 2, 4, 8, 16, 32), (1, 2, 4, 8)
@@ -105,9 +105,9 @@ def source_launch(source: str, name: str) -> LaunchOptions:
 
 
 def varied_sizes(source: str, block: Sequence[int | str]) -> str:
-    """Return the sizes of a block that a kernel reads, ``"xy"``: it can run with others.
+    """Return the axes of a block along which other sizes can be tried, such as ``"xy"``.
 
-    Empty if the block is a formula in macros, which then decide its shape.
+    These are the sizes that the kernel reads; none if macros decide the shape of the block.
     """
     if any(isinstance(each, str) and re.search(r"[A-Za-z_]", each) for each in block):
         return ""
@@ -120,7 +120,7 @@ def varied_sizes(source: str, block: Sequence[int | str]) -> str:
 def block_shapes(
     varied: str, block: Sequence[int], most: int = _MAX_THREADS
 ) -> Iterator[tuple[int, ...]]:
-    """Yield the shapes of a block to try: whole warps, of which only some sizes vary.
+    """Yield the shapes of a block to try: whole warps; only the sizes in ``varied`` change.
 
     >>> len(list(block_shapes("x", (256,)))), next(block_shapes("xy", (16, 16)))
     (16, (8, 4))
@@ -148,7 +148,7 @@ def block_shapes(
 
 
 def merge_launch(given: LaunchOptions, in_source: LaunchOptions) -> LaunchOptions:
-    """Return the launch of the source with what the caller gives in its place."""
+    """Return the launch of the source, overridden by what the caller gives."""
     return replace(
         in_source,
         set={**in_source.set, **given.set},

@@ -1,4 +1,4 @@
-"""The model of a machine and a kernel, chosen in one place, and its prediction of many variants."""
+"""Choose the model for a machine and a kernel, and predict many variants with it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from symbolic.errors import DseError, GraphError
 from symbolic.library import load_model
 from symbolic.model import Model
 
-#: Models that give a time, from the most to the least detailed, each with where it applies.
+#: Models that give a time, from the most to the least detailed, and the case for which each is
+#: used.
 MODELS: Mapping[str, str] = {
     "occupancy + latency_roofline + footprint": "a GPU with caches, and bytes counted from source",
     "occupancy + latency_roofline": "a GPU with caches, and measured bytes",
     "occupancy + mwp_cwp": "a GPU whose loads pass no cache, or with few published numbers",
 }
-#: Limits besides the units of the model: quantities with a share of the time each.
+#: Limits besides the units of the model, each with the quantity that is its part of the time.
 _OTHER_LIMITS = {"latency": "latency_bound_time", "launch": "start_up_time"}
 
-#: Draws of assumed inputs for each variant: most, least, and over all variants together.
+#: Draws of assumed inputs: maximum and minimum for each variant, and the aim for all together.
 _MAX_DRAWS, _MIN_DRAWS, _DRAWN_POINTS = 1024, 64, 30_000
 
 #: Quantities of the model ``roofline`` that depend on the kernel.
@@ -47,9 +48,9 @@ class Prediction:
     """Times of variants on one machine, and the share of each limit in them.
 
     ``times`` and ``limits`` are NaN where ``status`` has the reason. ``values`` has other
-    quantities by name; ``model`` is the name, and ``why`` says why no earlier model was taken.
-    ``assumed`` are the inputs of the machine that nobody published, and ``draws`` has times over
-    the predicted one of a variant while they vary; it is empty if none is assumed.
+    quantities by name. ``model`` is the name of the model, and ``why`` says why no earlier one was
+    used. ``assumed`` are inputs of the machine that nobody published; ``draws`` has the ratios of
+    time to predicted time of each variant while they vary (empty if nothing is assumed).
     """
 
     model: str
@@ -140,7 +141,7 @@ def _predict(
             settings: dict[str, Any] = {"machine": entry_text(entry), "workload": workload}
             columns = {**_columns(model, [variants[at] for at in places]), **given}
             ds = _evaluate_with_roofline(model, settings, columns)
-            if "impossible" in ds.attrs and len(places) > 1:  # some are: find out which
+            if "impossible" in ds.attrs and len(places) > 1:  # find the impossible variants
                 groups = [*([at] for at in places), *groups]
                 continue
             for row in json.loads(ds.attrs.get("impossible", "[]")):
@@ -178,7 +179,7 @@ def _predict(
 def _evaluate_with_roofline(
     model: Model, settings: Mapping[str, Any], columns: Mapping[str, Any]
 ) -> Any:
-    """Return the values of a model with operations and bytes, if it and the counts give those."""
+    """Evaluate a model, with the operations and bytes of a roofline if these are known."""
     try:
         return evaluate(load_model(f"{model.name} + roofline"), **settings, **columns)
     except GraphError:
@@ -213,7 +214,7 @@ def _drawn_ratios(
 
 
 def _groups(model: Model, variants: Sequence[Inputs]) -> list[list[int]]:
-    """Return the places of variants that are computed together: same quantities and labels."""
+    """Return the indices of variants that are computed together: same quantities and labels."""
     groups: dict[Any, list[int]] = {}
     for at, variant in enumerate(variants):
         key = [(n, v if isinstance(v, str) else "") for n, v in variant.items()]

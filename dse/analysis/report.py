@@ -1,4 +1,4 @@
-"""The answers of an analysis: data for each machine and variant, and text."""
+"""Represent the answers of an analysis as data for each machine and variant, and as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dse.analysis.errors import ErrorInterval
 from symbolic.answer import Answer, Report, Table, value_text
 from symbolic.errors import DseError
 
-#: What limits are called in tables; others keep their names in the model.
+#: Names of limits in tables; other limits have their names in the model.
 LIMIT_NAMES: Mapping[str, str] = {
     "dram": "DRAM",
     "l2": "L2 cache",
@@ -34,9 +34,9 @@ _SHORT_NAMES = {
     "integer": "INT",
     "special": "SFU",
 }
-#: Rows of a table of variants on the screen, and moves of an answer.
+#: Maximum numbers of rows in a table of variants, and of moves in an answer.
 _MAX_ROWS, _MAX_MOVES = 6, 6
-#: Moves that gain less are not shown.
+#: Moves with a smaller gain are not shown.
 _LEAST_GAIN = 1.02
 #: Shares below this are not shown.
 _LEAST_SHARE = 0.005
@@ -61,7 +61,7 @@ class AnswerOfVariant:
     limits : mapping of str to float
         Share of each limit in the time, the largest first.
     moves : tuple of Move, or None
-        What would help, most helpful first; None where it was not computed.
+        Changes of inputs that would help, the most helpful first; None if they were not computed.
     assumed : sequence of str
         Assumptions about the kernel and the machine.
     roofline : mapping of str to float

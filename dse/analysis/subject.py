@@ -30,12 +30,12 @@ from symbolic.quantity import Quantity
 
 #: Variants per machine for which moves are computed.
 MAX_ADVISED = 3
-#: The architectures that the compiler of the extra ``kernels`` knows begin here.
+#: Oldest architecture that the compiler of the extra ``kernels`` knows.
 _OLDEST_ARCH = 75
-#: What stands for a machine without a compute capability.
+#: Architecture for which kernels are compiled for a machine without a compute capability.
 _OTHER_ARCH = 80
-#: Two launches that touch bytes in a ratio beyond this do different work. The last blocks of a grid
-#: that does not divide the problem touch no more.
+#: Two launches do different work if one touches more bytes than the other by more than this factor.
+#: Partial blocks at the end of a grid touch no further bytes.
 _SAME_WORK = 1.1
 #: Line of an error that names a missing value.
 _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The command `dse analyze`: from a kernel to its time, what limits it and what would help."""
+"""The command `dse analyze`: predict a kernel's time, its limits, and what would help."""
 
 from __future__ import annotations
 

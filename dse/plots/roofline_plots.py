@@ -24,11 +24,11 @@ from symbolic.library import load_model
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Endings of files that ``dse analyze`` reads; any other file has its answers, or is a profile.
+#: Endings of files that ``dse analyze`` reads. Any other file has answers of it, or is a profile.
 _ANALYZED = (".cu", ".cuh", ".cubin", ".ptx", ".toml", "")
 #: Relative tolerance of a roof, for rounding.
 _TOLERANCE = 1e-3
-#: Factor of the room at both ends of a side, and below which ceilings share a label.
+#: Factor of the margin at both ends of an axis; ceilings within the second factor share a label.
 _MARGIN, _NEAR = 3.0, 1.25
 _PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 6.4, 4.8, 0.16  # inches
 
@@ -52,13 +52,13 @@ class RooflinePoint:
 
     @property
     def missing(self) -> str:
-        """The kind of work or bytes that it has none of; empty if it can be shown."""
+        """The kind of work or bytes that a point lacks to be shown; empty if it can be shown."""
         missing = "" if self.values["arithmetic_intensity"] < math.inf else "bytes of DRAM"
         return missing if self.values["work_flops"] > 0 else "floating-point operations"
 
     @property
     def fault(self) -> str:
-        """A sentence if it is above the lowest roof; else empty."""
+        """A sentence on the error if the point is above the lowest roof; else empty."""
         rate, roof = self.rates[0], self.values["attainable_flops"]
         if self.missing or rate <= roof * (1 + _TOLERANCE):
             return ""
@@ -135,7 +135,7 @@ def _title(machine: str, points: Sequence[RooflinePoint]) -> str:
 
 
 def faults_of(ax: Axes) -> list[str]:
-    """Return what the titles of a figure say of kernels above a roof, or not shown."""
+    """Return what the titles of a figure say about kernels above a roof or not shown."""
     titles = [" ".join(panel.get_title().split()) for panel in ax.figure.axes]
     return [title for title in titles if ": " in title]
 
@@ -144,7 +144,7 @@ def faults_of(ax: Axes) -> list[str]:
 def _points(
     source: Any, machines: Sequence[str], values: Mapping[str, Any], row: Mapping[str, Any]
 ) -> Iterator[RooflinePoint]:
-    """Yield the kernels of a source: analyzed, or measured."""
+    """Yield the points of the kernels in a source, which are analyzed or measured."""
     from dse.analysis import Analysis, analyze
 
     is_path = isinstance(source, (str, PathLike))
@@ -273,7 +273,7 @@ def _draw_point(ax: Axes, point: RooflinePoint, look: Any, row: Mapping[str, Any
 
 
 def _name_points(ax: Axes, points: Sequence[RooflinePoint]) -> None:
-    """Write the names of kernels next to their marks, away from other texts and marks."""
+    """Write names of kernels next to their marks, where they overlap no other text or mark."""
     from matplotlib.patheffects import withStroke
     from matplotlib.transforms import Bbox
 

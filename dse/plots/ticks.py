@@ -1,4 +1,4 @@
-"""Ticks whose labels never overlap, whatever the size of the figure."""
+"""Choose ticks whose labels do not overlap, whatever the size of the figure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FixedLocator, FuncFormatter, Locator
 
-#: Least distance of two labels, in heights of their font: next to each other, and in a column.
+#: Minimum distance of two labels on each axis, in heights of their font.
 _GAPS = {"x": 0.8, "y": 0.4}
-#: Mark of formulas that matplotlib writes for powers of ten.
+#: Text in the labels that matplotlib writes for powers of ten.
 _FORMULA = "\\mathdefault"
 
 
 class FittingLocator(Locator):
-    """Every tick of another locator, or every second, third, ... where all would overlap."""
+    """Every tick of another locator, or each second, third, ... tick if all would overlap."""
 
     def __init__(self, base: Locator) -> None:
         self.base = base
@@ -31,7 +31,7 @@ class FittingLocator(Locator):
         self.base.set_axis(axis)
 
     def __call__(self) -> Any:
-        """Return the places of as many ticks as have room."""
+        """Return the positions of as many ticks as have room."""
         places = np.asarray(self.base(), dtype=float)
         axis: Any = self.axis
         low, high = sorted(axis.get_view_interval())
@@ -42,7 +42,7 @@ class FittingLocator(Locator):
         return shown[:1]
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
-        """Return the places of the other locator."""
+        """Return the positions of the other locator's ticks."""
         return self.base.tick_values(vmin, vmax)
 
     def nonsingular(self, v0: float, v1: float) -> tuple[float, float]:
@@ -55,7 +55,7 @@ class FittingLocator(Locator):
 
 
 def has_room(axis: Any, places: Sequence[float]) -> bool:
-    """True if the labels of ticks at these places do not overlap."""
+    """True if the labels of ticks at these positions do not overlap."""
     name = axis.axis_name
     side = axis.axes.bbox.width if name == "x" else axis.axes.bbox.height
     scaled = axis.get_transform().transform(np.asarray(places, dtype=float))
@@ -82,7 +82,7 @@ def _label_size(text: str, font_size: float) -> tuple[float, float]:
 
 
 def has_names(axis: Any) -> bool:
-    """True if the ticks of an axis have names, which stand at these places only."""
+    """True if the ticks of an axis have names, and so must stay at their positions."""
     formatter, is_fixed = (
         axis.get_major_formatter(),
         isinstance(axis.get_major_locator(), FixedLocator),
@@ -91,7 +91,7 @@ def has_names(axis: Any) -> bool:
 
 
 def fit_ticks(axis: Any) -> None:
-    """Let an axis have as many numbers as there is room for; names without room are turned."""
+    """Show as many numbers on an axis as have room; turn names that have no room."""
     locator = axis.get_major_locator()
     if not has_names(axis):
         if not isinstance(locator, FittingLocator):

@@ -2,7 +2,7 @@
 
 A roof is the bandwidth of a level of memory times the operations per byte of that level (Ilic 2014,
 Yang 2020); a ceiling is the peak of a pipe, in which a fused multiply-add is two operations. No
-kernel lies above the lowest of them. Join with a model of the time and of the bytes, such as
+kernel is above the lowest roof or ceiling. Join with a model of the time and of the bytes, such as
 ``occupancy + latency_roofline + footprint``, or give ``time``, ``dram_bytes`` and ``work_flops``.
 
 Operations are those of single and double precision, and of tensor units. Products and sums of half
@@ -96,7 +96,7 @@ fp64_ceiling = fp32_ceiling.copy_as(
 
 @equation(source="printed rate, at this clock")
 def tensor_ceiling(tensor_rate, active_sms, rated_sms, core_clock, boost_clock):
-    """Operations per second of tensor units; 0 without those of the number type. [1/s]"""
+    """Operations per second of tensor units; 0 if they lack the number type. [1/s]"""
     return tensor_rate * (active_sms / rated_sms) * (core_clock / boost_clock)
 
 
@@ -127,7 +127,7 @@ def pipe_roof(
     fp64_ceiling,
     tensor_ceiling,
 ):
-    """Operations per second that the pipe allows which takes longest. [1/s]"""
+    """Operations per second if only the pipe that takes longest limited the kernel. [1/s]"""
     single = (vector_flops - vector_fp64_flops) / fp32_ceiling
     tensor = where(tensor_flops > 0, divide(tensor_flops, tensor_ceiling, at_zero=math.inf), 0.0)
     longest = maximum(maximum(single, vector_fp64_flops / fp64_ceiling), tensor)
