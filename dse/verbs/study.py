@@ -136,7 +136,7 @@ def explain(
 
     >>> explain("occupancy", machine="gtx280", threads_per_block=256, registers_per_thread=16,
     ...         shared_mem_per_block=0)["limiter"].value
-    '3 (threads)'
+    '1 (registers)'
     """
     entries = {"machine": machine, "workload": workload}
     if is_model(source):
