@@ -67,7 +67,8 @@ def lines(folder: Path) -> list[str]:
             ends = dse.evaluate("gemm", outputs=["time_low", "time_high"], **shape)
             inside = np.mean((ends.time_low.values <= time) & (time <= ends.time_high.values))
             compute = plain.gemm_operations.values / float(plain.gemm_peak)
-            moved = sum(plain[f"{name}_bytes"].values for name in ("weight", "activation", "result"))
+            names = ("weight_bytes", "activation_bytes", "result_bytes")
+            moved = sum(plain[name].values for name in names)
             memory = moved / float(plain.mem_bandwidth)
 
             def three(x: Any, compute: Any = compute, memory: Any = memory) -> Any:
