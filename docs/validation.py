@@ -20,6 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
+import validation_gemm
 from validation_cases import CASES, Case, validated
 
 import dse
@@ -160,6 +161,7 @@ def main(data: Path, out: Path) -> None:
     found = [(case, validated(case, data)) for case in CASES]
     found.sort(key=lambda pair: not (pair[1].losses or pair[1].score.missing))
     parts = [INTRODUCTION.format(summary="\n".join(summary_of(found))) + "\n"]
+    parts += [validation_gemm.section(data)]
     for case, each in found:
         figure = f"validation-{CASES.index(case) + 1}.png"
         draw(case, each, out / figure)

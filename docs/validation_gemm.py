@@ -95,5 +95,10 @@ def lines(folder: Path) -> list[str]:
     return result
 
 
+def section(folder: Path) -> str:
+    """Return the section of the page."""
+    return HEADER + "\n".join(lines(folder)) + "\n"
+
+
 if __name__ == "__main__":
-    print(HEADER + "\n".join(lines(Path(sys.argv[1]))))
+    print(section(Path(sys.argv[1])))
