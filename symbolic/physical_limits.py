@@ -107,13 +107,6 @@ LIMITS = (
         statement="DRAM moves mem_bandwidth at most",
         uses=("time", "mwp", "bw_per_warp", "dram_share"),
     ),
-    _of_time(
-        "product",
-        "gemm_operations",
-        "time * gemm_peak",
-        "tensor cores have their printed rate at most",
-        "gemm_peak",
-    ),
     PhysicalLimit(
         name="operations",
         least="flops * time",
