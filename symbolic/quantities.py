@@ -43,7 +43,7 @@ TABLE: Mapping[str, Quantity] = {
         *workloads.STREAMING,
         *performance.LAUNCH,
         *workloads.BLOCK_SHAPE,
-        *workloads.TILED_PRODUCT,
+        *workloads.GEMM,
     )
 }
 
