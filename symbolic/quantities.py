@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from symbolic.quantity import Domain, Quantity, indexed_quantity, label_index_name, quantity
-from symbolic.quantity_rows import energy, machines, performance, workloads
+from symbolic.quantity_rows import energy, language_models, machines, performance, workloads
 
 __all__ = [
     "RULES",
@@ -45,6 +45,8 @@ TABLE: Mapping[str, Quantity] = {
         *performance.LAUNCH,
         *workloads.BLOCK_SHAPE,
         *workloads.TILED_PRODUCT,
+        *language_models.ATTENTION,
+        *language_models.EXPERTS,
     )
 }
 

@@ -1,0 +1,67 @@
+"""Equations and helpers that models of attention and of experts share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from symbolic.equation import Equation, equation
+from symbolic.ops import maximum, minimum, where
+
+DATA = "fitted to ai-dynamo/aiconfigurator, commit 095f58a: times of TensorRT-LLM"
+
+
+def _same(value):
+    return value
+
+
+def by_label(
+    name: str, source: str, switch: str, values: Mapping[str, str | float], **when: str
+) -> tuple[Equation, ...]:
+    """Return the equations by which a quantity has a value for each label of a switch.
+
+    A value is the name of another quantity, or a number.
+    """
+
+    def make(value: str | float) -> Equation:
+        if isinstance(value, str):
+            return equation(_same, name=name, source=source, inputs=[value])
+        return equation(lambda: value, name=name, source=source)
+
+    return tuple(
+        make(value).copy_as(
+            name, *([value] if isinstance(value, str) else []), when={**when, switch: label}
+        )
+        for label, value in values.items()
+    )
+
+
+KV_ELEMENT_BYTES = by_label(
+    "kv_element_bytes", "by definition", "kv_dtype", {"bf16": 2.0, "fp8": 1.0}
+)
+
+
+@equation(source="by definition; a window of 0 is none")
+def prefill_keys(seq_len, window):
+    """Keys that the last query sees. [keys]"""
+    return where(window > 0, minimum(window, seq_len), seq_len)
+
+
+decode_keys = prefill_keys.copy_as("decode_keys", "context", "window")
+
+
+@equation(source="quantiles of the errors of shapes that the fit left out")
+def time_low(time, error_low, least_time):
+    """Lower end of an interval that contains the time of 90 % of the shapes. [s]"""
+    return maximum(time * error_low, least_time)
+
+
+@equation(source="quantiles of the errors of shapes that the fit left out")
+def time_high(time, error_high):
+    """Upper end of an interval that contains the time of 90 % of the shapes. [s]"""
+    return time * error_high
+
+
+def interval(model: str) -> tuple[Equation, Equation]:
+    """Return the equations of the ends of the interval of a model's time."""
+    low = time_low.copy_as("time_low", "time", f"{model}_error_low", f"{model}_floor")
+    return low, time_high.copy_as("time_high", "time", f"{model}_error_high")

@@ -1,0 +1,199 @@
+"""Time of the experts of a mixture (MoE) on one rank, with balanced loads.
+
+Each token visits ``topk`` experts. Expert parallelism divides the experts among ranks, and tensor
+parallelism divides the inner size of each expert. A rank multiplies the tokens of its occupied
+experts by their weights in two grouped products: up (with a gate, two matrices) and down. The
+weights of an occupied expert are read once. A library chooses the rows of a tile: the time is the
+least over ``TILE_ROWS``, each product being the root of the sum of squares of compute and DRAM.
+Around the products, activations are cast, sorted by expert, and added up per token.
+
+Twelve numbers belong to a GPU. They are fitted to measured times of whole calls; the defaults are
+fitted to an H100 and a B200 together. Loads are balanced: ``routing`` has no other label yet.
+"""
+
+from __future__ import annotations
+
+from symbolic.equation import Validity, equation
+from symbolic.models._attention import DATA, by_label, interval
+from symbolic.ops import ceil, divide, maximum, minimum, power, sqrt
+
+OUTPUTS = ("time", "time_low", "time_high", "moe_expert_tokens", "moe_flops")
+VALIDITY = Validity(
+    quantity="tensor_fp16_flops",
+    minimum=1,
+    statement="moe assumes tensor cores, which the machine does not have",
+)
+
+GROUPED = "NVIDIA DU-09799, 2 and 3, of each expert (grouped product)"
+
+#: Tokens of the tile of a block, of which the library chooses the best, and columns of the tile.
+TILE_ROWS = (16.0, 32.0, 64.0, 128.0, 256.0)
+TILE_COLUMNS = 128.0
+
+
+#: By number type: the printed rate, bytes of an element (of nvfp4 with its scale: 8 bits for 16
+#: elements), the attained share of the rate, and how often activations move.
+_QUANTITIES = ("moe_peak", "moe_element_bytes", "moe_share", "moe_traffic")
+TYPES = {
+    "bf16": ("tensor_bf16_flops", 2.0, "moe_bf16_share", "moe_bf16_traffic"),
+    "fp16": ("tensor_fp16_flops", 2.0, "moe_bf16_share", "moe_bf16_traffic"),
+    "fp8": ("tensor_fp8_flops", 1.0, "moe_fp8_share", "moe_fp8_traffic"),
+    "fp8_block": ("tensor_fp8_flops", 1.0, "moe_fp8_block_share", "moe_fp8_traffic"),
+    "fp4": ("tensor_fp4_flops", 0.5625, "moe_fp4_share", "moe_fp4_traffic"),
+}
+CAST = ("fp8", "fp8_block", "fp4")
+BY_TYPE = tuple(
+    one
+    for column, name in enumerate(_QUANTITIES)
+    for one in by_label(name, DATA, "dtype", {t: TYPES[t][column] for t in TYPES})
+)
+
+moe_padding_time = by_label(
+    "moe_padding_time",
+    "kernels with block scales pad the tokens of each expert",
+    "dtype",
+    dict.fromkeys(TYPES, 0.0) | {"fp8_block": "moe_expert_time"},
+)
+moe_up_matrices = by_label(
+    "moe_up_matrices", "Shazeer 2020 (GLU)", "gated", {"true": 2.0, "false": 1.0}
+)
+moe_cast_time = (
+    *by_label("moe_cast_time", "one kernel with the activation", "gated", {"true": 0.0}),
+    *by_label(
+        "moe_cast_time",
+        "an activation without a gate and the cast have kernels of their own",
+        "dtype",
+        dict.fromkeys(TYPES, 0.0) | dict.fromkeys(CAST, "moe_cast_start_time"),
+        gated="false",
+    ),
+)
+
+# --- loads
+
+
+@equation(source="by definition, of balanced loads", when={"routing": "balanced"})
+def moe_rank_tokens(tokens, topk, expert_parallel):
+    """Pairs of a token and an expert on one rank, at least one. [pairs]"""
+    return maximum(tokens * topk / expert_parallel, 1)
+
+
+@equation(source="by definition")
+def moe_rank_experts(experts, expert_parallel):
+    """Experts of one rank. [experts]"""
+    return maximum(experts / expert_parallel, 1)
+
+
+@equation(source="balanced loads: as many experts as pairs, if these are few")
+def moe_occupied_experts(moe_rank_tokens, moe_rank_experts):
+    """Experts of one rank that get a token. [experts]"""
+    return minimum(moe_rank_experts, moe_rank_tokens)
+
+
+@equation(source="by definition")
+def moe_expert_tokens(moe_rank_tokens, moe_occupied_experts):
+    """Tokens of an occupied expert. [tokens]"""
+    return moe_rank_tokens / moe_occupied_experts
+
+
+@equation(source="by definition")
+def moe_inner_size(intermediate, tensor_parallel):
+    """Inner size of an expert on one rank. [elements]"""
+    return intermediate / tensor_parallel
+
+
+# --- products
+
+
+@equation(source="printed rates hold at the boost clock")
+def moe_rate(moe_peak, moe_share, core_clock, boost_clock):
+    """Operations per second of full tiles. [1/s]"""
+    return moe_peak * moe_share * (core_clock / boost_clock)
+
+
+@equation(source=GROUPED)
+def moe_products_time(
+    hidden,
+    moe_inner_size,
+    moe_up_matrices,
+    moe_occupied_experts,
+    moe_expert_tokens,
+    moe_rank_tokens,
+    moe_element_bytes,
+    n_sms,
+    moe_rate,
+    moe_tile_time,
+    mem_bandwidth,
+    moe_dram_share,
+):
+    """Time of both grouped products, with the best rows of a tile. [s]"""
+    times = []
+    for rows in TILE_ROWS:
+        both = 0.0
+        for columns, depth in ((moe_up_matrices * moe_inner_size, hidden), (hidden, moe_inner_size)):
+            tiles = ceil(moe_expert_tokens / rows) * ceil(columns / TILE_COLUMNS)
+            waves = ceil(moe_occupied_experts * tiles / n_sms)
+            compute = waves * (2 * rows * TILE_COLUMNS * depth * n_sms / moe_rate + moe_tile_time)
+            weights = moe_occupied_experts * columns * depth * moe_element_bytes
+            moved = weights + moe_rank_tokens * (depth * moe_element_bytes + 2 * columns)
+            dram = moved / (mem_bandwidth * moe_dram_share)
+            both = both + sqrt(power(compute, 2) + power(dram, 2))
+        times.append(both)
+    return minimum(*times)
+
+
+@equation(source=f"sorting, casts, activation and sums move activations several times; {DATA}")
+def moe_traffic_time(tokens, hidden, moe_inner_size, moe_rank_tokens, moe_traffic, mem_bandwidth):
+    """Time around the products. [s]"""
+    moved = moe_rank_tokens * (hidden + moe_inner_size) * 2 * moe_traffic + 4 * tokens * hidden
+    return moved / mem_bandwidth
+
+
+# --- floor and time
+
+
+@equation(source="two operations for each element of each matrix")
+def moe_operations(moe_rank_tokens, hidden, moe_inner_size, moe_up_matrices):
+    """Operations of one rank. [operations]"""
+    return 2 * moe_rank_tokens * hidden * moe_inner_size * (moe_up_matrices + 1)
+
+
+@equation(source="Williams 2009, without the bytes that the L2 cache may keep")
+def moe_floor(
+    moe_operations,
+    moe_peak,
+    moe_occupied_experts,
+    hidden,
+    moe_inner_size,
+    moe_up_matrices,
+    moe_element_bytes,
+    l2_size,
+    mem_bandwidth,
+):
+    """Time below which the machine cannot be. [s]"""
+    elements = moe_occupied_experts * hidden * moe_inner_size * (moe_up_matrices + 1)
+    beyond = maximum(elements * moe_element_bytes - l2_size, 0)
+    return maximum(moe_operations / moe_peak, beyond / mem_bandwidth)
+
+
+@equation(source="sum of what follows one after the other, and no less than the floor")
+def time(
+    moe_start_time,
+    moe_cast_time,
+    moe_padding_time,
+    moe_rank_experts,
+    moe_products_time,
+    moe_traffic_time,
+    moe_floor,
+):
+    """Run time of one rank. [s]"""
+    starts = moe_start_time + moe_cast_time + moe_padding_time * moe_rank_experts
+    return maximum(starts + moe_products_time + moe_traffic_time, moe_floor)
+
+
+INTERVAL = interval("moe")
+
+
+@equation(source="by definition")
+def moe_flops(moe_operations, time):
+    """Operations per second of one rank. [1/s]"""
+    return divide(moe_operations, time, at_zero=0.0)
