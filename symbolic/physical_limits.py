@@ -109,10 +109,10 @@ LIMITS = (
     ),
     _of_time(
         "product",
-        "2 * product_rows * product_columns * product_depth * product_batch",
-        "time * product_rate * active_sms / rated_sms",
-        "the units of the product have product_rate at most",
-        "product_rate",
+        "gemm_operations",
+        "time * gemm_peak",
+        "tensor cores have their printed rate at most",
+        "gemm_peak",
     ),
     PhysicalLimit(
         name="operations",

@@ -44,9 +44,9 @@ TABLE: Mapping[str, Quantity] = {
         *workloads.STREAMING,
         *performance.LAUNCH,
         *workloads.BLOCK_SHAPE,
-        *workloads.TILED_PRODUCT,
         *language_models.ATTENTION,
         *language_models.EXPERTS,
+        *workloads.GEMM,
     )
 }
 

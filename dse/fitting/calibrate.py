@@ -225,8 +225,9 @@ def _calibrate_free(
     if fit_options["columns"] is None:
         per_label = [name for names in per.values() for name in names]
         excluded = [*fit_options["free"], *per_label, *fit_options["set"], *choose]
-        inputs = load_model(model).inputs  # profiles have many other columns
-        read = [name for name in table.columns if name in inputs and name not in excluded]
+        loaded = load_model(model)  # profiles have many other columns
+        names = {name: loaded.resolve_symbol(name) for name in table.columns}
+        read = [n for n, q in names.items() if q in loaded.inputs and q not in excluded]
         fit_options["columns"] = [*read, to] if to in table.columns else read
     for name, labels in choose.items():
         if isinstance(labels, str) or len(labels) < 2:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from symbolic.equation import Equation, equation
-from symbolic.ops import maximum, minimum, where
+from symbolic.models.gemm import gemm_rate, time_high, time_low
+from symbolic.ops import minimum, where
 
 DATA = "fitted to ai-dynamo/aiconfigurator, commit 095f58a: times of TensorRT-LLM"
 
@@ -49,19 +50,11 @@ def prefill_keys(seq_len, window):
 decode_keys = prefill_keys.copy_as("decode_keys", "context", "window")
 
 
-@equation(source="quantiles of the errors of shapes that the fit left out")
-def time_low(time, error_low, least_time):
-    """Lower end of an interval that contains the time of 90 % of the shapes. [s]"""
-    return maximum(time * error_low, least_time)
-
-
-@equation(source="quantiles of the errors of shapes that the fit left out")
-def time_high(time, error_high):
-    """Upper end of an interval that contains the time of 90 % of the shapes. [s]"""
-    return time * error_high
-
-
-def interval(model: str) -> tuple[Equation, Equation]:
-    """Return the equations of the ends of the interval of a model's time."""
-    low = time_low.copy_as("time_low", "time", f"{model}_error_low", f"{model}_floor")
-    return low, time_high.copy_as("time_high", "time", f"{model}_error_high")
+def rate_and_interval(model: str) -> tuple[Equation, ...]:
+    """Return the equations of the attained rate of a model, and of the interval of its time."""
+    clocks = ("core_clock", "boost_clock")
+    return (
+        gemm_rate.copy_as(f"{model}_rate", f"{model}_peak", f"{model}_share", *clocks),
+        time_low.copy_as("time_low", "time", f"{model}_error_low", f"{model}_floor"),
+        time_high.copy_as("time_high", "time", f"{model}_error_high"),
+    )

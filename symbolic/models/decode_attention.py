@@ -15,7 +15,7 @@ and a B200 together.
 from __future__ import annotations
 
 from symbolic.equation import Validity, equation
-from symbolic.models._attention import DATA, KV_ELEMENT_BYTES, decode_keys, interval
+from symbolic.models._attention import DATA, KV_ELEMENT_BYTES, decode_keys, rate_and_interval
 from symbolic.ops import floor, maximum, minimum, power, sqrt, where
 
 OUTPUTS = ("time", "time_low", "time_high", "decode_splits", "decode_bound")
@@ -36,7 +36,7 @@ LARGEST_GROUP = 32.0
 CACHE_SHARE, REFILL_SHARE = 0.8, 0.4
 
 BF16, FP8 = {"kv_dtype": "bf16"}, {"kv_dtype": "fp8"}
-SHARED = (*KV_ELEMENT_BYTES, decode_keys)
+SHARED = (*KV_ELEMENT_BYTES, decode_keys, *rate_and_interval("decode")[1:])
 
 # --- kernel, splits and blocks
 
@@ -103,7 +103,9 @@ decode_group_block_time_fp8 = decode_group_block_time.copy_as(
 )
 
 
-@equation(source="a lone block of one head waits for its keys; blocks for a group run in pairs or alone")
+@equation(
+    source="a lone block of one head waits for its keys; blocks for a group run in pairs or alone"
+)
 def decode_lone_time(
     decode_per_head,
     decode_head_latency,
@@ -161,8 +163,15 @@ def decode_dram_time(decode_bytes, decode_miss_share, l2_size, mem_bandwidth, de
 
 @equation(source="Williams 2009, without the bytes that the L2 cache may keep")
 def decode_floor(
-    batch, heads, decode_keys, head_dim, tensor_fp8_flops, tensor_bf16_flops, decode_bytes,
-    l2_size, mem_bandwidth,
+    batch,
+    heads,
+    decode_keys,
+    head_dim,
+    tensor_fp8_flops,
+    tensor_bf16_flops,
+    decode_bytes,
+    l2_size,
+    mem_bandwidth,
 ):
     """Time below which the machine cannot be. [s]"""
     operations = 4 * batch * heads * decode_keys * head_dim
@@ -191,9 +200,6 @@ def time(
     """Run time. [s]"""
     squares = power(decode_lone_time, 2) + power(decode_blocks_time, 2) + power(decode_dram_time, 2)
     return maximum(decode_start_time + sqrt(squares) + decode_merge_time, decode_floor)
-
-
-INTERVAL = interval("decode")
 
 
 @equation(

@@ -14,7 +14,7 @@ fitted to an H100 and a B200 together. Loads are balanced: ``routing`` has no ot
 from __future__ import annotations
 
 from symbolic.equation import Validity, equation
-from symbolic.models._attention import DATA, by_label, interval
+from symbolic.models._attention import DATA, by_label, rate_and_interval
 from symbolic.ops import ceil, divide, maximum, minimum, power, sqrt
 
 OUTPUTS = ("time", "time_low", "time_high", "moe_expert_tokens", "moe_flops")
@@ -42,6 +42,7 @@ TYPES = {
     "fp4": ("tensor_fp4_flops", 0.5625, "moe_fp4_share", "moe_fp4_traffic"),
 }
 CAST = ("fp8", "fp8_block", "fp4")
+SHARED = rate_and_interval("moe")
 BY_TYPE = tuple(
     one
     for column, name in enumerate(_QUANTITIES)
@@ -104,12 +105,6 @@ def moe_inner_size(intermediate, tensor_parallel):
 # --- products
 
 
-@equation(source="printed rates hold at the boost clock")
-def moe_rate(moe_peak, moe_share, core_clock, boost_clock):
-    """Operations per second of full tiles. [1/s]"""
-    return moe_peak * moe_share * (core_clock / boost_clock)
-
-
 @equation(source=GROUPED)
 def moe_products_time(
     hidden,
@@ -129,7 +124,10 @@ def moe_products_time(
     times = []
     for rows in TILE_ROWS:
         both = 0.0
-        for columns, depth in ((moe_up_matrices * moe_inner_size, hidden), (hidden, moe_inner_size)):
+        for columns, depth in (
+            (moe_up_matrices * moe_inner_size, hidden),
+            (hidden, moe_inner_size),
+        ):
             tiles = ceil(moe_expert_tokens / rows) * ceil(columns / TILE_COLUMNS)
             waves = ceil(moe_occupied_experts * tiles / n_sms)
             compute = waves * (2 * rows * TILE_COLUMNS * depth * n_sms / moe_rate + moe_tile_time)
@@ -188,9 +186,6 @@ def time(
     """Run time of one rank. [s]"""
     starts = moe_start_time + moe_cast_time + moe_padding_time * moe_rank_experts
     return maximum(starts + moe_products_time + moe_traffic_time, moe_floor)
-
-
-INTERVAL = interval("moe")
 
 
 @equation(source="by definition")

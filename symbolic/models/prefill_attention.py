@@ -14,7 +14,13 @@ fitted to an H100 and a B200 together.
 from __future__ import annotations
 
 from symbolic.equation import Validity, equation
-from symbolic.models._attention import DATA, KV_ELEMENT_BYTES, by_label, interval, prefill_keys
+from symbolic.models._attention import (
+    DATA,
+    KV_ELEMENT_BYTES,
+    by_label,
+    prefill_keys,
+    rate_and_interval,
+)
 from symbolic.ops import ceil, divide, log2, maximum, minimum, power, sqrt, where
 
 OUTPUTS = ("time", "time_low", "time_high", "prefill_flops")
@@ -29,7 +35,7 @@ FLASH = "Dao 2023 (FlashAttention-2), 3.3: a block for each tile of queries of a
 #: Queries of a block.
 TILE = 128.0
 
-SHARED = (*KV_ELEMENT_BYTES, prefill_keys)
+SHARED = (*KV_ELEMENT_BYTES, prefill_keys, *rate_and_interval("prefill"))
 
 # --- what depends on the number type of the cache: products have it too
 
@@ -98,12 +104,9 @@ def prefill_masked_scores(
 
 
 @equation(source=f"{FLASH}; products and exponentials overlap in part")
-def prefill_score_time(
-    prefill_dim, n_sms, prefill_peak, prefill_share, prefill_softmax_cycles, core_clock, boost_clock
-):
+def prefill_score_time(prefill_dim, n_sms, prefill_rate, prefill_softmax_cycles, core_clock):
     """Time of a multiprocessor for a pair of a query and a key. [s]"""
-    rate = prefill_peak * prefill_share * (core_clock / boost_clock)
-    products = 4 * prefill_dim * n_sms / rate
+    products = 4 * prefill_dim * n_sms / prefill_rate
     return sqrt(sqrt(power(products, 4) + power(prefill_softmax_cycles / core_clock, 4)))
 
 
@@ -136,22 +139,24 @@ def prefill_longest_time(
     """Time of the block of the last queries. [s]"""
     windowed = prefill_keys + TILE + prefill_edge_keys
     causal = prefill_keys + prefill_diagonal_keys
-    keys = minimum(
-        where(prefill_late_tiles > 0, windowed, causal), seq_len + prefill_diagonal_keys
-    )
+    keys = minimum(where(prefill_late_tiles > 0, windowed, causal), seq_len + prefill_diagonal_keys)
     return prefill_block_time + prefill_score_time * minimum(TILE, seq_len) * keys
 
 
 @equation(source="Graham 1969: mean work and a part of the longest job")
 def prefill_blocks_time(prefill_mean_time, prefill_longest_time, prefill_tail_share):
     """Time of all blocks. [s]"""
-    return maximum(prefill_longest_time, prefill_mean_time + prefill_tail_share * prefill_longest_time)
+    return maximum(
+        prefill_longest_time, prefill_mean_time + prefill_tail_share * prefill_longest_time
+    )
 
 
 # --- traffic, floor and time
 
 
-@equation(source="projections are read, written in the type of the cache, and read; results written")
+@equation(
+    source="projections are read, written in the type of the cache, and read; results written"
+)
 def prefill_bytes(batch, seq_len, heads, kv_heads, head_dim, kv_element_bytes):
     """Bytes of queries, keys, values and results. [B]"""
     projections = (heads + 2 * kv_heads) * (2 + 2 * kv_element_bytes)
@@ -193,9 +198,6 @@ def time(
     """Run time. [s]"""
     starts = prefill_start_time + prefill_cast_time
     return maximum(starts + prefill_blocks_time + prefill_bytes / mem_bandwidth, prefill_floor)
-
-
-INTERVAL = interval("prefill")
 
 
 @equation(source="by definition")

@@ -34,7 +34,9 @@ def _attained(name: str, of: str, default: float) -> Quantity:
 def _errors(model: str, low: float, high: float) -> tuple[Quantity, Quantity]:
     """Return the ends of time over its prediction, for 90 % of the shapes that a fit left out."""
     return (
-        row(f"{model}_error_low", "", SHARE, "lower end of time over its prediction", (0.4, 1), low),
+        row(
+            f"{model}_error_low", "", SHARE, "lower end of time over its prediction", (0.4, 1), low
+        ),
         row(
             f"{model}_error_high", "", RATIO, "upper end of time over its prediction", (1, 3), high
         ),
@@ -42,9 +44,6 @@ def _errors(model: str, low: float, high: float) -> tuple[Quantity, Quantity]:
 
 
 ATTENTION = (
-    switch("dtype", "bf16 fp16 fp8 fp8_block fp4 int8", "number type of the weights"),
-    row("time_low", "s", RESULT, "time that 5 % of the shapes are below"),
-    row("time_high", "s", RESULT, "time that 5 % of the shapes are above"),
     size("batch", "", COUNT1, "sequences of one call", (1, 1024)),
     size("seq_len", "", COUNT1, "tokens of each prompt", (1, 16384)),
     size("context", "", COUNT1, "tokens in the KV cache of each sequence", (1, 131072)),
@@ -69,7 +68,12 @@ ATTENTION = (
     ),
     _time("prefill_block_time", "of a block of queries without keys", 3e-6),
     resource(
-        "prefill_tail_share", "", SHARE, "share of the longest block that is waited for", (0, 1), 0.6
+        "prefill_tail_share",
+        "",
+        SHARE,
+        "share of the longest block that is waited for",
+        (0, 1),
+        0.6,
     ),
     cost("prefill_diagonal_keys", "", NONNEG, "dropped keys at the diagonal", (0, 500), 150),
     cost("prefill_window_keys", "", NONNEG, "dropped keys at a window, bf16", (0, 500), 230),
@@ -86,7 +90,9 @@ ATTENTION = (
     _attained("decode_dram_share", "the printed bandwidth by attention", 0.95),
     _time("decode_head_merge_time", "of the merge of splits of one head", 4e-6),
     _time("decode_group_merge_time", "of the merge of splits of a group", 1e-6),
-    resource("decode_waves", "", POS, "largest number of blocks per SM that splits make", (1, 8), 1),
+    resource(
+        "decode_waves", "", POS, "largest number of blocks per SM that splits make", (1, 8), 1
+    ),
     resource(
         "decode_group_fill",
         "",
@@ -99,6 +105,7 @@ ATTENTION = (
     # --- results
     row("prefill_peak", "1/s", NONNEG, "printed rate of tensor cores for attention"),
     row("prefill_share", "", SHARE, "attained share of prefill_peak"),
+    row("prefill_rate", "1/s", RESULT, "operations per second of attention without a mask"),
     row("prefill_edge_keys", "", NONNEG, "dropped keys at a window"),
     row("prefill_cast_time", "s", NONNEG, "start-up time of casts"),
     row("prefill_dim", "", POS, "elements of a head in products"),

@@ -1,0 +1,296 @@
+"""Time of a matrix product on tensor cores: the best of a set of tiles, and the traffic around it.
+
+A block computes a tile of the product, or a part of its sums (split-K). Three processes run at the
+same time: tensor cores work in waves of blocks, multiprocessors read the operands of their tiles
+through the L2 cache, and DRAM sends what the L2 cache does not keep. The slowest dominates; they
+are joined by the fourth root of the sum of fourth powers, because none overlaps fully with the
+others. A library chooses the tile and the parts: the time is the least over ``TILES`` and
+``SPLITS``, which are part of the model. Before the product, activations are cast to the number type
+of the weights, and after it results are written. No time is below the floor of the machine:
+operations at the printed rate, and bytes beyond the L2 cache at the printed bandwidth.
+
+Six numbers belong to a GPU, and two to each of its number types (16-bit types share one, because
+they need no cast). They are fitted to measured times (``dse/data/fits``); a machine without a fit
+has those of its nearest relatives, and else the defaults, which are fitted to four GPUs together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from symbolic.equation import Equation, Validity, equation
+from symbolic.ops import ceil, divide, maximum, minimum, power, sqrt
+
+OUTPUTS = ("time", "time_low", "time_high", "gemm_flops", "gemm_efficiency")
+SYMBOLS = {"product_rows": "m", "product_columns": "n", "product_depth": "k"}
+VALIDITY = Validity(
+    quantity="tensor_fp16_flops",
+    minimum=1,
+    statement="gemm assumes tensor cores, which the machine does not have",
+)
+
+GUIDE = "NVIDIA DU-09799, Matrix Multiplication Background"
+DATA = "ai-dynamo/aiconfigurator, commit 095f58a: times of TensorRT-LLM"
+
+#: Rows and columns of the tile of a block, from small to large: powers of two that libraries ship.
+#: Three times as many, with transposed ones, change no score.
+TILES = ((16, 64), (32, 64), (64, 32), (64, 64), (64, 128), (128, 128), (128, 256), (256, 256))
+#: Blocks that share the sums of one tile.
+SPLITS = (1, 4, 16)
+#: Time [s] of the launch that adds the parts of shared sums; between 2.4 and 2.8 us on three GPUs.
+MERGE_TIME = 2.6e-6
+
+
+class NumberType(NamedTuple):
+    """The properties of a number type in the library.
+
+    ``step`` is the number of terms in 128 bytes, ``cast`` the bytes that the cast of an activation
+    moves. Block-scaled kernels have no small tiles and do not share sums.
+    """
+
+    rate: str
+    element: float
+    step: int
+    cast: float
+    tiles: tuple[tuple[int, int], ...] = TILES
+    splits: tuple[int, ...] = SPLITS
+
+
+TYPES = {
+    "bf16": NumberType("tensor_bf16_flops", 2.0, 64, 0.0),
+    "fp16": NumberType("tensor_fp16_flops", 2.0, 64, 0.0),
+    "fp8": NumberType("tensor_fp8_flops", 1.0, 128, 7.0),
+    "int8": NumberType("tensor_int8_ops", 1.0, 128, 0.35),
+    "fp8_block": NumberType("tensor_fp8_flops", 1.0, 128, 5.0, TILES[2:], (1,)),
+    "fp4": NumberType("tensor_fp4_flops", 0.5625, 256, 6.0, TILES[5:], (1,)),
+}
+
+# --- what depends on the number type
+
+
+def _by_type(name: str, source: str, inputs: dict[str, str]) -> tuple[Equation, ...]:
+    """Return the equations by which a quantity equals an input that depends on the number type."""
+
+    def same(value: Any) -> Any:
+        return value
+
+    return tuple(
+        equation(same, name=name, source=source, inputs=(one,), when={"dtype": label})
+        for label, one in inputs.items()
+    )
+
+
+def _constants(name: str, source: str, value: Callable[[NumberType], float]) -> list[Equation]:
+    """Return the equations by which a quantity has one value for each number type."""
+
+    def make(number: float) -> Callable[[], float]:
+        return lambda: number
+
+    return [
+        equation(make(value(one)), name=name, source=source, when={"dtype": label})
+        for label, one in TYPES.items()
+    ]
+
+
+SIXTEEN_BITS = ("bf16", "fp16")
+gemm_peak = _by_type("gemm_peak", "printed rate", {t: one.rate for t, one in TYPES.items()})
+gemm_share = _by_type(
+    "gemm_share",
+    "fitted to measured times",
+    {t: f"gemm_{'bf16' if t in SIXTEEN_BITS else t}_share" for t in TYPES},
+)
+gemm_cast_time = (
+    *_by_type(
+        "gemm_cast_time",
+        "fitted to measured times",
+        {t: f"gemm_{t}_cast_time" for t in TYPES if t not in SIXTEEN_BITS},
+    ),
+    *_constants("gemm_cast_time", "no cast", lambda one: 0.0)[: len(SIXTEEN_BITS)],
+)
+gemm_element = _constants("element_bytes", "by definition", lambda one: one.element)
+gemm_cast_bytes = _constants("gemm_cast_bytes", f"fitted to {DATA}", lambda one: one.cast)
+
+
+# --- rates and bytes
+
+
+@equation(source="printed rates hold at the boost clock")
+def gemm_rate(gemm_peak, gemm_share, core_clock, boost_clock):
+    """Operations per second of full tiles. [1/s]"""
+    return gemm_peak * gemm_share * (core_clock / boost_clock)
+
+
+@equation(source="the L2 cache serves each multiprocessor a number of bytes in a cycle")
+def gemm_operand_rate(gemm_operand_bytes_per_cycle, core_clock):
+    """Bytes of operands per second that one multiprocessor reads. [B/s]"""
+    return gemm_operand_bytes_per_cycle * core_clock
+
+
+@equation(source=f"{GUIDE}, 2")
+def weight_bytes(product_columns, product_depth, element_bytes):
+    """Bytes of the weights. [B]"""
+    return product_columns * product_depth * element_bytes
+
+
+activation_bytes = weight_bytes.copy_as(
+    "activation_bytes", "product_rows", "product_depth", "element_bytes"
+)
+
+
+@equation(source="results have two bytes")
+def result_bytes(product_rows, product_columns):
+    """Bytes of the product. [B]"""
+    return 2 * product_rows * product_columns
+
+
+@equation(source="a cache keeps little of what is used again after more than its size")
+def weight_miss_share(
+    weight_bytes, activation_bytes, result_bytes, weights_in_turn, l2_size, gemm_cache_share
+):
+    """Share of the weights that come from DRAM: other weights were used since the last call.
+
+    >>> [round(weight_miss_share(w, 0.0, 0.0, 5.0, 50e6, 1.0), 3) for w in (1e6, 10e6, 100e6)]
+    [0.0, 0.5, 1.0]
+    """
+    used = (weights_in_turn * weight_bytes + activation_bytes + result_bytes) / (
+        l2_size * gemm_cache_share
+    )
+    return 1 - 1 / (1 + power(used, 4))
+
+
+@equation(source="as weight_miss_share, of activations that each call uses")
+def activation_miss_share(weight_bytes, activation_bytes, result_bytes, l2_size, gemm_cache_share):
+    """Share of the activations that come from DRAM. [ratio]"""
+    used = (weight_bytes + activation_bytes + result_bytes) / (l2_size * gemm_cache_share)
+    return 1 - 1 / (1 + power(used, 4))
+
+
+@equation(source="by definition")
+def gemm_dram_bytes(weight_bytes, weight_miss_share, activation_bytes, activation_miss_share):
+    """Bytes that DRAM sends. [B]"""
+    return weight_bytes * weight_miss_share + activation_bytes * activation_miss_share
+
+
+@equation(source="Williams 2009, of the bandwidth that is attained")
+def gemm_dram_rate(mem_bandwidth, gemm_dram_share):
+    """Bytes per second of DRAM. [B/s]"""
+    return mem_bandwidth * gemm_dram_share
+
+
+# --- tiles, splits and waves
+
+
+def _product_time(
+    product_rows,
+    product_columns,
+    product_depth,
+    element_bytes,
+    n_sms,
+    gemm_rate,
+    gemm_operand_rate,
+    gemm_dram_bytes,
+    gemm_dram_rate,
+    gemm_wave_overlap,
+    result_bytes,
+    *,
+    number: NumberType,
+):
+    """Time of the best tile and split. [s]"""
+    dram = power(gemm_dram_bytes / gemm_dram_rate, 4)
+    times = []
+    for split in number.splits:
+        steps = ceil(product_depth / (split * number.step)) * number.step
+        compute = 2 * steps * n_sms / gemm_rate
+        operands = steps * element_bytes / gemm_operand_rate
+        fourth_powers = []
+        for rows, columns in number.tiles:
+            blocks = ceil(product_rows / rows) * ceil(product_columns / columns) * split
+            waves = blocks / n_sms
+            mean = maximum(waves, 1)
+            whole = ceil(waves)
+            work = (whole + gemm_wave_overlap * (mean - whole)) * (rows * columns) * compute
+            moved = mean * (rows + columns) * operands
+            fourth_powers.append(power(work, 4) + power(moved, 4))
+        merge = 0.0
+        if split > 1:  # parts of four bytes are written and read
+            merge = MERGE_TIME + 4 * split * result_bytes / (n_sms * gemm_operand_rate)
+        times.append(sqrt(sqrt(minimum(*fourth_powers) + dram)) + merge)
+    return minimum(*times)
+
+
+_INPUTS = (
+    "product_rows product_columns product_depth element_bytes n_sms gemm_rate gemm_operand_rate "
+    "gemm_dram_bytes gemm_dram_rate gemm_wave_overlap result_bytes"
+).split()
+product_time = [
+    equation(
+        partial(_product_time, number=number),
+        name="product_time",
+        source=f"{GUIDE}, 2 and 3, over tiles and splits; Osama 2023 (Stream-K) for waves",
+        inputs=_INPUTS,
+        when={"dtype": label},
+    )
+    for label, number in TYPES.items()
+]
+
+
+@equation(source="what is written and cast is not overlapped with the product")
+def gemm_output_time(
+    product_rows, product_depth, result_bytes, gemm_cast_bytes, gemm_dram_rate, gemm_output_ratio
+):
+    """Time of results and casts. [s]"""
+    moved = result_bytes + product_rows * product_depth * gemm_cast_bytes
+    return moved / (gemm_dram_rate * gemm_output_ratio)
+
+
+@equation(source=f"{GUIDE}, 2: two operations for each term")
+def gemm_operations(product_rows, product_columns, product_depth):
+    """Operations of the product. [operations]"""
+    return 2 * product_rows * product_columns * product_depth
+
+
+@equation(source="Williams 2009, without the bytes that the L2 cache may keep")
+def gemm_floor(
+    gemm_operations,
+    gemm_peak,
+    weight_bytes,
+    activation_bytes,
+    result_bytes,
+    l2_size,
+    mem_bandwidth,
+):
+    """Time below which the machine cannot be. [s]"""
+    beyond = maximum(weight_bytes + activation_bytes + result_bytes - l2_size, 0)
+    return maximum(gemm_operations / gemm_peak, beyond / mem_bandwidth)
+
+
+@equation(source="sum of what follows one after the other, and no less than the floor")
+def time(gemm_start_time, gemm_cast_time, product_time, gemm_output_time, gemm_floor):
+    """Run time. [s]"""
+    return maximum(gemm_start_time + gemm_cast_time + product_time + gemm_output_time, gemm_floor)
+
+
+@equation(source="quantiles of the errors of shapes that the fit left out")
+def time_low(time, gemm_error_low, gemm_floor):
+    """Lower end of an interval that contains the time of 90 % of the shapes. [s]"""
+    return maximum(time * gemm_error_low, gemm_floor)
+
+
+@equation(source="quantiles of the errors of shapes that the fit left out")
+def time_high(time, gemm_error_high):
+    """Upper end of an interval that contains the time of 90 % of the shapes. [s]"""
+    return time * gemm_error_high
+
+
+@equation(source="by definition")
+def gemm_flops(gemm_operations, time):
+    """Operations per second. [1/s]"""
+    return divide(gemm_operations, time, at_zero=0.0)
+
+
+@equation(source="by definition")
+def gemm_efficiency(gemm_flops, gemm_peak):
+    """Operations per second over the printed rate. [ratio]"""
+    return gemm_flops / gemm_peak
