@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from symbolic.equation import Equation, equation
 from symbolic.models.gemm import gemm_rate, time_high, time_low
@@ -23,17 +24,13 @@ def by_label(
     A value is the name of another quantity, or a number.
     """
 
-    def make(value: str | float) -> Equation:
-        if isinstance(value, str):
-            return equation(_same, name=name, source=source, inputs=[value])
-        return equation(lambda: value, name=name, source=source)
-
-    return tuple(
-        make(value).copy_as(
-            name, *([value] if isinstance(value, str) else []), when={**when, switch: label}
-        )
-        for label, value in values.items()
-    )
+    result = []
+    for label, value in values.items():
+        inputs = [value] if isinstance(value, str) else []
+        function = _same if inputs else partial(float, value)
+        labels = {**when, switch: label}
+        result.append(equation(function, name=name, source=source, inputs=inputs, when=labels))
+    return tuple(result)
 
 
 KV_ELEMENT_BYTES = by_label(

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from symbolic.equation import Validity, equation
 from symbolic.models._attention import DATA, by_label, rate_and_interval
-from symbolic.ops import ceil, divide, maximum, minimum, power, sqrt
+from symbolic.ops import ceil, maximum, minimum, power, sqrt
 
-OUTPUTS = ("time", "time_low", "time_high", "moe_expert_tokens", "moe_flops")
+OUTPUTS = ("time", "time_low", "time_high", "moe_expert_tokens")
 VALIDITY = Validity(
     quantity="tensor_fp16_flops",
     minimum=1,
@@ -121,13 +121,10 @@ def moe_products_time(
     moe_dram_share,
 ):
     """Time of both grouped products, with the best rows of a tile. [s]"""
-    times = []
+    up_columns, times = moe_up_matrices * moe_inner_size, []
     for rows in TILE_ROWS:
         both = 0.0
-        for columns, depth in (
-            (moe_up_matrices * moe_inner_size, hidden),
-            (hidden, moe_inner_size),
-        ):
+        for columns, depth in ((up_columns, hidden), (hidden, moe_inner_size)):
             tiles = ceil(moe_expert_tokens / rows) * ceil(columns / TILE_COLUMNS)
             waves = ceil(moe_occupied_experts * tiles / n_sms)
             compute = waves * (2 * rows * TILE_COLUMNS * depth * n_sms / moe_rate + moe_tile_time)
@@ -186,9 +183,3 @@ def time(
     """Run time of one rank. [s]"""
     starts = moe_start_time + moe_cast_time + moe_padding_time * moe_rank_experts
     return maximum(starts + moe_products_time + moe_traffic_time, moe_floor)
-
-
-@equation(source="by definition")
-def moe_flops(moe_operations, time):
-    """Operations per second of one rank. [1/s]"""
-    return divide(moe_operations, time, at_zero=0.0)

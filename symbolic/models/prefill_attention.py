@@ -21,9 +21,9 @@ from symbolic.models._attention import (
     prefill_keys,
     rate_and_interval,
 )
-from symbolic.ops import ceil, divide, log2, maximum, minimum, power, sqrt, where
+from symbolic.ops import ceil, log2, maximum, minimum, power, sqrt, where
 
-OUTPUTS = ("time", "time_low", "time_high", "prefill_flops")
+OUTPUTS = ("time", "time_low", "time_high")
 VALIDITY = Validity(
     quantity="tensor_fp16_flops",
     minimum=1,
@@ -154,9 +154,7 @@ def prefill_blocks_time(prefill_mean_time, prefill_longest_time, prefill_tail_sh
 # --- traffic, floor and time
 
 
-@equation(
-    source="projections are read, written in the type of the cache, and read; results written"
-)
+@equation(source="projections are read, written in the type of the cache, and read again")
 def prefill_bytes(batch, seq_len, heads, kv_heads, head_dim, kv_element_bytes):
     """Bytes of queries, keys, values and results. [B]"""
     projections = (heads + 2 * kv_heads) * (2 + 2 * kv_element_bytes)
@@ -198,9 +196,3 @@ def time(
     """Run time. [s]"""
     starts = prefill_start_time + prefill_cast_time
     return maximum(starts + prefill_blocks_time + prefill_bytes / mem_bandwidth, prefill_floor)
-
-
-@equation(source="by definition")
-def prefill_flops(prefill_operations, time):
-    """Operations per second. [1/s]"""
-    return divide(prefill_operations, time, at_zero=0.0)
