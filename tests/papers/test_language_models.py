@@ -209,7 +209,8 @@ def test_shipped_fits_are_those_of_the_rows(model, machine, rows):
     assert found["median"] == pytest.approx(fit["errors"]["median"], rel=1e-6)
     assert found["p90"] == pytest.approx(fit["errors"]["p90"], rel=1e-6)
     ends = [predict(model, table, values, output=name) for name in ("time_low", "time_high")]
-    assert 0.87 <= ((ends[0] <= table.measured) & (table.measured <= ends[1])).mean() <= 0.93
+    # the ends are those of shapes left out, which these are not
+    assert 0.87 <= ((ends[0] <= table.measured) & (table.measured <= ends[1])).mean() <= 0.95
 
 
 @with_data
