@@ -308,6 +308,7 @@ class EquationSet:
     """The content of a model, from which graphs are made.
 
     ``symbols`` are the papers' LaTeX symbols of inputs, which a model file declares as ``SYMBOLS``.
+    ``fitted`` are the inputs that a calibration fits by default, declared as ``FITTED``.
     ``files`` are the user's files of which it is made, each with its name and the SHA-256 of its
     bytes.
     """
@@ -322,6 +323,7 @@ class EquationSet:
     validity: tuple[Validity, ...] = ()
     files: tuple[tuple[str, str], ...] = ()
     symbols: Mapping[str, str] = field(default_factory=dict)
+    fitted: tuple[str, ...] = ()
     summary: str = ""
 
     @property

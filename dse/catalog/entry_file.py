@@ -33,7 +33,8 @@ class Value:
     """Value as written (a number, or text such as ``"1.3 GHz"``) with its origin.
 
     ``holds_for`` gives other quantities and the only numbers for which the value was counted;
-    ``spread`` is the share by which an assumed number may be wrong, to both sides.
+    ``spread`` is the share by which an assumed number may be wrong, to both sides; ``fit`` is the
+    name of the shipped fit that it comes from.
     """
 
     value: float | str
@@ -41,6 +42,7 @@ class Value:
     assumed: str = ""
     holds_for: tuple[tuple[str, float], ...] = ()
     spread: float = 0.0
+    fit: str = ""
 
     def __post_init__(self) -> None:
         if bool(self.source.strip()) == bool(self.assumed.strip()):

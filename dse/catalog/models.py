@@ -43,8 +43,7 @@ class _Models(DisplayMixin, Mapping[str, Model]):
         if name not in self:
             known = list(self)
             raise UnknownEntryError(
-                f"{name!r} is no model{nearest_hint(str(name), known)}; there are: "
-                f"{', '.join(known)}"
+                f"{name!r} is no model{model_hint(str(name), known)}; there are: {', '.join(known)}"
             )
         return load_model(name)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dse.fitting.parameters import Floats, Parameters
 from stochastic import sizes
 from symbolic.intervals import PartialEvaluation
-from symbolic.ops import Node
+from symbolic.ops import Node, walk
 
 # --- Predictions at many values of the free quantities at once
 
@@ -304,8 +304,9 @@ def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
 # --- The search
 
 
-#: Number of rough searches that are refined, and the most rows of a rough search.
-REFINED, MAX_ROUGH_ROWS = 2, 2048
+#: Number of rough searches that are refined, and the most rows of a rough search; fewer if an
+#: equation has very many steps, such as one that chooses among tiles.
+REFINED, MAX_ROUGH_ROWS, MIN_ROUGH_ROWS, MAX_ROUGH_STEPS = 2, 2048, 128, 150_000
 #: Relative step of a numerical derivative: the cube root of the precision.
 STEP = float(np.finfo(float).eps) ** (1 / 3)
 #: Size of a value near 0, as a share of the step that changes residuals by their own size.
@@ -339,7 +340,10 @@ def search(problem: FitProblem) -> Solution | None:
     minimum by SciPy's trust region, so that one valley does not attract them all. Values near an
     end of their domain are tried there.
     """
-    sample = problem.subsample(MAX_ROUGH_ROWS)
+    steps = sum(1 for _ in walk(problem.nodes))
+    sample = problem.subsample(
+        max(MIN_ROUGH_ROWS, min(MAX_ROUGH_ROWS, MAX_ROUGH_STEPS // max(steps, 1)))
+    )
     rough = [_refine(sample, point, rough=True) for point in starting_points(sample)]
     if not rough:
         return None

@@ -64,11 +64,15 @@ def _is_always_equal(value: Any, number: float) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedInputs:
-    """Values from fits with their sources, and their units where known."""
+    """Values from fits with their sources, and their units where known.
+
+    ``use_shipped`` is False if the shipped fits of machines are not to be used.
+    """
 
     values: Mapping[str, Any]
     sources: Mapping[str, str]
     units: Mapping[str, str]
+    use_shipped: bool = True
 
     def check(self, row: Quantity) -> None:
         """Raise if a value is in another unit than its quantity."""
@@ -81,7 +85,8 @@ class FittedInputs:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values and sources as the canonical text of a study contains them."""
-        return {"values": dict(self.values), "sources": dict(self.sources)}
+        tree = {"values": dict(self.values), "sources": dict(self.sources)}
+        return tree if self.use_shipped else {**tree, "use_shipped": False}
 
 
 _ENTRIES = {"machine": machine, "workload": workload}
@@ -95,7 +100,7 @@ class StudyInputs:
     contents of laws whose label does not determine them, ``entries`` the names of machine and
     workload unless they are axes, ``invalid_values`` why values of files do not hold, and
     ``counted_for`` the quantities for whose values alone counts hold. ``assumed`` are the numbers
-    that nobody published, with their spreads.
+    that nobody published, with their spreads, and ``shipped_fits`` the files of fits by quantity.
     """
 
     model: Model
@@ -109,6 +114,7 @@ class StudyInputs:
     laws: Mapping[str, str]
     entries: Mapping[str, str]
     invalid_values: Mapping[str, str] = field(default_factory=dict)
+    shipped_fits: Mapping[str, str] = field(default_factory=dict)
     counted_for: frozenset[str] = frozenset()
     assumed: tuple[AssumedInput, ...] = ()
 
@@ -176,6 +182,7 @@ def merge_inputs(
     origins |= dict.fromkeys(varied, "axis of the study")
     assumptions: list[str] = []
     assumed: list[AssumedInput] = []
+    shipped_fits: dict[str, str] = {}
     counted: dict[str, list[Entry]] = {}
     by_name = {axis.name: axis for axis in axes}
     fits = {} if fit_inputs is None else fit_inputs.values
@@ -186,6 +193,8 @@ def merge_inputs(
         single = entries.get(kind)
         names = by_name[kind].labels if kind in by_name else (single,) if single else ()
         loaded = [load(n, folder=folder, quantities=model.quantities) for n in names]
+        if fit_inputs is not None and not fit_inputs.use_shipped:
+            loaded = [entry.without_fits() for entry in loaded]
         supplied = dict.fromkeys(name for entry in loaded for name in entry.values)
         for name in supplied:
             if name in set_values or name in varied or name in replaced or name in fits:
@@ -195,6 +204,8 @@ def merge_inputs(
                 continue
             for label, entry in zip(names, loaded, strict=True):
                 value = entry.values.get(name)
+                if value is not None and value.fit:
+                    shipped_fits[name] = value.fit
                 if value is None or not value.assumed:
                     continue
                 assumptions.append(f"{name} of {entry.name}: {value.assumed}")
@@ -275,6 +286,7 @@ def merge_inputs(
         origins=origins,
         assumptions=tuple(dict.fromkeys(assumptions)),
         assumed=tuple(dict.fromkeys(assumed)),
+        shipped_fits=shipped_fits,
         laws=laws,
         entries={kind: name for kind, name in entries.items() if name and kind not in by_name},
         counted_for=frozenset(

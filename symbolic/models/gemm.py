@@ -17,7 +17,6 @@ has those of its nearest relatives, and else the defaults, which are fitted to f
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 from symbolic.equation import Equation, Validity, equation
@@ -82,35 +81,56 @@ def _by_type(name: str, source: str, inputs: dict[str, str]) -> tuple[Equation, 
     )
 
 
-def _constants(name: str, source: str, value: Callable[[NumberType], float]) -> list[Equation]:
+def _constants(
+    name: str, source: str, value: Callable[[NumberType], float]
+) -> tuple[Equation, ...]:
     """Return the equations by which a quantity has one value for each number type."""
 
     def make(number: float) -> Callable[[], float]:
         return lambda: number
 
-    return [
+    return tuple(
         equation(make(value(one)), name=name, source=source, when={"dtype": label})
         for label, one in TYPES.items()
-    ]
+    )
 
 
-SIXTEEN_BITS = ("bf16", "fp16")
+FITTED_TIMES = "fitted to measured times"
+LEFT_OUT = "quantiles of the errors of shapes that a fit left out"
+#: Types by the name under which their numbers are fitted; 16-bit types have the same.
+FITTED_AS = {label: "bf16" if label == "fp16" else label for label in TYPES}
+CAST = [label for label, number in TYPES.items() if number.cast]
 gemm_peak = _by_type("gemm_peak", "printed rate", {t: one.rate for t, one in TYPES.items()})
 gemm_share = _by_type(
-    "gemm_share",
-    "fitted to measured times",
-    {t: f"gemm_{'bf16' if t in SIXTEEN_BITS else t}_share" for t in TYPES},
+    "gemm_share", FITTED_TIMES, {t: f"gemm_{name}_share" for t, name in FITTED_AS.items()}
+)
+gemm_error_low = _by_type(
+    "gemm_error_low", LEFT_OUT, {t: f"gemm_{name}_error_low" for t, name in FITTED_AS.items()}
+)
+gemm_error_high = _by_type(
+    "gemm_error_high", LEFT_OUT, {t: f"gemm_{name}_error_high" for t, name in FITTED_AS.items()}
 )
 gemm_cast_time = (
-    *_by_type(
-        "gemm_cast_time",
-        "fitted to measured times",
-        {t: f"gemm_{t}_cast_time" for t in TYPES if t not in SIXTEEN_BITS},
+    *_by_type("gemm_cast_time", FITTED_TIMES, {t: f"gemm_{t}_cast_time" for t in CAST}),
+    *(
+        each
+        for each in _constants("gemm_cast_time", "no cast", lambda one: 0.0)
+        if each.when["dtype"] not in CAST
     ),
-    *_constants("gemm_cast_time", "no cast", lambda one: 0.0)[: len(SIXTEEN_BITS)],
 )
 gemm_element = _constants("element_bytes", "by definition", lambda one: one.element)
 gemm_cast_bytes = _constants("gemm_cast_bytes", f"fitted to {DATA}", lambda one: one.cast)
+
+FITTED = (
+    "gemm_start_time",
+    "gemm_dram_share",
+    "gemm_operand_bytes_per_cycle",
+    "gemm_wave_overlap",
+    "gemm_cache_share",
+    "gemm_output_ratio",
+    *dict.fromkeys(f"gemm_{name}_share" for name in FITTED_AS.values()),
+    *(f"gemm_{name}_cast_time" for name in CAST),
+)
 
 
 # --- rates and bytes
@@ -182,58 +202,49 @@ def gemm_dram_rate(mem_bandwidth, gemm_dram_share):
 # --- tiles, splits and waves
 
 
-def _product_time(
-    product_rows,
-    product_columns,
-    product_depth,
-    element_bytes,
-    n_sms,
-    gemm_rate,
-    gemm_operand_rate,
-    gemm_dram_bytes,
-    gemm_dram_rate,
-    gemm_wave_overlap,
-    result_bytes,
-    *,
-    number: NumberType,
-):
-    """Time of the best tile and split. [s]"""
-    dram = power(gemm_dram_bytes / gemm_dram_rate, 4)
-    times = []
-    for split in number.splits:
-        steps = ceil(product_depth / (split * number.step)) * number.step
-        compute = 2 * steps * n_sms / gemm_rate
-        operands = steps * element_bytes / gemm_operand_rate
-        fourth_powers = []
-        for rows, columns in number.tiles:
-            blocks = ceil(product_rows / rows) * ceil(product_columns / columns) * split
-            waves = blocks / n_sms
-            mean = maximum(waves, 1)
-            whole = ceil(waves)
-            work = (whole + gemm_wave_overlap * (mean - whole)) * (rows * columns) * compute
-            moved = mean * (rows + columns) * operands
-            fourth_powers.append(power(work, 4) + power(moved, 4))
-        merge = 0.0
-        if split > 1:  # parts of four bytes are written and read
-            merge = MERGE_TIME + 4 * split * result_bytes / (n_sms * gemm_operand_rate)
-        times.append(sqrt(sqrt(minimum(*fourth_powers) + dram)) + merge)
-    return minimum(*times)
+def _product_time(number: NumberType, label: str) -> Equation:
+    """Return the equation of the best tile and split of a number type."""
+
+    def product_time(
+        product_rows,
+        product_columns,
+        product_depth,
+        element_bytes,
+        n_sms,
+        gemm_rate,
+        gemm_operand_rate,
+        gemm_dram_bytes,
+        gemm_dram_rate,
+        gemm_wave_overlap,
+        result_bytes,
+    ):
+        """Time of the best tile and split. [s]"""
+        dram = power(gemm_dram_bytes / gemm_dram_rate, 4)
+        times = []
+        for split in number.splits:
+            terms = ceil(product_depth / (split * number.step)) * number.step
+            compute = 2 * terms * n_sms / gemm_rate
+            operands = terms * element_bytes / gemm_operand_rate
+            fourth_powers = []
+            for rows, columns in number.tiles:
+                blocks = ceil(product_rows / rows) * ceil(product_columns / columns) * split
+                waves = blocks / n_sms
+                mean, whole = maximum(waves, 1), ceil(waves)
+                work = (whole + gemm_wave_overlap * (mean - whole)) * (rows * columns) * compute
+                moved = mean * (rows + columns) * operands
+                fourth_powers.append(power(work, 4) + power(moved, 4))
+            merge = 0.0
+            if split > 1:  # parts of four bytes are written and read
+                merge = MERGE_TIME + 4 * split * result_bytes / (n_sms * gemm_operand_rate)
+            times.append(sqrt(sqrt(minimum(*fourth_powers) + dram)) + merge)
+        return minimum(*times)
+
+    source = f"{GUIDE}, 2 and 3, over tiles and splits; waves overlap as in Stream-K (Osama 2023)"
+    made: Equation = equation(product_time, source=source, when={"dtype": label})
+    return made
 
 
-_INPUTS = (
-    "product_rows product_columns product_depth element_bytes n_sms gemm_rate gemm_operand_rate "
-    "gemm_dram_bytes gemm_dram_rate gemm_wave_overlap result_bytes"
-).split()
-product_time = [
-    equation(
-        partial(_product_time, number=number),
-        name="product_time",
-        source=f"{GUIDE}, 2 and 3, over tiles and splits; Osama 2023 (Stream-K) for waves",
-        inputs=_INPUTS,
-        when={"dtype": label},
-    )
-    for label, number in TYPES.items()
-]
+product_time = tuple(_product_time(number, label) for label, number in TYPES.items())
 
 
 @equation(source="what is written and cast is not overlapped with the product")
@@ -272,13 +283,13 @@ def time(gemm_start_time, gemm_cast_time, product_time, gemm_output_time, gemm_f
     return maximum(gemm_start_time + gemm_cast_time + product_time + gemm_output_time, gemm_floor)
 
 
-@equation(source="quantiles of the errors of shapes that the fit left out")
+@equation(source=LEFT_OUT)
 def time_low(time, gemm_error_low, gemm_floor):
     """Lower end of an interval that contains the time of 90 % of the shapes. [s]"""
     return maximum(time * gemm_error_low, gemm_floor)
 
 
-@equation(source="quantiles of the errors of shapes that the fit left out")
+@equation(source=LEFT_OUT)
 def time_high(time, gemm_error_high):
     """Upper end of an interval that contains the time of 90 % of the shapes. [s]"""
     return time * gemm_error_high

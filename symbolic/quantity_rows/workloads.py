@@ -190,6 +190,7 @@ BLOCK_SHAPE = (
 
 #: Attained shares and start-up times of casts by number type, fitted to four GPUs together.
 _GEMM_SHARES = {"bf16": 0.8, "fp8": 0.72, "fp8_block": 0.6, "fp4": 0.5, "int8": 0.9}
+_GEMM_ERRORS = {"low": 0.65, "high": 1.5}
 _GEMM_CAST_TIMES = {"fp8": 10.5e-6, "fp8_block": 2.5e-6, "fp4": 5e-6, "int8": 7.5e-6}
 
 GEMM = (
@@ -257,9 +258,21 @@ GEMM = (
         )
         for label, time in _GEMM_CAST_TIMES.items()
     ),
-    row("gemm_error_low", "", SHARE, "lower end of time over its prediction", (0.5, 1), 0.7),
-    row("gemm_error_high", "", RATIO, "upper end of time over its prediction", (1, 2), 1.5),
+    *(
+        row(
+            f"gemm_{label}_error_{end}",
+            "",
+            POS,
+            f"{end}er end of 90 % of the times over their predictions, {label}",
+            (0.5, 2),
+            default,
+        )
+        for label in _GEMM_SHARES
+        for end, default in _GEMM_ERRORS.items()
+    ),
     # --- results
+    row("gemm_error_low", "", POS, "lower end of time over its prediction"),
+    row("gemm_error_high", "", POS, "upper end of time over its prediction"),
     row("gemm_peak", "1/s", NONNEG, "printed rate of tensor cores for the number type"),
     row("gemm_share", "", SHARE, "attained share of gemm_peak, full tiles"),
     row("gemm_cast_time", "s", NONNEG, "start-up time of the cast of activations"),
