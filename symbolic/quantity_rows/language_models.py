@@ -27,7 +27,7 @@ def _time(name: str, meaning: str, default: float) -> Quantity:
     return cost(name, "s", NONNEG, f"time {meaning}", (1e-9, 1e-5), default)
 
 
-def _attained(name: str, of: str, default: float) -> Quantity:
+def _share_of(name: str, of: str, default: float) -> Quantity:
     return resource(name, "", "(0, 1]", f"attained share of {of}", (0.3, 1), default)
 
 
@@ -56,8 +56,8 @@ ATTENTION = (
     # --- the numbers of a GPU, prompts
     _start("prefill_start_time", "of attention over a prompt", 1.18e-5),
     _start("prefill_cast_start_time", "of the cast of queries", 6e-7),
-    _attained("prefill_bf16_share", "the rate of tensor cores, attention in bf16", 0.643),
-    _attained("prefill_fp8_share", "the rate of tensor cores, attention in fp8", 0.456),
+    _share_of("prefill_bf16_share", "the rate of tensor cores, attention in bf16", 0.643),
+    _share_of("prefill_fp8_share", "the rate of tensor cores, attention in fp8", 0.456),
     cost(
         "prefill_softmax_cycles",
         "cycle",
@@ -87,7 +87,7 @@ ATTENTION = (
     _time("decode_bf16_block_time", "of a block that reads for a group, 16 bits", 2.32e-6),
     _time("decode_fp8_block_time", "of a block that reads for a group, 8 bits", 1.2e-6),
     cost("decode_head_growth", "", NONNEG, "growth of both for each query head", (0, 0.1), 0.0438),
-    _attained("decode_dram_share", "the printed bandwidth by attention", 0.953),
+    _share_of("decode_dram_share", "the printed bandwidth by attention", 0.953),
     _time("decode_head_merge_time", "of the merge of splits of one head", 3.51e-6),
     _time("decode_group_merge_time", "of the merge of splits of a group", 8.2e-7),
     resource(
@@ -150,12 +150,12 @@ EXPERTS = (
     # --- the numbers of a GPU
     _start("moe_start_time", "of the kernels of a mixture of experts", 2.89e-5),
     _start("moe_cast_start_time", "of an activation without a gate and its cast", 2.31e-5),
-    _attained("moe_bf16_share", "the rate of tensor cores, experts in bf16", 0.965),
-    _attained("moe_fp8_share", "the rate of tensor cores, experts in fp8", 1),
-    _attained("moe_fp8_block_share", "the rate of tensor cores, experts in fp8_block", 0.662),
-    _attained("moe_fp4_share", "the rate of tensor cores, experts in fp4", 0.403),
+    _share_of("moe_bf16_share", "the rate of tensor cores, experts in bf16", 0.965),
+    _share_of("moe_fp8_share", "the rate of tensor cores, experts in fp8", 1),
+    _share_of("moe_fp8_block_share", "the rate of tensor cores, experts in fp8_block", 0.662),
+    _share_of("moe_fp4_share", "the rate of tensor cores, experts in fp4", 0.403),
     _time("moe_tile_time", "of a tile without terms", 1.64e-6),
-    _attained("moe_dram_share", "the printed bandwidth by experts", 0.906),
+    _share_of("moe_dram_share", "the printed bandwidth by experts", 0.906),
     cost("moe_bf16_traffic", "", NONNEG, "times that activations move, bf16", (1, 20), 5.44),
     cost("moe_fp8_traffic", "", NONNEG, "times that activations move, fp8", (1, 20), 7.45),
     cost("moe_fp4_traffic", "", NONNEG, "times that activations move, fp4", (1, 20), 14.5),

@@ -105,8 +105,8 @@ def machine_values(machine):
     """Return the values of a machine on which the models depend."""
     rates = [f"tensor_{label}_flops" for label in ("bf16", "fp16", "fp8", "fp4")]
     names = ["n_sms", "core_clock", "boost_clock", "mem_bandwidth", "l2_size", *rates]
-    found = dse.evaluate("gemm", machine=machine, outputs=names)
-    return {name: found[name].item() for name in names}
+    result = dse.evaluate("gemm", machine=machine, outputs=names)
+    return {name: result[name].item() for name in names}
 
 
 @cache

@@ -61,8 +61,8 @@ def _time(model, machine="h100_sxm", **changes):
 @pytest.mark.parametrize(("length", "window"), [(1, 1), (7, 7), (300, 300), (300, 128), (513, 40)])
 def test_scores_are_the_pairs_that_a_causal_window_keeps(length, window):
     query, key = np.mgrid[:length, :length]
-    kept = (key <= query) & (key > query - window)
-    assert prefill_scores(float(length), float(window)) == kept.sum()
+    seen = (key <= query) & (key > query - window)
+    assert prefill_scores(float(length), float(window)) == seen.sum()
 
 
 @pytest.mark.parametrize(("length", "window"), [(128, 128), (512, 128), (512, 200), (1000, 256)])
@@ -140,11 +140,11 @@ def test_no_time_is_below_the_floor_of_the_machine(model):
     fixed = {name: value for name, value in SHAPES[model].items() if name not in columns}
     floor = f"{model.split('_')[0]}_floor"
     for machine in ("h100_sxm", "b200"):
-        found = dse.evaluate(model, machine=machine, **fixed, **columns, **ideal)
-        assert (found.time >= found[floor]).all()
-        assert (found.time_low >= found[floor]).all()
-        assert (found.time_low <= found.time).all()
-        assert (found.time <= found.time_high).all()
+        result = dse.evaluate(model, machine=machine, **fixed, **columns, **ideal)
+        assert (result.time >= result[floor]).all()
+        assert (result.time_low >= result[floor]).all()
+        assert (result.time_low <= result.time).all()
+        assert (result.time <= result.time_high).all()
 
 
 # --- measured times
@@ -155,7 +155,7 @@ def rows():
     return {key: read_rows(*key) for key in MOST}
 
 
-def _shipped(model, machine):
+def _shipped_fit(model, machine):
     path = Path(dse.__file__).parent / f"data/fits/{model}-{machine}.fit.json"
     fit = json.loads(path.read_text(encoding="utf-8"))
     return fit, fit["set"] | dict(zip(fit["names"], fit["values"], strict=True))
@@ -170,10 +170,10 @@ def _values(model, machine):
 def test_errors_of_shapes_left_out(model, machine, rows):
     table = rows[model, machine]
     out = left_out_predictions(model, table, _values(model, machine), count=600)
-    found = errors(out, table.measured)
+    result = errors(out, table.measured)
     most = MOST[model, machine]
-    assert found["median"] <= most[0]
-    assert found["p90"] <= most[1]
+    assert result["median"] <= most[0]
+    assert result["p90"] <= most[1]
     # an interval from four fifths of the shapes covers the last fifth
     ratio = (table.measured / out).to_numpy()
     inside = np.zeros(len(ratio), bool)
@@ -190,10 +190,10 @@ def test_errors_of_a_gpu_left_out(model, machine, rows):
     other = "b200" if machine == "h100_sxm" else "h100_sxm"
     numbers, _ = fit_numbers(model, [(rows[model, other], _values(model, other))], 600)
     table, values = rows[model, machine], _values(model, machine) | numbers
-    found = errors(predict(model, table, values), table.measured)
+    result = errors(predict(model, table, values), table.measured)
     most = MOST_OF_OTHER[model, machine]
-    assert found["median"] <= most[0]
-    assert found["p90"] <= most[1]
+    assert result["median"] <= most[0]
+    assert result["p90"] <= most[1]
     # without a fit of the machine, the ends of the interval are the defaults
     ends = [predict(model, table, values, output=name) for name in ("time_low", "time_high")]
     assert ((ends[0] <= table.measured) & (table.measured <= ends[1])).mean() >= 0.85
@@ -203,11 +203,11 @@ def test_errors_of_a_gpu_left_out(model, machine, rows):
 @pytest.mark.parametrize(("model", "machine"), MOST)
 def test_shipped_fits_are_those_of_the_rows(model, machine, rows):
     table = rows[model, machine]
-    fit, numbers = _shipped(model, machine)
+    fit, numbers = _shipped_fit(model, machine)
     values = _values(model, machine) | numbers
-    found = errors(predict(model, table, values), table.measured)
-    assert found["median"] == pytest.approx(fit["errors"]["median"], rel=1e-6)
-    assert found["p90"] == pytest.approx(fit["errors"]["p90"], rel=1e-6)
+    result = errors(predict(model, table, values), table.measured)
+    assert result["median"] == pytest.approx(fit["errors"]["median"], rel=1e-6)
+    assert result["p90"] == pytest.approx(fit["errors"]["p90"], rel=1e-6)
     ends = [predict(model, table, values, output=name) for name in ("time_low", "time_high")]
     # the ends are those of shapes left out, which these are not
     assert 0.87 <= ((ends[0] <= table.measured) & (table.measured <= ends[1])).mean() <= 0.95
