@@ -8,7 +8,7 @@ from typing import Any
 
 from symbolic.answer import Answer, DisplayMixin, Table, names_answer, shorten
 from symbolic.errors import DseError, UnknownEntryError, UnknownNameError, nearest_hint
-from symbolic.library import available_models, load_model
+from symbolic.library import available_models, load_model, model_hint
 from symbolic.model import Model
 from symbolic.quantities import TABLE, Quantity
 

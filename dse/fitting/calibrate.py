@@ -36,7 +36,7 @@ from dse.inputs.fit_file import FitReport, SavedFit, fit_answer, join_fits
 from dse.inputs.merge import merge_inputs
 from dse.progress import ProgressOption
 from sweeps.grid.goals import texts_of
-from symbolic.answer import Answer
+from symbolic.answer import Answer, Table
 from symbolic.errors import DseError
 from symbolic.library import load_model
 
@@ -315,7 +315,7 @@ def _calibrate_by_label(
     labels = np.full(table.rows, "")
     if switches:
         labels = np.asarray(table.columns[columns.pop(switches[0])]).astype(str)
-    arrays = read_columns(table, model, {q: n for q, n in columns.items()})
+    arrays = read_columns(table, model, columns)
     measured = np.zeros(table.rows, dtype=bool)
     if to in table.columns:
         measured = np.isfinite(read_columns(table, model, {to: to})[to])
@@ -323,8 +323,8 @@ def _calibrate_by_label(
         arrays, labels, measured = _add_grid(model, arrays, labels, measured)
     entries = {key: options[key] for key in ("machine", "workload")}
     known = merge_inputs(model, (), entries=entries, set_values={}).values
-    values = {n: known.get(n, model.quantity(n).default) for n in names if n not in options["set"]}
-    values = {n: float(v) for n, v in values.items() if isinstance(v, (int, float))}
+    starts = {n: known.get(n, model.quantity(n).default) for n in names if n not in options["set"]}
+    values = {n: float(v) for n, v in starts.items() if isinstance(v, (int, float))}
     fits: dict[str, Fit] = {}
     fitted: dict[str, float] = {}
     undetermined: dict[str, None] = {}
@@ -353,8 +353,8 @@ def _calibrate_by_label(
             chosen = table.select_rows(np.flatnonzero(here[: table.rows] & measured[: table.rows]))
             read = {**columns, to: to}
             more = {**options, "set": {**set_values, **given}, "columns": read, "to": to}
-            starts = {name: now[name] for name in free} | dict(options["start"] or {})
-            more |= {"start": starts, "residuals": "relative", "left_out": "hat"}
+            first = {name: now[name] for name in free} | dict(options["start"] or {})
+            more |= {"start": first, "residuals": "relative", "left_out": "hat"}
             fits[label or "together"] = fit(model, chosen, free=free, **more)
             fitted |= fits[label or "together"].set
     proposed = []
