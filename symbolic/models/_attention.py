@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from symbolic.equation import Equation, equation
 from symbolic.models.gemm import gemm_rate, time_high, time_low
@@ -12,8 +12,17 @@ from symbolic.ops import minimum, where
 DATA = "fitted to ai-dynamo/aiconfigurator, commit 095f58a: times of TensorRT-LLM"
 
 
-def _same(value):
+def _same(value: Any) -> Any:
+    """Quantity that a switch chooses."""
     return value
+
+
+def _number(value: float) -> Callable[[], float]:
+    def number() -> float:
+        """Number that a switch chooses."""
+        return value
+
+    return number
 
 
 def by_label(
@@ -23,11 +32,10 @@ def by_label(
 
     A value is the name of another quantity, or a number.
     """
-
     result = []
     for label, value in values.items():
         inputs = [value] if isinstance(value, str) else []
-        function = _same if inputs else partial(float, value)
+        function = _same if isinstance(value, str) else _number(value)
         labels = {**when, switch: label}
         result.append(equation(function, name=name, source=source, inputs=inputs, when=labels))
     return tuple(result)
