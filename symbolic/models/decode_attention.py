@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from symbolic.equation import Validity, equation
 from symbolic.models._attention import DATA, KV_ELEMENT_BYTES, decode_keys, rate_and_interval
-from symbolic.ops import floor, maximum, minimum, power, sqrt, where
+from symbolic.ops import divide, floor, maximum, minimum, power, sqrt, where
 
 OUTPUTS = ("time", "time_low", "time_high", "decode_splits", "decode_bound")
 VALIDITY = Validity(
@@ -175,7 +175,8 @@ def decode_floor(
 ):
     """Time below which the machine cannot be. [s]"""
     operations = 4 * batch * heads * decode_keys * head_dim
-    compute = operations / maximum(tensor_fp8_flops, tensor_bf16_flops)
+    rate = maximum(tensor_fp8_flops, tensor_bf16_flops)
+    compute = divide(operations, rate, at_zero=0.0)
     return maximum(compute, maximum(decode_bytes - l2_size, 0) / mem_bandwidth)
 
 

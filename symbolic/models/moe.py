@@ -13,9 +13,11 @@ fitted to an H100 and a B200 together. Loads are balanced: ``routing`` has no ot
 
 from __future__ import annotations
 
+import math
+
 from symbolic.equation import Validity, equation
 from symbolic.models._attention import DATA, by_label, rate_and_interval
-from symbolic.ops import ceil, maximum, minimum, power, sqrt
+from symbolic.ops import ceil, divide, maximum, minimum, power, sqrt
 
 OUTPUTS = ("time", "time_low", "time_high", "moe_expert_tokens")
 VALIDITY = Validity(
@@ -23,6 +25,8 @@ VALIDITY = Validity(
     minimum=1,
     statement="moe assumes tensor cores, which the machine does not have",
 )
+
+RULES = ("moe_peak > 0",)  # the machine has tensor cores for the number type
 
 GROUPED = "NVIDIA DU-09799, 2 and 3, of each expert (grouped product)"
 
@@ -127,11 +131,12 @@ def moe_products_time(
         for columns, depth in ((up_columns, hidden), (hidden, moe_inner_size)):
             tiles = ceil(moe_expert_tokens / rows) * ceil(columns / TILE_COLUMNS)
             waves = ceil(moe_occupied_experts * tiles / n_sms)
-            compute = waves * (2 * rows * TILE_COLUMNS * depth * n_sms / moe_rate + moe_tile_time)
+            operations = 2 * rows * TILE_COLUMNS * depth
+            tile = divide(operations * n_sms, moe_rate, at_zero=math.inf) + moe_tile_time
             weights = moe_occupied_experts * columns * depth * moe_element_bytes
             moved = weights + moe_rank_tokens * (depth * moe_element_bytes + 2 * columns)
             dram = moved / (mem_bandwidth * moe_dram_share)
-            both = both + sqrt(power(compute, 2) + power(dram, 2))
+            both = both + sqrt(power(waves * tile, 2) + power(dram, 2))
         times.append(both)
     return minimum(*times)
 
@@ -167,7 +172,8 @@ def moe_floor(
     """Time below which the machine cannot be. [s]"""
     elements = moe_occupied_experts * hidden * moe_inner_size * (moe_up_matrices + 1)
     beyond = maximum(elements * moe_element_bytes - l2_size, 0)
-    return maximum(moe_operations / moe_peak, beyond / mem_bandwidth)
+    compute = divide(moe_operations, moe_peak, at_zero=math.inf)
+    return maximum(compute, beyond / mem_bandwidth)
 
 
 @equation(source="sum of what follows one after the other, and no less than the floor")

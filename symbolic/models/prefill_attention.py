@@ -13,6 +13,8 @@ fitted to an H100 and a B200 together.
 
 from __future__ import annotations
 
+import math
+
 from symbolic.equation import Validity, equation
 from symbolic.models._attention import (
     DATA,
@@ -21,7 +23,7 @@ from symbolic.models._attention import (
     prefill_keys,
     rate_and_interval,
 )
-from symbolic.ops import ceil, log2, maximum, minimum, power, sqrt, where
+from symbolic.ops import ceil, divide, log2, maximum, minimum, power, sqrt, where
 
 OUTPUTS = ("time", "time_low", "time_high")
 VALIDITY = Validity(
@@ -29,6 +31,8 @@ VALIDITY = Validity(
     minimum=1,
     statement="prefill_attention assumes tensor cores, which the machine does not have",
 )
+
+RULES = ("prefill_peak > 0",)  # the machine has tensor cores for the number type
 
 FLASH = "Dao 2023 (FlashAttention-2), 3.3: a block for each tile of queries of a head"
 
@@ -106,7 +110,7 @@ def prefill_masked_scores(
 @equation(source=f"{FLASH}; products and exponentials overlap in part")
 def prefill_score_time(prefill_dim, n_sms, prefill_rate, prefill_softmax_cycles, core_clock):
     """Time of a multiprocessor for a pair of a query and a key. [s]"""
-    products = 4 * prefill_dim * n_sms / prefill_rate
+    products = divide(4 * prefill_dim * n_sms, prefill_rate, at_zero=math.inf)
     return sqrt(sqrt(power(products, 4) + power(prefill_softmax_cycles / core_clock, 4)))
 
 
@@ -181,7 +185,8 @@ def prefill_floor(
 ):
     """Time below which the machine cannot be. [s]"""
     moved = 4 * batch * seq_len * head_dim * (heads + kv_heads)
-    return maximum(prefill_operations / prefill_peak, maximum(moved - l2_size, 0) / mem_bandwidth)
+    compute = divide(prefill_operations, prefill_peak, at_zero=math.inf)
+    return maximum(compute, maximum(moved - l2_size, 0) / mem_bandwidth)
 
 
 @equation(source="sum of what follows one after the other, and no less than the floor")
