@@ -90,7 +90,7 @@ def fit_types(rows: pd.DataFrame, machine: str) -> dict[str, Any]:
     return fits
 
 
-def predict(rows: pd.DataFrame, machine: str, dtype: str, values: dict[str, float]) -> Any:
+def predict(rows: pd.DataFrame, machine: str, dtype: str, values: dict[str, Any]) -> Any:
     """Return predicted times."""
     inputs = {name: rows[name].to_numpy() for name in ("m", "n", "k")}
     options: dict[str, Any] = {

@@ -309,12 +309,12 @@ def _calibrate_by_label(
     table = read_table(data)
     quantities = {name: model.resolve_symbol(name) for name in table.columns}
     columns = {q: n for n, q in quantities.items() if q in model.inputs and q not in names}
-    switches = [q for q in columns if model.quantity(q).is_switch]
+    switches = [n for n, q in quantities.items() if any(q in eq.when for eq in model.equations)]
     if len(switches) > 1:
         raise DseError(f"{', '.join(switches)} are columns with labels: keep one, set the others")
     labels = np.full(table.rows, "")
     if switches:
-        labels = np.asarray(table.columns[columns.pop(switches[0])]).astype(str)
+        labels = np.asarray(table.columns[switches[0]]).astype(str)
     arrays = read_columns(table, model, columns)
     measured = np.zeros(table.rows, dtype=bool)
     if to in table.columns:

@@ -11,7 +11,7 @@ import pytest
 import dse
 from dse.fitting.design import DISCREPANCY, NOISE, PRIOR, propose, similarity
 from symbolic.errors import DseError
-from tests.dse.test_cli import invoke
+from tests.dse.conftest import Run
 
 DATA = Path(__file__).parents[3] / "shared/data/llm_kernels"
 SHAPES = {"m": [1, 64, 4096, 8192], "n": [512, 4096, 4096, 16384], "k": [512, 4096, 4096, 8192]}
@@ -76,11 +76,11 @@ def test_the_numbers_of_a_made_up_gpu_come_back_and_types_one_after_the_other() 
         assert result.set[name] == pytest.approx(value, rel=0.02)
 
 
-def test_the_command_proposes_rows(tmp_path: Path) -> None:
+def test_the_command_proposes_rows(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     lines = [",".join(map(str, row)) for row in zip(*SHAPES.values(), strict=True)]
     file.write_text("m,n,k\n" + "\n".join(lines) + "\n")
-    result = invoke("calibrate", "gemm", file, "--machine", "b200", "--design", 2)
+    result = run("calibrate", "gemm", str(file), "--machine", "b200", "--design", "2")
     assert result.exit_code == 0, result.output
     assert "measure next, best first" in result.output
 
