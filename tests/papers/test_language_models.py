@@ -13,6 +13,7 @@ from symbolic.errors import DseError
 from symbolic.models.decode_attention import decode_bytes, decode_splits
 from symbolic.models.moe import moe_expert_tokens, moe_occupied_experts, moe_rank_tokens
 from symbolic.models.prefill_attention import prefill_late_tiles, prefill_scores, prefill_tiles
+from tests.long import mostly_long
 from tests.papers.language_model_fits import (
     DATA,
     LIBRARY,
@@ -166,7 +167,7 @@ def _values(model, machine):
 
 
 @with_data
-@pytest.mark.parametrize(("model", "machine"), MOST)
+@pytest.mark.parametrize(("model", "machine"), mostly_long(MOST, lambda k, _: k in (1, 2, 4)))
 def test_errors_of_shapes_left_out(model, machine, rows):
     table = rows[model, machine]
     out = left_out_predictions(model, table, _values(model, machine), count=600)
@@ -185,7 +186,7 @@ def test_errors_of_shapes_left_out(model, machine, rows):
 
 
 @with_data
-@pytest.mark.parametrize(("model", "machine"), MOST)
+@pytest.mark.parametrize(("model", "machine"), mostly_long(MOST, lambda k, _: k in (0, 3, 4)))
 def test_errors_of_a_gpu_left_out(model, machine, rows):
     other = "b200" if machine == "h100_sxm" else "h100_sxm"
     numbers, _ = fit_numbers(model, [(rows[model, other], _values(model, other))], 600)
