@@ -119,6 +119,12 @@ class Calibration(FitReport):
         more = {"by": self.by, "groups": groups} if groups else {}
         return replace(joined, left_out={**joined.left_out, **more}, tried=self.tried)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the tree of the JSON file, with the proposed rows."""
+        tree = self.saved_fit.to_dict() if self.fits else {}
+        more = {"undetermined": list(self.undetermined), "design": [dict(r) for r in self.design]}
+        return {**tree, **{key: value for key, value in more.items() if value}}
+
     def _answer(self) -> Answer:
         names = list(self.design[0]) if self.design else []
         rows = [[str(row[name]) for name in names] for row in self.design]

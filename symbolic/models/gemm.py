@@ -230,7 +230,8 @@ def _product_time(number: NumberType, label: str) -> Equation:
                 blocks = ceil(product_rows / rows) * ceil(product_columns / columns) * split
                 waves = blocks / n_sms
                 mean, whole = maximum(waves, 1), ceil(waves)
-                work = (whole + gemm_wave_overlap * (mean - whole)) * (rows * columns) * compute
+                filled = (1 - gemm_wave_overlap) * whole + gemm_wave_overlap * mean
+                work = filled * (rows * columns) * compute
                 moved = mean * (rows + columns) * operands
                 fourth_powers.append(power(work, 4) + power(moved, 4))
             merge = 0.0

@@ -105,8 +105,8 @@ def test_no_prediction_is_below_the_floor_of_the_machine(machine: str) -> None:
     assert np.all(ds.time_low.values >= floor * (1 - 1e-12))
 
 
-def test_waves_are_visible_where_blocks_do_not_overlap() -> None:
-    """Horace He, What shapes do matrix multiplications like: one column more is a second wave."""
+def test_a_column_more_is_a_wave_more_where_blocks_do_not_overlap() -> None:
+    """Horace He, What shapes do matrix multiplications like; smaller tiles soften the step."""
     shape = {"m": 1792, "n": [3584, 3585], "k": 65536, "dtype": "bf16"}
 
     def growth(overlap: float) -> float:
@@ -194,7 +194,7 @@ def errors(gpu: str, machine: str, raw: str) -> tuple[Any, Any]:
         ("h100_sxm", "h100_sxm", "fp8", 0.045, 0.13),
         ("b200_sxm", "b200", "bfloat16", 0.07, 0.20),
         ("b200_sxm", "b200", "fp8", 0.055, 0.15),
-        ("b200_sxm", "b200", "nvfp4", 0.08, 0.20),
+        ("b200_sxm", "b200", "nvfp4", 0.10, 0.24),
         ("l40s", "l40s", "bfloat16", 0.14, 0.40),
         ("l40s", "l40s", "fp8", 0.14, 0.40),
     ],
