@@ -35,40 +35,35 @@ TILE_ROWS = (16.0, 32.0, 64.0, 128.0, 256.0)
 TILE_COLUMNS = 128.0
 
 
-#: By number type: the printed rate, bytes of an element (of nvfp4 with its scale: 8 bits for 16
-#: elements), the attained share of the rate, and how often activations move.
-_QUANTITIES = ("moe_peak", "moe_element_bytes", "moe_share", "moe_traffic")
-TYPES = {
-    "bf16": ("tensor_bf16_flops", 2.0, "moe_bf16_share", "moe_bf16_traffic"),
-    "fp16": ("tensor_fp16_flops", 2.0, "moe_bf16_share", "moe_bf16_traffic"),
-    "fp8": ("tensor_fp8_flops", 1.0, "moe_fp8_share", "moe_fp8_traffic"),
-    "fp8_block": ("tensor_fp8_flops", 1.0, "moe_fp8_block_share", "moe_fp8_traffic"),
-    "fp4": ("tensor_fp4_flops", 0.5625, "moe_fp4_share", "moe_fp4_traffic"),
-}
-CAST = ("fp8", "fp8_block", "fp4")
 SHARED = rate_and_interval("moe")
+
+#: By number type: the printed rate, its attained share, bytes of an element (of nvfp4 with its
+#: scale: 8 bits for 16 elements), how often activations of experts move, start-up time of casts,
+#: and time of an expert (kernels with block scales pad its tokens).
+_QUANTITIES = ("peak", "share", "element_bytes", "traffic", "cast_time", "padding_time")
+_CAST = ("moe_wide_traffic", "moe_fp8_start_time")
+TYPES: dict[str, tuple[str | float, ...]] = {
+    "bf16": ("tensor_bf16_flops", 1.0, 2.0, "moe_wide_traffic", 0.0, 0.0),
+    "fp16": ("tensor_fp16_flops", 1.0, 2.0, "moe_wide_traffic", 0.0, 0.0),
+    "fp8": ("tensor_fp8_flops", 1.0, 1.0, *_CAST, 0.0),
+    "fp8_block": ("tensor_fp8_flops", "moe_fp8_block_share", 1.0, *_CAST, "moe_expert_time"),
+    "fp4": ("tensor_fp4_flops", 1.0, 0.5625, "moe_fp4_traffic", "moe_fp4_start_time", 0.0),
+}
 BY_TYPE = tuple(
     one
     for column, name in enumerate(_QUANTITIES)
-    for one in by_label(name, DATA, "dtype", {t: TYPES[t][column] for t in TYPES})
-)
-
-moe_padding_time = by_label(
-    "moe_padding_time",
-    "kernels with block scales pad the tokens of each expert",
-    "dtype",
-    dict.fromkeys(TYPES, 0.0) | {"fp8_block": "moe_expert_time"},
+    for one in by_label(f"moe_{name}", DATA, "dtype", {t: TYPES[t][column] for t in TYPES})
 )
 moe_up_matrices = by_label(
     "moe_up_matrices", "Shazeer 2020 (GLU)", "gated", {"true": 2.0, "false": 1.0}
 )
-moe_cast_time = (
-    *by_label("moe_cast_time", "one kernel with the activation", "gated", {"true": 0.0}),
+moe_activation_time = (
+    *by_label("moe_activation_time", "one kernel with its cast", "gated", {"true": 0.0}),
     *by_label(
-        "moe_cast_time",
-        "an activation without a gate and the cast have kernels of their own",
+        "moe_activation_time",
+        "without a gate, the activation and its cast have kernels of their own",
         "dtype",
-        dict.fromkeys(TYPES, 0.0) | dict.fromkeys(CAST, "moe_cast_start_time"),
+        dict.fromkeys(TYPES, "moe_activation_start_time") | {"bf16": 0.0, "fp16": 0.0},
         gated="false",
     ),
 )
@@ -141,11 +136,22 @@ def moe_products_time(
     return minimum(*times)
 
 
-@equation(source=f"sorting, casts, activation and sums move activations several times; {DATA}")
-def moe_traffic_time(tokens, hidden, moe_inner_size, moe_rank_tokens, moe_traffic, mem_bandwidth):
-    """Time around the products. [s]"""
-    moved = moe_rank_tokens * (hidden + moe_inner_size) * 2 * moe_traffic + 4 * tokens * hidden
-    return moved / mem_bandwidth
+@equation(source=f"sums, casts, activation and sort move activations several times; {DATA}")
+def moe_traffic_time(
+    tokens,
+    topk,
+    hidden,
+    moe_inner_size,
+    moe_rank_tokens,
+    moe_traffic,
+    moe_token_traffic,
+    moe_pair_time,
+    mem_bandwidth,
+):
+    """Time around the products, of a rank's activations and of the tokens of all ranks. [s]"""
+    elements = moe_rank_tokens * (hidden + moe_inner_size) * moe_traffic
+    moved = 2 * (elements + tokens * hidden * moe_token_traffic)
+    return moved / mem_bandwidth + moe_pair_time * tokens * topk
 
 
 # --- floor and time
@@ -180,6 +186,7 @@ def moe_floor(
 def time(
     moe_start_time,
     moe_cast_time,
+    moe_activation_time,
     moe_padding_time,
     moe_rank_experts,
     moe_products_time,
@@ -187,5 +194,6 @@ def time(
     moe_floor,
 ):
     """Run time of one rank. [s]"""
-    starts = moe_start_time + moe_cast_time + moe_padding_time * moe_rank_experts
-    return maximum(starts + moe_products_time + moe_traffic_time, moe_floor)
+    starts = moe_start_time + moe_cast_time + moe_activation_time
+    experts = moe_padding_time * moe_rank_experts
+    return maximum(starts + experts + moe_products_time + moe_traffic_time, moe_floor)

@@ -44,8 +44,8 @@ _NUMBERS = {
         "head_growth dram_share head_merge_time group_merge_time"
     ),
     "moe": (
-        "start_time cast_start_time bf16_share fp8_share fp8_block_share fp4_share tile_time "
-        "dram_share bf16_traffic fp8_traffic fp4_traffic expert_time"
+        "start_time fp8_start_time fp4_start_time activation_start_time fp8_block_share tile_time "
+        "dram_share wide_traffic fp4_traffic token_traffic pair_time expert_time"
     ),
 }
 NUMBERS = {

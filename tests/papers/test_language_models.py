@@ -34,8 +34,8 @@ MOST = {
     ("prefill_attention", "b200"): (0.06, 0.15),
     ("decode_attention", "h100_sxm"): (0.11, 0.31),
     ("decode_attention", "b200"): (0.07, 0.2),
-    ("moe", "h100_sxm"): (0.09, 0.4),
-    ("moe", "b200"): (0.115, 0.37),
+    ("moe", "h100_sxm"): (0.08, 0.4),
+    ("moe", "b200"): (0.09, 0.3),
 }
 #: The same of a GPU whose numbers are those of the other one.
 MOST_OF_OTHER = {
@@ -43,8 +43,8 @@ MOST_OF_OTHER = {
     ("prefill_attention", "b200"): (0.12, 0.45),
     ("decode_attention", "h100_sxm"): (0.2, 0.67),
     ("decode_attention", "b200"): (0.21, 0.5),
-    ("moe", "h100_sxm"): (0.14, 0.44),
-    ("moe", "b200"): (0.14, 0.42),
+    ("moe", "h100_sxm"): (0.125, 0.4),
+    ("moe", "b200"): (0.11, 0.35),
 }
 PREFILL = {"batch": 2, "seq_len": 4096, "heads": 32, "kv_heads": 8}
 DECODE = {"batch": 64, "context": 8192, "heads": 32, "kv_heads": 8}
