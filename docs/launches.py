@@ -222,9 +222,9 @@ slowdown of at most 1.03 in the median and 1.15 in the 90th percentile:
 
 {verdict}
 
-The model calls many shapes equally good, and it does not say which of them to take. Whether the
-goal is met therefore depends on the order in which ties are broken (first table). At large sizes,
-the likely cause of errors is an input, the number of transactions
+For the model, many shapes are equally good, and it does not say which of them to choose. Whether
+the goal is met therefore depends on the order in which ties are broken (first table). At large
+sizes, the likely cause of errors is an input, the number of transactions
 ([below](#which-term-is-wrong)).
 
 ## Data and definitions
@@ -235,51 +235,54 @@ from orcca-uwo/KLARAPTOR at commit 0e635fc and are not part of this project: {la
 The counts of a thread are linear in the size, so the counts of other sizes are extrapolated from
 {low} and {high}. At 64 and 128, where this can be checked, {off} of {counts} counts are off by
 more than 1 %, and none by more than {most:.1f} %. For {unknown} launches the inputs are unknown:
-they are never chosen, but may be the best measured.
+the model never chooses these launches, but one of them may be the fastest measured.
 
-By default, the first of several equally good launches in the order of the axes `block_x` and
-`block_y` is chosen; brackets show the mean over all of them. *Correlation* is Spearman's rank
-correlation of predicted and measured times.
+If several launches are equally good, the first in the order of the axes `block_x` and `block_y` is
+chosen by default; brackets show the mean over all equally good launches. *Correlation* is
+Spearman's rank correlation of predicted and measured times.
 
 ## Results
 
-The effect of the order of ties on the slowdown:
+This table shows how the order in which ties are broken affects the slowdown:
 """
 
 UNITS = """\
 ## Units and switches
 
-#Uncoal_per_mw is the number of transactions of *one* memory instruction (Hong 2012, Table 1). The
-file contains the sum over all memory instructions of a warp, up to tens of thousands, although
-one instruction of 32 lanes needs at most 32 transactions. "Default" divides this number by the
-number of memory instructions and leaves all switches alone; the other rows show the effect of
-unit and switches. The default was chosen after all rows had been seen.
+In the paper, #Uncoal_per_mw is the number of transactions of *one* memory instruction (Hong 2012,
+Table 1); an instruction of 32 lanes needs at most 32. The file contains the sum over all memory
+instructions of a warp, which is up to tens of thousands. "Default" divides this sum by the number
+of memory instructions and does not change any switch. The other rows show the effect of using the
+sum and of changing switches. The default was chosen after all rows had been seen.
 """
 
 FAULT = """\
 ## Which term is wrong?
 
-Each row multiplies the prediction by a factor for what one term misses. There is one factor for
-each value of the quantity that the term depends on, the mean over the *other* sizes of the same
-kernel. So nothing is learnt from the predicted rows. If a term is wrong, its factor improves both
-the choice and the rank correlation.
+In each row, the prediction is multiplied by a factor that corrects one term of the model. The
+factor depends on the value of the quantity that the term depends on. It is the mean over the
+*other* sizes of the same kernel, so the predicted rows are not used to find it. If a term is wrong,
+its factor improves both the choice and the rank correlation.
 """
 
 CAUSES = """\
-At large sizes, the number of transactions is probably wrong. It is an input; how the model
-overlaps transactions is not the cause. With a factor for the shape of a warp, on which the
-transactions depend, the large sizes meet the goal for any order of ties, and the ranking is right
-throughout. At small sizes this factor does not help. The file has the same count for all blocks
-of 16 lanes or more, so for the matrix products more than 20 launches are equally good, although
-their measured times differ by a third. For SYR2K the count falls with the width of the block,
-although wide blocks take several times as long, as if neighbouring lanes read different rows. A
-factor for the threads of a block, on which residency, MWP's limit N and the waves depend, also
-leads to a good choice at large sizes, because it separates blocks of one warp from others; but
-the ranking becomes worse.
+At large sizes, the number of transactions is probably wrong. This number is an input; the way in
+which the model overlaps transactions is not the cause. Transactions depend on the shape of a warp.
+With a factor for this shape, the large sizes meet the goal however ties are broken, and all sizes
+are ranked correctly. At small sizes this factor does not help.
 
-Counting full waves (`waves = "whole"`) is right for small grids and wrong for large ones. It
-prefers blocks of one warp, of which 32 instead of 64 are resident. By Eq. 22 the number of
-waiting warps does not matter once it exceeds MWP; in the measurements it does.
+The file has the same count for all blocks of 16 lanes or more. For the matrix products, more than
+20 launches are therefore equally good, although their measured times differ by a third. For SYR2K
+the count falls with the width of the block. The measured times of wide blocks, however, are several
+times as long, as if neighbouring lanes read different rows.
+
+Residency, MWP's limit N and the waves depend on the number of threads of a block. A factor for this
+number also leads to a good choice at large sizes, because it separates blocks of one warp from
+other blocks; but the ranking becomes worse.
+
+Counting full waves (`waves = "whole"`) is right for small grids and wrong for large grids. It
+prefers blocks of one warp, although only 32 instead of 64 warps are then resident. By Eq. 22 the
+number of waiting warps does not matter once it exceeds MWP; in the measurements it does.
 """
 
 

@@ -209,25 +209,25 @@ PAGE = """\
 
 {words}
 
-Measured by `python docs/peers.py measure` into `docs/peers.csv`, whose first line has the
-versions. `python docs/peers.py page` and `python docs/peers.py draw` make this page and the
-figure from it.
+`python docs/peers.py measure` wrote the measurements into `docs/peers.csv`; the first line of this
+file gives the versions. `python docs/peers.py page` and `python docs/peers.py draw` make this page
+and the figure from the file.
 
-![How far each search for the least energy ends from the certified one](peers.png)
+![Energy found by each search, relative to the certified minimum](peers.png)
 
 ## How the searches run
 
-* Each search has the defaults of its library and runs with {seeds} seeds, over the integer
+* Each search uses the default options of its library and runs with {seeds} seeds, over the integer
   positions along the same axes.
-* A setting is evaluated by machine code of the same equations, in microseconds; compilation is
-  not counted.
-* Differential evolution evaluates a generation at a time, and restarts when it has converged.
-* A run also ends when it has found the optimum, which only the certified search knows.
-* Time 1 is the total time of the certified search. It may use both cores; the heuristics use one.
-  The machine was shared with other work.
+* All searches use the same equations as machine code. An evaluation takes microseconds; the time of
+  the compilation is not counted.
+* Differential evolution evaluates one generation at a time, and restarts when it has converged.
+* A run also ends when it has found the optimum; the optimum is known from the certified search.
+* Time 1 is the total time of the certified search. The certified search may use both cores of the
+  machine; the heuristic searches use one. The machine was shared with other work.
 
-A cell gives the median and the largest relative excess over the certified minimum, and how many
-runs found the minimum.
+A cell gives the median and the largest relative excess over the certified minimum, and the number
+of runs that found the minimum.
 
 {rows}
 """

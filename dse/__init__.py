@@ -16,11 +16,11 @@ from typing import Any
 
 
 def _order(name: str) -> tuple[bool, str]:
-    """Return the sort key of a name: classes first, numbers by their value."""
+    """Return the sort key of a public name: classes first, then numbers in names by value."""
     return name[0].islower(), re.sub(r"\d+", lambda number: f"{int(number[0]):09}", name)
 
 
-#: The module of each public name, read from the import lines of the stub; loaded on first use.
+#: The module that defines each public name, read from the stub; it is imported on first use.
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _MODULE_OF = {
     name: home for home, name in re.findall(r"^from (\S+) import (\w+)", _STUB, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Entry point of ``dse`` and ``python -m dse``; handles signals before it loads anything else."""
+"""Entry point of ``dse`` and ``python -m dse``; installs signal handlers before other imports."""
 
 import gc
 import os
@@ -6,10 +6,10 @@ import signal
 import sys
 
 if (
-    os.path.basename(sys.argv[0]).startswith(("dse", "__main__"))  # not when merely imported
+    os.path.basename(sys.argv[0]).startswith(("dse", "__main__"))  # this module is the program
     and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 ):
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # end silently until it is handled
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until a handler is set, end without a traceback
 
 from dse.signals import report_interrupt, signals_as_exceptions
 from sweeps.runtime import interrupts
@@ -30,7 +30,7 @@ def main() -> None:
             if isinstance(stopped, Exception):
                 raise
             status = report_interrupt(stopped)
-    if interrupts.has_background_work():  # an orderly exit would wait for running compilations
+    if interrupts.has_background_work():  # sys.exit would wait for compilations in other threads
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status if isinstance(status, int) else status is not None)

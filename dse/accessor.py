@@ -1,4 +1,4 @@
-"""Accessor ``ds.dse`` of Datasets: the study behind a Dataset, and labels of its cases."""
+"""Define the accessor ``ds.dse`` of Datasets: the study of a Dataset, and labels of cases."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from dse.api import Comparison, Study
 
-#: Attributes that the Dataset of a comparison has as JSON by model.
+#: Attributes that are a JSON object by model in the Dataset of a comparison.
 _PER_MODEL = ("study", "identity")
 
 
 class DatasetAccessor:
-    """Study of a Dataset, and labels of its cases: ``ds.dse`` of any :class:`xarray.Dataset`.
+    """Accessor ``ds.dse`` of any :class:`xarray.Dataset`: its study, and the labels of its cases.
 
     >>> import dse
     >>> study = dse.Study(model="transit", axes={"threads": [256, 1024]}, outputs=["bound"],
@@ -59,7 +59,7 @@ class DatasetAccessor:
 
     @property
     def identity(self) -> str:
-        """Model, workload, machine and a hash of the study, on one line; ``""`` without a study."""
+        """One line with model, workload, machine and a hash of the study; ``""`` for no study."""
         import hashlib
 
         attributes, tree = self._ds.attrs, self._study_tree()
@@ -70,7 +70,7 @@ class DatasetAccessor:
         return ", ".join([*(str(name) for name in names if name), f"study {digest[:8]}"])
 
     def labels(self, name: str) -> xr.DataArray:
-        """Return the labels of a case or another variable of flags; ``""`` for other values.
+        """Return the labels of a case, or another variable with flags; ``""`` for unknown values.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class DatasetAccessor:
 
 
 def _public_study(ds: xr.Dataset) -> Study:
-    """Return the study of a Dataset with the verbs as methods."""
+    """Return the study of a Dataset as a :class:`dse.Study`, which has the verbs as methods."""
     from dataclasses import fields
 
     from dse.api import Study
@@ -138,7 +138,7 @@ def _public_study(ds: xr.Dataset) -> Study:
 
 
 def register_accessor() -> None:
-    """Register the accessor with xarray: now if it is loaded, else when it is imported."""
+    """Register the accessor with xarray, now if xarray is loaded, or else when it is imported."""
     if hasattr(sys.modules.get("xarray"), "register_dataset_accessor"):
         _register(sys.modules["xarray"])
     else:
@@ -151,7 +151,7 @@ def _register(xarray: ModuleType) -> None:
 
 
 class _XarrayFinder:
-    """Import hook that registers the accessor after the import of xarray, which is slow to load."""
+    """Import hook that registers the accessor when xarray, which loads slowly, is imported."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name != "xarray":

@@ -1,4 +1,4 @@
-"""Public classes Study and Comparison, with each verb as a method."""
+"""Define the public classes Study and Comparison, which have each verb as a method."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class VerbMethods:
-    """Verbs as methods of a study or a comparison."""
+    """Base class that gives a study or a comparison the verbs as methods."""
 
     __slots__ = ()
 
@@ -49,46 +49,46 @@ class Study(DisplayMixin, VerbMethods, StudyData):
     Parameters
     ----------
     model : str
-        A shipped model, several joined by ``+``, or the path of a file of your own (``.py``). A
-        list gives a :class:`dse.Comparison` of several.
+        A shipped model, several models joined by ``+``, or the path of your own model file
+        (``.py``). A list of models gives a :class:`dse.Comparison`.
     machine, workload : str, optional
         A name of :func:`dse.machines` / :func:`dse.workloads`, or the path of a TOML file.
     axes : mapping
-        Inputs that vary, outermost first: quantities (lists, ranges, arrays, numbers with units,
-        the forms of :func:`sweeps.grid.axes.parse_axis`), switches, ``machine``, ``workload``, or
-        a zip.
+        Inputs that vary, the outermost first: quantities, switches, ``machine``, ``workload``, or a
+        zip. The values of a quantity are a list, a range, an array, numbers with units, or another
+        form of :func:`sweeps.grid.axes.parse_axis`.
     set : mapping
         Values of quantities: numbers, texts with units, formulas, labels of switches, or
         DataArrays over some of the axes.
     where : str or list of str
-        Constraints; ``feasible`` is False where one is violated. Labels stand in quotes and are
-        compared by ``==`` and ``!=``: ``"workload == 'svm' and time <= 1 ms"``.
+        Constraints; ``feasible`` is False where a constraint is violated. Labels are written in
+        quotes and compared by ``==`` and ``!=``: ``"workload == 'svm' and time <= 1 ms"``.
     outputs : list of str, optional
         Quantities to compute; default: the main outputs of the model.
     prefer : str, optional
-        One of several joined models, whose equation is used where two define the same quantity.
+        One of several joined models; its equation is used if two models define a quantity.
     best : mapping, optional
-        Optimum that ``dse run`` also prints: ``minimize`` or ``maximize``, ``per``, ``where`` and
-        ``top``, as for :func:`optimum`. The values of the run do not depend on it.
+        Query whose answer ``dse run`` also prints: ``minimize`` or ``maximize``, ``per``, ``where``
+        and ``top``, as for :func:`optimum`. It does not change the values of the run.
     random : mapping, optional
         Laws of uncertain quantities: texts such as ``"normal: 450 cycles, 5 %"``, results of
-        :func:`dse.normal` and its siblings, a :class:`stochastic.Pmf`, laws of ``scipy.stats``,
-        joint laws; and ``correlation``, ``draws``, ``seed``
-        (:func:`dse.uncertain.draws.read_random`). Everything computed from them varies along the
-        axis ``draw``, and formulas take statistics over it: ``mean(time)``,
+        :func:`dse.normal` and similar functions, a :class:`stochastic.Pmf`, laws of
+        ``scipy.stats``, or joint laws; and ``correlation``, ``draws`` and ``seed``
+        (:func:`dse.uncertain.draws.read_random`). Quantities that depend on them vary along the
+        axis ``draw``. Formulas can contain statistics over this axis: ``mean(time)``,
         ``quantile(time, 0.95)``, ``chance(power <= 150 W)``. A run gives means and their errors.
     folder : Path, optional
-        Folder of relative paths; default: the working directory.
+        Folder to which paths are relative; default: the working directory.
     fit : path, Fit, mapping or list, optional
-        Fits whose values become inputs. ``set`` takes precedence over them, and they over workload
-        and machine: ``"runs.fit.json"``, ``{"file": "runs.fit.json", "label": "sgemm"}`` for the
-        values of one label, or the result of :func:`dse.fit`, :func:`dse.calibrate` or
-        :func:`dse.load_fit`.
+        Fits whose values become inputs: ``"runs.fit.json"``; ``{"file": "runs.fit.json", "label":
+        "sgemm"}`` for the values of one label; or the result of :func:`dse.fit`,
+        :func:`dse.calibrate` or :func:`dse.load_fit`. Fitted values override those of workload and
+        machine; ``set`` overrides fitted values.
 
     Raises
     ------
     DseError
-        An argument does not fit; the message names it, what was expected and a way out.
+        An argument is wrong; the message names the argument, what was expected, and a solution.
 
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
     ...               set={"intensity": 10, "lanes_width": 32, "ms_peak": 1, "mem_latency": 600})
@@ -205,7 +205,7 @@ def _title(study: StudyData) -> str:
 
 
 def _axis(axis: Axis, quantities: Mapping[str, Any]) -> list[str]:
-    """Return the table row of an axis: name, number of values, range or labels."""
+    """Return the row of a table for an axis: name, number of values, range or labels."""
     row = quantities.get(axis.name)
     values = [value_text(v, row.unit if row else "") for v in (axis.coordinate[[0, -1]]).tolist()]
     if axis.labels:

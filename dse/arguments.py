@@ -1,4 +1,4 @@
-"""Checks of the arguments of public functions; each raises one clear error."""
+"""Check the arguments of public functions; a wrong argument raises DseError with an explanation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def require_dataset(
     value: Any, what: str = "ds", kind: str = "a Dataset, as dse.open and Study.run give it"
 ) -> xr.Dataset:
-    """Return a value that must be a Dataset."""
+    """Return ``value`` if it is a Dataset; otherwise raise DseError."""
     import xarray as xr
 
     if isinstance(value, xr.Dataset):
@@ -29,7 +29,7 @@ def require_dataset(
 
 
 def require_mapping(at: Any) -> Mapping[str, Any]:
-    """Return a mapping from axes to values; an empty one for None."""
+    """Return ``at`` if it is a mapping, an empty mapping for None; otherwise raise DseError."""
     if at is not None and not isinstance(at, Mapping):
         raise DseError(
             f"at = {at!r}: expected a mapping from axes to values, such as "
@@ -39,14 +39,14 @@ def require_mapping(at: Any) -> Mapping[str, Any]:
 
 
 def require_path(value: Any, what: str = "store") -> str | Path:
-    """Return a value that must be a path or URL with a name."""
+    """Return ``value`` if it is a URL or a path with a file name; otherwise raise DseError."""
     if isinstance(value, (str, Path)) and ("://" in str(value) or Path(value).name):
         return value
     raise DseError(f"{what} = {_short_repr(value)}: expected a path or URL, such as 'out.zarr'")
 
 
 def check_store_options(store: Any, *, expand: bool, **options: Any) -> None:
-    """Raise if a flag is no bool, or if an option needs a store and there is none."""
+    """Raise DseError if a flag is not a bool, or if an option needs a store and there is none."""
     flags = {"expand": expand, "fresh": options["fresh"], "extend": options["extend"]}
     for name, value in flags.items():
         if not isinstance(value, (bool, np.bool_)):
@@ -59,7 +59,7 @@ def check_store_options(store: Any, *, expand: bool, **options: Any) -> None:
 
 
 def require_outputs(outputs: Any) -> tuple[str, ...]:
-    """Return the names of one or more outputs as a tuple."""
+    """Return the names of outputs as a tuple; raise DseError if there is none."""
     from sweeps.grid.goals import texts_of
 
     names = texts_of(outputs, "outputs")
@@ -69,7 +69,7 @@ def require_outputs(outputs: Any) -> tuple[str, ...]:
 
 
 def _short_repr(value: Any) -> str:
-    """Return ``repr`` of a value, cut to about 60 characters."""
+    """Return ``repr`` of a value, shortened to about 60 characters."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:40]} ... (a {type(value).__name__})"
 
@@ -81,7 +81,7 @@ def axis_indices(
     allowed: Collection[str] | None = None,
     prefix: str = "at: ",
 ) -> dict[str, int]:
-    """Return the index of each value along its axis; errors begin with ``prefix``."""
+    """Return the index of each value on its axis; error messages begin with ``prefix``."""
     axes = grid.axes if allowed is None else allowed
     for name in at:
         check_name(name, axes, f"{prefix}{name!r} is no axis of the study", "its axes are")

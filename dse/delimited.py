@@ -1,4 +1,4 @@
-"""Reader of delimited text (CSV and similar) with units in column headers."""
+"""Read delimited text (CSV and similar), and the units in column headers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from symbolic.units import dimension
 
 _BRACKETS = re.compile(r"\s*(?P<name>.*?)\s*(?:\[(?P<unit>[^\[\]]*)\])?\s*", re.DOTALL)
 _PARENTHESES = re.compile(r"\s*(?P<name>.*\S)(?P<space>\s*)\((?P<unit>[^()]+)\)\s*", re.DOTALL)
-#: In parentheses these more often mean something else: minimum, thousands, a letter.
+#: Texts in parentheses that are no units: they usually mean minimum, thousands, or a letter.
 _NO_UNITS = {"min", "K", "A"}
-#: After these names "(s)" is a unit, not a plural.
+#: Ends of names after which "(s)" means seconds; after other names it is a plural.
 _TIMES = re.compile(r"(time|duration|latency|elapsed)$", re.IGNORECASE)
 _WORDS = {
     "s": "sec secs second seconds",
@@ -34,13 +34,13 @@ _UNIT_OF_WORD = {word: unit for unit, words in _WORDS.items() for word in words.
 
 
 def split_header(text: str) -> tuple[str, str | None]:
-    """Return the name and the unit of a header such as ``time [ms]``."""
+    """Split a header such as ``time [ms]`` into a name and a unit (None if it has no unit)."""
     match = _BRACKETS.fullmatch(text)
     return (match["name"], match["unit"]) if match else (text, None)
 
 
 def split_column_header(text: str) -> tuple[str, str | None]:
-    """Return the name and the unit of a column header; parentheses work like brackets."""
+    """Split a column header into a name and a unit, which may be in brackets or parentheses."""
     name, unit = split_header(text)
     if unit is not None:
         return name, normalize_unit(unit) or unit
@@ -58,7 +58,7 @@ def split_column_header(text: str) -> tuple[str, str | None]:
 
 
 def normalize_unit(text: str) -> str | None:
-    """Return the unit that a symbol or word such as ``Microseconds`` means; None if unknown."""
+    """Return the unit for a symbol or a word such as ``Microseconds``; None if it is unknown."""
     unit = text.strip().replace("\u00b5", "u").replace("\u03bc", "u")
     if unit.lower() in _UNIT_OF_WORD:
         return _UNIT_OF_WORD[unit.lower()]
@@ -70,14 +70,14 @@ def normalize_unit(text: str) -> str | None:
 
 
 def normalize_time_unit(text: str) -> str:
-    """Return the unit of time that a text means; ``""`` if it means none."""
+    """Return the unit of time for a symbol or a word; ``""`` if it is no unit of time."""
     unit = normalize_unit(text) or ""
     return unit if dimension(unit) == dimension("s") else ""
 
 
 @contextmanager
 def table_errors() -> Iterator[None]:
-    """Turn errors of the reader into :class:`DseError`."""
+    """Convert errors of the reader of tables to :class:`DseError`."""
     try:
         yield
     except delimited.TableError as error:

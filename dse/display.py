@@ -1,4 +1,4 @@
-"""Datasets as tables, and failures as text."""
+"""Show Datasets as tables, and failed points as text."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from sweeps.grid.failures import Failure
-#: Variables that only the JSON contains.
+#: Variables that are in the JSON of an answer, but not in its table.
 _JSON_ONLY = ("feasible", "point")
 
 
 def dataset_answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
-    """Return a Dataset of configurations as rows: axes first, then outputs, by ``order``."""
+    """Return the answer for a Dataset of configurations, one per row of its table.
+
+    The columns are the axes, then the outputs; both follow the list ``order``.
+    """
     from sweeps.grid.dataset import arrays_of, read_flag_meanings
 
     coords, variables_of = arrays_of(ds)
@@ -62,7 +65,7 @@ def dataset_answer(ds: xr.Dataset, order: Sequence[str] = ()) -> Answer:
 
 
 def select_rows(answer: Answer, rows: Sequence[Mapping[str, Any]]) -> Answer:
-    """Return the answer of a Dataset whose table shows some rows of its data."""
+    """Return the answer of :func:`dataset_answer` with a table of the given rows."""
     variables = answer.data["variables"]
     names = [name for name in variables if name not in _JSON_ONLY]
     flags = {name: variables[name]["flags"] for name in names if "flags" in variables[name]}
@@ -74,7 +77,7 @@ def select_rows(answer: Answer, rows: Sequence[Mapping[str, Any]]) -> Answer:
 
 
 def result_answer(result: Any, order: Sequence[str] = ()) -> Any:
-    """Return an answer that shows itself; a Dataset as a table for each set of axes."""
+    """Return the answer for a result; the variables of a Dataset with equal axes share a table."""
     if not hasattr(result, "data_vars"):
         return result
     groups: dict[tuple[Any, ...], list[Any]] = {}
@@ -93,7 +96,7 @@ def result_answer(result: Any, order: Sequence[str] = ()) -> Any:
 
 
 def column_order(source: Any) -> list[str]:
-    """Return the axes and outputs of a Study, or a Dataset of one, in the study's order."""
+    """Return the axes and outputs of a study, or of the study of a Dataset, in their order."""
     if not hasattr(source, "attrs"):
         grid = source.grid()
         return [*grid.axes, *grid.outputs]
@@ -105,14 +108,14 @@ def column_order(source: Any) -> list[str]:
 
 
 def table(ds: xr.Dataset) -> Answer:
-    """Return configurations as a table: one a row, with units and the names of cases.
+    """Return a table of configurations, one per row, with units and the names of cases.
 
-    It prints as text; in a notebook a click on a heading sorts it.
+    The table prints as text; in a notebook, a click on a heading sorts it.
 
     Parameters
     ----------
     ds : Dataset
-        Result of :func:`dse.optimum` or :func:`dse.pareto`, or of a run of few points.
+        Result of :func:`dse.optimum`, of :func:`dse.pareto`, or of a run with few points.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512]},
@@ -131,7 +134,7 @@ def table(ds: xr.Dataset) -> Answer:
 
 
 def failure_lines(failures: Sequence[Failure], limit: int = 5) -> list[str]:
-    """Return a few lines on the points that could not be computed; none if there are none."""
+    """Return lines that describe points that could not be computed; an empty list for none."""
     if not failures:
         return []
     points = sum(failure.points for failure in failures)
@@ -141,7 +144,7 @@ def failure_lines(failures: Sequence[Failure], limit: int = 5) -> list[str]:
 
 
 def warn_failures(failures: Sequence[Failure]) -> None:
-    """Warn the caller of a verb of points that could not be computed."""
+    """Warn of points that could not be computed; the warning points to the caller of the verb."""
     import warnings
 
     warnings.warn("; ".join(failure_lines(failures)), stacklevel=3)

@@ -1,4 +1,4 @@
-"""Evaluation of a model at scalars, arrays or DataArrays."""
+"""Evaluate a model at scalars, arrays or DataArrays."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def evaluate(
     model : str
         As for :class:`dse.Study`.
     machine, workload : str, optional
-        Entries of the catalogue, for the inputs that ``values`` does not give.
+        Entries of the catalogue, which supply the inputs that ``values`` does not give.
     outputs : sequence of str, optional
         Quantities to compute; default: every quantity that the model's main outputs need.
     fit : path, Fit, or list of these, optional
         Fits as for :class:`dse.Study`; ``"none"`` uses none, not even the fits of the machine that
         ship with the project.
     **values
-        Quantities: numbers, texts with units, formulas, labels of switches; arrays, which
-        broadcast over the dimensions ``dim_0``, ``dim_1``, ...; and DataArrays, which keep their
-        labels.
+        Values of quantities: numbers, texts with units, formulas, labels of switches; arrays, which
+        are broadcast along the dimensions ``dim_0``, ``dim_1``, ...; or DataArrays, whose labels
+        the result keeps.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def evaluate(
     Raises
     ------
     DseError
-        As for :class:`dse.Study`; also if a rule is broken at every point.
+        As for :class:`dse.Study`; also if all points break a rule.
 
     >>> ds = evaluate("transit", threads=1024, intensity=10, lanes_width=32, ms_peak=1,
     ...               mem_latency=600)
@@ -123,8 +123,8 @@ def evaluate(
         warnings.warn("; ".join(failure_lines(failed)), stacklevel=2)
     ds = grid_dataset(grid, compute(grid), provenance_attributes(text, grid, parts))
     ds = ds.assign(_computed_labels(grid)) if every else ds
-    if found := impossible_points(grid, parts, all_indices(grid)):
-        ds.attrs["impossible"] = json.dumps([each.to_dict() for each in found])
+    if passed := impossible_points(grid, parts, all_indices(grid)):
+        ds.attrs["impossible"] = json.dumps([each.to_dict() for each in passed])
     if not sizes:
         for name, ends in output_intervals(grid, parts.assumed, {}, grid.outputs).items():
             ds[name].attrs["interval"] = list(ends)
@@ -132,7 +132,7 @@ def evaluate(
 
 
 def _computed_labels(grid: Grid) -> dict[str, Any]:
-    """Return outputs that are labels, such as the set of multiprocessors to use."""
+    """Return computed outputs that are labels, such as the set of multiprocessors to use."""
     return {
         name: (
             leaf.axes,
@@ -147,7 +147,7 @@ def _computed_labels(grid: Grid) -> dict[str, Any]:
 def _arrays(
     values: Mapping[str, Any], model: Model
 ) -> tuple[dict[str, Leaf], dict[str, int], dict[str, Any]]:
-    """Return the array inputs by name, the sizes of their dimensions and their coordinates."""
+    """Return the inputs that are arrays, the sizes of their dimensions, and their coordinates."""
     leaves: dict[str, Leaf] = {}
     sizes: dict[str, int] = {}
     coords: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Progress of a run: one line on a terminal or in a notebook, lines elsewhere, JSON for logs."""
+"""Show the progress of runs and queries: on a terminal, in a notebook, or as lines of JSON."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from symbolic.safe_text import one_line
 if TYPE_CHECKING:
     from sweeps.runtime.progress import Progress
 
-#: True shows progress on standard error; a function is called with it.
+#: True shows progress on standard error; a function is called with each Progress.
 ProgressOption: TypeAlias = "bool | Callable[[Progress], None]"
 
 
 class Meter:
-    """Listener that shows progress after the first second.
+    """Progress listener that shows text, from the first second on.
 
-    A terminal or notebook has one line, which is removed at the end; elsewhere a line goes to
-    standard error every few seconds, and at the end. ``objective`` is the name and unit of the
-    quantity whose best value is shown.
+    On a terminal or in a notebook it updates one line, which is removed at the end. Otherwise it
+    writes a line to standard error every few seconds and at the end. ``objective`` is the name and
+    the unit of a quantity whose best value is also shown.
     """
 
     def __init__(self, objective: tuple[str, str] | None = None) -> None:
@@ -40,7 +40,7 @@ class Meter:
         self._keeps_line = self._write_cell is not None or sys.stderr.isatty()
 
     def __call__(self, progress: Progress) -> None:
-        """Show the progress of a computation."""
+        """Show the progress of a run."""
         text = f"{progress.done / max(progress.total, 1):6.1%}  {progress.done:,} of "
         text += f"{progress.total:,} values"
         if progress.done and progress.rate:
@@ -59,7 +59,7 @@ class Meter:
         self._show(text, last=progress.done + progress.failed >= progress.total)
 
     def note_progress(self, progress: Progress) -> None:
-        """Store the progress of a query for :meth:`show_working`."""
+        """Store the progress of a query; :meth:`show_working` shows it."""
         text = f", {progress.done / progress.total:.0%}" if progress.total else ""
         if progress.points is not None:
             text = f", {progress.points:,} points so far{text and text + ' of the space searched'}"
@@ -70,12 +70,12 @@ class Meter:
         self._state_text = text
 
     def show_working(self, what: str, seconds: float) -> None:
-        """Show for how long a query has worked, and how far it is."""
+        """Show for how long a query has been running, and its last stored progress."""
         self._show(f"{what}: {seconds:.0f} s so far{self._state_text}")
 
     def _show(self, text: str, last: bool = False) -> None:
         with self._lock:
-            if self._closed:  # threads of an interrupted run may still call
+            if self._closed:  # threads of an interrupted run may still call this
                 return
             elapsed = time.monotonic() - self._began
             pause = 0.2 if self._keeps_line else 5.0
@@ -93,7 +93,7 @@ class Meter:
         sys.stderr.flush()
 
     def close(self) -> None:
-        """Remove the line, and show nothing more."""
+        """Remove the line, and ignore further calls."""
         with self._lock:
             if self._last_shown and self._keeps_line and not self._closed:
                 self._write("")
@@ -101,7 +101,7 @@ class Meter:
 
 
 def _notebook_line() -> Callable[[str], None] | None:
-    """Return the function that replaces the line below a notebook's cell; None elsewhere."""
+    """Return a function that sets the text below the cell of a notebook; None if there is none."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is None:
         return None
@@ -119,14 +119,14 @@ def _notebook_line() -> Callable[[str], None] | None:
 
 
 class JsonLines:
-    """Listener that writes lines of JSON to standard error: one a second, and one at the end."""
+    """Progress listener that writes a line of JSON to standard error each second and at the end."""
 
     def __init__(self, objective: tuple[str, str] | None = None) -> None:
         self.objective = objective
         self._last_written = -math.inf
 
     def __call__(self, progress: Progress) -> None:
-        """Write the progress of a computation."""
+        """Write the progress of a run, at most once a second."""
         is_last = progress.done + progress.failed >= progress.total
         if progress.elapsed - self._last_written < 1 and not is_last:
             return
@@ -147,12 +147,15 @@ class JsonLines:
         sys.stderr.flush()
 
     def close(self) -> None:
-        """Do nothing: every line is complete."""
+        """Do nothing, because every line is complete."""
 
 
 @contextmanager
 def progress_listener(progress: ProgressOption) -> Iterator[Any]:
-    """Yield the listener of a run: a meter, which is closed at the end, a function, or None."""
+    """Yield the progress listener for an option: a new meter, the given function, or None.
+
+    A meter is closed at the end.
+    """
     if not isinstance(progress, bool) and not callable(progress):
         raise DseError(f"progress = {progress!r}: expected True, False or a function of a Progress")
     with closing(Meter()) if progress is True else nullcontext(progress or None) as listener:
@@ -161,7 +164,7 @@ def progress_listener(progress: ProgressOption) -> Iterator[Any]:
 
 @contextmanager
 def show_progress(progress: ProgressOption, activity: str, sign: float = 1.0) -> Iterator[None]:
-    """Show progress, or report it to a function; ``sign`` undoes that of the objective."""
+    """Show the progress of a query, or report it to a function; ``sign`` scales best values."""
     from sweeps.runtime.progress import report_progress
 
     with progress_listener(progress) as listener:

@@ -1,4 +1,4 @@
-"""Sensitivity of outputs: variance shares of axes, curves of the mean, elasticities."""
+"""Analyse the sensitivity of outputs: variance shares of axes, means along axes, elasticities."""
 
 from __future__ import annotations
 
@@ -34,18 +34,21 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# --- Elasticities at one configuration, d log y / d log x, by steps on the graph
+# --- elasticities at one configuration, d log y / d log x, by small steps of the inputs
 
-#: Step in the logarithm of an input, ratio of the larger to the smaller step, and the largest
-#: relative difference of two slopes that is not a jump or a corner.
+#: Larger step in the logarithm of an input; ratio of the larger to the smaller step; relative
+#: difference of two slopes from which on the output has a jump or a corner.
 _STEP, _STEP_RATIO, _SLOPE_TOLERANCE = 1e-4, 8, 1e-2
-#: Relative step of an integer quantity, if that is more than one.
+#: Relative step of an integer quantity; the step is at least one.
 _INTEGER_STEP = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elasticities:
-    """Elasticities of outputs (rows) by inputs (columns); ``sides``: downwards, upwards, both."""
+    """Elasticities of outputs by inputs; ``sides`` has shape (3, outputs, inputs).
+
+    The first axis of ``sides`` is: towards smaller inputs, towards larger inputs, both sides.
+    """
 
     inputs: tuple[str, ...]
     input_values: Floats
@@ -54,11 +57,12 @@ class Elasticities:
 
 
 def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int]) -> Elasticities:
-    """Return elasticities of formulas by every number on which they depend.
+    """Return the elasticities of formulas by every number on which they depend.
 
-    An integer moves by one or a hundredth, any other number by a ten-thousandth. The result is NaN
-    if a step leaves the domain of the input or breaks a rule, or if the output is 0, changes its
-    sign or jumps; that of both sides also if the two sides differ, as at the border of a regime.
+    An integer is changed by one or by 1 %, any other number by 0.01 %. An elasticity is NaN if a
+    step leaves the domain of the input or breaks a rule, or if the output is 0, changes its sign or
+    jumps. The elasticity of both sides is also NaN if the two sides differ, as at the border of a
+    regime.
     """
     key = tuple(grid.axes[a].labels[point[a]] for a in grid.switch_axes)
     graph, leaves = grid.graphs[key], grid.leaves[key]
@@ -99,7 +103,7 @@ def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int
 
 
 def _step_values(value: float, row: Quantity) -> list[float]:
-    """Return the stepped values of an input: far and near below, near and far above."""
+    """Return four changed values of an input: far below, near below, near above, far above."""
     if row.domain.whole:
         step = max(1.0, round(_INTEGER_STEP * value))
         return [value - step, value - step, value + step, value + step]
@@ -110,13 +114,13 @@ def _step_values(value: float, row: Quantity) -> list[float]:
 def _elasticities(
     x: float, y: float, xs: Floats, ys: Floats, whole: bool
 ) -> tuple[float, float, float]:
-    """Return elasticities downwards, upwards and of both sides for stepped ``xs, ys``."""
+    """Return elasticities (below, above, both sides) at (x, y) from the four points (xs, ys)."""
     far_down, down, up, far_up = (log_slope(x, y, to, at) for to, at in zip(xs, ys, strict=True))
     both = log_slope(xs[0], ys[0], xs[-1], ys[-1])
     if not whole:
         down, up = _extrapolated_slope(far_down, down), _extrapolated_slope(far_up, up)
     if math.isnan(down) or math.isnan(up):
-        at_end = whole or np.isnan(ys[0]) or np.isnan(ys[-1])  # only one side has values
+        at_end = whole or np.isnan(ys[0]) or np.isnan(ys[-1])  # only one side has points
         return down, up, (up if math.isnan(down) else down) if at_end else math.nan
     if not whole and abs(up - down) > _SLOPE_TOLERANCE * (1 + abs(up)):
         return down, up, math.nan
@@ -124,14 +128,14 @@ def _elasticities(
 
 
 def _extrapolated_slope(far: float, near: float) -> float:
-    """Return a slope by Richardson extrapolation of two steps; NaN at a jump."""
+    """Return the Richardson extrapolation of two slopes; NaN if they differ, as at a jump."""
     if not abs(near - far) <= _SLOPE_TOLERANCE * (1 + abs(far)):
         return math.nan
     return (_STEP_RATIO * near - far) / (_STEP_RATIO - 1)
 
 
 def neighbour_elasticities(x: Floats, y: Floats, place: int) -> tuple[float, float, float]:
-    """Return elasticities downwards, upwards and of both, between a place and its neighbours."""
+    """Return elasticities (below, above, both sides) at index ``place`` from its neighbours."""
     order = np.argsort(x)
     i = int(np.flatnonzero(order == place)[0])
     x, y = x[order], y[order]
@@ -143,28 +147,30 @@ def neighbour_elasticities(x: Floats, y: Floats, place: int) -> tuple[float, flo
 
 
 def log_slope(x1: float, y1: float, x2: float, y2: float) -> float:
-    """Return the slope between two points in logarithms; NaN if a logarithm does not exist."""
+    """Return the slope between two points in log-log scale; NaN if a logarithm does not exist."""
     if not (x1 > 0 and x2 > 0 and x1 != x2 and y1 * y2 > 0) or math.isinf(y1) or math.isinf(y2):
         return math.nan
     return math.log(y2 / y1) / math.log(x2 / x1)
 
 
-# --- Sources of values: the grid of a study, or a Dataset, read in blocks
+# --- sources of values: the grid of a study, or a Dataset, read in blocks
 
-#: Points from which a nest is worth compiling, and points of its blocks and of NumPy blocks.
+#: Number of points from which on a loop nest is compiled; points of a block that a loop nest
+#: computes, and of a block that NumPy computes.
 _COMPILE_POINTS, _LARGE, _SMALL = sizes.EFFECTS_COMPILED, sizes.EFFECTS_LARGE, sizes.EFFECTS_SMALL
-#: Points of a block of a Dataset.
+#: Number of points of a block of a Dataset.
 BLOCK = sizes.EFFECTS_BLOCK
 _RESERVED = ("axis", "input", "output")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisSource:
-    """Formulas over the axes of a study or of a Dataset.
+    """Access to the values of formulas over the axes of a study or of a Dataset.
 
-    ``coords`` has (dims, values, attributes) by axis; ``fixed_axes`` are those whose index in
-    ``point`` the user gave. ``axes_of`` returns the axes on which a formula or its feasibility
-    depends, ``read_block`` its values in a slice of each of them, NaN at points that do not count.
+    ``coords`` maps each axis to (dims, values, attributes). ``point`` is the configuration of the
+    elasticities; the user fixed its index on ``fixed_axes``. ``axes_of`` returns the axes on which
+    a formula or its feasibility depends. ``read_block`` returns the values of a formula in a slice
+    of each of these axes, with NaN at infeasible and undefined points.
     """
 
     formulas: tuple[str, ...]
@@ -186,7 +192,7 @@ def read_analysis_source(
     at: Mapping[str, Any],
     fixed_indices: Mapping[str, int],
 ) -> AnalysisSource:
-    """Return the source of an analysis, at fixed indices of some axes."""
+    """Return the source of an analysis; ``fixed_indices`` reduces some axes to one index."""
     if isinstance(source, StudyData):
         return _source_of_study(source, formulas, where, at, fixed_indices)
     source = source.isel({axis: slice(index, index + 1) for axis, index in fixed_indices.items()})
@@ -201,7 +207,7 @@ def _check_numeric(text: str, flags: Any) -> None:
 
 
 def _is_error_output(name: str) -> bool:
-    """True if an output is the error of another."""
+    """True if an output is the error of another output."""
     return str(name).startswith("error(")
 
 
@@ -224,7 +230,7 @@ def _source_of_study(
     coords = axis_coordinates(grid)
 
     def read_block(text: str, bounds: Mapping[str, slice]) -> Floats:
-        """Compute values by NumPy, or by a compiled nest if the grid is large."""
+        """Compute the values of a block by NumPy, or by a compiled loop nest for a large grid."""
         here, goal, dims = subgrid(grid, bounds), Goal(text=text, sign=1.0), tuple(bounds)
         plain, full = here.non_switch_axes(dims), np.empty(here.shape(dims))
         compiled = math.prod(here.shape(plain)) > _SMALL
@@ -312,7 +318,7 @@ def _source_of_dataset(
     listed = tuple(dict.fromkeys(named))
 
     def elasticities(point: Mapping[str, int]) -> Elasticities:
-        """Return slopes between neighbours on each axis of positive numbers."""
+        """Return the slopes between neighbouring points along each axis of numbers."""
         lines = {n: v for n, (_, v, _) in coords.items() if v.dtype.kind in "iuf" and v.size > 1}
         sides, here = np.zeros((3, len(listed), len(lines))), np.full(len(listed), np.nan)
         for row, text in enumerate(listed):
@@ -340,9 +346,9 @@ def _source_of_dataset(
     )
 
 
-# --- The Dataset of a sensitivity analysis
+# --- the Dataset of a sensitivity analysis
 
-#: Points around the middle that are searched for a feasible one.
+#: Number of points around the middle among which a feasible configuration is searched.
 _SEARCH_POINTS = sizes.SEARCHED_AROUND
 _MEANINGS = {
     "first": "share of the variance that the axis explains alone (first-order index of Sobol)",
@@ -362,7 +368,7 @@ _MEANINGS = {
 
 
 def analyse(source: AnalysisSource) -> xr.Dataset:
-    """Return variance shares, curves and elasticities of every output as a Dataset."""
+    """Return a Dataset with the variance shares, means and elasticities of every output."""
     import xarray as xr
 
     axes = list(source.coords)
@@ -430,7 +436,10 @@ def analyse(source: AnalysisSource) -> xr.Dataset:
 
 
 def _at_valid_point(source: AnalysisSource, text: str) -> AnalysisSource:
-    """Move the configuration of a source along its free axes to the nearest point that counts."""
+    """Replace the configuration of a source by the nearest feasible point with a finite value.
+
+    The indices on ``fixed_axes`` do not change.
+    """
     dims = source.axes_of(text)
     sizes = {dim: len(source.coords[dim][1]) for dim in dims}
     reach = 0

@@ -1,8 +1,8 @@
-"""Conversion of SIGINT, SIGTERM and SIGHUP into an exception in the main thread.
+"""Convert SIGINT, SIGTERM and SIGHUP to an exception in the main thread.
 
-Python drops an exception that a signal raises within a finalizer or a weak reference's callback and
-calls :data:`sys.unraisablehook`; the signal is then sent again. The first interrupt asks a running
-search to return its best result so far.
+If a signal arrives during a finalizer or the callback of a weak reference, Python drops the
+exception and calls :data:`sys.unraisablehook`; the signal is then sent again. The first SIGINT only
+asks a running search to return its best result so far.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Any
 from sweeps.runtime import interrupts
 from symbolic.safe_text import escape_controls
 
-#: A second signal within this time is the same key press: cleaning up continues.
+#: A second signal within this time comes from the same key press and is ignored.
 _REPEAT_SECONDS = 2.0
-#: Seconds after which a dropped exception is raised again.
+#: Seconds after which a signal is sent again if its exception was dropped.
 _RERAISE_SECONDS = 0.01
 
 
 class SignalReceived(BaseException):
-    """Signal that ends the program after cleaning up."""
+    """Exception that a signal raises; the program cleans up and ends."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -34,7 +34,7 @@ class SignalReceived(BaseException):
 
 
 class _SignalState:
-    """State of the process: start time, last signal and its time, and end."""
+    """Global state: depth of nesting, start time, last signal and its time, end of the program."""
 
     depth = 0
     start = 0.0
@@ -60,7 +60,7 @@ def _handle_signal(number: int, _: Any) -> None:
 
 
 def _resend_signal() -> None:
-    """Send the signal again to the main thread, as its exception was dropped."""
+    """Send the last signal to the main thread again, because its exception was dropped."""
     if _SignalState.number is not None and not _SignalState.has_ended:
         _SignalState.signal_time = -_REPEAT_SECONDS
         main = threading.main_thread().ident
@@ -72,7 +72,7 @@ def _resend_signal() -> None:
 
 @contextmanager
 def signals_as_exceptions(*, is_last: bool = False) -> Iterator[None]:
-    """Raise signals as exceptions within the block; ``is_last``: a later one ends silently."""
+    """Raise signals as exceptions in the block; if ``is_last``, they end the process after it."""
     handlers: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
@@ -107,17 +107,17 @@ def signals_as_exceptions(*, is_last: bool = False) -> Iterator[None]:
 
 
 def time_left(seconds: float | None) -> float | None:
-    """Return the seconds left of a time limit that began with the program; None without one."""
+    """Return how much is left of a time limit that counts from the start of the program. [s]"""
     return None if seconds is None else max(seconds - (time.monotonic() - _SignalState.start), 0.0)
 
 
 def received_signal() -> int | None:
-    """Return the number of the last signal, even if its exception was lost; None if none came."""
+    """Return the number of the last signal, or None; its exception may have been lost."""
     return _SignalState.number
 
 
 def report_interrupt(error: BaseException) -> int:
-    """Print that a signal ended the program, ignore further ones, and return the exit status."""
+    """Print that a signal ended the program; ignore later signals; return the exit status."""
     _SignalState.has_ended = True
     number = error.number if isinstance(error, SignalReceived) else int(signal.SIGINT)
     notes = getattr(error, "__notes__", None)

@@ -1,4 +1,4 @@
-"""Reader of TOML text with further checks, and writer of TOML values."""
+"""Read TOML text with additional checks, and write values as TOML."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """Return the tree of a TOML text; every failure is a ``tomllib.TOMLDecodeError``."""
+    """Parse a TOML text; raise ``tomllib.TOMLDecodeError`` for every kind of failure."""
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         raise
     except RecursionError:
         raise tomllib.TOMLDecodeError(f"values nested deeper than {_DEPTH} levels") from None
-    except ValueError as error:  # an integer of thousands of digits
+    except ValueError as error:  # an integer has thousands of digits
         raise tomllib.TOMLDecodeError(f"a value that cannot be read: {error}") from None
     level: list[Any] = [tree]
     for _ in range(_DEPTH):
@@ -41,7 +41,7 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def toml_value(value: Any) -> str:
-    """Return a value as TOML text on one line; :func:`read_toml` restores it.
+    """Return a value as TOML text on one line; :func:`read_toml` reads it back.
 
     >>> toml_value({"zip": {"core clock": ["1 GHz", 2e9, math.inf]}})
     '{ zip = { "core clock" = ["1 GHz", 2000000000.0, inf] } }'
@@ -58,14 +58,14 @@ def toml_value(value: Any) -> str:
     if isinstance(value, Integral):
         return str(int(value))
     if isinstance(value, float):
-        return repr(float(value))  # repr of NumPy's floats is no TOML
+        return repr(float(value))  # repr of a NumPy float would not be TOML
     raise DseError(
         f"a {type(value).__name__} cannot stand in a TOML file: expected text or numbers"
     )
 
 
 def _escape(sign: str) -> str:
-    """Return a character for a TOML text, escaped unless it is printable."""
+    """Return a character of a TOML text; it is escaped if it is not printable."""
     if sign == "\0" or "\ud800" <= sign <= "\udfff":
         raise DseError(
             f"a text holds {sign!a}, which no TOML file can hold: remove it from the names, "
@@ -81,23 +81,26 @@ def _escape(sign: str) -> str:
 
 
 def toml_number(value: float | str) -> str:
-    """Return a number as TOML text that reads back bit for bit; a formula as quoted text."""
+    """Return a number as TOML text that reads back exactly, or a formula as quoted text."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return "-0.0" if value == 0 and math.copysign(1, value) < 0 else str(int(value))
     return toml_value(value)
 
 
 def printable_line(text: str) -> str:
-    """Return a text on one line, with spaces for unprintable characters."""
+    """Return a text as one line; characters that cannot be printed become spaces."""
     return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
 def toml_key(name: str) -> str:
-    """Return a name as a TOML key, quoted if it must be."""
+    """Return a name as a TOML key, in quotes if TOML requires them."""
     bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
     return name if bare else toml_value(name)
 
 
 def value_line(name: str, value: str, origin: str, text: str) -> str:
-    """Return the line of a machine or workload file for a value (TOML text) and its origin."""
+    """Return the line of a machine or workload file for a value and its source or assumption.
+
+    ``value`` is TOML text, ``origin`` is ``"source"`` or ``"assumed"``, and ``text`` states it.
+    """
     return f"{toml_key(name)} = {{ value = {value}, {origin} = {toml_value(text)} }}"

@@ -4,7 +4,7 @@
     python examples/kernels_on_gpu.py times kernels.csv # each variant of each kernel
     python examples/kernels_on_gpu.py power power.csv   # each kernel for some seconds
     python examples/kernels_on_gpu.py micro micro.csv   # bandwidths and latencies of the GPU
-    ncu --clock-control none --set full -o kernels python examples/kernels_on_gpu.py once
+    ncu --clock-control none --set full -o kernels python examples/kernels_on_gpu.py once once.csv
 
 No setting of the GPU is changed. `cubins FOLDER` compiles all variants with dse's compiler, without
 a GPU; `--cubins FOLDER` then runs this machine code, which is what `dse kernel` counts.
@@ -416,10 +416,11 @@ class Device:
 class Runner:
     """A case on a device, with several copies of its data to rotate through."""
 
-    def __init__(self, device: Device, case: Case) -> None:
+    def __init__(self, device: Device, case: Case, copies: int = 0) -> None:
         self.device, self.case = device, case
         size = sum(each.nbytes for each in case.arguments if each.ndim)
-        self.copies = [self._upload() for _ in range(max(1, min(MOST_COPIES, ROTATION // size)))]
+        copies = copies or max(1, min(MOST_COPIES, ROTATION // size))
+        self.copies = [self._upload() for _ in range(copies)]
 
     def _upload(self) -> list[Any]:
         asarray = self.device.cupy.asarray
@@ -578,6 +579,10 @@ def run_micro(device: Device) -> Iterator[dict[str, Any]]:
             | {"grid_x": grid, "block_x": block}
             | rate("read_shared", grid, block, (out, np.int32(40000)), 16.0 * 40000 * grid * block)
         )
+    for grid, block in ((sms, 128), (sms, 512), (sms, 1024), (2 * sms, 1024)):
+        what = {"what": "multiply_add", "unit": "1/s", "grid_x": grid, "block_x": block}
+        terms = (out, np.float32(1), np.int32(2000))
+        yield what | rate("multiply_add", grid, block, terms, 64.0 * 2000 * grid * block)
     copy: Any = cupy.asarray(np.ones(2**28, np.float32))
     times, clocks = device.launch_times(
         [lambda: copy.data.copy_from_device(data.data, copy.nbytes)] * 8
@@ -596,15 +601,17 @@ def run_micro(device: Device) -> Iterator[dict[str, Any]]:
         yield {"what": f"latency_{name}", "unit": "cycle", "value": value / (64 * rounds)}
 
 
-def run_once(device: Device, names: Sequence[str]) -> None:
-    """Launch each kernel once, for a profiler."""
+def run_once(device: Device, names: Sequence[str], every: bool) -> Iterator[dict[str, Any]]:
+    """Launch the first variant of each kernel once, or every one, for a profiler."""
     for name, kernel, _, case in variants(names, first=True):
-        runner = Runner.__new__(Runner)
-        runner.device, runner.case = device, case
-        runner.copies = [runner._upload()]
-        function, grid, _ = describe_variant(device, name, case, kernel.variants[0])
-        right = runner.check(function, kernel.variants[0][1], grid)
-        print(name, case.problem, "right" if right else "WRONG", flush=True)
+        runner = Runner(device, case, copies=1)
+        for variant in kernel.variants[: None if every else 1]:
+            function, grid, row = describe_variant(device, name, case, variant)
+            right = None if every else runner.check(function, variant[1], grid)
+            if every:
+                runner.launch(function, variant[1], grid, 0)
+            device.cupy.cuda.get_current_stream().synchronize()
+            yield row | {"result": {None: "", True: "right", False: "WRONG"}[right]}
 
 
 def main() -> None:
@@ -615,19 +622,18 @@ def main() -> None:
     parser.add_argument("--cubins", type=Path, help="folder of compiled kernels")
     parser.add_argument("--launches", type=int, default=21, help="timed launches (default 21)")
     parser.add_argument("--seconds", type=float, default=2.0, help="time of a kernel for power")
+    parser.add_argument("--every", action="store_true", help="once: each variant, not the first")
     parser.add_argument("--arch", type=int, default=90, help="architecture of cubins (default 90)")
     given = parser.parse_args()
     if given.what == "cubins":
         write_cubins(given.out, given.arch)
         return
     device = Device(given.cubins)
-    if given.what == "once":
-        run_once(device, given.kernels)
-        return
     rows = {
         "times": lambda: run_times(device, given.kernels, given.launches),
         "power": lambda: run_power(device, given.kernels, given.seconds),
         "micro": lambda: run_micro(device),
+        "once": lambda: run_once(device, given.kernels, given.every),
     }[given.what]()
     columns: list[str] = []
     with given.out.open("w", newline="") as file:
@@ -650,6 +656,10 @@ COLUMNS = {
     "power": (
         *("kernel", "defines", "block_x", "block_y", "grid_x", "grid_y", "problem", "time"),
         *("launches", "power", "core_clock", "memory_clock", "device"),
+    ),
+    "once": (
+        *("kernel", "defines", "block_x", "block_y", "grid_x", "grid_y", "problem", "result"),
+        "device",
     ),
     "micro": ("what", "size", "grid_x", "block_x", "value", "unit", "time", "core_clock", "device"),
 }

@@ -40,24 +40,40 @@ extern "C" __global__ void read_cached(const float4 *data, float *out, int count
         out[0] = sum;
 }
 
-// Read shared memory, 16 bytes a thread and pass.
+// Read shared memory, 16 bytes a thread and pass, each from a place that the one before decides:
+// without that, the compiler reads once.
 extern "C" __global__ void read_shared(float *out, int passes)
 {
-    __shared__ float4 tile[1024];
-    tile[threadIdx.x] = make_float4(1, 2, 3, 4);
+    __shared__ int4 tile[1024];
+    tile[threadIdx.x] = make_int4(threadIdx.x ^ 32, 0, 0, 0);
     __syncthreads();
-    float sum = 0;
-    unsigned place = (unsigned)__cvta_generic_to_shared(tile + threadIdx.x);
-    for (int pass = 0; pass < passes; pass += 4) {
+    int place = threadIdx.x, other = threadIdx.x ^ 64, sum = 0;
+    for (int pass = 0; pass < passes; pass += 8) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            float a, b, c, d;
-            asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                         : "=f"(a), "=f"(b), "=f"(c), "=f"(d)
-                         : "r"(place));
-            sum += a + b + c + d;
+            int4 value = tile[place], more = tile[other];
+            place = value.x + value.y;
+            other = more.x + more.y;
+            sum += value.z + value.w + more.z + more.w;
         }
     }
+    if (sum + place + other == -1)
+        out[0] = sum;
+}
+
+// Multiply and add, in eight independent chains of a thread: the peak of an arithmetic unit.
+extern "C" __global__ void multiply_add(float *out, float term, int rounds)
+{
+    float x[8];
+    for (int i = 0; i < 8; ++i)
+        x[i] = threadIdx.x + i;
+    for (int round = 0; round < rounds; ++round)
+#pragma unroll
+        for (int n = 0; n < 64; ++n)
+            x[n % 8] = x[n % 8] * 0.5f + term;
+    float sum = 0;
+    for (int i = 0; i < 8; ++i)
+        sum += x[i];
     if (sum == 1.5f)
         out[0] = sum;
 }

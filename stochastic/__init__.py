@@ -1,4 +1,4 @@
-"""Probability laws of the work of threads in lockstep, and of the cost of lockstep.
+"""Probability laws of the work of GPU threads, and of the cost of running them in lockstep.
 
 >>> from stochastic import Pmf, imbalance
 >>> law = imbalance(Pmf.geometric(0.05), lanes=32)
@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-#: The module of each public name, loaded when first used, from the stub of this file.
+#: Public names and their modules, read from the stub of this file; a module is loaded on first use.
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _HOMES = {name: home for home, name in re.findall(r"^from (\S+) import (\w+)", _STUB, re.MULTILINE)}
 __all__ = sorted(_HOMES)

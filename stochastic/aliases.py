@@ -1,4 +1,4 @@
-"""Former names of parameters, which callers may still use."""
+"""Accept former names of parameters as well as the current ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 
 def old_names(**names: str) -> Callable[[AnyFunction], AnyFunction]:
-    """Return a decorator that accepts former keywords: ``old_names(former="current")``."""
+    """Return a decorator that also accepts former keywords: ``old_names(former="current")``."""
 
     def decorate(function: AnyFunction) -> AnyFunction:
         @functools.wraps(function)

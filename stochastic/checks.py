@@ -1,4 +1,4 @@
-"""Checks of arguments of laws."""
+"""Check the arguments of probability laws, and raise errors that name the invalid argument."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from stochastic.errors import LawError
 
-#: Loss of a group without any work: one (X = 1), not counted, or zero (X = 0).
+#: Treatments of a group without any work: its loss X is 1, the group is dropped, or X is 0.
 ZERO_WORK = ("one", "drop", "zero")
 
 
 def check_integer(
     name: str, value: Any, *, least: int, most: float = 1e15, example: int | None = None
 ) -> int:
-    """Return a whole number from ``least`` to ``most``, or raise an error that names it."""
+    """Return the value as an int from ``least`` to ``most``, or raise an error with its name."""
     try:
         fits = not isinstance(value, bool) and value == int(value) and least <= value <= most
     except (TypeError, ValueError, OverflowError):
@@ -33,7 +33,10 @@ def check_integer(
 
 
 def check_real(name: str, value: Any, holds: Callable[[float], bool], expected: str) -> float:
-    """Return a finite number for which a condition holds, or raise an error that names it."""
+    """Return the value as a float if it is finite and satisfies ``holds``; else raise LawError.
+
+    The message has the name of the argument, its value, and ``expected``.
+    """
     try:
         number = float(value)
         is_number = not isinstance(value, bool | str | bytes) and math.isfinite(number)
@@ -45,20 +48,20 @@ def check_real(name: str, value: Any, holds: Callable[[float], bool], expected: 
 
 
 def check_fraction(name: str, value: Any, example: str) -> float:
-    """Return a number above 0 and below 1, or raise an error that names it."""
+    """Return the value as a float between 0 and 1, exclusive, or raise an error with its name."""
     expected = f"a number above 0 and below 1, as {example}"
     return check_real(name, value, lambda x: 0 < x < 1, expected)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """Return one of the known names, or raise an error that lists them."""
+    """Return the value if it is one of the choices, or raise an error that lists them."""
     if value not in choices:
         raise LawError(f"{name} = {value!r}: expected one of {', '.join(choices)}")
     return str(value)
 
 
 def check_losses(values: Any) -> npt.NDArray[Any]:
-    """Return losses to compare with, as floats."""
+    """Check the losses at which a law is evaluated; return floats, or raise LawError."""
     try:
         t = np.asarray(values)
         if t.dtype.kind not in "biufO" or any(isinstance(one, str) for one in t.flat):
@@ -74,7 +77,7 @@ def check_losses(values: Any) -> npt.NDArray[Any]:
 
 
 def check_probability(name: str, value: Any) -> None:
-    """Refuse what is no number from 0 to 1."""
+    """Raise an error if the value is not a number from 0 to 1."""
     try:
         fits = 0 <= value <= 1
     except TypeError:

@@ -1,11 +1,11 @@
-"""Read tables from delimited text (CSV and the like), whoever wrote them, and report assumptions.
+"""Read tables from delimited text of any origin (CSV and the like), and report the assumptions.
 
-Ambiguous files are refused with their lines. :meth:`DelimitedTable.assumptions` reports encoding,
-separator, decimal mark and skipped lines. Python's parser is used, not pandas', which pads short
-lines, drops blank ones and loses line numbers.
+An ambiguous file is an error that names the ambiguous lines. :meth:`DelimitedTable.assumptions`
+reports the separator, the decimal mark and the skipped lines. We use Python's parser because
+pandas' parser pads short lines, drops blank lines and loses line numbers.
 
-One decimal mark holds for a whole file. ``2,508,800.5`` and ``2.508.800,5`` determine it; so does
-``3,5``. ``1,234`` alone is ambiguous: it is read only if other cells determine the mark.
+A file has one decimal mark. It is known from a cell such as ``2,508,800.5``, ``2.508.800,5`` or
+``3,5``. The cell ``1,234`` is ambiguous, so it is an error unless other cells show the mark.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from stochastic.errors import LawError
 Columns = Sequence[Sequence[str]]
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
-#: Characters and records by which the separator is detected.
+#: Numbers of characters and of records that are read to detect the separator.
 _SAMPLE, _RECORDS = sizes.DELIMITED_SAMPLE, sizes.DELIMITED_RECORDS
-#: Records searched for the header.
+#: Number of records that are searched for the header.
 _HEADER_RECORDS = sizes.DELIMITED_HEAD
-#: Rows searched for numbers.
+#: Number of rows near a doubtful row that are searched for numbers.
 _NEARBY_ROWS = sizes.DELIMITED_NEAR
 _BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-#: The assumptions about most files.
+#: The text of :meth:`DelimitedTable.assumptions` for a file in the most common format.
 USUAL_FORMAT = "read as text: columns separated by commas, decimal point"
-#: Marks that group digits and are no decimal mark anywhere: apostrophes and hard spaces.
+#: Marks that can only group digits, never be a decimal mark: apostrophes and non-breaking spaces.
 _GROUPING = "'\u2019\u00a0\u202f\u2009"
 _PLAIN_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*|,[0-9]+)?|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GROUPED_NUMBER = re.compile(
     rf"[+-]?[1-9][0-9]{{0,2}}(?P<mark>[.,{_GROUPING}])[0-9]{{3}}(?:(?P=mark)[0-9]{{3}})*"
     r"(?:(?!(?P=mark))[.,][0-9]*)?"
 )
-#: One group of three digits behind a mark: thousands, or three decimals.
+#: A number with one mark and three digits behind it: these are thousands or three decimals.
 _AMBIGUOUS_NUMBER = re.compile(r"[+-]?[1-9][0-9]{0,2}([.,])[0-9]{3}")
-#: Characters of numbers that Python parses as they are.
+#: The only characters in numbers that Python parses without any replacement.
 _NUMBER_CHARACTERS = frozenset("0123456789+-.eE")
 _MINUS = str.maketrans({"\u2212": "-"})
 _MISSING = frozenset(
@@ -63,11 +63,11 @@ _HINT = "write the file with decimal points and without thousands separators (LC
 
 
 class TableError(LawError):
-    """A file that is no delimited table, or an ambiguous one."""
+    """An error about a file that is not a delimited table, or that is ambiguous."""
 
 
 class Cell(NamedTuple):
-    """A text with its line; ``is_count`` if it must be a whole number."""
+    """The text of a cell and its line number; ``is_count`` is True if it must be a whole number."""
 
     line: int
     text: str
@@ -75,7 +75,11 @@ class Cell(NamedTuple):
 
 
 class NumericColumns(NamedTuple):
-    """Parsed columns, the decimal mark, and an example of a number that may be thousands."""
+    """Parsed columns and the decimal mark of their file.
+
+    ``ambiguous`` is an example of a number whose point was assumed to be a decimal point, but may
+    group thousands; empty if there is none.
+    """
 
     columns: list[list[int | float | str | None]]
     decimal: str
@@ -83,12 +87,12 @@ class NumericColumns(NamedTuple):
 
 
 def is_missing(text: str) -> bool:
-    """True if a text stands for no value: nothing, ``n/a``, ``NaN``, ``NULL``."""
+    """True if a text means that there is no value: it is empty, ``n/a``, ``NaN``, ``NULL``, ..."""
     return text.strip().removeprefix("(!)").strip().lower() in _MISSING
 
 
 def parse_number(text: str, decimal: str = ".") -> int | float | None:
-    """Return the number of a text, exact if it is whole; None if it is no number."""
+    """Return the number that a text denotes (an int if it is whole), or None if it denotes none."""
     text = text.strip().translate(_MINUS)
     grouped = _GROUPED_NUMBER.fullmatch(text)
     if grouped and grouped["mark"] != decimal:
@@ -104,21 +108,22 @@ def parse_number(text: str, decimal: str = ".") -> int | float | None:
 
 
 def is_numeric(text: str) -> bool:
-    """True if a text is a number under some decimal mark."""
+    """True if a text is a number, with a decimal point or a decimal comma."""
     return parse_number(text, ".") is not None or parse_number(text, ",") is not None
 
 
 def decimal_mark(columns: Iterable[Iterable[Cell]], name: str, *, strict: bool = False) -> str:
-    """Return the decimal mark of a file, from the cells that are numbers: a point or a comma.
+    """Return the decimal mark of a file, a point or a comma, judged from its numbers.
 
-    ``strict``: one program printed the file in its locale, so that ``1.234`` alone is ambiguous
-    like ``1,234``. In other files a point is a decimal point unless a cell says otherwise.
+    Without ``strict``, a point is a decimal point unless a cell shows that it groups digits. With
+    ``strict``, it is an error if a file has only numbers like ``1.234`` or only numbers like
+    ``1,234``: then one program printed them all in an unknown locale.
     """
-    decimals: dict[str, Cell] = {}  # the first cell that shows each decimal mark
-    groups: dict[str, Cell] = {}  # or each mark that groups digits
+    decimals: dict[str, Cell] = {}  # Decimal mark: the first cell that shows it.
+    groups: dict[str, Cell] = {}  # Mark that groups digits: the first cell that shows it.
     undecided: list[Cell] = []
     for cells in columns:
-        open_cells, is_plain = [], False  # plain: four digits in a row, so not grouped
+        open_cells, is_plain = [], False  # plain: four digits in a row, not grouped
         for cell in cells:
             text = cell.text.strip().translate(_MINUS)
             grouped = _GROUPED_NUMBER.fullmatch(text)
@@ -171,7 +176,7 @@ def _contradiction_error(name: str, first: Cell, other: Cell, what: str) -> Tabl
 
 
 def number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
-    """Return a function that reads the numbers of a printed file; None for other cells."""
+    """Return a function that parses a cell of a printed file as a number, or else as None."""
     decimal = decimal_mark([cells], name, strict=True)
     return lambda cell: parse_number(cell.text, decimal)
 
@@ -179,8 +184,8 @@ def number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | fl
 def parse_columns(columns: Columns, lines: Sequence[int], name: str) -> NumericColumns:
     """Return the columns of a table with numbers parsed, and its decimal mark.
 
-    A column with any number, or with nothing but words for no value, has None for such a word; a
-    column of texts keeps every word ("none" is a label there), and has None for empty cells only.
+    If a column contains a number, or only words that mean a missing value ("NA"), these words
+    become None. In a column of texts they are labels and stay; only empty cells become None.
     """
     simple = [_parse_plain_column(column) for column in columns]
     decimal = "."
@@ -195,7 +200,7 @@ def parse_columns(columns: Columns, lines: Sequence[int], name: str) -> NumericC
 
 
 def _ambiguous_example(columns: Columns) -> str:
-    """Return a number such as 1.234 if no other shows that the point is a decimal point."""
+    """Return a number such as 1.234, or "" if another number shows that its point is decimal."""
     example = ""
     for text in itertools.chain.from_iterable(columns):
         if "." in text and _PLAIN_NUMBER.fullmatch(text.strip()):
@@ -206,7 +211,7 @@ def _ambiguous_example(columns: Columns) -> str:
 
 
 def _has_marks(texts: Sequence[str]) -> bool:
-    """True if a number of a column has a comma, grouped digits, or two points."""
+    """True if some number in a column has a comma or grouped digits."""
     return any(
         ("," in text and _PLAIN_NUMBER.fullmatch(text)) or _GROUPED_NUMBER.fullmatch(text)
         for text in {text.strip().translate(_MINUS) for text in texts}
@@ -214,7 +219,7 @@ def _has_marks(texts: Sequence[str]) -> bool:
 
 
 def _parse_plain_column(texts: Sequence[str]) -> list[int | float | str | None] | None:
-    """Return a column of only plain numbers and empty cells; None for any other."""
+    """Return the numbers of a column (None for empty cells), or None if a cell is not plain."""
     texts = [text.strip() for text in texts]
     if not set("".join(texts)) <= _NUMBER_CHARACTERS:
         return None
@@ -244,8 +249,9 @@ def _parse_column(texts: Sequence[str], decimal: str) -> list[int | float | str 
 # --- tables
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelimitedTable:
-    """A table of texts, with the lines of its rows and the skipped lines with reasons.
+    """A table whose cells are texts.
 
+    ``lines`` are the line numbers of the rows; ``skipped_lines`` are (line number, reason).
     ``names`` is empty if the first line holds numbers and a header is not required.
     """
 
@@ -257,11 +263,11 @@ class DelimitedTable:
     skipped_lines: tuple[tuple[int, str], ...] = ()
 
     def parse_numbers(self) -> NumericColumns:
-        """Return the columns with numbers parsed, and how these are written."""
+        """Return the columns with numbers parsed, and the decimal mark of these numbers."""
         return parse_columns(self.columns, self.lines, self.name)
 
     def assumptions(self, parsed: NumericColumns) -> list[str]:
-        """Return the assumptions in reading the file, a sentence each."""
+        """Return the assumptions under which the file was read, with one sentence for each."""
         how = f"columns separated by {_SEPARATORS.get(self.separator, repr(self.separator))}"
         how = how if len(self.columns) > 1 else "one column"
         notes = [f"read as text: {how}, decimal {'comma' if parsed.decimal == ',' else 'point'}"]
@@ -275,14 +281,14 @@ class DelimitedTable:
 
 
 def read_table(path: Path, *, header: bool = True) -> DelimitedTable:
-    """Return the table of a file; see :func:`parse_table`."""
+    """Read a file and return its table; see :func:`parse_table`."""
     return parse_table(read_text(path), str(path), header=header)
 
 
 def parse_table(text: str, name: str, *, header: bool = True) -> DelimitedTable:
-    """Return the table of a delimited text called ``name``; TableError if it is ambiguous.
+    """Return the table in a delimited text; TableError if the text is ambiguous.
 
-    Without ``header`` a first line of numbers belongs to the rows.
+    Errors call the text ``name``. Without ``header``, a first line of numbers is a row.
     """
     given = re.match(r"sep=(.)(?:\r\n?|\n)", text)
     comments = _comment_lines(text)
@@ -337,10 +343,10 @@ def parse_table(text: str, name: str, *, header: bool = True) -> DelimitedTable:
 
 
 def _columns_by_name(head: Record, columns: Columns, name: str) -> dict[str, Sequence[str]]:
-    """Return the columns by their names; refuse missing and duplicate names."""
+    """Return the columns by their names; TableError if a name is missing or occurs twice."""
     names = [text.strip() for text in head.fields]
     if len(names) > 1 and not names[0] and all(names[1:]):
-        names[0] = "index"  # as pandas writes its own
+        names[0] = "index"  # pandas leaves the name of its index column empty
     result: dict[str, Sequence[str]] = {}
     for place, (text, column) in enumerate(zip(names, columns, strict=True), 1):
         if not text and not any(map(str.strip, column)):
@@ -361,7 +367,7 @@ def _columns_by_name(head: Record, columns: Columns, name: str) -> dict[str, Seq
 
 # --- layout of a table: separator, header, first line
 def _comment_lines(text: str) -> dict[int, str]:
-    """Return the lines that begin with # and are no rows, by their numbers."""
+    """Return the comment lines, which begin with # and are not rows, keyed by line number."""
     if "#" not in text:
         return {}
     result: dict[int, str] = {}
@@ -374,11 +380,11 @@ def _comment_lines(text: str) -> dict[int, str]:
         elif bare:
             others.append(place)
     labels = len(others) == 1 and all(place > others[0] for place in result)
-    return {} if labels else result  # below a header, where every row begins with #
+    return {} if labels else result  # every line below the header begins with #: these are rows
 
 
 def _trimmed_width(records: list[Record]) -> int:
-    """Return the number of columns; remove separators at the ends of lines."""
+    """Return the number of columns; drop empty fields after the last column from the records."""
     counts = Counter(len(record.fields) for record in records)
     width = max(counts, key=lambda size: (counts[size], size))
     while width > 1 and not any(r.fields[-1].strip() for r in records if len(r.fields) == width):
@@ -393,7 +399,7 @@ def _trimmed_width(records: list[Record]) -> int:
 
 
 def _table_start(records: list[Record], width: int, name: str, separator: str) -> int:
-    """Return the index of the first record of the table; refuse uneven rows."""
+    """Return the index of the first record of the table; TableError if rows are uneven."""
     start = next(k for k, record in enumerate(records) if len(record.fields) == width)
     others = [k for k, record in enumerate(records) if k > start and len(record.fields) != width]
     if not others:
@@ -415,7 +421,7 @@ def _table_start(records: list[Record], width: int, name: str, separator: str) -
 def _split_header(records: list[Record], required: bool) -> tuple[Record | None, list[Record]]:
     """Return the header record, or None, and the rows."""
     some = records[:_HEADER_RECORDS]
-    begins = []  # the first record of numbers of each numeric column
+    begins = []  # for each numeric column: the index of the first of its numbers
     for cells in zip(*(record.fields for record in some), strict=True):
         place = len(cells)
         while place and (is_numeric(cells[place - 1]) or is_missing(cells[place - 1])):
@@ -436,7 +442,7 @@ def _split_header(records: list[Record], required: bool) -> tuple[Record | None,
 
 
 def _commented_header(comments: dict[int, str], separator: str, width: int) -> Record | None:
-    """Return the last comment as a header, if it names as many columns as there are."""
+    """Return the last comment as a header if it has ``width`` names, one per column."""
     for place, text in sorted(comments.items(), reverse=True)[:1]:
         result = next(csv.reader([text.lstrip("# \t")], delimiter=separator, skipinitialspace=True))
         fields = [field.strip() for field in result]
@@ -446,7 +452,7 @@ def _commented_header(comments: dict[int, str], separator: str, width: int) -> R
 
 
 def _find_separator(text: str, comments: Collection[int], name: str) -> str:
-    """Return the separator that gives even rows and the most numbers."""
+    """Return the separator that gives rows of equal length and the most numbers."""
     sample = text[:_SAMPLE]
     whole, uneven = len(sample) == len(text), False
     result: list[tuple[tuple[bool, int, bool, float], int, str]] = []
@@ -491,7 +497,7 @@ def _find_separator(text: str, comments: Collection[int], name: str) -> str:
 def _sample_records(
     text: str, separator: str, comments: Collection[int], whole: bool
 ) -> list[Record]:
-    """Return the first records under a separator; none if it cannot be the file's."""
+    """Return the first records with a given separator; none if it cannot be the separator."""
     if separator not in text:
         return []
     lines = iterate_records(text, separator, "", lambda _, at: at in comments, strict=whole)
@@ -504,7 +510,7 @@ def _sample_records(
 
 # --- ambiguous files: two tables, or two possible headers
 def _refuse_other_header(previous: Record, head: Record, rows: list[Record], name: str) -> None:
-    """Refuse a header that may be a row because the line before it may be the header."""
+    """Raise TableError if the header may be a row, because the line before it may be the header."""
     one_short = len(previous.fields) == len(head.fields) - 1 and len(previous.fields) > 1
     numbers_below = any(is_numeric(cell) for row in rows[:_NEARBY_ROWS] for cell in row.fields)
     unlike = not numbers_below or any(map(is_numeric, head.fields))
@@ -516,7 +522,7 @@ def _refuse_other_header(previous: Record, head: Record, rows: list[Record], nam
 
 
 def _refuse_first_table(preceding: list[Record], head: Record, name: str) -> None:
-    """Refuse lines before the header that are a table of their own."""
+    """Raise TableError if lines before the header look like another table."""
     for _, group in itertools.groupby(preceding, key=lambda record: len(record.fields)):
         first, *rows = (record.fields for record in group)
         columns = list(zip(*rows, strict=True))
@@ -530,7 +536,7 @@ def _refuse_first_table(preceding: list[Record], head: Record, name: str) -> Non
 
 
 def _refuse_second_table(columns: Columns, records: list[Record], name: str) -> None:
-    """Refuse a row of only texts below numbers: the header of another table."""
+    """Raise TableError if a row of texts below numbers looks like the header of another table."""
     if any(set("".join(column)) <= _NUMBER_CHARACTERS for column in columns):
         return
     texts, numeric = set(range(len(records))), 0
@@ -555,7 +561,7 @@ def _second_table_error(name: str, head: Record) -> TableError:
 
 # --- text and records of a file
 class Record(NamedTuple):
-    """The fields of a line, its number, and whether a blank line precedes it."""
+    """The fields of a line, its number, and a flag that is true if a blank line precedes it."""
 
     line: int
     fields: list[str]
@@ -563,7 +569,7 @@ class Record(NamedTuple):
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file, decompressed if needed."""
+    """Return the bytes of a file, decompressed if it is a gzip file."""
     try:
         raw = path.read_bytes()
         return gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
@@ -573,7 +579,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file, in UTF-8, or in UTF-16 if its first bytes say so."""
+    """Return the text of a file, decoded as UTF-16 if its first bytes say so, else as UTF-8."""
     raw = read_bytes(path)
     encoding = next((e for bom, e in _BOMS.items() if raw.startswith(bom)), "utf-8")
     if encoding == "utf-8" and b"\0" in raw[:4]:
@@ -593,9 +599,9 @@ def read_text(path: Path) -> str:
 def iterate_records(
     text: str, separator: str, name: str, skip: Callable[[str, int], bool], *, strict: bool = True
 ) -> Iterator[Record]:
-    """Yield the records of a text; quotes may contain separators and line ends.
+    """Yield the records of a text; quoted fields may contain separators and line ends.
 
-    ``skip(line, number)`` is True for lines to leave out.
+    Lines for which ``skip(line, number)`` is true are left out. ``strict`` is as for csv.reader.
     """
     place = first = 0
     fresh, blank, after = True, False, False

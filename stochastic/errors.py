@@ -1,11 +1,14 @@
-"""Errors of laws. Each message names the given value, the expected one, and an alternative."""
+"""Exceptions and warnings of probability laws.
+
+Each message names the value that was given, the value that was expected, and a way out.
+"""
 
 from __future__ import annotations
 
 
 class LawError(ValueError):
-    """An argument of a law that does not fit."""
+    """An invalid argument of a probability law."""
 
 
 class ToleranceWarning(UserWarning):
-    """An answer whose error bound exceeds the requested tolerance."""
+    """A warning that the error bound of a result exceeds the requested tolerance."""

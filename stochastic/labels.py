@@ -1,4 +1,4 @@
-"""Labelled data: the one place of this package that makes Datasets of arrays."""
+"""Build xarray Datasets from arrays; no other module of this package does."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Variables = dict[str, tuple[Any, ...]]
-#: Variables, coordinates and attributes of a Dataset: the arguments of :func:`make_dataset`.
+#: The arguments of :func:`make_dataset`: a Dataset's variables, coordinates and attributes.
 DatasetParts = tuple[Variables, Variables, dict[str, Any]]
-#: Long names and units of the axes of laws.
+#: The long name and the unit of each axis that the array of a law can have.
 _AXES = {
     "max": ("longest item of the group", "1"),
     "sum": ("work of the group", "1"),
@@ -26,13 +26,16 @@ _AXES = {
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TableResult:
-    """An answer that is a table: indexed by its variables, and shown as a Dataset."""
+    """A result that wraps a Dataset: ``result[name]`` is a variable, and it prints as the Dataset.
+
+    The Dataset is built from ``parts`` when it is first used.
+    """
 
     parts: DatasetParts
 
     @cached_property
     def table(self) -> xr.Dataset:
-        """Return the table, labelled when first used."""
+        """Return the Dataset, built on first use."""
         return make_dataset(*self.parts)
 
     def __getitem__(self, name: str) -> xr.DataArray:
@@ -46,9 +49,10 @@ class TableResult:
 
 
 def make_dataset(variables: Variables, coords: Variables, attrs: dict[str, Any]) -> xr.Dataset:
-    """Return a Dataset of ``name: (dims, array[, attrs])``; nothing is copied.
+    """Return a Dataset of the arrays, without copying them.
 
-    Every variable and coordinate needs ``long_name`` and ``units`` in its attributes.
+    Variables and coordinates are given as ``name: (dims, array[, attrs])``. Each needs
+    ``long_name`` and ``units`` in its attributes.
     """
     import xarray as xr
 
@@ -56,12 +60,12 @@ def make_dataset(variables: Variables, coords: Variables, attrs: dict[str, Any])
 
 
 def variable(dims: Any, values: Any, long_name: str) -> tuple[Any, ...]:
-    """Return a variable without a unit for :func:`make_dataset`."""
+    """Return a dimensionless variable (unit 1) in the form that :func:`make_dataset` takes."""
     return dims, values, {"long_name": long_name, "units": "1"}
 
 
 def law_array(chances: Any, attrs: dict[str, Any], /, **axes: Any) -> xr.DataArray:
-    """Return probabilities along axes of :data:`_AXES`, each with its values."""
+    """Return probabilities as a labelled array; each keyword gives the values of one of _AXES."""
     coords = {}
     for name, values in axes.items():
         long_name, units = _AXES[name]
@@ -73,7 +77,7 @@ def law_array(chances: Any, attrs: dict[str, Any], /, **axes: Any) -> xr.DataArr
 def pmf_array(
     attrs: dict[str, Any], numerator: Any, denominator: Any, chances: Any
 ) -> xr.DataArray:
-    """Return the law of the loss along ``loss``, with its fractions in lowest terms."""
+    """Return the law of the loss along ``loss``; the fractions (lowest terms) are coordinates."""
     result = law_array(chances, attrs, loss=np.asarray(numerator) / np.asarray(denominator))
     return result.assign_coords(
         numerator=("loss", numerator, {"long_name": "numerator of the loss"}),

@@ -1,21 +1,22 @@
-"""Table of all sizes: tiles, blocks, batches, thresholds between methods, limits.
+"""Define all sizes in one table: tiles, blocks, batches, limits, thresholds between methods.
 
 A module reads its sizes by name (``BLOCK = sizes.SCAN_BLOCK``). The environment variable
-``DSE_SIZES``, read once when this module is imported, selects other values, so that small studies
-cross every threshold (several settings are separated by commas):
+``DSE_SIZES`` selects other values, so that tests with small studies cross every threshold. It is
+read once, when this module is imported. It has one or more of these settings, separated by commas:
 
 ``tiny``
-    The tiny value of every row that has one.
+    Use the tiny value of every row that has a tiny value.
 ``tiny:7``
-    The same, each tiny prime replaced by a prime drawn with seed 7, up to four times as large.
+    Like ``tiny``, but replace each tiny value that is a prime by a random prime up to four times as
+    large, with the seed 7.
 ``numpy``
-    Shipped values of the sizes from which loop nests are compiled, also after ``tiny``: smaller
-    studies are evaluated in NumPy, which saves a second of compilation each.
+    Use the shipped values of the sizes in ``NESTS``. After ``tiny``, this evaluates small studies
+    in NumPy instead of a loop nest, which saves about a second of compilation for each study.
 ``SCAN_BLOCK=7``
-    This size alone.
+    Change only this size.
 
-Results must not depend on sizes that have a tiny value, but for rounding and the choice of method.
-A size without a tiny value is a limit, or a number that changes results.
+A size that has a tiny value may change results only by rounding and by the choice of method. A size
+that has none is a limit, or its value changes results.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> int: ...
 
 
-#: Name: shipped value, tiny value or None, purpose with its unit.
+#: For each name: the shipped value, the tiny value (or None), and the purpose with the unit.
 TABLE: dict[str, tuple[int, int | None, str]] = {
     # Grids and loop nests
     "ELEMENTARY_BLOCK": (1 << 13, 7, "values of a series computed together"),
@@ -204,30 +205,30 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "ADVICE_NEAR": (4096, None, "whole values tried one by one; beyond them by ratio"),
     "BRANCHES_MOST": (12, None, "branches of a border in closed form"),
     # Laws
-    "TIMES_EACH": (8, 2, "times that are worth a thread"),
+    "TIMES_EACH": (8, 2, "times for which it pays to start a thread"),
     "CENTRED_TILE": (64, 8, "starts computed together; a power of two"),
-    "CONVOLVE_BLOCK": (64, 5, "places computed together"),
-    "CONVOLVE_PART": (256, 7, "terms added together"),
+    "CONVOLVE_BLOCK": (64, 5, "terms added before a step of compensated summation"),
+    "CONVOLVE_PART": (256, 7, "products added before a step of compensated summation"),
     "INVERT_BLOCK": (64, 7, "values transformed together"),
-    "INVERT_FEW": (16, 3, "laws transformed together"),
-    "INVERT_LEAP": (16, 3, "steps in frequency that make one long step"),
-    "INVERT_FRESH": (1024, 5, "steps after which a root is computed again"),
+    "INVERT_FEW": (16, 3, "terms added before a step of compensated summation"),
+    "INVERT_LEAP": (16, 3, "multiplications by a root that are replaced by one"),
+    "INVERT_FRESH": (1024, 5, "multiplications after which a power of a root is recomputed"),
     "SPECTRA_TILE": (256, 7, "frequencies computed together"),
     "SWEEP_TILE": (128, 8, "deficits computed together"),
     "VARIANCE_CHUNK": (256, 7, "values computed together"),
-    "COEFFICIENT_ROWS": (64, 3, "rows computed together"),
-    "COEFFICIENT_SPARSE": (8, 2, "cells of a value beyond which values are listed"),
+    "COEFFICIENT_ROWS": (64, 3, "rows of a table of values at most"),
+    "COEFFICIENT_SPARSE": (8, 2, "table cells per value from which values are listed"),
     "COEFFICIENT_CHUNK": (2_000_000, 101, "numbers computed together"),
     "ATOMS_AT_ONCE": (500_000, 101, "losses inverted together"),
     "QUANTILES_LISTED": (64, None, "candidates for a quantile compared exactly"),
     "RATIOS_BYTES": (2 << 30, None, "bytes of the table of ratios"),
-    "MOMENT_ROWS": (32, 3, "rows summed as they come"),
-    "MOMENT_SPARSE": (8, 2, "cells of a value beyond which values are listed"),
+    "MOMENT_ROWS": (32, 3, "rows of a table of values at most"),
+    "MOMENT_SPARSE": (8, 2, "table cells per value from which values are listed"),
     "TRANSFORM_CHUNK": (1 << 19, 29, "probabilities computed together"),
-    "FREQUENCIES_FINE": (64, None, "points of a turn of the largest value"),
+    "FREQUENCIES_FINE": (64, None, "grid points per turn of the phase of the largest value"),
     "FREQUENCIES_WORTH": (10**6, None, "transforms beyond which a search among frequencies pays"),
     "LATTICE_COEFFICIENTS": (15_000_000, None, "coefficients in memory"),
-    "LATTICE_TRANSFORMS": (10**9, None, "transforms of a value"),
+    "LATTICE_TRANSFORMS": (10**9, None, "transforms of a value at a frequency"),
     "LATTICE_PRODUCTS": (2_000_000_000, None, "products of a convolution"),
     "CORRELATED_STATES": (2_000_000, None, "states of correlated lanes"),
     "CORRELATED_PRODUCTS": (500_000_000, None, "products of correlated lanes"),
@@ -242,8 +243,12 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "SPLIT_LONGEST": (50_000_000, None, "iterations of a piece"),
     "STEPS_MOST": (1 << 26, None, "steps of a block"),
     "CENTRED_BLOCK": (1 << 18, 29, "phases computed together"),
-    "CENTRED_DEAR": (400_000_000, None, "products that are affordable"),
-    "CENTRED_LOOKED": (30_000_000, None, "places and nodes"),
+    "CENTRED_DEAR": (
+        400_000_000,
+        None,
+        "products of convolutions beyond which transforms are used",
+    ),
+    "CENTRED_LOOKED": (30_000_000, None, "times, times nodes, beyond which transforms are used"),
     "CONTINUOUS_STEPS": (1000, None, "steps of the longest block; fewer give wider bounds"),
     "LAUNCH_STARTS": (10_000, None, "starts of the last block beyond which steps are joined"),
     "CONTINUOUS_MOST": (1_000_000, None, "steps that may be requested"),
@@ -253,25 +258,29 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
     "DURATIONS_AT_ONCE": (1 << 21, 37, "durations drawn together"),
     "WARPS_AT_ONCE": (1 << 20, 31, "warps simulated together"),
     "WARPS_MOST": (1 << 26, None, "warps of a simulation"),
-    "TRIAL_BLOCK": (1 << 17, 31, "items whose sums are added up as one"),
-    "TRIAL_TASK": (1 << 22, 101, "items after which a thread takes other work"),
-    "TRIAL_PILOT": (1 << 15, None, "items that decide how finely losses are counted"),
+    "TRIAL_BLOCK": (1 << 17, 31, "items that are summed as one block"),
+    "TRIAL_TASK": (1 << 22, 101, "items of a thread's task"),
+    "TRIAL_PILOT": (1 << 15, None, "items from which the width of fine bins is chosen"),
     "LAW_LARGEST": (50_000_000, None, "values of a tabulated law"),
-    "EXTREME_EXACT": (1_000_000, None, "values beyond which an extreme is continuous"),
+    "EXTREME_EXACT": (
+        1_000_000,
+        None,
+        "values up to which errors of an extreme are summed exactly",
+    ),
     "CONVOLVE_MOST": (10**10, None, "products of a convolution"),
     "SAMPLE_LARGEST": (1_000_000, None, "values of a sample that is fitted"),
-    "TAIL_TERMS": (2**18, None, "terms of a tail"),
+    "TAIL_TERMS": (2**18, None, "terms of a tail that is summed"),
     "RATIOS_SMALL": (4096, None, "values up to which a law is hashed by all of its weights"),
-    "WALK_STEPS": (1_000_000, 101, "steps from the mode that are walked one by one"),
+    "WALK_STEPS": (1_000_000, 101, "steps of the recurrence from the mode"),
 }
 
 
-#: Sizes from which a loop nest is compiled for a study.
+#: Names of the sizes from which on a loop nest is compiled for a study.
 NESTS = ("BEAT_COMPILED", "EFFECTS_COMPILED", "LOOKED_UP", "PASS_SMALL", "ROWS_SMALL", "RUN_SMALL")
 
 
 def resolve_sizes(setting: str) -> dict[str, int]:
-    """Return the value of every size under a setting such as ``tiny:7,SCAN_BLOCK=7``."""
+    """Return the value of every size for a setting such as ``tiny:7,SCAN_BLOCK=7``."""
     values = {name: shipped for name, (shipped, _, _) in TABLE.items()}
     for item in filter(None, setting.split(",")):
         name, equals, number = item.partition("=")
@@ -295,14 +304,14 @@ def resolve_sizes(setting: str) -> dict[str, int]:
 
 
 def _random_prime(name: str, tiny: int, seed: str) -> int:
-    """Return a prime up to four times a tiny prime; other tiny values have a reason and stay."""
+    """Return a random prime up to four times the tiny value; if that is no prime, return it."""
     import random
 
     primes = [p for p in range(2, 4 * tiny + 1) if all(p % d for d in range(2, int(p**0.5) + 1))]
     return random.Random(f"{name} {seed}").choice(primes) if tiny in primes else tiny
 
 
-#: The setting of this process; the processes of a cluster must have the same.
+#: The setting of this process; all processes of a cluster must have the same setting.
 SETTING = os.environ.get("DSE_SIZES", "")
 
 globals().update(resolve_sizes(SETTING))

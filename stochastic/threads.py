@@ -1,4 +1,4 @@
-"""Number of threads."""
+"""Count the processors that this process may use."""
 
 from __future__ import annotations
 

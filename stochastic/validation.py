@@ -1,4 +1,4 @@
-"""Validate laws on a GPU: time random groups in lockstep (Swatman 2022, Algorithm 1)."""
+"""Validate laws of the loss: time random groups of lanes on a GPU (Swatman 2022, Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ from stochastic.errors import LawError
 from stochastic.work.pmf import Pmf
 
 _WARP = 32
-_MOST_THREADS = 256  # a thread of the kernel takes up to 255 of the 65536 registers
-_MEMORY = 2**28  # byte of matrices and powers in one launch
-_VERIFIED_LANES = 64  # lanes of a launch whose power is recomputed in double precision
-_TOLERANCE = 1e-3
+_MOST_THREADS = 256  # Threads of a block; each uses up to 255 of the 65536 registers.
+_MEMORY = 2**28  # Bytes of the matrices and their powers in one launch.
+_VERIFIED_LANES = 64  # Number of lanes of a launch whose power is recomputed in double precision.
+_TOLERANCE = 1e-3  # Accepted relative difference between single and double precision.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Timing:
-    """Clocks and results of one launch of the kernel, from group ``first`` on.
+    """Clocks and results of one launch of the kernel, whose first group has the index ``first``.
 
-    ``clocks``, int64 (3, groups, lanes): at the start, after the lane's own last iteration, after
-    the loop. [cycle] ``powers(n)`` copies the results of n groups, float32 (groups, lanes, size,
-    size), and is valid until the next launch.
+    ``clocks`` is int64 of shape (3, groups, lanes) in cycles. It holds three times of each lane:
+    before the loop, after the lane's own last iteration, and after the loop of the whole group.
+    ``powers(n)`` copies the results of the first n groups to the host, float32 of shape
+    (n, lanes, size, size). It must be called before the next launch.
     """
 
     first: int
@@ -51,14 +52,14 @@ def time_powers(
     threads: int = 256,
     seed: int = 0,
 ) -> Iterator[Timing]:
-    """Run groups on the GPU, each lane multiplying a random matrix as often as its exponent says.
+    """Run groups on the GPU; each lane raises a random matrix to a power by repeated products.
 
-    ``exponents`` (groups, lanes) are the timed iterations. An untimed one loads the matrix first:
-    the result is the matrix to the power of exponent + 1. With ``synchronised`` the lanes of a
-    group wait for each other after every iteration. Matrices have ``size`` rows (the paper sees
-    much noise with 3, and takes 16), their entries are uniform, of variance 2 / (3·size). A block
-    of ``threads`` runs one group, on its first lanes; its other threads only set how many groups
-    share a multiprocessor.
+    ``exponents`` (groups, lanes) is the number of timed iterations of each lane. One untimed
+    iteration loads the matrix first, so the result is the matrix to the power of exponent + 1. With
+    ``synchronised``, the lanes of a group wait for each other after every iteration. Matrices have
+    ``size`` rows. (The paper uses 16, because with 3 the times are noisy.) Their entries are
+    uniform, with variance 2 / (3·size). Each block has ``threads`` threads and runs one group on
+    the first of them; the other threads only limit how many groups share a multiprocessor.
     """
     exponents = _check_exponents(exponents)
     groups, lanes = exponents.shape
@@ -81,7 +82,7 @@ def time_powers(
 
 
 def _check_exponents(values: Any) -> npt.NDArray[np.int32]:
-    """Return the iterations of the lanes of groups as the kernel takes them, checked."""
+    """Check the iterations of each lane, and return them as the int32 array for the kernel."""
     result = np.asarray(values)
     if result.ndim != 2 or not 1 <= result.shape[1] <= _WARP or not len(result):
         raise LawError(
@@ -101,7 +102,7 @@ def _copy_to_host(device_array: Any, groups: int) -> npt.NDArray[np.float32]:
 def _verify_powers(
     matrices: npt.NDArray[np.float32], exponents: npt.NDArray[np.int32], timing: Timing
 ) -> None:
-    """Compare some powers with double precision; LawError if the GPU did not compute them."""
+    """Raise LawError if some powers from the GPU differ from powers in double precision."""
     lanes, size = matrices.shape[1:3]
     count = min(-(-_VERIFIED_LANES // lanes), len(exponents))
     result = timing.powers(count).reshape(-1, size, size)
@@ -117,7 +118,7 @@ def _verify_powers(
 
 
 def describe() -> dict[str, Any]:
-    """Return the device, its clock and driver, versions and the date, for the record."""
+    """Return facts to store with measurements: device, clocks, driver, versions and date."""
     facts: dict[str, Any] = _load_gpu().device_facts()
     return (
         facts
@@ -131,7 +132,7 @@ def describe() -> dict[str, Any]:
 
 
 def _driver_info(uuid: str) -> dict[str, str]:
-    """Return the driver, and the current clocks and limits, of the GPU of a UUID."""
+    """Return the driver, clocks and power limit of a GPU from nvidia-smi; empty if that fails."""
     names = ("driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "power.limit")
     query = ["nvidia-smi", f"--query-gpu={','.join(names)}", "--format=csv,noheader"]
     if not uuid or not shutil.which(query[0]):
@@ -144,7 +145,7 @@ def _driver_info(uuid: str) -> dict[str, str]:
 
 
 def _load_gpu() -> ModuleType:
-    """Import the kernels; LawError if they cannot run here."""
+    """Return the module of the GPU kernels; LawError if there is no GPU or no numba-cuda."""
     if importlib.util.find_spec("numba_cuda") is None:
         raise LawError("numba-cuda is not installed: pip install numba-cuda")
     from stochastic.kernels import gpu
@@ -158,18 +159,19 @@ def _load_gpu() -> ModuleType:
 
 
 def drawn_loss(exponents: npt.NDArray[np.int32]) -> Floats:
-    """Return the loss of each group by its iterations, lanes · max / sum; 1 without work.
+    """Return the loss of each group from its iterations: lanes · max / sum, or 1 without work.
 
-    Eq. 4 of the paper; its Algorithm 1 omits the factor ``lanes``.
+    This is Eq. 4 of Swatman 2022; Algorithm 1 of the paper omits the factor ``lanes``.
     """
     whole_group = exponents.max(axis=1).astype(np.float64) * exponents.shape[1]
     return _ratio(whole_group, exponents.sum(axis=1, dtype=np.float64))
 
 
 def timed_loss(clocks: Ints) -> Floats:
-    """Return the loss of each group by its clocks, C_SIMT / C_MIMD; 1 without work.
+    """Return the loss of each group from its clocks: C_SIMT / C_MIMD, or 1 without work.
 
-    In lockstep, every lane pays for the time until all lanes of its group are done.
+    C_MIMD is the sum of the lanes' own times. In C_SIMT every lane is charged for the time until
+    all lanes of its group are done.
     """
     start, done, left = clocks
     if np.any(done < start) or np.any(left < done):
@@ -188,10 +190,12 @@ def _ratio(numerator: Floats, denominator: Floats) -> Floats:
 def losses(
     law: Pmf, lanes: int, *, groups: int, size: int = 16, threads: int = 256, seed: int = 0
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the loss of each group: as drawn, timed with synchronisation, and timed without.
+    """Draw groups, time them, and return three arrays with the loss of each group.
 
-    ``law`` is of the iterations of a lane. :func:`stochastic.fit_timing` takes the first and one of
-    the others. See :func:`time_powers`.
+    The first array is computed from the drawn iterations, the second from times with synchronised
+    lanes, and the third from times without synchronisation. ``law`` is the law of the iterations of
+    a lane; for the other arguments see :func:`time_powers`. :func:`stochastic.fit_timing` compares
+    the first array with one of the others.
     """
     groups = check_integer("groups", groups, least=1, example=2**18)
     seed = check_integer("seed", seed, least=0)

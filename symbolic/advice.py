@@ -1,4 +1,4 @@
-"""Guides of a model, and values at which to look for the end of a regime."""
+"""Find the guides of a model, and the values of an input at which to look for the next regime."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from symbolic.quantity import Domain
 
 Floats = NDArray[np.float64]
 
-#: Values of a whole quantity that are tried one by one, nearest first; then by ratio.
+#: Number of nearest whole numbers that are tried one by one; further ones are spaced by a ratio.
 _NEAR_VALUES = sizes.ADVICE_NEAR
-#: A quantity is followed over a factor of two to this power.
+#: A quantity is varied from its value up to its value times 2**OCTAVES (or down, divided by it).
 OCTAVES = 64
-#: Steps in an octave.
 STEPS_PER_OCTAVE = 32
-#: Costs of a run for which a guide to its time is used too.
+#: Quantities for which a guide to the time is also used.
 _COST_GOALS = ("energy", "edp")
 #: Quantities that say how many threads a launch has.
 LAUNCH = ("blocks", "threads_per_block")
@@ -34,9 +33,9 @@ _TIME_GUIDE = Guide(state="time", goal="time", limits="time", helps="time", same
 def guides(model: Model) -> tuple[Guide, ...]:
     """Return the guides of a model: first that to the time, then in the order of its main outputs.
 
-    They are the declared ones, or without any those of the families, and one to ``time``: see
-    :class:`symbolic.equation.Guide`. A guide to the time is one to energy too if the model yields
-    energy.
+    If the model declares no guides, they are made from its families (see
+    :class:`symbolic.equation.Guide`). A model that yields ``time`` always has a guide to it. Such a
+    guide is returned for the energy and the energy-delay product too, if the model yields them.
     """
     yields = set(model.yields)
     known = [g for g in model.guides if {g.state, g.goal, g.limits} <= yields]
@@ -76,7 +75,10 @@ def _guide_of_family(family: Family) -> Guide:
 
 
 def search_values(start: float, domain: Domain, *, upward: bool) -> Floats:
-    """Return values beyond the start, nearest first, to the end of the domain or 2**64-fold."""
+    """Return values above or below ``start`` at which to search, nearest first.
+
+    They end at the end of the domain, or at the start times (or divided by) 2**64.
+    """
     sign = 1.0 if upward else -1.0
     if domain.whole:
         near = start + sign * np.arange(1, _NEAR_VALUES + 1)

@@ -17,21 +17,22 @@ from typing import Any
 
 from symbolic.safe_text import escape_controls, one_line
 
-#: Most rows of a table on a terminal (JSON has all rows), and in a notebook.
+#: Maximum number of rows of a table on a terminal, and in a notebook (JSON has all rows).
 TEXT_ROWS, HTML_ROWS = 60, 200
 _NAMES_SHOWN = 6
-#: Least width of a last column of words.
+#: Minimum width to which the last column is wrapped, if it contains words. [characters]
 _MIN_TEXT_WIDTH = 24
 _PREFIXES = ("f", "p", "n", "µ", "m", "", "k", "M", "G", "T")
 _BINARY_PREFIXES = ("", "Ki", "Mi", "Gi", "Ti")
 _PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B")
-#: A smaller number in a unit with prefixes is 0; so is a smaller share of the largest in a column.
+#: Numbers below _SMALLEST, and below _SMALLEST_SHARE of the largest number in their column, are
+#: shown as 0 (in units that take prefixes).
 _SMALLEST, _SMALLEST_SHARE = 1e-18, 1e-12
-#: Numbers with at most one unit, which a table aligns on the right.
+#: Pattern of cells that a table aligns on the right: a number, with a unit or not.
 _NUMBER = re.compile(r"([-+±]? ?(\d[\d,]*\.?\d*(e[-+]?\d+)?|inf|nan)( ?%| \S+( [A-Za-z]\S*)?)?|-)?")
 _is_wide = ContextVar("_is_wide", default=False)
 _CELL_STYLE = "text-align:left;padding:0.1em 0.8em 0.1em 0;vertical-align:top"
-#: Texts of at most this many letters stay on one line.
+#: In HTML, cells of at most this many characters are not wrapped.
 _NOWRAP_LENGTH, _NOWRAP_STYLE = 24, ";white-space:nowrap"
 _PLAIN_HEADING = '"'
 _SORTABLE_HEADING = """;cursor:pointer" title="sort" onclick="
@@ -43,13 +44,13 @@ _SUMMARY_STYLE = "cursor:pointer;padding:0.15em 0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """Rows under named columns.
+    """A table: rows of cells, under the names of the columns.
 
-    ``columns`` are names, or names with the units of their values. A cell is text, a value in the
-    unit of its column, a value with a unit of its own (a pair), or None. A terminal shows
-    ``max_rows`` rows at most; where the columns need several blocks, each block repeats the first
-    ``key_columns``. In a notebook a table is folded behind its title unless it ``is_open``; a
-    ``sortable`` one is sorted by a click on a heading.
+    ``columns`` are names, or a mapping from names to the units of their values. A cell is text, a
+    value in the unit of its column, a pair (value, unit), or None. A terminal shows at most
+    ``max_rows`` rows. If the columns do not fit side by side, they are shown in several blocks, and
+    each block repeats the first ``key_columns`` columns. In a notebook, the table is folded behind
+    its title unless ``is_open``; a ``sortable`` table is sorted by a click on a heading.
     """
 
     title: str = ""
@@ -86,9 +87,10 @@ class Table:
 class Answer:
     """Result of a query or command, ready to be rendered.
 
-    ``kind`` names it, ``title`` sums it up in a line, and named ``facts`` follow. ``notes`` are
-    assumptions and warnings, ``certificate`` states what is proven, ``data`` is the content of the
-    JSON. All texts are plain; the renderers escape them.
+    ``kind`` is the name of this kind of result. ``title`` is a summary in one line, and ``facts``
+    are shown below it, each with its name. ``notes`` are assumptions and warnings, ``certificate``
+    states what is proven, ``data`` is the content of the JSON. Texts are not escaped: the renderers
+    escape them.
     """
 
     kind: str = "Table"
@@ -117,7 +119,7 @@ class Answer:
 
 
 class DisplayMixin:
-    """Object that shows itself by an :class:`Answer` at a prompt and in notebooks."""
+    """Base class of objects that a prompt and a notebook show as an :class:`Answer`."""
 
     __slots__ = ()
 
@@ -132,7 +134,7 @@ class DisplayMixin:
 
 
 class Report(DisplayMixin):
-    """Dataclass that shows itself by an :class:`Answer` when it is printed, too."""
+    """Base class of dataclasses that are shown as an :class:`Answer`, also by ``print``."""
 
     __slots__ = ()
 
@@ -146,7 +148,7 @@ class Report(DisplayMixin):
 
 
 def names_answer(kind: str, rows: Mapping[str, str], data: Any = None) -> Answer:
-    """Return an answer that lists names, with a line on each."""
+    """Return an answer that lists names, each with one line of text."""
     title = f"{len(rows):,}: {shorten(rows)}" if rows else "none"
     columns = (kind.lower().removesuffix("s"), "title")
     table = Table(columns=columns, rows=[*rows.items()], is_open=len(rows) <= _NAMES_SHOWN)
@@ -154,7 +156,7 @@ def names_answer(kind: str, rows: Mapping[str, str], data: Any = None) -> Answer
 
 
 def shorten(names: Iterable[str], limit: int = _NAMES_SHOWN) -> str:
-    """Return the first of some names, and how many more there are.
+    """Return the first ``limit`` names as text, and the number of names that are left out.
 
     >>> shorten("abcd", 2)
     'a, b and 2 more'
@@ -166,9 +168,10 @@ def shorten(names: Iterable[str], limit: int = _NAMES_SHOWN) -> str:
 
 # --- values
 def value_text(value: Any, unit: str = "", prefix: tuple[float, str] | None = None) -> str:
-    """Return a value for people, with a prefix where its unit takes one.
+    """Return a value as text for people, with a prefix if its unit takes prefixes.
 
-    ``prefix`` is one with its factor, such as (1e-3, "m"); by default the value decides.
+    ``prefix`` is a pair of factor and prefix, such as (1e-3, "m"); by default it is chosen to fit
+    the value.
 
     >>> value_text(1.35e9, "Hz"), value_text(0.016660123, "s"), value_text(49152, "B")
     ('1.35 GHz', '16.66 ms', '48 KiB')
@@ -191,7 +194,7 @@ def value_text(value: Any, unit: str = "", prefix: tuple[float, str] | None = No
 
 
 def cell_text(cell: Any, unit: str = "", prefix: tuple[float, str] | None = None) -> str:
-    """Return a cell of a :class:`Table` for people."""
+    """Return a cell of a :class:`Table` as text for people."""
     if isinstance(cell, tuple):
         value, unit = cell
         return value_text(value, unit, prefix)
@@ -199,7 +202,7 @@ def cell_text(cell: Any, unit: str = "", prefix: tuple[float, str] | None = None
 
 
 def _common_prefix(numbers: Iterable[float], unit: str) -> tuple[float, str]:
-    """Return the smallest prefix, and its factor, with which numbers have at most four digits."""
+    """Return factor and text of the smallest prefix with which numbers have at most four digits."""
     sizes = [abs(x) for x in numbers if math.isfinite(x) and abs(x) >= _SMALLEST]
     if not sizes:
         return 1.0, ""
@@ -213,7 +216,7 @@ def _common_prefix(numbers: Iterable[float], unit: str) -> tuple[float, str]:
 
 
 def _column_texts(cells: Sequence[Any], unit: str) -> list[str]:
-    """Return the cells of a column as text; numbers of one unit share the prefix."""
+    """Return the cells of a column as text; if all numbers have one unit, they share the prefix."""
     pairs = [cell if isinstance(cell, tuple) else (cell, unit) for cell in cells]
     numeric = [(float(x), u) for x, u in pairs if _is_number(x)]
     units = {u for _, u in numeric}
@@ -251,12 +254,13 @@ def text_table(
     total_rows: int | None = None,
     key_columns: int = 1,
 ) -> str:
-    """Return columns under their names, numbers aligned on the right.
+    """Return a table as text: columns under their names, numbers aligned on the right.
 
-    A table wider than ``width`` (default: the terminal, if there is one) loses the columns named
-    ``error(...)``, then key columns that repeat one value; the last line names them. The words of
-    the last column wrap; further columns follow in blocks, each with the key columns. Of
-    ``total_rows`` the end counts those that are left out.
+    If the table is wider than ``width`` (default: the width of the terminal, if there is one), the
+    columns named ``error(...)`` are left out, then key columns in which all rows are equal; the
+    last line names them. If it is still too wide, the last column is wrapped and the columns are
+    printed in several blocks, each with the key columns. If ``total_rows`` is larger than the
+    number of rows, a line at the end says how many rows are missing.
 
     >>> print(text_table(["name", "n"], [["one", "1"], ["ten", "10"]]))
     name   n
@@ -327,7 +331,7 @@ def _chosen_columns(
     room: int,
     key_columns: int,
 ) -> tuple[list[int], list[str]]:
-    """Return the columns to show in a limited width, and what the others hold."""
+    """Return the columns to show in a limited width, and a note on each column left out."""
     columns, notes = [*range(len(header))], []
     errors = [k for k in reversed(columns[1:]) if header[k].startswith("error(")]
     repeated = [
@@ -343,7 +347,7 @@ def _chosen_columns(
 
 # --- JSON
 def to_json(value: Any) -> str:
-    """Return one valid JSON document: NaN becomes null, infinity the text "inf".
+    """Return a value as a valid JSON document: NaN becomes null, infinity becomes "inf".
 
     >>> import numpy as np
     >>> to_json({"a": float("nan"), "b": [np.int8(1), -np.inf]}).split()
@@ -368,7 +372,7 @@ def _json_value(value: Any) -> Any:
 
 # --- HTML
 def to_html(answer: Answer) -> str:
-    """Return an answer as part of an HTML page, in the colours of the page.
+    """Return an answer as an HTML fragment that keeps the colours of the page around it.
 
     >>> to_html(Answer(kind="Study", title="a < b"))
     '<div><div><b>Study</b> a &lt; b</div></div>'
@@ -389,7 +393,7 @@ def to_html(answer: Answer) -> str:
 
 
 def escape_html(text: str) -> str:
-    """Escape text for HTML, without characters that change the direction of writing."""
+    """Escape text for HTML; control characters and direction marks are shown by their codes."""
     from html import escape as escaped
 
     return escaped(escape_controls(text))

@@ -1,7 +1,8 @@
-"""Closed forms: equations as SymPy expressions and LaTeX.
+"""Convert equations to SymPy expressions (closed forms) and LaTeX.
 
-Symbols are named after quantities and carry the assumptions of their domain. Literals are exact
-rationals, so that an expression at rational points equals the evaluation on ``Fraction``.
+Symbols are named after quantities; the domain of a quantity gives the SymPy assumptions. Literals
+become exact rationals, so that a SymPy expression at rational points has the same value as the
+equation evaluated on ``Fraction``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from symbolic.quantity import Quantity
 
 
 def symbol(row: Quantity) -> Any:
-    """Return the symbol of a quantity, with the assumptions that its domain allows."""
+    """Return the SymPy symbol of a quantity, with the sign that follows from its domain."""
     domain = row.domain
     infinite = "extended_" if math.inf == domain.high and not domain.high_open else ""
     if domain.low > 0 or (domain.low == 0 and domain.low_open):
@@ -50,9 +51,10 @@ def to_sympy(
 def inline(
     graph: Graph, names: Container[str], replacements: Mapping[str, str | Node] | None = None
 ) -> dict[str, Node]:
-    """Return each quantity as a tree in which the given names are replaced by their equations.
+    """Return the tree of each quantity of a graph, with the named quantities substituted.
 
-    ``replacements`` puts the tree of another quantity, or a node, in the place of a quantity.
+    A quantity in ``names`` is replaced by its equation wherever it is used. ``replacements`` maps a
+    quantity to a node that replaces it, or to another quantity whose tree replaces it.
     """
     trees: dict[str, Node] = {}
     for name, definition in graph.definitions.items():
@@ -81,7 +83,7 @@ def closed_form(graph: Graph, name: str, expand: bool | str | Iterable[str]) -> 
 
 
 def _require_equation(graph: Graph, name: str) -> None:
-    """Raise an error if a quantity has no equation that could be shown."""
+    """Raise an error if a quantity has no equation in the graph, or only a table equation."""
     model = graph.model
     model.quantity(name)
     definition = graph.definitions.get(name)
@@ -128,7 +130,7 @@ def _latex_symbols(model: EquationSet) -> dict[str, str]:
 
 
 def _decimal(value: Any) -> Any:
-    """Return a literal as it was written: 0.1365, not 273/2000."""
+    """Return a literal for LaTeX as a decimal: 0.1365, not 273/2000."""
     finite = isinstance(value, float) and math.isfinite(value) and not value.is_integer()
     return sympy.Float(repr(value)) if finite else to_exact(value)
 

@@ -1,4 +1,4 @@
-"""Half widths of 95 % confidence intervals, of means of replicates and of few draws."""
+"""Compute half widths of 95 % confidence intervals of means and probabilities."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: The chance that an interval misses on one side. Student's is wider, because means of skewed or
-#: discrete values are missed more often than normal variables, by 1 or 2 of 100.
+#: Probability that the true value lies beyond one end of an interval. Student's interval is wider,
+#: because it misses the mean of skewed or discrete values in 1 or 2 of 100 cases more.
 TAIL_PROBABILITY, _STUDENT_TAIL = 0.025, 0.015
-#: Largest expected count of an event that no draw shows (the rule of three, one-sided).
+#: Upper limit of the expected count of an event that occurred in no draw (one-sided).
 ZERO_COUNT_BOUND = -math.log(TAIL_PROBABILITY)
-#: Fewest draws whose sum counts as normal.
+#: Minimum number of occurrences of an event for which their number is treated as normal.
 MIN_NORMAL_DRAWS = 32.0
 #: Relative differences below this are rounding.
 ROUNDING = 1e-12
@@ -24,26 +24,29 @@ ROUNDING = 1e-12
 
 @lru_cache(maxsize=64)
 def student_factor(count: int) -> float:
-    """Return the factor from a standard deviation to the half width of the mean's interval."""
+    """Return the factor from a standard deviation to half the width of the interval of a mean."""
     from scipy.special import stdtrit
 
     return float(stdtrit(count - 1, 1 - _STUDENT_TAIL)) / math.sqrt(count)
 
 
 def half_width(values: Floats) -> Floats:
-    """Return half the width of Student's interval of a mean, from values along the last axis."""
+    """Return half the width of Student's interval of the mean of values along the last axis."""
     return np.asarray(student_factor(values.shape[-1]) * values.std(axis=-1, ddof=1))
 
 
 def poisson_upper_width(count: Floats) -> Floats:
-    """Return how far an expected count may lie above a count (Garwood 1936)."""
+    """Return the upper limit of the expected count minus the observed count (Garwood 1936)."""
     from scipy.special import gammaincinv
 
     return np.asarray(gammaincinv(count + 1, 1 - TAIL_PROBABILITY) - count)
 
 
 def binomial_half_width(share: Any, draws: Any) -> Floats:
-    """Return half the intervals of chances from independent draws (Clopper and Pearson 1934)."""
+    """Return half widths of intervals of probabilities (Clopper and Pearson 1934).
+
+    ``share`` is the share of independent draws in which the event occurred.
+    """
     from scipy.special import betaincinv
 
     few = np.minimum(share, 1 - np.asarray(share)) * draws
@@ -53,16 +56,21 @@ def binomial_half_width(share: Any, draws: Any) -> Floats:
 
 
 def chance_half_width_of_rows(rows: Floats, replicates: int) -> Floats:
-    """Return half the intervals of chances, from the share of each draw for which it holds."""
+    """Return half widths of intervals of probabilities, from a row of draws for each point.
+
+    A value in ``rows`` (points, draws) is the probability of the event in one draw, such as 0 or 1.
+    """
     points, draws = rows.shape
     each = rows.reshape(points, replicates, -1).mean(axis=-1)
     return chance_half_width(each, each.mean(axis=-1), draws)
 
 
 def chance_half_width(replicate_shares: Floats, share: Any, draws: int) -> Floats:
-    """Return half the intervals of chances, from those of each replicate (last axis).
+    """Return half widths of intervals of probabilities, from one estimate per replicate.
 
-    If a chance or its complement occurred in few draws, the interval is that of independent draws.
+    ``replicate_shares`` are the estimates, with the replicates along the last axis, and
+    ``share`` is their mean. If the event or its complement occurred in fewer than 32 draws, the
+    interval is at least as wide as for independent draws.
     """
     wide = half_width(replicate_shares)
     few = np.minimum(share, 1 - np.asarray(share)) * draws < MIN_NORMAL_DRAWS
@@ -73,10 +81,10 @@ def chance_half_width(replicate_shares: Floats, share: Any, draws: int) -> Float
 
 @lru_cache(maxsize=256)
 def quantile_ranks(draws: int, level: float, tail_probability: float) -> tuple[int, int]:
-    """Return the ranks of the two draws between which the quantile of a level lies.
+    """Return the ranks (from 1) of the two draws between which the quantile of a level lies.
 
-    Each is missed with at most ``tail_probability``. They are 0 and ``draws + 1`` if no draw is low
-    or high enough.
+    The probability that the quantile lies below the first, or above the second, is at most
+    ``tail_probability`` each. A rank is 0 or ``draws + 1`` if no draw is low or high enough.
     """
     from scipy.special import bdtr, bdtrik
 

@@ -1,9 +1,9 @@
-"""Borders between cases along one quantity, bracketed by enclosures and located by bisection.
+"""Find the borders between cases along one quantity, by interval enclosures and bisection.
 
 There is no border in a box where the enclosure of the case is a single value. Other boxes are
-halved until they are narrow, and bisection then locates the borders to neighbouring floats or whole
-numbers. Many lines are followed together: the same quantity varies along each, and the others are
-fixed at values of their own.
+halved until they are narrow. Bisection then locates each border between two neighbouring floats or
+whole numbers. Many lines are searched together: the same quantity varies along all of them, and the
+other quantities are fixed, at different values on each line.
 """
 
 from __future__ import annotations
@@ -29,20 +29,17 @@ from symbolic.intervals import (
 from symbolic.ops import Node, constant, reference, references, where
 from symbolic.primitives.rule_operations import all_true, any_true
 
-# --- A case along one quantity: its values at places, and where it is open between two of them
-
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-#: Boxes or points evaluated together.
+#: Number of boxes or points evaluated together.
 _BATCH = sizes.LINES_BATCH
 
 
 class CaseLines:
-    """A case along one quantity, on lines with fixed values of the other quantities.
+    """A case along one quantity, on lines on which all other quantities are fixed.
 
-    Terms that do not depend on the quantity are computed once.
+    Subexpressions that do not depend on the varying quantity are computed once.
     """
 
     def __init__(self, root: Node, name: str, others: Mapping[str, Any]) -> None:
@@ -60,7 +57,7 @@ class CaseLines:
         }
 
     def evaluate(self, line: Indices, x: Floats) -> Floats:
-        """Return the case at points; NaN becomes -1."""
+        """Return the case at the points ``x`` of the given lines; NaN becomes -1."""
         result = np.empty(line.size)
         for first in range(0, line.size, _BATCH):
             part = slice(first, first + _BATCH)
@@ -74,7 +71,7 @@ class CaseLines:
         return result
 
     def is_undecided(self, line: Indices, low: Floats, high: Floats) -> NDArray[np.bool_]:
-        """Return a mask of the lines on which several cases are possible between two places."""
+        """Return a mask of the lines on which several cases are possible between two points."""
         result = np.empty(line.size, dtype=bool)
         for first in range(0, line.size, _BATCH):
             part = slice(first, first + _BATCH)
@@ -92,7 +89,10 @@ class CaseLines:
         return done
 
     def restrict(self, low: Floats, high: Floats) -> CaseLines:
-        """Return the lines between two places each, without conditions that all of them decide."""
+        """Return the lines limited to ``low`` to ``high``, with a simpler tree for the case.
+
+        Conditions that have the same outcome on all of these lines are removed from the tree.
+        """
         if low.size > _BATCH:
             return self
         boxes = self._enclose(np.arange(low.size), low, high)
@@ -129,12 +129,12 @@ class CaseLines:
 
 
 def _select_lines(array: Any, line: Indices) -> Any:
-    """Return the values of some lines; a value common to all lines stays itself."""
+    """Return the values of some lines; a value common to all lines is returned unchanged."""
     return array[line] if getattr(array, "size", 1) > 1 else array
 
 
 def _truth_value(box: Interval | Decision) -> bool | None:
-    """Return True (False) if a condition holds in every (in no) box, else None."""
+    """Return True if a condition holds in every box, False if in none, otherwise None."""
     if isinstance(box, Decision):
         if all_true(box.certain):
             return True
@@ -144,30 +144,33 @@ def _truth_value(box: Interval | Decision) -> bool | None:
 
 
 def _point_enclosure(array: Any) -> Interval | Decision:
-    """Return known values as an enclosure."""
+    """Return the enclosure of known values: both ends are the value."""
     return Decision(array, array) if array.dtype == bool else interval_of(array)
 
 
-#: Most halvings of a gap between two edges, and most open pieces of it that are followed.
+#: Limits for a gap between two edges: the number of halvings, and the number of undecided pieces.
 MAX_HALVINGS, _MAX_OPEN_PIECES = sizes.GAP_DEPTH, sizes.GAP_WIDE
-#: Parts into which a piece is cut at once if fewer than _FEW_PIECES are open.
+#: Number of parts into which a piece is cut at once if fewer than _FEW_PIECES are undecided (else
+#: 2), and the maximum number of parts of a bracket.
 _FINE_PARTS, _FEW_PIECES, _MAX_PARTS = sizes.GAP_FINE, sizes.GAP_FEW, sizes.GAP_PARTS
-#: Points at which all brackets are cut together.
+#: Number of points at which all brackets together are cut in one step.
 _BRACKET_BATCH = sizes.BRACKETS_BATCH
-#: The least number above zero.
 _SMALLEST_FLOAT = 5e-324
 _FIRST_LINE = np.zeros(1, dtype=np.int64)
-#: Relative width below which a case between two borders is dropped: models call such terms equal.
+#: Relative width below which a case is dropped, because models treat terms so close as equal.
 _TIE_TOLERANCE = 1e-11
-#: Digits to which a border is rounded, and how far the rounded number may lie outside its bracket.
+#: Digits to which a border is rounded, and the relative distance from its bracket that the rounded
+#: number may have.
 _DIGITS, _ROUNDING_TOLERANCE = 11, 2e-12
 
 
 class Crossings(NamedTuple):
-    """Borders in order along each line: the last number before, the first beyond, and both cases.
+    """The borders between cases, in order along each line.
 
-    ``undecided_gaps`` counts the gaps between edges that the enclosures could not decide, where a
-    case that begins and ends between two points may be missed.
+    ``low`` and ``high`` are the last number before a border and the first number after it;
+    ``before`` and ``after`` are the cases there. ``undecided_gaps`` is the number of gaps between
+    edges that the enclosures could not decide: a case that begins and ends between two evaluated
+    points of such a gap may be missed.
     """
 
     line: Indices
@@ -181,10 +184,11 @@ class Crossings(NamedTuple):
 def find_crossings(
     root: Node, name: str, others: Mapping[str, Any], edges: Floats, *, whole: bool = False
 ) -> Crossings:
-    """Return every border of a case along a quantity; a condition is 1 if it holds, else 0.
+    """Return every border of a case along a quantity; ``root`` may also be a condition (1 or 0).
 
-    ``others`` are numbers, or arrays with one for each line. ``edges`` are rising places along each
-    line (lines, places), from its begin to its end. ``whole``: the quantity takes whole numbers.
+    ``others`` are the values of the other quantities: numbers, or arrays with one number per line.
+    ``edges`` (lines, points) are ascending values of the quantity from the begin of each line to
+    its end. ``whole`` says that the quantity takes whole numbers.
     """
     return _find_along(CaseLines(root, name, others), np.asarray(edges, dtype=float), whole)
 
@@ -208,9 +212,10 @@ def _find_along(lines: CaseLines, edges: Floats, whole: bool) -> Crossings:
 def first_crossing(
     lines: CaseLines, path: Floats, *, whole: bool = False
 ) -> tuple[float, float] | None:
-    """Return the last number before a condition first holds on a path, and the first number after.
+    """Return the number before a condition first holds along a path, and the number where it holds.
 
-    ``path`` rises or falls; its first place is not tested.
+    ``path`` are ascending or descending values; the condition is not tested at the first of them.
+    Return None if the condition never becomes true.
     """
     if path.size < 2:
         return None
@@ -227,7 +232,7 @@ def first_crossing(
 
 
 def _merge_ties(borders: Crossings, whole: bool) -> Crossings:
-    """Return the borders with those next to each other joined into one."""
+    """Merge borders that are closer than the tolerance, and drop those without a change of case."""
     if whole or not borders.line.size:
         return borders
     far = np.diff(borders.low) > _TIE_TOLERANCE * np.abs(borders.low[1:])
@@ -249,7 +254,7 @@ def _merge_ties(borders: Crossings, whole: bool) -> Crossings:
 
 
 def border_positions(borders: Crossings) -> Floats:
-    """Return one number for each border: a short decimal in its bracket, or the lower end."""
+    """Return one number for each border: a short decimal inside its bracket, or the low end."""
     low, high = borders.low, borders.high
     middle = low / 2 + high / 2
     with np.errstate(all="ignore"):
@@ -263,7 +268,10 @@ def border_positions(borders: Crossings) -> Floats:
 def _subdivide(
     low: Floats, high: Floats, parts: int, whole: bool, *, to_zero: bool = False
 ) -> Floats:
-    """Return places from the lower to the upper ends, by equal ratios if they lie far apart."""
+    """Return ``parts + 1`` points from each lower end to its upper end.
+
+    They have equal distances, or equal ratios if the upper end is more than 4 times the lower.
+    """
     share = np.arange(parts + 1) / parts
     a, b = low[:, None], high[:, None]
     least = np.where(a == 0, _SMALLEST_FLOAT, a) if to_zero else a
@@ -277,14 +285,17 @@ def _subdivide(
 
 
 def _refine_gaps(lines: CaseLines, edges: Floats, whole: bool) -> tuple[Indices, Floats, int]:
-    """Return extra places inside the gaps, dense near borders, and the number of undecided gaps."""
+    """Return extra points inside the gaps, dense near borders, and the number of undecided gaps.
+
+    The points are returned as two arrays: the index of the line, and the value on that line.
+    """
     count, gaps = len(edges), edges.shape[1] - 1
     if gaps == 0:
         return np.zeros(0, dtype=np.int64), np.zeros(0), 0
     line = np.arange(count)
     first, last = np.zeros(count, dtype=np.int64), np.full(count, gaps)
     open_gaps: list[tuple[Indices, Indices]] = []
-    while line.size:  # between edges
+    while line.size:  # find the gaps (between neighbouring edges) that may contain a border
         open_ = lines.is_undecided(line, edges[line, first], edges[line, last])
         line, first, last = line[open_], first[open_], last[open_]
         single = last - first <= 1
@@ -305,7 +316,7 @@ def _refine_gaps(lines: CaseLines, edges: Floats, whole: bool) -> tuple[Indices,
         depth += parts.bit_length() - 1
         places = _subdivide(low, high, parts, whole)
         some = places[:, 1:] > places[:, :-1]
-        some[some.sum(axis=1) < 2] = False  # nothing lies between
+        some[some.sum(axis=1) < 2] = False  # no number lies between the two ends
         pieces = some.sum(axis=1)
         line, owner = np.repeat(line, pieces), np.repeat(owner, pieces)
         low, high = places[:, :-1][some], places[:, 1:][some]
@@ -323,7 +334,7 @@ def _refine_gaps(lines: CaseLines, edges: Floats, whole: bool) -> tuple[Indices,
 
 
 def _narrow_brackets(lines: CaseLines, brackets: tuple[Any, ...], whole: bool) -> list[Any]:
-    """Return brackets as narrow as numbers allow; one that contains a third case becomes two."""
+    """Narrow each bracket to neighbouring numbers; split a bracket that contains a third case."""
     done: list[tuple[Any, ...]] = []
     while brackets[0].size:
         line, low, high, before, after = brackets

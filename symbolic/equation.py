@@ -1,4 +1,4 @@
-"""Equations, sets of equations, and their families of regimes, guides and validity."""
+"""Equations, sets of equations, and what a model file declares: regimes, advice and validity."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from symbolic.ops import Node, constant, reference
 from symbolic.quantity import Quantity
 from symbolic.statistics import StatisticName
 
-# --- families of regimes, advice, validity
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Regimes that exclude one another: the one whose term is the smallest (or largest) holds.
+    """Regimes that exclude one another: the regime with the smallest (or largest) term holds.
 
-    ``terms`` maps a regime's name to the quantity whose value decides; ``of`` is the quantity that
-    equals the smallest term, or the largest with ``largest`` (throughputs are the smallest of
-    several, times the largest). A *border* between two regimes is where their terms are equal.
+    ``terms`` maps the name of each regime to a quantity, its term. ``of`` is the quantity that
+    equals the smallest term, or with ``largest`` the largest term (a throughput is usually the
+    smallest of several limits, a time the largest). A *border* between two regimes is where their
+    terms are equal.
 
-    A model file declares its families as ``FAMILIES``. Further families follow from its equations:
-    each main output that is the ``minimum`` or ``maximum`` of quantities only, at least one of
-    which the model yields.
+    A model file declares its families as ``FAMILIES``. A main output also has a family if its
+    equation is the ``minimum`` or ``maximum`` of quantities, at least one of which the model
+    yields.
     """
 
     of: str
@@ -38,28 +37,29 @@ class Family:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guide:
-    """The changes that help in each bound or case of a model.
+    """The changes of inputs that may improve a goal, for each state (bound or case) of a model.
 
-    A model file declares one, or a tuple of several, as ``ADVICE``. If a model declares none, each
-    family becomes a guide: its terms name the bound, every input behind them may help, and the
-    smallest of several should rise, the largest fall. A model that yields ``time`` without a guide
-    to it gets one.
+    A model file declares one guide, or a tuple of guides, as ``ADVICE``. If it declares none, each
+    family becomes a guide: the terms of the family are the bounds, and every input on which they
+    depend may help. The goal is to increase ``of``, or to decrease it if the family is ``largest``.
+    A model that yields ``time`` without a guide to it gets one.
 
     Parameters
     ----------
     state : str
-        The quantity with flags that names the bound or case, or ``limits``: its terms name it.
+        The quantity with flags that names the bound or case. If it is equal to ``limits``, the
+        labels of the terms name the state.
     goal : str
         The quantity to improve; ``maximize`` says whether it should rise.
     limits : str
         The quantity that equals the smallest (or largest) of several terms; a border is where
-        another term becomes the smallest (or largest). The ``goal`` if nothing competes.
+        another term becomes the smallest (or largest). Equal to ``goal`` if there are no terms.
     helps : str or mapping of str to str
-        The moves, for all states or by the label of each, with commas between: quantities moved
-        one at a time, or several joined by ``+`` that move together by one factor.
+        The moves, separated by commas; a mapping gives them for the label of each state. A move is
+        one quantity, or several joined by ``+`` that are multiplied by the same factor.
     tied : mapping of str to tuple of str
-        The terms, by their labels in the model's families, that bind in a state; by default the
-        term with the state's own label.
+        For the label of a state, the labels (in the model's families) of the terms that bind in
+        it; by default the term with the same label as the state.
     follow : bool
         Whether moves that reach a border are listed even if they do not help.
     same_work : bool
@@ -73,15 +73,15 @@ class Guide:
     along : tuple of str
         Quantities whose factor of change is shown for each move.
     fixed : frozenset of str
-        Quantities never advised, though a quantity that helps may depend on them.
+        Quantities that are never advised, even if a quantity that helps depends on them.
     notes : mapping of str to str
-        Notes to show under a switch, by ``"name=label"``.
+        Notes to show if a switch has a label, by ``"name=label"``.
     suggests : mapping of str to str
-        Quantities that give the best value of an input in closed form, and that input; those that
-        the model, or a model it is joined with, yields are shown.
+        Maps a quantity that computes the best value of an input to that input. A suggestion is
+        shown if the model, or a model joined with it, yields the quantity.
     remedies : mapping of str to str
-        Quantities that give the goal after another change, and the number or label that describes
-        the change.
+        Maps a quantity that computes the goal after some other change to the number or label that
+        describes the change.
     """
 
     state: str
@@ -101,7 +101,7 @@ class Guide:
     remedies: Mapping[str, str] = field(default_factory=dict)
 
     def moves(self, label: str) -> tuple[tuple[str, ...], ...]:
-        """Return the moves of a state, each as the quantities that move together.
+        """Return the moves of a state, each as a tuple of quantities that are changed together.
 
         >>> guide = Guide(state="b", goal="t", limits="r", helps={"memory": "z, m + r"})
         >>> guide.moves("memory")
@@ -124,12 +124,15 @@ class _FormerFields(type):
 
 @dataclass(frozen=True, slots=True)
 class Validity(metaclass=_FormerFields):
-    """The range in which a model is valid; a model file declares one, or a tuple, as ``VALIDITY``.
+    """The range of machines for which a model is valid.
+
+    A model file declares one range, or a tuple of ranges, as ``VALIDITY``.
 
     Parameters
     ----------
     statement : str
-        The warning for a machine outside the range; without ``quantity``, why there is no range.
+        The warning for a machine outside the range. If there is no ``quantity``, the reason why
+        the model has no range.
     quantity : str
         A quantity of machine files, such as the levels of cache or the release year.
     minimum, maximum : float
@@ -142,19 +145,16 @@ class Validity(metaclass=_FormerFields):
     maximum: float = math.inf
 
     def is_valid_for(self, value: float) -> bool:
-        """True if the model is valid for such a machine."""
+        """True if the model is valid for a machine with this value of ``quantity``."""
         return self.minimum <= value <= self.maximum
-
-
-# --- equations
 
 
 @dataclass(frozen=True, kw_only=True)
 class Equation:
     """One published formula. Calling it calls the function from which it was made.
 
-    Its fields are the parameters of :func:`equation`. If it was made from a formula, ``formula``
-    adds to the text of its function.
+    Its fields are the parameters of :func:`equation`. If the function was built from a formula at
+    run time, ``formula`` is a text that identifies that formula.
     """
 
     name: str
@@ -171,15 +171,15 @@ class Equation:
     formula: str = ""
 
     def copy_as(self, name: str, *inputs: str, **changes: Any) -> Equation:
-        """Return the same formula of other quantities, with other names, sources or switches."""
+        """Return a copy that computes ``name`` from ``inputs``, with other fields changed."""
         if "when" in changes:
             changes["when"] = _label_texts(changes["when"])
         return replace(self, name=name, inputs=inputs, **changes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the value of the function, given by position or by the names of its inputs."""
+        """Return the value of the function; inputs are given by position or by their names."""
         rest = self.inputs[len(args) :]
-        if kwargs and kwargs.keys() == set(rest):  # copies have inputs of other names
+        if kwargs and kwargs.keys() == set(rest):  # a copy's inputs differ from the parameters
             return self.function(*args, *(kwargs[name] for name in rest))
         return self.function(*args, **kwargs)
 
@@ -200,18 +200,18 @@ class Equation:
 
     @property
     def switch_text(self) -> str:
-        """Return the switches under which it holds, as text."""
+        """Return the switch labels for which the equation is used, as text."""
         return ", ".join(f"{name}={label}" for name, label in self.when.items())
 
     def describe(self) -> str:
-        """Return name, switches, source and module, for messages."""
+        """Return name, switches, source and module of the equation, for messages."""
         switches = f" [{self.switch_text}]" if self.when else ""
         source = f" ({self.source})" if self.source else ""
         return f"{self.name}{switches}{source} of {self.function.__module__}"
 
     @property
     def doc(self) -> str:
-        """Return the docstring."""
+        """Return the docstring of the function."""
         return inspect.getdoc(self.function) or ""
 
 
@@ -247,19 +247,19 @@ def equation(
     source : str
         Paper and equation number.
     when : mapping, optional
-        Switches under which this equation is chosen, e.g. ``{"printed": True}``.
+        Labels of switches for which this equation is used, e.g. ``{"printed": True}``.
     flags : mapping of int to str, optional
-        Meanings of the values of a case or bound.
+        If the quantity is a case or bound: the meaning of each of its values.
     symbol : str
         LaTeX of the paper's symbol.
     table : bool
-        Evaluate once for each distinct input before the grid.
+        Evaluate the function once for each distinct combination of inputs, before the grid.
     unit, meaning, domain : str
-        Of the yielded quantity, if it is not in the table of quantities.
+        Unit, meaning and domain of the yielded quantity, if the table of quantities lacks it.
     name : str
-        The quantity, if the function needs another name (variants in one file).
+        The yielded quantity, if it is not the function's name (variants in one file).
     inputs : sequence of str
-        The quantities, if the function takes any number of values (``*values``).
+        The input quantities, if the function takes any number of values (``*values``).
 
     >>> @equation(source="textbook", unit="J")
     ... def kinetic_energy(mass, speed):
@@ -296,21 +296,18 @@ def equation(
 
 
 def equations_of(module: ModuleType) -> tuple[Equation, ...]:
-    """Return the equations that a module defines, in its order."""
+    """Return the equations that a module defines, in the order of their definition."""
     return tuple(value for value in vars(module).values() if isinstance(value, Equation))
-
-
-# --- A named set of equations, with the quantities it adds, its main outputs and regimes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EquationSet:
-    """The content of a model, from which graphs are made.
+    """The content of a model: its equations, quantities, rules and declarations.
 
-    ``symbols`` are the papers' LaTeX symbols of inputs, which a model file declares as ``SYMBOLS``.
-    ``fitted`` are the inputs that a calibration fits by default, declared as ``FITTED``.
-    ``files`` are the user's files of which it is made, each with its name and the SHA-256 of its
-    bytes.
+    ``symbols`` maps inputs to the LaTeX symbols of the papers; a model file declares them as
+    ``SYMBOLS``. ``fitted`` are the inputs that a calibration fits by default, declared as
+    ``FITTED``. ``files`` are the user's model files from which it was made, as pairs of name and
+    SHA-256 of the bytes.
     """
 
     name: str
@@ -328,7 +325,7 @@ class EquationSet:
 
     @property
     def regime_families(self) -> tuple[Family, ...]:
-        """Return the declared families, and those that follow from its equations."""
+        """Return the declared families, and those that follow from the equations of outputs."""
         result = {family.of: family for family in self.families}
         yielded = {eq.name for eq in self.equations}
         for eq in self.equations:
@@ -342,7 +339,7 @@ class EquationSet:
         return tuple(result.values())
 
     def quantity(self, name: str) -> Quantity:
-        """Return the row of a quantity or statistic, or raise an error that names the nearest."""
+        """Return a quantity or statistic by name; an error for an unknown name suggests another."""
         if isinstance(name, StatisticName):
             return name.quantity
         result = self.quantities.get(name)
@@ -352,7 +349,7 @@ class EquationSet:
         return result
 
     def resolve_symbol(self, name: str) -> str:
-        """Return the quantity that a paper's symbol stands for; any other name stays itself.
+        """Return the quantity for which a paper's symbol stands; any other name is kept.
 
         >>> from symbolic.library import load_model
         >>> [load_model("transit").resolve_symbol(name) for name in ("n", "threads")]
@@ -365,15 +362,15 @@ class EquationSet:
         return meanings[0] if len(meanings) == 1 else name
 
     def variants(self, name: str) -> tuple[Equation, ...]:
-        """Return the equations that can yield a quantity, whatever the switches."""
+        """Return the equations that yield a quantity under any labels of the switches."""
         return tuple(eq for eq in self.equations if eq.name == name)
 
     @property
     def yields(self) -> tuple[str, ...]:
-        """Return the quantities it has an equation for, in the order of the paper."""
+        """Return the quantities for which there is an equation, in the order of the paper."""
         return tuple(dict.fromkeys(eq.name for eq in self.equations))
 
     @property
     def citations(self) -> tuple[str, ...]:
-        """Return the distinct sources of its equations, in the order of the paper."""
+        """Return the distinct sources of the equations, in the order of the paper."""
         return tuple(dict.fromkeys(eq.source for eq in self.equations if eq.source))

@@ -1,4 +1,4 @@
-"""Errors that a user can cause: each names what was given, what was expected, and a way out."""
+"""Errors that a user can cause; a message says what was given, what was expected, and a way out."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from symbolic.safe_text import escape_controls, one_line
 
-#: Longest name (characters) for which similar names are searched, and longest list of names.
+#: Limits in characters: of a name for which similar names are searched, and of a list of names.
 _LONG_NAME, _LONG_LIST = 100, 4000
 
 
 class DseError(ValueError):
-    """An input that does not fit; the message says what was given and what would fit.
+    """An invalid input; the message says what was given and what would be valid.
 
-    Messages contain names of files, so control characters are shown by their codes.
+    Control characters in the message are replaced by their codes, because file names contain any.
     """
 
     def __init__(self, *args: object) -> None:
@@ -37,11 +37,11 @@ class DomainError(DseError):
 
 
 class UnitError(DseError):
-    """A unit that is unknown, or that does not fit the quantity."""
+    """A unit that is unknown, or has another dimension than the quantity."""
 
 
 class ExpressionError(DseError):
-    """A formula that cannot be read; ``position`` is the 0-based place in ``text``."""
+    """A formula that cannot be parsed; ``position`` is the 0-based index in ``text``."""
 
     def __init__(self, message: str, text: str, position: int) -> None:
         self.text = text
@@ -56,7 +56,7 @@ class ExpressionError(DseError):
 
 
 class GraphError(DseError):
-    """Equations that do not join: a missing input, two definitions, a cycle."""
+    """Equations that cannot be joined: an input is missing, defined twice, or part of a cycle."""
 
 
 class InfeasibleError(DseError):
@@ -64,9 +64,9 @@ class InfeasibleError(DseError):
 
 
 class InternalError(RuntimeError):
-    """A fault of this program: a result that breaks an invariant is not returned.
+    """A fault of this program, raised in place of a result that breaks an invariant.
 
-    ``query`` and ``result`` describe the query and the fault, ``study`` the study.
+    ``query``, ``result`` and ``study`` describe the query, the faulty result and the study.
     """
 
     def __init__(self, what: str, *, query: str, result: str, study: str = "") -> None:
@@ -83,7 +83,7 @@ class InternalError(RuntimeError):
         super().__init__("\n".join(lines))
 
     def with_study(self, study: str) -> InternalError:
-        """Return the error with the text of the study."""
+        """Return a copy of the error that also contains the text of the study."""
         return InternalError(self.what, query=self.query, result=self.result, study=study)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -92,7 +92,7 @@ class InternalError(RuntimeError):
 
 
 class OutOfTimeError(InfeasibleError):
-    """No point that satisfies them was reached in the given time."""
+    """No point that satisfies the rules and constraints was found in the given time."""
 
 
 class OtherProcessError(DseError):
@@ -104,7 +104,7 @@ class DamagedError(DseError):
 
 
 class TooLargeError(DseError, MemoryError):
-    """A computation that needs more memory than there is."""
+    """A computation that needs more memory than is available."""
 
 
 class UnfinishedError(DseError):
@@ -116,7 +116,7 @@ class UnreachableError(DseError):
 
 
 def nearest_hint(name: object, names: Iterable[str]) -> str:
-    """Return "; did you mean 'x'?" for the nearest known name, or nothing if none is near."""
+    """Return "; did you mean 'x'?" with the most similar known name, or "" if none is similar."""
     import difflib
 
     if len(str(name)) > _LONG_NAME:
@@ -129,7 +129,7 @@ def nearest_hint(name: object, names: Iterable[str]) -> str:
 def check_name(
     name: object, names: Collection[Any], message: str, listing: str = "there are"
 ) -> None:
-    """Raise an error that lists the known names if a name is not among them.
+    """Raise an error that lists the known names, unless ``name`` is one of them.
 
     >>> check_name("tme", ["time"], "'tme' is no output")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Exact SymPy numbers for literals, and choices that stay as they are written."""
+"""Convert literals to exact SymPy numbers, and choices to ``Piecewise`` without simplification."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import sympy
 from sympy.functions.elementary.piecewise import ExprCondPair, Piecewise
 from sympy.logic.boolalg import Boolean
 
-#: Factors closer to 1 than this allow for rounding.
+#: A factor in an equation that exceeds 1 by less than this is an allowance for rounding.
 _ROUNDING = 1e-9
 
 
 def to_exact(value: Any) -> Any:
-    """Return a Python number as an exact SymPy number; an expression stays itself.
+    """Return a Python number as an exact SymPy number; a SymPy expression is returned unchanged.
 
-    A float becomes the rational of its shortest decimal, so that 0.1 means a tenth.
+    A float becomes the rational of its shortest decimal, so that 0.1 becomes 1/10.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -32,13 +32,13 @@ def to_exact(value: Any) -> Any:
 
 
 def replace_rounding(expression: Any) -> Any:
-    """Return an expression with 1 + epsilon for factors just above 1 that allow for rounding.
+    """Replace numbers just above 1, which are allowances for rounding, by 1 + epsilon.
 
     >>> replace_rounding(to_exact(1 + 1e-12) * sympy.Symbol("r") + to_exact(1.5))
     r*(epsilon + 1) + 3/2
     """
     near = 1 + sympy.Symbol("epsilon", positive=True)
-    if not hasattr(expression, "atoms"):  # a label
+    if not hasattr(expression, "atoms"):  # the label of a case, not an expression
         return expression
     numbers = expression.atoms(sympy.Rational)
     return expression.xreplace({n: near for n in numbers if 0 < n - 1 < _ROUNDING})
@@ -49,7 +49,10 @@ def _is_condition(value: Any) -> bool:
 
 
 def where(condition: Any, if_true: Any, if_false: Any) -> Any:
-    """Return a choice of two expressions or conditions; a choice in the second is continued."""
+    """Return the choice between two expressions or conditions as SymPy writes it.
+
+    If ``if_false`` is a ``Piecewise``, its pieces follow the first piece in one ``Piecewise``.
+    """
     if condition in (sympy.true, sympy.false):
         return if_true if condition else if_false
     if _is_condition(if_true) and _is_condition(if_false):
@@ -59,28 +62,28 @@ def where(condition: Any, if_true: Any, if_false: Any) -> Any:
 
 
 class _Pair(ExprCondPair):  # type: ignore[misc]
-    """A piece whose condition is left as it is."""
+    """A (value, condition) pair of a ``Piecewise``, whose condition SymPy does not rewrite."""
 
     def __new__(cls, expression: Any, condition: Any) -> Any:
         return sympy.Tuple.__new__(cls, sympy.sympify(expression), sympy.sympify(condition))
 
 
 class _NestedPiecewise(Piecewise):  # type: ignore[misc]
-    """A ``Piecewise`` with a ``Piecewise`` in a condition, which SymPy leaves in place.
+    """A ``Piecewise`` whose conditions may contain a ``Piecewise``.
 
-    SymPy would fold it outwards, branch by branch. On the larger models that takes minutes or
-    fails, because branches meet that exclude one another.
+    SymPy's own class would expand the inner one into the outer one, branch by branch. For the
+    larger models that takes minutes, or fails because of branches that exclude one another.
     """
 
     def __new__(cls, *pieces: Any, **_: Any) -> Any:
         return piecewise(*pieces)
 
 
-_NestedPiecewise.__name__ = "Piecewise"  # printed so
+_NestedPiecewise.__name__ = "Piecewise"  # the name that SymPy prints
 
 
 def piecewise(*pieces: Any) -> Any:
-    """Return ``sympy.Piecewise`` of values and conditions, which may contain choices."""
+    """Return a ``Piecewise`` of (value, condition) pairs; a condition may contain another."""
     pairs = [_Pair(*piece) for piece in pieces]
     if not any(pair.cond.has(Piecewise) for pair in pairs):
         return Piecewise(*((pair.expr, pair.cond) for pair in pairs))

@@ -1,9 +1,9 @@
-"""Parser of formulas such as ``"power <= 150 W"``, ``"2 * time"`` and ``"141.7 GB/s"``.
+"""Parse formulas such as ``"power <= 150 W"``, ``"2 * time"`` and ``"141.7 GB/s"``.
 
-A Pratt parser of our own makes :class:`symbolic.node.Node` of them; nothing is ever evaluated as
-Python. A number may be followed by a unit, a name is a quantity, operators and functions are those
-of :mod:`symbolic.ops`. Units are checked as far as they can be inferred: a bare number fits
-anything, and counts are plain numbers.
+A Pratt parser converts the text to a :class:`symbolic.node.Node`; the text is never evaluated as
+Python. A number may be followed by a unit. A name is a quantity; operators and functions are those
+of :mod:`symbolic.ops`. Units are checked as far as they are known: a number without a unit fits any
+dimension, and counts are plain numbers.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _HINTS = {
 
 
 class _Parser:
-    """The parser of one formula; with ``allow_labels`` it may compare labels."""
+    """The parser of one formula; ``allow_labels`` permits comparisons with labels."""
 
     def __init__(
         self, text: str, quantities: Mapping[str, Quantity], *, allow_labels: bool = False
@@ -89,7 +89,7 @@ class _Parser:
         self.statistics: list[tuple[Term, Statistic]] = []
 
     def parse(self) -> Term:
-        """Return the whole formula."""
+        """Parse the whole formula and return it as a term."""
         term = self._parse_expression(0)
         if self._current.kind != "end":
             self._fail_stray(self._current)
@@ -111,7 +111,7 @@ class _Parser:
         return self.tokens[self.index - 1].end
 
     def _fail_stray(self, token: Token) -> NoReturn:
-        """Raise the error of a token that follows a complete part without an operator."""
+        """Raise the error for a token that follows a complete operand without an operator."""
         if token.text == ",":
             self.formula.fail("',' is outside the parentheses of a function", token.position)
         operand = token.kind in ("number", "name", "text") and token.text != "not"
@@ -160,7 +160,7 @@ class _Parser:
         return apply(self.formula, text, (left, right), position, self._end_position())
 
     def _parse_comparisons(self, left: Term, operator: str) -> Term:
-        """Return a comparison, or the conjunction of several in a row."""
+        """Parse a comparison; a chain such as a < b < c becomes (a < b) and (b < c)."""
         start, bound = left.start, _PRECEDENCE[operator]
         right = self._parse_expression(bound)
         whole = compare(self.formula, operator, left, right)
@@ -192,7 +192,7 @@ class _Parser:
     def _is_unit_ahead(self, steps: int) -> bool:
         """True if the token ``steps`` ahead, after a number or its unit, is a unit.
 
-        It is an error if the token could be a quantity too, or is neither.
+        Raise an error if it is both a unit and a quantity, or a name that is neither.
         """
         token = self._peek(steps)
         name = token.text
@@ -236,7 +236,7 @@ class _Parser:
             self.formula.fail("a unit has one exponent: use parentheses", self._current.position)
 
     def _unit_term(self, number: int | Fraction, start: int, position: int) -> Term:
-        """Return the term of a number with the unit from token ``start`` to here."""
+        """Return the term of a number and its unit, which begins at token ``start``."""
         self.unit_end = self.index
         place = self.tokens[start].position
         try:
@@ -250,7 +250,7 @@ class _Parser:
         return Term(value, kind, position, self._end_position())
 
     def _parse_divisor_unit(self) -> Term | None:
-        """Return the unit of ``5/s``, after a number and ``/``; None if no unit follows."""
+        """Parse the unit after a number and ``/``, as in ``5/s``; None if no unit follows."""
         follows = self.tokens[self.index - 2].kind == "number" or self.unit_end == self.index - 1
         if not follows or not is_unit(self._current.text) or not self._is_unit_ahead(0):
             return None
@@ -380,7 +380,7 @@ class _Parser:
 
     # --- statistics
     def _parse_statistic(self, word: Token) -> Term:
-        """Return a statistic: a formula, a level if it takes one, and the axes."""
+        """Parse a statistic: its arguments are a formula, a level if it takes one, and axes."""
         kind, source = word.text, self.formula
         opening = self._advance()
         terms, axes = [self._parse_expression(0)], list[Token]()
@@ -433,7 +433,7 @@ class _Parser:
         return result
 
     def _statistic_unit(self, term: Term) -> str:
-        """Return the unit of a quantity alone, else the base unit of a formula."""
+        """Return the unit of a term: a quantity's own unit, or the base unit of a formula."""
         if term.dimension is None:
             return ""
         name = term.node.args[0] if term.node.op == "reference" else ""
@@ -458,9 +458,9 @@ class _Parser:
         return Fraction(value)
 
     def _formula_text(self, term: Term) -> str:
-        """Return a formula as it was written, with the names of the statistics in it."""
+        """Return the text of a formula, with each statistic in it in its standard form."""
         inside = {
-            part.start: (part.end, about.formula_text)  # the outermost of those with one start
+            part.start: (part.end, about.formula_text)  # of nested ones, the outermost
             for part, about in self.statistics
             if term.start <= part.start and part.end <= term.end
         }
@@ -472,9 +472,9 @@ class _Parser:
 
 
 def parse(text: str, quantities: Mapping[str, Quantity]) -> Node:
-    """Return the node of a formula of some quantities that is a number, in SI units.
+    """Parse a formula whose value is a number in SI units, and return its node.
 
-    The ``ExpressionError`` of a formula that cannot be parsed points at the place. It is a
+    An ``ExpressionError`` points at the part of the text that cannot be parsed. It is a
     ``UnitError`` too if units do not fit, and an ``UnknownNameError`` if a name is not known.
 
     >>> from symbolic.quantities import TABLE
@@ -482,17 +482,17 @@ def parse(text: str, quantities: Mapping[str, Quantity]) -> Node:
     add(mul(core_clock, 0.002), 1)
     """
     if isinstance(text, str) and text.strip() in quantities and not text.strip().isidentifier():
-        return ops.reference(text.strip())  # a statistic that is stored under its text
+        return ops.reference(text.strip())  # a statistic stored in a Dataset, named by its text
     parser = _Parser(text, quantities)
     return require_number(parser.formula, parser.parse()).node
 
 
 def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:
-    """Return the node of a formula that is true or false.
+    """Parse a formula that is true or false, and return its node.
 
-    Parameters and errors are those of :func:`parse`. It may also compare labels by ``==`` and
-    ``!=`` with the ``axis_labels`` of their quantity; the node then compares the index of the label
-    (:func:`symbolic.quantity.label_index_name`).
+    Parameters and errors are those of :func:`parse`. A quantity that takes labels may be compared
+    by ``==`` and ``!=`` with one of its ``axis_labels``; the node then compares the index of the
+    label (:func:`symbolic.quantity.label_index_name`).
 
     >>> from symbolic.quantities import TABLE
     >>> parse_condition("time <= 10 ms and 1 < active_sms < n_sms", TABLE)
@@ -506,7 +506,7 @@ def parse_condition(text: str, quantities: Mapping[str, Quantity]) -> Node:
 
 
 def parse_output(text: str, quantities: Mapping[str, Quantity]) -> str:
-    """Return the name under which a quantity, or one statistic, is an output.
+    """Return the name of an output that is written as a quantity or as one statistic.
 
     >>> from symbolic.quantities import TABLE
     >>> parse_output("mean( time )", TABLE), parse_output("time", TABLE)
@@ -537,15 +537,15 @@ def _check_unit(formula: FormulaText, term: Term, row: Quantity, expected: Dimen
 
 
 _MAX_LITERALS = sizes.LITERALS_MOST
-#: Values of numbers with units, by text and unit of the quantity, and the names in each text.
+#: Cache of literals: (text, unit of the quantity) -> (value in that unit, names in the text).
 _LITERALS: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
 
 
 def parse_value(text: str, quantity: Quantity, quantities: Mapping[str, Quantity]) -> float | Node:
-    """Return the value of a quantity: a float in its unit, or a formula that names ``quantities``.
+    """Parse the value of a quantity: return a float in its unit, or a formula of ``quantities``.
 
-    A bare number is in the unit of the quantity. The domain is not checked here. Errors are those
-    of :func:`parse`, also if the unit does not fit the quantity.
+    A number without a unit is in the unit of the quantity. The domain is not checked here. Errors
+    are those of :func:`parse`; a unit that does not fit the quantity is an error too.
 
     >>> from symbolic.quantities import TABLE
     >>> parse_value("120 GB/s", TABLE["mem_bandwidth"], TABLE)

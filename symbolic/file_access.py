@@ -1,11 +1,11 @@
-"""Rules for the files that may be opened because a study names them.
+"""Decide which of the files that a study names may be opened.
 
-A person may name any file: as an argument, as an option, in Python. A study file or a Dataset may
-come from somebody else. Files that a study file names (machines, workloads, fits, tables of draws,
-laws) are opened if they lie below its folder; those that a Dataset names are not. Both may name
-files in the folders of ``DSE_PATH``, which the user lists. Links are resolved before the check.
-Only regular files are opened, and outside of ``DSE_PATH`` only up to :data:`TEXT_LIMIT` or
-:data:`TABLE_LIMIT` bytes.
+The user may name any file: as an argument, as an option, in Python. But a study file or a Dataset
+may come from somebody else. A file that a study file names (machine, workload, fit, table of draws,
+law) is opened only if it lies below the folder of the study file; a file that a Dataset names is
+not opened. Both may name files in the folders that the user lists in ``DSE_PATH``. Links are
+resolved before the check. Only regular files are opened, and outside of ``DSE_PATH`` only files of
+up to :data:`TEXT_LIMIT` or :data:`TABLE_LIMIT` bytes.
 
 :func:`allowed_path` is called before any such file is opened.
 """
@@ -25,10 +25,10 @@ from typing import TypeAlias
 
 from symbolic.errors import DseError
 
-#: Most bytes of a study file, and of a machine, workload or fit that it names. TOML is parsed at
-#: 0.6 to 4 MB a second.
+#: Maximum size in bytes of a study file, and of a machine, workload or fit that it names. TOML is
+#: parsed at 0.6 to 4 MB per second.
 TEXT_LIMIT = 1 << 20
-#: Most bytes of a table (draws, a law) that a study file names, unpacked.
+#: Maximum size in bytes, after decompression, of a table (draws, a law) that a study file names.
 TABLE_LIMIT = 16 << 20
 
 
@@ -38,16 +38,18 @@ def search_folders() -> list[Path]:
     return [Path(part).expanduser() for part in parts if part.strip()]
 
 
-#: Files that Python calls of this process named, which a Dataset may name too.
+#: Files that the user named in this process; a Dataset may name them too.
 _NAMED_FILES: dict[str, Path] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class FileScope:
-    """The folder from which a study names files, and the folder below which they must lie.
+    """The folders that decide how a file name in a study is resolved and whether it is allowed.
 
-    ``root`` is None for the study of a Dataset, which opens nothing. ``user_files`` are names that
-    the user gave in the place of those in the study file; they may lie anywhere.
+    Names are relative to the folder ``base``, and files must lie below the folder ``root``. For the
+    study of a Dataset ``root`` is None: its files are looked up only in ``DSE_PATH`` and among the
+    files that the user named before. ``user_files`` are file names that the user gave to replace
+    names in the study file; these files may lie anywhere.
     """
 
     base: Path | None
@@ -55,7 +57,7 @@ class FileScope:
     user_files: frozenset[str] = frozenset()
 
     def with_user_files(self, names: Iterable[str]) -> FileScope:
-        """Return the scope with further names that the user gave."""
+        """Return a copy of the scope with more file names that the user gave."""
         return replace(self, user_files=self.user_files | frozenset(names))
 
     def locate(self, name: str, what: str) -> Path:
@@ -77,22 +79,22 @@ class FileScope:
             places = [_NAMED_FILES[name]]
         if not places:
             raise DseError(
-                f"it names the {what} {name!r}, and a Dataset opens no other file: ask its study "
-                "file instead (dse verify and dse add take --study), or where the file is yours "
-                "list in DSE_PATH the folder against which this name is read"
+                f"it names the {what} {name!r}, which is not in DSE_PATH, and a Dataset opens no "
+                "other file: use its study file instead (dse verify and dse add take --study), or, "
+                "if the file is yours, list in DSE_PATH the folder to which this name is relative"
             )
         return places[0]
 
 
-#: The base of relative file names: a folder, the working directory (None), or a scope.
+#: What relative file names refer to: a folder, the working directory (None), or a scope.
 PathBase: TypeAlias = "Path | FileScope | None"
 
 
 def allowed_path(name: str | Path, base: PathBase, what: str, limit: int = TEXT_LIMIT) -> Path:
-    """Return the path of a file that a study or a person names, if it may be opened.
+    """Return the path of a file that a study or the user names, if it may be opened.
 
-    One outside the study's scope, a device or the like, or one too large is an error. A missing
-    file is left to the caller.
+    Raise an error for a file outside the study's scope, for a device, pipe or socket, and for a
+    file that is too large. The caller reports a missing file.
     """
     text = str(name)
     if "\0" in text:
@@ -110,27 +112,30 @@ def allowed_path(name: str | Path, base: PathBase, what: str, limit: int = TEXT_
 
 
 def base_folder(base: PathBase) -> Path | None:
-    """Return the folder of relative file names."""
+    """Return the folder to which file names are relative."""
     return base.base if isinstance(base, FileScope) else base
 
 
 def nested_scope(base: PathBase, folder: Path) -> FileScope:
-    """Return the scope of a file in a folder: the study's own if it has one, else that folder."""
+    """Return the scope of names in a file in ``folder``, which a study with scope ``base`` names.
+
+    Its ``root`` is that of ``base`` if this is a scope, and otherwise ``folder``.
+    """
     if isinstance(base, FileScope):
         return replace(base, base=folder, user_files=frozenset())
     return FileScope(folder, folder)
 
 
 def is_within(path: Path, places: Iterable[Path]) -> bool:
-    """True if a path lies below one of some folders, after links are resolved."""
+    """True if a path lies below one of the folders ``places``, after links are resolved."""
     real = os.path.realpath(path)
     return any(Path(real).is_relative_to(os.path.realpath(place)) for place in places)
 
 
 def check_file(path: Path, what: str, limit: int | None) -> None:
-    """Raise an error for a special file, or one of more than ``limit`` bytes (unpacked).
+    """Raise an error if a file is no regular file or has more than ``limit`` bytes (unpacked).
 
-    A missing file, and a folder, are left to the caller.
+    The caller reports a missing file, or a folder.
     """
     try:
         status = path.stat()
@@ -161,17 +166,17 @@ def check_file(path: Path, what: str, limit: int | None) -> None:
 
 
 def _unpacked_size(path: Path, limit: int) -> int:
-    """Return the bytes of a packed file, or a number beyond the limit; 0 if it is damaged."""
+    """Return the unpacked size in bytes, or a number above the limit; 0 if the file is damaged."""
     size = 0
     try:
         with gzip.open(path) as file:
             while size <= limit and (data := file.read(1 << 20)):
                 size += len(data)
     except (OSError, EOFError, zlib.error):
-        return 0  # the reader reports it
+        return 0  # reading the file reports the damage
     return size
 
 
 def _absolute_path(path: Path) -> Path:
-    """Return a path without ``..``, with links not resolved."""
+    """Return an absolute path without ``..``; links are not resolved."""
     return Path(os.path.abspath(path))

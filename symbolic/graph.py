@@ -11,12 +11,12 @@ from symbolic.ops import Node, reference, references, substitute
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Definition:
-    """The definition of one quantity.
+    """The definition of one quantity in a graph.
 
-    ``kind`` is ``"given"`` (a leaf), ``"default"`` (a leaf with the table's default), ``"formula"``
-    (a given expression, or a default that is another quantity), ``"equation"``, ``"table"`` (a leaf
-    computed before the grid by a table equation), or ``"statistic"`` (a leaf computed from the
-    values of a formula along some axes).
+    ``kind`` is ``"given"`` (a leaf whose value the user gives), ``"default"`` (a leaf with the
+    default of its quantity), ``"formula"`` (a formula that the user gives, or a default that is
+    another quantity), ``"equation"``, ``"table"`` (a leaf that a table equation computes before the
+    grid), or ``"statistic"`` (a leaf computed from the values of a formula along some axes).
     """
 
     name: str
@@ -27,13 +27,13 @@ class Definition:
 
     @property
     def is_leaf(self) -> bool:
-        """True if its value is an input of the loop nest."""
+        """True if the value of the quantity is an input of the loop nest."""
         return self.kind in ("given", "default", "table", "statistic")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Condition:
-    """A condition for a point to be feasible: a rule of the model or a constraint of the user."""
+    """A condition that a feasible point meets: a rule of the model or a constraint of the user."""
 
     text: str
     node: Node
@@ -42,7 +42,7 @@ class Condition:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Graph:
-    """The definitions needed for some outputs, each after those it needs."""
+    """The definitions needed for some outputs, ordered so that each follows the ones it needs."""
 
     model: EquationSet
     definitions: Mapping[str, Definition]
@@ -52,10 +52,10 @@ class Graph:
     _flat_nodes: dict[str, Node] = field(default_factory=dict, repr=False, compare=False)
 
     def flat(self, name: str) -> Node:
-        """Return the definition of a quantity with everything but the leaves substituted."""
+        """Return a quantity as a formula of the leaves of the graph."""
         if not self._flat_nodes:
             for key, definition in self.definitions.items():
-                if definition.is_leaf:  # what a statistic needs may follow it
+                if definition.is_leaf:  # also a statistic, whose needs may be defined after it
                     self._flat_nodes[key] = reference(key)
                 else:
                     needs = {need: self._flat_nodes[need] for need in definition.needs}
@@ -64,7 +64,7 @@ class Graph:
 
     @property
     def statistics(self) -> list[str]:
-        """Return the statistics among its quantities."""
+        """Return the names of the graph's statistics."""
         return [name for name, result in self.definitions.items() if result.kind == "statistic"]
 
     def flatten(self, node: Node) -> Node:
@@ -98,7 +98,7 @@ class Graph:
 
     @property
     def equations(self) -> tuple[Equation, ...]:
-        """Return the equations in use."""
+        """Return the equations that the graph uses."""
         return tuple(d.equation for d in self.definitions.values() if d.equation is not None)
 
 
@@ -109,11 +109,11 @@ def extreme_terms(
     stop: Collection[str] = (),
     look_through: Collection[str] = ("ceil",),
 ) -> tuple[str, ...]:
-    """Return the quantities of which the named one is the minimum or maximum.
+    """Return the terms of a quantity that is the minimum (``op``) or maximum of others.
 
-    Terms that are such extremes themselves are replaced by their own terms, except those in
-    ``stop``; the operations ``look_through`` are ignored. A quantity that is no extreme is its only
-    term.
+    A term that is itself a minimum (or maximum) is replaced by its own terms, unless it is in
+    ``stop``. The operations ``look_through`` around a term or a minimum are ignored. If the
+    quantity has another form, it is returned as its only term.
     """
     result: dict[str, None] = {}
     stack = [graph.definitions[name].node]

@@ -1,31 +1,34 @@
-"""Interval enclosures of equations over boxes of the design space.
+"""Compute interval enclosures of equations over boxes of the design space.
 
-An :class:`Interval` holds arrays of lower and upper ends, one pair for each box, so that thousands
-of boxes are enclosed together. A comparison gives a :class:`Decision`, which is certain, impossible
-or open in each box. ``may_be_nan`` is true where the result may be NaN, which no interval contains.
+An :class:`Interval` contains arrays of lower and upper ends, one pair for each box, so that
+thousands of boxes are enclosed together. A comparison gives a :class:`Decision`, which is certain,
+impossible or undecided in each box. ``may_be_nan`` is true where the result may be NaN, because no
+interval contains NaN.
 
-There are two roundings. *Outward*, an enclosure contains the real value and every value that floats
-compute; each end is the nearest float that ensures this, so that exact operations stay exact. *To
-nearest*, an enclosure contains what floats compute, without an ulp to spare, because rounding to
-nearest is monotone; a box in which nothing varies then has exactly the value of a scan. Library
-functions (``exp``, ``log``, ``pow`` ...) do not promise monotonicity and are widened by a few ulp,
-except the value at a point when rounding to nearest.
+There are two ways of rounding. An enclosure rounded *outward* contains the real value and every
+value that floats compute; each end is the nearest float that ensures this, so that exact operations
+stay exact. An enclosure rounded *to nearest* contains the values that floats compute, and need not
+be wider because rounding to nearest is monotone; for a single point it is the value of a scan.
+Library functions (``exp``, ``log``, ``pow`` ...) are not guaranteed to be monotone, so their
+results are widened by a few ulp, except the value at a point when rounding to nearest.
 
 Every rule, here and in the compiled search, treats NaN as follows:
 
 * The ends bound the values that are numbers; ``may_be_nan`` is true where some value may be NaN.
 * An operand that is NaN at every point is *empty*: its ends are (inf, -inf) and it may be NaN.
-  Nothing else has a lower end above its upper end.
-* An empty operand makes a primitive empty if that propagates NaN. Other rules handle it: a minimum
-  or maximum is then its second argument, or empty if that one is; a choice is the other arm; a
-  power is 1 (NaN to 0 and 1 to NaN are 1); a quotient with a value at zero is that value.
+  No other operand has a lower end above its upper end.
+* If an operand is empty, a primitive that propagates NaN is empty too. The rules of the other
+  primitives handle empty operands themselves: a minimum or maximum is its second argument (empty if
+  that argument is empty); a choice with an empty arm is the other arm; a power is 1 or empty
+  (NaN to 0 and 1 to NaN are 1); a ``divide`` is the value for the divisor 0 or empty.
 * A comparison with an empty operand is impossible; with an operand that may be NaN it is never
   certain. So NaN makes a comparison fail, as for floats.
-* An empty value varies along no axis. The direction of a value that may be NaN at some points is
-  unknown along the axes on which an operand varies.
+* An empty value varies along no axis. If a value may be NaN at some points, its direction is
+  unknown along every axis along which an operand varies.
 
-Both zeros are one value to enclosures and directions: a step that is 0 and -0 "does not vary".
-Rules that distinguish them (quotients and powers) therefore claim no direction at a zero.
+Enclosures and directions do not distinguish 0 and -0: a value that changes between them "does not
+vary". The rules of operations that distinguish them (quotients and powers) therefore claim no
+direction at a zero.
 """
 
 from __future__ import annotations
@@ -54,7 +57,10 @@ from symbolic.primitives.spec import Primitive
 
 
 class Interval(NamedTuple):
-    """The bounds of a number, (inf, -inf) if it is always NaN, and where it may be NaN."""
+    """The lower and upper bound of a number, and a mask of boxes in which it may be NaN.
+
+    The bounds are (inf, -inf) in a box in which the number is always NaN.
+    """
 
     lo: Any
     hi: Any
@@ -62,14 +68,17 @@ class Interval(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """Masks of the boxes in which a condition may hold and certainly holds."""
+    """Two masks of boxes: where a condition may hold, and where it certainly holds."""
 
     possible: Any
     certain: Any
 
 
 class Trend(NamedTuple):
-    """An enclosure of a number or condition (false before true), and its directions."""
+    """An enclosure of a number or condition, and the axes along which it never falls or rises.
+
+    ``up`` and ``down`` are sets of axes as bits; a condition rises from false to true.
+    """
 
     enclosure: Any
     up: Any
@@ -83,14 +92,14 @@ def _ends(range_: Any) -> tuple[Any, Any]:
 
 
 def enclosure_function(row: Primitive, rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a primitive over enclosures, by its rule."""
+    """Return the function that applies a primitive to enclosures, by the given rule."""
 
     def apply(*args: Any) -> Any:
         parts: list[Any] = []
         for arg in args:
             parts += (*_ends(arg), False) if isinstance(arg, Decision) else arg
         low, high, undefined = rule(*parts)
-        if row.is_condition or isinstance(args[-1], Decision):  # a choice between conditions is one
+        if row.is_condition or isinstance(args[-1], Decision):  # a choice between conditions, too
             return Decision(high, low)
         if row.propagates_nan and undefined is not False:
             empty: Any = False
@@ -104,7 +113,10 @@ def enclosure_function(row: Primitive, rule: Callable[..., Any]) -> Callable[...
 
 
 def _partly_nan(row: Primitive, result: Any, args: Iterable[Any]) -> Any:
-    """Return a mask of values, or arguments that count, that may be NaN at some points only."""
+    """Return a mask of boxes in which the result or an argument is NaN at some points only.
+
+    The arguments of a choice are ignored, because an arm that is not chosen has no effect.
+    """
     unknown: Any = False
     for range_ in (result,) if row.is_choice else (result, *args):
         if isinstance(range_, Interval) and range_.may_be_nan is not False:
@@ -113,10 +125,10 @@ def _partly_nan(row: Primitive, result: Any, args: Iterable[Any]) -> Any:
 
 
 def trend_function(row: Primitive, enclose: Callable[..., Any]) -> Callable[..., Trend]:
-    """Return a primitive over trends.
+    """Return the function that applies a primitive to trends; ``enclose`` applies it to enclosures.
 
-    A single value, or an empty one, does not vary; where the value or an argument that counts may
-    be NaN at some points, the direction is unknown.
+    A result that has one value, or is empty, does not vary. Where :func:`_partly_nan` is true, the
+    result has a direction only along axes along which no argument varies.
     """
 
     def apply(*args: Trend) -> Trend:
@@ -142,7 +154,7 @@ def trend_function(row: Primitive, enclose: Callable[..., Any]) -> Callable[...,
 
 
 def literal_enclosure(value: Any) -> Interval | Decision:
-    """Return a literal as an enclosure."""
+    """Return the enclosure of a literal."""
     if isinstance(value, (bool, np.bool_)):
         return Decision(bool(value), bool(value))
     ends = np.float64(value)
@@ -150,7 +162,7 @@ def literal_enclosure(value: Any) -> Interval | Decision:
 
 
 def interval_of(low: Any, high: Any | None = None) -> Interval:
-    """Return enclosures of known values, or between known ends; empty where an end is NaN."""
+    """Return the intervals from ``low`` to ``high`` (default: ``low``), empty where one is NaN."""
     high = low if high is None else high
     missing = np.isnan(low) | np.isnan(high)
     if not np.any(missing):
@@ -161,14 +173,14 @@ def interval_of(low: Any, high: Any | None = None) -> Interval:
 def enclose(
     roots: Iterable[Node], boxes: Mapping[str, Interval], *, outward: bool = True
 ) -> list[Interval | Decision]:
-    """Return the enclosures of traced equations over boxes, intervals of the quantities."""
+    """Return the enclosures of traced equations over boxes, given as intervals of quantities."""
     with np.errstate(all="ignore"):
         return interpret_all(roots, boxes, interval_algebra(outward), literal_enclosure)
 
 
 @lru_cache(maxsize=2)
 def interval_algebra(outward: bool = True) -> Mapping[str, Callable[..., Any]]:
-    """Return the primitives over enclosures, for :func:`symbolic.ops.interpret_all`."""
+    """Return the functions that apply each primitive to enclosures."""
     operations = outward_operations() if outward else {}
     algebra = {}
     for name, row in PRIMITIVES.items():
@@ -178,32 +190,32 @@ def interval_algebra(outward: bool = True) -> Mapping[str, Callable[..., Any]]:
 
 
 # --- Directions of equations within a box
-# A :class:`Trend` joins an enclosure with two sets of axes, as bits: those along which the value
-# never falls (``up``) and never rises (``down``), whatever the other axes are. An axis in both does
-# not change the value. Floors, ceilings and cases count as well as smooth terms. Rounding to
-# nearest is monotone, so the directions hold for floats to the last bit. (The library's ``exp``,
-# ``log`` and ``pow`` count as monotone, which they are up to their last bits.)
+# A :class:`Trend` joins an enclosure with two sets of axes, as bits: the axes along which the value
+# never falls (``up``) and never rises (``down``), whatever the values on the other axes are. An
+# axis in both sets does not change the value. Steps such as floors and cases are included. Rounding
+# to nearest is monotone, so the directions hold exactly for the values that floats compute, except
+# that ``exp``, ``log`` and ``pow`` of the library are monotone only up to their last bits.
 
 
 def literal_trend(value: Any) -> Trend:
-    """Return a literal as a trend, constant along every axis."""
+    """Return the trend of a literal, which is constant along every axis."""
     return Trend(literal_enclosure(value), ALL_AXES, ALL_AXES)
 
 
 @cache
 def trend_algebra() -> Mapping[str, Callable[..., Trend]]:
-    """Return the primitives over trends, as floats compute them."""
+    """Return the functions that apply each primitive to trends, rounded to nearest."""
     enclose = interval_algebra(outward=False)
     return MappingProxyType(
         {name: trend_function(row, enclose[name]) for name, row in PRIMITIVES.items()}
     )
 
 
-# --- Trees in which only some quantities vary: everything else is computed once
+# --- Trees in which only some quantities vary: nodes without them are computed once
 
 #: A node of the tree, its primitive, and its arguments.
 EvaluationStep = tuple[Node, str, tuple[Node, ...]]
-#: The primitives over arrays.
+#: The functions that apply each primitive to arrays.
 ARRAY_ALGEBRA: dict[str, Callable[..., Any]] = {op: row.array for op, row in PRIMITIVES.items()}
 
 
@@ -212,14 +224,18 @@ def run_steps(
     values: dict[Node, Any],
     algebra: Mapping[str, Callable[..., Any]],
 ) -> None:
-    """Add the values of some steps to ``values``, without warnings."""
+    """Evaluate the steps in order and add the value of each node to ``values``."""
     with np.errstate(all="ignore"):
         for node, op, args in steps:
             values[node] = algebra[op](*[values[arg] for arg in args])
 
 
 class PartialEvaluation:
-    """Trees over arrays, split into fixed values and the steps of varying quantities."""
+    """Trees evaluated on arrays, of which only the nodes that depend on some quantities change.
+
+    ``names`` are the quantities that vary; ``values`` are arrays of the others. The nodes that do
+    not vary are evaluated once, as ``fixed_values``; ``steps`` are the other nodes.
+    """
 
     def __init__(
         self, roots: Iterable[Node], names: Collection[str], values: Mapping[str, Any]

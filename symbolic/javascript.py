@@ -1,8 +1,9 @@
-"""Equations as JavaScript, the backend of a page in a browser.
+"""Translate equations to JavaScript, for a page in a browser.
 
-The text is plain: one line for each step, and a constant for each quantity, named ``$`` and its
-name (statistics, which are no identifiers, are numbered). Numbers are doubles as everywhere; only
-``Math.exp``, ``Math.log`` and ``Math.pow`` may differ by an ulp or two from another library.
+The program has one line for each step, and a constant for each quantity, named ``$`` and the name
+of the quantity (statistics, whose names are no identifiers, are numbered). Numbers are doubles as
+in the other backends; results of ``Math.exp``, ``Math.log`` and ``Math.pow`` may differ by an ulp
+or two from those of another library.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from symbolic.primitives import PRIMITIVES
 class Program:
     """A JavaScript function that computes the quantities of some graphs.
 
-    ``source`` is an arrow function ``(x, c, y) => {...}``: ``x`` contains the values of ``inputs``,
-    ``y`` receives those of ``outputs`` (a condition as 0 or 1), and ``c`` selects a definition for
-    each of ``choices``. ``choices`` lists the selection of each graph, in the order of ``keys``,
-    the labels of the switches.
+    ``source`` is an arrow function ``(x, c, y) => {...}``: the array ``x`` contains the values of
+    ``inputs``, and ``y`` receives the values of ``outputs`` (a condition as 0 or 1). The graphs
+    have different definitions of the quantities in ``choices``; ``c`` contains, for each of these,
+    the index of the definition to use. ``choices`` lists the indices for each graph, in the order
+    of ``keys``, the switch labels of the graphs.
     """
 
     source: str
@@ -37,7 +39,7 @@ class Program:
 
 
 def literal(value: Any) -> str:
-    """Return a number or truth value as an operand."""
+    """Return a number or truth value as JavaScript."""
     if isinstance(value, bool):
         return "true" if value else "false"
     number = float(value)
@@ -50,11 +52,12 @@ def literal(value: Any) -> str:
 def program(
     graphs: Mapping[tuple[str, ...], Graph], outputs: Sequence[str], conditions: Sequence[str] = ()
 ) -> Program:
-    """Return the function that computes some quantities of graphs that differ by their switches.
+    """Return one JavaScript function that computes ``outputs`` for several graphs of a model.
 
-    An output that a graph does not have is NaN under the labels of its switches, its key. The texts
-    of ``conditions`` are outputs too; one that a graph does not have is true. Graphs that cannot be
-    computed in one order raise a :class:`GraphError`.
+    The graphs differ by the labels of their switches, which are the keys of ``graphs``. An output
+    that a graph lacks is NaN for that graph. Conditions, given by their texts, are computed as
+    further outputs; a condition that a graph lacks is true. Raise a :class:`GraphError` if there is
+    no order in which the quantities of all graphs can be computed.
 
     >>> from symbolic.library import load_model
     >>> graphs = {(): load_model("transit").graph()}
@@ -108,7 +111,7 @@ def program(
 
 
 class _FunctionBody:
-    """The statements of the function so far."""
+    """The statements of a JavaScript function, while it is being built."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -117,13 +120,13 @@ class _FunctionBody:
         self._other_names: dict[str, str] = {}
 
     def name(self, name: str) -> str:
-        """Return the constant of a quantity."""
+        """Return the name of the JavaScript constant of a quantity."""
         if name.isidentifier():
             return f"${name}"
         return self._other_names.setdefault(name, f"other{len(self._other_names)}")
 
     def add_input(self, name: str, constant: str = "") -> str:
-        """Add an input and return its constant."""
+        """Add the statement that reads an input, and return the name of its constant."""
         constant = constant or self.name(name)
         self.lines.append(f"const {constant} = x[{len(self.inputs)}];")
         self.inputs.append(name)
@@ -134,7 +137,7 @@ class _FunctionBody:
         self.lines.append(f"const {self.name(name)} = {text};")
 
     def expression_text(self, root: Node) -> str:
-        """Return the expression of a node, and add the statements of its arguments."""
+        """Return the expression of a node; add the statements that compute its arguments."""
         for node in walk((root,)):
             if id(node) not in self.operand_texts and node is not root:
                 self.operand_texts[id(node)] = self._operand(node)
@@ -159,7 +162,10 @@ class _FunctionBody:
 def _variants(
     graphs: Mapping[tuple[str, ...], Graph], condition_names: Mapping[str, str]
 ) -> dict[str, tuple[list[Node], list[int]]]:
-    """Return the distinct definitions of each quantity and condition, and the one of each graph."""
+    """Return, for each quantity and condition, its distinct definitions and each graph's choice.
+
+    The choice of a graph is the index of its definition; 0 if the graph lacks the quantity.
+    """
     result: dict[str, tuple[list[Node], list[int]]] = {}
     for place, graph in enumerate(graphs.values()):
         nodes = {name: definition.node for name, definition in graph.definitions.items()}
@@ -170,7 +176,6 @@ def _variants(
             listed, which = result.setdefault(name, ([], []))
             if not any(node is known for known in listed):
                 listed.append(node)
-            # graphs without it may take any
             which += [0] * (place - len(which))
             which.append(next(k for k, known in enumerate(listed) if known is node))
     for _, which in result.values():
@@ -181,7 +186,7 @@ def _variants(
 def _order(
     variants: Mapping[str, tuple[list[Node], list[int]]], outputs: Sequence[str]
 ) -> list[str]:
-    """Return the quantities behind the outputs, each after its needs under any switches."""
+    """Return the quantities needed for the outputs, each after all that its definitions need."""
     needs = {
         name: [need for need in references(*nodes) if need != name]
         for name, (nodes, _) in variants.items()
@@ -198,6 +203,6 @@ def _order(
     except CycleError as error:
         cycle = " -> ".join(error.args[1])
         raise GraphError(
-            f"these need each other in different orders under different labels of the switches: "
-            f"{cycle}; fix one of the switches"
+            "these quantities need each other in different orders under different labels of the "
+            f"switches: {cycle}; fix one of the switches"
         ) from None

@@ -1,4 +1,4 @@
-"""JSON read from files, with limits on its length and nesting."""
+"""Read JSON from files, with limits on its length and nesting."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from symbolic.errors import DseError
 
-#: Most bytes or characters of a text, which take at most 0.8 s to read.
+#: Maximum length of a JSON text, in bytes or characters; one of this length is read in 0.8 s.
 MAX_LENGTH = 8 << 20
 
 
 def read_json(text: str | bytes, max_length: int = MAX_LENGTH) -> Any:
-    """Return the values of a JSON text; a ValueError if it is none, too long or nested too deep.
+    """Return the value of a JSON text; ValueError if it is invalid, too long or nested too deep.
 
     >>> read_json("[" * 100_000)
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""Model lookup: shipped models, those of ``DSE_PATH``, files by path, and unions of several."""
+"""Find and load models: shipped models, models in ``DSE_PATH``, model files, and unions of them."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from symbolic.quantities import RULES, TABLE
 from symbolic.quantity import Domain, Quantity
 
 # --- Users' model files
-# A model file is Python, and loading it runs it. Only a person names the file that is run: in a
-# study, as an argument, or by a folder of ``DSE_PATH``. A model that a dataset names is looked up
-# among these by the hash of its bytes (:func:`locate_models`), never at the path in the dataset.
+# A model file is Python code, and loading it runs it. A file is run only if the user names it: in
+# a study, as an argument, or by a folder of ``DSE_PATH``. The file of a model that a dataset names
+# is looked up among these by its hash (:func:`locate_models`), never at the path in the dataset.
 
 
 SHIPPED_FOLDER = Path(__file__).parent / "models"
 
-#: The files that this process has run, by their hashes.
+#: The model files that this process has run, by the SHA-256 of their bytes.
 _LOADED_FILES: dict[str, Path] = {}
 
 
 class _BytesLoader(SourceFileLoader):
-    """A loader that runs the bytes that were hashed, never cached bytecode beside the file."""
+    """A loader that runs the bytes in ``data``, which are also hashed, never cached bytecode."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path.stem, str(path))
@@ -47,7 +47,7 @@ class _BytesLoader(SourceFileLoader):
 
 
 def run_file(path: Path) -> tuple[ModuleType, str]:
-    """Run a model file and return its module and the hash of its bytes; errors name the line."""
+    """Run a model file and return its module and the SHA-256 of its bytes; errors name the line."""
     try:
         loader = _BytesLoader(path)
     except OSError as error:
@@ -73,15 +73,15 @@ def run_file(path: Path) -> tuple[ModuleType, str]:
 
 
 def read_text_or_empty(path: Path) -> str:
-    """Return the text of a file, or nothing if it cannot be read."""
+    """Return the text of a file, or "" if it cannot be read."""
     try:
         return path.read_text("utf-8", "replace")
-    except OSError:  # a folder, or not ours to read
+    except OSError:  # a folder, or a file without read permission
         return ""
 
 
 def _model_paths() -> dict[str, list[Path]]:
-    """Return the files of each model name: the shipped ones, and those of ``DSE_PATH``."""
+    """Return the files for each model name, among the shipped models and in ``DSE_PATH``."""
     result = {path.stem: [path] for path in _shipped_files()}
     for folder in dict.fromkeys(search_folders()):
         is_user_folder = folder.is_dir() and folder != SHIPPED_FOLDER
@@ -93,12 +93,12 @@ def _model_paths() -> dict[str, list[Path]]:
 
 @cache
 def _shipped_files() -> tuple[Path, ...]:
-    """Return the files of the shipped models, which do not change while a process runs."""
+    """Return the files of the shipped models (cached: they do not change while a process runs)."""
     return tuple(p for p in sorted(SHIPPED_FOLDER.glob("*.py")) if not p.stem.startswith("_"))
 
 
 def _model_path(name: str, base: Path | None) -> Path:
-    """Return the file of a model by its name or path (``.py``), without running it."""
+    """Return the file of a model that is given by its name or by a path ending in ``.py``."""
     if name.endswith(".py"):
         path = Path(os.path.realpath(base / name if base else name))
         if not path.is_file():
@@ -122,16 +122,17 @@ def _model_path(name: str, base: Path | None) -> Path:
 
 
 def user_files(spec: str, base: Path | None = None) -> list[Path]:
-    """Return the files, other than shipped ones, that loading a model or union would run."""
+    """Return the user's files that would be run if a model or union were loaded."""
     paths = (_model_path(part.strip(), base) for part in spec.split("+"))
     return [path for path in paths if path.parent != SHIPPED_FOLDER]
 
 
 def locate_models(model: str, files: Iterable[Sequence[str]]) -> str:
-    """Return the model that a dataset names, with the paths of the user's own model files in it.
+    """Return a model name from a dataset, with the names of users' models replaced by their paths.
 
-    ``files`` are its models that are not shipped, each with the hash of its file. It is an error if
-    this process did not run that file before and it lies in no folder of ``DSE_PATH``. None is run.
+    ``files`` are (name, hash of the file) of the models that are not shipped. No file is run. Raise
+    an error for a file that this process has not run before and that lies in no folder of
+    ``DSE_PATH``.
     """
     hashes = {str(name): str(digest) for name, digest in files}
     shipped = {path.stem for path in _shipped_files()}
@@ -150,7 +151,7 @@ def locate_models(model: str, files: Iterable[Sequence[str]]) -> str:
 
 
 def _find_file(name: str, digest: str) -> Path:
-    # list the folders: a name with a slash in it would lead out of them
+    # compare with listed files, because a name with a slash could lead out of the folders
     named = [
         path for f in search_folders() if f.is_dir() for path in f.glob("*.py") if path.stem == name
     ]
@@ -175,7 +176,7 @@ _D = TypeVar("_D")
 
 
 def _add_energy(equations: Iterable[Equation]) -> list[Equation]:
-    """Return the equations, with those of energy added if they yield time and power."""
+    """Return the equations, and the equations of energy too if they yield time and power."""
     result = list(dict.fromkeys(equations))
     names = {eq.name for eq in result}
     if {"time", "power"} <= names:
@@ -246,7 +247,10 @@ def _model_from_module(module: ModuleType, name: str) -> Model:
 def _add_flags(
     quantities: Mapping[str, Quantity], equations: Iterable[Equation]
 ) -> dict[str, Quantity]:
-    """Return the quantities with the labels of cases and bounds on which their equations agree."""
+    """Return the quantities, with the flags (meanings of values) that their equations declare.
+
+    A quantity whose equations give different meanings to a value has no flags.
+    """
     result: dict[str, set[tuple[int, str]]] = {}
     for eq in equations:
         result.setdefault(eq.name, set()).update(eq.flags.items())
@@ -258,7 +262,7 @@ def _add_flags(
 
 
 def _declarations(module: ModuleType, name: str, kind: type[_D]) -> tuple[_D, ...]:
-    """Return the declarations of a model file under a name: one, or a tuple of several."""
+    """Return the declarations of one kind that a model file lists under a name, as a tuple."""
     value = getattr(module, name, ())
     values = value if isinstance(value, tuple) else (value,)
     return tuple(each for each in values if isinstance(each, kind))
@@ -346,7 +350,7 @@ def _load_file(path: Path, stamp: int) -> Model:
 
 @lru_cache(maxsize=64)
 def _load_shipped(name: str) -> Model:
-    """Return a shipped model; a file with ``UNION`` names several and has outputs of its own."""
+    """Return a shipped model; if its file defines ``UNION``, join the models that it names."""
     module = importlib.import_module(f"symbolic.models.{name}")
     if not hasattr(module, "UNION"):
         return _model_from_module(module, name)
@@ -362,10 +366,10 @@ def _load_single(name: str, base: Path | None) -> Model:
 
 
 def load_model(spec: str | Model, *, prefer: str | None = None, base: Path | None = None) -> Model:
-    """Return the model of a name or file, or the union of several: ``"occupancy + mwp_cwp"``.
+    """Return the model that ``spec`` names, or the union of several: ``"occupancy + mwp_cwp"``.
 
-    A part is the name of a model, or the path of a file ending in ``.py``, relative to ``base``.
-    ``prefer`` is the model whose equation is used if two define the same quantity.
+    Each part is the name of a model, or the path of a ``.py`` file, relative to ``base``.
+    ``prefer`` is the model whose equation is used if two models define the same quantity.
     """
     if isinstance(spec, Model):
         return spec

@@ -1,4 +1,4 @@
-"""Models: named sets of equations, with methods for their closed forms and regimes."""
+"""The class of models: named sets of equations, with methods for closed forms and regimes."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["Family", "Guide", "Model", "Validity"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Model(DisplayMixin, EquationSet):
-    """A named set of equations; :func:`symbolic.library.load_model` makes one.
+    """A named set of equations, as returned by :func:`symbolic.library.load_model`.
 
-    Its methods take switches as keyword arguments, as labels or truth values:
-    ``model.closed_form("mwp", printed=True)``. The others keep their defaults.
+    Its methods take labels of switches (text or truth values) as keyword arguments:
+    ``model.closed_form("mwp", printed=True)``. The other switches keep their defaults.
     """
 
     def _answer(self) -> Answer:
@@ -82,11 +82,11 @@ class Model(DisplayMixin, EquationSet):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Return the quantities that its equations need and none yields, under default switches."""
+        """Return the quantities that equations need but none yields, under default switches."""
         return self.needs()
 
     def graph(self, **switches: object) -> Graph:
-        """Return its equations joined under the given switches, with every input left open."""
+        """Return the graph of all equations used under the given switches, without input values."""
         from symbolic.resolve import resolve
 
         for name in switches:
@@ -114,7 +114,7 @@ class Model(DisplayMixin, EquationSet):
         return resolve(bare, values=inputs, switches=chosen, outputs=[*inputs, *yielded])
 
     def needs(self, *outputs: str, **switches: object) -> tuple[str, ...]:
-        """Return the inputs behind the given outputs (default: behind all equations).
+        """Return the inputs on which the given outputs (default: all equations) depend.
 
         >>> from symbolic.library import load_model
         >>> load_model("transit").needs("ms_transition")
@@ -136,7 +136,7 @@ class Model(DisplayMixin, EquationSet):
         )
 
     def symbol(self, name: str) -> Any:
-        """Return the SymPy symbol of a quantity as closed forms have it.
+        """Return the SymPy symbol by which closed forms represent a quantity.
 
         >>> from symbolic.library import load_model
         >>> load_model("transit").symbol("threads").is_positive
@@ -156,7 +156,8 @@ class Model(DisplayMixin, EquationSet):
         name : str
             A quantity the model yields.
         expand : bool or names
-            True substitutes intermediates down to the inputs; names substitute only those.
+            True substitutes all intermediate quantities down to the inputs; names substitute only
+            the named quantities.
 
         >>> from symbolic.library import load_model
         >>> load_model("transit").closed_form("cs_throughput")
@@ -174,11 +175,11 @@ class Model(DisplayMixin, EquationSet):
         Parameters
         ----------
         family : str, optional
-            The quantity whose regimes are meant: one that equals the smallest or largest of several
-            terms, or a case or bound. Default: all such quantities.
+            The quantity whose regimes are returned: the smallest or largest of several terms, or a
+            case or bound. Default: all such quantities.
         expand : bool
-            Substitute down to the inputs; otherwise intermediates that the regime does not touch
-            keep their names.
+            Substitute down to the inputs. Otherwise intermediate quantities that do not depend on
+            the regime keep their names.
 
         >>> from symbolic.library import load_model
         >>> print(load_model("transit").regimes("ms_throughput")[0].label)
@@ -196,7 +197,7 @@ class Model(DisplayMixin, EquationSet):
         a, b : str
             Labels of two regimes of one family.
         solve_for : str
-            The quantity that is solved for.
+            The quantity whose value is returned.
 
         Returns
         -------
@@ -213,9 +214,10 @@ class Model(DisplayMixin, EquationSet):
         return border(self.graph(**switches), a, b, solve_for)
 
     def latex(self, name: str | None = None, **switches: object) -> str:
-        r"""Return equations as LaTeX with the paper's symbols, one a line, each with its source.
+        r"""Return equations as LaTeX in the paper's symbols, one per line, each with its source.
 
-        Without a name and switches, all variants; otherwise those that hold.
+        Without a name and switches, the text has all variants of all equations; otherwise it has
+        the equation of ``name`` (default: all quantities) that is used under the switches.
 
         >>> from symbolic.library import load_model
         >>> print(load_model("transit").latex("computation_limit"))

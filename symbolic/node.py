@@ -1,7 +1,7 @@
-"""Nodes: the tree into which an equation is traced.
+"""The nodes of the expression tree that is recorded when an equation is called (traced).
 
-Python's ``if``, ``and``, ``==`` and ``int()`` cannot be recorded; on a :class:`Node` they raise an
-error that names the primitive to use.
+Python's ``if``, ``and``, ``==`` and ``int()`` cannot be recorded; applied to a :class:`Node`, they
+raise an error that names the primitive to use.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def _operator_method(op: str, *, swapped: bool = False) -> Callable[[Any, Any], 
 
 
 class Node:
-    """One step of a traced equation: an operation and its arguments. Equal nodes are identical.
+    """One step of a traced equation: an operation and its arguments.
 
     ``op`` is ``"constant"`` (``args = (value,)``), ``"reference"`` (``args = (quantity name,)``),
-    or a primitive, whose ``args`` are nodes.
+    or a primitive, whose ``args`` are nodes. Equal nodes are the same object.
     """
 
     __slots__ = ("__weakref__", "args", "op")
@@ -81,7 +81,7 @@ class Node:
                 texts[id(node)] = f"{node.op}({', '.join(texts[id(arg)] for arg in node.args)})"
         return texts[id(self)]
 
-    # --- arithmetic and comparisons record themselves
+    # --- operators that return a new node
     __add__, __radd__ = _operator_method("add"), _operator_method("add", swapped=True)
     __sub__, __rsub__ = _operator_method("sub"), _operator_method("sub", swapped=True)
     __mul__, __rmul__ = _operator_method("mul"), _operator_method("mul", swapped=True)
@@ -95,7 +95,7 @@ class Node:
     def __pos__(self) -> Node:
         return self
 
-    # --- what cannot be recorded is refused
+    # --- operators that cannot be recorded and raise an error
     __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> bool:
@@ -123,7 +123,7 @@ class Node:
 
 
 def constant(value: Any) -> Node:
-    """Return the node of a number or truth value; a node stays itself."""
+    """Return the node of a number or truth value; a node is returned unchanged."""
     if isinstance(value, Node):
         return value
     if isinstance(value, np.generic):
@@ -143,7 +143,7 @@ def reference(name: str) -> Node:
 
 
 def walk(roots: Iterable[Node]) -> list[Node]:
-    """Return every node below the roots once, arguments before their users."""
+    """Return the roots and all nodes below them, each once, arguments before their users."""
     first, *others = [_subtree(root) for root in roots] or [()]
     if not others:
         return list(first)
@@ -155,7 +155,7 @@ def walk(roots: Iterable[Node]) -> list[Node]:
 
 @lru_cache(maxsize=1 << 8)
 def _subtree(root: Node) -> tuple[Node, ...]:
-    """Return the nodes below a root, and the root."""
+    """Return a root and all nodes below it, each once, arguments before their users."""
     done: dict[int, Node] = {}
     stack: list[tuple[Node, bool]] = [(root, False)]
     while stack:
@@ -171,7 +171,7 @@ def _subtree(root: Node) -> tuple[Node, ...]:
 
 
 def conjuncts(conditions: Iterable[Node]) -> list[Node]:
-    """Return the conditions in order, with those joined by "and" separated."""
+    """Return the conditions in order, with each conjunction split into its parts."""
     result: list[Node] = []
     stack = list(reversed(list(conditions)))
     while stack:

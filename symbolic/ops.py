@@ -1,10 +1,11 @@
-"""The primitives in which equations are written, as functions.
+"""The primitive functions in which equations are written.
 
-An equation is one Python function. Called with floats, ``Fraction`` or NumPy arrays it computes;
-called with SymPy expressions it gives a closed form; called with :class:`symbolic.node.Node` it
-records itself as a tree, from which :func:`interpret` makes loop nests, closed forms, interval
-bounds and documentation by an *algebra* (a mapping from primitive to function). Each primitive is
-one row of :mod:`symbolic.primitives`, with a field for every backend.
+An equation is one Python function. Called with floats, ``Fraction`` or NumPy arrays, it computes
+its value. Called with SymPy expressions, it returns a closed form. Called with
+:class:`symbolic.node.Node`, it returns a tree of nodes. :func:`interpret` evaluates such a tree in
+an *algebra*, a mapping from primitives to functions; there are algebras for numbers, closed forms
+and interval bounds. Each primitive is one row of :mod:`symbolic.primitives`, with a field for every
+backend.
 """
 
 from __future__ import annotations
@@ -52,9 +53,6 @@ __all__ = [
 MAX_POWER = 64
 
 
-# --- traced equations in an algebra, and the algebra of numbers
-
-
 def _backend(args: Iterable[Any]) -> str:
     """Return the backend of the arguments: 'scalar', 'array', 'sympy' or 'node'."""
     backend = "scalar"
@@ -63,7 +61,7 @@ def _backend(args: Iterable[Any]) -> str:
             continue
         if isinstance(arg, Node):
             return "node"
-        if isinstance(arg, (np.ndarray, np.generic)):  # none may become a Python float
+        if isinstance(arg, (np.ndarray, np.generic)):  # NumPy scalars must not become Python floats
             backend = "array" if backend == "scalar" else backend
         elif hasattr(arg, "free_symbols"):
             backend = "sympy"
@@ -73,7 +71,7 @@ def _backend(args: Iterable[Any]) -> str:
 def _primitive_function(op: str) -> Callable[..., Any]:
     row = PRIMITIVES[op]
     scalar, array = row.scalar, row.array
-    if scalar is array:  # an operator, which dispatches by itself
+    if scalar is array:  # a Python operator, which accepts all types
         return scalar
 
     def apply(*args: Any) -> Any:
@@ -112,7 +110,7 @@ def interpret_all(
     algebra: Mapping[str, Callable[..., Any]] | None = None,
     number: Callable[[Any], Any] = lambda value: value,
 ) -> list[Any]:
-    """Evaluate several traced equations together, each shared step once; see :func:`interpret`."""
+    """Evaluate several traced equations, each common node once; see :func:`interpret`."""
     algebra = NUMERIC if algebra is None else algebra
     roots = list(roots)
     done: dict[int, Any] = {}
@@ -129,8 +127,8 @@ def interpret_all(
 def interpret_arrays(roots: Iterable[Node], values: Mapping[str, Any]) -> list[Any]:
     """Evaluate several traced equations over NumPy arrays, without warnings.
 
-    Literals become doubles, because Python's own numbers raise on division by zero, and integers
-    grow without end.
+    Literals become doubles, because Python numbers raise an error on division by zero, and Python
+    integers have no upper limit.
     """
     with np.errstate(all="ignore"):
         return interpret_all(roots, values, number=_double)
@@ -146,20 +144,17 @@ def interpret(
     algebra: Mapping[str, Callable[..., Any]] | None = None,
     number: Callable[[Any], Any] = lambda value: value,
 ) -> Any:
-    """Evaluate a traced equation in an algebra, at the values of the quantities it names.
+    """Evaluate a traced equation in an algebra (default: numbers), given values of its quantities.
 
-    ``number`` converts literals to the algebra's own kind of number.
+    ``number`` converts literals to the numbers of the algebra.
     """
     return interpret_all((root,), values, algebra, number)[0]
-
-
-# --- the primitives as functions
 
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Return a primitive without a function below, which takes its arguments unchanged."""
+        """Return a primitive that has no function in this module, such as ``less``."""
         if name in NUMERIC and PRIMITIVES[name].syntax.names[0] == name:
             return NUMERIC[name]
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -172,7 +167,7 @@ def _fold(function: Callable[[Any, Any], Any], first: Any, rest: tuple[Any, ...]
 
 
 def minimum(first: Any, *rest: Any) -> Any:
-    """Return the smallest argument: ``a if a < b else b``, from left to right.
+    """Return the smallest argument; the rule ``a if a < b else b`` is applied from left to right.
 
     >>> minimum(3, 1.5, 2)
     1.5
@@ -181,7 +176,7 @@ def minimum(first: Any, *rest: Any) -> Any:
 
 
 def maximum(first: Any, *rest: Any) -> Any:
-    """Return the largest argument: ``a if b < a else b``, from left to right.
+    """Return the largest argument; the rule ``a if b < a else b`` is applied from left to right.
 
     >>> maximum(3, 1.5, 2)
     3
@@ -244,7 +239,7 @@ def divide(a: Any, b: Any, *, at_zero: Any) -> Any:
 
 
 def floor(a: Any) -> Any:
-    """Return the largest whole number not above ``a``; an infinity stays itself.
+    """Return the largest whole number <= ``a``; an infinity is returned unchanged.
 
     >>> floor(2.5), floor(float("inf"))
     (2.0, inf)
@@ -253,7 +248,7 @@ def floor(a: Any) -> Any:
 
 
 def ceil(a: Any) -> Any:
-    """Return the smallest whole number not below ``a``; an infinity stays itself.
+    """Return the smallest whole number >= ``a``; an infinity is returned unchanged.
 
     >>> ceil(2.5), ceil(3)
     (3.0, 3)
@@ -271,7 +266,7 @@ def absolute(a: Any) -> Any:
 
 
 def exp(a: Any) -> Any:
-    """Return the exponential, the same bits in all numeric backends (floats, arrays, loop nests).
+    """Return the exponential; floats, arrays and loop nests give the same bits.
 
     >>> exp(0)
     1.0
@@ -280,7 +275,7 @@ def exp(a: Any) -> Any:
 
 
 def log(a: Any) -> Any:
-    """Return the natural logarithm, -inf at 0 and NaN below, the same bits in all numeric backends.
+    """Return the natural logarithm: -inf at 0, NaN below; same bits in all numeric backends.
 
     >>> log(1), log(0)
     (0.0, -inf)
@@ -289,7 +284,7 @@ def log(a: Any) -> Any:
 
 
 def log2(a: Any) -> Any:
-    """Return the binary logarithm, -inf at 0 and NaN below, the same bits in all numeric backends.
+    """Return the binary logarithm: -inf at 0, NaN below; same bits in all numeric backends.
 
     >>> log2(8)
     3.0
@@ -298,7 +293,7 @@ def log2(a: Any) -> Any:
 
 
 def log10(a: Any) -> Any:
-    """Return the decimal logarithm, -inf at 0 and NaN below, the same bits in all numeric backends.
+    """Return the decimal logarithm: -inf at 0, NaN below; same bits in all numeric backends.
 
     >>> log10(100)
     2.0
@@ -307,7 +302,7 @@ def log10(a: Any) -> Any:
 
 
 def sqrt(a: Any) -> Any:
-    """Return the square root, nan below 0.
+    """Return the square root; NaN for negative numbers.
 
     >>> sqrt(9)
     3.0
@@ -316,10 +311,11 @@ def sqrt(a: Any) -> Any:
 
 
 def power(base: Any, exponent: Any) -> Any:
-    """Return ``base`` to the ``exponent``. A whole literal exponent becomes exact products.
+    """Return ``base`` to the power ``exponent``.
 
-    Any other exponent uses the library's power function, with the same bits in floats, arrays and
-    loop nests. A literal exponent beyond 64 is a ``ValueError``.
+    A whole literal exponent is computed by products. Any other exponent uses the library's power
+    function; floats, arrays and loop nests give the same bits. A literal exponent beyond 64 is a
+    ``ValueError``.
 
     >>> power(3, 2), power(2.0, -1), power(2.0, 0.5) == 2.0**0.5
     (9, 0.5, True)

@@ -1,8 +1,7 @@
-"""The table of quantities, with the rows of :mod:`symbolic.quantity_rows`.
+"""The table of all quantities that models share; its rows are in :mod:`symbolic.quantity_rows`.
 
-A name has one unit and one domain everywhere. Values are stored in SI units or plain counts; counts
-(cycles, threads, warps, blocks, instructions, requests) are dimensionless. All are known before any
-model is loaded.
+A name has the same unit and domain in all models. Values are stored in SI units or as plain counts;
+counts (cycles, threads, warps, blocks, instructions, requests) are dimensionless.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ __all__ = [
     "quantity",
 ]
 
-#: Every quantity of the shipped models, by name.
 TABLE: Mapping[str, Quantity] = {
     row.name: row
     for row in (
@@ -50,7 +48,8 @@ TABLE: Mapping[str, Quantity] = {
     )
 }
 
-#: Rules that apply if all their quantities are known; a point that breaks one is infeasible.
+#: Rules for all models; a point that breaks one is infeasible. A rule applies only if all its
+#: quantities are known.
 RULES: tuple[str, ...] = (
     "active_sms <= n_sms",
     "threads_per_block <= max_threads_per_block",

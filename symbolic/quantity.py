@@ -1,4 +1,4 @@
-"""Quantities: name, unit, domain, default, typical range and meaning."""
+"""The classes of quantities and their domains, and functions that declare quantities."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Domain:
     @classmethod
     @cache
     def parse(cls, text: str) -> Domain:
-        """Return the domain of a text such as ``"[0, inf)"`` or ``"whole [1, inf)"``."""
+        """Parse a domain that is written as ``"[0, inf)"`` or ``"whole [1, inf)"``."""
         body = text.removeprefix("whole").strip()
         try:
             low, high = (float(part) for part in body[1:-1].split(","))
@@ -45,7 +45,7 @@ class Domain:
         )
 
     def is_inside(self, values: Any) -> Any:
-        """Return a mask of the values inside; NaN never is."""
+        """Return a mask of the values inside the domain; NaN is outside."""
         array = values if isinstance(values, float) else np.asarray(values, dtype=float)
         above = array > self.low if self.low_open else array >= self.low
         below = array < self.high if self.high_open else array <= self.high
@@ -55,7 +55,7 @@ class Domain:
         return inside
 
     def contains(self, value: float) -> bool:
-        """True if a value lies inside."""
+        """True if a value lies inside the domain."""
         return bool(self.is_inside(value))
 
     def __str__(self) -> str:
@@ -63,7 +63,6 @@ class Domain:
         return f"{'whole ' if self.whole else ''}{left}{self.low:g}, {self.high:g}{right}"
 
 
-#: Domains of many quantities.
 COUNT0, COUNT1 = "whole [0, inf)", "whole [1, inf)"
 POS, NONNEG, RATIO = "(0, inf)", "[0, inf)", "[1, inf)"
 RESULT, SHARE, CELSIUS = "[0, inf]", "[0, 1]", "(-273.15, inf)"
@@ -78,19 +77,20 @@ DIRECTIONS = ("both", "up", "down", "none")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """One row of the table of quantities.
+    """A quantity: one row of the table of quantities.
 
     ``labels`` is None for a number. A tuple of labels makes the quantity a *switch*, which chooses
     among equations while the graph is built; an empty tuple admits any label (such quantities are
     inputs of table equations only). ``default`` is a number, a label, or the name of another
-    quantity. ``axis_labels`` are the labels of an axis, in order, for conditions; ``flags`` are the
-    meanings of the numbers of a case or bound. ``lever`` says who can change it, the ``programmer``
-    or the ``designer`` of the machine, and ``direction`` which way, one of ``DIRECTIONS``. With
-    ``is_law`` its values are laws of a number: formulas of it have statistics, but no value.
+    quantity. ``axis_labels`` are the labels of a study's axis, in order, for use in conditions.
+    ``flags`` are the values of a case or bound, each with its meaning. ``lever`` says who can
+    change the quantity, the ``programmer`` or the ``designer`` of the machine, and ``direction``
+    which way, one of ``DIRECTIONS``. If ``is_law``, its values are probability laws: a formula of
+    it has no single value, but it has statistics.
 
-    A switch may have ``auto`` as its first label: it stands for the last label if the quantities
-    ``settled_by`` are given, else for the one before, separately for each label of a categorical
-    axis.
+    The first label of a switch may be ``auto``. It means the last label if all quantities in
+    ``settled_by`` are given, and otherwise the label before the last; this is decided separately
+    for each label of a categorical axis.
     """
 
     name: str
@@ -109,16 +109,19 @@ class Quantity:
 
     @property
     def is_switch(self) -> bool:
-        """True if it chooses among equations."""
+        """True if the quantity chooses among equations."""
         return bool(self.labels)
 
     @property
     def is_label(self) -> bool:
-        """True if its values are labels, not numbers."""
+        """True if the values of the quantity are labels, not numbers."""
         return self.labels is not None
 
     def check(self, values: Any, origin: str) -> None:
-        """Raise a :class:`DomainError` that names the first value outside the domain."""
+        """Raise a :class:`DomainError` with the first value that is outside the domain, if any.
+
+        ``origin`` says in the message where the values come from.
+        """
         inside = self.domain.is_inside(values)
         if inside is True or np.all(inside):
             return
@@ -137,12 +140,12 @@ _LABEL_INDEX = "PLACE_OF_"
 
 
 def label_index_name(name: str) -> str:
-    """Return the name, not a quantity's, by which formulas refer to the index of a label."""
+    """Return the name by which formulas refer to the index of the label of a quantity."""
     return _LABEL_INDEX + name
 
 
 def indexed_quantity(name: str) -> str:
-    """Return the quantity whose label index a name refers to; any other name stays."""
+    """Return the quantity to whose label index a name refers; any other name is kept."""
     return name.removeprefix(_LABEL_INDEX)
 
 
@@ -158,14 +161,14 @@ def quantity(
     lever: str = "programmer",
     direction: str = "both",
 ) -> Quantity:
-    """Declare a quantity, for a model outside the table.
+    """Declare a quantity of a model that the table of quantities does not contain.
 
     Parameters
     ----------
     name : str
-        Lower-case name, also the name of the equation that yields it, if any.
+        Lower-case name; the equation that yields the quantity, if any, has the same name.
     unit : str
-        The unit in which values are stored (SI), ``""`` for counts and ratios.
+        The SI unit in which values are stored; ``""`` for counts and ratios.
     domain : str
         An interval such as ``"(0, inf)"``, with ``whole`` in front for whole numbers.
     default : float or str, optional
@@ -175,9 +178,9 @@ def quantity(
     meaning : str
         A short description.
     labels : tuple of str, optional
-        Makes it a switch with these labels.
+        Labels, which make the quantity a switch.
     lever : str
-        Who can change it, for advice: ``"programmer"``, or ``"designer"`` of the machine.
+        Who can change the quantity, for advice: ``"programmer"``, or ``"designer"`` of the machine.
     direction : str
         Which way advice moves it: ``"both"``, ``"up"`` (more of it never costs time), ``"down"``,
         or ``"none"`` (a size of the problem).
@@ -215,14 +218,14 @@ def row(
     lever: str = "programmer",
     direction: str = "both",
 ) -> Quantity:
-    """Declare a number of the shipped models; see :func:`quantity`."""
+    """Declare a quantity of the shipped models that is a number; see :func:`quantity`."""
     fields: dict[str, Any] = {"unit": unit, "domain": domain, "meaning": meaning, "lever": lever}
     return quantity(name, default=default, typical=typical, direction=direction, **fields)
 
 
-#: Declares a number that the designer of a machine sets: its resources and measured properties
-#: (Hong 2012, Tables 1, 2 and 5). The programmer sets all others, also the number of active SMs,
-#: because the grid may leave SMs idle (section 3.1).
+#: Declare a number that the designer of a machine sets: resources and measured properties (Hong
+#: 2012, Tables 1, 2 and 5). The programmer sets all other inputs, including the number of active
+#: SMs, because a grid may leave SMs idle (section 3.1).
 spec = partial(row, lever="designer")
 
 #: Declare a resource of a machine, a latency or another cost of it; a count of a workload, less of
@@ -232,7 +235,7 @@ less, size = partial(row, direction="down"), partial(row, direction="none")
 
 
 def switch(name: str, labels: str, meaning: str, settled_by: str = "") -> Quantity:
-    """Declare a switch of the shipped models; the first of its labels is the default."""
+    """Declare a switch of the shipped models; ``labels`` are separated by blanks, default first."""
     names = tuple(labels.split())
     row = quantity(name, labels=names, default=names[0], meaning=meaning)
     return replace(row, settled_by=tuple(settled_by.split()))

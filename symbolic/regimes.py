@@ -1,8 +1,8 @@
-"""Regimes in closed form: conditions, main outputs within each, and the borders between them.
+"""Derive the regimes of a model and the borders between them in closed form.
 
 SymPy cannot solve for an unknown inside ``Min``, and its simplifier fails on the larger models. So
-the branches of both terms are separated first, on the traced tree, and the solver only gets
-expressions without decisions on the unknown.
+the two terms of a border are first split into branches, on the traced tree. The solver then gets
+only expressions in which the unknown occurs in no ``Min``, ``Max`` or ``Piecewise``.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _PLAIN_OPS = frozenset({"constant", "reference", "add", "sub", "mul", "div"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regime:
-    """One regime: its label, the condition on which it holds, and the main outputs within it.
+    """One regime: its label, the condition under which it holds, and the main outputs within it.
 
     ``of`` is the quantity that distinguishes the regimes. ``outputs`` maps a quantity to its SymPy
-    expression in the regime, or to a label if the regime decides a case or bound. On a border the
-    conditions of both regimes hold, and their expressions agree.
+    expression in the regime, or to a label if the quantity is a case or bound that the regime
+    decides. On a border the conditions of both regimes hold, and their expressions are equal.
     """
 
     of: str
@@ -47,7 +47,7 @@ class Regime:
 
 
 def _flag_equations(graph: Graph) -> dict[str, Equation]:
-    """Return the cases and bounds: quantities whose values have meanings."""
+    """Return the equations of cases and bounds, whose values have meanings (flags)."""
     return {eq.name: eq for eq in graph.equations if eq.flags}
 
 
@@ -56,7 +56,7 @@ def _is_case_of(family: Family, eq: Equation) -> bool:
 
 
 def active_families(graph: Graph) -> dict[str, Family]:
-    """Return the families that hold under the switches, each with exactly the terms of ``of``."""
+    """Return the families whose terms are exactly the terms of ``of`` under the switches."""
     result = {}
     for family in graph.model.regime_families:
         terms = set(family.terms.values())
@@ -101,7 +101,7 @@ def _regime_outputs(
 
 
 def _plain_terms(graph: Graph, family: Family) -> list[str]:
-    """Return the terms without decisions, which are written out instead of named."""
+    """Return the terms that are plain arithmetic, which are substituted rather than named."""
     return [
         term
         for term in family.terms.values()
@@ -116,7 +116,10 @@ def _names_to_inline(
     terms: Iterable[str] = (),
     excluded: Iterable[str] = (),
 ) -> set[str]:
-    """Return the quantities to substitute: those that depend on one, and the terms, or all."""
+    """Return the quantities to substitute: all if ``expand``, else those that need ``quantity``.
+
+    Without ``expand``, ``terms`` are added, and ``excluded`` are left out.
+    """
     every = set(graph.definitions)
     if expand:
         return every
@@ -155,7 +158,7 @@ def _case_regimes(graph: Graph, eq: Equation, expand: bool) -> Iterator[Regime]:
 
 
 def _equality_condition(quantities: Mapping[str, Quantity], node: Node, value: int) -> Any:
-    """Return the condition on which a case has the given value."""
+    """Return the condition under which a case, given as a tree, has the given value."""
     if node.op == "where":
         condition = to_sympy(node.args[0], quantities)
         first, second = (_equality_condition(quantities, arm, value) for arm in node.args[1:])
@@ -163,15 +166,12 @@ def _equality_condition(quantities: Mapping[str, Quantity], node: Node, value: i
     return sympy.Eq(to_sympy(node, quantities), to_exact(value))
 
 
-# --- borders
-
-
 _MAX_BRANCHES = sizes.BRANCHES_MOST
 _INFINITE = (sympy.oo, sympy.nan, sympy.zoo)
 
 
 def border(graph: Graph, a: str, b: str, solve_for: str) -> Any:
-    """Return the value at which two regimes meet; see :meth:`symbolic.model.Model.border`."""
+    """Return the value of ``solve_for`` at the border; see :meth:`symbolic.model.Model.border`."""
     row = graph.model.quantity(solve_for)
     family = _shared_family(graph, a, b)
     below = _names_to_inline(graph, solve_for, False, _plain_terms(graph, family)) - {solve_for}
@@ -237,7 +237,7 @@ def _shared_family(graph: Graph, a: str, b: str) -> Family:
 
 
 def _sign_assumption(expression: Any) -> dict[str, bool]:
-    """Return the known sign of an expression as SymPy assumptions, without "integer"."""
+    """Return the known sign of an expression as a SymPy assumption."""
     if expression.is_extended_positive:
         return {"positive": True}
     return {"nonnegative": True} if expression.is_extended_nonnegative else {"real": True}
@@ -246,7 +246,10 @@ def _sign_assumption(expression: Any) -> dict[str, bool]:
 def _branches(
     quantities: Mapping[str, Quantity], root: Node, name: str, unknown: Any
 ) -> list[tuple[Any, Any]]:
-    """Return the tree as expressions without decisions on the unknown, each with its condition."""
+    """Return the branches of a tree: expressions, each with the condition under which it holds.
+
+    The unknown, the quantity ``name``, occurs in no ``Min``, ``Max`` or ``Piecewise`` of them.
+    """
     done: dict[int, list[tuple[Any, Any]]] = {}
     for node in walk((root,)):
         if node.op == "reference" and node.args[0] == name:
@@ -275,7 +278,7 @@ def _too_many_branches(name: str) -> DseError:
 
 
 def _primitive_branches(op: str, values: list[Any]) -> list[tuple[Any, Any]]:
-    """Return the possible values of one primitive, each with its condition."""
+    """Return the possible results of a primitive, each with the condition under which it holds."""
     if op in ("minimum", "maximum"):
         a, b = values
         low = sympy.Le(a, b), sympy.Le(b, a)
@@ -293,7 +296,10 @@ def _primitive_branches(op: str, values: list[Any]) -> list[tuple[Any, Any]]:
 
 
 def _solve(difference: Any, unknown: Any, what: tuple[str, str, str]) -> list[Any]:
-    """Return the admissible zeros of a difference; decisions without the unknown stay opaque."""
+    """Return the zeros of a difference that can be real and finite.
+
+    ``Piecewise``, ``Min`` and ``Max`` without the unknown are replaced by symbols while solving.
+    """
     decided = difference.atoms(sympy.Piecewise, sympy.Min, sympy.Max)
     closed = {part: sympy.Dummy(**_sign_assumption(part)) for part in decided}
     bare = difference.xreplace(closed)
@@ -314,7 +320,7 @@ def _solve(difference: Any, unknown: Any, what: tuple[str, str, str]) -> list[An
 
 
 def _settle_comparisons(condition: Any) -> Any:
-    """Return a condition in which comparisons that follow from signs alone are decided."""
+    """Replace each comparison that follows from the signs of the symbols by true or false."""
     settled = {}
     for relation in condition.atoms(sympy.core.relational.Relational):
         if not relation.has(sympy.Piecewise, *_INFINITE):

@@ -1,4 +1,4 @@
-"""Resolution of a model: one definition for each quantity that is needed."""
+"""Resolve a model into a graph: choose one definition for each quantity that is needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from symbolic.ops import Node, both, constant, reference, references, substitute
 from symbolic.statistic_laws import check_labels, law_definition
 from symbolic.statistics import StatisticName, check_direction
 
-#: Most equations that are named for a missing quantity; the rest is counted.
+#: Maximum number of equations that an error names for a missing quantity; it counts the others.
 _MAX_NAMED = 4
 
 
@@ -36,26 +36,29 @@ class _Resolver:
             self.variants.setdefault(eq.name, []).append(eq)
 
     def fork(self) -> _Resolver:
-        """Return a copy whose later definitions do not change this one."""
+        """Return a copy to which definitions can be added without changing this resolver."""
         other = copy(self)
         other.definitions, other.missing = dict(self.definitions), {}
         return other
 
     def equation(self, name: str) -> Equation | None:
-        """Return the one equation that yields a quantity under the switches, or None."""
+        """Return the equation that yields a quantity under the switches of the study, or None."""
         for switch, settled in self.varying_switches.items():
             if any(switch in eq.when for eq in self.variants.get(name, ())):
                 return self.switched_equation(name, switch, settled)
         return self.select_equation(name, self.switches)
 
     def switched_equation(self, name: str, switch: str, condition: Node) -> Equation | None:
-        """Return a choice between the equations under the two labels of a switch that varies."""
+        """Return an equation that chooses by ``condition`` between two labels of a switch.
+
+        They are the last label, if the condition holds, and the label before it.
+        """
         *_, without, within = self.model.quantity(switch).labels or ()
         units = self.select_equation(name, {**self.switches, switch: within})
         plain = self.select_equation(name, {**self.switches, switch: without})
         if units is None or plain is None:
             return None
-        given = {  # where they are not given, the other equation is used: any number will do
+        given = {  # where they are not given, the other equation is used: insert any number
             need: substitute(formula, {need: constant(1)})
             for need in self.model.quantity(switch).settled_by
             if (formula := self.values.get(need)) is not None
@@ -72,7 +75,7 @@ class _Resolver:
         )
 
     def select_equation(self, name: str, switches: Mapping[str, str]) -> Equation | None:
-        """Return the one equation that yields a quantity under some switches, or None."""
+        """Return the equation that yields a quantity under the given switches, or None."""
         result = [
             eq
             for eq in self.variants.get(name, ())
@@ -86,7 +89,7 @@ class _Resolver:
         return result[0] if result else None
 
     def model_definition(self, name: str) -> Definition | None:
-        """Return the definition by equation or default, as if no value were given."""
+        """Return the definition by an equation or a default, ignoring values that the user gave."""
         result = self.equation(name)
         if result is not None:
             kind = "table" if result.table else "equation"
@@ -101,7 +104,7 @@ class _Resolver:
         return None
 
     def definition(self, name: str) -> Definition | None:
-        """Return the definition of a quantity, or None if there is none."""
+        """Return the definition of a quantity or statistic, or None if there is none."""
         if isinstance(name, StatisticName):
             result = law_definition(name, self.model, self.definition)
             if result is None:
@@ -127,7 +130,7 @@ class _Resolver:
         return Definition(name=name, kind="formula", node=formula, needs=references(formula))
 
     def define(self, root: str) -> None:
-        """Add the definition of a quantity after those of all it needs."""
+        """Add the definition of a quantity, after the definitions of all quantities it needs."""
         path: list[str] = []
         stack: list[tuple[str, Definition | None]] = [(root, None)]
         while stack:
@@ -154,7 +157,7 @@ class _Resolver:
             stack.extend((need, None) for need in reversed(definition.needs))
 
     def cite(self, name: str) -> str:
-        """Return a quantity with the source of its equation."""
+        """Return the name of a quantity with the source of its equation, for messages."""
         eq = self.equation(name)
         return f"{name} ({eq.source})" if eq is not None and eq.source else name
 
@@ -192,7 +195,10 @@ class _Resolver:
 def _switch_condition(
     model: EquationSet, values: Mapping[str, Node | None], switch: str
 ) -> bool | Node:
-    """Return whether the quantities that settle a switch are given; a node if that varies."""
+    """Return True if all quantities that settle a switch are given, else False.
+
+    If they are given for some labels of a categorical axis only, return the condition as a node.
+    """
 
     def value_indicator(node: Node, name: str) -> Node:
         if node.op == "where":
@@ -220,14 +226,15 @@ def resolve(
 ) -> Graph:
     """Join equations, given values and defaults into one definition for each quantity needed.
 
-    ``values`` has None for a leaf of the grid, a node for a formula in other quantities; a formula
-    that names its own quantity means the model's own definition there. Switches without a label in
-    ``switches`` take their defaults. ``auto`` is replaced in the graph's ``switches`` (see
-    :class:`symbolic.quantity.Quantity`); if it differs along an axis it stays, and one equation is
-    made of the two. All quantities of the user's constraints, ``where``, are required; the model's
-    rules apply if all their quantities are known.
+    ``values`` maps a quantity to None if it is a leaf of the grid, or to a formula of other
+    quantities; in a formula of itself, its own name means the model's definition. Switches without
+    a label in ``switches`` have their defaults. In the graph's ``switches`` the label ``auto`` is
+    replaced by its meaning (see :class:`symbolic.quantity.Quantity`), unless the meaning differs
+    along an axis; then an equation that depends on the switch chooses between the two variants.
+    All quantities of the user's constraints ``where`` are required; a rule of the model applies
+    only if all its quantities are known.
 
-    A missing input, two definitions of one quantity and a cycle raise a :class:`GraphError`.
+    Raise a :class:`GraphError` if an input is missing, has two definitions or is part of a cycle.
     """
     for name in values:
         model.quantity(name)
@@ -268,7 +275,7 @@ def resolve(
         try:
             for name in references(node):
                 attempt.define(name)
-        except GraphError:  # the rule is about quantities that are not needed
+        except GraphError:  # quantities of the rule cannot be defined: it does not apply
             continue
         if not attempt.missing:
             resolver.definitions.update(attempt.definitions)

@@ -1,8 +1,8 @@
-r"""Text of files, made safe to print.
+r"""Make text from files safe to print.
 
-A label, title or unit of a file may contain characters that control a terminal (escape sequences),
-reverse the direction of writing, or end a line and so forge another one. They are shown by their
-codes, as in JSON: ``\\u001b``.
+A label, title or unit in a file may contain characters that control a terminal (escape sequences),
+reverse the direction of writing, or start a new line that looks like a line of the program. They
+are replaced by their codes, as in JSON: ``\\u001b``.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _CONTROLS = re.compile(
 
 
 def escape_controls(text: str) -> str:
-    """Return the text with control characters shown by their codes; line feeds and tabs stay."""
+    """Return the text with control characters, except line feeds and tabs, replaced by codes."""
     return _CONTROLS.sub(_escape_code, text) if _CONTROLS.search(text) else text
 
 
 def one_line(text: str) -> str:
-    """Return the text with controls, line feeds and tabs shown by their codes."""
+    """Return the text with control characters, line feeds and tabs replaced by their codes."""
     text = escape_controls(text)
     return text.replace("\n", "\\n").replace("\t", "\\t") if "\n" in text or "\t" in text else text
 

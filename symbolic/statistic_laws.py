@@ -1,12 +1,10 @@
-"""Statistics of quantities that have a law, computed from the law without draws.
+"""Compute statistics of quantities that have a probability law, from the law and without draws.
 
 Some table equations yield laws (:attr:`symbolic.quantity.Quantity.is_law`), such as
 ``launch_steps``. A formula of such a quantity has no single value, but it has statistics. Each
-becomes a table equation over the law and the other quantities of the formula, computed once for
-each distinct combination.
-
-A law is text with ``values``, ascending, and ``below``, their cumulative probabilities;
-``simulated`` is the number of simulated launches behind it, 0 if it is exact.
+statistic becomes a table equation; its inputs are the law and the other quantities of the formula,
+and it is computed once for each distinct combination of them. A law has ascending ``values``, their
+``cdf_values``, and the ``simulation_count`` of launches from which it comes (0: it is exact).
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
 def law_definition(
     name: StatisticName, model: EquationSet, definition_of: Callable[[str], Definition | None]
 ) -> Definition | None:
-    """Return the definition of a statistic of a law; None if no quantity in it has a law."""
+    """Return the definition of a statistic; None if no quantity in its formula has a law."""
     about = name.statistic
     if about.kind == "error":
         inner = about.argument.args[0]
@@ -105,8 +103,11 @@ def _table_definition(
 def _expand_laws(
     node: Node, model: EquationSet, definition_of: Callable[[str], Definition | None]
 ) -> Node:
-    """Return a formula with each quantity that depends on a law substituted down to the law."""
-    expanded: dict[str, Node | None] = {}  # None if a quantity has no law, or is being expanded
+    """Return a formula in which quantities that depend on a law are replaced by their equations.
+
+    After that, the only such quantities in the formula are those whose values are laws.
+    """
+    expanded: dict[str, Node | None] = {}  # None: depends on no law, or is being expanded
 
     def law_formula(name: str) -> Node | None:
         if name not in expanded:
@@ -126,7 +127,7 @@ def _expand_laws(
 
 
 def check_labels(graph: Graph) -> None:
-    """Raise an error if a formula uses labels as numbers."""
+    """Raise an error if an equation or formula uses a quantity whose values are labels."""
     for definition in graph.definitions.values():
         for need in definition.needs:
             row = graph.model.quantity(need)
@@ -138,7 +139,7 @@ def check_labels(graph: Graph) -> None:
 
 
 def refuse_laws(graph: Graph) -> None:
-    """Raise an error if a quantity that has a law is used as a single value."""
+    """Raise an error if an output or condition depends on a law without taking a statistic."""
     if not any(graph.model.quantity(name).is_law for name in graph.definitions):
         return
     wanted = [(name, reference(name)) for name in graph.outputs]
@@ -153,16 +154,14 @@ def refuse_laws(graph: Graph) -> None:
             )
 
 
-# --- statistics of a law
-
-#: Bootstrap samples of a simulated law, and the half width of an interval in standard deviations.
+#: Number of bootstrap samples, and half width of an interval in their standard deviations.
 _RESAMPLES, _BOOTSTRAP_FACTOR = 200, 2.4
 
 
 def _statistic_function(
     statistic: Statistic, formula: Node, needs: Sequence[str]
 ) -> Callable[..., float]:
-    """Return the statistic as a function of a law and the other quantities of the formula."""
+    """Return a function that computes the statistic from the law and the other ``needs``."""
 
     def answer(law: Any, *others: float) -> float:
         return statistic_of_law(
@@ -173,7 +172,7 @@ def _statistic_function(
 
 
 def _formula_values(law: Any, others: Sequence[float], formula: Node, needs: Sequence[str]) -> Any:
-    """Return the formula at each value of a law."""
+    """Return the value of the formula at each value of a law."""
     values = np.asarray(law.values, dtype=np.float64)
     constants = {name: np.array([value]) for name, value in zip(needs[1:], others, strict=True)}
     result = interpret_arrays([formula], {needs[0]: values, **constants})[0]
@@ -183,12 +182,13 @@ def _formula_values(law: Any, others: Sequence[float], formula: Node, needs: Seq
 def _error_function(
     statistic: Statistic, formula: Node, needs: Sequence[str]
 ) -> Callable[..., float]:
-    """Return half the width of the 95 % interval of a statistic, as a function of the law.
+    """Return a function that computes half the width of the 95 % interval of a statistic of a law.
 
-    It is 0 for an exact law. For a simulated one a chance has the interval of Clopper and Pearson,
-    a quantile lies between order statistics, and any other statistic is off by 2.4 bootstrap
-    standard deviations (Efron 1979), widened by 3.7 draws beyond the largest gap. It is infinite
-    for a tail with too few launches to bound its quantile.
+    It is 0 for an exact law. For a law from simulation, the interval of a probability is that of
+    Clopper and Pearson, and the interval of a quantile lies between order statistics. For other
+    statistics it is 2.4 bootstrap standard deviations (Efron 1979), increased by the effect of 3.7
+    draws beyond the largest gap between values. It is infinite if too few launches were simulated
+    to bound the quantile of a tail.
     """
 
     def half_width(law: Any, *others: float) -> float:

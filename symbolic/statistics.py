@@ -1,13 +1,15 @@
 """Statistics over axes in formulas: ``mean(time)``, ``quantile(time, 0.99)``, ``worst(power)``.
 
-:data:`STATISTICS` lists them, with the value of each for a law and its formula for a few values.
-The compiled loops have a second table (:data:`sweeps.nest.statistics.ROW_STATISTICS`) for rows of a
-grid. To add a statistic, add a row to both.
+:data:`STATISTICS` lists them, with a function that computes each from a law, and a function that
+expresses it as a formula of a few values. The compiled loops have a second table
+(:data:`sweeps.nest.statistics.ROW_STATISTICS`) for rows of a grid. To add a statistic, add a row to
+both.
 
-A statistic is a number computed from all values of a formula along some axes, so it is no
-primitive. It appears in formulas like a quantity, under a :class:`StatisticName`, and is computed
-before its users. The meaning of *worst*, *best* and the tail of *cvar* depends on whether a formula
-should be small or large; :func:`resolve_direction` replaces them accordingly.
+A statistic is a number computed from all values of a formula along some axes, so it is not a
+primitive. In formulas it is a reference, like a quantity, whose name is a :class:`StatisticName`;
+it is computed before the formulas that use it. The meaning of *worst*, *best* and *cvar* depends on
+whether a formula should be small or large; :func:`resolve_direction` replaces them by, for example,
+*worst_high*.
 """
 
 from __future__ import annotations
@@ -26,18 +28,20 @@ from symbolic.node import Node, constant, reference, substitute, walk
 from symbolic.ops import absolute, both, either, exp, log, maximum, minimum, sqrt, where
 from symbolic.quantity import Domain, Quantity
 
-#: The axes of random draws and of repeated runs; and all axes except these and the outer ones.
+#: Names of axes in statistics: random draws, repeated runs, and ``design``, which stands for all
+#: other axes except those of enclosing statistics.
 DRAW, RUN, DESIGN = "draw", "run", "design"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Statistic:
-    """A statistic of a formula, along some axes; ``kind`` is a name of :data:`STATISTICS`.
+    """A statistic of a formula along some axes.
 
-    ``argument`` is the formula: a condition for a chance, the statistic itself for its error. The
-    fields ``..._text`` are as written. ``axes`` is ``draw`` if none was written; ``level`` is that
-    of a quantile or tail. ``outer_axes``, those of enclosing statistics, are left out by
-    ``design``.
+    ``kind`` is a key of :data:`STATISTICS`. ``argument`` is the formula: a condition for
+    ``chance``, a statistic for ``error``. ``argument_text`` and ``level_text`` are as the user
+    wrote them. ``axes`` is ``("draw",)`` if the user wrote no axis. ``level`` is the level of a
+    quantile or tail. ``outer_axes`` are the axes of enclosing statistics, which ``design`` leaves
+    out.
     """
 
     kind: str
@@ -51,7 +55,7 @@ class Statistic:
 
     @property
     def formula_text(self) -> str:
-        """Return its text in formulas."""
+        """Return the statistic as it is written in formulas, such as ``mean(time)``."""
         parts = [self.argument_text, *([self.level_text] if self.level_text else [])]
         if self.axes != (DRAW,) and self.kind != "error":
             parts += self.axes
@@ -59,7 +63,7 @@ class Statistic:
 
 
 class StatisticName(str):
-    """The unique name of a statistic in formulas."""
+    """The name of a statistic in formulas, with the statistic as an attribute."""
 
     __slots__ = ("statistic",)
 
@@ -84,13 +88,16 @@ class StatisticName(str):
 
 
 def statistics_of(roots: Iterable[Node]) -> list[StatisticName]:
-    """Return the statistics in some formulas, without those nested in others."""
+    """Return the statistics in some formulas, except those inside other statistics."""
     names = (node.args[0] for node in walk(roots) if node.op == "reference")
     return list(dict.fromkeys(name for name in names if isinstance(name, StatisticName)))
 
 
 def resolve_direction(root: Node, low: bool) -> Node:
-    """Return a formula with worst, best and tails resolved for a small (``low``) or large value."""
+    """Replace ``worst``, ``best`` and ``cvar`` in a formula that should be small (or large).
+
+    If the formula should be small (``low``), ``worst`` becomes ``worst_high``; else ``worst_low``.
+    """
 
     def settle(about: Statistic) -> Statistic:
         if about.kind == "chance":  # its comparison has resolved the direction
@@ -103,7 +110,7 @@ def resolve_direction(root: Node, low: bool) -> Node:
 
 
 def _map_statistics(root: Node, change: Callable[[Statistic], Statistic]) -> Node:
-    """Return a formula with each of its statistics replaced by ``change``."""
+    """Return a formula in which each statistic is replaced by the result of ``change``."""
     done: dict[str, Node] = {}
     for name in statistics_of([root]):
         if (known := change(name.statistic)) is not name.statistic:
@@ -112,7 +119,7 @@ def _map_statistics(root: Node, change: Callable[[Statistic], Statistic]) -> Nod
 
 
 def undirected_statistics(root: Node) -> list[StatisticName]:
-    """Return the statistics of a formula, nested ones included, whose direction is not resolved."""
+    """Return the statistics in a formula, nested ones included, whose direction is unresolved."""
     result = []
     for name in statistics_of([root]):
         result += [name] if STATISTICS[name.statistic.kind].direction_names else []
@@ -121,19 +128,22 @@ def undirected_statistics(root: Node) -> list[StatisticName]:
 
 
 def check_direction(name: StatisticName) -> None:
-    """Raise an error if the direction of a statistic is not resolved."""
+    """Raise an error if it is unknown whether a statistic's formula should be small or large."""
     for other in undirected_statistics(reference(name)):
         kind = other.statistic.kind
         row = STATISTICS[kind]
         high, low = (other.replace(f"{kind}(", f"{word}(", 1) for word in row.direction_names)
         raise DseError(
-            f"{other}: it is neither to be small nor large, so that what is {row.undirected_text} "
-            f"is open: write {low} or {high}"
+            f"{other}: the formula is neither minimized nor maximized here, so it is not known "
+            f"what is {row.undirected_text}: write {low} or {high}"
         )
 
 
 def with_argument(statistic: Statistic, argument: Node) -> Statistic:
-    """Return the statistic with an argument in which other statistics replace its own."""
+    """Return the statistic with another argument, which differs only in the statistics inside.
+
+    The text of the argument is changed accordingly.
+    """
     if argument is statistic.argument:
         return statistic
     text = statistic.argument_text
@@ -144,7 +154,7 @@ def with_argument(statistic: Statistic, argument: Node) -> Statistic:
 
 
 def exclude_axes(root: Node, axes: tuple[str, ...]) -> Node:
-    """Return a formula in which ``design`` leaves out the axes of an enclosing statistic."""
+    """Return a formula in which ``design`` leaves out ``axes``, those of an enclosing statistic."""
 
     def exclude(about: Statistic) -> Statistic:
         known = with_argument(about, exclude_axes(about.argument, axes))
@@ -155,12 +165,13 @@ def exclude_axes(root: Node, axes: tuple[str, ...]) -> Node:
     return _map_statistics(root, exclude)
 
 
-# --- A statistic of a law: ascending values, and the probability of each
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LawValues:
-    """Values of a formula over a law; ``cumulative`` is the probability up to each of them."""
+    """The values of a formula at the values of a law, with their probabilities.
+
+    ``chances`` are the probabilities of the values, ``cumulative`` their running sums; ``level`` is
+    the level of a quantile or tail.
+    """
 
     values: Any
     cumulative: Any
@@ -180,11 +191,14 @@ class LawValues:
         return math.exp(math.fsum(self.chances * np.log(self.values)))
 
     def chance(self) -> float:
-        """Return the probability of the values that are true."""
+        """Return the total probability of the values that are true."""
         return min(math.fsum(self.chances[self.values]), 1.0)
 
     def tail(self, sign: float, mean: bool = True) -> float:
-        """Return the mean beyond the quantile (``sign`` 1: above, -1: below), or that quantile."""
+        """Return the mean of the tail beyond the quantile; if ``mean`` is False, the quantile.
+
+        The tail is above the quantile for ``sign`` 1, below it for -1.
+        """
         values, chances, below = sign * self.values, self.chances, self.cumulative
         if np.any(np.diff(values) < 0):
             order = np.argsort(values, kind="stable")
@@ -200,7 +214,7 @@ class LawValues:
 
 
 def statistic_of_law(statistic: Statistic, values: Any, cumulative: Any) -> float:
-    """Return a statistic of values whose cumulative probabilities are given."""
+    """Return a statistic of values with the given cumulative probabilities."""
     if np.isnan(values).any():
         return math.nan
     cell = STATISTICS[statistic.kind].law
@@ -210,20 +224,20 @@ def statistic_of_law(statistic: Statistic, values: Any, cumulative: Any) -> floa
     return cell(LawValues(values=values, cumulative=cumulative, chances=chances, level=level))
 
 
-# --- A statistic of few values as a formula, with the same steps as :mod:`sweeps.nest.statistics`
+# --- Statistics of few values as formulas, with the same steps as :mod:`sweeps.nest.statistics`
 
-#: Sums of at least _LONG terms run in _PARTS parts.
+#: Sums of at least _LONG terms are computed as _PARTS partial sums.
 _LONG, _PARTS = 32, 8
-#: Largest difference between a level and the sum of weights that reaches it.
+#: A sum of weights reaches a level if it is smaller by at most this.
 _WEIGHT_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeValues:
-    """A few values as nodes, with ``weights`` that sum to 1, or None for equal weights.
+    """The values of a statistic as nodes, and methods that return the statistic as a formula.
 
-    ``never_nan`` says that no value is ever NaN. Each method returns a formula that is NaN if the
-    statistic has no value.
+    ``weights`` sum to 1; None means equal weights. ``never_nan`` says that no value can be NaN. A
+    formula is NaN if the statistic has no value.
     """
 
     values: Sequence[Node]
@@ -246,11 +260,11 @@ class NodeValues:
         return constant(sqrt(_mean([distance * distance for distance in off], self.weights)))
 
     def worst(self, high: bool) -> Node:
-        """Return the largest value, or the least; NaN if any value is."""
+        """Return the largest value if ``high``, else the smallest; NaN if any value is NaN."""
         return self._nan_if_any(_extreme(self.values, high))
 
     def best(self, high: bool) -> Node:
-        """Return the largest value, or the least, of those that are not NaN."""
+        """Return the largest (``high``) or smallest of the values that are not NaN."""
         if self.never_nan:
             return _extreme(self.values, high)
         holds = self._not_nan()
@@ -261,7 +275,7 @@ class NodeValues:
         return constant(where(either(*holds), _extreme(known, high), math.nan))
 
     def quantile(self) -> Node:
-        """Return the quantile of the level."""
+        """Return the quantile at ``level``."""
         return self._nan_if_any(self._tail(1.0, mean=False))
 
     def tail(self, sign: float) -> Node:
@@ -298,10 +312,7 @@ class NodeValues:
 def statistic_as_formula(
     statistic: Statistic, values: Sequence[Node], weights: Any, never_nan: bool = False
 ) -> Node:
-    """Return a statistic of some values as a formula, NaN if it has no value.
-
-    ``weights`` sum to 1; None means equal weights. ``never_nan`` says that no value is ever NaN.
-    """
+    """Return a statistic of some values as a formula; see :class:`NodeValues`."""
     cell = STATISTICS[statistic.kind].formula
     assert cell is not None, f"{statistic.kind} as a formula"
     shares = None if weights is None else [float(share) for share in weights]
@@ -316,7 +327,7 @@ def _extreme(values: Sequence[Node], high: bool) -> Node:
 
 
 def _ordered_sum(terms: Sequence[Node]) -> Node:
-    """Return the sum, in the order of the compiled one."""
+    """Return the sum of some terms, added in the same order as in the compiled loops."""
 
     def inorder(first: Node, rest: Sequence[Node]) -> Node:
         return reduce(lambda a, b: a + b, rest, first)
@@ -338,7 +349,7 @@ def _mean(values: Sequence[Node], shares: Sequence[float] | None) -> Node:
 
 
 def _weighted_quantile(values: Sequence[Node], shares: Sequence[float], level: float) -> Node:
-    """Return the least value at which the cumulative weight reaches a level."""
+    """Return the smallest value at which the cumulative weight reaches a level."""
     reached = []
     for value in values:
         below = [
@@ -351,7 +362,7 @@ def _weighted_quantile(values: Sequence[Node], shares: Sequence[float], level: f
 
 
 def _sort(values: Sequence[Node]) -> list[Node]:
-    """Return the values in order, by Batcher's exchanges (Knuth, TAOCP 3, algorithm 5.2.2M)."""
+    """Sort values by Batcher's merge exchange (Knuth, TAOCP 3, algorithm 5.2.2M)."""
     result = list(values)
     count = len(result)
     top = 1 << max(count - 1, 0).bit_length() >> 1
@@ -370,18 +381,16 @@ def _sort(values: Sequence[Node]) -> list[Node]:
     return result
 
 
-# --- The table
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatisticRow:
     """A row of :data:`STATISTICS`.
 
-    With ``has_level`` a level between 0 and 1 follows the formula; with ``includes_ends`` it may be
-    0 or 1. ``direction_names`` are its names if a formula should be small and if it should be
-    large; ``undirected_text`` is the part of its meaning that depends on that. ``law`` is its value
-    for a law; None if laws are refused. ``formula`` is its formula for a few values, for bounds
-    over boxes; if None, its values are computed before anything is proven of it.
+    If ``has_level``, the statistic takes a level between 0 and 1 after the formula; if
+    ``includes_ends``, the level may be 0 or 1. ``direction_names`` are the two statistics that
+    replace it if its formula should be small, and if it should be large; ``undirected_text`` names
+    it in the error for an unknown direction. ``law`` computes it from a law; None if it is not
+    available for laws. ``formula`` returns it as a formula of a few values, which is used for
+    bounds over boxes; if None, its values are computed before the search for bounds.
     """
 
     meaning: str
@@ -393,7 +402,6 @@ class StatisticRow:
     formula: Callable[[NodeValues], Node] | None = None
 
 
-#: The statistics by name.
 STATISTICS: dict[str, StatisticRow] = {
     "mean": StatisticRow(meaning="the mean", law=LawValues.mean, formula=NodeValues.mean),
     "std": StatisticRow(

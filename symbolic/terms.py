@@ -1,4 +1,4 @@
-"""Tokens and terms of a formula while it is parsed, and errors that point at them."""
+"""The tokens and terms into which a formula is parsed, and errors that point at them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ from symbolic.quantity import Quantity, label_index_name
 from symbolic.statistics import resolve_direction
 from symbolic.units import Dimension, dimension, mismatch_message
 
-# --- tokens
-
-
 MAX_LENGTH = 10_000
 MAX_DIGITS = 1_000
 
@@ -36,7 +33,7 @@ class ExpressionNameError(ExpressionError, UnknownNameError):
 
 _NUMBER = r"(?:\d+(?:_\d+)*\.?(?:\d+(?:_\d+)*)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+)?"
 _QUOTED = r"""(?:"[^"]*"|'[^']*')"""
-#: Quotes, or a unit of microseconds, microjoules, microwatts with either character for micro.
+#: Quoted text, or one of the two Unicode characters for micro before s, J or W.
 _MICRO = re.compile(rf"(?P<quoted>{_QUOTED})|[\u00b5\u03bc](?=[sJW]\b)", re.ASCII)
 _TOKEN = re.compile(
     rf"""\s*(?:(?P<number>{_NUMBER})
@@ -68,7 +65,7 @@ _BAD_TOKENS = {
 class Token:
     """One token: ``kind`` is number, name, text, operator, bad or end; ``position`` is 0-based.
 
-    A text keeps its quotes.
+    A token of kind ``text`` includes its quotes.
     """
 
     kind: str
@@ -77,7 +74,7 @@ class Token:
 
     @property
     def end(self) -> int:
-        """Return the position after its last character."""
+        """Return the position after the last character of the token."""
         return self.position + len(self.text)
 
 
@@ -87,13 +84,13 @@ def quote(text: str) -> str:
 
 
 def unit_suffix(text: str) -> str:
-    """Return the text after a leading number: 'GB/s' of '-120 GB/s'; nothing without a number."""
+    """Return the text after a leading number: 'GB/s' for '-120 GB/s'; "" without a number."""
     match = re.match(rf"\s*[-+]?\s*{_NUMBER}", text, re.ASCII)
     return text[match.end() :].strip() if match else ""
 
 
 class FormulaText:
-    """The text of a formula, ASCII except in quotes, checked and cut into tokens."""
+    """The text of a formula, checked (ASCII except in quotes) and split into tokens."""
 
     __slots__ = ("text", "tokens")
 
@@ -135,11 +132,11 @@ class FormulaText:
     def fail(
         self, message: str, position: int, error: type[ExpressionError] = ExpressionError
     ) -> NoReturn:
-        """Raise an error that points at a position."""
+        """Raise an error whose message points at a position in the text."""
         raise error(message, self.text, position)
 
     def fail_token(self, token: Token) -> NoReturn:
-        """Raise the error of a token that cannot be at its place."""
+        """Raise the error for a token that is not allowed at its position."""
         where = token.position
         if token.kind == "bad":
             self.fail(
@@ -160,7 +157,7 @@ class FormulaText:
         )
 
     def parse_number(self, token: Token) -> int | Fraction:
-        """Return the exact value of a number, an int if it has no point and no exponent."""
+        """Return the exact value of a number token; an int if it has no point and no exponent."""
         text = token.text
         if len(text) > MAX_DIGITS:
             self.fail(f"a number of more than {MAX_DIGITS} characters: round it", token.position)
@@ -177,14 +174,11 @@ class FormulaText:
 
 
 def formula_text(text: str) -> FormulaText:
-    """Return a formula cut into tokens, cached because the same texts are parsed often."""
+    """Return a formula split into tokens; cached, because the same texts are parsed often."""
     return _cached_formula(text) if isinstance(text, str) else FormulaText(text)
 
 
 _cached_formula = lru_cache(maxsize=1 << 10)(FormulaText)
-
-
-# --- terms
 
 
 _LARGEST_EXACT = 2**53
@@ -192,11 +186,12 @@ _LARGEST_EXACT = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A part of a formula, at ``start`` to ``end`` in the text.
+    """A part of a formula, from ``start`` to ``end`` in the text.
 
-    ``value`` is a number if the part is literal. ``dimension`` is None for a bare number, which
-    fits anything. A part with a ``label``, or the quantity that takes labels, has no value.
-    ``flag_quantity`` is the case or bound that it is: a number that is compared with labels too.
+    ``value`` is a number if the part is a literal, and otherwise a node. ``dimension`` is None for
+    a number without a unit, which fits any dimension. If the part is a label, or a quantity that
+    takes labels, this is ``label``, and ``value`` has no meaning. If the part is a case or bound,
+    ``flag_quantity`` is its quantity: it can be compared with numbers and with labels.
     """
 
     value: Node | int | Fraction
@@ -208,25 +203,22 @@ class Term:
 
     @property
     def is_literal(self) -> bool:
-        """True if it is a number."""
+        """True if the term is a number, and not a node."""
         return not isinstance(self.value, Node)
 
     @property
     def is_condition(self) -> bool:
-        """True if it is a condition."""
+        """True if the term is a condition."""
         return isinstance(self.value, Node) and self.value.is_boolean
 
     @property
     def node(self) -> Node:
-        """Return it as a node."""
+        """Return the term as a node."""
         value = self.value
         if isinstance(value, Node):
             return value
         exact = isinstance(value, int) and abs(value) <= _LARGEST_EXACT
         return constant(value if exact else float(value))
-
-
-# --- labels in conditions
 
 
 def refuse_label(formula: FormulaText, term: Term) -> None:
@@ -246,7 +238,7 @@ def _label_clause(label: str | Quantity) -> str:
 
 
 def _label_numbers(row: Quantity) -> dict[str, list[int]]:
-    """Return the labels of a quantity, each with the numbers that it stands for."""
+    """Return the labels of a quantity, each with the numbers for which it stands."""
     result: dict[str, list[int]] = {}
     for number, label in row.flags or enumerate(row.axis_labels):
         result.setdefault(label, []).append(number)
@@ -287,7 +279,7 @@ def label_condition(formula: FormulaText, operator: str, left: Term, right: Term
             f"the labels of {row.name} have no order: compare them by == or !=", left.start
         )
     numbers = _label_numbers(row)
-    if row.flags and label not in numbers:  # data files write underscores for blanks
+    if row.flags and label not in numbers:  # data files replace blanks by underscores
         spaced = label.replace("_", " ")
         label = next((known for known in numbers if known.replace("_", " ") == spaced), label)
     if label not in numbers:
@@ -308,13 +300,13 @@ _ORDER_OPERATORS = ("<", "<=", ">", ">=")
 
 
 def require_number(formula: FormulaText, term: Term) -> Term:
-    """Return the term, which must be a number."""
+    """Return the term; raise an error if it is not a number."""
     why = "is a condition where a number is expected: where(condition, a, b) makes numbers of it"
     return _expect(formula, term, why, is_condition=False)
 
 
 def require_condition(formula: FormulaText, term: Term) -> Term:
-    """Return the term, which must be a condition."""
+    """Return the term; raise an error if it is not a condition."""
     why = "is a number where a condition is expected: compare it, as in a <= b"
     return _expect(formula, term, why, is_condition=True)
 
@@ -327,7 +319,7 @@ def _expect(formula: FormulaText, term: Term, message: str, *, is_condition: boo
 
 
 def _common_dimension(formula: FormulaText, left: Term, right: Term) -> Dimension | None:
-    """Return the common dimension of two terms that are added, compared or chosen between."""
+    """Return the common dimension of two terms; raise an error if their dimensions differ."""
     a, b = left.dimension, right.dimension
     if a is not None and b is not None and a != b:
         _fail_dimensions(formula, left, right)
@@ -357,9 +349,10 @@ def _fail_dimensions(formula: FormulaText, left: Term, right: Term) -> NoReturn:
 def _product_dimension(
     left: Dimension | None, right: Dimension | None, sign: int
 ) -> Dimension | None:
-    """Return the dimension of a product (sign 1) or quotient (-1).
+    """Return the dimension of a product (``sign`` 1) or quotient (-1); None if it may be any.
 
-    A bare number scales the other term; a bare number times a count may be anything.
+    A factor without a unit does not change the dimension of the other, but the product of a count
+    and such a factor may have any dimension.
     """
     if left is None or right is None:
         known = (left or _PLAIN) * (right or _PLAIN) ** sign
@@ -394,7 +387,7 @@ def _power_dimension(formula: FormulaText, base: Term, exponent: Term) -> Dimens
 def fold_literals(
     formula: FormulaText, function: Callable[..., Any], terms: tuple[Term, ...], position: int
 ) -> int | Fraction:
-    """Return the exact value of a function of literals; an error if it is not finite."""
+    """Return the exact value of a function of literals; raise an error if it is not finite."""
     try:
         value = function(*(term.value for term in terms))
         rough = float(value)
@@ -412,7 +405,7 @@ def fold_literals(
 
 
 def _exact_power(base: Any, exponent: Any) -> Any:
-    """Return ``ops.power``, exact for literals."""
+    """Return a power; for literals with a whole exponent it is exact."""
     if isinstance(exponent, Fraction):
         exponent = float(exponent)
         exponent = int(exponent) if exponent.is_integer() else exponent
@@ -423,14 +416,14 @@ def _exact_power(base: Any, exponent: Any) -> Any:
 
 #: The syntax of each primitive, by its names in formulas.
 _SYNTAX = {name: row.syntax for row in PRIMITIVES.values() for name in row.syntax.names}
-#: Fewest and most arguments of each function.
+#: Minimum and maximum number of arguments of each function.
 FUNCTIONS: dict[str, tuple[int, float]] = {
     name: (syntax.min_terms, syntax.max_terms)
     for name, syntax in _SYNTAX.items()
     if name.isidentifier()
 }
 _LOGICAL = frozenset({"both", "either", "negate"})
-#: Operations that are no function of `ops`, or are exact here.
+#: Operations that `ops` lacks, or that are computed exactly for literals.
 _EXACT: dict[str, Callable[..., Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -474,15 +467,15 @@ def _result_dimension(formula: FormulaText, name: str, terms: tuple[Term, ...]) 
 
 
 def compare(formula: FormulaText, operator: str, left: Term, right: Term) -> Term:
-    """Return the condition of a comparison between two numbers.
+    """Return the term of a comparison between two numbers.
 
-    ``==`` and ``!=`` also compare a quantity that takes labels, or a case, with a label.
+    ``==`` and ``!=`` also compare a case, or a quantity that takes labels, with a label.
     """
     if left.label is not None or right.label is not None:
         return Term(label_condition(formula, operator, left, right), _PLAIN, left.start, right.end)
     _common_dimension(formula, require_number(formula, left), require_number(formula, right))
     a, b = left.node, right.node
-    if operator in _ORDER_OPERATORS:  # the worst of a quantity with an upper bound is its largest
+    if operator in _ORDER_OPERATORS:  # worst(a) in worst(a) <= b is the largest value of a
         a, b = resolve_direction(a, operator[0] == "<"), resolve_direction(b, operator[0] == ">")
     return Term(_COMPARISONS[operator](a, b), _PLAIN, left.start, right.end)
 
@@ -490,7 +483,7 @@ def compare(formula: FormulaText, operator: str, left: Term, right: Term) -> Ter
 def apply(
     formula: FormulaText, name: str, terms: tuple[Term, ...], position: int, end: int
 ) -> Term:
-    """Return an operator or function of terms: a number if all are literal, else a node.
+    """Return the term of an operator or function applied to terms; literals are evaluated.
 
     ``name`` is one of ``+ - * / negative`` or a function; errors point at ``position``.
     """

@@ -1,9 +1,9 @@
-"""Units of inputs: written units become SI or plain counts, exactly.
+"""Convert numbers with units, as users write them, exactly to SI units or plain counts.
 
-The definitions are our own. The byte is a base dimension, so 80 GB/s is no frequency; cycles,
-threads, warps, blocks, instructions, requests, lanes and flops (operations) are dimensionless
-counts. Only the units listed here exist, without free prefixes or plurals. A test compares them
-with pint, which takes longer to import than everything else that a study of numbers needs.
+The byte is a base dimension, so 80 GB/s is not a frequency. Cycles, threads, warps, blocks,
+instructions, requests, lanes and flops (operations) are dimensionless counts. Only the units listed
+here are known, only with the prefixes and plurals listed. We do not use pint, because its import
+takes longer than all other imports of a study; a test compares our definitions with pint's.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _DIMENSION_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """The dimension of a unit as exponents of base units, sorted, without zeros.
+    """The dimension of a unit, as sorted pairs of a base unit and a nonzero exponent.
 
-    Numbers and counts have none. It is hashable, and ``str`` describes it.
+    Plain numbers and counts have no pairs. ``str`` returns a description of the dimension.
 
     >>> from symbolic.units import dimension
     >>> str(dimension("GB/s")), str(dimension("warps"))
@@ -57,7 +57,7 @@ class Dimension:
 
     @property
     def is_plain(self) -> bool:
-        """True for plain numbers and counts."""
+        """True if this is the dimension of plain numbers and counts."""
         return not self.exponents
 
     def __mul__(self, other: Dimension) -> Dimension:
@@ -76,7 +76,7 @@ class Dimension:
 
     @property
     def unit(self) -> str:
-        """Return the base unit in which such values are stored, such as ``"B/s"``."""
+        """Return the unit in which values of this dimension are stored, such as ``"B/s"``."""
 
         def factor(base: str, exponent: Fraction) -> str:
             return base if exponent == 1 else f"{base}^{exponent}"
@@ -92,12 +92,12 @@ class Dimension:
         return f"{words} [{shown}]" if unit else words
 
 
-#: Both Unicode characters for micro, each replaced by the letter u.
+#: The two Unicode characters for micro, both replaced by the letter u.
 _MICRO = {0xB5: "u", 0x3BC: "u"}
 MAX_EXPONENT = 12
 MAX_LENGTH = 200
 
-#: Base units with pint's name of their dimension; the first name is the symbol.
+#: Base units and pint's name of their dimension; the first name of a unit is its symbol.
 _BASES = {
     "s second seconds": "[time]",
     "B byte bytes": "[information]",
@@ -105,10 +105,10 @@ _BASES = {
     "K kelvin": "[temperature]",
     "V volt volts": "[electric_potential]",
     "A ampere amperes": "[electric_current]",
-    "degC celsius": "[celsius]",  # a temperature, while K measures differences
+    "degC celsius": "[celsius]",  # for temperatures; K is for differences
 }
 _COUNTS = "cycle thread warp block instruction request lane flop"
-#: Derived units: names, then the definition in the units above.
+#: Derived units: names, and the definition in terms of the base units.
 _DERIVED = {
     "min minute minutes": "60 s",
     "h hour hours": "3600 s",
@@ -118,7 +118,7 @@ _DERIVED = {
 }
 _SCALES = {"p": -12, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40}
-#: The prefixes of each unit that takes any.
+#: The prefixes that each unit may take.
 _PREFIXES = {
     "s": "m u n p",
     "Hz": "k M G T",
@@ -150,7 +150,7 @@ _NAMES = frozenset(" ".join([*_BASES, *_DERIVED]).split()) | {
 #: The names of all units, which the page of ``dse explore`` reads too.
 UNITS = _NAMES
 
-#: Units to propose in place of one that does not fit.
+#: Units that an error may suggest if a unit has the wrong dimension.
 _COMMON = (
     *("ms", "s", "us", "ns", "min", "h", "GHz", "MHz", "kHz", "Hz", "GB/s", "MB/s", "kB/s", "B/s"),
     *("KiB", "MiB", "GiB", "B", "kB", "MB", "GB", "W", "mW", "kW", "J", "mJ", "kJ", "K", "V", "mV"),
@@ -164,7 +164,7 @@ def _parse_name(name: str) -> tuple[Fraction, Dimension]:
     """Return the exact factor to SI and the dimension of one known unit name."""
     if name in _BASE_OF:
         return Fraction(1), Dimension(((_BASE_OF[name], Fraction(1)),))
-    factor, total = Fraction(1), Dimension()  # of a count
+    factor, total = Fraction(1), Dimension()  # the result for counts, such as "cycles"
     above, _, below = _DEFINITIONS.get(name, "1").partition(" / ")
     for side, sign in ((above, 1), (below, -1)):
         for word in side.split():
@@ -227,7 +227,7 @@ def is_unit(name: str) -> bool:
 
 
 def spellings(name: str) -> tuple[str, ...]:
-    """Return all names of the unit of that name, as ``("s", "second", "seconds")``."""
+    """Return all names of the unit that has this name, such as ``("s", "second", "seconds")``."""
     groups = [*_BASES, *_DERIVED, *(f"{count} {count}s" for count in _COUNTS.split())]
     return next(tuple(group.split()) for group in groups if name in group.split())
 
@@ -251,7 +251,10 @@ def dimension(unit: str) -> Dimension:
 
 
 def to_si_exact(number: float | Fraction, unit: str) -> tuple[Fraction, Dimension]:
-    """Return :func:`to_si` of a finite number, unrounded; a float means its shortest decimal."""
+    """Return a finite number in SI units exactly, and its dimension; see :func:`to_si`.
+
+    The value of a float is taken to be its shortest decimal.
+    """
     factor, kind = _parse_unit(unit)
     if not isinstance(number, (int, Fraction)):
         number = Fraction(repr(float(number)))
@@ -259,10 +262,10 @@ def to_si_exact(number: float | Fraction, unit: str) -> tuple[Fraction, Dimensio
 
 
 def to_si(number: float | Fraction, unit: str) -> tuple[float, Dimension]:
-    """Return a number with a unit in SI, or as a plain count, and its dimension.
+    """Convert a number with a unit to SI units or a plain count; return it and its dimension.
 
-    The decimal product is exact and rounded once: 1.3 GHz is 1.3e9, 10 ms is 0.01. Infinities and
-    NaN stay themselves; a value beyond the range of floats is a :class:`UnitError`.
+    The product is computed exactly and rounded once: 1.3 GHz is 1.3e9, 10 ms is 0.01. Infinities
+    and NaN are returned unchanged. A value beyond the range of floats is a :class:`UnitError`.
     """
     if isinstance(number, float) and not math.isfinite(number):
         return float(number), _parse_unit(unit)[1]
@@ -276,7 +279,7 @@ def to_si(number: float | Fraction, unit: str) -> tuple[float, Dimension]:
 
 
 def mismatch_message(text: str, actual: Dimension, expected: Dimension, unit: str = "") -> str:
-    """Return the message that a value has the wrong dimension, with the nearest fitting unit.
+    """Return the message that a value has the wrong dimension; it suggests a unit that fits.
 
     >>> mismatch_message("'120 GB'", dimension("GB"), dimension("B/s"), "GB")
     "'120 GB' is an amount of data [B], expected a bandwidth [B/s]; give a unit such as 'GB/s'"

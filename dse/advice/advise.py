@@ -98,7 +98,9 @@ def build_advice(
     check_grid(grid)
     pins = {}  # inputs that by default follow others
     labels = [""] if isinstance(guide.helps, str) else list(guide.helps)
-    moved = (name for label in labels for names in guide.moves(label) for name in names)
+    moved = [name for label in labels for names in guide.moves(label) for name in names]
+    if guide.same_work:  # all inputs behind the goal may help
+        moved += sorted(grid.graph.ancestors(moved))
     for name in dict.fromkeys([*moved, *guide.suggests.values()]):
         definition = grid.graph.definitions.get(name)
         if definition is not None and definition.kind == "formula" and name not in values:

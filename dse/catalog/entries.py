@@ -427,6 +427,8 @@ def with_assumed_values(entry: Entry) -> Entry:
                 spread=row["spread"],
             )
     result |= {n: v for n, v in _fits_of_relative(entry).items() if n not in entry.values}
+    if "bandwidth_share" not in entry.values:
+        result |= _bandwidth_share(entry)
     if not result:
         return entry
     unknown = {name: why for name, why in entry.unknown.items() if name not in result}
@@ -454,6 +456,24 @@ def _fits_of_relative(entry: Entry) -> Mapping[str, Value]:
             text = f"as {relative.name} in {value.fit}: {row['why']}"
             result[name] = Value(value=number, assumed=text, fit=value.fit)
     return result
+
+
+#: Spread of the bandwidth of kernels around that of a triad on the same machine.
+_TRIAD_SPREAD = 0.05
+
+
+def _bandwidth_share(entry: Entry) -> dict[str, Value]:
+    """Return the share of the printed bandwidth that kernels attain, by the type of memory."""
+    for kind, row in _relatives()["memory"].items():
+        if not {entry.name, entry.base} & {*row["machines"]}:
+            continue
+        share, spread, why = row["share"], row["spread"], f"as {kind}: {row['why']}"
+        if row["triads"] and "triad_bandwidth" in entry.values:
+            share = min(entry_number(entry, "triad_bandwidth / mem_bandwidth"), 1.0)
+            spread, why = _TRIAD_SPREAD, f"that of a triad, which kernels attain on {kind}"
+        text = f"± {100 * spread:.3g} %, {why}"
+        return {"bandwidth_share": Value(value=share, assumed=text, spread=spread)}
+    return {}
 
 
 def _values_of_relatives(entry: Entry, quantity: str) -> dict[Entry, float]:

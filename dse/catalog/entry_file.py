@@ -32,15 +32,16 @@ _KEYS = {
 class Value:
     """Value as written (a number, or text such as ``"1.3 GHz"``) with its origin.
 
-    ``holds_for`` gives other quantities and the only numbers for which the value was counted;
-    ``spread`` is the share by which an assumed number may be wrong, to both sides; ``fit`` is the
-    name of the shipped fit that it comes from.
+    ``holds_for`` maps other quantities to the numbers for which alone the value was counted, or to
+    None for one that follows from a formula of the file. ``spread`` is the share by which an
+    assumed number may be wrong, to both sides; ``fit`` is the name of the shipped fit that it
+    comes from.
     """
 
     value: float | str
     source: str = ""
     assumed: str = ""
-    holds_for: tuple[tuple[str, float], ...] = ()
+    holds_for: tuple[tuple[str, float | None], ...] = ()
     spread: float = 0.0
     fit: str = ""
 
@@ -172,8 +173,11 @@ def _check_keys(
 
 def _parse_holds_for(
     source: SourceText, name: str, names: Any, values: Mapping[str, Any]
-) -> tuple[tuple[str, float], ...]:
-    """Return the other quantities of this file and their numbers for which a value holds."""
+) -> tuple[tuple[str, float | None], ...]:
+    """Return the other quantities of this file and their numbers for which a value holds.
+
+    The number is None for a quantity with a formula, which a study may not replace.
+    """
     keys = ("values", name, "holds_for")
     if not isinstance(names, list):
         raise source.error(keys, f"{name}: holds_for = {_toml(names)}, expected a list of names")
@@ -181,13 +185,13 @@ def _parse_holds_for(
     for each in names:
         item = values.get(each) if isinstance(each, str) else None
         number = item.get("value") if isinstance(item, dict) else None
-        if isinstance(number, bool) or not isinstance(number, (int, float)):
+        if isinstance(number, bool) or not isinstance(number, (int, float, str)):
             raise source.error(
                 keys,
                 f"{name} holds for a value of {_toml(each)}, to which this file gives no number: "
-                "expected names of quantities with numbers under [values]",
+                "expected names of quantities with numbers or formulas under [values]",
             )
-        pairs.append((each, float(number)))
+        pairs.append((each, None if isinstance(number, str) else float(number)))
     return tuple(pairs)
 
 

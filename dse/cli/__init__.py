@@ -1,4 +1,4 @@
-"""The command ``dse``. Heavy libraries are imported by the commands that need them."""
+"""Define the command ``dse``; each subcommand imports the heavy libraries that it needs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dse.cli.options import (
 
 __all__ = ["main", "verb_command", "verb_names"]
 
-#: Commands by task, in the order of the help; each is in the file of its name.
+#: Names of the commands by task, in the order of the help. A command is in the file of its name.
 _TASKS = {
     "Start": "new plan run doctor",
     "Explore": "evaluate explain explore plot",
@@ -36,12 +36,12 @@ _TASKS = {
     "Data": "import fit calibrate validate add verify export",
     "About": "models machines workloads quantities",
 }
-#: Functions of `dse.verbs` that take or return what a shell cannot.
+#: Functions of `dse.verbs` without a command, because a shell cannot pass or print their objects.
 _PYTHON_ONLY = {"best_config", "fold"}
 
 
 class _CommandFiles(Mapping[str, click.Command]):
-    """Commands by name, each imported from its file when it is looked up."""
+    """Mapping from names to commands; a command is imported from its file when it is looked up."""
 
     def __init__(self) -> None:
         self._loaded: dict[str, click.Command] = {}
@@ -63,7 +63,7 @@ class _CommandFiles(Mapping[str, click.Command]):
 
 
 class _AllCommands(Commands):
-    """The commands in files of `dse.cli`, and one made for each verb that has no file."""
+    """Group of the commands in `dse.cli`, and of generated commands for verbs without a file."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
@@ -76,7 +76,7 @@ class _AllCommands(Commands):
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands by task, each with its whole summary."""
+        """Write the names of the commands, grouped by task, with their full summaries."""
         tasks = {task: names.split() for task, names in _TASKS.items()}
         if others := sorted({*self.list_commands(ctx)} - {*self.commands}):
             tasks["Other"] = others
@@ -87,15 +87,15 @@ class _AllCommands(Commands):
                 formatter.write_dl(rows)
 
 
-# --- commands made from a verb's signature and docstring
+# --- commands that are generated from the signature and docstring of a verb
 def verb_names() -> set[str]:
-    """Return the names of the verbs for a shell, without loading them."""
+    """Return the names of the verbs that can be commands, without importing the verbs."""
     homes = dse._MODULE_OF.items()
     return {name for name, home in homes if home.startswith("dse.verbs.")} - _PYTHON_ONLY
 
 
 def verb_command(name: str) -> click.Command:
-    """Return the command of a verb."""
+    """Generate the command of a verb from its signature and docstring."""
     verb = getattr(dse, name)
     text = inspect.getdoc(verb) or ""
     _, *parameters = inspect.signature(verb).parameters.values()
@@ -120,7 +120,7 @@ def verb_command(name: str) -> click.Command:
 
 
 def _help(name: str, text: str) -> str:
-    """Return the description of a parameter in a docstring, in one line."""
+    """Return the description of a parameter from the docstring ``text``, as one line."""
     match = re.search(rf"^{name} :.*\n((?:    .*\n?)+)", text, re.MULTILINE)
     return " ".join(match[1].split()) if match else ""
 
@@ -130,7 +130,7 @@ def _numbers(texts: list[str]) -> list[Any]:
 
 
 def _option(parameter: inspect.Parameter, text: str) -> OptionDecorator:
-    """Return the decorator for the option of a parameter, by its default and annotation."""
+    """Return a decorator that adds an option; a parameter's default and annotation define it."""
     flag, annotation = f"--{parameter.name.replace('_', '-')}", str(parameter.annotation)
     if parameter.name == "where":
         return where_option(text.removesuffix("."))

@@ -12,7 +12,6 @@ from dse.cli.options import progress_option, split_list, store_argument, study_o
 from symbolic.answer import Answer
 
 
-# --- The commands on a finished store: ``dse add``, ``dse verify`` and ``dse export``
 @command("dse add merge.zarr occupancy", "dse add merge.zarr mwp,cwp --study study.toml")
 @store_argument
 @click.argument("quantities", nargs=-1, required=True, metavar="QUANTITY...")
@@ -21,8 +20,8 @@ from symbolic.answer import Answer
 def add(store: str, quantities: tuple[str, ...], study: str | None, progress: str) -> Any:
     """Add quantities of the model to a finished store.
 
-    They are computed from the axes; stored values stay. A command that is interrupted or killed
-    leaves the store as it was, and the same command continues.
+    The quantities are computed from the values of the axes; stored values do not change. If the
+    command is interrupted or killed, the store stays as it was; the same command then continues.
     """
     of = read_study(study) if study else None
     with progress_from_option(progress) as listener:

@@ -1,4 +1,4 @@
-"""The command `dse advise`: bottleneck of one configuration, and what would help."""
+"""The command `dse advise`: find the bottleneck of a configuration, and the changes that help."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from dse.cli.options import choice_option, entry_options, option, point_argument
 @point_argument
 @entry_options
 @option("--goal Q", "Quantity to improve, such as energy; default: the model's main output")
-@choice_option("--levers", "Whose changes to list", "all", "programmer", "designer")
+@choice_option(
+    "--levers", "Consider changes by programmer, designer or all", "all", "programmer", "designer"
+)
 def advise(source: str, goal: str | None, levers: str, **options: Any) -> Any:
     """Find the bottleneck of one configuration, and what would help.
 
-    The answer shows the bound, case or category; each input that helps, how far until something
-    else limits, and the gain; and what the model suggests in closed form. Changes by the programmer
-    and by the hardware designer are separate, and stay within what is allowed. An axis without a
-    value has its first one.
+    The answer names the bound, case or category. It lists each input whose change would help, the
+    value at which another limit takes over, and the gain; and suggestions of the model in closed
+    form. It lists changes by the programmer and by the hardware designer separately, and only
+    within the allowed values. If you give no value for an axis, its first value is used.
     """
     at = parse_point(options)
     of = read_study(source) if source.endswith(".toml") else source

@@ -1,4 +1,4 @@
-"""The command `dse borders`: places where a case or bound changes."""
+"""The command `dse borders`: find the values at which a case or bound changes."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ if TYPE_CHECKING:
     'dse borders study.toml --quantity "time <= 2 ms" --along mem_latency_dram',
 )
 @study_argument
-@option("--quantity Q", "Case, bound, limiter or condition that changes")
-@names_option("--along", "Quantities to vary, with commas between; default: the axes")
+@option("--quantity Q", "Case, bound, limiter or condition that changes at the borders")
+@names_option("--along", "Quantities to vary, separated by commas; default: all axes of numbers")
 @at_option
 @where_option()
-@option("--closed-form", "Solve for the borders if the model allows it", is_flag=True)
+@option("--closed-form", "Also give each border as a formula if there is one", is_flag=True)
 def borders(study: str, quantity: str | None, along: list[str], **options: Any) -> Any:
     """Find the borders at which one bound, case or category changes to the next.
 
-    The search varies each numeric axis, or each quantity named, from every configuration. A border
-    of a real quantity is its position, of a whole number the first value beyond. A quantity that is
-    no axis varies over its domain. Enclosures prove that no border lies between evaluated values.
+    For every configuration, the search varies one numeric axis, or one quantity of --along, at a
+    time. An axis varies over its values, any other quantity over its domain. For a real quantity,
+    the border is located exactly; for an integer, it is the first value of the next case. Interval
+    enclosures prove that no border lies between evaluated values.
     """
     read = read_study(study)
     result = dse.borders(read, quantity, along=along or None, **options, progress=True)
@@ -79,7 +80,7 @@ def _borders_answer(ds: xr.Dataset) -> Answer:
 
 
 def _borders_table(case: str, along: str, rows: Sequence[Any], units: Mapping[str, str]) -> Table:
-    """Return the table of the borders along one quantity."""
+    """Return the table of all borders that were found by varying one quantity."""
     axes = [name for name in rows[0] if name not in ("along", "unit", "border", "from", "to")]
     cells = [
         [*((r[n], units.get(n, "")) for n in axes), (r["border"], r["unit"]), r["from"], r["to"]]

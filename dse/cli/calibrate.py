@@ -1,4 +1,4 @@
-"""The command `dse calibrate`: find free quantities of a model from measured rows."""
+"""The command `dse calibrate`: estimate free quantities of a model from measured rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from symbolic.library import load_model
 def calibrate(
     model: str, data: str, choose: dict[str, str], save: str | None, **options: Any
 ) -> Any:
-    """Find free quantities of a model from measurements, with prediction errors.
+    """Estimate free quantities of a model from measurements, and report prediction errors.
 
     DATA has a row for each measurement, as for dse fit; other columns are ignored. It is an error
     if the rows do not determine a quantity; with --choose, such an alternative is listed. gemm and

@@ -1,4 +1,4 @@
-"""The command `dse chances`: the probability of each configuration to be the best."""
+"""The command `dse chances`: compute the probability that each configuration is the best."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from symbolic.answer import Answer, value_text
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Rows of a text; JSON has them all.
+#: Number of configurations in the text by default; the JSON contains all of them.
 _ROWS = 10
 
 
@@ -37,11 +37,12 @@ _ROWS = 10
 def chances(source: str, **options: Any) -> Any:
     """Compute each configuration's chance of being the best under uncertain inputs.
 
-    The likeliest comes first, with its chance and its regret (by how much it is expected to miss
-    the best), each with the half-width of its 95 % confidence interval. Both are evaluated on fresh
-    samples to avoid selection bias. The source is a study with distributions under [random],
-    values along the dimension draw, or measurements along run (dse import --runs), whose averages
-    are compared. The objective is that of the study's [best], unless you give one.
+    The configurations are listed by their chance, the largest first. The regret is the expected
+    difference between the objective of a configuration and the best objective. Chance and regret
+    have 95 % confidence intervals (half-widths are shown), and are evaluated on independent draws
+    to avoid selection bias. The source is a study with distributions under [random], values along
+    the dimension draw, or repeated measurements along the dimension run (dse import --runs), whose
+    averages are compared. The default objective is that of the study's [best].
     """
     read, query = read_query(source, options)
     result = best_on_interrupt(lambda: dse.chances(read, **query, progress=True))
@@ -49,7 +50,7 @@ def chances(source: str, **options: Any) -> Any:
 
 
 def read_query(source: str, options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return the source, and the query of the options or of the study's ``[best]``."""
+    """Read the source, and return it with the query from the options or from ``[best]``."""
     from dse.study.study import StudyData
     from dse.verbs.sources import load_if_study_file
 

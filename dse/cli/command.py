@@ -49,27 +49,27 @@ if TYPE_CHECKING:
     from sweeps.runtime.progress import Progress
 
 
-#: Most letters of an error message; a name in a file may have millions.
+#: Maximum number of characters of an error message; a name in a file may have millions.
 _LONGEST = 20_000
-#: The exit status of a command whose time was up before its answer was proven.
+#: Exit status of a command whose search was ended by a limit before its answer was proven.
 UNPROVEN = 3
-#: Key, in the context of click, of the exit status of a command that has an answer all the same.
+#: Key in the metadata of click's context: the exit status of a command that prints an answer.
 _STATUS = "dse.status"
-#: Errors that no change of the input prevents.
+#: Errors that do not come from wrong input; the exit status is 1.
 _FAILURES = (
     *(DamagedError, InfeasibleError, OtherProcessError, TooLargeError, UnfinishedError),
     UnreachableError,
 )
-#: Errors of a path that a user gave; any other is the system's.
+#: Numbers of OSErrors that a wrong path causes; any other number is a failure of the system.
 _INPUT_ERRNOS = {
-    None,  # by a library
+    None,  # a library raised the OSError without a number
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.ELOOP),
     *(errno.ENAMETOOLONG, errno.EINVAL, errno.ENXIO),
 }
 
 
 def _error_message(error: Exception) -> str:
-    """Return the text of an error; for missing values it names the models that yield them."""
+    """Return the text of an error; if values are missing, add models that compute them."""
     text = str(error)
     if not text.endswith("or join a model that yields it"):
         return text
@@ -92,7 +92,7 @@ class _CommandError(click.ClickException):
         object.__setattr__(self, "exit_code", status)
 
     def format_message(self) -> str:
-        """Return the message without control characters of a terminal."""
+        """Return the message, with control characters replaced by their codes."""
         return error_text(self.message)
 
 
@@ -104,7 +104,7 @@ class InputError(_CommandError):
 
 
 def _as_command_error(error: Exception) -> _CommandError | None:
-    """Return the error that ends a command; None for a fault of the program."""
+    """Convert an exception to a command error; return None if it is a bug of this program."""
     text = str(error)
     if isinstance(error, (DseError, LawError)):
         if isinstance(error, OutOfTimeError):
@@ -112,8 +112,8 @@ def _as_command_error(error: Exception) -> _CommandError | None:
         failed = isinstance(error, _FAILURES) or isinstance(error.__cause__, OSError)
         return _CommandError(_error_message(error)) if failed else InputError(_error_message(error))
     if isinstance(error, InternalError):
-        return _CommandError(text, 70)  # a fault of this program, by sysexits.h
-    if isinstance(error, ValueError) and "checksum do not match" in text:  # zarr, a chunk
+        return _CommandError(text, 70)  # EX_SOFTWARE of sysexits.h: a bug of this program
+    if isinstance(error, ValueError) and "checksum do not match" in text:  # zarr read a bad chunk
         return _CommandError(
             "a chunk of the store is damaged: dse verify names it, --repair computes it again"
         )
@@ -131,7 +131,7 @@ def _as_command_error(error: Exception) -> _CommandError | None:
 
 
 class Commands(click.Group):
-    """Group of commands that turns each error a user can cause into a message and a status."""
+    """Group of commands that converts expected exceptions to a message and an exit status."""
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run the command that the arguments name, then end the process."""
@@ -147,7 +147,7 @@ class Commands(click.Group):
             with show_wait_line(), plain_warnings():
                 result = super().invoke(ctx)
             number = received_signal()
-            if number is not None:  # its exception was lost, as in a callback of C code
+            if number is not None:  # C code swallowed the exception that the signal raised
                 ctx.exit(report_interrupt(SignalReceived(number)))
             if status := ctx.meta.get(_STATUS):
                 ctx.exit(status)
@@ -164,13 +164,13 @@ class Commands(click.Group):
 
 
 def set_exit_status(status: int) -> None:
-    """Set the exit status of the command, which still prints its answer."""
+    """Set the exit status of the current command; the command still prints its answer."""
     click.get_current_context().meta[_STATUS] = status
 
 
 @contextmanager
 def input_errors() -> Iterator[None]:
-    """Turn errors of the input into an :class:`InputError`; those of the system keep status 1."""
+    """Convert errors in the input to an :class:`InputError`; system errors keep exit status 1."""
     try:
         yield
     except (DamagedError, UnfinishedError, UnreachableError):
@@ -182,9 +182,10 @@ def input_errors() -> Iterator[None]:
 
 
 def best_on_interrupt(search: Callable[[], xr.Dataset]) -> xr.Dataset:
-    """Return the answer of a search, or the best so far, with status 130, after an interrupt.
+    """Run a search and return its answer; after an interrupt, return the best result so far.
 
-    Read its values by :func:`sweeps.grid.dataset.arrays_of`: the Dataset may hold no others.
+    An interrupt also sets the exit status to 130. The answer may hold bare arrays, from which
+    xarray builds a Dataset when needed; :func:`sweeps.grid.dataset.arrays_of` reads the arrays.
     """
     from sweeps.grid.dataset import answers_as_arrays
 
@@ -204,8 +205,8 @@ def command(
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Return the decorator that makes a command with --json, --wide and examples in its help.
 
-    The function returns an :class:`symbolic.answer.Answer`, an object with the same text and
-    ``to_dict``, or None to print nothing.
+    The decorated function returns a :class:`symbolic.answer.Answer`, or an object that has the same
+    text and ``to_dict``, or None to print nothing.
     """
     epilog = "\b\nExample:\n" + "\n".join(f"  {line}" for line in examples)
 
@@ -228,7 +229,7 @@ def command(
 
 
 def new_file(out: str, *suffixes: str) -> Path:
-    """Return the path of a new file; refuse other suffixes and names that are taken."""
+    """Return the path of a new file; raise InputError for another suffix or an existing file."""
     path = Path(out)
     if path.suffix not in suffixes or not path.absolute().parent.is_dir():
         formats = ", ".join(suffixes)
@@ -239,12 +240,12 @@ def new_file(out: str, *suffixes: str) -> Path:
 
 
 def _is_interactive() -> bool:
-    """True if a person can answer a prompt."""
+    """True if standard input and error are a terminal, so that a person can answer a prompt."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _read_study_file(path: str) -> StudyData | ComparisonData:
-    """Return the study in a file; a person must allow a model file outside its folder."""
+    """Read a study file; ask the user before a model file outside its folder is run."""
     from dse.study.file import is_trusted
     from dse.verbs.sources import load_study_file
 
@@ -266,7 +267,7 @@ def _read_study_file(path: str) -> StudyData | ComparisonData:
 
 
 def read_study(path: str) -> StudyData:
-    """Return the study of one model in a file."""
+    """Read a study file with one model; raise InputError if it compares several models."""
     from dse.study.study import StudyData
 
     study = _read_study_file(path)
@@ -279,7 +280,7 @@ def read_study(path: str) -> StudyData:
 
 
 def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> StudyData:
-    """Return the study after a warning of each new number that seems to lack its unit."""
+    """Warn of numbers that seem to lack a unit, except those in ``original``; return the study."""
     from dse.study.plan import unusual_numbers
 
     known = unusual_numbers(original) if original is not None else ()
@@ -290,7 +291,7 @@ def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> Stu
 
 
 def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
-    """Return the study of a .toml file or store, else (or with ``values``) a dataset."""
+    """Return the study of a .toml file or store; otherwise, or if ``values``, return a Dataset."""
     from dse.study.study import StudyData
     from dse.verbs.query import resolve_source
     from dse.verbs.study import run
@@ -300,13 +301,13 @@ def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
         return study if isinstance(study, StudyData) else run(study)
     with input_errors():
         result = resolve_source(path, values=values)
-    if not isinstance(result, StudyData) and "statuses" in result.attrs:  # measured
+    if not isinstance(result, StudyData) and "statuses" in result.attrs:  # measurements
         _print_assumptions(json.loads(result.attrs.get("assumptions", "[]")))
     return result
 
 
 def print_table_assumptions(path: str) -> None:
-    """Print the assumptions of a fit that reads a CSV file."""
+    """Print the assumptions under which a CSV file is read; do nothing for other files."""
     from dse.fitting.rows import read_table
 
     if path.lower().endswith(".csv") and Path(path).is_file():
@@ -323,7 +324,7 @@ def _print_assumptions(texts: Iterable[str]) -> None:
 
 
 def read_comparison(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
-    """Return the dataset of several models, and the query under [best] of its study file."""
+    """Return the Dataset of several models, and the query in [best] if it is a study file."""
     from dse.study.study import StudyData
     from dse.verbs.study import run
 
@@ -340,7 +341,7 @@ def read_comparison(path: str) -> tuple[xr.Dataset, dict[str, Any]]:
 def progress_from_option(
     style: str, objective: tuple[str, str] | None = None
 ) -> Iterator[Callable[[Progress], None] | bool]:
-    """Yield the listener that --progress chooses; False for none."""
+    """Yield the progress listener for a value of --progress; yield False for ``none``."""
     from dse.progress import JsonLines, Meter
 
     if style == "none":
@@ -354,7 +355,7 @@ def progress_from_option(
 
 
 def query_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the query of the options, in the form of a study's ``[best]``."""
+    """Return the query that the options describe, in the form of a study's ``[best]``."""
     names = ("minimize", "maximize", "per", "where", "top")
     query = nonempty_options({name: options.get(name) for name in names})
     single = {name: query[name][0] for name in names[:2] if len(query.get(name, ())) == 1}
@@ -364,7 +365,7 @@ def query_options(options: Mapping[str, Any]) -> dict[str, Any]:
 def query_from_options(
     query: Mapping[str, Any], study_query: Mapping[str, Any] | None
 ) -> BestQuery | None:
-    """Return the query of the options; without an objective they refine that of the study."""
+    """Return the query of the options; if they give no objective, they modify the study's query."""
     from dse.study.study import read_best
 
     if "minimize" in query or "maximize" in query:
@@ -380,7 +381,7 @@ def query_from_options(
 
 
 def error_text(text: str) -> str:
-    """Return the message of an error, indented so that no line passes for a new message."""
+    """Return an error message whose second and further lines are indented."""
     text = escape_controls(text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ...")
     first, *rest = text.split("\n")
     return "\n".join([first, *(f"  {line}" if line[:1].strip() else line for line in rest)])
@@ -388,7 +389,7 @@ def error_text(text: str) -> str:
 
 @contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Print warnings as :func:`echo` prints text."""
+    """Replace control characters in warnings by their codes, as :func:`echo` does."""
     before = warnings.formatwarning
 
     def format_warning(*args: Any, **options: Any) -> str:
@@ -401,14 +402,14 @@ def plain_warnings() -> Iterator[None]:
         warnings.formatwarning = before
 
 
-# --- A line on the terminal until a command prints something, so that no wait is blank
-#: Seconds until the line appears, and between two updates.
+# --- a line on the terminal that shows that a command works, until the command prints something
+#: Seconds until the line appears, and seconds between two updates of the line.
 _SOON, _OFTEN = 0.1, 0.2
 _CLEAR = "\r\x1b[K"
 
 
 class _FirstWriteStream:
-    """Text stream that calls a function before it is written to."""
+    """Text stream that calls the function ``before`` before each write."""
 
     def __init__(self, stream: Any, before: Any) -> None:
         self._stream, self._before = stream, before
@@ -420,7 +421,7 @@ class _FirstWriteStream:
 
 
 class _WaitLine:
-    """Line that a thread updates until anything else is written or the command ends."""
+    """Line on the terminal that a thread updates until a command writes something or ends."""
 
     def __init__(self) -> None:
         self._began, self._over, self._lock = time.monotonic(), False, threading.Lock()
@@ -439,13 +440,13 @@ class _WaitLine:
                 if self._over:
                     return
                 self._shown = True
-                if "stochastic.compile_cache.build" in sys.modules:  # loaded only to compile
+                if "stochastic.compile_cache.build" in sys.modules:  # is imported only to compile
                     what = "compiling once for this machine"
                 self._err.write(f"{_CLEAR}{what}: {time.monotonic() - self._began:.0f} s so far")
                 self._err.flush()
 
     def end(self) -> None:
-        """Remove the line for good."""
+        """Remove the line and stop its updates."""
         with self._lock:
             if self._over:
                 return
@@ -463,7 +464,7 @@ class _WaitLine:
 
 @contextmanager
 def show_wait_line() -> Iterator[None]:
-    """Show on a terminal that a command works, until it prints something itself."""
+    """Show a line with the elapsed time on a terminal until the command prints something."""
     if not sys.stderr.isatty():
         yield
         return
@@ -474,16 +475,17 @@ def show_wait_line() -> Iterator[None]:
         line.end()
 
 
-# --- A second process that compiles functions for a command, while the command compiles others
+# --- a second process that compiles some functions while the command compiles others
 @contextmanager
 def compile_in_background(
     program: str, waited_functions: Collection[str] = (), first_function: str | None = None
 ) -> Iterator[Callable[[], None]]:
-    """Run a program that fills the compile cache, once a function must be compiled here.
+    """Run a Python program that fills the compile cache, in a second process.
 
-    Yields a function that waits for it. A caller that needs one of ``waited_functions`` waits, too;
-    ``first_function`` is the only one that starts it (default: any other). Without a cache or a
-    second core it is not run, and whatever it leaves is compiled when it is needed.
+    The program starts when this process must compile ``first_function`` (default: any function
+    except ``waited_functions``). Before this process compiles one of ``waited_functions``, it waits
+    for the program. Yields a function that waits for the program. Without a cache or a second core
+    the program does not run. Functions that it does not compile are compiled here when needed.
     """
     from stochastic.compile_cache import cache_folder, compile_listener
 
@@ -499,7 +501,7 @@ def compile_in_background(
 
         nothing = subprocess.DEVNULL
         with suppress(OSError):
-            command = [sys.executable, "-P", "-c", program]  # -P: no code of this folder
+            command = [sys.executable, "-P", "-c", program]  # -P: import nothing from this folder
             others.append(subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing))
 
     def wait() -> None:

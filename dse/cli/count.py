@@ -1,4 +1,4 @@
-"""The command `dse count`: the number of feasible configurations."""
+"""The command `dse count`: count the feasible configurations."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from symbolic.answer import Answer, Table
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Counts of values in no bin.
+#: Names of the counts of values that are in no bin of a histogram.
 _OUTSIDE = ("below", "above", "undefined")
 
-per_option = names_option("--per AXIS,...", "Axes: give an answer for each of their values")
+per_option = names_option("--per AXIS,...", "Answer separately for each value of these axes")
 output_option = option("--output Q", "Quantity or formula to analyze", required=True)
 
 
 def count_answer(
     ds: xr.Dataset, per: list[str], names: Sequence[str], *tables: Table, **more: Any
 ) -> Answer:
-    """Return variables for each value of ``per``, further tables, and the feasible share."""
+    """Return an answer with variables of ``ds`` for each value of ``per``, and other tables."""
     data = {k: v for k, v in ds.attrs.items() if k not in ("model", "study", "simt_dse_version")}
     joined = str(data.pop("conditions"))
     conditions = joined.split("; ") if joined else []
@@ -73,8 +73,8 @@ def _number_text(value: Any) -> str:
 def count(source: str, where: list[str], per: list[str]) -> Any:
     """Count the feasible configurations.
 
-    Nothing is stored. Conditions over different axes are counted separately and multiplied, so that
-    a large space takes no longer than a small one if all conditions are of that kind.
+    Nothing is stored. Conditions that share no axis are counted separately, and the counts are
+    multiplied. If all conditions are of this kind, a large space takes no longer than a small one.
     """
     result = dse.count(read_source(source), where=where, per=per, progress=True)
     counts = {name: int(result[name].sum()) for name in ("feasible_points", "points")}

@@ -25,15 +25,17 @@ if TYPE_CHECKING:
 )
 @source_argument
 @goal_options(several=False)
-@names_option("--per AXIS,...", "Axes: compare for each of their values")
-@option("--store OUT.zarr", "Store for the dataset", type=click.Path())
+@names_option("--per AXIS,...", "Compare separately for each value of these axes")
+@option("--store OUT.zarr", "Store in which to save the dataset of all models", type=click.Path())
 def disagreement(source: str, store: str | None, **options: Any) -> Any:
     """Compare models: where they differ, and the regret of following the wrong one.
 
-    The source is a study whose model is a list, or its stored dataset. The answer shows how often
-    the models differ on a case or bound, the best configuration by each, and the regret: the
-    objective at the best configuration by one model, divided by the best, both by another model.
-    The default objective is that under [best], else --minimize time.
+    The source is a study with a list of models, or the stored dataset of such a study. The answer
+    shows at how many configurations the models differ in a case or bound, and the best
+    configuration of each model. The regret compares two models: it is the objective, computed by
+    the second model, at the best configuration of the first model, divided by the best objective
+    of the second model. The default objective is that of the study's [best], or else --minimize
+    time.
     """
     from sweeps.files.export import export
 

@@ -12,7 +12,7 @@ from typing import Any
 from dse.cli.command import command, set_exit_status
 from symbolic.answer import Answer, Table
 
-#: Use of each extra.
+#: Extras of the package, with the feature that each one enables.
 _EXTRAS = {
     "plot": "figures",
     "netcdf": "NetCDF files",
@@ -24,7 +24,7 @@ _EXTRAS = {
     "s3": "stores on s3://",
     "slurm": "clusters under Slurm",
 }
-#: Checked part, its state and the reason; the state is ok, absent (not needed) or wrong.
+#: Checked part, its state and details; the state is ok, absent (missing but not needed) or wrong.
 _Finding = tuple[str, str, str]
 _KEYS = ("what", "state", "told")
 
@@ -36,7 +36,7 @@ def doctor() -> Any:
     The report says how to install what is missing. The exit status is 1 if something that is
     needed is wrong.
 
-    The shell completes names after one of
+    To complete names in the shell, run one of these lines (bash, zsh, fish):
 
     \b
       eval "$(_DSE_COMPLETE=bash_source dse)"
@@ -64,7 +64,7 @@ def _findings() -> Iterator[_Finding]:
 
 
 def _packages() -> Iterator[_Finding]:
-    """Yield the project, its requirements and its extras."""
+    """Yield a finding for this package, for each requirement, and for each extra."""
     from importlib.metadata import PackageNotFoundError, requires
     from importlib.metadata import version as installed
 
@@ -129,7 +129,7 @@ def _folder_state(folder: Path) -> tuple[str, str]:
 
 
 def _gpu() -> tuple[str, str]:
-    """Return the state of the GPU for numba-cuda; only measuring needs one."""
+    """Return whether numba-cuda can use a GPU, and details; only ``dse measure`` needs a GPU."""
     from stochastic.validation import describe
 
     try:

@@ -1,4 +1,4 @@
-"""The command `dse evaluate`: outputs of a model at given values."""
+"""The command `dse evaluate`: compute outputs of a model at given values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EXAMPLE_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 
 
 def parse_point(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values of one configuration by name, machine and workload included."""
+    """Return a mapping from names to values for one configuration, with machine and workload."""
     entries = [f"{n}={options[n]}" for n in ("machine", "workload") if options[n] is not None]
     at: dict[str, str] = {}
     for text in [*entries, *options["point"]]:
@@ -50,7 +50,7 @@ def parse_point(options: Mapping[str, Any]) -> dict[str, str]:
 def study_from_point(
     model: str, point: dict[str, str], outputs: Sequence[str] | None = None
 ) -> StudyData:
-    """Return the study of a model at values; a list or range is an axis."""
+    """Return the study that evaluates a model at a point; a list or range becomes an axis."""
     from dse.study.study import StudyData
 
     read = {name: parse_axis_text(text) for name, text in point.items()}
@@ -71,13 +71,13 @@ def study_from_point(
 @point_argument
 @entry_options
 @names_option(
-    "--outputs", "Quantities to compute, with commas between; default: the model's outputs"
+    "--outputs", "Quantities to compute, separated by commas; default: the model's outputs"
 )
 def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     """Compute a model's outputs at given values, without a study.
 
-    Several values (64,128,256) or a range (START:STOP:STEP) are an axis, also of machines and
-    workloads. dse explain shows every intermediate quantity.
+    If you give several values (64,128,256) or a range (START:STOP:STEP) of a quantity, it becomes
+    an axis; so do several machines or workloads. dse explain shows every intermediate quantity.
     """
     from dse.display import column_order, dataset_answer
     from dse.inputs.possible import (
@@ -102,10 +102,10 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
     texts = {name: "; ".join(lines) for name, lines in lacking.items()}
     data = {**result.data, "lacking": texts, "notes": validity}
     (table,) = result.tables
-    found = impossible_rows(study, all_indices(study.grid()))
-    result = without_impossible(result, found)
-    data |= {"rows": result.data["rows"], **impossible_data(found)}
-    notes += [each.text for each in found]
+    passed = impossible_rows(study, all_indices(study.grid()))
+    result = without_impossible(result, passed)
+    data |= {"rows": result.data["rows"], **impossible_data(passed)}
+    notes += [each.text for each in passed]
     (table,) = result.tables
     intervals, assumed = assumed_answer(study, data["rows"])
     notes += [f"assumed: {row.text}" for row in assumed]
@@ -117,7 +117,7 @@ def evaluate(model: str, outputs: list[str], **options: Any) -> Any:
 
 
 def _lacking_text(output: str, lines: Sequence[str], machine: str | None) -> str:
-    """Return a sentence on the values that an output lacks, and a similar machine with them."""
+    """Return a sentence on the values that an output lacks, and on a machine that has them."""
     names = [line.partition(",")[0] for line in lines]
     known = {name: {*names} & {*entry.values} for name, entry in dse.machines().items()}
     text = f"{output} needs {shorten(names)}"
@@ -129,7 +129,7 @@ def _lacking_text(output: str, lines: Sequence[str], machine: str | None) -> str
 
 
 def _computable_study(model: str, point: dict[str, str]) -> tuple[StudyData, dict[str, list[str]]]:
-    """Return the study of the outputs that can be computed, and the lines on what others lack."""
+    """Return the study of all outputs that can be computed, and what each other output lacks."""
     from symbolic.errors import GraphError
     from symbolic.library import load_model
 
@@ -166,8 +166,11 @@ def assumed_answer(
     used = used_inputs(grid, assumed)
     if not used or study.random_inputs is not None:
         return [{} for _ in rows], used
-    intervals = []
+    intervals: list[dict[str, tuple[float, float]]] = []
     for row in rows[:_MAX_INTERVALS]:
+        if any(row.get(name) != row.get(name) for name in grid.axes):  # NaN: there is no best
+            intervals.append({})
+            continue
         indices = axis_indices(grid, {name: row[name] for name in grid.axes})
         intervals.append(output_intervals(grid, assumed, indices, grid.outputs))
     return intervals, used
@@ -176,7 +179,7 @@ def assumed_answer(
 def _single_point_table(
     answer: Answer, intervals: Mapping[str, tuple[float, float]] = MappingProxyType({})
 ) -> Table:
-    """Return the table of one configuration: a row for each quantity, with its meaning."""
+    """Return the table of one configuration; each row has a quantity, its value and its meaning."""
     (table,) = answer.tables
     assert isinstance(table.columns, Mapping)
     meanings = {name: v.get("long_name", "") for name, v in answer.data["variables"].items()}

@@ -1,4 +1,4 @@
-"""The command `dse explain`: every intermediate quantity at one configuration."""
+"""The command `dse explain`: show every intermediate quantity at one configuration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from dse.cli.options import entry_options, point_argument
 def explain(source: str, **options: Any) -> Any:
     """Show every intermediate quantity at one configuration.
 
-    Each has its value, unit, equation and source. An axis without a value has its first one.
+    Each quantity has a value, unit, equation and source. If you give no value for an axis, its
+    first value is used.
     """
     at = parse_point(options)
     if source.endswith(".toml"):

@@ -1,4 +1,4 @@
-"""The command `dse explore`: an interactive page of a study."""
+"""The command `dse explore`: write an interactive page of a study."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from symbolic.answer import Answer
 if TYPE_CHECKING:
     from dse.study.study import StudyData
 
-#: Mark of a page by this command, which may be replaced.
+#: Text in each page that this command wrote; only such a page is overwritten.
 _OURS = '<meta name="generator" content="simt-dse explore">'
 
 
@@ -30,11 +30,11 @@ _OURS = '<meta name="generator" content="simt-dse explore">'
 @click.argument("source", metavar="STUDY_OR_STORE_OR_MODEL", type=StudyPath())
 @point_argument
 @entry_options
-@file_option("--out PAGE.html", "File for the page; default: named after the source")
+@file_option("--out PAGE.html", "File for the page; default: the name of the source, with .html")
 @option("--title", "Heading of the page; default: model, workload and machine")
 @option("--note", "Text below the heading, such as what to try", default="")
-@option("--serve", "Serve a whole store to browsers of this machine; write nothing", is_flag=True)
-@option("--port N", "Port for --serve; default: a free one", default=0)
+@option("--serve", "Serve a store to browsers on this machine; write no page", is_flag=True)
+@option("--port N", "Port of the server that --serve starts; default: a free port", default=0)
 def explore(
     source: str,
     out: str | None,
@@ -44,14 +44,14 @@ def explore(
     port: int,
     **options: Any,
 ) -> Any:
-    """Write an interactive page of a study, for any browser, offline.
+    """Write an interactive web page of a study, which needs no network.
 
     The page has a slider or list for every axis and value, figures that follow them, every equation
-    with its source, what would help, and the best configuration. For a model, several values
-    (64,128,256) or a range (START:STOP:STEP) are an axis.
+    with its source, advice, and the best configuration. For a model, several values (64,128,256) or
+    a range (START:STOP:STEP) of a quantity make it an axis.
 
-    The page of a store contains its values, thinned along long axes. --serve lets a browser on this
-    machine read any part of the store; Ctrl-C ends it.
+    The page of a store contains its values; along long axes it contains only some of them. With
+    --serve, a browser on this machine can read any part of the store; Ctrl-C stops the server.
     """
     if serve:
         return _serve(source, title, note, port)
@@ -78,7 +78,7 @@ def explore(
 
 
 def _serve(source: str, title: str | None, note: str, port: int) -> None:
-    """Serve the page of a store until a signal comes."""
+    """Serve the page of a store over HTTP until the process gets a signal."""
     from dse.page.page import HOST, make_server
     from dse.runs.files import open as open_store
     from sweeps.store.records import check_finished

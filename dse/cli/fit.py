@@ -38,7 +38,7 @@ def row_arguments(free_help: str) -> OptionDecorator:
 
 
 def _headers(texts: Sequence[str]) -> list[str] | dict[str, str]:
-    """Return names, or quantities with their headers; a name without one is its own header."""
+    """Parse --columns; return names, or a mapping from quantities to headers if one is given."""
     if not any("=" in text for text in texts):
         return list(texts)
     pairs = {name.strip(): header.strip() for name, _, header in (t.partition("=") for t in texts)}
@@ -46,18 +46,18 @@ def _headers(texts: Sequence[str]) -> list[str] | dict[str, str]:
 
 
 def residuals_option(kind: str, text: str) -> OptionDecorator:
-    """Return the option --absolute or --relative, the kind of residuals."""
+    """Return the option --absolute or --relative, which chooses the kind of residuals."""
     return option(f"--{kind}", text, "residuals", flag_value=kind)
 
 
 absolute_option = residuals_option(
-    "absolute", "Minimize absolute residuals; default: relative to the measured values"
+    "absolute", "Minimize absolute residuals; default: residuals relative to the measured values"
 )
 
 
-_COLUMNS = "Columns of DATA to read, and their headers if they differ; default: all known ones"
+_COLUMNS = "Quantities to read from DATA, with the column's header if it differs; default: all"
 columns_option = names_option("--columns Q[=HEADER],...", _COLUMNS, parse=_headers)
-rows_option = where_option('Condition on the rows to use, such as "time <= 10 ms"; repeatable')
+rows_option = where_option('Condition that rows must meet, such as "time <= 10 ms"; repeatable')
 
 
 def _parse_per(text: str | None) -> dict[str, list[str]] | None:
@@ -70,7 +70,7 @@ def _parse_per(text: str | None) -> dict[str, list[str]] | None:
 
 
 def write_fit(result: Any, fit_path: str | None, rows_path: str | None = None) -> Answer:
-    """Return the answer of a fit, and write the fit and its rows to files if they are named."""
+    """Write a fit and its rows to files if paths are given, and return the answer to print."""
     from sweeps.files.export import export
 
     data = result.to_dict()
@@ -88,7 +88,7 @@ def write_fit(result: Any, fit_path: str | None, rows_path: str | None = None) -
 
 save_option = option(
     "--save NAME.fit.json",
-    "File for the fit, which studies can use (fit = NAME.fit.json)",
+    'File for the fit; a study uses it with fit = "NAME.fit.json"',
     type=click.Path(),
 )
 
@@ -99,26 +99,26 @@ save_option = option(
     "dse fit clock_scaling runs.csv --to time --per kernel=core_cycles,stall_time "
     '--columns "core_clock=MHz [MHz],time=ms [ms]"',
 )
-@row_arguments("Quantities to fit, with commas between")
+@row_arguments("Quantities to fit, separated by commas")
 @option(
     "--per COLUMN=Q,...",
-    "Quantities to fit separately for each label of a column",
+    "Fit these quantities separately for each label of a column",
     callback=option_callback(_parse_per),
 )
-@names_option("--to", "Measured outputs to fit to; default: the model's main output")
+@names_option("--to", "Measured outputs to fit the model to; default: the model's main output")
 @rows_option
 @columns_option
-@option("--weights COLUMN", "Column with weights of the squared residuals")
+@option("--weights COLUMN", "Column whose values weight the squared residuals of the rows")
 @residuals_option("relative", "Minimize residuals relative to the measured values")
-@values_option("--start Q=VALUE", "Additional start of the search; repeatable")
-@option("--out OUT.nc", "File for the rows and residuals", type=click.Path())
+@values_option("--start Q=VALUE", "Further starting value of a free quantity; repeatable")
+@option("--out OUT.nc", "File for the rows with their residuals", type=click.Path())
 @save_option
 def fit(model: str, data: str, out: str | None, save: str | None, **options: Any) -> Any:
     """Fit quantities of a model to measured rows.
 
     DATA is a CSV file or a dataset (.nc, .zarr, .parquet). A column's header is the name of its
     quantity, with a unit if needed: "time [ms]". The model computes the columns of --to from the
-    others.
+    other columns, and is compared with the measured values.
     """
     print_table_assumptions(data)
     with input_errors():

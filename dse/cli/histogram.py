@@ -1,4 +1,4 @@
-"""The command `dse histogram`: distribution of a quantity over the design space."""
+"""The command `dse histogram`: compute the distribution of a quantity over the design space."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dse.cli.count import count_answer, output_option, per_option
 from dse.cli.options import option, parse_number, source_argument, split_list, where_option
 from symbolic.answer import Table
 
-#: Widest bar of a histogram for people.
+#: Number of characters of the longest bar in the text of a histogram.
 _BAR = 40
 
 
@@ -20,13 +20,13 @@ _BAR = 40
 )
 @source_argument
 @output_option
-@option("--bins N|EDGE,...", "Number of bins, or their edges with units", default="10")
+@option("--bins N|EDGE,...", "Number of bins, or the edges of the bins with units", default="10")
 @where_option()
 @per_option
 def histogram(source: str, output: str, bins: str, where: list[str], per: list[str]) -> Any:
     """Compute the histogram of a quantity over the feasible configurations.
 
-    Nothing is stored. A bin contains its lower edge, the last one both of its edges.
+    Nothing is stored. A bin contains its lower edge; the last bin also contains its upper edge.
     """
     edges = [parse_number(edge, [float]) for edge in split_list([bins])]
     many = int(bins) if bins.strip().isdecimal() else edges

@@ -1,4 +1,4 @@
-"""The command `dse imbalance`: cost of lockstep for a distribution of work, and remedies."""
+"""The command `dse imbalance`: compute the cost of lockstep for random work, and remedies."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
-#: With fewer lanes and more values of the law, quantiles come from a simulation of the groups.
+#: If there are fewer lanes than the first number, and the law has more values than the second,
+#: quantiles come from a simulation; the third number is the number of simulated groups.
 _FEW_LANES, _VALUES, _GROUPS = sizes.LAW_FEW_LANES, sizes.LAW_VALUES, sizes.LAW_GROUPS
-#: Candidate edges of bins for a law with too many values to try all.
+#: Number of candidate edges of bins, if the law has too many values to try all.
 _PLACES = sizes.LAW_PLACES
-#: Compiles what quantiles and bins of any law need.
+#: Program that compiles the functions that compute quantiles and bins.
 _BACKGROUND_PROGRAM = """
 from stochastic import Pmf, imbalance, partition
 imbalance(Pmf.uniform(0, 50), 32).quantile(0.5)
@@ -34,16 +35,16 @@ partition(Pmf.uniform(1, 3), 2, 32)
 
 def trace_and_plot_options(function: Any) -> Any:
     """Add the options --trace and --plot."""
-    text = "LAW is a file of lengths in order of execution: also analyze that order"
+    text = "Also analyze the order of execution: LAW is a file of lengths in this order"
     plot = figure_option("--plot", "File for a figure of the distribution")
     return option("--trace", text, is_flag=True)(plot(function))
 
 
 class _LawCommand(click.Command):
-    """Command whose help lists the families of laws."""
+    """Command that lists the families of laws in its help."""
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help, with the syntax of each family."""
+        """Write the help, in which FAMILIES is replaced by the syntax of each family."""
         from stochastic.work.parse import LAW_SYNTAX
 
         self.help = str(self.help).replace("FAMILIES", ", ".join(map(str, LAW_SYNTAX.values())))
@@ -57,23 +58,25 @@ class _LawCommand(click.Command):
     command_class=_LawCommand,
 )
 @click.argument("law", metavar="LAW")
-@option("--lanes N", "Number of items in lockstep", default="32")
-@option("--tol", "Tolerance of the mean", default=1e-09)
-@option("--eps", "Tail probability at which to cut an infinite law", type=float)
+@option("--lanes N", "Number of items that run in lockstep", default="32")
+@option("--tol", "Upper limit of the error of the mean from cutting an infinite law", default=1e-09)
+@option("--eps", "Cut an infinite law where its tail has less than this probability", type=float)
 @choice_option(
-    "--zero-work", "Loss of a group without work; drop ignores such groups", "one", "drop", "zero"
+    "--zero-work", "Loss of a group without work; 'drop' ignores the group", "one", "drop", "zero"
 )
-@option("--groups", "Number of groups in a workload, for its spread", default=1000)
-@option("--group", "Number of lanes in a group that shares items", default=32)
-@option("--overhead", "Cost of each further lane on an item", default=0.0)
-@option("--bins", "Limit on the number of bins for items", default=8)
+@option(
+    "--groups", "Groups in a workload, for the standard deviation of its slowdown", default=1000
+)
+@option("--group", "Number of lanes in a group if several lanes share an item", default=32)
+@option("--overhead", "Relative cost of each further lane that shares an item", default=0.0)
+@option("--bins", "Largest number of bins to try when items are sorted by work", default=8)
 @option("--seed", "Seed of the simulation", default=0)
 @trace_and_plot_options
 def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: Any) -> Any:
     """Compute the cost of lockstep when the work of lanes is random.
 
-    LAW is the distribution of the work of one item: FAMILIES, or a CSV file of samples, counts or
-    probabilities.
+    LAW is the distribution of the work of one item: FAMILIES, or the name of a CSV file of samples,
+    counts or probabilities.
     """
     from stochastic import Pmf
     from stochastic import imbalance as law_of
@@ -96,7 +99,7 @@ def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: A
 
 
 def _trace(path: str, lanes: int, seed: int) -> dict[str, Any]:
-    """Return the loss of a file of lengths in several orders."""
+    """Read item lengths from a file, and return the loss if they run in each of several orders."""
     from stochastic import measured
 
     check_trace_file(path)
@@ -111,7 +114,7 @@ def _trace(path: str, lanes: int, seed: int) -> dict[str, Any]:
 def imbalance_data(
     law: Law, *, groups: int, group: int, overhead: float, bins: int
 ) -> dict[str, Any]:
-    """Return the loss of a group, the slowdown of a workload, and remedies, as plain data."""
+    """Return the loss of a group, the slowdown of a workload and remedies, as data for JSON."""
     from stochastic import bounds
     from stochastic.remedies.cooperation import granularity_parts
 
@@ -162,7 +165,7 @@ def imbalance_data(
 
 
 def _best_partition(law: Law, bins: int) -> tuple[DatasetParts, int | None]:
-    """Return the best bins, and the number of candidate edges if not all were tried."""
+    """Return the best bins, and the number of candidate edges (None if all edges were tried)."""
     from stochastic import LawError, partition
 
     try:
@@ -175,7 +178,7 @@ def _best_partition(law: Law, bins: int) -> tuple[DatasetParts, int | None]:
 
 
 def _quantiles(law: Law) -> tuple[dict[str, float], int | None]:
-    """Return quantiles, and the number of groups if they are simulated."""
+    """Return quantiles, and the number of simulated groups (None if the quantiles are exact)."""
     if law.lanes >= _FEW_LANES or len(law.work.weights) <= _VALUES:
         return {str(q): float(law.quantile(q)) for q in QUANTILES}, None
     from stochastic import simulate
@@ -186,7 +189,7 @@ def _quantiles(law: Law) -> tuple[dict[str, float], int | None]:
 
 
 def imbalance_answer(data: Mapping[str, Any]) -> Answer:
-    """Return the data of an imbalance as an answer."""
+    """Return the answer that shows the result of :func:`imbalance_data`."""
     work, slowdown, bound, error = (data[k] for k in ("work", "slowdown", "bounds", "error"))
     groups = data["quantiles_simulated"]
     drawn = f", of {groups:,} simulated groups" if groups else ""
@@ -268,6 +271,6 @@ def _orders_table(data: Mapping[str, Mapping[str, float]]) -> Table:
 
 
 def check_trace_file(path: str) -> None:
-    """Raise an error if a trace is no file."""
+    """Raise an error if the path of a trace is not a file."""
     if not Path(path).is_file():
         raise click.UsageError(f"--trace needs a file with the length of each item: {path} is none")

@@ -1,4 +1,4 @@
-"""The command `dse import`: measurements of tuners, profilers and tables as a dataset."""
+"""The command `dse import`: convert files of tuners, profilers and tables to a dataset."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from symbolic.errors import DseError
 if TYPE_CHECKING:
     import xarray as xr
 
-_SHAPE = "Shape of OUT: a grid, rows, or auto (a grid if half of it was measured)"
-#: Most columns that the text names; a profile may have hundreds.
+_SHAPE = "Shape of OUT: grid, rows (one per configuration), or auto (grid if half is measured)"
+#: Maximum number of columns that the text names; a profile may have hundreds.
 _MOST = 60
 
 
@@ -34,18 +34,18 @@ _MOST = 60
 )
 @click.argument("measured", type=click.Path(exists=True, dir_okay=False))
 @click.argument("out", metavar="OUT.zarr|.nc|.csv|.parquet|.toml", type=click.Path())
-@names_option("--axes", "Columns of a table that are axes, with commas between")
-@values_option("--unit Q=UNIT", "Unit of a column; repeatable", "units")
+@names_option("--axes", "Columns of a table that are axes, separated by commas")
+@values_option("--unit Q=UNIT", "Unit of the values of a column; repeatable", "units")
 @choice_option("--shape", _SHAPE, "auto", "grid", "rows")
 @option(
     "--map COLUMN=Q[:UNIT]|FILE",
-    "Quantity (and unit) of a column, or a file of such lines; repeatable",
+    "Assign a quantity (and unit) to a column, or name a file of such assignments; repeatable",
     "maps",
     multiple=True,
 )
-@values_option("--set Q=VALUE", "Value that the file lacks; repeatable", "set_values")
-@option("--runs", "Keep each run of a repeated measurement", is_flag=True)
-@option("--row N", "Row for the workload file OUT.toml", type=click.IntRange(min=0))
+@values_option("--set Q=VALUE", "Value that the file lacks, for all rows; repeatable", "set_values")
+@option("--runs", "Keep each run of a repeated measurement separately", is_flag=True)
+@option("--row N", "Row (from 0) for the workload file OUT.toml", type=click.IntRange(min=0))
 def import_(
     measured: str,
     out: str,
@@ -60,9 +60,9 @@ def import_(
 
     MEASURED is a T4 file, a cache of Kernel Tuner or results of KTT (.json, .json.gz), a profile
     (.ncu-rep, CSV of Nsight Compute, nvprof and rocprof, .cali of Caliper), or a CSV or Parquet
-    file with named columns. A header may end in a unit: "time [ms]"; --map names the quantities of
-    columns. A failed configuration stays, with NaN and a status that gives the reason. OUT.toml is
-    a workload file of one row.
+    file with named columns. A header may end with a unit: "time [ms]"; --map assigns quantities to
+    columns. A configuration whose measurement failed is kept: its values are NaN, and its status is
+    the reason. OUT.toml is a workload file made from one row.
     """
     from dse.cli.export import byte_size
     from dse.importers import open_measurements
@@ -88,7 +88,7 @@ def import_(
 
 
 def _columns(maps: Sequence[str]) -> str | Mapping[str, str] | None:
-    """Return the map file, or the quantities of columns."""
+    """Return what --map gives: the path of a map file, or a mapping from columns to quantities."""
     files = [text for text in maps if "=" not in text]
     if not files:
         return parse_pairs(maps, "--map") or None
@@ -98,7 +98,7 @@ def _columns(maps: Sequence[str]) -> str | Mapping[str, str] | None:
 
 
 def _values(texts: Mapping[str, str]) -> dict[str, float | str]:
-    """Return values as numbers in SI units, or as labels."""
+    """Return the values of --set; numbers are converted to SI units, labels stay texts."""
     from symbolic.expression import parse_value
     from symbolic.quantities import TABLE
 

@@ -1,4 +1,4 @@
-"""The command `dse information`: value of information on random inputs."""
+"""The command `dse information`: compute the value of information on random inputs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 )
 @study_argument
 @goal_options(several=False)
-@option("--set-of Q,...", "Inputs to learn together; repeatable", "sets", multiple=True)
+@option("--set-of Q,...", "Inputs to evaluate as one set; repeatable", "sets", multiple=True)
 def information(study: str, sets: Sequence[str], **options: Any) -> Any:
-    """Compute the value of information on uncertain inputs: which to measure next.
+    """Compute the value of information on each uncertain input, to decide what to measure next.
 
-    The value of learning all inputs (EVPI), one (EVPPI) or a set before choosing is the expected
-    gain, in the unit of the objective. The objective is that of the study's [best], unless you give
-    one.
+    The value of information is the expected gain from learning inputs before you choose a
+    configuration, in the unit of the objective. It is given for all inputs together (EVPI), for
+    each input (EVPPI), and for the sets of --set-of. The default objective is that of the study's
+    [best].
     """
     read, query = read_query(study, options)
     wanted: dict[str, Any] = {name: query[name] for name in ("minimize", "maximize", "where")}

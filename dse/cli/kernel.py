@@ -1,4 +1,4 @@
-"""The command `dse kernel`: a workload from the instructions of a kernel."""
+"""The command `dse kernel`: count the instructions of a kernel, and write a workload file."""
 
 from __future__ import annotations
 
@@ -16,19 +16,27 @@ from dse.cli.options import (
     names_option,
     nonempty_options,
     option,
+    option_callback,
     split_list,
     values_option,
 )
 from symbolic.answer import Answer, Table
 
-_MACRO = "Macro for the compiler; with several values each is a variant; repeatable"
-_TIMES = "Trip count of a loop, or fraction of threads at a branch, by name; repeatable"
-_COMPARE = "Profile or tuner's results to compare the counts with"
-_OUT = "File for the workload, or for a table of variants; default: the screen"
+_MACRO = "Macro for the compiler; several values make several variants of the kernel; repeatable"
+_TIMES = "Trip count of a named loop, or fraction of threads that take a named branch; repeatable"
+_BLOCK = "Size of a block in threads, default: 256; repeat it for a table of several blocks"
+_GRID = (
+    "Size of the grid in blocks, or formulas such as ceil(n/block_x); default: the grid that the "
+    "kernel's bounds checks need, else one block, to represent all"
+)
+_BYTES = "Size of an array in bytes, or a formula such as 4*n; repeatable"
+_FLOPS = "Operations that the problem needs, such as 2*M*N*K; other counts are refused"
+_COMPARE = "Profile, or file of a tuner's results, to compare the counts with"
+_OUT = "File for the workload, or for a table of variants; default: print the workload"
 
 
 def _numbers(flag: str, text: str, *names: str) -> OptionDecorator:
-    """Return an option that takes names with a number each."""
+    """Return an option that takes NAME=NUMBER, several separated by commas."""
 
     def parse(texts: dict[str, str]) -> dict[str, float]:
         try:
@@ -40,30 +48,41 @@ def _numbers(flag: str, text: str, *names: str) -> OptionDecorator:
     return values_option(flag, text, *names, commas=True, parse=parse)
 
 
+def _read_blocks(texts: Sequence[str]) -> list[Any]:
+    """Return the sizes of a block, or of each of several."""
+    blocks = [split_list([text]) for text in texts]
+    return blocks[0] if len(blocks) == 1 else blocks
+
+
 @command(
     "dse kernel examples/vector-add.cu --arch sm_86 --block 256 --grid 4096 --set n=1048576",
     "dse kernel examples/strided-sum.ptx --set steps=100 --out strided-sum.toml",
     "dse kernel CoulombSum3d.cu --define Z_ITERATIONS=4 --option -use_fast_math "
     "--block 16,4 --grid 16,64,64 --set numberOfAtoms=64,gridSize=256",
+    "dse kernel examples/kernels/stencil2d.cu --block 32,8 --block 64,4 "
+    "--set width=4096,height=4096 --out blocks.csv",
     "dse kernel add.cu --arch sm_75 --beside add.ncu-rep --set n=1048576",
 )
 @click.argument(
     "path", metavar="KERNEL.cu|.cubin|.ptx", type=click.Path(exists=True, dir_okay=False)
 )
 @option("--arch sm_NN", "Architecture to compile for", default="sm_80")
-@option("--entry NAME", "Name of the kernel, if there are several", "--kernel", default="")
+@option("--entry NAME", "Name of the kernel, if the file has several", "--kernel", default="")
 @values_option("--define K=V,...", _MACRO)
 @option("--option -O", "Option for the compiler; repeatable", "options", multiple=True)
 @option(
     "--include FOLDER",
-    "Folder of headers; repeatable",
+    "Folder in which the compiler looks for headers; repeatable",
     "include",
     multiple=True,
     type=click.Path(exists=True, file_okay=False),
 )
-@names_option("--block X,Y,Z", "Size of a block in threads; default: 256")
-@names_option("--grid X,Y,Z", "Size of the grid in blocks; default: one, which represents all")
-@_numbers("--set N=V,...", "Arguments of the kernel; repeatable")
+@option("--block X,Y,Z", _BLOCK, multiple=True, callback=option_callback(_read_blocks))
+@names_option("--grid X,Y,Z", _GRID)
+@option("--dynamic-shared BYTES", "Dynamic shared memory of a block, or a formula", default=None)
+@values_option("--bytes ARRAY=B,...", _BYTES, "array_bytes", commas=True)
+@option("--flops FORMULA", _FLOPS, default=None)
+@_numbers("--set N=V,...", "Values of arguments of the kernel; repeatable")
 @_numbers("--times NAME=N,...", _TIMES, "--trips")
 @file_option("--out OUT.toml|.csv|.nc", _OUT)
 @file_option("--beside PROFILE", _COMPARE, exists=True)
@@ -77,20 +96,22 @@ def kernel(
     include: Sequence[str],
     **options: Any,
 ) -> Any:
-    """Count the instructions of a kernel, as a workload file, without a GPU.
+    """Count the instructions of a kernel without a GPU, and write a workload file.
 
-    Source is compiled and disassembled (extra kernels); each instruction counts as often as its
-    loops and branches let it run. A count that depends on the data must be given by --times. A
-    cubin may come from any compiler, such as Triton or numba. PTX (nvcc -ptx) is counted in the
-    same way and needs no extra.
+    CUDA source is compiled and disassembled, which needs the extra kernels. The count of an
+    instruction is the product of the trip counts of its loops and the fractions of its branches.
+    If one of these depends on the data, give it by --times. A cubin may come from any compiler,
+    such as Triton or numba. PTX (nvcc -ptx) is counted in the same way and needs no extra.
     """
     macros = {k: split_list([v]) if "," in v else v for k, v in define.items()}
     options["options"] = (*options["options"], *(f"-I{folder}" for folder in include))
     with input_errors():
-        result = dse.kernel(path, times, entry, define=macros, **nonempty_options(options))
-    if options["beside"] is not None:
+        options = nonempty_options(options) | {"progress": True}
+        result = dse.kernel(path, times, entry, define=macros, **options)
+    if options.get("beside") is not None:
         return _profile_comparison(result, out)
-    if any(isinstance(each, list) for each in macros.values()):
+    several_blocks = any(isinstance(each, list) for each in options.get("block", ()))
+    if several_blocks or any(isinstance(each, list) for each in macros.values()):
         return _variants_answer(result, out)
     text = str(result.toml())
     if out is not None:
@@ -99,13 +120,13 @@ def kernel(
 
             write_entry_file(Path(out), text, "workload")
     data = {"kernel": path, "values": dict(result)}
-    for name in ("formulas", "numbers", "assumed", "origin", "left_out", "holds_for"):
+    for name in ("formulas", "numbers", "assumed", "origin", "left_out", "holds_for", "labels"):
         data[name] = getattr(result, name)
     return Answer(title=text if out is None else f"{out}: {len(result)} quantities", data=data)
 
 
 def _profile_comparison(ds: Any, out: str | None) -> Any:
-    """Return counts next to measured ones, and the reasons of missing counts."""
+    """Return a table of counted and measured numbers, and the reasons for missing counts."""
     from dse.cuda.tuning_space import agreement_rows
 
     if out is not None:
@@ -118,7 +139,7 @@ def _profile_comparison(ds: Any, out: str | None) -> Any:
 
 
 def _variants_answer(ds: Any, out: str | None) -> Any:
-    """Write a tuning space as a Dataset, and return its size."""
+    """Write the counts of all variants to a file, and return how many there are."""
     if out is None:
         raise click.UsageError("several variants make a table: give --out OUT.csv, .nc or .zarr")
     dse.export(ds, out)

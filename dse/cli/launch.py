@@ -1,4 +1,4 @@
-"""The command `dse launch`: distribution of the duration of a launch, and remedies."""
+"""The command `dse launch`: compute the distribution of the duration of a launch, and remedies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stochastic import Launch, Pmf
 
 
-#: Factor by which steps are coarser for remedies, if steps are rounded.
+#: If durations are rounded to coarser steps, the steps for remedies are this many times coarser.
 _COARSER = 5
 
 
@@ -28,26 +28,26 @@ _COARSER = 5
     "dse launch steps.csv --trace --slots 80 --warps 8 --json",
 )
 @click.argument("law", metavar="LAW")
-@option("--blocks N", "Number of blocks in the launch; default: all of a trace", type=int)
+@option("--blocks N", "Number of blocks in the launch; default: enough for a trace", type=int)
 @option("--slots N", "Number of blocks that run at the same time", type=int, required=True)
-@option("--lanes N", "Number of items in lockstep", default=32)
+@option("--lanes N", "Number of items that run in lockstep", default=32)
 @option("--warps N", "Number of warps in a block", default=1)
-@option("--alike P", "Probability that a lane repeats its neighbour", default=0.0)
-@option("--step TIME", "Duration of a step, such as 20ns; default: in steps")
-@option("--deadline TIME", "Deadline, in steps or as a time, for the chance to finish")
-@option("--working W", "Power of a slot that runs a block", default=0.0)
-@option("--on W", "Power of the rest during the launch", default=0.0)
-@option("--idling W", "Power of an idle slot", default=0.0)
-@option("--cut-overhead N", "Steps that each piece of an item adds", default=0)
-@option("--share-overhead", "Share of an item's work that each further lane adds", default=0.0)
-@option("--advice/--no-advice", "Print remedies; default: yes", default=True)
+@option("--alike P", "Probability that a lane repeats the work of its neighbour", default=0.0)
+@option("--step TIME", "Duration of a step, such as 20ns; default: give times in steps")
+@option("--deadline TIME", "Time or number of steps; the probability of finishing by then is given")
+@option("--working W", "Power of a slot while it runs a block", default=0.0)
+@option("--on W", "Power of the GPU apart from its slots during the launch", default=0.0)
+@option("--idling W", "Power of a slot while it is idle", default=0.0)
+@option("--cut-overhead N", "Steps that each piece adds if long items are cut", default=0)
+@option("--share-overhead", "Relative cost of each further lane that shares an item", default=0.0)
+@option("--advice/--no-advice", "List remedies and how much each helps; default: yes", default=True)
 @trace_and_plot_options
 def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> Any:
     """Compute how long a launch takes when the work of its blocks is random.
 
     LAW is the distribution of the work of one item, as for dse imbalance: geometric:P,
-    uniform:LOW,HIGH, a CSV file, ... Each block goes to the first free slot; the number of slots is
-    multiprocessors · resident blocks.
+    uniform:LOW,HIGH, a CSV file, ... Each block goes to the first free slot. The number of slots is
+    the number of multiprocessors times the resident blocks of each.
     """
     from stochastic import Pmf
 
@@ -76,7 +76,7 @@ def launch(law: str, blocks: int | None, plot: Path | None, **options: Any) -> A
 def launch_data(
     work: Pmf, *, blocks: int, slots: int, lanes: int, warps: int, **options: Any
 ) -> tuple[Launch, dict[str, Any]]:
-    """Return the law of a launch, and its times, losses and remedies as plain data."""
+    """Compute the law of a launch; also return its times, losses and remedies as JSON data."""
     from stochastic import launch as launch_law
     from stochastic.launch_time.continuous import coarse_unit, round_durations
 
@@ -110,7 +110,7 @@ def launch_data(
     if options["advice"]:
         more = {name: options[name] for name in ("cut_overhead", "share_overhead", "alike")}
         mean = data["mean"]
-        if unit > 1:  # remedies compare with a launch of the same resolution
+        if unit > 1:  # compare the remedies with a launch whose durations are rounded alike
             unit *= _COARSER
             work, more["cut_overhead"] = (
                 round_durations(work, unit)[1],
@@ -132,7 +132,7 @@ def _launch_law_data(
     correlation: float,
     **shape: Any,
 ) -> tuple[Launch, dict[str, Any]]:
-    """Return the law of a launch, and its figures, in a resolution of ``unit`` steps."""
+    """Compute the law of a launch in units of ``unit`` steps; also return its statistics."""
     from stochastic import launch as launch_law
 
     result = launch_law(work, correlation=correlation, **shape)
@@ -165,7 +165,7 @@ def _launch_law_data(
 
 
 def _combine(early: Any, late: Any, combine_numbers: Callable[[float, float], float]) -> Any:
-    """Return each number of ``late`` combined with that of ``early``; texts stay."""
+    """Combine each number of nested ``late`` with that of ``early``; keep the texts of ``late``."""
     if isinstance(late, dict):
         return {name: _combine(early[name], late[name], combine_numbers) for name in late}
     return late if isinstance(late, str) else combine_numbers(early, late)
@@ -199,7 +199,7 @@ def _parse_seconds(option: str, text: str | None) -> float | None:
 
 
 def _deadline_steps(text: str, step: float | None) -> float:
-    """Return a deadline in steps."""
+    """Convert a deadline, a number of steps or a time, to steps."""
     try:
         return float(text)
     except ValueError:
@@ -227,7 +227,7 @@ _HELPS = "remedies (--cut-overhead and --share-overhead are the costs of pieces 
 
 
 def launch_answer(data: Mapping[str, Any]) -> Answer:
-    """Return the data of a launch as an answer."""
+    """Return the answer that shows the result of :func:`launch_data`."""
     unit = "s" if data["step"] is not None else ""
 
     def time_text(time: float) -> str:

@@ -1,4 +1,4 @@
-"""The command `dse law`: probability distribution of an output."""
+"""The command `dse law`: compute the probability distribution of an output."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 def law(study: str, quantity: str, at: dict[str, str], plot: Path | None) -> Any:
     """Compute the distribution of an output at one configuration under uncertain inputs.
 
-    The answer has mean, standard deviation and quantiles, with half-widths of 95 % confidence
-    intervals. They are exact if all distributions are enumerated, or if the output depends on one
-    random input only and is proven monotone in it.
+    The answer has the mean, the standard deviation and quantiles, with half-widths of 95 %
+    confidence intervals. All are exact if all distributions are enumerated. Quantiles are also
+    exact if the output depends on a single random input and is proven monotone in it.
     """
     result = dse.law(read_study(study), quantity, at)
     if plot is not None:

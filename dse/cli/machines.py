@@ -17,7 +17,8 @@ from dse.cli.options import complete_machine
 def machines(name: str | None) -> Any:
     """List the machines, or show one.
 
-    NAME is in the list, a product ("RTX 3080") or the path of a file (.toml). One machine shows
-    every value with its source, and the models that are unavailable for missing values.
+    NAME is a name in the list, a product name ("RTX 3080") or the path of a file (.toml). For one
+    machine, the command shows every value with its source, and the models that cannot be used
+    because values are missing.
     """
     return catalog_answer(dse.machines() if name is None else dse.machine(name))

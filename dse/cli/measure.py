@@ -1,4 +1,4 @@
-"""The command `dse measure`: microbenchmarks of this machine's GPU."""
+"""The command `dse measure`: run microbenchmarks on this machine's GPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dse.cli.command import InputError, command, input_errors, new_file
 from dse.cli.options import names_option, option
 from symbolic.answer import Answer
 
-#: Measurements, and the options of each besides OUT.
+#: Kinds of measurements, and the options that each kind takes.
 _OPTIONS_OF: dict[str, tuple[str, ...]] = {
     "supply": ("threads", "steps", "size"),
     "demand": ("threads", "steps"),
@@ -40,44 +40,50 @@ _POSITIVE, _SECONDS = click.IntRange(min=1), click.FloatRange(min=0)
 @click.argument("out", metavar="OUT.csv|.nc|.parquet|.zarr", type=click.Path())
 @option(
     "--threads",
-    "Threads of a multiprocessor, a row for each, or of a block; default: by measurement",
+    "Threads per block (supply, demand: per multiprocessor; repeatable)",
     type=click.IntRange(min=1),
     multiple=True,
 )
-@option("--steps", "Number of loads or rounds of a thread", type=_POSITIVE, default=4096)
-@option("--size", "Number of values to read; default: 2**26", type=_POSITIVE, default=2**26)
+@option("--steps", "Loads or rounds of arithmetic per thread", type=_POSITIVE, default=4096)
+@option("--size", "Number of values that are read; default: 2**26", type=_POSITIVE, default=2**26)
 @option(
-    "--ring", "Size in bytes of the ring for latency", type=click.IntRange(min=256), multiple=True
+    "--ring", "Size of the data for latency, in bytes", type=click.IntRange(min=256), multiple=True
 )
 @option("--blocks", "Number of blocks in a launch; default: 1000", type=_POSITIVE, multiple=True)
-@option("--loads", "Let blocks wait for loads, one a round, instead of computing", is_flag=True)
-@option("--times", "Number of launches of each kind", type=click.IntRange(min=2), default=50)
-@option("--law", "Law of the work of a lane; default: Swatman 2022, Table I", multiple=True)
+@option("--loads", "Let blocks wait for loads, one per round, instead of computing", is_flag=True)
+@option("--times", "Number of launches of each size", type=click.IntRange(min=2), default=50)
+@option("--law", "Law of the work of a lane; default: as in Swatman 2022, Table I", multiple=True)
 @names_option("--lanes N,...", "Numbers of lanes in a group; default: 2,4,8,16,32")
-@option("--groups", "Number of groups in a case; default: 2**18", type=_POSITIVE, default=2**18)
-@option("--each", "Write a row for each group of an imbalance", is_flag=True)
-@option("--rows", "Number of rows of the matrices", type=_POSITIVE, default=16)
-@option("--clock", "Core clock in MHz; default: 8 of those available", type=int, multiple=True)
+@option("--groups", "Number of groups for each law; default: 2**18", type=_POSITIVE, default=2**18)
+@option("--each", "Write a row for each group instead of means over groups", is_flag=True)
+@option("--rows", "Number of rows of the matrices that lanes multiply", type=_POSITIVE, default=16)
+@option("--clock", "Core clock in MHz; default: 8 available clocks", type=int, multiple=True)
 @option("--memory-clock", "Memory clock in MHz; default: the highest", type=int, multiple=True)
 @option("--keep-clocks", "Measure power at the current clocks; change no setting", is_flag=True)
-@option("--seconds", "Duration of a power measurement; default: 3", type=_SECONDS, default=3.0)
+@option("--seconds", "Seconds over which power is sampled; default: 3", type=_SECONDS, default=3.0)
 @option(
-    "--settle", "Seconds of load before a power measurement; default: 2", type=_SECONDS, default=2.0
+    "--settle", "Seconds of load before power is sampled; default: 2", type=_SECONDS, default=2.0
 )
 @click.pass_context
 def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
-    """Run microbenchmarks on this machine's NVIDIA GPU, and write the rows.
+    """Run microbenchmarks on this machine's NVIDIA GPU, and write the measured rows.
 
-    This needs the extra gpu. supply: bandwidth by number of threads that only load; demand:
-    operations by number of threads that only compute; latency: cycles of a load by size of the
-    data; blocks: multiprocessor, start and end of each block of a launch with random work;
-    launches: times of many such launches; imbalance: cost of lockstep (Swatman 2022, Algorithm 1);
-    power: power, clocks and times of a compute-bound and a memory-bound kernel, at each clock.
-    power sets clocks and restores them, unless --keep-clocks is given.
+    This needs the extra gpu. The kinds of measurements are:
 
-    OUT is a dataset as of dse import, and records device, method and date. NUMBA_ENABLE_CUDASIM=1
-    makes a trial run without a GPU, with meaningless numbers: keep it small (--threads 2 --steps 3
-    --size 64).
+    \b
+      supply     bandwidth against the number of threads that only load
+      demand     operations against the number of threads that only compute
+      latency    cycles of a load against the size of the data
+      blocks     multiprocessor, start and end of each block of a launch with random work
+      launches   times of many launches with random work
+      imbalance  cost of lockstep (Swatman 2022, Algorithm 1)
+      power      power, clocks and times of two kernels (bound by computation, by memory) per clock
+
+    power sets clocks and restores them at the end, unless --keep-clocks is given.
+
+    OUT is a dataset like that of dse import; it records the device, the method and the date. With
+    NUMBA_ENABLE_CUDASIM=1 you can try a measurement without a GPU. The numbers are then
+    meaningless; keep the run small (--threads 2 --steps 3 --size 64).
     """
     from dse.runs.files import export
 
@@ -110,7 +116,7 @@ def measure(ctx: click.Context, /, what: str, out: str, **options: Any) -> Any:
 
 
 def _command_line_options(ctx: click.Context, what: str) -> list[str]:
-    """Return the options of the command line; refuse those of another measurement."""
+    """Return the options of the command line; raise an error for options of another kind."""
     words = []
     for parameter in ctx.command.params:
         name = str(parameter.name)
@@ -134,7 +140,7 @@ def _command_line_options(ctx: click.Context, what: str) -> list[str]:
 def _measurement(
     what: str, options: Mapping[str, Any]
 ) -> tuple[Callable[[], dict[str, Any]], dict[str, Any]]:
-    """Return the function of a measurement, and its parameters."""
+    """Return a function that runs the measurement ``what``, and its parameters."""
     import numpy as np
 
     from dse import gpu

@@ -1,4 +1,4 @@
-"""The command `dse meets`: the configurations that meet targets, as boxes."""
+"""The command `dse meets`: find the configurations that meet targets, as boxes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 
 @command('dse meets examples/energy-gtx280.toml --where "time <= 60 ms" --where "power <= 120 W"')
 @study_argument
-@where_option('Target, such as "time <= 10 ms"; repeatable')
-@option("--boxes", "Limit on the number of boxes", type=click.IntRange(min=1), default=10000)
-@time_limit_option("Limit in seconds, from the start of the command")
+@where_option('Target that must be met, such as "time <= 10 ms"; repeatable')
+@option("--boxes", "Largest number of boxes", type=click.IntRange(min=1), default=10000)
+@time_limit_option("Time limit in seconds, counted from the start of the command")
 def meets(study: str, where: list[str], boxes: int, time_limit: float | None) -> Any:
     """Find the configurations that meet all targets, as boxes of the design space.
 
-    All configurations in a certain box meet the targets; those in an open box may. Without open
-    boxes the answer is exact, whatever the size of the space; with some the exit status is 3.
+    All configurations in a certain box meet the targets; configurations in an open box may meet
+    them. If there is no open box, the answer is exact, whatever the size of the space; otherwise
+    the exit status is 3.
     """
     read, limits = read_study(study), dict[str, Any](boxes=boxes, time_limit=time_left(time_limit))
     result = best_on_interrupt(lambda: dse.meets(read, where, **limits, progress=True))

@@ -15,19 +15,19 @@ from symbolic.answer import Answer
 
 
 def catalog_answer(item: Any) -> Answer:
-    """Return the answer of an entry or model, or of a list without its title."""
+    """Return the answer that shows a catalogue entry or a model; omit the title of a list."""
     answer: Answer = item._answer()
     return replace(answer, title="") if isinstance(item, Mapping) else answer
 
 
 @command("dse models", "dse models mwp_cwp", "dse models transit --latex")
 @click.argument("name", required=False, shell_complete=complete_model)
-@option("--latex", "Print the equations in LaTeX, one a line", is_flag=True)
+@option("--latex", "Print the equations in LaTeX, one per line", is_flag=True)
 def models(name: str | None, latex: bool) -> Any:
     """List the models, or show one.
 
-    NAME is a model, the path of a file (.py), or several joined by +. One model shows its inputs,
-    switches, outputs and equations with their sources.
+    NAME is a model, the path of a file (.py), or several of these joined by +. For one model, the
+    command shows its inputs, switches, outputs and equations with their sources.
     """
     if name is None:
         if latex:

@@ -1,4 +1,4 @@
-"""The command `dse new`: write a commented file to start from, which works unchanged."""
+"""The command `dse new`: write a commented study, machine or workload file to start from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dse.catalog.entry_file import Value
     from symbolic.quantity import Quantity
 
-#: Default of --from.
+#: Defaults of --from; a study starts from the text ``_STUDY``.
 _DEFAULT_BASE = {"machine": "gtx280", "workload": "svm"}
 
 _STUDY = """\
@@ -58,15 +58,16 @@ minimize = "time"
 @click.argument("out", metavar="OUT.toml", type=click.Path(dir_okay=False))
 @option(
     "--from NAME",
-    "Machine, workload or example study to start from; default: gtx280, svm, none",
+    "Machine, workload or example study to start from; default: gtx280, svm or a short study",
     "base",
 )
 def new(kind: str, out: str, base: str | None) -> Any:
     """Write a commented study, machine or workload file to start from.
 
-    It works unchanged. A machine or workload starts from the values of another, which its file
-    shows as comments: uncomment a line to replace its value. For a machine, the file also lists
-    values that models need and the other machine lacks, with the numbers of a similar machine.
+    You can use the file without changes. A machine or workload file uses the values of another
+    machine or workload, and shows them as comments: to replace a value, uncomment its line. A
+    machine file also lists values that models need and that the other machine lacks, with the
+    numbers of a similar machine.
     """
     path = new_file(out, ".toml")
     closed: dict[str, tuple[str, ...]] = {}
@@ -98,7 +99,7 @@ def new(kind: str, out: str, base: str | None) -> Any:
 
 
 def _similar_machine(entry: Entry) -> Entry:
-    """Return the best-known machine of the nearest compute capability; it has a latency."""
+    """Return the machine of the nearest compute capability with the most values, and a latency."""
     from dse.catalog.entries import machines
 
     def distance(other: Entry) -> tuple[float, int, int]:
@@ -112,7 +113,7 @@ def _similar_machine(entry: Entry) -> Entry:
 
 # --- the lines of the file
 def _models_gained(entry: Entry, other: Entry) -> dict[str, tuple[str, ...]]:
-    """Return the models that another machine's numbers would enable, with the missing names."""
+    """Return the models that become usable with the values of ``other``, and what each lacks."""
     from dataclasses import replace
 
     from dse.catalog.entries import unavailable_models
@@ -125,7 +126,7 @@ def _models_gained(entry: Entry, other: Entry) -> dict[str, tuple[str, ...]]:
 
 
 def _transferable_values(other: Entry) -> dict[str, Value]:
-    """Return the values that hold for other machines, too: formulas and programmers' choices."""
+    """Return the values that other machines can use, too: formulas, and choices of programmers."""
     from dse.catalog.entries import formula_inputs
     from symbolic.quantities import TABLE
 
@@ -137,7 +138,7 @@ def _transferable_values(other: Entry) -> dict[str, Value]:
 
 
 def entry_lines(kind: str, path: Path, entry: Entry, base_name: str, other: Entry) -> Iterator[str]:
-    """Yield the lines of a machine or workload file based on another."""
+    """Yield the lines of a machine or workload file that is based on ``entry``."""
     from symbolic.quantities import TABLE
 
     known = {**TABLE, **{row.name: row for row in entry.declared}}
@@ -177,7 +178,7 @@ def entry_lines(kind: str, path: Path, entry: Entry, base_name: str, other: Entr
 
 
 def _line(name: str, value: Value) -> str:
-    """Return the line of a value, with its origin."""
+    """Return the line of a value in a file, with its source or assumption."""
     origin = "source" if value.source else "assumed"
     return value_line(name, toml_value(value.value), origin, value.source or value.assumed)
 

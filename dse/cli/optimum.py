@@ -1,4 +1,4 @@
-"""The command `dse optimum`: best configurations, with a certificate."""
+"""The command `dse optimum`: find the best configurations, and print the certificate."""
 
 from __future__ import annotations
 
@@ -43,12 +43,13 @@ if TYPE_CHECKING:
     from dse.study.study import BestQuery, StudyData
     from sweeps.store.fill import WatchedOutput
 
-#: Below this many points the query compiles no loop nest.
+#: Up to this number of points, winners are looked up in the values of the run, because a query
+#: would have to compile a loop nest.
 _LOOKUP_POINTS = sizes.LOOKED_UP
 
 
 def study_query(study: StudyData, query: Mapping[str, Any]) -> BestQuery | None:
-    """Return the query of the options or of the study; an error if the study cannot answer it."""
+    """Return the query of the options or of the study; raise if the study cannot answer it."""
     best = query_from_options(query, study.best)
     if best is not None:
         study.check_best(best)
@@ -56,7 +57,10 @@ def study_query(study: StudyData, query: Mapping[str, Any]) -> BestQuery | None:
 
 
 def watched_objective(best: BestQuery | None, study: StudyData) -> tuple[WatchedOutput, str] | None:
-    """Return the objective, with its unit, that a run can watch: an unconstrained output."""
+    """Return the objective and its unit if a run can report its best value so far, else None.
+
+    It can if the objective is a single stored output of numbers, without constraints.
+    """
     if best is None:
         return None
     (goal, *later), grid = best.goals, study.grid()
@@ -67,7 +71,7 @@ def watched_objective(best: BestQuery | None, study: StudyData) -> tuple[Watched
 
 
 def find_winners(best: BestQuery, study: StudyData, values: xr.Dataset | None) -> xr.Dataset:
-    """Return the best configurations, from the values in memory if they are few."""
+    """Return the best configurations; look them up in ``values`` if there are few points."""
     if values is not None and study.grid().points <= _LOOKUP_POINTS:
         from symbolic.expression import parse, parse_condition
         from symbolic.ops import references
@@ -81,15 +85,15 @@ def find_winners(best: BestQuery, study: StudyData, values: xr.Dataset | None) -
     return dse.optimum(study, **best.as_keywords())
 
 
-# --- how to search, and what is proven
-#: Attributes in the JSON: of every answer, those only if they are not 0, of a certificate.
+# --- options of a search, and its certificate
+#: Attributes in the JSON: of every answer; of answers in which they are not 0; of a certificate.
 _ATTRIBUTES = ("within", "configurations", "complete", "points_proven", "boxes_left")
 _NONZERO_ATTRIBUTES = ("points_skipped", "points_left")
 _CERTIFICATE_KEYS = (*("bound", "gap", "settled", "boxes"), *("points_visited", "points_excluded"))
 
 
 def compile_search_in_background() -> AbstractContextManager[object]:
-    """Compile the search in two processes, if it is not in the cache."""
+    """Let a second process compile a part of the search, if the search is not in the cache."""
     program = "from sweeps.bounds.search import parts; parts()"
     return compile_in_background(
         program, waited_functions=("enclose", "relax"), first_function="dig"
@@ -97,7 +101,7 @@ def compile_search_in_background() -> AbstractContextManager[object]:
 
 
 def is_proven(attributes: Mapping[str, Any], gap: float | None = None) -> bool:
-    """True if an answer is proven to the gap that the user allows."""
+    """True if the gap of an answer is proven to be at most ``gap``, and the answer is complete."""
     import numpy as np
 
     is_close = np.all(np.atleast_1d(attributes.get("gap", 0.0)) <= (gap or 0.0))
@@ -105,13 +109,13 @@ def is_proven(attributes: Mapping[str, Any], gap: float | None = None) -> bool:
 
 
 def set_unproven_status(attributes: Mapping[str, Any], gap: float | None = None) -> None:
-    """Let the command exit with 3 if a limit ended the search before the proof."""
+    """Set the exit status 3 if a limit ended the search before the answer was proven."""
     if not attributes.get("interrupted") and not is_proven(attributes, gap):
         set_exit_status(UNPROVEN)
 
 
 def parse_share(_: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """Return a share such as 0.01 or 1% as a number."""
+    """Convert a fraction such as 0.01 or 1% to a number."""
     if value is None:
         return None
     try:
@@ -126,16 +130,16 @@ def parse_share(_: click.Context, param: click.Parameter, value: str | None) -> 
 def method_option(text: str) -> OptionDecorator:
     """Return the option --method."""
     kinds = click.Choice(["auto", "scan", "certified"])
-    text = f"Evaluate every point (scan), or {text}; default: auto"
+    text = f"Evaluate every point (scan), or {text}; default: choose by the size (auto)"
     return option("--method", text, type=kinds)
 
 
 search_limit_option = time_limit_option(
-    "Seconds from the start of the command after which the search reports the best so far"
+    "Seconds from the start of the command; the search then stops and reports the best so far"
 )
 gap_option = option(
     "--gap X",
-    "Stop once nothing can be better by more than this share, such as 0.05",
+    "Stop once no configuration can be better by more than this fraction, such as 0.05",
     type=click.FloatRange(min=0),
 )
 
@@ -143,13 +147,13 @@ gap_option = option(
 def with_certificate(
     answer: Answer, attributes: Mapping[str, Any], gap: float | None = None
 ) -> Answer:
-    """Return an answer with its certificate."""
+    """Return an answer to which the certificate is added, in the text and in the JSON."""
     data = answer.data | certificate_data(attributes)
     return replace(answer, data=data, certificate=certificate_text(attributes, gap))
 
 
 def certificate_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the method, the points that a scan left out, and the certificate, for JSON."""
+    """Return the method, the number of skipped points and the certificate, as data for JSON."""
     data: dict[str, Any] = {"method": attributes.get("method", "scan")}
     data |= {name: attributes[name] for name in _ATTRIBUTES if name in attributes}
     data |= {name: attributes[name] for name in _NONZERO_ATTRIBUTES if attributes.get(name)}
@@ -165,7 +169,7 @@ def certificate_data(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def certificate_text(attributes: Mapping[str, Any], gap: float | None = None) -> str:
-    """Return a sentence on what is proven, or on what a scan left out; empty for a full scan.
+    """Return a sentence on what is proven or skipped; it is empty for a scan of all points.
 
     >>> certificate_text({"points_skipped": 4096})
     'scan: bounds over tiles ruled out 4,096 configurations'
@@ -202,7 +206,7 @@ def certificate_text(attributes: Mapping[str, Any], gap: float | None = None) ->
 
 
 def _bounds_text(attributes: Mapping[str, Any]) -> str:
-    """Return the bound and gap of each objective, in order of priority."""
+    """Return a text with the bound and gap of each objective, in order of priority."""
     import numpy as np
 
     gaps, bounds = (np.atleast_1d(attributes[name]).tolist() for name in ("gap", "bound"))
@@ -225,7 +229,7 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?( *[A-Za-z%µμ][A-Z
 
 
 def _axis_conditions(axis_values: Mapping[str, str]) -> list[str]:
-    """Return --at as conditions; a value that is no number, with or without unit, is a label."""
+    """Convert --at to conditions; a value that is not a number (with a unit or not) is a label."""
     return [
         f"{axis} == {value}" if _NUMBER.fullmatch(value) else f"{axis} == {value!r}"
         for axis, value in axis_values.items()
@@ -248,10 +252,10 @@ fixed_axes_option = values_option("--at AXIS=VALUE,...", AT, commas=True, parse=
 @goal_options(several=False)
 @per_and_top_options
 @fixed_axes_option
-@option("--ties", "Report all configurations as good as the best", is_flag=True)
+@option("--ties", "Report all configurations that are as good as the best", is_flag=True)
 @option(
     "--within X%",
-    "Report all configurations that are worse than the best by at most this share",
+    "Report all configurations that are worse than the best by at most this fraction",
     callback=parse_share,
 )
 @method_option("prove that none is better (certified)")
@@ -260,18 +264,18 @@ fixed_axes_option = values_option("--at AXIS=VALUE,...", AT, commas=True, parse=
 def optimum(source: str, ties: bool, where: list[str], at: list[str], **options: Any) -> Any:
     """Find the best configurations of a study, store or file of measurements.
 
-    The objective is that of the study's [best], unless you give one. Nothing is stored. Ties go to
-    the configuration that comes first in the order of the axes. A space too large to scan is
-    searched by branch and bound, which proves that no configuration is better. Objectives are
-    lexicographic: later ones break ties; prefix - to reverse one. Measurements are files of tuners
-    (T4, Kernel Tuner's cache), CSV or Parquet; see dse import.
+    The default objective is that of the study's [best]. Nothing is stored. If configurations are
+    equally good, the first in the order of the axes is reported. If the space is too large to scan,
+    branch and bound searches it and proves that no configuration is better. If you give several
+    objectives, later objectives break ties; a minus sign before an objective reverses it. Files of
+    measurements are those of tuners (T4, Kernel Tuner's cache), CSV or Parquet; see dse import.
 
-    A search that a limit ends reports a bound and a gap, and exits with status 3.
+    If a limit ends the search, the command reports a bound and a gap, and exits with status 3.
     """
     from dse.cli.evaluate import assumed_answer
     from dse.display import column_order, dataset_answer
     from dse.inputs.assumed import interval_text
-    from dse.inputs.possible import impossible_data, impossible_winners
+    from dse.inputs.possible import impossible_data, impossible_winners, without_impossible
     from dse.study.study import StudyData
 
     read = read_source(source)
@@ -292,16 +296,17 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
     of_models = not isinstance(read, StudyData) and "model" in read.sizes
     notes = [_MODELS_NOTE] if of_models and "model" not in options["per"] else []
     if isinstance(read, StudyData):
-        found = impossible_winners(read, answer.data["rows"])
-        if found:
-            answer = replace(answer, data={**answer.data, **impossible_data(found)})
-            notes += [each.text for each in found]
+        passed = impossible_winners(read, answer.data["rows"])
+        if passed:
+            answer = without_impossible(answer, passed)
+            answer = replace(answer, data={**answer.data, **impossible_data(passed)})
+            notes += [each.text for each in passed]
         intervals, assumed = assumed_answer(read, answer.data["rows"])
         notes += [f"assumed: {row.text}" for row in assumed]
         notes += [
             f"best {name}: {interval_text(ends, read.grid().model.quantity(name).unit)} as "
             "assumed inputs vary"
-            for name, ends in (intervals[0].items() if intervals else ())
+            for name, ends in (intervals[0].items() if len(intervals) == 1 else ())
             if name in answer.data["variables"]
         ]
         if assumed:
@@ -311,7 +316,7 @@ def optimum(source: str, ties: bool, where: list[str], at: list[str], **options:
 
 
 def search_limits(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that limit the search; the time limit counts from the command's start."""
+    """Return the options of the search; convert the time limit to the time that is left."""
     named = ("method", "time_limit", "gap", "within")
     limits = nonempty_options({name: options.get(name) for name in named})
     if "time_limit" in limits:

@@ -1,4 +1,4 @@
-"""Options of the command line, converted to arguments of the verbs."""
+"""Define options of the command line, and convert their values to arguments of the verbs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PICTURES = (".png", ".pdf", ".svg")
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print text, to standard error with ``err``; control characters are shown by their codes."""
+    """Print a text, with control characters replaced by their codes; ``err``: to standard error."""
     click.echo(escape_controls(text), err=err)
 
 
@@ -31,12 +31,12 @@ _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]
 
 
 def _make_completer(names: Callable[[], Iterable[str]], *files: str) -> _Complete:
-    """Return a completer for the last name in a list or sum; files are for text that fits none."""
+    """Return a completer for the last name in a list or sum; if none fits, it completes paths."""
 
     def complete(_ctx: Any, _parameter: Any, typed: str) -> list[CompletionItem]:
         try:
             known = sorted(names())
-        except Exception:  # an error must not appear while somebody types
+        except Exception:  # an error message must not appear while the user types
             return []
         cut = max(typed.rfind(","), typed.rfind("+"), typed.rfind(" ")) + 1
         before, last = typed[:cut], typed[cut:]
@@ -66,7 +66,7 @@ _ENTRIES = {"machine": complete_machine, "workload": complete_workload}
 def complete_point(
     ctx: click.Context, parameter: click.Parameter, typed: str
 ) -> list[CompletionItem]:
-    """Complete ``NAME=VALUE``: quantities, then machines and workloads as values."""
+    """Complete ``NAME=VALUE``: NAME by quantities, VALUE by machines or workloads."""
     name, equals, value = typed.partition("=")
     if not equals:
         rows = complete_quantity(ctx, parameter, name)
@@ -78,7 +78,7 @@ def complete_point(
 
 # --- the options
 def nonempty_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that have a value; the verb has defaults for the others."""
+    """Return the options that have a value; a verb uses its defaults for all others."""
     return {name: value for name, value in options.items() if value not in (None, [], {}, ())}
 
 
@@ -105,7 +105,7 @@ def split_list(texts: Sequence[str]) -> list[str]:
 
 
 def parse_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
-    """Split each NAME=VALUE of an option; a name may occur once."""
+    """Return a mapping from the texts NAME=VALUE of an option; a repeated name is an error."""
     values: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -120,12 +120,12 @@ def parse_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
 def option_callback(
     parse: Callable[[Any], Any],
 ) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """Return a callback of click that passes the value of an option to a function."""
+    """Return a callback for click that converts the value of an option by a function."""
     return lambda _ctx, _option, words: parse(words)
 
 
 def option(flag: str, text: str, *names: str, **about: Any) -> OptionDecorator:
-    """Return an option whose help ends in its default; ``flag`` may end in a metavar.
+    """Return an option; its help ends with the default. ``flag`` may contain a metavar.
 
     >>> add = option("--warps N", "Number of warps", default=32)
     >>> add(lambda: None).__click_params__[0].help
@@ -142,7 +142,7 @@ def option(flag: str, text: str, *names: str, **about: Any) -> OptionDecorator:
 def names_option(
     flag: str, text: str, *names: str, parse: Callable[[list[str]], Any] = list, **about: Any
 ) -> OptionDecorator:
-    """Return an option that takes several names or formulas, repeated or with commas between."""
+    """Return an option that takes several names or formulas, repeated or separated by commas."""
     flag = flag if " " in flag else f"{flag} Q,..."
     callback = option_callback(lambda texts: parse(split_list(texts)))
     return option(flag, text, *names, multiple=True, callback=callback, **about)
@@ -155,7 +155,7 @@ def values_option(
     commas: bool = False,
     parse: Callable[[dict[str, str]], Any] = dict,
 ) -> OptionDecorator:
-    """Return a repeatable option that takes names with a value each, with commas if allowed."""
+    """Return a repeatable option that takes NAME=VALUE; ``commas`` allows several, with commas."""
 
     def parse_texts(texts: Sequence[str]) -> Any:
         return parse(parse_pairs(split_list(texts) if commas else texts, flag.split()[0]))
@@ -164,7 +164,7 @@ def values_option(
 
 
 def choice_option(flag: str, text: str, *words: str) -> OptionDecorator:
-    """Return an option that takes one of some words, by default the first."""
+    """Return an option that takes one of the given words; the default is the first word."""
     return option(flag, text, default=words[0], type=click.Choice(words))
 
 
@@ -174,7 +174,7 @@ def file_option(flag: str, text: str, exists: bool = False) -> OptionDecorator:
 
 
 def where_option(text: str = 'Constraint, such as "time <= 10 ms"; repeatable') -> OptionDecorator:
-    """Return the option --where, which warns of limits without a unit."""
+    """Return the option --where, which prints a warning if a limit has no unit."""
 
     def check_limits(texts: Sequence[str]) -> list[str]:
         if texts:
@@ -189,7 +189,7 @@ def where_option(text: str = 'Constraint, such as "time <= 10 ms"; repeatable') 
 
 
 def check_figure_path(text: str | None, flag: str) -> Path | None:
-    """Return the path of a figure; refuse one that cannot be written, before any work."""
+    """Return the path of a figure; raise an error if no figure can be written there."""
     if text is None:
         return None
     path = Path(text)
@@ -209,17 +209,17 @@ def figure_option(flag: str, text: str, **about: Any) -> OptionDecorator:
 
 
 def example_studies() -> dict[str, Path]:
-    """Return the shipped studies that run no Python file, by name."""
+    """Return a mapping from names to paths of the shipped studies that run no Python file."""
     installed, in_tree = (Path(dse.__file__).parents[k] / "examples" for k in (0, 1))
     paths = sorted((installed if installed.is_dir() else in_tree).glob("*.toml"))
     return {path.stem: path for path in paths if ".py" not in path.read_text(encoding="utf-8")}
 
 
 class StudyPath(click.Path):
-    """Path of a file, or the name of a shipped study if there is no such file."""
+    """Type of an argument that is the path of a file, or the name of a shipped study."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the path that a word names."""
+        """Return the path for an argument: the path itself, or that of a shipped study."""
         plain = isinstance(value, str) and value.replace("-", "").isalnum()
         if plain and not Path(value).exists() and value in example_studies():
             value = str(example_studies()[value])
@@ -227,35 +227,35 @@ class StudyPath(click.Path):
 
 
 class SourcePath(StudyPath):
-    """Path of an existing file or folder, name of a shipped study, or URL."""
+    """Type of an argument that is an existing file or folder, a shipped study, or a URL."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return the path or URL that a word names."""
+        """Return the URL or path for an argument."""
         return value if "://" in str(value) else super().convert(value, param, ctx)
 
 
-_PROGRESS = "Progress on standard error: a line for people (auto), lines of JSON, or none"
+_PROGRESS = "Show progress on standard error as text (auto), JSON lines (json), or not (none)"
 progress_option = choice_option("--progress", _PROGRESS, "auto", "json", "none")
 study_argument = click.argument("study", type=StudyPath(exists=True, dir_okay=False, readable=True))
 store_argument = click.argument("store", type=SourcePath(exists=True))
 source_argument = click.argument("source", metavar="STUDY_OR_STORE", type=SourcePath(exists=True))
-_EXPAND = "Store every output over all axes, also those on which it does not depend"
+_EXPAND = "Store every output over all axes, even over axes on which it does not depend"
 expand_option = option("--expand", _EXPAND, is_flag=True)
-_STUDY = "Study file of the store; needed if the store cannot rebuild its study"
+_STUDY = "File of the study that the store belongs to; needed if the store cannot rebuild it"
 study_option = file_option("--study STUDY.toml", _STUDY, exists=True)
 point_argument = click.argument(
     "point", metavar="[NAME=VALUE]...", nargs=-1, shell_complete=complete_point
 )
 _SET = "Value of an input, with its unit, such as core_clock=1.3GHz; repeatable"
 set_option = values_option("--set Q=VALUE", _SET)
-AT = "Value at which to hold an axis, such as active_sms=30; repeatable, or with commas"
+AT = "Fix an axis at a value, such as active_sms=30; separate several by commas, or repeat"
 at_option = values_option("--at AXIS=VALUE,...", AT, commas=True)
 
 
 def entry_options(function: Any) -> Any:
     """Add the options --machine and --workload."""
     for name in ("workload", "machine"):
-        text = f"{name.capitalize()}, or path of its file, for values that are not given"
+        text = f"{name.capitalize()} (name or file) that supplies the values that are not given"
         function = option(f"--{name} NAME", text, shell_complete=_ENTRIES[name])(function)
     return function
 
@@ -264,8 +264,8 @@ def goal_options(several: bool) -> OptionDecorator:
     """Return the decorator for --minimize, --maximize and --where."""
 
     def add(function: Any) -> Any:
-        more = "several with commas, the most important first"
-        more = "several with commas between" if several else more
+        more = "separate several by commas, the most important first"
+        more = "separate several by commas" if several else more
         for name in ("maximize", "minimize"):
             text = f"Quantity or formula to {name}; {more}"
             function = names_option(f"--{name} Q", text, shell_complete=complete_quantity)(function)
@@ -276,13 +276,13 @@ def goal_options(several: bool) -> OptionDecorator:
 
 def per_and_top_options(function: Any) -> Any:
     """Add the options --per and --top."""
-    per = names_option("--per AXIS,...", "Axes: report the best for each of their values")
+    per = names_option("--per AXIS,...", "Report the best separately for each value of these axes")
     text = "Number of configurations to report, best first; default: 1"
     return per(option("--top", text, type=click.IntRange(min=1))(function))
 
 
 def time_limit_option(text: str) -> OptionDecorator:
-    """Return the option --time-limit, in seconds."""
+    """Return the option --time-limit, which takes seconds."""
     return option("--time-limit S", text, type=click.FloatRange(min=0))
 
 
@@ -292,7 +292,7 @@ def axis_and_set_options(function: Any) -> Any:
     def parse_axes(texts: dict[str, str]) -> dict[str, Any]:
         return {name: parse_axis_text(text) for name, text in texts.items()}
 
-    text = "Axis as a range or as values with commas, Q=V,V,...; repeatable"
+    text = "Axis of the study, as a range or as a list of values (Q=V,V,...); repeatable"
     axes = values_option("--axis Q=A:B[:STEP]", text, "axes", parse=parse_axes)
     return axes(values_option("--set Q=VALUE", _SET, "set_values")(function))
 
@@ -308,7 +308,7 @@ def parse_axis_text(text: str) -> Any:
 
 
 def parse_number(text: str, types: Sequence[Callable[[str], Any]] = (int, float)) -> Any:
-    """Return a text as the first type that accepts it, else unchanged."""
+    """Convert a text to the first type that accepts it; return it unchanged if none does."""
     for read in types:
         try:
             return read(text)
@@ -320,7 +320,7 @@ def parse_number(text: str, types: Sequence[Callable[[str], Any]] = (int, float)
 def allow_named_files(
     folder: PathBase, set_values: Mapping[str, str], axes: Mapping[str, Any]
 ) -> PathBase:
-    """Return the folder of a study, extended by the files that the command line names."""
+    """Return the folder of a study, with access to the files that the command line names."""
     if not isinstance(folder, FileScope):
         return folder
     listed = [text for axis in axes.values() if isinstance(axis, list) for text in axis]
@@ -330,7 +330,7 @@ def allow_named_files(
 def override_inputs(
     fields: Mapping[str, Any], set_values: Mapping[str, str], axes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the fields of a study with some values and axes replaced."""
+    """Return the fields of a study after --set and --axis have replaced values and axes."""
     for name in set_values:
         if name in axes:
             raise click.UsageError(f"{name} is set and is an axis: keep one of them")

@@ -1,4 +1,4 @@
-"""The command `dse pareto`: the Pareto front."""
+"""The command `dse pareto`: find the Pareto front."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ from dse.cli.options import goal_options, names_option, source_argument
 @command("dse pareto merge.zarr --minimize time,active_sms --where 'occupancy >= 0.5'")
 @source_argument
 @goal_options(several=True)
-@names_option("--per AXIS,...", "Axes: report a front for each of their values")
+@names_option("--per AXIS,...", "Report a separate front for each value of these axes")
 @fixed_axes_option
 @method_option("prove the front (certified)")
 @search_limit_option
 def pareto(source: str, where: list[str], at: list[str], **options: Any) -> Any:
     """Find the Pareto front: the configurations that no other dominates.
 
-    Of configurations equal in every objective the front has the first in the order of the axes. A
-    search that the time limit ends says how many are proven, and exits with status 3.
+    If several configurations are equal in every objective, the front contains the first in the
+    order of the axes. If the time limit ends the search, the command says how many configurations
+    are proven to be on the front, and exits with status 3.
     """
     from dse.display import column_order, dataset_answer
 
     if not options["minimize"] and not options["maximize"]:
-        raise click.UsageError("give --minimize or --maximize quantities, with commas between")
+        raise click.UsageError("give --minimize or --maximize quantities, separated by commas")
     read = read_source(source)
     limits = search_limits(options) | {"progress": True}
     wanted = {name: options[name] for name in ("minimize", "maximize", "per")}

@@ -13,13 +13,15 @@ from symbolic.answer import Answer
 @command("dse plan examples/merge-four-gpus.toml", "dse plan received.toml --no-code")
 @study_argument
 @expand_option
-@option("--no-code", "Name the Python code that the study would run; run none", is_flag=True)
-@option("--assumptions", "Print each assumption of the model", is_flag=True)
+@option(
+    "--no-code", "Only list the Python code that the study would run; run nothing", is_flag=True
+)
+@option("--assumptions", "Print all assumptions of the model, not only their number", is_flag=True)
 def plan(study: str, expand: bool, no_code: bool, assumptions: bool) -> Any:
-    """Preview a run: points, memory, axes of each output, defaults.
+    """Preview a run: number of points, memory, axes of each output, and default values.
 
-    A study whose model is a Python file (.py) runs that file, as any program would. For a study
-    that is not your own use --no-code first, which names such code and runs nothing.
+    If the model of a study is a Python file (.py), this command runs the file. Before you plan a
+    study from somebody else, use --no-code, which lists such files and runs nothing.
     """
     from dse.study.plan import make_plan
 

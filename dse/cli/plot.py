@@ -1,4 +1,4 @@
-"""The command `dse plot`: a plot of a model or a study, or a figure of a paper."""
+"""The command `dse plot`: draw a plot of a model or study, or a figure of a paper."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dse.study.study import StudyData
 
 
-#: Options that are given to the function of a kind.
+#: Options that are passed to the function that draws a kind of figure.
 _KIND_OPTIONS = (
     *("quantity", "over", "by", "x", "at", "where", "minimize", "maximize"),
     *("borders", "move", "relative"),
@@ -39,14 +39,14 @@ _KIND_OPTIONS = (
 
 
 def _kinds() -> Mapping[str, PlotKind]:
-    """Return the kinds that the command draws."""
+    """Return the kinds of figures that the command can draw, by name."""
     from dse.plots.kinds import KINDS
 
     return {name: kind for name, kind in KINDS.items() if kind.source != "values"}
 
 
 class _Plot(click.Command):
-    """Command that lists its kinds; ``paper`` has options of its own."""
+    """Command that lists the kinds of figures in its help; ``paper`` is a separate command."""
 
     def make_context(self, info_name: Any, args: list[str], parent: Any = None, **more: Any) -> Any:
         if args[:1] == ["paper"]:
@@ -85,28 +85,28 @@ def _complete_kind(_ctx: click.Context, _argument: click.Parameter, begins: str)
 @click.argument("kind", metavar="KIND", callback=_read_kind, shell_complete=_complete_kind)
 @click.argument("source", metavar="[STUDY_OR_STORE]", required=False, type=SourcePath(exists=True))
 @figure_option("--out", "File for the figure", required=True)
-@option("--model", "Model of the study that the options describe")
+@option("--model", "Model to draw, if no study or store is given")
 @entry_options
 @axis_and_set_options
 @where_option()
 @names_option("--quantity Q", "Quantity to draw")
-@option("--over AXIS", "Axis on the horizontal axis of the figure")
-@option("--by AXIS", "Axis on the vertical axis of a map")
-@option("--x Q", "Quantity on the horizontal axis, if it is no axis")
-@values_option("--at AXIS=VALUE", "Value at which to hold an axis; repeatable")
-@names_option("--minimize Q", "Mark the minimum of Q (star), or draw the front")
-@names_option("--maximize Q", "Mark the maximum of Q (star), or draw the front")
-@option("--borders Q", "Case or bound whose borders to draw on a map")
-@option("--move Q", "Input to change as advised, in a transit figure")
+@option("--over AXIS", "Axis of the study that is drawn horizontally")
+@option("--by AXIS", "Axis of the study that is drawn vertically in a map")
+@option("--x Q", "Quantity that is drawn horizontally, if it is not an axis of the study")
+@values_option("--at AXIS=VALUE", "Fix an axis of the study at a value; repeatable")
+@names_option("--minimize Q", "Quantity whose minimum gets a star, or objective of a Pareto front")
+@names_option("--maximize Q", "Quantity whose maximum gets a star, or objective of a Pareto front")
+@option("--borders Q", "Case or bound whose borders are drawn on a map")
+@option("--move Q", "Input that is changed as dse advise suggests (transit figure)")
 @option("--relative", "Divide each line or group of bars by its largest value", is_flag=True)
 @option("--size WxH", "Size of the figure in inches, such as 6.4x4.2")
 def plot(kind: PlotKind, source: str | None, out: Path, size: str | None, **options: Any) -> Any:
     """Draw a figure of a model or of a study.
 
-    Most kinds draw a study: a file, a stored dataset, or the study that --machine, --workload,
-    --axis and --set describe. Any quantity of the model can be drawn, not only outputs of the
-    study. Defaults come from the study's [best]: the quantity, the goal, and the values of axes
-    that the figure does not show.
+    Most kinds of figures show a study: a study file, a stored dataset, or the study that the
+    options --machine, --workload, --axis and --set describe. You can draw any quantity of the
+    model, not only outputs of the study. The study's [best] gives defaults for the quantity, the
+    objective, and the values of axes that the figure does not show.
     """
     from dse import plots
 
@@ -124,7 +124,7 @@ def plot(kind: PlotKind, source: str | None, out: Path, size: str | None, **opti
 
 
 def _text(value: Any) -> str:
-    """Return the value of an option as a user would write it."""
+    """Return the value of an option as text, in the syntax of the command line."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name}={_text(each)}" for name, each in value.items())
     if isinstance(value, list):
@@ -135,7 +135,7 @@ def _text(value: Any) -> str:
 def _arguments(
     kind: PlotKind, source: str | None, options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments of the function of a kind, and those that were chosen for it."""
+    """Return the arguments for the function that draws a kind, and those that are defaults."""
     from dse.plots.data import GENERAL_KINDS, complete_options
 
     given = {name: options[name] for name in _KIND_OPTIONS if options[name]}
@@ -186,7 +186,7 @@ def _arguments(
 
 
 def _check_needed(kind: PlotKind, options: Mapping[str, Any]) -> None:
-    """Raise an error where an option that a kind needs is not given."""
+    """Raise an error if an option that a kind of figure needs is not given."""
     for name in kind.required_options:
         if name not in options:
             raise click.UsageError(f"{kind.name} needs --{name}: give it a name")
@@ -215,7 +215,7 @@ def _study(
 
 
 # --- figures of papers
-_OUT = "File for one figure, or folder for all; default: PAPER-N.png, PAPER"
+_OUT = "File for one figure (default: PAPER-N.png), or folder for all figures (PAPER)"
 
 
 @command(
@@ -231,8 +231,9 @@ _OUT = "File for one figure, or folder for all; default: PAPER-N.png, PAPER"
 def _paper(name: str | None, figure: str | None, out: str | None) -> Any:
     """Draw a figure of a paper from the models.
 
-    Its caption separates data of the paper from values of the model. Without --figure the command
-    lists the figures of a paper, and why some cannot be drawn; without PAPER it lists the papers.
+    The caption says which data are from the paper and which values are from the model. Without
+    --figure, the command lists the figures of PAPER, and gives the reason if a figure cannot be
+    drawn. Without PAPER, it lists the papers.
     """
     from dse.plots import papers
 
@@ -287,7 +288,7 @@ def _paper_data(paper: Paper) -> dict[str, Any]:
 
 
 def _figure_list(paper: Paper) -> str:
-    """Return the figures of a paper as text, similar ones in one line."""
+    """Return a text that lists the figures of a paper; equal descriptions share a line."""
     from dse.plots.papers import number_ranges
 
     groups: dict[str, list[str]] = {}
@@ -299,12 +300,12 @@ def _figure_list(paper: Paper) -> str:
 
 
 # --- size and file of a figure
-#: Least width and height of a figure, and the most of either, in inches.
+#: Minimum width and height of a figure, and the maximum of both. [inch]
 _LEAST, _MOST = (4.0, 3.0), 40.0
 
 
 def save_figure(figure: Any, path: Path, is_fixed_size: bool) -> None:
-    """Write a figure; if names do not fit, enlarge it, or refuse a fixed size."""
+    """Write a figure; if labels do not fit, enlarge it, or raise an error if its size is fixed."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="constrained_layout not applied")
         for attempts_left in range(0 if is_fixed_size else 3, -1, -1):
@@ -329,8 +330,8 @@ def save_figure(figure: Any, path: Path, is_fixed_size: bool) -> None:
 
 
 def write_figure(figure: Any, path: Path) -> None:
-    """Write a figure in the format of its suffix; the file appears when it is complete."""
-    buffer = io.BytesIO()  # matplotlib loses the error of a full disk where it writes PDF
+    """Write a figure in the format of the path's suffix; replace the file atomically."""
+    buffer = io.BytesIO()  # matplotlib does not report a full disk when it writes a PDF file
     figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=110)
     from sweeps.files.atomic_write import write_atomic
 
@@ -338,7 +339,7 @@ def write_figure(figure: Any, path: Path) -> None:
 
 
 def new_axes(size: str | None) -> Any:
-    """Return the Axes of a figure of a given size; None where the kind chooses it."""
+    """Return the Axes of a new figure of a size such as 6.4x4.2 inches; None for no size."""
     if size is None:
         return None
     from dse.plots.axes import new_figure

@@ -1,4 +1,4 @@
-"""The command `dse quantiles`: quantiles of a quantity over the design space."""
+"""The command `dse quantiles`: compute quantiles of a quantity over the design space."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from symbolic.answer import Table
 def quantiles(source: str, output: str, q: str, where: list[str], per: list[str]) -> Any:
     """Compute quantiles of a quantity over the feasible configurations.
 
-    Each is the exact value of some configuration, never a mean of two. Nothing is stored.
+    Each quantile is the exact value of some configuration, never an interpolation. Nothing is
+    stored.
     """
     shares = [parse_number(share, [float]) for share in split_list([q])]
     options: dict[str, Any] = {"where": where, "per": per, "progress": True}

@@ -1,4 +1,4 @@
-"""The command `dse ranges`: guaranteed ranges of outputs when inputs are known within ±."""
+"""The command `dse ranges`: compute guaranteed ranges of outputs from tolerances of inputs."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 )
 @study_argument
 @values_option(
-    "--within Q=±", "Tolerance of an input: a share (5%) or an amount with its unit; repeatable"
+    "--within Q=±", "Tolerance of an input: a percentage, or an amount with its unit; repeatable"
 )
-@names_option("--output", "Quantities or formulas, with commas between; default: all outputs")
-@option("--minimize Q", "List the configurations that can minimize Q")
-@option("--maximize Q", "List the configurations that can maximize Q")
+@names_option("--output", "Quantities or formulas, separated by commas; default: all outputs")
+@option("--minimize Q", "List configurations that minimize Q for some inputs in tolerance")
+@option("--maximize Q", "List configurations that maximize Q for some inputs in tolerance")
 @where_option()
 def ranges(study: str, within: dict[str, str], output: list[str], **options: Any) -> Any:
     """Compute guaranteed ranges of outputs from tolerances of inputs.
 
     With an objective, the answer lists each configuration that is the best for some values of the
-    inputs, which all configurations share.
+    inputs within the tolerances. At these values it is compared with all other configurations.
     """
     from dse.display import column_order, dataset_answer, select_rows
 
@@ -51,7 +51,7 @@ def ranges(study: str, within: dict[str, str], output: list[str], **options: Any
 
 
 def _flatten_ends(ds: xr.Dataset) -> xr.Dataset:
-    """Return the lower and upper end of each output as variables of their own."""
+    """Split each output along ``end`` into separate variables for its lower and upper end."""
     flat = ds.drop_dims("end") if "end" in ds.dims else ds
     for name, array in ds.data_vars.items():
         for end in ds.end.values.tolist() if "end" in array.dims else ():

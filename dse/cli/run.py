@@ -45,15 +45,15 @@ if TYPE_CHECKING:
     from sweeps.runtime.progress import Outcome
 
 
-#: Options that :func:`dse.runs.run.run_study` takes as they are.
+#: Options that are passed to :func:`dse.runs.run.run_study` without a conversion.
 _RUN = ("expand", "fresh", "extend", "compression", "workers")
 _VALUES_SHOWN = 8
-#: Configurations per second from which the rate is written in millions.
+#: Rates of at least this number of configurations per second are written in millions.
 _MILLIONS = 1e6
 
 
 def _axis(axis: Axis, study: StudyData) -> tuple[dict[str, Any], str]:
-    """Return an axis for JSON, and its values as text."""
+    """Return a description of an axis for JSON, and the values of the axis as text."""
     values, row = axis.coordinate, study.grid().model.quantities.get(axis.name)
     unit = row.unit if row is not None and not axis.columns else ""
     data = {"size": axis.size} | ({"unit": unit} if unit else {})
@@ -66,7 +66,7 @@ def _axis(axis: Axis, study: StudyData) -> tuple[dict[str, Any], str]:
 
 
 def _rate_text(rate: float | None) -> str:
-    """Return configurations per second as text.
+    """Return a rate in configurations per second as text.
 
     >>> _rate_text(2.59), _rate_text(3.2e7), _rate_text(None)
     ('2.6 configurations/s', '32 million configurations/s', '-')
@@ -86,7 +86,7 @@ def _report(
     store: str | None,
     best: xr.Dataset | None,
 ) -> Answer:
-    """Return the report of a run that took ``seconds`` in all, ``compiling`` of them."""
+    """Return the report of a run; it took ``seconds``, of which ``compiling`` for compilation."""
     from dse.cli.export import byte_size
     from dse.display import column_order, dataset_answer, failure_lines
     from dse.inputs.validity import validity_warnings
@@ -174,23 +174,23 @@ def _report(
 @axis_and_set_options
 @option(
     "--store OUT.zarr",
-    "Store (zarr) for the dataset; the same command continues an interrupted run",
+    "Store (zarr) to save the dataset in; the same command continues an interrupted run",
 )
 @expand_option
 @option(
     "--compression KIND",
-    "Compression of a new store, lz4 or none; default: lz4. An existing store keeps its own",
+    "Compression of a new store, lz4 or none; default: lz4. An existing store is not recompressed",
 )
-@option("--fresh", "Move the store at OUT.zarr aside and start again", is_flag=True)
-@option("--extend", "Reuse a smaller study stored at OUT.zarr; compute only the rest", is_flag=True)
+@option("--fresh", "Rename the store at OUT.zarr, and start a new one", is_flag=True)
+@option("--extend", "Keep the smaller study in OUT.zarr; compute only new values", is_flag=True)
 @option(
     "--workers",
-    "Number of processes to compute in; default: threads of one process",
+    "Number of processes that compute; default: one process with several threads",
     type=click.IntRange(min=1),
 )
 @option(
     "--scheduler tcp://HOST:PORT",
-    "Scheduler of a dask.distributed cluster, whose workers compute and write",
+    "Scheduler of a dask.distributed cluster whose workers compute and write the store",
 )
 @progress_option
 @goal_options(several=False)
@@ -206,19 +206,19 @@ def run(
 ) -> Any:
     """Sweep a study and find its best configuration.
 
-    The report shows the axes, the speed, the best configuration, and where the dataset is. The
-    objective is that of the study's [best], unless options give one. --where constrains only the
+    The report shows the axes, the speed, the best configuration, and the location of the dataset.
+    The default objective is that of the study's [best]. --where applies only to the search for the
     best configuration; constraints of the study belong in its file.
 
-    A configuration that cannot be computed is reported with the reason, and the rest goes on; the
-    exit status is then 1, and the same command tries it again.
+    If a configuration cannot be computed, it is reported with the reason, and the run continues;
+    the exit status is then 1, and the same command tries the configuration again.
 
     A store may be a folder or a URL (s3://, memory://). The same command continues a run that was
-    interrupted, killed or out of space. After you add values to the axes of a finished study, or
-    outputs, --extend computes only these.
+    interrupted, killed or out of space. If you add outputs or axis values to a finished study,
+    --extend computes only the additions.
 
-    --set and --axis replace values and axes of the file, also machine and workload; a store then
-    belongs to the changed study.
+    --set and --axis replace values and axes of the file, including machine and workload; the store
+    then belongs to the changed study.
     """
     from dse.runs.run import run_study
     from stochastic.compile_cache import compile_seconds

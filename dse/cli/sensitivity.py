@@ -1,4 +1,4 @@
-"""The command `dse sensitivity`: axes and inputs on which an output depends."""
+"""The command `dse sensitivity`: rank axes and inputs by their effect on an output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from symbolic.safe_text import one_line
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Most elasticities in the text of one output.
+#: Maximum number of elasticities in the text of one output.
 _ROWS_SHOWN = 20
 
 
@@ -36,17 +36,17 @@ _ROWS_SHOWN = 20
     "dse sensitivity study.toml --output time --plot tornado.png",
 )
 @source_argument
-@names_option("--output", "Quantities or formulas, with commas between; default: all outputs")
+@names_option("--output", "Quantities or formulas, separated by commas; default: all outputs")
 @where_option()
-@values_option("--at AXIS=VALUE", "Value of an axis for elasticities; repeatable")
+@values_option("--at AXIS=VALUE", "Value of an axis at which elasticities are given; repeatable")
 @figure_option("--plot", "File for a tornado figure of one output")
 def sensitivity(source: str, output: list[str], plot: Path | None, **options: Any) -> Any:
     """Rank axes and inputs by their effect on an output.
 
-    For each axis: its share of the variance alone and with interactions (Sobol indices, exact for
-    the whole grid), and the range of means over its values. For each input: the elasticity at one
-    configuration, by how many percent the output changes if the input changes by one percent.
-    Infeasible configurations do not count.
+    For each axis, the answer gives its share of the variance, alone and with interactions (Sobol
+    indices, exact over the whole grid), and the range of the output's means over the axis. For each
+    input, it gives the elasticity at one configuration: the change of the output in percent if the
+    input changes by one percent. Infeasible configurations do not count.
     """
     if plot is not None and len(output) != 1:
         raise click.UsageError("--plot draws one output: name it with --output")
@@ -95,7 +95,7 @@ def _answer(ds: xr.Dataset, plot: Path | None) -> Answer:
 def _tables(
     text: str, result: Mapping[str, Any], place_text: str, notes: list[str]
 ) -> Iterator[Table]:
-    """Yield the table of the axes of an output, and that of its elasticities or a note."""
+    """Yield the tables of one output: its axes and its elasticities; or add a note instead."""
     unit = result["unit"]
     mean, std, here = (value_text(result[name], unit) for name in ("mean", "std", "value"))
     counted, points = result["counted"], result["points"]

@@ -39,30 +39,31 @@ def _draws(text: str | None) -> tuple[int, int] | None:
 )
 @row_arguments("Quantities to fit to the rows that are not left out")
 @option("--to Q", "Measured output to predict; default: the main output")
-@names_option("--leave-out COLUMN,...", "Columns whose labels are left out in turn; row: each row")
-@option("--folds", "Limit on the number of groups to leave out", default=10)
-@names_option("--per COLUMN,...", "Columns: give errors for each of their labels")
-@names_option("--within COLUMN,...", "Columns that define a search space; choose within each")
-@names_option("--choose COLUMN,...", "Columns that define a configuration")
+@names_option("--leave-out COLUMN,...", "Leave out each label of these columns (row: each row)")
+@option("--folds", "Largest number of groups of rows that are left out in turn", default=10)
+@names_option("--per COLUMN,...", "Give errors separately for each label of these columns")
+@names_option("--within COLUMN,...", "Choose one of the rows with equal values in these columns")
+@names_option("--choose COLUMN,...", "Columns whose values identify a configuration")
 @option(
     "--draws MANY,SIZE",
-    "Number and size of random samples of each search space",
+    "Number of random samples of each search space, and of configurations in a sample",
     callback=option_callback(_draws),
 )
-@option("--budget", "Configurations that the random baseline tries", default=1)
-@option("--along COLUMN", "Column for a baseline of linear interpolation")
-@values_option("--baseline NAME=FORMULA", "Further baseline; repeatable", "baselines")
-@values_option("--order NAME=FORMULA", "Formula to rank configurations; repeatable", "orders")
-@values_option("--own COLUMN=Q,...", "Quantities with a value of their own for each label")
+@option("--budget", "Number of configurations that the random baseline tries", default=1)
+@option("--along COLUMN", "Column along which a baseline interpolates linearly")
+@values_option("--baseline NAME=FORMULA", "Formula of a further baseline; repeatable", "baselines")
+@values_option("--order NAME=FORMULA", "Formula to choose by its least value; repeatable", "orders")
+@values_option("--own COLUMN=Q,...", "Fit these quantities separately for each label of a column")
 @columns_option
 @absolute_option
-@option("--interval", "Level of the prediction intervals to test", default=0.9)
+@option("--interval", "Coverage of the prediction intervals to test", default=0.9)
 def validate(model: str, data: str, own: dict[str, str], **options: Any) -> Any:
     """Test a model's predictions against measured rows and simple baselines.
 
-    DATA is a file for dse fit or dse import. Each row is predicted from its columns, after --free
-    quantities are fitted to the rows that are not left out with it. Baselines without a model are
-    predicted likewise, and the report says where the model loses to them. No row is dropped.
+    DATA is a file for dse fit or dse import. Each row is predicted from its columns; the quantities
+    of --free are fitted to the rows that are not left out together with this row. The report also
+    has predictions by baselines without a model, and says in which measures a baseline is better.
+    No row is dropped.
     """
     options["own"] = {column: split_list([labels]) for column, labels in own.items()}
     print_table_assumptions(data)

@@ -13,14 +13,14 @@ from symbolic.answer import Answer
 
 @command("dse verify merge.zarr", "dse verify merge.zarr --repair --study study.toml")
 @store_argument
-@option("--repair", "Compute the damaged tiles again", is_flag=True)
+@option("--repair", "Compute the values of damaged tiles again", is_flag=True)
 @study_option
 @progress_option
 def verify(store: str, repair: bool, study: str | None, progress: str) -> Any:
     """Find damage in a store, and repair it.
 
-    Every chunk, record and description is compared with its checksum. The report names each damage
-    with the configurations of its tile. Exit status 1: damage is left.
+    Every chunk, record and metadata file is compared with its checksum. The report lists each
+    damage with the configurations of its tile. The exit status is 1 if damage remains.
     """
     with progress_from_option(progress) as listener:
         result = dse.verify(

@@ -17,7 +17,7 @@ from dse.cli.options import complete_workload
 def workloads(name: str | None) -> Any:
     """List the workloads, or show one.
 
-    NAME is in the list or the path of a file (.toml). One workload shows every value with its
-    source.
+    NAME is a name in the list or the path of a file (.toml). For one workload, the command shows
+    every value with its source.
     """
     return catalog_answer(dse.workloads() if name is None else dse.workload(name))

@@ -26,8 +26,11 @@ def kernel(
     arch: str = "sm_80",
     define: Mapping[str, object] | None = None,
     options: Sequence[str] = (),
-    block: int | str | Sequence[int | str] = (),
+    block: int | str | Sequence[int | str] | Sequence[Sequence[int | str]] = (),
     grid: int | str | Sequence[int | str] = (),
+    dynamic_shared: int | str | None = None,
+    array_bytes: Mapping[str, float | str] | None = None,
+    flops: float | str | None = None,
     set: Mapping[str, float] | None = None,  # noqa: A002
     profile: str | PathLike[str] | None = None,
     row: int | None = None,
@@ -52,8 +55,19 @@ def kernel(
         Macros and options of the compiler, such as ``-use_fast_math``. A macro may have a list of
         values: all variants are compiled and counted in parallel, and their counts are cached.
     block, grid : int or sequence of int
-        Sizes in x, y and z, or in x alone. With lists of macros also formulas in these
-        (``["BX", "256 / BX"]``). Default: 256 threads, and one block that stands for all.
+        Sizes in x, y and z, or in x alone; also formulas in macros and arguments
+        (``["BX", "256 / BX"]``), of the grid in ``block_x``, ``block_y`` and ``block_z``
+        (``"ceil(n / block_x)"``), too. Several blocks (``[[16, 16], [32, 8]]``) are counted one by
+        one. Default: 256 threads, and the grid that the kernel's bounds checks need; without
+        these one block that stands for all.
+    dynamic_shared : int or str, optional
+        Dynamic shared memory of a block [B], or a formula as for the grid (``"4 * block_x"``).
+    array_bytes : mapping, optional
+        Sizes of arrays [B] by the names of their arguments, numbers or formulas (``"4 * n"``):
+        no launch moves more, whatever its data-dependent addresses.
+    flops : float or str, optional
+        Operations that the problem needs, a number or a formula (``"2 * M * N * K"``). A launch
+        for which others are counted is refused, such as one with the trips of another loop.
     set : mapping, optional
         Arguments that decide loops and branches, by their names in the source (``arg0``, ... in
         a cubin). They stay quantities in the resulting formulas.
@@ -83,7 +97,8 @@ def kernel(
     201.0
     """
     settings: dict[str, Any] = {"arch": arch, "options": tuple(options)}
-    settings |= {"block": _as_sizes(block, "block"), "grid": _as_sizes(grid, "grid")}
+    shapes = _as_shapes(block)
+    settings |= {"block": shapes[0] if shapes else (), "grid": _as_sizes(grid, "grid")}
     if not isinstance(path, (str, PathLike)):
         with TemporaryDirectory() as folder:
             data = _machine_code(path)
@@ -93,10 +108,14 @@ def kernel(
             file = Path(folder, f"{name}.{'ptx' if is_text else 'cubin'}")
             file.write_bytes(data)
             settings |= {"define": define, "set": set, "profile": profile, "row": row}
+            settings |= {"block": block, "dynamic_shared": dynamic_shared}
+            settings |= {"array_bytes": array_bytes, "flops": flops}
             return kernel(file, times, entry, **settings, progress=progress)
     file, define = Path(fspath(path)), dict(define or {})
     if not file.is_file():
         raise DseError(f"{file} is no file: expected CUDA source (.cu), a .cubin or PTX (.ptx)")
+    settings |= {"dynamic_shared": dynamic_shared, "array_bytes": dict(array_bytes or {})}
+    settings["flops"] = flops
     settings |= {"entry": entry, "set": dict(set or {}), "times": dict(times or {})}
     with show_progress(progress, "counting"):
         if profile is not None:
@@ -104,11 +123,12 @@ def kernel(
 
             return compare_profile(file, Path(fspath(profile)), define, row, settings)
         settings["block"] = settings["block"] or (256,)
-        if any(isinstance(each, (list, tuple)) for each in define.values()):
-            from dse.cuda.tuning_space import count_macro_grid
+        if len(shapes) > 1 or any(isinstance(each, (list, tuple)) for each in define.values()):
+            from dse.cuda.tuning_space import BLOCK_AXIS, count_macro_grid
 
             several = (list, tuple)
             axes = {n: list(v) if isinstance(v, several) else [v] for n, v in define.items()}
+            axes |= {BLOCK_AXIS: shapes} if len(shapes) > 1 else {}
             return count_macro_grid(file, axes, settings)
         from dse.cuda.kernel_file import count_file
 
@@ -134,10 +154,19 @@ def _machine_code(compiled_object: object) -> bytes:
     )
 
 
+def _as_shapes(block: Any) -> list[tuple[int | str, ...]]:
+    """Return the blocks that an argument names, each by its sizes."""
+    several = (list, tuple)
+    if isinstance(block, several) and any(isinstance(each, several) for each in block):
+        return [_as_sizes(each, "block") for each in block]
+    sizes = _as_sizes(block, "block")
+    return [sizes] if sizes else []
+
+
 def _as_sizes(sizes: Any, name: str) -> tuple[int | str, ...]:
     """Return block or grid sizes as a tuple; a single number is the size in x."""
     if isinstance(sizes, (int, str)) or hasattr(sizes, "__index__"):
         sizes = (sizes,)
     if not isinstance(sizes, Iterable) or isinstance(sizes, (bytes, Mapping)):
         raise DseError(f"{name} = {sizes!r}: expected one to three whole numbers")
-    return tuple(sizes)
+    return tuple(int(each) if isinstance(each, str) and each.isdigit() else each for each in sizes)

@@ -53,8 +53,32 @@ def explain_log(log: str, headers: Sequence[str]) -> str:
     return "\n".join([head, *([cause] if (cause := _cause(log, headers)) else []), *shown])
 
 
+#: Packages that have headers of the toolkit, by the beginnings of the names of headers.
+_HEADER_PACKAGES = {
+    "nvidia-cuda-crt": ("crt/",),
+    "nvidia-cuda-runtime-cu12": ("cuda_", "mma.h", "cooperative_groups", "vector_", "device_"),
+    "nvidia-cuda-cccl-cu12": ("cuda/", "nv/", "cub/", "thrust/"),
+    "nvidia-curand-cu12": ("curand",),
+    "nvidia-cublas-cu12": ("cublas",),
+    "nvidia-cusparse-cu12": ("cusparse",),
+}
+
+
+def _find_way_out(headers: Sequence[str]) -> str:
+    """Return how to get missing headers: a package that has them, or a folder."""
+    packages = [
+        package
+        for package, begins in _HEADER_PACKAGES.items()
+        if any(each.startswith(begins) for each in headers)
+    ]
+    if packages:
+        return f"pip install {' '.join(packages)}, or give its folder (--include FOLDER)"
+    return "give its folder (--include FOLDER)"
+
+
 def _cause(log: str, headers: Sequence[str]) -> str:
     missing = ", ".join(dict.fromkeys(headers))
+    way_out = _find_way_out(headers)
     names = [(m[1], m[2], m[3] or m[4] or m[5]) for m in _UNDEFINED.finditer(log)]
     names = [each for each in names if each[2] != "void"]
     if not names and not missing:
@@ -62,12 +86,12 @@ def _cause(log: str, headers: Sequence[str]) -> str:
     many = len(set(headers)) > 1
     not_found = f"the header{'s' if many else ''} {missing} {'were' if many else 'was'} not found"
     if not names:
-        return f"{not_found}: give its folder (--include FOLDER)."
+        return f"{not_found}: {way_out}."
     file, line, name = names[0]
     undefined = f"{name} is not defined ({Path(file).name}, line {line})"
     if missing:
         return (
-            f"{undefined}, and {not_found}: give its folder (--include FOLDER), or the value of "
+            f"{undefined}, and {not_found}: {way_out}, or the value of "
             f"{name} (--define {name}=...)."
         )
     return (
@@ -195,7 +219,8 @@ def _read_output(program: ctypes.c_void_p, what: str) -> bytes:
 def toolkit_folders() -> tuple[str, ...]:
     """Return folders with the toolkit's headers: of the extra ``kernels`` or of CUDA_HOME."""
     result = []
-    for package, header in (("runtime", r"cuda_fp16\.h$"), ("cccl", r"nv/target$")):
+    headers = (("runtime", r"cuda_fp16\.h$"), ("cccl", r"nv/target$"), ("crt", r"crt/mma\.h$"))
+    for package, header in headers:
         try:
             path = find_package_file(f"nvidia-cuda-{package}", header)
         except DseError:

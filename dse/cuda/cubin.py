@@ -58,6 +58,7 @@ class KernelFunction:
     callees: tuple[tuple[int, str], ...] = ()
     jump_targets: tuple[tuple[int, tuple[int, ...]], ...] = ()
     jump_table: tuple[int, ...] = ()
+    has_shared_section: bool = False
 
     @property
     def pointers(self) -> frozenset[int]:
@@ -161,7 +162,8 @@ def read_functions(data: bytes) -> dict[str, KernelFunction]:
             arch=cubin.arch,
             code=cubin.body(section),
             registers=registers.get(name, cubin.sections[section]["sh_info"] >> 24),
-            shared_bytes=cubin.size(f".nv.shared.{name}"),
+            shared_bytes=_static_shared_bytes(cubin, name),
+            has_shared_section=f".nv.shared.{name}" in cubin.sections,
             # a kernel without arguments has no bank
             argument_base=bank or cubin.size(f".nv.constant0.{name}"),
             arguments=tuple((offset, size) for _, offset, size in sorted(arguments)),
@@ -170,6 +172,18 @@ def read_functions(data: bytes) -> dict[str, KernelFunction]:
             jump_table=_words(cubin.body(f".nv.constant2.{name}")),
         )
     return result
+
+
+#: Shared memory that the driver takes of each block from compute capability 8.0 on [B]. Cubins
+#: from 9.0 on include it in the size of a kernel that has shared memory.
+_RESERVED_SHARED, _SINCE_ARCH = 1024, 90
+
+
+def _static_shared_bytes(cubin: _Cubin, name: str) -> int:
+    """Return the static shared memory of a kernel, without that of the driver [B]."""
+    size = cubin.size(f".nv.shared.{name}")
+    is_included = cubin.arch >= _SINCE_ARCH and ".nv.shared.reserved.0" in cubin.sections
+    return max(size - _RESERVED_SHARED, 0) if is_included else size
 
 
 def _attributes(data: bytes) -> list[tuple[int, bytes]]:
@@ -264,8 +278,13 @@ _COMPILER_FUNCTIONS = ("__internal_", "__cuda_")
 _MAX_INSTRUCTIONS = sizes.KERNEL_INSTRUCTIONS  # with the copies of called functions
 
 
-def inline_calls(body: Sequence[Instruction], callees: Callees) -> list[Instruction]:
-    """Return the instructions of a kernel with copies of the functions that it calls."""
+def inline_calls(
+    body: Sequence[Instruction], callees: Callees, *, slow_paths: bool = False
+) -> list[Instruction]:
+    """Return the instructions of a kernel with copies of the functions that it calls.
+
+    Slow paths of the compiler stay calls unless ``slow_paths``.
+    """
     names = {offset // WORD: name for offset, name in callees}
     result = [
         _replace(one, one.index, "BRA", one.target or 0, one.guard)
@@ -287,7 +306,7 @@ def inline_calls(body: Sequence[Instruction], callees: Callees) -> list[Instruct
         begin = None if call.target is None else call.target - at + call.source_index
         if begin not in names or begin in within:
             continue
-        if any(prefix in names[begin] for prefix in _COMPILER_FUNCTIONS):
+        if not slow_paths and is_slow_path(names[begin]):
             continue
         copy = body[begin : ends[begin]]
         if len(result) + len(copy) > _MAX_INSTRUCTIONS:
@@ -303,6 +322,11 @@ def inline_calls(body: Sequence[Instruction], callees: Callees) -> list[Instruct
             if one.name == "CALL":
                 waiting.append((place, (*within, begin)))
     return result
+
+
+def is_slow_path(name: str) -> bool:
+    """True if a function is the compiler's slow path of a division or root."""
+    return any(prefix in name for prefix in _COMPILER_FUNCTIONS)
 
 
 def _is_branch(call: Instruction, body: Sequence[Instruction], names: Mapping[int, str]) -> bool:
@@ -366,7 +390,9 @@ def _run_disassembler(arguments: Sequence[str]) -> str:
     return done.stdout
 
 
-def disassemble(functions: Sequence[KernelFunction]) -> list[list[Instruction]]:
+def disassemble(
+    functions: Sequence[KernelFunction], *, slow_paths: bool = False
+) -> list[list[Instruction]]:
     """Return the instructions of each kernel, calls and jump tables expanded."""
     result: list[list[Instruction]] = [[] for _ in functions]
     for arch in sorted({each.arch for each in functions}):
@@ -381,7 +407,7 @@ def disassemble(functions: Sequence[KernelFunction]) -> list[list[Instruction]]:
         for at, order in zip(places, orders, strict=True):
             every = [records[each] for each in order]
             body = parse_instructions([each for each, _ in every], [place for _, place in every])
-            body = inline_calls(body, functions[at].callees)
+            body = inline_calls(body, functions[at].callees, slow_paths=slow_paths)
             result[at] = expand_jump_tables(body, dict(functions[at].jump_targets))
     return result
 

@@ -6,11 +6,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from dse.cuda.formulas import FormulaWriter, NoFormulaError
 from dse.cuda.instructions import GLOBAL, MEMORY, SHARED, WORD, Instruction, access_width
-from dse.cuda.integer_expressions import ONE, Atom, IntExpr, common_atoms, make_product
+from dse.cuda.integer_expressions import ONE, Atom, IntExpr, common_atoms
+from dse.cuda.launch_shape import AXES, LaunchSizes, required_sizes, size_atom
 from dse.cuda.launch_values import KernelLaunch
 from dse.cuda.loop_counts import KernelAnalysis, required_trip_counts, unused_name
 from dse.cuda.memory_accesses import MemoryAccess, MemoryAccesses
@@ -180,6 +180,12 @@ class Tally:
         self.analysis, self.launch = analysis, launch
         self.formulas = FormulaWriter(names)
         self.run_names: dict[str, str] = {}  # of formulas of how often blocks run
+        #: The sizes of a block with several rows.
+        self._block_sizes = {
+            size_atom("ntid", axis)
+            for axis, size in zip(AXES, launch.block, strict=True)
+            if size > 1 and tuple(launch.block[1:]) != (1, 1)
+        }
         self._formula_cache: dict[IntExpr, tuple[float, str, frozenset[Atom]]] = {}
         self._input_cache: dict[tuple[IntExpr, bool], frozenset[Atom]] = {}
 
@@ -195,8 +201,12 @@ class Tally:
             inputs: set[Atom] = set()
             for each in (value, *trip_counts.values()):
                 inputs.update(one for one in each.atoms() if one.kind in ("argument", "input"))
-                if with_sizes:
-                    inputs.update(Atom("special", (name,)) for name in _required_sizes(each))
+                sizes_ = required_sizes(each)
+                if not with_sizes:  # lanes differ alike in all blocks of one row
+                    sizes_ &= self._block_sizes
+                if self._block_sizes and sizes_:  # the rows of a block share its warps
+                    sizes_ |= self._block_sizes
+                inputs |= sizes_ if with_sizes or self._block_sizes else set()
             if self.analysis.launch is not None:  # numbers that the analysis has replaced
                 inputs.update(self.analysis.launch.numbers)
             self._input_cache[key] = frozenset(inputs)
@@ -248,75 +258,24 @@ class Tally:
         return number, text, frozenset(inputs)
 
 
-def _required_sizes(value: IntExpr) -> set[str]:
-    """Return the sizes of the launch that a value depends on, as registers that hold them.
-
-    A value that depends on a thread's global index alone is the same for other block sizes: it
-    depends on the number of threads (``nctaid.x``).
-    """
-    sizes: set[str] = set()
-    waiting = [value]
-    while waiting:
-        has_index, rest = _remove_thread_index(waiting.pop())
-        if has_index:
-            sizes.add("nctaid.x")
-        for product in rest.terms:
-            for each in product:
-                if each.kind != "special":
-                    waiting += _values_in(each.args)
-                elif each.args[0].startswith(("ctaid", "nctaid")):
-                    sizes.add("nctaid.x")
-                    sizes.update({"ntid.x"} if len(product) > 1 else ())
-                elif each.args[0] != "lane":
-                    sizes.add("ntid.x")
-    return sizes
-
-
-def _remove_thread_index(value: IntExpr) -> tuple[bool, IntExpr]:
-    """Return True if a value contains a thread's global index, and the value without it."""
-    block, size, thread = (Atom("special", (n,)) for n in ("ctaid.x", "ntid.x", "tid.x"))
-    many = Atom("special", ("nctaid.x",))
-    terms = dict(value.terms)
-    for product, times in value.terms.items():
-        if product.count(size) != 1:
-            continue
-        rest = [one for one in product if one not in (size, block, many)]
-        if product.count(many) == 1 and block not in product:  # the number of threads
-            del terms[product]
-        elif product.count(block) == 1 and many not in product:
-            other = make_product([*rest, thread])
-            if terms.get(other) == times:
-                del terms[product], terms[other]
-    gone = IntExpr({p: t for p, t in value.terms.items() if p not in terms})
-    places = (block, size, thread, many)
-    factors = {tuple(one for one in p if one not in places): 1 for p in gone.terms}
-    return bool(gone.terms), IntExpr(terms) + IntExpr(factors)
-
-
-def _values_in(part: Any) -> Iterator[IntExpr]:
-    if isinstance(part, IntExpr):
-        yield part
-    elif isinstance(part, tuple):
-        for each in part:
-            yield from _values_in(each)
-
-
 def count_kernel(
     analysis: KernelAnalysis,
     launch: KernelLaunch,
     quantity_names: AtomNames,
-    input_names: AtomNames,
-    blocks: int | None,
+    input_names: Mapping[Atom, Sequence[str]],
+    shape: LaunchSizes,
+    array_bytes: Mapping[int, float] | None = None,
 ) -> KernelCounts:
     """Return the quantities of a kernel at a launch.
 
     ``quantity_names`` are the quantities that formulas may use, ``input_names`` the names of all
-    inputs that counts can depend on. ``blocks`` is None if the grid is unknown.
+    inputs that counts can depend on. ``array_bytes`` are the sizes of arrays by the offsets of
+    their arguments.
     """
     tally, function = Tally(analysis, launch, quantity_names), analysis.function
     classes: dict[str, _Sums] = defaultdict(lambda: defaultdict(float))
     groups: dict[str, _Sums] = {name: defaultdict(float) for name in _EXTRA_QUANTITIES}
-    memory = MemoryAccesses(analysis, launch, tally.required_inputs)
+    memory = MemoryAccesses(analysis, launch, tally.required_inputs, array_bytes)
     flops = floating = 0.0
     tensor_types: dict[str, float] = defaultdict(float)
     unshaped: dict[str, None] = {}
@@ -374,6 +333,7 @@ def count_kernel(
     if function.registers:  # PTX has no number of them
         values["registers_per_thread"] = float(function.registers)
     values["shared_mem_per_block"] = float(function.shared_bytes)
+    blocks = int(shape.quantities["blocks"]) if "blocks" in shape.quantities else None
     footprints, footprint_formulas = memory.footprint_bytes(blocks, quantity_names.values())
     values |= footprints
     formulas |= footprint_formulas
@@ -418,6 +378,7 @@ def count_kernel(
             )
     if requests > sum(each.requests_per_warp for each in in_global if each.is_footprint_known):
         why = "some addresses are unknown: assumed to be bytes that nothing else touches"
+        why += ", at most those of the arrays" if array_bytes else " (else --bytes ARRAY=BYTES)"
         assumed |= dict.fromkeys(footprints, why)
     if guarded := sum(a.requests_per_warp for a in memory.accesses if not a.is_guard_known):
         share = guarded / sum(each.requests_per_warp for each in memory.accesses)
@@ -440,16 +401,18 @@ def count_kernel(
         not_counted.append(f"called functions{listed} are not counted: inline them")
     if not_counted:
         assumed["comp_insts"] = "; ".join(not_counted)
-    values["threads_per_block"] = float(launch.threads)
-    if blocks is not None:
-        values["blocks"] = float(blocks)
-        values["elements"] = float(blocks * launch.threads)
-        if launch.is_one_dimensional():
-            formulas["blocks"] = "ceil(elements / threads_per_block)"
+    values |= shape.quantities
+    formulas |= shape.formulas
     if unshaped:
         assumed["warp_tensor_flops"] = (
             f"the shape of {', '.join(unshaped)} is in a register: their operations are not "
             "counted; give warp_tensor_flops"
+        )
+    copies_ = {one.name for _, _, one in analysis.instructions() if one.name.startswith("UTMA")}
+    if unsized := sorted(copies_ & {"UTMALDG", "UTMASTG", "UTMAREDG"}):
+        assumed["async_copy_bytes"] = (
+            f"the tile of {', '.join(unsized)} is in a descriptor: its bytes are not counted; give "
+            "async_copy_bytes, warp_bytes, block_bytes and launch_bytes"
         )
     labels = dict[str, str]()
     if tensor_types:
@@ -465,10 +428,10 @@ def count_kernel(
     runs = {name: ("part of a formula", f) for f, name in tally.formulas.parts.items()}
     runs |= {n: ("how often a part of the kernel runs", f) for f, n in tally.run_names.items()}
     holds_for = {
-        name: sorted({input_names[each] for each in inputs[name] if each in input_names})
+        name: sorted({one for each in inputs[name] for one in input_names.get(each, ())})
         for name in values
         if inputs.get(name)
-    }
+    } | {name: list(names) for name, names in shape.holds_for.items()}
     return KernelCounts(
         quantities=values,
         formulas=formulas,

@@ -188,7 +188,9 @@ class Instruction:
 
 
 def access_width(instruction: Instruction) -> int:
-    """Return the bytes that each thread loads or stores."""
+    """Return the bytes that each thread loads or stores; of matrices the 16 of a row."""
+    if instruction.name in ("LDSM", "STSM"):
+        return 16
     return next((_BYTES[each] for each in instruction.modifiers if each in _BYTES), 4)
 
 
@@ -244,9 +246,14 @@ class ConstantBank:
         if text in ("RZ", "URZ", "SRZ"):
             return ZERO
         if (match := _CONSTANT.match(text)) is not None:
-            if match[1] != "0x0" or (match[2] and match[3] != "Z"):
+            is_fixed = not match[2] or match[3] == "Z"
+            at = int(match[4] or "0x0", 16)
+            if match[1] == "0x2" and is_fixed and at // 4 < len(self.jump_table):
+                number = self.jump_table[at // 4]  # of the constants that the compiler adds
+                return constant(number - 2**32 if number >= 2**31 else number)
+            if match[1] != "0x0" or not is_fixed:
                 return atom_expr("unknown", ("constant", match[0]))
-            return self._launch_constant(int(match[4] or "0x0", 16))
+            return self._launch_constant(at)
         return (False, text) if _PLAIN.fullmatch(text) else None
 
     def _known_value(self, atom: Atom) -> IntExpr:
@@ -260,12 +267,12 @@ class ConstantBank:
             return None
         return f"{match[2]}{match[3]}", int(match[4] or "0x0", 16)
 
-    def upper_half(self, text: str) -> IntExpr | None:
-        """Return the high half of a pair, which is the constant behind that of the operand."""
+    def next_word(self, text: str, distance: int) -> IntExpr | None:
+        """Return a later word of a pair or of four, from the constants behind the operand."""
         match = _CONSTANT.match(text)
         if match is None or match[2] or match[1] != "0x0":
             return None
-        return self._launch_constant(int(match[4] or "0x0", 16) + 4)
+        return self._launch_constant(int(match[4] or "0x0", 16) + 4 * distance)
 
     def _launch_constant(self, offset: int) -> IntExpr:
         """Return a launch size or an argument."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,8 +14,15 @@ from dse.cuda.compile import compile_kernel, parse_arch, read_includes
 from dse.cuda.cubin import KernelFunction, disassemble, read_functions, source_lines
 from dse.cuda.formulas import quantity_names
 from dse.cuda.instruction_counts import KernelCounts, count_kernel
-from dse.cuda.instructions import WORD, Instruction
-from dse.cuda.integer_expressions import Atom, known_ranges
+from dse.cuda.instructions import SHARED, WORD, Instruction
+from dse.cuda.integer_expressions import Atom, IntExpr, known_ranges
+from dse.cuda.launch_shape import (
+    derive_grid,
+    describe_shape,
+    evaluate_sizes,
+    rewrite_formula,
+    source_macros,
+)
 from dse.cuda.launch_values import KernelLaunch
 from dse.cuda.loop_counts import KernelAnalysis, KnownLaunch
 from dse.cuda.ptx import PtxReader, find_entries, is_ptx
@@ -54,8 +62,13 @@ class KernelCode:
         return dict(zip(self.arguments, quantity_names([*self.arguments.values()]), strict=True))
 
     @property
+    def macros(self) -> dict[str, float]:
+        """The macros of the source that are numbers."""
+        return source_macros("\n".join(self.source)) if self.cubin else {}
+
+    @property
     def line_kinds(self) -> LineKinds:
-        """What the lines of the source hold."""
+        """Lines of the source with loops, branches and mathematical functions."""
         return read_line_kinds("\n".join(self.source)) if self.cubin else LineKinds()
 
     @property
@@ -184,16 +197,32 @@ def count_file(file: Path, define: Macros, settings: Mapping[str, Any]) -> Kerne
     """Return the quantities of a kernel of a file, with options of :func:`dse.kernel`."""
     options = {name: settings[name] for name in ("entry", "arch", "options")}
     code = load_code(file, define=define, **options)
-    (body,) = read_bodies([code])
     given = frozenset(settings["times"])
+    (body,) = read_bodies([code], given)
     lines = branch_lines(code, body)
     analysis = KernelAnalysis(code.function, body, lines, code.line_kinds, given)
-    return count_launch(code, analysis, *(settings[n] for n in ("block", "grid", "set", "times")))
+    block, grid = settings["block"], settings["grid"]
+    values = settings["set"], settings["times"]
+    return count_launch(
+        code, analysis, block, grid, *values, macros=define, **given_sizes(settings)
+    )
 
 
-def read_bodies(codes: Sequence[KernelCode]) -> list[list[Instruction]]:
-    """Return the instructions of each kernel; the disassembler starts once."""
-    bodies = iter(disassemble([each.function for each in codes if not each.body]))
+def given_sizes(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that :func:`count_launch` takes besides sizes and values."""
+    return {name: settings.get(name) for name in ("dynamic_shared", "array_bytes", "flops")}
+
+
+def read_bodies(
+    codes: Sequence[KernelCode], given: Collection[str] = ()
+) -> list[list[Instruction]]:
+    """Return the instructions of each kernel; the disassembler starts once.
+
+    They include the slow paths of divisions and roots if one of their shares is ``given``.
+    """
+    slow_paths = any(name.startswith("slow") for name in given)
+    functions = [each.function for each in codes if not each.body]
+    bodies = iter(disassemble(functions, slow_paths=slow_paths))
     return [list(each.body) or next(bodies) for each in codes]
 
 
@@ -208,24 +237,58 @@ def branch_lines(code: KernelCode, body: Sequence[Instruction]) -> dict[int, int
 def count_launch(
     code: KernelCode,
     analysis: KernelAnalysis,
-    block: Sequence[int],
-    grid: Sequence[int],
+    block: Sequence[int | str],
+    grid: Sequence[int | str],
     arguments: Mapping[str, float],
     data_values: Mapping[str, float],
+    *,
+    macros: Macros | None = None,
+    dynamic_shared: int | str | None = None,
+    array_bytes: Mapping[str, float | str] | None = None,
+    flops: float | str | None = None,
     cache: dict[Any, dict[Any, Any]] | None = None,
 ) -> KernelCounts:
-    """Return the quantities of a kernel at a launch; ``cache`` is shared by kernels of a batch."""
-    sizes = [_check_sizes(each, name) for each, name in ((block, "block"), (grid or (1,), "grid"))]
+    """Return the quantities of a kernel at a launch; ``cache`` is shared by kernels of a batch.
+
+    Sizes of block and grid may be formulas in ``macros``, those of the source, and arguments, and
+    the grid's in ``block_x``, ``block_y``, ``block_z``. Without a grid, that of the kernel's
+    bounds checks is taken. ``dynamic_shared`` and ``array_bytes`` [B] are numbers or formulas, too.
+    ``flops`` are the operations of the launch that its problem needs: other counts are refused.
+    """
     offsets, quantity = code.offsets, code.quantities
     for name in arguments:
         check_name(name, offsets, f"the kernel has no argument {name!r}")
+    if len({offsets[name] for name in arguments}) < len(arguments):
+        raise DseError(
+            f"{', '.join(arguments)}: an argument is given twice, by its own name and by that of "
+            "its quantity; give it once"
+        )
     values = {offsets[name]: _check_argument(name, value) for name, value in arguments.items()}
+    numbers = code.macros | _as_numbers(macros or {})
+    numbers |= {name: float(values[at]) for name, at in offsets.items() if at in values}
+    block_size = _check_sizes(evaluate_sizes(block, numbers, "block"), "block")
+    own = {f"block_{axis}": float(n) for axis, n in zip("xyz", block_size, strict=True)}
+    own["threads_per_block"] = float(math.prod(block_size))
+    grid_size = _check_sizes(evaluate_sizes(grid or (1,), numbers | own, "grid"), "grid")
     pointers = code.function.pointers
     data_values = {analysis.input_name(name): value for name, value in data_values.items()}
+    general, bounds = analysis, list[IntExpr | None]()
+
+    def launch_at(trip_counts: Mapping[int, IntExpr]) -> KernelLaunch:
+        sizes = block_size, grid_size
+        key = (*sizes, pointers, *(frozenset(each.items()) for each in (values, data_values)))
+        common = {} if cache is None else cache.setdefault(key, {})
+        return KernelLaunch(
+            grid_size, block_size, values, data_values, trip_counts, pointers, common
+        )
+
+    has_grid = bool(grid)
+    if not grid and (derived := derive_grid(general, launch_at({}))) is not None:
+        (grid_size, bounds), has_grid = derived, True
     if not analysis.data_inputs.keys() <= data_values.keys():
-        numbers = {offset: value for offset, value in values.items() if offset not in pointers}
+        known = {offset: value for offset, value in values.items() if offset not in pointers}
         decided = analysis.at_launch(
-            KnownLaunch.from_sizes(sizes[0], sizes[1] if grid else None, numbers)
+            KnownLaunch.from_sizes(block_size, grid_size if has_grid else None, known)
         )
         if len(decided.data_inputs) < len(analysis.data_inputs):
             analysis = decided
@@ -234,29 +297,103 @@ def count_launch(
         unknown += " (trip counts are derived, or needed by line)" if code.body else ""
         check_name(name, analysis.data_inputs, unknown, "it needs")
     _check_complete(code, analysis, arguments, data_values)
-    key = (*sizes, pointers, *(frozenset(each.items()) for each in (values, data_values)))
-    common = {} if cache is None else cache.setdefault(key, {})
-    block_size, grid_size = sizes
-    counts = analysis.trip_counts
-    launch = KernelLaunch(grid_size, block_size, values, data_values, counts, pointers, common)
+    launch = launch_at(analysis.trip_counts)
     names = {Atom("argument", (offset,)): name for offset, name in quantity.items()}
-    if launch.is_one_dimensional() and block_size[0] > 1:
-        names[Atom("special", ("ntid.x",))] = "threads_per_block"
-        names |= {Atom("special", ("nctaid.x",)): "blocks"} if grid else {}
     declared: dict[str, tuple[str, float | str]] = {
         quantity[offset]: (f"argument {code.arguments[offset]} of the kernel", float(value))
         for offset, value in values.items()
     }
     declared |= {name: ("depends on the data", value) for name, value in data_values.items()}
-    known = {atom: name for atom, name in names.items() if name in declared}
-    known |= {Atom("input", (name,)): name for name in data_values}
-    known |= {Atom("special", ("ntid.x",)): "threads_per_block"}
-    known |= {Atom("special", ("nctaid.x",)): "elements"} if grid else {}
-    blocks = math.prod(grid_size) if grid else None
+    renamed: dict[str, str | float] = {**code.macros, **_as_numbers(macros or {})}
+    renamed |= {n: quantity[at] for n, at in offsets.items() if at in values}
+    if block_size[1:] == (1, 1):
+        renamed["block_x"] = "threads_per_block"
+    shape = describe_shape(
+        general,
+        launch,
+        has_grid=has_grid,
+        grid_texts=[rewrite_formula(s, renamed) if isinstance(s, str) else "" for s in grid],
+        bounds=bounds,
+        argument_names={atom: name for atom, name in names.items() if name in declared},
+    )
+    inputs: dict[Atom, tuple[str, ...]] = {
+        atom: (name,) for atom, name in names.items() if name in declared
+    }
+    inputs |= {Atom("input", (name,)): (name,) for name in data_values}
+    arrays = _array_sizes(code, array_bytes or {}, numbers | own)
     with known_ranges(None if analysis.launch is None else analysis.launch.ranges):
-        result = count_kernel(analysis, launch, names, known, blocks)
+        result = count_kernel(
+            analysis, launch, names | shape.names, inputs | shape.inputs, shape, arrays
+        )
     declared |= result.declared
-    return replace(result, declared=declared, origin=code.origin, left_out=code.left_out)
+    result = replace(result, declared=declared, origin=code.origin, left_out=code.left_out)
+    if flops is not None:
+        _check_flops(result, flops, numbers | own)
+    if dynamic_shared is None:
+        return _note_dynamic_shared(code, analysis, result)
+    (dynamic,) = evaluate_sizes((dynamic_shared,), numbers | own, "dynamic_shared")
+    static = result["shared_mem_per_block"]
+    values_ = {**result.quantities, "shared_mem_per_block": static + dynamic}
+    formula = {}
+    if isinstance(dynamic_shared, str):
+        text = rewrite_formula(dynamic_shared, renamed)
+        formula["shared_mem_per_block"] = f"{static:.0f} + {text}" if static else text
+    return replace(result, quantities=values_, formulas={**result.formulas, **formula})
+
+
+def _check_flops(counts: KernelCounts, flops: float | str, numbers: Mapping[str, float]) -> None:
+    """Raise an error if the counted operations are not those of the problem, within 1 %."""
+    (expected,) = evaluate_sizes((flops,), numbers, "flops")  # type: ignore[arg-type]
+    if "blocks" not in counts:
+        raise DseError("flops need the grid of the launch: give it (--grid)")
+    threads = counts["blocks"] * counts["threads_per_block"]
+    counted = counts.numbers["flops"] * threads
+    if abs(counted - expected) > 0.01 * abs(expected):
+        raise DseError(
+            f"{counted:.6g} operations are counted, and flops = {flops} is {expected:.6g}: a trip "
+            "count may be that of another loop, or block and grid may not fit the problem"
+        )
+
+
+def _array_sizes(
+    code: KernelCode, sizes: Mapping[str, float | str], numbers: Mapping[str, float]
+) -> dict[int, float]:
+    """Return the bytes of arrays by the offsets of their arguments."""
+    result, pointers = {}, code.function.pointers
+    arrays = {name: at for name, at in code.offsets.items() if at in pointers}
+    for name, size in sizes.items():
+        check_name(name, arrays, f"the kernel has no array {name!r}")
+        (result[arrays[name]],) = evaluate_sizes((size,), numbers, f"bytes of {name}")  # type: ignore[arg-type]
+    return result
+
+
+_EXTERN_SHARED = re.compile(
+    r"\bextern\s+(?:\w+\s*\([^)]*\)\s*|\w+\s+)*?__shared__|\.extern\s+\.shared"
+)
+
+
+def _note_dynamic_shared(
+    code: KernelCode, analysis: KernelAnalysis, counts: KernelCounts
+) -> KernelCounts:
+    """Return the counts with an assumption if the kernel may use dynamic shared memory."""
+    uses_shared = any(one.kind in SHARED for _, _, one in analysis.instructions())
+    named = _EXTERN_SHARED.search("\n".join(code.source)) is not None
+    unnamed = code.function.has_shared_section and not counts["shared_mem_per_block"]
+    if not (uses_shared and (named if code.source else unnamed)):
+        return counts
+    why = (
+        "the size of its dynamic shared memory is not given: counted as 0 (--dynamic-shared BYTES)"
+    )
+    return replace(counts, assumed={**counts.assumed, "shared_mem_per_block": why})
+
+
+def _as_numbers(macros: Macros) -> dict[str, float]:
+    """Return the macros that are numbers."""
+    result = {}
+    for name, value in macros.items():
+        with suppress(ValueError):
+            result[name] = float(str(value))
+    return result
 
 
 def _check_sizes(values: Sequence[Any], name: str) -> tuple[int, int, int]:

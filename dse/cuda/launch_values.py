@@ -66,6 +66,18 @@ _BINARY_FUNCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def _evaluate_table(table: int, words: Sequence[Any]) -> Any:
+    """Return a bitwise function of three words, as the instruction LOP3 has it in a table."""
+    result: Any = 0
+    for row in range(8):
+        if table >> row & 1:
+            bits = (
+                word if row & bit else ~word for word, bit in zip(words, (4, 2, 1), strict=True)
+            )
+            result = result | functools.reduce(np.bitwise_and, bits)
+    return result
+
+
 class LaunchSubstitution(Substitution):
     """Replaces launch sizes, arguments and data inputs in expressions by numbers.
 
@@ -343,6 +355,9 @@ class KernelLaunch:
             case Atom(("exclusive or" | "bitwise and" | "bitwise or") as kind, values):
                 words = [np.asarray(self.value(v)).astype(np.int64) for v in values]
                 return _BINARY_FUNCTIONS[kind](*words)
+            case Atom("logic", (table, *values)):
+                words = [np.asarray(self.value(v)).astype(np.int64) for v in values]
+                return _evaluate_table(table, words)
             case Atom(("least" | "most") as kind, (first, second)):
                 return _BINARY_FUNCTIONS[kind](self.value(first), self.value(second))
             case Atom("power", (factor, head)):

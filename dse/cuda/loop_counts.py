@@ -15,7 +15,7 @@ from itertools import chain, count
 from typing import Any
 
 from dse.cuda.control_flow import BasicBlock, Loop, build_control_flow, is_postdominated
-from dse.cuda.cubin import KernelFunction
+from dse.cuda.cubin import KernelFunction, is_slow_path
 from dse.cuda.instructions import MEMORY, WORD, ConstantBank, Instruction
 from dse.cuda.integer_expressions import (
     FALSE,
@@ -250,7 +250,7 @@ def constant_layout(arch: int) -> dict[int, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownLaunch:
-    """What is known of a launch: numbers of sizes and arguments, and largest indices.
+    """The known numbers of a launch: its sizes, its arguments and the largest indices.
 
     An index of an axis with one thread or block is a number, too.
     """
@@ -321,6 +321,8 @@ class KernelAnalysis:
         self._stay_conditions: dict[int, Condition] = {}
         self._branch_shares: dict[int, tuple[IntExpr, IntExpr]] = {}
         self._guarded_blocks: dict[str, Collection[int]] = {}
+        slow = (offset // WORD for offset, name in function.callees if is_slow_path(name))
+        self._slow_paths = min(slow, default=len(body))  # these stand behind the kernel
         self.values.trip_count = self._trip_count
         for number in self.graph.reverse_postorder:
             self._runs_per_iteration(number)
@@ -522,11 +524,9 @@ class KernelAnalysis:
         at, other = block.terminator.index, ((ZERO, ONE), (ONE, ZERO))
         for to, share in zip(block.successors, other, strict=True):
             if word := self._rare_path(block, to):
-                name = record_name(word, self.lines, at, self.assumptions)
+                name = self._name_assumption(word, at)
                 if name not in self._given:
                     return share
-                del self.assumptions[name]
-                self.data_inputs[name] = at
                 taken = atom_expr("input", name)
                 return (taken, ONE - taken) if share == other[0] else (ONE - taken, taken)
         for to, share in zip(block.successors, other, strict=True):
@@ -536,6 +536,13 @@ class KernelAnalysis:
         chance = atom_expr("input", self._name_branch(block))
         return chance, ONE - chance
 
+    def _name_assumption(self, word: str, at: int) -> str:
+        """Record an assumption, one for a line, or a data input if its value is given."""
+        line = self.lines.get(at)
+        name = f"{word}_line_{line}" if line else f"{word}_at_{at * WORD:x}"
+        (self.data_inputs if name in self._given else self.assumptions).setdefault(name, at)
+        return name
+
     def _rare_path(self, block: BasicBlock, successor: int) -> str:
         """Return "slow" or "wait" if a branch rarely leads to a successor, else "".
 
@@ -543,24 +550,29 @@ class KernelAnalysis:
         functions for special values: the longer path of a branch that the source does not have.
         Waits poll what other threads write.
         """
-        if any(one.name == "CALL" for one in self.graph.blocks[successor].body):
+        graph, is_slow = self.graph, self._is_slow_path(block)
+        near = [successor, *graph.blocks[successor].successors]
+        if any(one.name == "CALL" for one in graph.blocks[successor].body):
+            return "slow"
+        if not is_slow and any(self._is_slow_path(graph.blocks[each]) for each in near):
             return "slow"
         paths = {each: self._blocks_after(block.number, each) for each in block.successors}
-        if any(
-            self._is_wait(self.graph.loops[n]) for n in paths[successor] & self.graph.loops.keys()
-        ):
+        heads = paths[successor] & graph.loops.keys()
+        if any(self._is_wait(graph.loops[head]) for head in heads.intersection(near)):
             return "wait"
         if not self._is_in_function(block):
             return ""
-        sizes_ = {
-            each: sum(len(self.graph.blocks[number].body) for number in blocks)
+        lengths = {
+            each: sum(len(graph.blocks[number].body) for number in blocks)
             for each, blocks in paths.items()
         }
-        return "slow" if sizes_[successor] == max(sizes_.values()) else ""
+        return "slow" if lengths[successor] == max(lengths.values()) else ""
 
     def _is_in_function(self, block: BasicBlock) -> bool:
         """True if a branch belongs to a mathematical function that its line calls."""
         line, kinds = self.lines.get(block.terminator.index), self._line_kinds
+        if self._is_slow_path(block):
+            return True
         if line not in kinds.functions:
             return False
         guards = {each.lstrip("!") for each in block.terminator.guards}
@@ -569,10 +581,17 @@ class KernelAnalysis:
             return True
         return line not in kinds.branches | kinds.loops
 
+    def _is_slow_path(self, block: BasicBlock) -> bool:
+        """True if a block belongs to a compiler's function for special values."""
+        return bool(block.body) and block.body[0].source_index >= self._slow_paths
+
     def _is_wait(self, loop: Loop) -> bool:
-        """True if a loop polls: it sleeps, tests a barrier, or loads from an unchanging address."""
+        """True if a loop polls: it sleeps, tests a barrier, or loads from an unchanging address.
+
+        A loop that elects threads one by one (ELECT) for a uniform operation runs once, too.
+        """
         body = [one for number in loop.blocks for one in self.graph.blocks[number].body]
-        if any(one.name in ("NANOSLEEP", "SYNCS") for one in body):
+        if any(one.name in ("NANOSLEEP", "SYNCS", "ELECT") for one in body):
             return True
         written = {register for one in body for register in one.results}
         loads = [one for one in body if one.kind in ("global_load", "shared_load", "atomic")]
@@ -695,12 +714,8 @@ class KernelAnalysis:
         if self._is_wait(loop):
             at = self.graph.blocks[(candidates or loop.latches)[0]].terminator.index
             self._exits[loop.head] = candidates[:1]
-            name = record_name("wait", self.lines, at, self.assumptions)
-            if name not in self._given:
-                return ONE
-            del self.assumptions[name]
-            self.data_inputs[name] = at
-            return atom_expr("input", name)
+            name = self._name_assumption("wait", at)
+            return atom_expr("input", name) if name in self._given else ONE
         at = self.graph.blocks[candidates[0] if candidates else loop.latches[0]].terminator.index
         line = self._loop_line(loop, at)
         name = record_name("trips", {at: line} if line else {}, at, self.data_inputs)

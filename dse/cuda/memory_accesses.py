@@ -21,8 +21,8 @@ import functools
 import itertools
 import math
 import re
-from collections import Counter
-from collections.abc import Callable, Collection
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -278,7 +278,7 @@ def split_strides(launch: KernelLaunch, address: IntExpr) -> tuple[Strides, Stri
     return tuple(iterations), tuple(blocks), IntExpr(rest)
 
 
-_STORES = ("global_store", "atomic", "local_store")
+STORES = ("global_store", "atomic", "local_store")
 _INSIDE = re.compile(r"\[([^\[\]]*)\]$")
 _UNKNOWN_KINDS = ("unknown", "loaded", "entry", "reciprocal", "first", "total")
 #: Runs as an expression, of a warp and of a thread; lanes that run it; True if the guard is known.
@@ -293,8 +293,8 @@ class MemoryAccess:
 
     ``runs`` is how often it runs, with its block. ``sectors`` is None if the address depends on
     data; ``wavefronts`` then assumes contiguous addresses. ``min_sectors`` are the fewest that hold
-    the bytes requested by its active ``lanes``. ``lane_inputs`` and ``address_inputs`` are what its
-    guard and its addresses depend on.
+    the bytes requested by its active lanes, which are ``copied_bytes``. ``lane_inputs`` and
+    ``address_inputs`` are what its guard and its addresses depend on.
     """
 
     instruction: Instruction
@@ -303,7 +303,7 @@ class MemoryAccess:
     sectors: float | None
     wavefronts: float
     min_sectors: float
-    lanes: float
+    copied_bytes: float
     lane_inputs: frozenset[Atom]
     address_inputs: frozenset[Atom]
     is_guard_known: bool
@@ -313,11 +313,6 @@ class MemoryAccess:
     def bytes(self) -> float:
         """Bytes of the requested sectors."""
         return SECTOR * (self.min_sectors if self.sectors is None else self.sectors)
-
-    @property
-    def copied_bytes(self) -> float:
-        """Bytes that the active lanes of a warp ask for."""
-        return self.lanes * access_width(self.instruction)
 
     @property
     def is_uncoalesced(self) -> bool:
@@ -332,6 +327,9 @@ class MemoryAccesses:
     ``required_inputs`` is :meth:`dse.cuda.instruction_counts.Tally.required_inputs`. Requests of a
     warp count sectors. A block moves each byte that it loads or stores once from or to the L2
     cache, a launch once from or to DRAM. Local memory is assumed to stay in the caches.
+
+    Bytes at addresses that cannot be followed are assumed to be touched by nothing else, at most
+    ``array_bytes``: the sizes of arrays by the offsets of their arguments.
     """
 
     def __init__(
@@ -339,12 +337,17 @@ class MemoryAccesses:
         analysis: KernelAnalysis,
         launch: KernelLaunch,
         required_inputs: Callable[..., frozenset[Atom]],
+        array_bytes: Mapping[int, float] | None = None,
     ) -> None:
+        self._array_bytes = array_bytes or {}
         self.analysis, self.launch, self._required_inputs = analysis, launch, required_inputs
         self.accesses: list[MemoryAccess] = []
-        self._footprints = Footprints(launch)
+        self._footprints = Footprints(launch, self._array_bytes)
         self._frequencies: dict[tuple[int, Condition], Frequency] = {}
-        self._unknown_bytes = self._local_bytes = 0.0
+        self._local_bytes = 0.0
+        #: Bytes of a block at unknown addresses, by direction and argument (None: unknown, too).
+        self._unknown_bytes: dict[tuple[str, int | None], float] = defaultdict(float)
+        self._unknown_accesses: dict[tuple[str, Address | None], float] = {}
         #: Arguments that are addresses of arrays, which begin at whole lines.
         self._bases = launch.pointers.difference(launch.arguments)
         self._address_cache: dict[tuple[IntExpr, int], Address] = {}
@@ -363,11 +366,16 @@ class MemoryAccesses:
             lane_inputs |= self._required_inputs(_lane_part(address[0]), with_sizes=False)
             address_inputs |= self._required_inputs(address[0], with_sizes=False)
         sectors, wavefronts, least, lanes = self._request_cost(one, address, guard)
+        wavefronts *= _matrix_share(one)
+        width = access_width(one)
+        if (copied := self._bulk_bytes(one, block, place)) is not None:
+            width, least, wavefronts = int(copied), copied / SECTOR, copied / (QUARTERS * SECTOR)
+            sectors = least if sectors is not None else None
         is_known = False
+        direction = "store" if one.kind in STORES else "load"
         if many and one.kind in GLOBAL and address is not None:
-            direction = "store" if one.kind in _STORES else "load"
             threads = per_thread * self.launch.threads
-            is_known = self._footprints.add(address, access_width(one), threads, direction)
+            is_known = self._footprints.add(address, width, threads, direction)
         request = MemoryAccess(
             instruction=one,
             runs=(block, runs),
@@ -375,7 +383,7 @@ class MemoryAccesses:
             sectors=sectors,
             wavefronts=wavefronts,
             min_sectors=least,
-            lanes=lanes,
+            copied_bytes=lanes * width,
             lane_inputs=lane_inputs,
             address_inputs=address_inputs,
             is_guard_known=is_guard_known,
@@ -384,9 +392,51 @@ class MemoryAccesses:
         self.accesses.append(request)
         warps = len(self.launch.active)
         if one.kind in GLOBAL and not is_known:
-            self._unknown_bytes += request.bytes * many * warps
+            array = None if address is None else self._argument_of(address)
+            distinct = request.bytes * warps * many / self._repeated_iterations(block, address)
+            # copies of an access by the compiler have equal addresses
+            before = self._unknown_accesses.get((direction, address), 0.0) if address else 0.0
+            self._unknown_bytes[direction, array] += max(distinct - before, 0.0)
+            self._unknown_accesses[direction, address] = max(distinct, before)
         elif one.kind == "local_store":  # counted once, however often it is written
             self._local_bytes += request.bytes * min(many, 1.0) * warps
+
+    def _bulk_bytes(self, one: Instruction, block: int, place: int) -> float | None:
+        """Return the bytes of a bulk copy, which its last operand gives in units of 16."""
+        if one.name != "UBLKCP":
+            return None
+        value = self.analysis.values.operand_value(one.operands[-1], block, place)
+        number = self.launch.substitute(value).constant_value
+        return None if number is None else 16.0 * number
+
+    def _argument_of(self, address: Address) -> int | None:
+        """Return the offset of the only argument that is the array of an address."""
+        offsets = [
+            product[0].args[0]
+            for product, times in address[0].terms.items()
+            if times == 1 and len(product) == 1 and product[0].kind == "argument"
+            if product[0].args[0] in self.launch.pointers
+        ]
+        return offsets[0] if len(offsets) == 1 else None
+
+    def _repeated_iterations(self, block: int, address: Address | None) -> float:
+        """Return how often the loops around a block repeat an address without changing it."""
+        result, head = 1.0, self.analysis.graph.innermost_loops.get(block)
+        while head is not None and address is not None:
+            loop = self.analysis.graph.loops[head]
+            if not self.analysis.values.is_loop_invariant(address[0], loop):
+                break
+            trips = self.launch.mean_per_warp(self.analysis.trip_counts[head])
+            result, head = result * max(trips, 1.0), loop.parent
+        return result
+
+    def _unknown_total(self, blocks: int) -> FixedAndGrowing:
+        """Return the bytes of blocks at unknown addresses, at most the sizes of the arrays."""
+        total = np.zeros(2)
+        for (_, array), size in self._unknown_bytes.items():
+            limit = math.inf if array is None else self._array_bytes.get(array, math.inf)
+            total[int(size * blocks < limit)] += min(size * blocks, limit)
+        return total
 
     def frequency(self, block: int, place: int) -> Frequency:
         """Return how often an instruction runs, as far as its guard is known."""
@@ -415,11 +465,11 @@ class MemoryAccesses:
         """Return bytes of a block and, if the grid is known, of the launch, and their formulas."""
         threads, growing = self.launch.threads, np.array([0.0, 1.0])
         of_block = self._footprints.total_bytes(all_blocks=False)
-        of_block = of_block + growing * (self._unknown_bytes + self._local_bytes)
+        of_block = of_block + self._unknown_total(1) + growing * self._local_bytes
         footprints = {"block_bytes": (of_block, threads, "threads_per_block")}
         if blocks is not None:
             of_launch = self._footprints.total_bytes(all_blocks=True)
-            of_launch = of_launch + growing * self._unknown_bytes * blocks
+            of_launch = of_launch + self._unknown_total(blocks)
             footprints["launch_bytes"] = of_launch, blocks * threads, "elements"
         values, formulas = {}, {}
         for name, (parts, size, quantity) in footprints.items():
@@ -433,7 +483,7 @@ class MemoryAccesses:
     # --- addresses
     def _address(self, instruction: Instruction, block: int, place: int) -> Address | None:
         """Return the address of an instruction as an expression; None if its text has none."""
-        if (parts := _address_terms(instruction.text, instruction.kind == "global_copy")) is None:
+        if (parts := address_terms(instruction.text, instruction.kind == "global_copy")) is None:
             return None
         values, total = self.analysis.values, ZERO
         for name, times in parts:
@@ -506,6 +556,13 @@ class MemoryAccesses:
         return self.launch.compute_once(key, compute_cost, variable is None, offset, *access)  # type: ignore[no-any-return]
 
 
+def _matrix_share(instruction: Instruction) -> float:
+    """Return the share of lanes whose addresses an access reads: 8 for each matrix of LDSM."""
+    if instruction.name not in ("LDSM", "STSM"):
+        return 1.0
+    return next((int(each) / 4 for each in instruction.modifiers if each in ("2", "4")), 0.25)
+
+
 def _lane_part(address: IntExpr) -> IntExpr:
     """Return the part of an address in which the lanes of a warp differ."""
 
@@ -546,7 +603,7 @@ def _split_constant(address: IntExpr) -> Address:
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def _address_terms(text: str, use_last: bool) -> list[tuple[str, int]] | None:
+def address_terms(text: str, use_last: bool) -> list[tuple[str, int]] | None:
     """Return the operands that the first or last address in a text adds, with their factors."""
     inside = [m[1] for each in split_operands(text) if (m := _INSIDE.search(each.strip()))]
     if not inside:
@@ -563,7 +620,7 @@ _MAX_RANGES, _MAX_ADDRESSES = sizes.FOOTPRINT_RUNS, sizes.FOOTPRINT_LOOKED
 
 _EVALUABLE_KINDS = (
     *("special", "pass", "over", "scaled", "least", "most", "if"),
-    *("exclusive or", "bitwise and", "bitwise or"),
+    *("exclusive or", "bitwise and", "bitwise or", "logic"),
 )
 
 ByteRanges = npt.NDArray[np.int64]
@@ -648,8 +705,10 @@ FixedAndGrowing = npt.NDArray[np.float64]
 class Footprints:
     """The bytes that the accesses of a kernel touch at a launch, by array."""
 
-    def __init__(self, launch: KernelLaunch) -> None:
-        self.launch = launch
+    def __init__(
+        self, launch: KernelLaunch, array_bytes: Mapping[int, float] | None = None
+    ) -> None:
+        self.launch, self._array_bytes = launch, array_bytes or {}
         self._sets: dict[AccessKey, list[ByteRanges]] = {}
         self._max_bytes: dict[AccessKey, float] = {}
         self._grows_with_threads: set[AccessKey] = set()
@@ -712,10 +771,12 @@ class Footprints:
             grows = moves if all_blocks else key in self._grows_with_threads
             by_array.setdefault(arrays, []).append((touched, size, grows))
         total = np.zeros(2)
-        for parts in by_array.values():
+        for its_arrays, parts in by_array.items():
             low, high = min(s.low for s, *_ in parts), max(s.high for s, *_ in parts)
             every_part = sum(size for _, size, _ in parts)
-            share = min(every_part, _sector_span(low, high)) / every_part
+            offsets = its_arrays if isinstance(its_arrays, tuple) else ()
+            limits = [self._array_bytes[each] for each in offsets if each in self._array_bytes]
+            share = min(every_part, _sector_span(low, high), *limits) / every_part
             for _, size, grows in parts:
                 total[int(grows)] += size * share
         return total

@@ -44,6 +44,7 @@ from dse.cuda.integer_expressions import (
 )
 from stochastic import sizes
 
+_NUMBER = re.compile(r"\d+")
 _STACK_ADDRESS = re.compile(r"\[R1(?:\+(-?0x[0-9a-f]+))?\]$")
 #: Instructions that may write to any address of local memory.
 _MAY_ALIAS = ("ST", "CALL")
@@ -99,6 +100,12 @@ class Operation:
     def condition(self, text: str) -> Condition:
         """Return the condition of a predicate."""
         return self.values.predicate_condition(text, self.block, self.place)
+
+    def register_distance(self, register: str) -> int:
+        """Return how far a register is behind the first of the result."""
+        first = _NUMBER.search(self.operands[0])
+        number = _NUMBER.search(register)
+        return int(number[0]) - int(first[0]) if first and number else 1
 
     def unknown(self, what: str) -> IntExpr:
         """Return an unknown value of this place."""
@@ -210,7 +217,14 @@ def _logic(op: Operation) -> IntExpr:
         return -second - ONE
     if table == 0x0F:
         return -first - ONE
+    if table is not None and not any(_is_uncertain(each) for each in parts[:3]):
+        return atom_expr("logic", table, *parts[:3])
     return op.unknown(f"bits {table}")
+
+
+def _is_uncertain(value: IntExpr) -> bool:
+    """True if a value depends on data or cannot be derived."""
+    return any(one.kind in ("unknown", "loaded", "reciprocal", "table") for one in value.atoms())
 
 
 def _move(op: Operation) -> IntExpr:
@@ -627,10 +641,10 @@ class RegisterValues:
         return evaluate(op)
 
     def _upper_result(self, op: Operation, text: str, register: str) -> IntExpr:
-        """Return the second register of a result."""
-        if op.name in ("LDC", "LDCU", "MOV") and "64" in op.modifiers:
-            half = self.constants.upper_half(op.operands[-1])
-            return op.unknown(text) if half is None else half
+        """Return a register of a result behind the first."""
+        if op.name in ("LDC", "LDCU", "MOV") and not {"64", "128"}.isdisjoint(op.modifiers):
+            word = self.constants.next_word(op.operands[-1], op.register_distance(register))
+            return op.unknown(text) if word is None else word
         if op.name == "CS2R":
             return ZERO
         if op.name == "IMAD" and "WIDE" in op.modifiers:
@@ -709,9 +723,12 @@ class RegisterValues:
         if any(each != after[0] for each in after[1:]):
             return None
         before, last = _as_expr(self._value_from_predecessors(register, head, loop)), after[0]
-        if self._is_loop_invariant(last - here, loop):
+        # a register that some paths write anew with the value that it has
+        if substitute(last, lambda one: before if one == entry else None) == before:
+            return before
+        if self.is_loop_invariant(last - here, loop):
             return before + (last - here) * atom_expr("pass", head)
-        if self._is_loop_invariant(last, loop):
+        if self.is_loop_invariant(last, loop):
             return last + (before - last) * atom_expr("if", ("==", atom_expr("pass", head)))
         result = _geometric(before, last, here, head)
         return self._previous_iteration(before, last, loop) if result is None else result
@@ -719,7 +736,7 @@ class RegisterValues:
     def _previous_iteration(self, before: IntExpr, after: IntExpr, loop: Loop) -> IntExpr | None:
         """Return a value that depends on other loop-carried values of the previous iteration."""
         after = Substitution(self._loop_solution).value(after)
-        if not self._is_loop_invariant(after, loop, except_head=loop.head):
+        if not self.is_loop_invariant(after, loop, except_head=loop.head):
             return None
         now = atom_expr("pass", loop.head)
 
@@ -729,7 +746,7 @@ class RegisterValues:
         first, rest = before - at_iteration(-ONE), at_iteration(now - ONE)
         return rest + first * atom_expr("if", ("==", now)) if first.terms else rest
 
-    def _is_loop_invariant(self, step: IntExpr, loop: Loop, except_head: int | None = None) -> bool:
+    def is_loop_invariant(self, step: IntExpr, loop: Loop, except_head: int | None = None) -> bool:
         """True if an expression is the same in every iteration but that of ``except_head``."""
         for one in step.atoms():
             if one.kind in ("power", "first", "total") and except_head is not None:

@@ -14,7 +14,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
 from importlib import metadata
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,22 +21,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from dse.cuda.instruction_counts import KernelCounts
 from dse.cuda.instructions import Instruction
 from dse.cuda.kernel_file import (
     KernelCode,
     branch_lines,
     count_launch,
+    given_sizes,
     load_code,
     read_bodies,
 )
+from dse.cuda.launch_shape import AXES, follows_threads, reads_size
 from dse.cuda.loop_counts import KernelAnalysis
+from dse.cuda.source import demangle
 from stochastic import sizes
 from stochastic.compile_cache.cache import load, save
 from symbolic.errors import DseError, nearest_hint
-from symbolic.expression import parse_value
-from symbolic.ops import Node, interpret_arrays
 from symbolic.quantities import TABLE
-from symbolic.quantity import Quantity
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 #: Values of macros by name.
 Variant = Mapping[str, object]
-_SIZES = ("block", "grid")
+#: The axis of several blocks; no macro has such a name.
+BLOCK_AXIS = "block"
 _COUNTS_VERSION = "3"  # changes with counts or messages, so that older cache entries are unused
 _MAX_BATCH = sizes.VARIANTS_TAKEN  # variants for which the disassembler starts once
 #: Columns of a table besides the quantities, by the key in ``numbers``.
@@ -72,6 +73,11 @@ def count_macro_grid(
 
     choices = itertools.product(*axes.values())
     variants = [dict(zip(axes, values, strict=True)) for values in choices]
+    if BLOCK_AXIS in axes:
+        shapes = [(*shape, 1, 1)[:3] for shape in axes[BLOCK_AXIS] if isinstance(shape, tuple)]
+        moving = [len(set(sizes)) > 1 for sizes in zip(*shapes, strict=True)]
+        settings = {**settings, "moving": "".join(itertools.compress(AXES, moving))}
+        axes = {**axes, BLOCK_AXIS: ["x".join(map(str, shape)) for shape in shapes]}
     if not variants:
         raise DseError("define has a macro without values: give it one or more")
     counts = count_variants(file, variants, settings)
@@ -141,7 +147,11 @@ def _source_words(source: str) -> set[str] | None:
 
 def _relevant_macros(variant: Mapping[str, object], words: set[str] | None) -> dict[str, object]:
     """Return a variant without the macros that its source does not name."""
-    return {key: each for key, each in variant.items() if words is None or key in words}
+    return {
+        key: each
+        for key, each in variant.items()
+        if key != BLOCK_AXIS and (words is None or key in words)
+    }
 
 
 def _versions() -> tuple[str, ...]:
@@ -174,7 +184,7 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
         }
         distinct = {code.function: code for code in codes.values() if isinstance(code, KernelCode)}
         given = frozenset(settings["times"])
-        bodies = zip(distinct.values(), read_bodies(list(distinct.values())), strict=True)
+        bodies = zip(distinct.values(), read_bodies(list(distinct.values()), given), strict=True)
         analyses = {
             code.function: _result_or_error(_analyze, code, body, given) for code, body in bodies
         }
@@ -185,10 +195,15 @@ def _count_batch(work: tuple[Path, list[Variant], dict[str, Any]]) -> list[dict[
                 raise code
             if isinstance(analysis := analyses[code.function], DseError):
                 raise analysis
-            block, grid = ([_evaluate_size(s, variant) for s in settings[n]] for n in _SIZES)
+            block: Any = variant.get(BLOCK_AXIS, settings["block"])
+            grid = settings["grid"]
             given = settings["times"].items()
             times = {n: v for n, v in given if analysis.input_name(n) in analysis.data_inputs}
-            counts = count_launch(code, analysis, block, grid, settings["set"], times, cache)
+            about = {"macros": variant, "cache": cache, **given_sizes(settings)}
+            values = settings["set"], times
+            counts = count_launch(code, analysis, block, grid, *values, **about)
+            if BLOCK_AXIS in variant:
+                _check_work_stays(code, analysis, counts, grid, settings["moving"])
             numbers = counts.numbers
             return {**counts, **{n: numbers[k] for n, k in _EXTRA_COLUMNS.items() if k in numbers}}
 
@@ -220,18 +235,32 @@ def _analyze(
     return analysis
 
 
-def _evaluate_size(size: int | str, variant: Mapping[str, object]) -> int:
-    """Return a size of a block or grid: a number, or a formula in macros."""
-    if not isinstance(size, str):
-        return size
-    value = parse_value(size, Quantity(name="size"), {n: Quantity(name=n) for n in variant})
-    if isinstance(value, Node):
-        numbers = {}
-        for name, number in variant.items():
-            with suppress(ValueError):
-                numbers[name] = float(str(number))
-        value = interpret_arrays([value], numbers)[0]
-    return int(value)
+def _check_work_stays(
+    code: KernelCode,
+    analysis: KernelAnalysis,
+    counts: KernelCounts,
+    grid: Sequence[int | str],
+    moving: str,
+) -> None:
+    """Raise an error if a launch with another block does other work, along the ``moving`` axes."""
+    for axis, size in zip(AXES, (*grid, "", "", ""), strict=False):
+        if axis not in moving:
+            continue
+        name = f"grid_{axis}" if f"grid_{axis}" in counts else "blocks"
+        formula = counts.formulas.get(name, "")
+        if isinstance(size, int) and size > 1 and formula.startswith("ceil("):
+            raise DseError(
+                f"grid = {','.join(map(str, grid))} is for one block, and threads take elements "
+                f"along {axis}: give the grid as a formula of the block "
+                f"(--grid 'ceil(THREADS / block_{axis})'), or none if the kernel checks its bounds"
+            )
+        fixed = reads_size(analysis, "tid", axis) and not reads_size(analysis, "ntid", axis)
+        if fixed and not follows_threads(analysis, axis):
+            raise DseError(
+                f"{demangle(code.function.name)} has a block of its own: it reads threadIdx.{axis} "
+                f"and not blockDim.{axis}. Vary the macros that set it, and give the block as a "
+                "formula of these (--define TILE=32,64 --block TILE/4,TILE/4)"
+            )
 
 
 #: Counts, and the quantities of a profile that they should equal.

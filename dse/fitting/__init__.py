@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["Fit", "fit"]
 
 _RESIDUALS, _LEFT_OUT = ("absolute", "relative"), ("auto", "refit", "hat")
-#: Most rows for which ``left_out="auto"`` fits again without each.
+#: Maximum number of rows for which ``left_out="auto"`` means ``"refit"``.
 MAX_REFITS = 50
 
 
@@ -69,45 +69,45 @@ def fit(
 ) -> Fit:
     """Fit quantities of a model to measured rows by least squares.
 
-    Columns that are inputs of the model vary from row to row; the model's results are compared with
-    the columns of ``to``. All rows are evaluated at once, as :func:`dse.evaluate` does. Quantities
-    stay within their domains. The search starts at many points around their typical values, and at
-    the values of the machine or workload.
+    The model is evaluated on each row, with the columns that are its inputs; the results are
+    compared with the columns of ``to``. Fitted quantities stay within their domains. The search
+    starts at many points around their typical values, and at the values of the machine or workload.
 
     Parameters
     ----------
     model : str or Model
         As for :class:`dse.Study`.
     data : path, DataFrame, Dataset or mapping of arrays
-        One value for each row in each column. A header may end with a unit,
+        Columns with one value for each row. A header may end with a unit,
         ``"mem_bandwidth [GB/s]"``; a Dataset has the attribute ``units``; otherwise values are in
         stored (SI) units. A column ``workload`` names the workload of each row.
     free : sequence of str
-        The quantities to fit. A free quantity that the model yields is not computed.
+        The quantities to fit. If the model has an equation for one of them, it is not used.
     per : mapping, optional
-        Further free quantities with a value for each label of a column:
-        ``{"kernel": ["core_cycles", "stall_time"]}``. So many workloads share one machine.
+        A column, and more quantities to fit that have one value for each label of this column:
+        ``{"kernel": ["core_cycles", "stall_time"]}``. The quantities of ``free`` are common to all.
     to : str or sequence of str, optional
-        The measured quantities; default: the one main output of the model that has a column.
+        The measured quantities; default: the main output of the model that has a column, if there
+        is only one.
     machine, workload, prefer :
         As for :func:`dse.evaluate`. Columns, ``set`` and free quantities override their values.
     set : mapping, optional
-        Further values, as ``set`` of a study.
+        More values, as ``set`` of a study.
     where : str or sequence of str
-        Conditions that select the rows, on inputs and what follows from them.
+        Conditions that select the rows. They may use inputs, and quantities computed from inputs.
     columns : sequence or mapping, optional
-        The columns to read: their names, or quantities with the header of each, which may have a
-        unit, ``{"time": "time/ms [ms]"}``. Default: all, which must be quantities.
+        The columns to read: a list of names, or a mapping from quantities to headers, which may
+        have a unit, ``{"time": "time/ms [ms]"}``. Default: all, which must be quantities.
     weights : str or sequence, optional
         Weights of the squared residuals: a column, or a number for each row of the data.
     residuals : str
         ``"absolute"``, or ``"relative"`` to the measured values.
     start, bounds : mapping, optional
-        Further starting values, and (low, high), of free quantities; numbers or texts with units.
-        A bound may be None.
+        Starting values, and bounds (low, high), of free quantities; numbers or texts with units. A
+        bound may be None.
     left_out : str
-        How the error of left-out rows is computed: ``"refit"``, ``"hat"``, or ``"auto"``, which
-        fits again for up to 50 rows; see :class:`Fit`.
+        The method for the error of left-out rows: ``"refit"``, ``"hat"`` (see :class:`Fit`), or
+        ``"auto"``, which is ``"refit"`` for up to 50 rows.
     progress : bool
         Show the elapsed time after one second.
 
@@ -115,7 +115,7 @@ def fit(
     ------
     DseError
         For an unknown column or name, a wrong unit, a missing value, fewer rows than free
-        quantities, or a free quantity that does not matter or is not determined by the rows.
+        quantities, or a free quantity without effect or that the rows do not determine.
 
     >>> result = fit("transit_supply", {"threads_in_ms": [64, 128, 512, 1024],
     ...              "attained_bandwidth [GB/s]": [1, 2, 8, 8]},
@@ -193,13 +193,13 @@ def data_identity(data: Any) -> dict[str, str]:
     if not isinstance(data, (str, Path)):
         return {"data": f"a {type(data).__name__} in memory"}
     path = Path(data)
-    with suppress(OSError):  # a store is a folder
+    with suppress(OSError):  # a store is a folder, which cannot be read
         return {"data": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
     return {"data": path.name}
 
 
 def _explain_missing(case: FitCase, rows: FitRows, problem: FitProblem) -> str:
-    """Return which prediction is no number at the middle of all ranges."""
+    """Say for the error which prediction is no number in the middle of all starting ranges."""
     middle = np.array([[c.middle for c in problem.parameters]])
     missing = np.argwhere(~np.isfinite(problem.predict(middle)[0]))
     if not len(missing):
@@ -209,7 +209,7 @@ def _explain_missing(case: FitCase, rows: FitRows, problem: FitProblem) -> str:
 
 
 def _values(problem: FitProblem, point: Floats) -> dict[str, float | Floats]:
-    """Return the free quantities at a point: a value, or one for each row."""
+    """Return the free quantities at a point, each as a number or as an array over rows."""
     result: dict[str, float | Floats] = {}
     for name, places in problem.positions.items():
         shared = problem.parameters[places[0]].label is None
@@ -218,7 +218,7 @@ def _values(problem: FitProblem, point: Floats) -> dict[str, float | Floats]:
 
 
 def _build_problem(case: FitCase, rows: FitRows, free: Parameters, relative: bool) -> FitProblem:
-    """Return the least-squares problem of the model on the rows."""
+    """Check the rows, and return the least-squares problem of the model on them."""
     grid = case.grid(rows, {c.name: c.middle for c in free})
     check_rows(case, rows, grid)
     check_enough(case, rows, free)
@@ -266,7 +266,7 @@ def _make_fit(
     labels: tuple[str, ...],
     request: Mapping[str, Any],
 ) -> Fit:
-    """Return the fit at the best point, with its errors."""
+    """Return the result of a search as a fit, with standard errors and errors of left-out rows."""
     matrix, undetermined = covariance(problem, solution)
     if undetermined:
         several = len(undetermined) > 1
@@ -275,7 +275,7 @@ def _make_fit(
             + ("they can change together" if several else "it can change")
             + " without changing any prediction; set "
             + ("some of them" if several else "it")
-            + ", or add rows that depend on more"
+            + ", or add rows with other values of the inputs"
         )
     keys = [c.key for c in problem.parameters]
     values = dict(zip(keys, solution.point.tolist(), strict=True))
@@ -336,7 +336,7 @@ def _by_name(names: Sequence[str], arrays: Floats) -> dict[str, Floats]:
 
 
 def _r2(problem: FitProblem, cost: float) -> float:
-    """Return 1 - (sum of squares / that about the weighted mean); NaN if nothing varies."""
+    """Return 1 - weighted residual sum of squares / total sum of squares; NaN if nothing varies."""
     squares = np.square(problem.scale / problem.scale.max())
     mean = (squares * problem.measurements).sum(axis=1) / squares.sum(axis=1)
     total = float(np.square(problem.scale * (problem.measurements - mean[:, None])).sum())

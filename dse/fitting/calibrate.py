@@ -1,7 +1,6 @@
 """Calibrate a machine or a model: fit free quantities to measured rows, with groups left out.
 
-Without free quantities it is the TMM model: the line of the memory-bound regime, and the level of
-the compute-bound one.
+If no free quantities are named, the coefficients of the calibrated TMM model are fitted.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from symbolic.model import Model
 
 
-#: The rows of each regime, the coefficients fitted to them, and those that are 0.
+#: Regimes of TMM: condition on the rows, coefficients fitted to them, coefficients set to 0.
 _REGIMES = {
     "memory": (
         "bound == 2",
@@ -71,11 +70,12 @@ class Calibration(FitReport):
     Attributes
     ----------
     fits : mapping of str to Fit
-        ``"together"``; for TMM ``"memory"`` and ``"computation"``, if they have rows.
+        One fit, ``"together"``; or for TMM the fits ``"memory"`` and ``"computation"``, if there
+        are rows in these regimes.
     by : str or None
         The column whose labels were left out, one at a time.
     groups : mapping of str to array
-        (predicted - measured) / measured of the rows of each label, by a fit to all others.
+        (predicted - measured) / measured of the rows of each label, by a fit to all other rows.
     tried : tuple of mapping
         Alternatives: ``set``, ``error`` of left-out rows or ``reason``, ``chosen``.
     undetermined : tuple of str
@@ -165,37 +165,39 @@ def calibrate(
 ) -> Calibration:
     r"""Fit free quantities of a machine or model to measured rows, with groups left out.
 
-    With ``free`` (or ``per``) they are fitted to ``to`` as :func:`dse.fit` does, from the columns
-    that are inputs of the model; other columns are ignored. Without, the model is TMM:
+    The quantities of ``free`` and ``per`` are fitted to ``to`` as by :func:`dse.fit`, from the
+    columns that are inputs of the model; other columns are ignored. If neither is given, the
+    coefficients of TMM are fitted:
 
     .. math:: Time = \max\left(a_1 \frac{\sqrt{B_r}}{\mathcal{T}} + a_0, t_{computation}\right)
 
-    Memory-bound rows (``bound`` of the model is ``memory``: for ``apsp``, 𝒯 S_D C < L) give the
-    line of Ma 2014, Eq. 15; the others give the level of Eq. 13, which is their mean. Or all three
-    coefficients are fitted through the maximum, which needs no L / C.
+    By default, a line (Ma 2014, Eq. 15) is fitted to the memory-bound rows, and the constant time
+    (Eq. 13) is the mean of the other rows. A row is memory-bound if ``bound`` of the model is
+    ``memory``: for ``apsp``, if 𝒯 S_D C < L. With ``regimes="together"`` all three coefficients are
+    fitted at once, which does not need L / C.
 
     Parameters
     ----------
     data :
-        As for :func:`dse.fit`: a column ``time``, and inputs such as ``tile_dim`` and
-        ``threads_per_core``. A column ``bound`` (0 computation, 1 span, 2 memory) is the regime
-        if it is known.
+        As for :func:`dse.fit`. TMM needs a column ``time``, and inputs such as ``tile_dim`` and
+        ``threads_per_core``. A column ``bound`` (0 computation, 1 span, 2 memory) gives the regime
+        of each row, if it is known.
     model : str or Model
-        ``tmm_calibrated`` joined with a model that yields ``blocks`` and ``bound``.
+        For TMM: ``tmm_calibrated`` joined with a model that yields ``blocks`` and ``bound``.
     regimes : str
-        ``"apart"``, or ``"together"``: through the maximum.
+        For TMM: ``"apart"`` fits each regime to its rows, ``"together"`` fits the maximum to all.
     machine, workload, set, where, columns, weights, free, per, start, bounds, progress :
         As for :func:`dse.fit`. A coefficient in ``set`` is not fitted.
     to : str
         The measured quantity.
     residuals : str, optional
-        As for :func:`dse.fit`; default: ``"relative"``, for TMM ``"absolute"``.
+        As for :func:`dse.fit`; default: ``"relative"``, but ``"absolute"`` for TMM.
     leave_out : str, optional
-        A column: the rows of each of its labels are predicted by a fit to all others.
+        A column; the rows of each of its labels are predicted by a fit to all other rows.
     choose : mapping, optional
-        Labels of switches to try: ``{"clock_overlap": ["none", "full"]}``. The one with the
-        smallest error of left-out rows is chosen; alternatives that the rows do not determine are
-        listed, but never chosen.
+        Labels of switches to try: ``{"clock_overlap": ["none", "full"]}``. The alternative with the
+        smallest error of left-out rows is chosen. Alternatives whose free quantities the rows do
+        not determine are listed, but never chosen.
 
     design : int
         The number of rows to propose for measurement, from the rows without a value of ``to``, or
@@ -262,7 +264,7 @@ def _calibrate_free(
     choose: Mapping[str, Sequence[str]],
     fit_options: dict[str, Any],
 ) -> Calibration:
-    """Return the calibration by the alternative with the smallest error of left-out rows."""
+    """Fit every alternative, and return the one with the smallest error of left-out rows."""
     table, per = read_table(data), fit_options["per"] or {}
     if leave_out in per:
         raise DseError(f"per has values for each {leave_out}: none is known for a left-out one")
@@ -412,7 +414,7 @@ def _add_grid(
 def left_out_errors(
     table: ColumnTable, model: str | Model, column: str, to: str, fit_options: Mapping[str, Any]
 ) -> dict[str, Floats]:
-    """Return (predicted - measured) / measured of each label by a fit to all others."""
+    """Return (predicted - measured) / measured of the rows of each label, fitted without them."""
     from dse.evaluation import evaluate
 
     labels = np.asarray(table.columns[table.find_column(column)[0]]).astype(str)
@@ -434,7 +436,7 @@ def left_out_errors(
 
 
 def _check_bound_column(data: Any, columns: ColumnChoice) -> None:
-    """Raise an error if a column ``bound`` has another value than the regimes."""
+    """Raise an error if a column ``bound`` has a value other than 0, 1 and 2."""
     table = read_table(data)
     if isinstance(columns, Mapping):
         header = columns.get("bound")

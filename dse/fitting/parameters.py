@@ -1,4 +1,4 @@
-"""Set up the search for free quantities: bounds, scale and starting range."""
+"""Set up the parameters of a fit: the bounds, scale and starting range of each free quantity."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ Names = Sequence[str]
 Start = Mapping[str, float | str]
 Range = tuple[float, float]
 
-#: A positive quantity whose typical values span this factor is searched on a logarithmic scale.
+#: A positive quantity is searched on a logarithmic scale if its starting range spans this factor.
 LOG_RATIO = 10.0
-#: Factors by which starting points and, on a logarithmic scale, the search exceed typical values.
+#: Factors by which the starting range exceeds the typical range, and by which a search on a
+#: logarithmic scale may leave the starting range.
 START_FACTOR, LOG_RANGE = 3.0, 1e12
 
 
@@ -31,9 +32,10 @@ START_FACTOR, LOG_RANGE = 3.0, 1e12
 class FreeParameter:
     """One free quantity, or its value for one label.
 
-    ``low`` and ``high`` bound it; ``attainable_bounds`` are those that are in its domain. Starting
-    points are within ``start_range``, spaced by factors if ``is_log_start``. If ``is_log``, the
-    search uses its logarithm, else steps of the order of ``typical_size``.
+    Its value is between ``low`` and ``high``; ``attainable_bounds`` are the bounds that are inside
+    its domain. Starting points are within ``start_range``, evenly spaced in the logarithm if
+    ``is_log_start``. The search varies the logarithm if ``is_log``, and otherwise the value in
+    units of ``typical_size``.
     """
 
     name: str
@@ -53,7 +55,7 @@ class FreeParameter:
         return self.name if self.label is None else f"{self.name}[{self.label}]"
 
     def start_values(self, share: Floats) -> Floats:
-        """Return values at shares of the way from one end of the starting range to the other."""
+        """Map shares, from 0 to 1, to values from the low to the high end of the starting range."""
         low, high = self.start_range
         if self.is_log_start:
             return np.exp(math.log(low) + share * (math.log(high) - math.log(low)))
@@ -61,7 +63,7 @@ class FreeParameter:
 
     @property
     def middle(self) -> float:
-        """The start, else the middle of the starting range."""
+        """The start value if there is one, otherwise the middle of the starting range."""
         if self.start is not None:
             return self.start
         value = float(self.start_values(np.array([0.5]))[0])
@@ -74,7 +76,7 @@ Parameters = tuple[FreeParameter, ...]
 def check_free(
     free: Names, per: Names, model: Model, columns: Mapping[str, Any], targets: Names
 ) -> tuple[str, ...]:
-    """Return the quantities to fit, those of ``per`` last; raise an error if one cannot be."""
+    """Return the quantities to fit, those of ``per`` last; raise an error if one is unsuitable."""
     for key, names in (("free", free), ("per", per)):
         if isinstance(names, str) or not isinstance(names, Sequence):
             raise DseError(f"{key} = {names!r}: expected a list of quantities")
@@ -103,7 +105,7 @@ def check_free(
 
 
 def parse_number(value_or_text: Any, row: Quantity, model: Model, role: str) -> float:
-    """Return a number of ``start`` or ``bounds``, which may have a unit."""
+    """Parse a number in ``start`` or ``bounds``, which may be text with a unit."""
     value = value_or_text
     if isinstance(value, str):
         value = parse_value(value, row, model.quantities)
@@ -128,7 +130,7 @@ def free_parameters(
     start: Start | None,
     bounds: Mapping[str, Sequence[Any]] | None,
 ) -> Parameters:
-    """Return the parameters of a fit; quantities of ``per`` have one for each label."""
+    """Return the parameters of a fit; a quantity of ``per`` has one parameter for each label."""
     for key, values in (("start", start), ("bounds", bounds)):
         for name in values or {}:
             check_name(name, free, f"{key} names {name}, which is not free", "free are")
@@ -198,7 +200,10 @@ def _make_parameter(
 
 
 def _find_start_range(row: Quantity, low: float, high: float, start: float | None) -> Range:
-    """Return the starting range: around the typical range, or around the start if there is none."""
+    """Return the starting range, within ``low`` to ``high``.
+
+    It is around the typical range of the quantity; without a typical range, around the start value.
+    """
     if row.typical is not None:
         first, last = row.typical
     elif start:

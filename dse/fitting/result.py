@@ -1,4 +1,4 @@
-"""The result of a fit, as values, text and Dataset."""
+"""The result of a fit: its class, its covariance, and its Dataset."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fit_dataset(
     covariance: Floats,
     relative: bool,
 ) -> xr.Dataset:
-    """Return the Dataset of a fit; ``grid`` is that of the rows at the fitted values."""
+    """Return the Dataset of a fit; ``grid`` computes the model on the rows, with fitted values."""
     from dse.inputs.provenance import provenance_attributes
 
     variables: dict[str, Any] = {}
@@ -68,7 +68,7 @@ def fit_dataset(
         variables["workload"] = (ROW, np.array(rows.workloads), about)
     errors = np.sqrt(np.diag(covariance))
     names = np.array(list(values))
-    with np.errstate(all="ignore"):  # no errors, no correlation
+    with np.errstate(all="ignore"):  # NaN where a standard error is missing
         correlation = covariance / np.outer(errors, errors)
     both = ("quantity", "other_quantity")
     columns = {
@@ -93,7 +93,7 @@ def fit_dataset(
 
 
 def _flat_directions(problem: FitProblem, point: Floats) -> Mask:
-    """Return the mask of values that could grow, or shrink, without changing predictions."""
+    """Return a mask of the values that can increase or decrease without changing predictions."""
     steps, none = STEP * step_sizes(problem, point), np.zeros(len(point))
     result = none > 0
     low = np.array([c.low for c in problem.parameters])
@@ -106,7 +106,10 @@ def _flat_directions(problem: FitProblem, point: Floats) -> Mask:
 
 
 def _compensating_changes(problem: FitProblem, solution: Solution, slopes: Floats) -> Mask:
-    """Return the mask of values that could change together, away from bounds, without effect."""
+    """Return a mask of the values that can change together without changing predictions.
+
+    Only changes in which values at a bound move away from it are considered.
+    """
     none = np.zeros(len(solution.point), dtype=bool)
     if not solution.at_end.any() or len(slopes) < len(none):
         return none
@@ -121,8 +124,8 @@ def _compensating_changes(problem: FitProblem, solution: Solution, slopes: Float
 def covariance(problem: FitProblem, solution: Solution) -> tuple[Floats, tuple[str, ...]]:
     """Return the covariance of the values, and the quantities that the rows do not determine.
 
-    It is s² (JᵀJ)⁻¹ with s² = sum of squares / (residuals - free). A value at an end of its domain
-    is fixed there: its own errors are NaN.
+    The covariance is s² (JᵀJ)⁻¹ with s² = sum of squares / (number of residuals - number of free
+    values). A value at an end of its domain is treated as fixed; its entries are NaN.
     """
     keys = [c.key for c in problem.parameters]
     full = np.full((len(keys), len(keys)), math.nan)
@@ -152,7 +155,7 @@ def covariance(problem: FitProblem, solution: Solution) -> tuple[Floats, tuple[s
 class Fit(FitReport):
     """Free quantities of a model fitted to measured rows.
 
-    Two fits are equal if values, errors and options are.
+    Two fits are equal if their values, errors and options are equal.
 
     Attributes
     ----------
@@ -163,29 +166,30 @@ class Fit(FitReport):
     values, units : mapping of str to float, mapping of str to str
         Values of the free quantities in their stored units; ``"name[label]"`` with labels.
     standard_errors : mapping of str to float
-        Standard errors from the Jacobian: the roots of the diagonal of ``covariance``. NaN if there
-        are no more residuals than free quantities, or the value is at an end of its domain
-        (``at_end``).
+        Standard errors: the square roots of the diagonal of ``covariance``. NaN if the number of
+        residuals does not exceed the number of free values, or if the value is at an end of its
+        domain (``at_end``).
     covariance : array
-        s² (JᵀJ)⁻¹, s² = sum of squares / (residuals - free), in the order of ``values``.
+        s² (JᵀJ)⁻¹ with the Jacobian J of the residuals, in the order of ``values``; s² is the sum
+        of squares / (number of residuals - number of free values).
     relative : bool
-        True if residuals are relative to the measured values; else they are in its unit.
+        True if residuals are divided by the measured values; else they are in the same unit.
     residuals : mapping of str to array
         Predicted - measured, for each quantity and row; divided by measured if ``relative``.
     left_out : mapping of str to array
-        The same with each row predicted by a fit to all others.
+        The residuals if each row is predicted by a fit to all other rows.
     how_left_out : str
-        ``"refit"``: a fit without each row; ``"hat"``: from the hat matrix of the Jacobian, which
-        is the same if predictions are linear in the free quantities.
+        ``"refit"``: one fit without each row; ``"hat"``: from the hat matrix of the Jacobian, which
+        gives the same if predictions are linear in the free quantities.
     mean_error, largest_error : float
-        Mean and largest of |predicted - measured| / |measured|.
+        Mean and maximum of |predicted - measured| / |measured|.
     r2 : float
-        1 - sum of squares / that about the mean, both weighted as the fit is.
+        1 - residual sum of squares / total sum of squares, both with the weights of the fit.
     at_end : tuple of str
         Quantities whose best value is an end of their domain or bounds.
     dataset : xarray.Dataset
-        Predicted rows with their inputs, ``<name>_measured`` and ``<name>_residual``; ``value``,
-        ``standard_error`` and ``correlation`` over ``quantity``.
+        Along ``row``: inputs, predictions, ``<name>_measured`` and ``<name>_residual``. Along
+        ``quantity``: ``value``, ``standard_error`` and ``correlation``.
     """
 
     model: str
@@ -213,7 +217,7 @@ class Fit(FitReport):
 
     @property
     def saved_fit(self) -> SavedFit:
-        """The fit as a fit file has it, without its rows."""
+        """The fit in the form of a fit file, without its rows."""
         request = json.loads(self.dataset.attrs["study"])
         return SavedFit(
             model=self.model,
@@ -278,7 +282,7 @@ class Fit(FitReport):
 
 
 def index_ranges(places: NDArray[np.int64]) -> list[list[int]]:
-    """Return ascending places as ranges.
+    """Return ascending row indices as ranges [first, last].
 
     >>> index_ranges(np.array([0, 1, 2, 5, 7, 8]))
     [[0, 2], [5, 5], [7, 8]]
@@ -293,7 +297,7 @@ def _rms(arrays: Mapping[str, Floats]) -> float:
 
 
 def euclidean_norm(array: Floats) -> float:
-    """Return the root of the sum of squares of numbers of any size.
+    """Return the root of the sum of squares, without overflow or underflow.
 
     >>> euclidean_norm(np.array([3e-200, 4e-200])), euclidean_norm(np.zeros(2))
     (5e-200, 0.0)

@@ -1,4 +1,4 @@
-"""Read the rows of a fit from a table of any kind: inputs, measured values, weights and labels."""
+"""Read the rows of a fit from a table: inputs, measured values, weights and labels; check them."""
 
 from __future__ import annotations
 
@@ -33,24 +33,23 @@ from symbolic.model import Model
 from symbolic.ops import references
 from symbolic.units import dimension, mismatch_message, to_si_exact
 
-# --- Columns of a table, in the units of quantities
-
-#: The columns to read: their names, or quantities with the header of each.
+#: The columns to read: a list of names, or a mapping from quantities to headers.
 ColumnChoice = Sequence[str] | Mapping[str, str] | None
 _FEASIBLE = "feasible"
 _MEASURED = "configurations"  # an attribute of Datasets of measurements
-#: The dimension of rows, and of rows with a workload each.
+#: Name of the dimension of rows, without and with a column of workloads.
 ROW, WORKLOAD = "row", "workload"
-#: Limits of measured values.
+#: Smallest and largest magnitude of measured values other than 0, so that squares do not overflow.
 SMALLEST, LARGEST = 1e-100, 1e100
 Values = Mapping[str, float | Floats]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnTable:
-    """Columns of one length by name, with the units in their headers.
+    """Columns of equal length by name, with the units from their headers.
 
-    A normalized table was read by this library before, so that unknown names are no mistakes.
+    ``is_normalized`` is true for Datasets of measurements that this library wrote, in which unknown
+    names are not mistakes.
     """
 
     columns: Mapping[str, Any]
@@ -60,21 +59,22 @@ class ColumnTable:
     assumptions: tuple[str, ...] = ()
 
     def find_column(self, header: str) -> tuple[str, str]:
-        """Return a column by its name or header, and its unit, preferably that in ``header``."""
+        """Return the name and unit of a column; a unit in ``header`` overrides that of the data."""
         name, unit = split_column_header(header)
         check_name(name, self.columns, f"the data have no column {name!r}", "they have")
         return name, self.units[name] if unit is None else unit
 
     def select_rows(self, selection: Any) -> dict[str, Any]:
-        """Return some rows by headers with units."""
+        """Return some rows as a dictionary from headers with units to columns."""
         headers = {n: f"{n} [{unit}]" if unit else n for n, unit in self.units.items()}
         return {headers[n]: np.asarray(column)[selection] for n, column in self.columns.items()}
 
 
 def read_table(data: Any) -> ColumnTable:
-    """Return a DataFrame, an xarray Dataset, a mapping of arrays, or a file as columns.
+    """Return the columns of a DataFrame, an xarray Dataset, a mapping of arrays, or a file.
 
-    Feasible points of a Dataset are rows; named levels of a DataFrame's index are columns.
+    The rows of a Dataset are its feasible points. Named levels of a DataFrame's index become
+    columns.
     """
     if isinstance(data, (str, os.PathLike)):
         data = _open_data(Path(data))
@@ -110,7 +110,7 @@ def read_table(data: Any) -> ColumnTable:
 
 
 def _open_data(path: Path) -> Any:
-    """Return the Dataset or the columns of a file."""
+    """Open a file as a Dataset; a CSV file that this library did not export becomes columns."""
     from sweeps.files.export import open_dataset
 
     if path.suffix.lower() != ".csv":
@@ -143,7 +143,7 @@ def _from_text(path: Path) -> ColumnTable:
 
 
 def _to_array(column: Sequence[Any]) -> Any:
-    """Return a column as numbers, or as texts if any is a text; missing values are NaN."""
+    """Return a column as numbers, or as texts if any value is text; missing values become NaN."""
     if any(isinstance(value, str) for value in column):
         texts = [np.nan if value is None else str(value) for value in column]
         return np.array(texts, dtype=object)
@@ -167,7 +167,8 @@ def _from_dataset(ds: Any) -> ColumnTable:
     columns: dict[str, Any] = {}
     for name, variable in ds.variables.items():
         values = np.asarray(variable.set_dims(dict(ds.sizes)).values)
-        values = values.astype(object) if values.dtype.kind == "T" else values  # texts of zarr
+        # zarr returns texts as NumPy's variable-width strings
+        values = values.astype(object) if values.dtype.kind == "T" else values
         columns[str(name)] = values.reshape(-1)
     rows = math.prod(ds.sizes.values())
     if _FEASIBLE in columns:
@@ -186,10 +187,10 @@ def _from_dataset(ds: Any) -> ColumnTable:
 def read_columns(
     table: ColumnTable, model: Model, choice: ColumnChoice, *, excluded: Sequence[str] = ()
 ) -> dict[str, Floats]:
-    """Return the columns that are quantities of a model, in stored units, with NaN unchecked.
+    """Return the columns that are quantities of a model, in stored units; NaN is allowed.
 
-    Without a choice all are read, each of which must then be a quantity, except in Datasets of
-    measurements (:func:`dse.open`). ``excluded`` are columns such as weights.
+    If ``choice`` is None all columns are read, and each must be a quantity, except in Datasets of
+    measurements (:func:`dse.open`). ``excluded`` names columns to skip, such as weights.
     """
     if isinstance(choice, Mapping):
         return {name: _stored_values(table, header, model, name) for name, header in choice.items()}
@@ -262,16 +263,13 @@ def to_floats(column: Any, name: str) -> Floats:
     raise DseError(f"the column {name!r} has no numbers")
 
 
-# --- A model on rows
-
-
 class NoRowError(DseError):
     """Conditions that no row satisfies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitCase:
-    """A model with fixed values, which rows and free values complete."""
+    """The model of a fit with all inputs that neither the rows nor the free quantities give."""
 
     model: Model
     parts: StudyInputs
@@ -279,7 +277,7 @@ class FitCase:
     free: tuple[str, ...]
 
     def grid(self, rows: FitRows, free: Values, where: Sequence[str] = ()) -> Grid:
-        """Return the grid of the measured quantities on the rows, with values of the free ones."""
+        """Return the grid that computes the measured quantities on rows, given the free values."""
         axis = rows.axis
         values = {
             name: Leaf(axes=(axis.name,), array=value) if isinstance(value, np.ndarray) else value
@@ -306,7 +304,7 @@ class FitCase:
 
 
 def select_rows(case: FitCase, rows: FitRows, values: Values, where: Any) -> FitRows:
-    """Return the rows that satisfy conditions on inputs; missing values raise an error."""
+    """Return the rows that satisfy conditions on inputs; raise an error for a missing value."""
     texts = texts_of(where, "where")
     if texts:
         rows = rows.select(_condition_mask(case, case.grid(rows, values, texts)))
@@ -340,9 +338,6 @@ def _condition_mask(case: FitCase, grid: Grid) -> NDArray[np.bool_]:
             )
         mask &= np.asarray(grid.evaluate([node], (), tuple(grid.axes))[0], dtype=bool)
     return mask
-
-
-# --- Checks of rows before a fit
 
 
 class FewRowsError(DseError):
@@ -394,7 +389,7 @@ def check_size(case: FitCase, rows: FitRows, measured: Floats) -> None:
 
 
 def check_enough(case: FitCase, rows: FitRows, free: Parameters) -> None:
-    """Raise an error if there are fewer measured values than free ones, in all or for a label."""
+    """Raise an error if there are fewer measured than free values, in total or for one label."""
     each = len(case.targets)
     counted = "rows" if each == 1 else "measured values"
     for label in (*filter(None, rows.distinct_labels), ""):
@@ -411,7 +406,7 @@ def check_enough(case: FitCase, rows: FitRows, free: Parameters) -> None:
 def resolve_targets(
     to: str | Sequence[str] | None, model: Model, columns: Mapping[str, Floats]
 ) -> tuple[str, ...]:
-    """Return the measured quantities: those named, else the one main output with a column."""
+    """Return the measured quantities: those of ``to``, else the only main output with a column."""
     if to is None:
         named = tuple(name for name in model.outputs if name in columns)
         if len(named) == 1:
@@ -437,7 +432,7 @@ def resolve_targets(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitRows:
-    """Inputs, measured quantities, weights, labels, places in the data, and workloads of rows."""
+    """The rows of a fit: arrays with one value per row; ``places`` are the indices in the data."""
 
     inputs: Mapping[str, Floats]
     measurements: Mapping[str, Floats]
@@ -459,7 +454,7 @@ class FitRows:
 
     @property
     def axis(self) -> Axis:
-        """The rows as the one dimension of a grid."""
+        """The rows as an axis, which is the only dimension of the grid."""
         name, kind = (WORKLOAD, "label") if self.workloads else (ROW, "index")
         places = self.places.astype(np.float64)
         return Axis(name=name, kind=kind, coordinate=places, values=places, labels=self.workloads)
@@ -471,7 +466,7 @@ class FitRows:
 
     @property
     def label_numbers(self) -> NDArray[np.int64]:
-        """The number of each row's label among the distinct ones."""
+        """The index of each row's label in ``distinct_labels``."""
         number = {label: place for place, label in enumerate(self.distinct_labels)}
         return np.array([number[label] for label in self.labels.tolist()], dtype=np.int64)
 
@@ -485,7 +480,7 @@ def read_rows(
     weights: Any,
     labels: str | None,
 ) -> FitRows:
-    """Return the rows of a table, without those of weight 0."""
+    """Return the rows of a table, without rows of weight 0."""
     table = read_table(data)
     column = table.find_column(weights)[0] if isinstance(weights, str) else None
     label_column = None if labels is None else table.find_column(labels)[0]

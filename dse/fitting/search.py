@@ -1,4 +1,4 @@
-"""Minimise squared residuals: many predictions, starting points, refinement, left-out rows."""
+"""Minimise the squared residuals of a fit: choose starting points, refine them, leave out rows."""
 
 from __future__ import annotations
 
@@ -16,23 +16,20 @@ from stochastic import sizes
 from symbolic.intervals import PartialEvaluation
 from symbolic.ops import Node, walk
 
-# --- Predictions at many values of the free quantities at once
-
-
 Mask = NDArray[np.bool_]
 TwoArrays = tuple[Floats, Floats]
-MAX_NUMBERS = sizes.FIT_NUMBERS  # numbers in memory at once
+MAX_NUMBERS = sizes.FIT_NUMBERS  # limit on the number of predictions in memory at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitProblem:
-    """Minimise the sum of squares of ``scale`` × (predicted - measured).
+    """A least-squares problem: minimise the sum of squares of ``scale`` × (predicted - measured).
 
-    ``nodes`` are the measured quantities (NaN if a rule is broken), ``leaves`` their fixed inputs
-    of shape (rows,) or (1,). A point has a value for each parameter; those of one name are
-    adjacent, in the order of the labels. ``labels`` are the label numbers of rows. ``measurements``
-    and ``scale`` have shape (measured quantities, rows); the scaled measurements should have length
-    1, so that no square overflows.
+    ``nodes`` compute the measured quantities (NaN if a rule is broken); ``leaves`` are their fixed
+    inputs, of shape (rows,) or (1,). A *point* has one value for each parameter; the parameters of
+    one quantity are adjacent, in the order of the labels. ``labels`` are the label indices of the
+    rows. ``measurements`` and ``scale`` have the shape (measured quantities, rows). The scaled
+    measurements should have the norm 1, so that no square overflows.
     """
 
     nodes: tuple[Node, ...]
@@ -45,7 +42,7 @@ class FitProblem:
 
     @property
     def positions(self) -> dict[str, list[int]]:
-        """Positions of the values of each quantity in a point."""
+        """The indices in a point of the values of each quantity."""
         result: dict[str, list[int]] = {}
         for place, coordinate in enumerate(self.parameters):
             result.setdefault(coordinate.name, []).append(place)
@@ -53,14 +50,14 @@ class FitProblem:
 
     @property
     def measured_norm(self) -> float:
-        """Length of the scaled measurements; 1 if that is 0."""
+        """The norm of the scaled measurements; 1 if it is 0."""
         return math.sqrt(float(np.square(self.measurements * self.scale).sum())) or 1.0
 
     def predict(self, points: Floats) -> Floats:
-        """Return predictions at points: (points, parameters) to (points, quantities, rows)."""
+        """Return predictions of shape (points, quantities, rows) at (points, parameters)."""
         shape = (len(points), self.measurements.shape[1])
         places = self.positions
-        if not self._partial:  # parts that depend on the rows alone are computed once
+        if not self._partial:  # subexpressions that depend only on the rows are computed once
             values = {name: leaf[None, :] for name, leaf in self.leaves.items()}
             self._partial.append(PartialEvaluation(self.nodes, places, values))
         moved = {}
@@ -84,7 +81,7 @@ class FitProblem:
         return values.reshape(len(values), -1)
 
     def costs(self, points: Floats) -> Floats:
-        """Return sums of squares at points; infinite if anything is not a number."""
+        """Return the sum of squares at each point; infinite if a residual is not a number."""
         step = max(1, MAX_NUMBERS // max(self.measurements.size, 1))
         with np.errstate(over="ignore"):
             result = [
@@ -95,16 +92,17 @@ class FitProblem:
         return np.where(np.isfinite(costs), costs, math.inf)
 
     def jacobian(self, point: Floats, steps: Floats, back: Floats | None = None) -> Floats:
-        """Return derivatives of scaled residuals at a point, of shape (residuals, parameters)."""
+        """Return the derivatives of scaled residuals, of shape (residuals, parameters)."""
         slopes: Floats = self.linearize(point[None, :], steps, back)[1][0]
         return slopes
 
     def linearize(self, points: Floats, steps: Floats, back: Floats | None = None) -> TwoArrays:
         """Return scaled predictions at points, and their derivatives by central differences.
 
-        They are one-sided at bounds and next to missing values, and 0 for steps of 0; ``back`` are
-        the backward steps. A quantity with labels is moved for all labels at once, as each row
-        depends on its own. Shapes: (points, residuals) and (points, residuals, parameters).
+        At bounds and next to missing values differences are one-sided; for a step of 0 they are 0.
+        ``back`` are the backward steps (default: ``steps``). A quantity with labels is moved for
+        all labels at once, because a row depends only on the value for its own label. Shapes:
+        (points, residuals) and (points, residuals, parameters).
         """
         back = steps if back is None else back
         ahead = np.minimum(points + steps, [c.high for c in self.parameters])
@@ -120,7 +118,7 @@ class FitProblem:
         slopes = np.zeros((*here.shape, len(self.parameters)))
         for number, places in enumerate(moving):
             at = np.array(places)
-            if self.parameters[places[0]].label is not None:  # of each residual, that of its label
+            if self.parameters[places[0]].label is not None:  # select by the label of the row
                 at = np.tile(at[self.labels], len(self.measurements))
             up, down = result[:, 1 + 2 * number], result[:, 2 + 2 * number]
             each = _finite_difference(here, up, down, points[:, at], ahead[:, at], behind[:, at])
@@ -163,20 +161,21 @@ def _finite_difference(
 # --- Starting points: many around typical values, each solved for linear quantities
 
 
-#: Points for each nonlinear quantity, the most in all, and those if all are linear; how often
-#: linear quantities are solved for.
+#: Number of points for each nonlinear quantity, its maximum, and the number if all are linear;
+#: number of times that the linear quantities are solved for.
 POINTS_EACH, MAX_POINTS, MIN_POINTS, LINEAR_PASSES = 96, 384, 16, 2
-#: Parts of each range whose best points are used, and the number of best points of all.
+#: Number of parts of each range, of which the best points are used; number of overall best points.
 RANGE_PARTS, BEST_POINTS = 8, 4
-#: Points at which linearity is tested, and a step, as a share of a unit, within one regime.
+#: Number of points at which linearity is tested; a step (in units of a value) within one regime.
 TRIALS, NEARBY_STEP = 4, 1e-3
-NOISE = 1e-9  # relative second difference of a linear prediction
+NOISE = 1e-9  # largest relative second difference of a prediction that counts as linear
 
 
 def starting_points(problem: FitProblem) -> Floats:
-    """Return starting points, that of the given starts first.
+    """Return starting points; the first has the given start values.
 
-    They are the best of all points, and the best in each part of each nonlinear range.
+    The others are the best of all points, and the best point in each part of the range of each
+    nonlinear quantity.
     """
     trials = _draw_points(problem, TRIALS)[0]
     linear = np.all([_linear_mask(problem, trial, 1.0) for trial in trials], axis=0)
@@ -197,9 +196,11 @@ def starting_points(problem: FitProblem) -> Floats:
 
 
 def _draw_points(problem: FitProblem, count: int) -> tuple[Floats, Floats]:
-    """Return points (twice as many with starts), and their shares of the ranges.
+    """Return points, and their positions in the starting ranges as shares from 0 to 1.
 
-    All labels have the same values. The first point has the starts, or the middle of ranges.
+    If parameters have start values, there are ``count`` points with these and ``count`` points
+    without. All labels have the same values. The first point has the start values, and the middle
+    of the range of each other parameter.
     """
     free, places = problem.parameters, list(problem.positions.values())
     shares = _halton(count, len(places))
@@ -218,7 +219,7 @@ def _draw_points(problem: FitProblem, count: int) -> tuple[Floats, Floats]:
 
 
 def _halton(count: int, dimensions: int) -> Floats:
-    """Return the first points of the Halton sequence, after the origin.
+    """Return the first points of the Halton sequence, without the origin.
 
     >>> _halton(3, 2)[:, 0].tolist()
     [0.5, 0.25, 0.75]
@@ -239,9 +240,10 @@ def _halton(count: int, dimensions: int) -> Floats:
 
 
 def _solve_linear(problem: FitProblem, points: Floats, linear: Mask) -> Floats:
-    """Return points whose linear values minimise the squares; a point stays if that is better.
+    """Solve for the values (mask ``linear``) in which predictions are linear, at each point.
 
-    Predictions may be linear in one regime alone.
+    If the sum of squares of a new point is not smaller, as when predictions are linear in one
+    regime only, the old point is kept.
     """
     steps = NEARBY_STEP * np.where(linear, [c.typical_size for c in problem.parameters], 0.0)
     low, high = [c.low for c in problem.parameters], [c.high for c in problem.parameters]
@@ -263,7 +265,10 @@ def _solve_linear(problem: FitProblem, points: Floats, linear: Mask) -> Floats:
 
 
 def _linear_blocks(problem: FitProblem, linear: Mask) -> list[tuple[Any, list[int]]]:
-    """Return independent blocks of residuals and linear values: by label, if no value is shared."""
+    """Return blocks (residuals, linear values) that can be solved independently.
+
+    There is one block for each label, or a single block if a linear value is common to all labels.
+    """
     places = np.flatnonzero(linear).tolist()
     if any(problem.parameters[place].label is None for place in places):
         return [(slice(None), places)]
@@ -277,7 +282,7 @@ def _linear_blocks(problem: FitProblem, linear: Mask) -> list[tuple[Any, list[in
 
 
 def _least_squares_steps(slopes: Floats, wanted: Floats) -> Floats:
-    """Return the least-squares steps at each point, from columns scaled to equal length."""
+    """Return the least-squares solution at each point; columns are scaled to equal length."""
     lengths = np.sqrt(np.square(slopes).sum(axis=1))
     lengths = np.where(lengths > 0, lengths, 1.0)
     rounding = float(np.finfo(float).eps) * max(slopes.shape[1:])
@@ -287,7 +292,7 @@ def _least_squares_steps(slopes: Floats, wanted: Floats) -> Floats:
 
 
 def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
-    """Return the mask of values in which predictions are linear from a point on, each by itself."""
+    """Return a mask of the values in which predictions are linear, each varied by itself."""
     result = np.zeros(len(point), dtype=bool)
     for places in problem.positions.values():
         trial = np.repeat(point[None, :], 3, axis=0)
@@ -309,23 +314,24 @@ def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
 REFINED, MAX_ROUGH_ROWS, MIN_ROUGH_ROWS, MAX_ROUGH_STEPS = 2, 2048, 128, 150_000
 #: Relative step of a numerical derivative: the cube root of the precision.
 STEP = float(np.finfo(float).eps) ** (1 / 3)
-#: Size of a value near 0, as a share of the step that changes residuals by their own size.
+#: Minimum size of a value, relative to the change that moves predictions by their own norm.
 NEAR_ZERO = 1e-3
 #: Directions with a relative singular value below this change no prediction.
 FLAT_TOLERANCE = 1e-7
-#: A value is moved to an end of its domain for trial if its distance, as a share of its unit, and
-#: the relative cost by the derivatives are below these.
+#: Moving a value to an end of its domain is tried if its distance (in units of its typical size)
+#: and the estimated relative increase of the cost are below these.
 NEAR_BOUND, TRY_BOUND = 0.03, 1e-4
-#: It stays there if the relative cost is below the first, and either the squares would grow inwards
-#: (cosine between slope and residuals) or the value was there up to this share of its size.
+#: The value is left there if the relative increase is below TAKE_BOUND and either the squares grow
+#: as it leaves the end (cosine between slope and residuals above ACTIVE_BOUND_COSINE) or its
+#: distance was below BOUND_TOLERANCE of its size.
 TAKE_BOUND, ACTIVE_BOUND_COSINE, BOUND_TOLERANCE = 1e-10, 1e-6, 1e-6
-#: Relative squares, and relative changes of residuals, below which all is rounding.
+#: Relative sum of squares, and relative change of residuals, that are only rounding errors.
 EXACT, ROUNDING = 1e-20, 1e-14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solution:
-    """The best point, its sum of squares, and the mask of its values at an end of their domain."""
+    """The best point, its sum of squares, and a mask of its values at an end of their domain."""
 
     point: Floats
     cost: float
@@ -333,12 +339,12 @@ class Solution:
 
 
 def search(problem: FitProblem) -> Solution | None:
-    """Return the least-squares solution; None if no starting point has all predictions.
+    """Return the least-squares solution; None if predictions are missing at all starting points.
 
-    Starting points are a Halton sequence around typical values, the given starts, and both mixed,
-    each solved for its linear values. The best in each part of each range are followed to their
-    minimum by SciPy's trust region, so that one valley does not attract them all. Values near an
-    end of their domain are tried there.
+    Starting points are a Halton sequence around typical values, with and without the given start
+    values; each is solved for its linear values. SciPy's trust-region method starts from the best
+    points in each part of each range, so that they do not all lead to the same local minimum.
+    Finally, values near an end of their domain are moved there if that costs nothing.
     """
     steps = sum(1 for _ in walk(problem.nodes))
     sample = problem.subsample(
@@ -363,10 +369,11 @@ def _refine(
     own_units: bool = False,
     rough: bool = False,
 ) -> tuple[Floats, float]:
-    """Return the minimum that a search from a point reaches, and its sum of squares.
+    """Return the local minimum that a search from a point reaches, and its sum of squares.
 
-    The search uses logarithms of values, or shares of a unit. ``moving`` is the mask of values that
-    move. ``own_units`` takes units that suit the point, for the last digits; ``rough`` stops early.
+    The search varies the logarithms of values, or values in units of their typical size.
+    ``moving`` is the mask of values to vary. ``own_units`` takes the sizes at the point as units,
+    for more digits; ``rough`` stops early.
     """
     from scipy.optimize import least_squares
 
@@ -382,7 +389,7 @@ def _refine(
     least, most = np.array([c.low for c in free]), np.array([c.high for c in free])
     size = problem.measured_norm
 
-    def to_values(place: Floats) -> Floats:  # within bounds
+    def to_values(place: Floats) -> Floats:  # clipped to the bounds
         with np.errstate(over="ignore"):
             value = np.where(logs, np.exp(np.where(logs, place, 0.0)), place * units)
         return np.asarray(np.clip(value, least, most))
@@ -428,7 +435,7 @@ def _refine(
 
 
 def _move_to_bounds(problem: FitProblem, point: Floats, cost: float) -> Solution:
-    """Return the solution with values moved to ends of their domain where that costs nothing."""
+    """Move values to ends of their domain where that costs nothing, and return the solution."""
     at_end = np.zeros(len(point), dtype=bool)
     costs = _unit_step_costs(problem, point)
     for place, parameter in enumerate(problem.parameters):
@@ -452,14 +459,14 @@ def _move_to_bounds(problem: FitProblem, point: Floats, cost: float) -> Solution
 
 
 def normalize_columns(slopes: Floats) -> tuple[Floats, Floats]:
-    """Return slopes with columns of length 1, and the lengths; a column of zeros stays."""
+    """Return slopes with columns of norm 1, and their norms; a column of zeros is kept."""
     lengths = np.sqrt(np.square(slopes).sum(axis=0))
     lengths = np.where(lengths > 0, lengths, 1.0)
     return slopes / lengths, lengths
 
 
 def _is_bound_active(problem: FitProblem, point: Floats, place: int) -> bool:
-    """True if the squares grow as a value leaves the end of its domain."""
+    """True if the sum of squares grows as a value leaves the end of its domain."""
     steps, none = STEP * step_sizes(problem, point), np.zeros(len(point))
     inward = point[place] <= problem.parameters[place].low
     slope = problem.jacobian(point, *((steps, none) if inward else (none, steps)))[:, place]
@@ -470,7 +477,7 @@ def _is_bound_active(problem: FitProblem, point: Floats, place: int) -> bool:
 
 
 def _unit_step_costs(problem: FitProblem, point: Floats) -> Floats:
-    """Return the cost of a unit step of each value in the linearized problem, with all others free.
+    """Return the cost of changing each value by 1, if all others are adapted (linearized).
 
     It is 1 / (JᵀJ)⁻¹ᵢᵢ, and 0 for values that the rows do not determine.
     """
@@ -482,12 +489,15 @@ def _unit_step_costs(problem: FitProblem, point: Floats) -> Floats:
 
 
 def jacobian_at(problem: FitProblem, point: Floats) -> Floats:
-    """Return derivatives of the scaled residuals at a point, with suitable steps."""
+    """Return the derivatives of scaled residuals at a point, with steps from its sizes."""
     return problem.jacobian(point, STEP * step_sizes(problem, point))
 
 
 def step_sizes(problem: FitProblem, point: Floats) -> Floats:
-    """Return the sizes of values, near 0 a share of the step that doubles the residuals."""
+    """Return the size of each value, from which steps follow.
+
+    It is the magnitude, but at least NEAR_ZERO of the change that moves predictions by their norm.
+    """
     units = np.array([c.typical_size for c in problem.parameters])
     units = np.where([c.is_log for c in problem.parameters], np.abs(point), units)
     change = units * np.sqrt(np.square(problem.jacobian(point, STEP * units)).sum(axis=0))
@@ -497,12 +507,12 @@ def step_sizes(problem: FitProblem, point: Floats) -> Floats:
 
 
 def left_out_residuals(problem: FitProblem, solution: Solution, method: str) -> Floats:
-    """Return scaled residuals of each row, predicted by a fit to all others, shaped as measured.
+    """Return the scaled residuals of each row if it is left out of the fit, shaped as measured.
 
-    ``method`` is ``"refit"``, a search from the best point for each row, or ``"hat"``: with the
-    derivatives J of all residuals and J_i of a row, its residuals r_i become
-    (I - J_i (JᵀJ)⁻¹ J_iᵀ)⁻¹ r_i, which is the same if predictions are linear. It is NaN for rows
-    without which the others do not determine the free quantities.
+    ``method`` is ``"refit"``, a search from the best point for each row, or ``"hat"``. With the
+    derivatives J of all residuals and J_i of a row, the latter multiplies its residuals r_i by
+    (I - J_i (JᵀJ)⁻¹ J_iᵀ)⁻¹, which is exact if predictions are linear. The result is NaN for a row
+    without which the other rows do not determine the free quantities.
     """
     shape = problem.measurements.shape
     slopes = jacobian_at(problem, solution.point)[:, ~solution.at_end]

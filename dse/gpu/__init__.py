@@ -1,9 +1,9 @@
-"""Measure a GPU with kernels of its own (the extra ``gpu``).
+"""Measure the GPU of this machine by microbenchmarks (the extra ``gpu``).
 
-It measures Transit's curves, shortest paths, blocks and times of launches, latencies, the loss of
-lockstep, clocks and power. Each function returns columns of a table; :func:`dataset_of` adds what
-they were measured on. All raise LawError without numba-cuda or a GPU, and DseError for impossible
-numbers, or if a kernel did not do its work.
+The functions measure Transit's curves, shortest paths, blocks and times of launches, latencies, the
+loss of lockstep, clocks and power. Each returns the columns of a table; :func:`dataset_of` makes a
+Dataset of them, with the device and the method. All raise LawError without numba-cuda or a GPU, and
+DseError for impossible numbers, or if the result of a kernel is wrong.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
     "supply",
 ]
 
-#: Units of columns that are no quantities.
+#: Units of columns that are not in the table of quantities.
 _UNITS = {
     "ring_bytes": "B",
     "load_cycles": "cycle",
@@ -54,17 +54,17 @@ _UNITS = {
 
 
 def dataset_of(what: str, columns: Mapping[str, Any], provenance: Mapping[str, Any]) -> xr.Dataset:
-    """Return measured columns along ``configuration``, as :func:`dse.open` returns files.
+    """Return measured columns as a Dataset along ``configuration``, like that of :func:`dse.open`.
 
     Parameters
     ----------
     what : str
-        The measurement, as ``dse measure`` calls it.
+        The kind of measurement, by its name in ``dse measure``.
     columns : mapping of str to array
         The result of a function of this package.
     provenance : mapping
-        Device, driver, versions, date and method: the attribute ``provenance``, as JSON. Device and
-        driver are also columns, so that rows of several GPUs can be in one table.
+        Device, driver, versions, date and method. They become the attribute ``provenance`` (JSON).
+        Device and driver are also columns, so that rows of several GPUs can be in one table.
     """
     rows = len(next(iter(columns.values())))
     keys = {"gpu": "device", "driver": "driver"}

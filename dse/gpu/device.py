@@ -1,6 +1,6 @@
-"""Read and set clocks, power and temperature of the GPU through its driver.
+"""Read power, clocks and temperature of the GPU through its driver, and set clocks.
 
-NVML comes with the driver; the optional package ``nvidia-ml-py`` calls it.
+The driver includes the library NVML; the optional package ``nvidia-ml-py`` calls it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MHZ = 1e6
 
 
 class DeviceState(NamedTuple):
-    """Power [W], clocks [Hz] and temperature [degC] at one moment."""
+    """Power [W], clocks [Hz] and temperature [degC] of the GPU at one moment."""
 
     power: float
     core_clock: float
@@ -25,14 +25,14 @@ class DeviceState(NamedTuple):
 
 
 class NvmlBoard:
-    """The GPU that runs the kernels, by its UUID, read by an initialised ``pynvml``."""
+    """The GPU with a given UUID, which runs the kernels; accessed through ``pynvml``."""
 
     def __init__(self, nvml: Any, uuid: str) -> None:
         self._nvml = nvml
         self._handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
 
     def read_state(self) -> DeviceState:
-        """Return power, clocks and temperature now."""
+        """Return the present power, clocks and temperature."""
         nvml, handle = self._nvml, self._handle
         try:
             return DeviceState(
@@ -45,7 +45,10 @@ class NvmlBoard:
             raise DseError(f"the driver does not report power and clocks: {error}") from error
 
     def supported_clocks(self) -> dict[int, list[int]]:
-        """Return the core clocks that can be set, by memory clock, descending [MHz]; maybe none."""
+        """Return the core clocks that can be set at each memory clock, in descending order [MHz].
+
+        The mapping is empty if the driver cannot set clocks.
+        """
         nvml = self._nvml
         try:
             memory = sorted(nvml.nvmlDeviceGetSupportedMemoryClocks(self._handle), reverse=True)
@@ -56,9 +59,9 @@ class NvmlBoard:
 
     @contextmanager
     def clock_control(self) -> Iterator[Any]:
-        """Yield a function that sets clocks, and restore the application clocks afterwards.
+        """Yield a function that sets the clocks; afterwards restore the application clocks.
 
-        GPUs without application clocks have their clocks locked, and unlocked at the end.
+        If the GPU has no application clocks, its clocks are locked, and unlocked afterwards.
         """
         nvml, handle = self._nvml, self._handle
         before, locked = None, []
@@ -96,13 +99,13 @@ class NvmlBoard:
 
 
 class SimulatedBoard(NvmlBoard):
-    """A stand-in for NVML on a simulated GPU, with made-up numbers that follow the clock."""
+    """A replacement of NVML for the simulated GPU; its numbers are invented."""
 
     def __init__(self) -> None:
         self._core = 1000
 
     def read_state(self) -> DeviceState:
-        """Return a power that grows with the cube of the clock."""
+        """Return an invented state, in which power grows with the cube of the clock."""
         return DeviceState(50 + 100 * (self._core / 1000) ** 3, self._core * _MHZ, 2e9, 40.0)
 
     def supported_clocks(self) -> dict[int, list[int]]:
@@ -111,7 +114,7 @@ class SimulatedBoard(NvmlBoard):
 
     @contextmanager
     def clock_control(self) -> Iterator[Any]:
-        """Yield a function that sets the clock."""
+        """Yield a function that sets the simulated clock."""
 
         def set_clocks(memory: int, core: int) -> str:
             self._core = core
@@ -122,7 +125,7 @@ class SimulatedBoard(NvmlBoard):
 
 
 def open_board(uuid: str, *, simulated: bool) -> NvmlBoard:
-    """Return the board that reads clocks and power of a GPU."""
+    """Return the board that reads and sets the clocks of a GPU; raise DseError without NVML."""
     if simulated:
         return SimulatedBoard()
     try:

@@ -1,4 +1,4 @@
-"""The CUDA kernels of the measurements, on numba-cuda; loaded only with a GPU or its simulator."""
+"""Define the CUDA kernels of the measurements for numba-cuda; needs a GPU or the simulator."""
 
 from __future__ import annotations
 
@@ -12,37 +12,41 @@ from numba import cuda
 
 from stochastic.kernels.gpu import SIMULATED, clock
 
-#: Operations of a round of :func:`multiply_add`, without a jump between them.
+#: Number of operations in a round of :func:`multiply_add`; there is no jump between them.
 OPERATIONS_PER_ROUND = 64
-_SAMPLE_INTERVAL = 0.05  # seconds between samples of power, as drivers update it
+#: Factor of :func:`multiply_add`, a constant in the code. With the factor in a third register, two
+#: of the three can be in one register bank, and an H100 then reaches half of its peak.
+_HALF = np.float32(0.5)
+_SAMPLE_INTERVAL = 0.05  # seconds between samples of power; drivers update it about this often
 
 
 @cuda.jit
 def chase_pointers(ring: Any, ends: Any, requests: Any) -> None:
-    """Follow a ring in each thread, one request after the other.
+    """Follow a ring of indices in each thread; each request depends on the one before.
 
-    ``ring`` int32 (size): the place after each place; ``ends`` int32 (threads): each thread's last
-    place; ``requests`` of each thread.
+    ``ring`` uint32 (size): for each index, the next index; ``ends`` uint32 (threads): the last
+    index of each thread; ``requests``: number of requests of each thread. Indices are unsigned
+    because Numba tests the sign of other indices before each request, which takes time.
     """
     thread = cuda.grid(1)
-    place = thread
+    place = np.uint32(thread)
     for _ in range(requests):
         place = ring[place]
     ends[thread] = place
 
 
 @cuda.jit
-def multiply_add(values: Any, factor: Any, term: Any, rounds: Any) -> None:
-    """Multiply and add in each thread, each operation on the result of the one before.
+def multiply_add(values: Any, term: Any, rounds: Any) -> None:
+    """Multiply by a half and add in each thread; each operation uses the result of the one before.
 
-    ``values`` (threads) is overwritten; ``factor`` and ``term`` (1) have the same precision;
-    ``rounds`` of :data:`OPERATIONS_PER_ROUND` operations.
+    ``values`` (threads) is overwritten; ``term`` has shape (1) and the same precision; ``rounds``
+    is the number of rounds of :data:`OPERATIONS_PER_ROUND` operations.
     """
     thread = cuda.grid(1)
-    value, times, plus = values[thread], factor[0], term[0]
+    value, plus = values[thread], term[0]
     for _ in range(rounds):
         for _ in range(OPERATIONS_PER_ROUND):
-            value = value * times + plus
+            value = value * _HALF + plus
     values[thread] = value
 
 
@@ -50,9 +54,10 @@ def multiply_add(values: Any, factor: Any, term: Any, rounds: Any) -> None:
 def min_plus_square(tile: int) -> Any:
     """Return a kernel that squares a matrix of distances in (min, +), by tiles (Ma 2014, Eq. 9).
 
-    A block has three tiles in shared memory: its own and two factors, read in turn along the row
-    and the column. Distances beyond the matrix are infinite. The kernel takes ``distances`` and
-    ``shorter``, float32 (vertices, vertices), on a grid of two dimensions.
+    A block holds three tiles in shared memory: a tile of the result, and one tile of each factor;
+    the tiles of the factors move along a row and a column. Distances beyond the matrix are
+    infinite. The kernel takes ``distances`` and ``shorter`` (the result), float32 (vertices,
+    vertices), and is launched on a grid of two dimensions.
     """
 
     @cuda.jit
@@ -93,7 +98,7 @@ def min_plus_square(tile: int) -> Any:
 
 
 def time_run(run: Callable[[], None]) -> float:
-    """Return the time until the device has finished what a function launches. [s]"""
+    """Return the time from the call of ``run`` until the device has finished its launches. [s]"""
     cuda.synchronize()
     start = time.perf_counter()
     run()
@@ -109,10 +114,10 @@ def uuid() -> str:
 def run_sustained(
     run: Callable[[], None], sample: Callable[[], Any], *, settle: float, seconds: float
 ) -> tuple[float, list[Any]]:
-    """Launch repeatedly while sampling; return the time of a launch [s] and the samples.
+    """Launch a kernel repeatedly and take samples; return the time per launch [s] and the samples.
 
-    A launch always waits behind the running one, so that the device is never idle. The time before
-    ``settle`` does not count; there are at least two samples.
+    While a launch runs, the next launch is already in the queue, so the device is never idle. The
+    first ``settle`` seconds are not measured. There are at least two samples.
     """
     start = time.perf_counter()
     first, launches, sampled_at = 0.0, 0, -1.0
@@ -137,7 +142,7 @@ def run_sustained(
 
 
 def _record_event(run: Callable[[], None]) -> Any:
-    """Launch, and return an event that marks the end of everything launched so far."""
+    """Call ``run``, and return an event that marks the end of all launches so far."""
     run()
     event = cuda.event()
     event.record()
@@ -147,39 +152,39 @@ def _record_event(run: Callable[[], None]) -> Any:
 if SIMULATED:
 
     def multiprocessor_id() -> int:
-        """Return the one multiprocessor of the simulator."""
+        """Return 0, because the simulator has a single multiprocessor."""
         return 0
 
     def global_timer() -> int:
-        """Return the time of this machine in place of the GPU's. [ns]"""
+        """Return the time of the host, because the simulator has no GPU timer. [ns]"""
         return time.perf_counter_ns()
 
 else:
     from stochastic.kernels.gpu import special_register
 
-    #: The number of the multiprocessor that runs a block.
+    #: Device function that returns the number of the multiprocessor that runs the thread.
     multiprocessor_id = special_register(32, "mov.u32 $0, %smid;")
-    #: The common clock of all multiprocessors. [ns]
+    #: Device function that returns the time of a timer that all multiprocessors share. [ns]
     global_timer = special_register(64, "mov.u64 $0, %globaltimer;")
 
 
 @cuda.jit
-def stamp_blocks(values: Any, factor: Any, term: Any, rounds: Any, stamps: Any) -> None:
-    """Compute in each block, and record its multiprocessor, start and end.
+def stamp_blocks(values: Any, term: Any, rounds: Any, stamps: Any) -> None:
+    """Compute in each block, and record the multiprocessor, start and end of the block.
 
-    ``values`` float32 (threads) is overwritten; ``factor`` and ``term`` (1); ``rounds`` int32
-    (blocks) of :data:`OPERATIONS_PER_ROUND` operations; ``stamps`` int64 (3, blocks):
-    multiprocessor, start and end.
+    ``values`` float32 (threads) is overwritten; ``term`` has shape (1); ``rounds`` int32 (blocks):
+    number of rounds of :data:`OPERATIONS_PER_ROUND` operations; ``stamps`` int64
+    (3, blocks): multiprocessor, start and end.
     """
     block, thread = cuda.blockIdx.x, cuda.grid(1)
     if cuda.threadIdx.x == 0:
         stamps[0, block] = multiprocessor_id()
         stamps[1, block] = global_timer()
     cuda.syncthreads()
-    value, times, plus = values[thread], factor[0], term[0]
+    value, plus = values[thread], term[0]
     for _ in range(rounds[block]):
         for _ in range(OPERATIONS_PER_ROUND):
-            value = value * times + plus
+            value = value * _HALF + plus
     values[thread] = value
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
@@ -188,11 +193,11 @@ def stamp_blocks(values: Any, factor: Any, term: Any, rounds: Any, stamps: Any) 
 
 @cuda.jit
 def stamp_loading_blocks(places: Any, ring: Any, rounds: Any, stamps: Any) -> None:
-    """Follow a ring in each block, and record its multiprocessor, start and end.
+    """Follow a ring of indices in each block, and record its multiprocessor, start and end.
 
-    ``places`` int32 (blocks) of the ring are overwritten by the last ones; ``ring`` int32 (size):
-    the place after each place; ``rounds`` int32 (blocks), each one load; ``stamps`` as of
-    :func:`stamp_blocks`.
+    ``places`` uint32 (blocks): the first index of each block, overwritten by its last; ``ring``
+    uint32 (size): for each index, the next index; ``rounds`` int32 (blocks): number of loads;
+    ``stamps`` as for :func:`stamp_blocks`.
     """
     block = cuda.blockIdx.x
     if cuda.threadIdx.x == 0:
@@ -210,12 +215,12 @@ def stamp_loading_blocks(places: Any, ring: Any, rounds: Any, stamps: Any) -> No
 
 @cuda.jit
 def time_pointer_chase(ring: Any, requests: Any, result: Any) -> None:
-    """Follow a ring twice in one thread, and time the second round.
+    """Follow a ring of indices twice in one thread, and time the second pass.
 
-    ``ring`` int32 (size): the place after each place; ``result`` int64 (2): the last place, and the
-    cycles of the second round.
+    Each pass makes ``requests`` requests. ``ring`` uint32 (size): for each index, the next
+    index; ``result`` int64 (2): the last index, and the cycles of the second pass.
     """
-    place_now = 0
+    place_now = np.uint32(0)
     for _ in range(requests):
         place_now = ring[place_now]
     start = clock()

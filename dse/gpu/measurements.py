@@ -1,10 +1,11 @@
-"""Measure the GPU at hand, as columns of tables.
+"""Measure the GPU of this machine; each function returns the columns of a table.
 
-Transit's two curves (Li 2015, §3), latency, clocks and power, times of launches and their blocks,
-the loss of lockstep (Swatman 2022, Algorithm 1), all-pairs shortest paths (Ma 2014, §IV).
+There are measurements of Transit's two curves (Li 2015, §3), latency, clocks and power, times of
+launches and of their blocks, the loss of lockstep (Swatman 2022, Algorithm 1), and all-pairs
+shortest paths (Ma 2014, §IV).
 
-All raise LawError without numba-cuda or a GPU, and DseError for impossible numbers, or if a kernel
-did not do its work.
+All functions raise LawError without numba-cuda or a GPU, and DseError for impossible numbers, or if
+the result of a kernel is wrong.
 """
 
 from __future__ import annotations
@@ -24,22 +25,24 @@ from symbolic.errors import DseError
 
 Floats = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
-#: A launch, and a function that is true if all launches did their work.
+#: A function that launches a kernel, and a function that is true if the results are right.
 CheckedLaunch = tuple[Callable[[], None], Callable[[], bool]]
-_RING = 2**26  # int32 numbers of the ring, beyond any cache
-_LINE = 128  # bytes between two places of a ring, so that no two share a cache line
-_RING_OF_BLOCKS = 2**23  # bytes, beyond an L1 cache and within L2
-_MAX_CLOCKS = 8  # core clocks by default
-MAX_THREADS = 1024  # of a block
-_MAX_ROWS = 64  # of three tiles of float32 in 48 KiB
-#: Swatman 2022, Table I has each law with each number of lanes.
+_RING = 2**26  # number of uint32 elements of the ring, larger than any cache
+_LINE = (
+    128  # bytes between two elements of a ring in use, so that they are in different cache lines
+)
+_RING_OF_BLOCKS = 2**23  # size in bytes of a ring larger than an L1 cache and smaller than L2
+_MAX_CLOCKS = 8  # default number of core clocks of a power measurement
+MAX_THREADS = 1024  # maximum number of threads in a block
+_MAX_ROWS = 64  # maximum edge of a tile: three tiles of float32 must fit in 48 KiB
+#: Laws of Swatman 2022, Table I, which has each law with each number of lanes.
 LAWS: tuple[str, ...] = ("binomial:40,0.5", "geometric:0.05", "poisson:30", "uniform:20,40")
 LAWS += ("negative_binomial:5,0.3",)
 LANES = (2, 4, 8, 16, 32)
 
 
 def open_device() -> tuple[Any, int]:
-    """Return the module of kernels, and the multiprocessors of the device (1 for the simulator)."""
+    """Return the module of kernels, and the number of multiprocessors (1 for the simulator)."""
     facts = describe()
     from dse.gpu import kernels
 
@@ -47,14 +50,14 @@ def open_device() -> tuple[Any, int]:
 
 
 def shortest_run_time(kernels: Any, run: Any) -> float:
-    """Return the shortest time of three runs after a first one, which compiles. [s]"""
+    """Return the shortest time of three runs; a run before them compiles the kernel. [s]"""
     run()
     taken: float = min(kernels.time_run(run) for _ in range(3))
     return taken
 
 
 def check_result(is_right: bool) -> None:
-    """Raise an error if a kernel did not do its work, so that its time is meaningless."""
+    """Raise DseError if the result of a kernel is wrong, because its time is then meaningless."""
     if not is_right:
         raise DseError(
             "the threads did not do their work: the versions of GPU driver, CUDA toolkit and "
@@ -63,13 +66,13 @@ def check_result(is_right: bool) -> None:
 
 
 def _memory_launch(kernels: Any, shape: tuple[int, int], requests: int, size: int) -> CheckedLaunch:
-    """Return a launch whose threads only wait for memory."""
+    """Return a launch whose threads only wait for memory; ``shape`` is (blocks, threads)."""
     total = shape[0] * shape[1]
     if total > size:
         raise DseError(f"size = {size}: expected {total} or more, a number for each thread")
     places = np.arange(size, dtype=np.int64)
-    ring = kernels.cuda.to_device(((places + total) % size).astype(np.int32))
-    ends = kernels.cuda.to_device(np.zeros(total, np.int32))
+    ring = kernels.cuda.to_device(((places + total) % size).astype(np.uint32))
+    ends = kernels.cuda.to_device(np.zeros(total, np.uint32))
 
     def is_done() -> bool:
         expected = (places[:total] + total * requests) % size
@@ -81,27 +84,28 @@ def _memory_launch(kernels: Any, shape: tuple[int, int], requests: int, size: in
 def _compute_launch(
     kernels: Any, shape: tuple[int, int], rounds: int, kind: Any = np.float32
 ) -> CheckedLaunch:
-    """Return a launch whose threads only compute."""
-    half, one = (kernels.cuda.to_device(np.array([number], kind)) for number in (0.5, 1.0))
+    """Return a launch whose threads only compute; ``shape`` is (blocks, threads)."""
+    one = kernels.cuda.to_device(np.ones(1, kind))
     values = kernels.cuda.to_device(np.zeros(shape[0] * shape[1], kind))
 
     def is_done() -> bool:
-        return bool(np.all(values.copy_to_host() == 2))  # the limit of v/2 + 1
+        return bool(np.all(values.copy_to_host() == 2))  # repeating v -> v/2 + 1 converges to 2
 
-    return lambda: kernels.multiply_add[shape](values, half, one, rounds), is_done
+    return lambda: kernels.multiply_add[shape](values, one, rounds), is_done
 
 
 def supply(threads: Sequence[int], *, requests: int = 4096, size: int = _RING) -> dict[str, Floats]:
-    """Measure the bandwidth of a multiprocessor by waiting threads: Transit's f(k), with δ.
+    """Measure the bandwidth of a multiprocessor against its waiting threads: Transit's f(k).
 
     Parameters
     ----------
     threads : sequence of int
-        Threads on each multiprocessor; whole warps for full coalescing.
+        Numbers of threads on each multiprocessor; use whole warps for full coalescing.
     requests : int
-        Requests of each thread, one after the other, of 4 bytes; those of a warp are contiguous.
+        Number of requests of each thread, of 4 bytes each, one after the other; the requests of a
+        warp are contiguous.
     size : int
-        Numbers of the ring that is read, far beyond any cache.
+        Number of elements of the ring that is read; it must be far larger than any cache.
 
     Returns
     -------
@@ -119,18 +123,18 @@ def supply(threads: Sequence[int], *, requests: int = 4096, size: int = _RING) -
 
 
 def demand(threads: Sequence[int], *, rounds: int = 4096, double: bool = False) -> Columns:
-    """Measure the operations of a multiprocessor by computing threads: Transit's G(x), with π.
+    """Measure the operations of a multiprocessor against its computing threads: Transit's G(x).
 
-    An operation is one multiplication and addition, on the result of the one before.
+    An operation is one multiplication and addition; it uses the result of the operation before.
 
     Parameters
     ----------
     threads : sequence of int
-        Threads on each multiprocessor.
+        Numbers of threads on each multiprocessor.
     rounds : int
-        Rounds of 64 operations of each thread.
+        Number of rounds of each thread; a round has 64 operations.
     double : bool
-        True for double precision.
+        Use double precision instead of single precision.
 
     Returns
     -------
@@ -149,7 +153,7 @@ def demand(threads: Sequence[int], *, rounds: int = 4096, double: bool = False) 
 
 
 def _launch_shape(threads: int, multiprocessors: int) -> tuple[int, int]:
-    """Return blocks and threads of a launch with a number of threads on every multiprocessor."""
+    """Return the blocks and threads per block that put ``threads`` on every multiprocessor."""
     for blocks in range(1, 33):
         if threads >= blocks and threads % blocks == 0 and threads // blocks <= MAX_THREADS:
             return blocks * multiprocessors, threads // blocks
@@ -162,17 +166,18 @@ def _launch_shape(threads: int, multiprocessors: int) -> tuple[int, int]:
 def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dict[str, Floats]:
     """Measure the cycles of dependent loads against the size of the data.
 
-    One thread follows a ring in random order, each place in a cache line of its own. It goes around
-    once before timing, so that a ring that fits in a cache is there.
+    One thread follows a ring in random order; each element of the ring is in a separate cache line.
+    The thread follows the ring once before the timed pass, so that a ring that fits in a cache is
+    in the cache.
 
     Parameters
     ----------
     sizes : sequence of int
-        Sizes of rings. [B]
+        Sizes of the rings. [B]
     requests : int
-        Minimum of loads for a ring; every ring is followed at least once.
+        Minimum number of loads for a ring; at least the whole ring is followed.
     seed : int
-        Seed of the order.
+        Seed of the random order.
 
     Returns
     -------
@@ -199,10 +204,10 @@ def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dic
 
 
 def _random_ring(size: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the place after each place, and the places in order from 0."""
+    """Return a ring (for each index, the next index), and its indices in order from 0."""
     step = _LINE // 4
     order = np.concatenate([[0], 1 + rng.permutation(size // _LINE - 1)]) * step
-    ring = np.zeros(size // 4, np.int32)
+    ring = np.zeros(size // 4, np.uint32)
     ring[order] = np.roll(order, -1)
     return ring, order
 
@@ -219,42 +224,47 @@ def power(
     keep_clocks: bool = False,
     board: NvmlBoard | None = None,
 ) -> Columns:
-    """Measure power and time of a computing and a memory kernel at several clocks.
+    """Measure the power and time of a compute-bound and a memory-bound kernel at several clocks.
 
-    At each clock the GPU is idle for a while; then each kernel is launched repeatedly, one launch
-    always waiting behind another, while power, clocks and temperature are sampled. If clocks cannot
-    be set (which needs permission and a GPU that allows it), rows are of the current clocks, and
-    ``chosen_by`` has the reason.
+    At each clock, the GPU is first left idle to measure ``idle_power``. Then each kernel is
+    launched repeatedly without pauses while power, clocks and temperature are sampled. To set
+    clocks, one needs permission and a GPU that allows it. If they cannot be set, only the current
+    clocks are measured, and ``chosen_by`` has the reason.
 
     Parameters
     ----------
     clocks, memory_clocks : sequence of int
-        Core and memory clocks to set. [MHz] Default: eight evenly spaced core clocks that the
-        driver offers, at the highest memory clock.
+        Core and memory clocks to set. [MHz] Default: eight evenly spaced core clocks of those that
+        the driver offers, at the highest memory clock.
     seconds, settle : float
-        Duration of the sampling, and of running before it: many GPUs report the mean power of the
-        last second. [s]
-    threads, steps, size : int
-        Half the threads on each multiprocessor; rounds or requests of each thread, as for
-        :func:`supply` and :func:`demand`; numbers of the ring that is read.
+        Duration of the sampling, and of the load before it. [s] Many GPUs report the mean power of
+        the last second, so some load must come before the samples.
+    threads : int
+        Number of threads in a block; there are two blocks for each multiprocessor.
+    steps : int
+        Number of rounds (compute-bound kernel) or requests (memory-bound kernel) of each thread;
+        see :func:`demand` and :func:`supply`.
+    size : int
+        Number of elements of the ring that the memory-bound kernel reads.
     keep_clocks : bool
-        Change no setting of the GPU: rows are of the current clocks.
+        True: change no setting of the GPU, and measure at the current clocks.
     board : optional
-        Reads power and clocks; default: NVML.
+        Object that reads and sets clocks and reads power; default: NVML.
 
     Returns
     -------
     dict
-        A row for each kernel and clock: ``kernel`` (compute, memory), means of ``core_clock``,
-        ``memory_clock`` [Hz] and ``temperature`` [degC], the requested ``asked_clock`` [Hz] (NaN:
-        none), ``chosen_by``, ``time`` of a launch [s], ``power`` [W] with its deviation
-        ``power_std`` over ``looks`` samples, ``idle_power`` [W] at that clock, ``attained_flops``
-        (an operation is a multiplication and addition) [1/s], ``attained_bandwidth`` [B/s].
+        A row for each kernel and clock: ``kernel`` (compute, memory); means of ``core_clock`` and
+        ``memory_clock`` [Hz] and of ``temperature`` [degC]; the requested ``asked_clock`` [Hz] (NaN
+        for none), and how it was set, ``chosen_by``; the ``time`` of a launch [s]; mean ``power``
+        [W] and its standard deviation ``power_std`` over ``looks`` samples; ``idle_power`` [W] at
+        the clock; ``attained_flops`` [1/s] (a multiplication and addition count as one operation);
+        ``attained_bandwidth`` [B/s].
 
     Raises
     ------
     DseError
-        Without NVML, too, or for clocks that are not offered.
+        NVML is not available, or the driver does not offer a clock.
     """
     for name, value in (("seconds", seconds), ("settle", settle)):
         if not 0 <= value < float("inf"):
@@ -276,7 +286,7 @@ def power(
     }
     board = board or open_board(kernels.uuid(), simulated=kernels.SIMULATED)
     for (run, _), *_ in work.values():
-        run()  # compiles
+        run()  # the first launch compiles the kernel
     rows: list[dict[str, Any]] = []
     times = {"settle": settle, "seconds": seconds}
     rate_names = ("attained_flops", "attained_bandwidth")
@@ -308,7 +318,7 @@ def power(
 def _clock_pairs(
     offered: dict[int, list[int]], clocks: Sequence[int], memory_clocks: Sequence[int]
 ) -> list[tuple[Any, Any]]:
-    """Return pairs of memory and core clocks to set, or of NaN if the driver offers none."""
+    """Return pairs (memory clock, core clock) to set; a pair of NaN if the driver offers none."""
     if not offered:
         if clocks or memory_clocks:
             raise DseError(
@@ -334,7 +344,7 @@ def _clock_pairs(
 
 
 def _idle(board: NvmlBoard, settle: float, seconds: float) -> dict[str, float]:
-    """Return the mean power of ten samples while nothing runs."""
+    """Return the mean power of ten samples of the idle GPU."""
     time.sleep(settle)
     samples = []
     for _ in range(10):
@@ -358,23 +368,24 @@ def _mean_state(states: Sequence[DeviceState], launch_time: float) -> dict[str, 
 
 
 def blocks(rounds: Sequence[int], *, threads: int = 256, loads: bool = False) -> dict[str, Floats]:
-    """Measure start, end and multiprocessor of every block of a launch.
+    """Measure the start, end and multiprocessor of every block of a launch.
 
     Parameters
     ----------
     rounds : sequence of int
-        Work of each block, in rounds of 64 multiplications and additions of each thread.
+        Work of each block: its number of rounds. In a round, each thread executes 64
+        multiplications and additions.
     threads : int
-        Threads of a block.
+        Number of threads in a block.
     loads : bool
-        True: a round is one load, whose address the load before has returned, from 8 MiB. Blocks of
-        a multiprocessor then hardly slow each other down.
+        True: a round is one load from 8 MiB, whose address is the result of the load before. The
+        blocks of a multiprocessor then hardly slow each other down.
 
     Returns
     -------
     dict
-        ``block``, ``block_rounds``, ``sm`` as numbered by the hardware, ``block_start`` and
-        ``block_end`` [s] since the first start, one entry for each block.
+        One entry for each block: ``block``, ``block_rounds``, ``sm`` (the hardware's number of the
+        multiprocessor), and the times ``block_start`` and ``block_end`` since the first start. [s]
     """
     work = check_rounds(rounds, threads)
     stamps = block_stamps(work, threads, loads)
@@ -386,7 +397,7 @@ def blocks(rounds: Sequence[int], *, threads: int = 256, loads: bool = False) ->
 
 
 def check_rounds(rounds: Any, threads: int) -> NDArray[np.int64]:
-    """Return the rounds of each block, checked."""
+    """Check the rounds of each block and the threads of a block; return the rounds as an array."""
     work = np.array(rounds, dtype=np.int64)
     if work.ndim != 1 or not len(work) or work.min() < 1 or work.max() >= 2**31:
         raise DseError("rounds: expected a number of 1 or more for each block")
@@ -396,23 +407,22 @@ def check_rounds(rounds: Any, threads: int) -> NDArray[np.int64]:
 
 
 def block_stamps(work: NDArray[np.int64], threads: int, loads: bool = False) -> NDArray[np.int64]:
-    """Return multiprocessor, start and end [ns] of each block of a launch."""
+    """Run a launch; return the multiprocessor, start and end [ns] of each block, (3, blocks)."""
     kernels, _ = open_device()
     to_device = kernels.cuda.to_device
     rounds = to_device(work.astype(np.int32))
     shape = len(work), threads
     if loads:
         ring, order = _random_ring(_RING_OF_BLOCKS, np.random.default_rng(0))
-        first = np.arange(len(work)) * len(order) // len(work)  # each block at a place of its own
+        first = np.arange(len(work)) * len(order) // len(work)  # each block begins elsewhere
         start, expected = order[first], order[(first + work) % len(order)]
         kernel, inputs = kernels.stamp_loading_blocks[shape], [to_device(ring)]
     else:
-        start, expected = np.zeros(shape[0] * threads, np.float32), 2  # the limit of v/2 + 1
-        inputs = [to_device(np.array([number], np.float32)) for number in (0.5, 1.0)]
-        kernel = kernels.stamp_blocks[shape]
+        start, expected = np.zeros(shape[0] * threads), 2  # repeating v -> v/2 + 1 converges to 2
+        kernel, inputs = kernels.stamp_blocks[shape], [to_device(np.ones(1, np.float32))]
     stamps = np.zeros((3, len(work)), np.int64)
-    for _ in range(2):  # the first launch compiles
-        values = to_device(start.astype(np.int32 if loads else np.float32))
+    for _ in range(2):  # the first launch compiles the kernel
+        values = to_device(start.astype(np.uint32 if loads else np.float32))
         output = to_device(np.zeros_like(stamps))
         kernel(values, *inputs, rounds, output)
         stamps = output.copy_to_host()
@@ -435,24 +445,26 @@ def launches(
     Parameters
     ----------
     blocks : sequence of int
-        Blocks of a launch, for each row.
+        Numbers of blocks of a launch; each number gives a row.
     law : str
-        Law of the work of a block, in rounds of 64 operations of each thread, 1 or more.
-    times, seed : int
-        Launches for each row, with new random work, and the seed of the work.
+        Law of the work of a block, in rounds of 64 operations of each thread; at least 1 round.
+    times : int
+        Number of launches for each row; each launch has new random work.
     threads : int
-        Threads of a block, which all do the same work.
+        Number of threads in a block; all of them do the same work.
+    seed : int
+        Seed of the random work.
     loads : bool
         True: a round is a load, as for :func:`blocks`.
 
     Returns
     -------
     dict
-        ``distribution``, ``blocks``, ``lanes`` and ``warps_per_block`` (1: the work is that of a
-        block), ``slots`` (most concurrent blocks, on all multiprocessors in use), ``step_time``
-        (time of all blocks divided by their rounds) [s], ``launch_time_mean`` and
-        ``launch_time_std`` over the launches, ``block_time_mean`` [s], ``launches``. For
-        :func:`dse.validate` of the model ``launch``.
+        ``distribution``, ``blocks``, ``lanes`` and ``warps_per_block`` (both 1, because the law is
+        that of a block), ``slots`` (largest number of concurrent blocks on a multiprocessor, times
+        the multiprocessors in use), ``step_time`` (time of all blocks divided by their rounds) [s],
+        ``launch_time_mean`` and ``launch_time_std`` over the launches [s], ``block_time_mean``
+        [s], ``launches``. The columns fit :func:`dse.validate` of the model ``launch``.
     """
     if times < 2 or not len(blocks):
         raise DseError(f"times = {times}: expected 2 launches or more, of some number of blocks")
@@ -485,7 +497,7 @@ def launches(
 
 
 def _concurrent_blocks(sm: NDArray[Any], start: NDArray[Any], end: NDArray[Any]) -> int:
-    """Return multiprocessors in use times the most concurrent blocks on one.
+    """Return the multiprocessors in use times the maximum of concurrent blocks on one of them.
 
     >>> _concurrent_blocks(np.array([0, 0, 1, 0]), np.array([0, 0, 0, 5]), np.array([5, 9, 3, 7]))
     4
@@ -495,7 +507,7 @@ def _concurrent_blocks(sm: NDArray[Any], start: NDArray[Any], end: NDArray[Any])
         here = sm == number
         moments = np.concatenate([start[here], end[here]])
         steps = np.repeat([1, -1], [here.sum(), here.sum()])
-        order = np.lexsort((steps, moments))  # ends before starts
+        order = np.lexsort((steps, moments))  # at equal times, ends come before starts
         most = max(most, int(np.cumsum(steps[order]).max()))
     return most * len(np.unique(sm))
 
@@ -510,34 +522,35 @@ def lockstep(
     threads: int = 256,
     seed: int = 1,
 ) -> dict[str, NDArray[Any]]:
-    """Measure the losses of groups in lockstep, with those of the drawn work.
+    """Measure the losses of groups in lockstep, and compute those of the drawn work.
 
     Parameters
     ----------
     laws : sequence of str
-        Laws of the iterations of a lane, as :meth:`stochastic.Pmf.parse` reads them.
+        Laws of the number of iterations of a lane, as texts for :meth:`stochastic.Pmf.parse`.
     lanes : sequence of int
-        Lanes of a group, 1 to 32.
+        Numbers of lanes of a group, 1 to 32.
     groups : int
-        Groups to draw for each law and number of lanes; the paper has 2**18.
+        Number of groups to draw for each law and number of lanes; the paper has 2**18.
     each : bool
-        A row for each group, as :func:`stochastic.fit_timing` takes them, in place of means.
+        Return a row for each group, as :func:`stochastic.fit_timing` needs, instead of means.
     size, threads, seed : int
-        Rows of the matrices, threads of a block, seed of the draws;
-        see :func:`stochastic.validation.time_powers`.
+        Number of rows of the matrices, number of threads in a block, and seed of the draws; see
+        :func:`stochastic.validation.time_powers`.
 
     Returns
     -------
     dict
-        ``distribution``, ``lanes``, timed ``imbalance_loss``, ``unsynchronised_loss`` without
-        synchronisation, ``drawn_loss`` of the work itself; of means also the standard deviations
-        over groups, ``imbalance_loss_std`` and ``drawn_loss_std``, the exact mean
-        ``modelled_loss``, and ``groups``. For :func:`dse.validate` of the model ``imbalance``.
+        ``distribution``, ``lanes``, the timed ``imbalance_loss``, the timed ``unsynchronised_loss``
+        without synchronisation, and ``drawn_loss``, computed from the drawn work. Unless ``each``,
+        also the standard deviations over groups ``imbalance_loss_std`` and ``drawn_loss_std``, the
+        exact mean ``modelled_loss``, and ``groups``. The columns fit :func:`dse.validate` of the
+        model ``imbalance``.
 
     Raises
     ------
     LawError
-        For a text that is no law, too.
+        A text is not a law; or there is no GPU.
     """
     cases = [(text, Pmf.parse(text), count) for text in laws for count in lanes]
     if not cases:
@@ -564,21 +577,21 @@ def lockstep(
 def shortest_paths(
     distances: Any, *, tile_dim: int = 32, threads: int = 256, padding: int = 0
 ) -> tuple[NDArray[np.float32], float]:
-    """Return the lengths of the shortest paths between all vertices (Ma 2014, Eq. 9), and the time.
+    """Compute the lengths of all shortest paths on the GPU, and time it (Ma 2014, Eq. 9).
 
     Parameters
     ----------
     distances : array, shape (vertices, vertices)
-        Lengths of the edges; infinite without an edge, 0 from a vertex to itself.
+        Lengths of the edges; infinite where there is no edge, 0 from a vertex to itself.
     tile_dim, threads : int
-        Edge of the tile of one thread block, S_D, and threads of a block, T_r.
+        Edge S_D of the tile of a thread block, and number of threads T_r in a block.
     padding : int
-        Unused shared memory, which lowers the active blocks (§V). [B]
+        Additional unused shared memory, which lowers the number of active blocks (§V). [B]
 
     Returns
     -------
     tuple
-        The lengths, and the time of all squarings. [s]
+        Lengths of the shortest paths (vertices, vertices), and the time of all squarings. [s]
     """
     matrix = np.array(distances, dtype=np.float32)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
@@ -594,7 +607,7 @@ def shortest_paths(
     blocks = -(-len(matrix) // tile_dim)
     shape = (blocks, blocks), threads, 0, padding
     input_, output = kernels.cuda.to_device(matrix), kernels.cuda.to_device(matrix)
-    kernels.min_plus_square(tile_dim)[shape](input_, output)  # compiles
+    kernels.min_plus_square(tile_dim)[shape](input_, output)  # the first launch compiles the kernel
     arrays = [kernels.cuda.to_device(matrix), output]
 
     def square_repeatedly() -> None:
@@ -615,13 +628,13 @@ def paths(
     padding: int = 0,
     seed: int = 0,
 ) -> dict[str, Floats]:
-    """Measure :func:`shortest_paths` over tiles and threads (Ma 2014, Figs. 2-5).
+    """Measure the time of :func:`shortest_paths` for tiles and threads (Ma 2014, Figs. 2-5).
 
     Returns
     -------
     dict
-        ``tile_dim``, ``threads_per_block``, ``shared_mem_padding`` [B] and ``time`` [s], one entry
-        for each run on a random graph, for :func:`dse.calibrate`.
+        One entry for each run on a random graph: ``tile_dim``, ``threads_per_block``,
+        ``shared_mem_padding`` [B] and ``time`` [s]. The columns fit :func:`dse.calibrate`.
     """
     matrix = np.random.default_rng(seed).random((vertices, vertices), dtype=np.float32)
     rows = []

@@ -1,4 +1,4 @@
-"""Read measured data as Datasets like a study's results, so that queries work on both."""
+"""Read measurements as Datasets in the form of a study's results, so that queries work on both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def open_measurements(
     given: Mapping[str, Any] | None = None,
     runs: bool = False,
 ) -> xr.Dataset:
-    """Return a file of measurements as a Dataset; see :func:`dse.open`."""
+    """Read a file of measurements and return it as a Dataset; see :func:`dse.open`."""
     from dse.importers.formats import read_measurements
     from dse.importers.mapping import find_map, load_user_map, map_columns, merge_maps
     from dse.importers.records import split_runs, stack_runs, to_dataset

@@ -1,4 +1,4 @@
-"""Read files of measurements; one table lists their formats."""
+"""Read files of measurements; the table FORMATS lists all formats."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from symbolic.errors import DseError
 
 
 class MeasuredFile:
-    """A file of measurements, read when its contents are first needed."""
+    """A file of measurements; its contents are read when they are first needed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name = path.name.lower()
-        #: True if the file is an incomplete cache of an interrupted tuner.
+        #: True if the file is the incomplete cache of a tuner that was interrupted.
         self.unfinished = False
 
     @cached_property
     def start(self) -> bytes:
-        """The first bytes, decompressed."""
+        """The first 100 bytes, after decompression."""
         return read_bytes(self.path)[:100]
 
     @cached_property
     def text(self) -> str:
-        """The text; files of other tools raise an error."""
+        """The text of the file; a file that is known not to hold measurements raises DseError."""
         start = self.start.lstrip()
         kinds = (kind for head, kind in _FOREIGN_STARTS.items() if start.startswith(head))
         if kind := _FOREIGN_SUFFIXES.get(self.path.suffix.lower()) or next(kinds, None):
@@ -53,7 +53,7 @@ class MeasuredFile:
 
     @cached_property
     def tree(self) -> Any:
-        """The document of a JSON file; None for any other."""
+        """The parsed document of a JSON file; None for other files."""
         if not self.name.endswith((".json", ".json.gz")):
             return None
         tree, self.unfinished = _parse_json(read_text(self.path), self.path)
@@ -62,11 +62,12 @@ class MeasuredFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasurementFormat:
-    """A format of measurements: a row of :data:`FORMATS`.
+    """A format of files of measurements: a row of :data:`FORMATS`.
 
-    ``reader`` returns :class:`Records`, or None if the file has another format; as
-    ``module:function`` it is loaded when first used. JSON formats are recognised by a top-level
-    ``key``, others by ``matches``. ``suffixes`` mark files of measurements.
+    ``reader`` is a function that returns :class:`Records`, or None if the file has another format.
+    It may be a text ``module:function``, which is imported at first use. A JSON format is
+    recognised by the top-level ``key``, another format by the function ``matches``. ``suffixes``
+    are the suffixes of files that may have the format.
     """
 
     title: str
@@ -76,7 +77,7 @@ class MeasurementFormat:
     matches: Callable[[MeasuredFile], bool] | None = None
 
     def records(self, file: MeasuredFile) -> Records | None:
-        """Return the records of a file, or None if it has another format."""
+        """Read the records of a file in this format; return None if it has another format."""
         if self.matches is not None and not self.matches(file):
             return None
         if self.matches is None and not (isinstance(file.tree, dict) and self.key in file.tree):
@@ -98,14 +99,14 @@ class MeasurementFormat:
         return records
 
 
-#: Marks of the CSV and Parquet files that this library writes.
+#: First characters of CSV files, and metadata key of Parquet files, that this library writes.
 _MARK, _KEY = "# simt-dse ", b"simt_dse"
 _JSON = (".json", ".json.gz")
-#: Suffixes that exported files have, too.
+#: Suffixes of tables, which may be measurements or files that this library exported.
 _TABLES = (".csv", ".csv.gz", ".parquet")
 _REPORTS = (".ncu-rep", ".ncu-repz")
 
-#: The formats, in the order in which they are tried.
+#: The formats of measurements, by name, in the order in which they are tried.
 FORMATS: dict[str, MeasurementFormat] = {
     "ncu-report": MeasurementFormat(
         title="Nsight Compute report",
@@ -175,7 +176,7 @@ def _is_exported_file(path: Path) -> bool:
 
 
 def read_measurements(path: Path) -> Records:
-    """Return the records of a file of measurements."""
+    """Read a file of measurements in any known format; raise DseError for other files."""
     file = MeasuredFile(path)
     is_json = file.name.endswith(_JSON)
     for one in FORMATS.values():
@@ -201,7 +202,7 @@ def read_measurements(path: Path) -> Records:
 
 
 _SIZES = re.compile(r"\(\s*([0-9]+)\s*,\s*([0-9]+)\s*,\s*([0-9]+)\s*\)")
-#: Other files by their first bytes: what they are, and what to do instead.
+#: Other kinds of files, by their first bytes: a description, and often a way to export a table.
 _FOREIGN_STARTS = {
     b"SQLite format 3": "a SQLite database, as nvprof -o, Nsight Systems and rocpd write: print it "
     "as CSV (nvprof -i FILE --csv --print-gpu-trace)",
@@ -220,7 +221,7 @@ _FOREIGN_SUFFIXES = {
 
 
 def column_number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], int | float | None]:
-    """Return a reader of the numbers of a profiler's file, and of sizes such as ``(4, 1, 1)``."""
+    """Return a function that reads numbers of a profiler's file; ``(4, 2, 1)`` is read as 8."""
     with table_errors():
         read = number_reader(cells, name)
 
@@ -232,8 +233,8 @@ def column_number_reader(cells: Iterable[Cell], name: str) -> Callable[[Cell], i
 
 
 def _parse_json(text: str, path: Path) -> tuple[Any, bool]:
-    """Return the document, and True if it is an incomplete cache."""
-    # an unpaired surrogate, which UTF-8 cannot encode, becomes the replacement character
+    """Parse JSON; return the document, and True if it is an incomplete cache of a tuner."""
+    # replace unpaired surrogates, which UTF-8 cannot encode, by the replacement character
     pairs = r"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F]..|\\\\"
     if re.search(r"\\u[dD][89a-fA-F]", text):
         text = re.sub(pairs, lambda m: m[0] if m[1] or m[0] == "\\\\" else "\\ufffd", text)
@@ -242,7 +243,7 @@ def _parse_json(text: str, path: Path) -> tuple[Any, bool]:
     except (ValueError, RecursionError) as error:
         cause = error
     body = text.rstrip()
-    for whole in (body, body[: body.rfind("\n")].rstrip()):  # the last line may be incomplete
+    for whole in (body, body[: body.rfind("\n")].rstrip()):  # the last line may be cut off
         with suppress(ValueError, RecursionError):
             tree = json.loads(whole.rstrip(",") + "}}")
             if isinstance(tree, dict) and isinstance(tree.get("cache"), dict):
@@ -252,15 +253,15 @@ def _parse_json(text: str, path: Path) -> tuple[Any, bool]:
 
 # --- CSV and Parquet tables: named columns, a row for each configuration
 
-_COLUMNS = 4096  # most columns of a table; more take seconds to read
-#: Values of a column ``status`` for a successful configuration.
+_COLUMNS = 4096  # maximum number of columns of a table; more columns take seconds to read
+#: Values of a column ``status``, in lower case, that mean a successful measurement.
 _SUCCESS = {"", CORRECT, "ok", "valid", "success", "pass", "passed", "done", "nan"}
 _TRUTHS = {"true": True, "1": True, "1.0": True, "yes": True}
 _TRUTHS |= {"false": False, "0": False, "0.0": False, "no": False}
 
 
 def from_table(file: MeasuredFile) -> Records:
-    """Return the columns of a file of delimited text or Parquet."""
+    """Read a table with named columns from delimited text or Parquet."""
     path = file.path
     if not path.name.lower().endswith(".parquet"):
         table = read_delimited(path)
@@ -310,13 +311,13 @@ def from_table(file: MeasuredFile) -> Records:
 
 
 def _read_parquet(path: Path) -> tuple[list[str], list[list[Any]]]:
-    """Return the names and the columns of a Parquet file; integers stay exact."""
+    """Return the names and the values of the columns of a Parquet file; integers stay exact."""
     import pandas as pd
 
     parquet_library()
     try:
         frame = pd.read_parquet(path, dtype_backend="numpy_nullable")
-    except (OSError, EOFError, ValueError) as error:  # pandas' and pyarrow's among them
+    except (OSError, EOFError, ValueError) as error:  # errors of pandas and pyarrow are subclasses
         why = getattr(error, "strerror", None) or error
         raise DseError(f"{str(path)!r} cannot be read as a table: {why}") from error
     if any(name is not None for name in frame.index.names):
@@ -337,7 +338,7 @@ def _read_parquet(path: Path) -> tuple[list[str], list[list[Any]]]:
 
 
 def _units_below(columns: dict[str, list[Any]]) -> dict[str, str]:
-    """Return the units in the first row, if it has units and the rows below it have numbers."""
+    """Return the units in the first row of a table; empty if this row does not hold units."""
     result: dict[str, str] = {}
     for name, column in columns.items():
         first = column[0] if column else None
@@ -351,7 +352,7 @@ def _units_below(columns: dict[str, list[Any]]) -> dict[str, str]:
 
 
 def _failure_reasons(columns: dict[str, list[Any]], rows: int) -> list[str]:
-    """Return why each row failed; the columns ``status`` and ``feasible`` are removed."""
+    """Remove the columns ``status`` and ``feasible``; return why each row failed, or ``""``."""
     why = [""] * rows
     if "status" in columns:
         texts = ["" if value is None else str(value).strip() for value in columns.pop("status")]

@@ -1,8 +1,9 @@
-"""Map columns of a file to quantities by formulas, from TOML or ``COLUMN=QUANTITY:UNIT``.
+"""Compute quantities from the columns of a file, by formulas of a map of columns.
 
-The maps of tools, and of tables known by their columns, are in ``dse/data/profiles``. A formula is
-``column``, ``column * column``, ``32 * column + column`` or ``... / column``, with the unit of the
-result in brackets, ``xtime [ns]``. Of several formulas the first with existing columns counts.
+A map is a TOML file, or comes from texts ``COLUMN=QUANTITY:UNIT``. The maps of tools, and of tables
+that are recognised by their columns, are in ``dse/data/profiles``. A formula is ``column``,
+``column * column``, ``32 * column + column`` or ``... / column``; the unit of the result follows in
+brackets, ``xtime [ns]``. If a quantity has several formulas, the first whose columns exist is used.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _KEYS = ("title", "known_by", *_SECTIONS, "notes")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnMap:
-    """The meaning of the columns of a kind of file, with formulas in order of preference."""
+    """Map of columns for a kind of file: for each quantity, formulas in order of preference."""
 
     title: str
     known_by: tuple[str, ...] = ()
@@ -46,12 +47,12 @@ class ColumnMap:
 
 @cache
 def shipped_maps() -> Mapping[str, ColumnMap]:
-    """Return the shipped maps by their names."""
+    """Return a mapping from names to the shipped maps of columns."""
     return {path.stem: read_map(path) for path in sorted(_HERE.glob("*.toml"))}
 
 
 def read_map(path: Path) -> ColumnMap:
-    """Return the map of columns of a TOML file."""
+    """Read a map of columns from a TOML file."""
     try:
         tree = read_toml(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -80,9 +81,9 @@ def _text_tuple(value: Any) -> tuple[str, ...]:
 
 
 def find_map(records: Records) -> ColumnMap | None:
-    """Return the shipped map for a kind of file, or for a table with such columns."""
+    """Return the shipped map for the format of a file, or for a table with known columns."""
     maps = shipped_maps()
-    if records.kind == "ktt":  # its profiler is known by the counters' names
+    if records.kind == "ktt":  # the names of its counters show which profiler KTT used
         nvprof = "nvprof" if "inst_executed" in records.columns else ""
         profiler = "ncu" if any(name.endswith(".sum") for name in records.columns) else nvprof
         return merge_maps(maps["ktt"], maps.get(profiler))
@@ -94,7 +95,7 @@ def find_map(records: Records) -> ColumnMap | None:
 
 
 def merge_maps(column_map: ColumnMap | None, fallback: ColumnMap | None) -> ColumnMap | None:
-    """Return a map with the formulas of another where it has none."""
+    """Return ``column_map``, completed by the formulas of ``fallback`` for other quantities."""
     if column_map is None or fallback is None:
         return column_map or fallback
     kinds = {kind: (getattr(column_map, kind), getattr(fallback, kind)) for kind in _SECTIONS}
@@ -103,7 +104,7 @@ def merge_maps(column_map: ColumnMap | None, fallback: ColumnMap | None) -> Colu
 
 
 def load_user_map(columns: str | Path | Mapping[str, str] | None) -> ColumnMap | None:
-    """Return the user's map: a file, the name of a shipped one, or ``{"Latency": "time:ms"}``."""
+    """Return the map for a path, the name of a shipped map, or ``{"Latency": "time:ms"}``."""
     if columns is None or isinstance(columns, Mapping):
         return _parse_columns(columns) if columns else None
     known = shipped_maps()
@@ -131,16 +132,17 @@ def _parse_columns(columns: Mapping[str, str]) -> ColumnMap:
     return ColumnMap(title="column", labels=labels, quantities=quantities)
 
 
-# --- Formulas over the columns of a file: sums of products, divided by one column
+# --- formulas over the columns of a file: a sum of products, which may be divided by one column
 
 
-_MAX_NUMBER = 1e300  # larger integers are missing values
-#: Floats hold every integer up to the first; up to the second Python's integers are used.
+_MAX_NUMBER = 1e300  # larger numbers stand for missing values
+#: Floats represent every integer up to the first number exactly; larger integers, up to the second
+#: number, are computed as Python integers.
 _EXACT, _LARGEST = 2**53, 2**100
 
 
 def formula_columns(formula: str) -> list[str]:
-    """Return the columns in a formula.
+    """Return the names of the columns in a formula.
 
     >>> formula_columns("32 * read + 32 * written / @warps [B]")
     ['read', 'written', '@warps']
@@ -153,7 +155,7 @@ def formula_columns(formula: str) -> list[str]:
 
 
 class ColumnFormulas:
-    """Columns as numbers, and the results of formulas."""
+    """Computation of formulas over columns; keeps the results and their sources by name."""
 
     def __init__(self, records: Records, rows: int) -> None:
         self.records, self.rows = records, rows
@@ -161,7 +163,7 @@ class ColumnFormulas:
         self.sources: dict[str, str] = {}
 
     def compute_first(self, name: str, formulas: Sequence[str], title: str) -> str | None:
-        """Compute the first formula that can be computed and return its unit; None if none can."""
+        """Compute the first formula whose columns exist; return its unit, or None if none do."""
         for formula in formulas:
             text, unit = split_header(formula)
             needed = formula_columns(formula)
@@ -177,7 +179,7 @@ class ColumnFormulas:
         return None
 
     def _value(self, text: str, parts: Mapping[str, Any]) -> NDArray[Any]:
-        """Return the values of a formula; integers are added before they become floats."""
+        """Return the values of a formula; integers are added exactly, then converted to floats."""
         above, _, below = text.partition(" / ")
         summed: Any = 0
         for term in above.split(" + "):
@@ -203,7 +205,7 @@ class ColumnFormulas:
     def _column_numbers(self, name: str) -> NDArray[Any] | None:
         """Return a column or an earlier result as numbers, with NaN for missing values.
 
-        A column with integers beyond 2**53, such as timestamps, is an array of Python's.
+        If the column has integers beyond 2**53, such as timestamps, the array has Python integers.
         """
         if name in self.values:
             return self.values[name]
@@ -238,7 +240,7 @@ class ColumnFormulas:
         return launched
 
 
-_COALESCED_PERCENT = 99.995  # efficiency of coalesced requests, up to the printed rounding
+_COALESCED_PERCENT = 99.995  # from here on, profilers print the efficiency as 100 %
 
 
 def map_columns(
@@ -247,10 +249,10 @@ def map_columns(
     constants: Mapping[str, float | str],
     user_map: ColumnMap | None = None,
 ) -> Records:
-    """Return records with the quantities that their columns yield, before the columns themselves.
+    """Return records in which quantities, computed by a map, come before the file's own columns.
 
-    ``constants`` are quantities and labels of all rows that the file does not have. Columns of
-    ``user_map`` must exist; missing ones of other maps are noted.
+    ``constants`` are quantities and labels that the file lacks; they apply to all rows. If columns
+    of ``user_map`` are missing, an error is raised; for other maps, a note names the quantities.
     """
     column_map = column_map or ColumnMap(title="")
     strict = {*user_map.labels, *user_map.quantities} if user_map is not None else set()
@@ -322,7 +324,7 @@ def map_columns(
 
 
 def _unique_names(counters: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
-    """Return names of counters that differ in formulas, too: repeated ones are numbered."""
+    """Return names for counters that stay distinct as identifiers; repeated names are numbered."""
     seen = {identifier(name) for name in columns}
     result = {}
     for counter in counters:
@@ -343,7 +345,7 @@ def _unknown_column(column: str, records: Records) -> UnknownNameError:
 
 
 def _coalesced_requests(values: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield coalesced and uncoalesced requests where every moved sector is fully used."""
+    """Yield coalesced and uncoalesced requests; NaN where sectors are only partly used."""
     shares = [values.get(f"{kind}_efficiency") for kind in ("load", "store")]
     if "coalesced_insts" in values or "mem_insts" not in values or any(s is None for s in shares):
         return

@@ -1,4 +1,4 @@
-"""Normalize measured rows (names, units, failures) and turn them into a Dataset."""
+"""Normalize the names, units and failures of measured rows, and make a Dataset of them."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-#: A column in stored units, with its attributes.
+#: Values of a column in stored (SI) units, and its attributes.
 Column = tuple[NDArray[Any], dict[str, Any]]
-#: Stored units by their usual names.
+#: Usual names of units that are otherwise written as quotients.
 _UNIT_NAMES = {"J/s": "W", "1/s": "Hz"}
-#: The status of a measured configuration, and of one that failed for no known reason.
+#: Status of a successful measurement, and of a failed one whose reason is unknown.
 CORRECT, FAILED = "correct", "failed"
 _UNMEASURED = "not measured"
-_REASONS = 100  # distinct reasons; further ones are counted as failed
-#: Names that a Dataset uses itself, and words of formulas.
+_REASONS = 100  # maximum number of distinct reasons; any further reason is stored as "failed"
+#: Names that columns cannot have: names that the Dataset needs, and words of formulas.
 _RESERVED = {"configuration", "feasible", "objective", "point", "rank", "status"}
 _WORDS = {"and", "or", "not", *FUNCTIONS}
-_EXACT = 2**53  # floats hold every integer up to this
-#: The dimension of rows.
+_EXACT = 2**53  # floats represent every integer up to this number
+#: Name of the dimension along which rows lie.
 CONFIGURATION = "configuration"
 STATUS = "status"
-_MAX_CELLS = sizes.MEASURED_CELLS  # cells of a grid, measured or not
+_MAX_CELLS = sizes.MEASURED_CELLS  # maximum number of cells of a grid, measured or not
 
 
 def assumed_units(units: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence for each quantity whose unit is missing and assumed."""
+    """Yield a sentence for each quantity that has no unit in the file: its SI unit is assumed."""
     for name, unit in units.items():
         row = TABLE.get(name)
         if row is None or row.is_label or unit.strip() or dimension(row.unit).is_plain:
@@ -61,7 +61,7 @@ def assumed_units(units: Mapping[str, str]) -> Iterator[str]:
 def column_unit(
     name: str, header: str, unit: str, values: NDArray[Any]
 ) -> tuple[Fraction, dict[str, Any]]:
-    """Return the exact factor to the stored unit, and the attributes of a column."""
+    """Return the exact factor that converts a column to the stored unit, and its attributes."""
     row = TABLE.get(name)
     meaning = row.meaning if row is not None and row.meaning else header
     if values.dtype.kind not in "if":
@@ -72,7 +72,7 @@ def column_unit(
     try:
         factor, kind = to_si_exact(1, unit)
     except UnitError as error:
-        if row is None:  # a plain number whose name has the unit
+        if row is None:  # unknown unit of an unknown column: keep it in the name
             return Fraction(1), {"long_name": f"{header} [{unit}]", "units": "1"}
         raise UnitError(f"the unit of {header!r}: {error}; or give it by units=") from None
     if row is not None and not row.is_label:
@@ -87,7 +87,7 @@ def column_unit(
 
 
 def apply_factor(values: NDArray[Any], factor: Fraction) -> NDArray[Any]:
-    """Return numbers multiplied by an exact factor; labels as they are."""
+    """Return numbers multiplied by an exact factor; return labels unchanged."""
     if factor == 1 or values.dtype.kind not in "if":
         return values
     scaled: NDArray[Any] = values * float(factor.numerator) / float(factor.denominator)
@@ -96,12 +96,12 @@ def apply_factor(values: NDArray[Any], factor: Fraction) -> NDArray[Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """The rows of a file as they stand there.
+    """The rows of a file, with the names, units and values that the file has.
 
-    ``axes`` are the columns that identify a configuration; ``order`` is the order of their values;
-    ``status`` is why a row failed, or empty; ``sources`` are the origins of columns; ``labels`` are
-    columns of texts; ``repeats`` are the runs of each row, by the column of their mean; ``aliases``
-    are headers with their units; ``assumptions`` are sentences.
+    ``axes`` are the columns that identify a configuration, and ``order`` lists their values in
+    order. ``status`` is the reason why a row failed, or empty. ``sources`` say how columns were
+    computed. ``labels`` are columns of texts. ``repeats`` maps a column of means to the values of
+    the runs. ``aliases`` maps headers with a unit to names. ``assumptions`` are sentences.
     """
 
     kind: str
@@ -121,7 +121,7 @@ class Records:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRows:
-    """Normalized records; ``reasons[status[row]]`` is the outcome of a row."""
+    """Rows with normalized names and units; ``reasons[status[row]]`` is the outcome of a row."""
 
     axes: Mapping[str, Column]
     order: Mapping[str, NDArray[Any]]
@@ -133,7 +133,7 @@ class MeasuredRows:
 
 
 def rows_to_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return rows as columns, with None for missing values.
+    """Convert rows to columns, with None for missing values.
 
     >>> rows_to_columns([{"a": 1}, {"a": 2, "b": 3}])
     {'a': [1, 2], 'b': [None, 3]}
@@ -143,7 +143,7 @@ def rows_to_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def identifier(text: str) -> str:
-    """Return a name that formulas can use.
+    """Convert a header to a name that formulas can use.
 
     >>> identifier("GFLOP/s"), identifier("block size"), identifier("log"), identifier("2d")
     ('GFLOP_per_s', 'block_size', 'log_', '_2d')
@@ -156,7 +156,7 @@ def identifier(text: str) -> str:
 
 
 def normalize_records(records: Records, units: Mapping[str, str]) -> MeasuredRows:
-    """Return records with normalized names, units (``units`` override the file's) and types."""
+    """Normalize the names, units and types of records; ``units`` override those of the file."""
     headers: dict[str, str] = {}
     for header in records.columns:
         name = identifier(header)
@@ -220,7 +220,7 @@ def normalize_records(records: Records, units: Mapping[str, str]) -> MeasuredRow
 
 
 def _encode_status(reasons_by_row: Sequence[str]) -> tuple[NDArray[np.int8], tuple[str, ...]]:
-    """Return each row's status as a number, 0 for success, and the meanings of the numbers."""
+    """Convert the reasons to numbers (0: success); return the numbers and their meanings."""
     reasons = [CORRECT]
     place = {"": 0, CORRECT: 0}
     for reason in reasons_by_row:
@@ -240,7 +240,7 @@ def _to_list(values: Any) -> list[Any]:
 
 
 def _axis_column(values: Sequence[Any], name: str) -> NDArray[Any]:
-    """Return a column that identifies configurations: numbers, or labels if any is no number."""
+    """Return the array of an axis: numbers, or labels if any value is not a number."""
     for row, value in enumerate(values):
         if value is None or value != value:
             raise DseError(
@@ -248,16 +248,16 @@ def _axis_column(values: Sequence[Any], name: str) -> NDArray[Any]:
                 "each axis; leave the row out, or name other axes"
             )
     if all(isinstance(value, (bool, int, float)) for value in values):
-        array = np.array([value + 0 for value in values])  # truth values as 0 and 1
+        array = np.array([value + 0 for value in values])  # converts booleans to 0 and 1
         if array.dtype.kind in "if":
             return array
     return np.array(list(map(str, values)), dtype=np.str_)
 
 
 def _measured_column(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
-    """Return a measured column: labels if all are texts, else numbers with NaN.
+    """Return the array of a measured column: labels if all values are texts, else numbers or NaN.
 
-    A text in place of a number is the reason why the row failed.
+    A text in a column of numbers is the reason why the row failed; it is stored in ``why``.
     """
     numbers = [_finite_number(value) for value in values]
     if all(number is None for number in numbers) and any(
@@ -272,12 +272,12 @@ def _measured_column(values: Sequence[Any], why: list[str]) -> NDArray[Any]:
         all(isinstance(v, int) for v in values)
         and _EXACT < max(map(abs, values), default=0) < 2**63
     ):
-        return np.array(values, dtype=np.int64)  # exact
+        return np.array(values, dtype=np.int64)  # floats would round them
     return np.array([np.nan if n is None else n for n in numbers], dtype=np.float64)
 
 
 def _finite_number(value: Any) -> float | None:
-    """Return a finite number, or None: an infinity stands for a failure, too."""
+    """Return a value as a float; None if it is not a finite number, which means a failure."""
     try:
         number = float(value) if isinstance(value, (bool, int, float)) else math.nan
     except OverflowError:
@@ -285,13 +285,14 @@ def _finite_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-# --- Raw runs of measured configurations, along the dimension ``run``
+# --- single runs of measured configurations, along the dimension ``run``
 
 
 def split_runs(records: Records) -> tuple[Records, dict[str, list[str]]]:
-    """Return records with a column for each run, and the columns of each repeated quantity.
+    """Split repeated measurements into one column per run; return the records and these columns.
 
-    A tuner's file lists the runs; in a table they are the rows of one configuration, in order.
+    A tuner's file lists the runs of a row. In a table, the runs are the rows with the same
+    configuration, in their order.
     """
     if records.repeats:
         lists: Mapping[str, Sequence[Sequence[Any]]] = records.repeats
@@ -309,7 +310,10 @@ def split_runs(records: Records) -> tuple[Records, dict[str, list[str]]]:
 
 
 def _group_repeats(records: Records) -> tuple[Records, Mapping[str, Sequence[Sequence[Any]]]]:
-    """Return rows of one configuration as its runs; it failed if all runs did."""
+    """Merge the rows of each configuration; return the records and the values of the runs.
+
+    A configuration failed if all of its runs failed.
+    """
     if not records.axes:
         raise DseError("runs are rows of one configuration: name the columns that vary with axes=")
     keys = list(zip(*(records.columns[axis] for axis in records.axes), strict=True))
@@ -336,7 +340,7 @@ def _group_repeats(records: Records) -> tuple[Records, Mapping[str, Sequence[Seq
 
 
 def stack_runs(ds: xr.Dataset, names: Mapping[str, Sequence[str]]) -> xr.Dataset:
-    """Return a Dataset in which each repeated quantity lies along ``run``."""
+    """Stack the columns of the runs of each repeated quantity along the dimension ``run``."""
     import xarray as xr
 
     for name, run_columns in names.items():
@@ -356,10 +360,10 @@ def stack_runs(ds: xr.Dataset, names: Mapping[str, Sequence[str]]) -> xr.Dataset
 
 
 def to_dataset(records: Records, units: Mapping[str, str], shape: str, name: str) -> xr.Dataset:
-    """Return the Dataset of records; ``units`` override those of the file.
+    """Convert records to a Dataset; ``units`` override those of the file.
 
-    ``shape`` is ``"grid"``, ``"rows"``, or ``"auto"``: a grid if no configuration occurs twice and
-    at least half of all combinations of values do.
+    ``shape`` is ``"grid"``, ``"rows"`` or ``"auto"``. ``"auto"`` makes a grid if no configuration
+    occurs twice and at least half of all combinations of axis values occur.
     """
     import xarray as xr
 
@@ -402,7 +406,7 @@ def to_dataset(records: Records, units: Mapping[str, str], shape: str, name: str
 
 
 def _sorted_axis_values(column: Column, order: NDArray[Any] | None) -> NDArray[Any]:
-    """Return the distinct values: numbers ascending, labels in their order in the file."""
+    """Return the distinct values of an axis: numbers ascending, labels in order of appearance."""
     seen = column[0] if order is None else np.concatenate([order, column[0]])
     if seen.dtype.kind in "if":
         return np.unique(seen)
@@ -411,7 +415,7 @@ def _sorted_axis_values(column: Column, order: NDArray[Any] | None) -> NDArray[A
 
 
 def _cell_indices(rows: MeasuredRows, axes: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
-    """Return the cell of each row, as an index into the flat grid."""
+    """Return, for each row, the index of its cell in the flat grid."""
     index = []
     for axis, values in axes.items():
         order = np.argsort(values)
@@ -424,7 +428,7 @@ def _variables(rows: MeasuredRows, dims: tuple[str, ...], flat: Any, shape: tupl
         if flat is None:
             return values
         if values.dtype == np.int64 and flat.size < math.prod(shape):
-            values = values.astype(np.float64)  # integers have no NaN
+            values = values.astype(np.float64)  # cells without a row get NaN
         full = np.empty(math.prod(shape), dtype=values.dtype)
         if flat.size < full.size:
             full[:] = empty

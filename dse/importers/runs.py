@@ -1,8 +1,8 @@
-"""Find the best of configurations with repeated runs, with the probability that it is the best.
+"""Compute which of several configurations with repeated runs is the best, with probabilities.
 
-Runs of one configuration follow each other and are not independent: the law of their mean is that
-of means of resampled blocks, which wrap around (circular block bootstrap: Politis and Romano 1992,
-in Exploring the limits of bootstrap). The length of a block follows from the correlation of
+Successive runs of one configuration are correlated. Therefore the distribution of their mean is
+estimated by resampling blocks of runs (circular block bootstrap: Politis and Romano 1992, in
+Exploring the limits of bootstrap). The length of a block is computed from the correlation of
 neighbouring runs (Carlstein 1986, Annals of Statistics 14). Configurations are independent.
 """
 
@@ -34,10 +34,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatedRuns:
-    """The runs of one configuration.
+    """The measured values of the runs of one configuration, in order.
 
-    ``lag`` is the correlation of neighbours, ``drift`` the share of the mean by which a fitted line
-    rises from the first run to the last; it is steady if that may be chance.
+    ``lag`` is the correlation of neighbouring runs. ``drift`` is the rise of a fitted line from the
+    first to the last run, as a fraction of the mean. ``is_steady`` is true if this rise is not
+    significant.
     """
 
     values: Floats
@@ -47,7 +48,7 @@ class RepeatedRuns:
 
     @classmethod
     def from_values(cls, values: Floats) -> RepeatedRuns:
-        """Return runs in their order with their correlation and drift."""
+        """Compute the correlation and the drift of runs, given in order."""
         count, off = values.size, values - values.mean()
         total = float(off @ off)
         if count < 3 or total == 0:
@@ -69,7 +70,7 @@ class RepeatedRuns:
 
     @property
     def error(self) -> float:
-        """The standard error of the mean of correlated runs."""
+        """The standard error of the mean of correlated runs; infinite for a single run."""
         if self.values.size < 2:
             return math.inf
         lag = min(max(self.lag, 0.0), 0.9)
@@ -78,12 +79,12 @@ class RepeatedRuns:
 
     @property
     def block_runs(self) -> int:
-        """Length of a resampled block."""
+        """The number of consecutive runs in each block of the block bootstrap."""
         return block_length(self.values.size, self.lag)
 
 
 def block_length(count: int, lag: float) -> int:
-    """Return the length of a block for a number of runs and their correlation (Carlstein 1986).
+    """Return the length of a block for ``count`` runs with correlation ``lag`` (Carlstein 1986).
 
     >>> block_length(32, 0.6), block_length(32, 0.0)
     (5, 1)
@@ -96,21 +97,21 @@ def block_length(count: int, lag: float) -> int:
 
 
 def resample_means(values: Floats, block: int, times: int, rng: np.random.Generator) -> Floats:
-    """Return means of blocks drawn with replacement, each of as many runs as there are."""
+    """Return the means of resamples; each has ``values.size`` runs in randomly drawn blocks."""
     count = values.size
     starts = rng.integers(0, count, (times, -(-count // block)))
     index = (starts[:, :, None] + np.arange(block)).reshape(times, -1)[:, :count] % count
     return np.asarray(values[index].mean(axis=1))
 
 
-#: Number of resamples; standard errors behind the best from which on a configuration cannot be
-#: best; probability from which on the best is certain.
+#: Number of resamples. A configuration cannot be the best if its mean is more than this many
+#: standard errors behind. A configuration counts as the best from this probability on.
 RESAMPLES, MAX_ERRORS_BEHIND, SURE_CHANCE = 4096, 6.0, 0.95
-_PARTS = 16  # of the resamples, as independent samples
+_PARTS = 16  # the resamples are divided into this many independent samples
 
 
 class BestCandidates(NamedTuple):
-    """Rows that can be the best, the likeliest first, with their resamples."""
+    """Rows that can be the best, the likeliest first, with statistics of their resamples."""
 
     rows: NDArray[np.int64]
     chances: Floats
@@ -120,7 +121,7 @@ class BestCandidates(NamedTuple):
 
 
 def _find_candidates(runs: dict[int, RepeatedRuns], rng: np.random.Generator) -> BestCandidates:
-    """Resample the runs of all configurations that are not too far behind."""
+    """Resample the runs of the configurations that can be the best, and rank them by chance."""
     known = [one.error / max(abs(one.values.mean()), 1e-300) for one in runs.values()]
     usual = float(np.median([share for share in known if share < math.inf]))
     means = np.array([one.values.mean() for one in runs.values()])
@@ -149,7 +150,7 @@ def _find_candidates(runs: dict[int, RepeatedRuns], rng: np.random.Generator) ->
 
 
 def _knowledge_gradients(means: Floats, errors: Floats) -> Floats:
-    """Return the expected improvement of the choice from as many further runs of each."""
+    """Return, for each configuration, the expected gain if its number of runs is doubled."""
     from scipy.special import ndtr
 
     if means.size < 2:
@@ -157,7 +158,7 @@ def _knowledge_gradients(means: Floats, errors: Floats) -> Floats:
     order = np.argsort(means, kind="stable")
     other = np.full(means.size, means[order[0]])
     other[order[0]] = means[order[1]]
-    moves = errors / math.sqrt(2)  # standard deviation of the change of the mean
+    moves = errors / math.sqrt(2)  # standard deviation of the change of a mean by further runs
     with np.errstate(all="ignore"):
         z = -np.abs(means - other) / moves
         result = moves * (z * ndtr(z) + np.exp(-z * z / 2) / math.sqrt(2 * math.pi))
@@ -175,12 +176,13 @@ def chances_of_runs(
 ) -> xr.Dataset:
     """Return the probability that each measured configuration is the best on average.
 
-    The result is that of :func:`dse.chances`, with, along ``rank``, ``mean`` and ``mean_error``
-    (half the 95 % interval), ``runs``, ``block_runs``, ``lag1`` and ``drift`` (see
-    :class:`RepeatedRuns`), and ``gain``, the expected improvement from as many further runs
-    (knowledge gradient: Frazier, Powell and Dayanik 2008). Attributes: ``told_apart`` and
-    ``verdict`` on the best, ``run_again``, the rank to measure again, medians of ``lag1`` and
-    ``drift``, and the share that is ``drifting``.
+    The result has the variables of :func:`dse.chances`. Additional variables along ``rank`` are
+    ``mean`` and ``mean_error`` (half the 95 % interval), ``runs``, ``block_runs``, ``lag1`` and
+    ``drift`` (see :class:`RepeatedRuns`), and ``gain``, the expected improvement of the choice if a
+    configuration gets twice its runs (knowledge gradient: Frazier, Powell and Dayanik 2008).
+    Attributes: ``told_apart`` and ``verdict`` say whether the best is certain; ``run_again`` is the
+    rank to measure again; ``lag1`` and ``drift`` are medians over all configurations, and
+    ``drifting`` is the fraction of configurations that drift.
     """
     goal = one_goal(minimize, maximize)
     if top is not None:
@@ -224,7 +226,7 @@ def chances_of_runs(
         "block_runs": (np.array([one.block_runs for one in ranked]), "1", "runs of a block"),
         "lag1": (np.array([one.lag for one in ranked]), "1", "correlation of neighbouring runs"),
         "drift": (drifts, "1", "share, first to last run"),
-        "gain": (best.gains[shown], unit, "expected gain of measuring it as often again"),
+        "gain": (best.gains[shown], unit, "expected gain of measuring twice the runs"),
     }
     about = {n: (a, {"units": u, "long_name": name}) for n, (a, u, name) in lists.items()}
     places = source.places(rest, rows) or {"": np.zeros(rows.size, dtype=np.int64)}

@@ -1,9 +1,9 @@
-"""Read results of tuners: T4 (of several tools), caches of Kernel Tuner, and KTT's JSON.
+"""Read results of tuners: T4 (written by several tools), caches of Kernel Tuner, and KTT's JSON.
 
-T4 (schema 1.0.0 of the results): ``results`` is a list of configurations, each with ``times``,
-``measurements`` and ``invalidity``. A cache (schemas 1.0 and 1.1, and those without a version):
-``cache`` maps the values of ``tune_params_keys`` to measurements; a failed configuration has the
-name of its error in place of a number. An interrupted tuner leaves an incomplete cache.
+In T4 (schema 1.0.0 of the results), ``results`` is a list of configurations, each with ``times``,
+``measurements`` and ``invalidity``. In a cache (schemas 1.0 and 1.1, or no version), ``cache`` maps
+the values of ``tune_params_keys`` to measurements; if a configuration failed, the name of the error
+replaces a number. A tuner that is interrupted leaves an incomplete cache.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COMPILED = ("RegistersCount", "LocalMemorySize", "PrivateMemorySize", "Constant
 
 
 def from_ktt(file: MeasuredFile) -> Records:
-    """Return the launches, or failed configurations, of a KTT file."""
+    """Read a KTT file; each launch, and each failed configuration, is a row."""
     tree = file.tree
     about = dict(tree.get("Metadata") or {})
     unit = normalize_time_unit(str(about.get("TimeUnit")))
@@ -68,18 +68,18 @@ def _product(size: Mapping[str, Any]) -> int:
     return int(size["X"]) * int(size["Y"]) * int(size["Z"])
 
 
-#: Errors that Kernel Tuner writes in place of a number, in the words of T4.
+#: Errors that Kernel Tuner writes in place of a number, and the corresponding words of T4.
 _ERRORS = {
     "InvalidConfig": "constraints",
     "CompilationFailedConfig": "compile",
     "RuntimeFailedConfig": "runtime",
 }
-#: Times of a configuration, by their names in T4; other times are of the tuner.
+#: Times in T4 that are read besides run times, and their columns; other times describe the tuner.
 _TIMES = {"compilation": "compile_time", "compilation_time": "compile_time"}
-#: Keys of a cache about the tuner.
+#: Keys of a cache that describe the tuner and not the configuration.
 _TUNER_KEYS = {"benchmark_time", "framework_time", "strategy_time", "timestamp"}
 _TUNER_KEYS |= {"verification_time"}
-#: Units of Kernel Tuner's measurements; all times are in ms.
+#: Units of Kernel Tuner's measurements, except times, which are in ms.
 _UNITS = {
     **dict.fromkeys(("nvml_power", "ps_power", "nvml_pwr_limit"), "W"),
     **dict.fromkeys(("nvml_energy", "ps_energy"), "J"),
@@ -88,12 +88,12 @@ _UNITS = {
     "temperature": "degC",
     "gr_voltage": "mV",
 }
-_ROUNDING = 1e-6  # relative rounding of a time that is in a file twice
-_FAILURE_TIME = 1e20  # time of a failed configuration in early versions
+_ROUNDING = 1e-6  # relative rounding error of times that a file contains twice
+_FAILURE_TIME = 1e20  # early versions of Kernel Tuner write this time for a failed configuration
 
 
 def _run_times(times: Any) -> tuple[list[float], dict[str, float]]:
-    """Return the times of the runs of a configuration, their number and standard deviation."""
+    """Return the times of the runs of a configuration, and their number and deviation."""
     runs = [run for run in times or () if isinstance(run, (int, float))]
     statistics: dict[str, float] = {"runs": len(runs)} if runs else {}
     if len(runs) > 1:
@@ -102,14 +102,14 @@ def _run_times(times: Any) -> tuple[list[float], dict[str, float]]:
 
 
 def _value(value: Any) -> Any:
-    """Return a measured value, or None for a failure."""
+    """Return a measured value; return None for numbers that stand for a failure."""
     if isinstance(value, (int, float)) and (value >= _FAILURE_TIME or not math.isfinite(value)):
         return None
     return value
 
 
 def from_t4(file: MeasuredFile) -> Records:
-    """Return the records of a T4 file."""
+    """Read a T4 file; each result is a row."""
     tree = file.tree
     configurations, rows, status, repeats = [], [], [], []
     units: dict[str, str] = {}
@@ -153,7 +153,7 @@ def from_t4(file: MeasuredFile) -> Records:
         why = f"as {same}" if unit else "as Kernel Tuner writes"
         unit = unit or "ms"
         assumed.append(f"the file has no unit for its run times: assumed in {unit}, {why}")
-    # a measured column may have the name of an axis
+    # a measured column may have the same name as an axis
     measured = {n if n not in axes else f"{n} measured": c for n, c in columns.items()}
     return Records(
         kind="T4",
@@ -169,7 +169,7 @@ def from_t4(file: MeasuredFile) -> Records:
 
 
 def _is_time_of_runs(values: Sequence[Any], repeats: Sequence[Sequence[float]]) -> bool:
-    """True if each value is between the times of its runs, so that both have one unit."""
+    """True if each value lies between the times of its runs, so that both have the same unit."""
     pairs = [(v, runs) for v, runs in zip(values, repeats, strict=False) if v is not None and runs]
     return bool(pairs) and all(
         min(runs) * (1 - _ROUNDING) <= value <= max(runs) * (1 + _ROUNDING) for value, runs in pairs
@@ -177,13 +177,13 @@ def _is_time_of_runs(values: Sequence[Any], repeats: Sequence[Sequence[float]]) 
 
 
 def _column_units(names: Sequence[str], file_units: Mapping[str, str], time: str) -> dict[str, str]:
-    """Return the units of the file, ``time`` for times, else the tuner's own."""
+    """Return the unit of each column: from the file, or ``time`` for times, or from ``_UNITS``."""
     times = ("time", "time_std", *_TIMES.values())
     return {n: file_units.get(n) or (time if n in times else _UNITS.get(n, "")) for n in names}
 
 
 def from_cache(file: MeasuredFile) -> Records:
-    """Return the records of a cache of Kernel Tuner."""
+    """Read a cache of Kernel Tuner; each entry is a row."""
     tree = file.tree
     entries = list(tree["cache"].values())
     axes = [str(name) for name in tree.get("tune_params_keys") or tree["tune_params"]]

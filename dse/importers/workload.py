@@ -1,4 +1,4 @@
-"""Write the workload file of one row of a profile: every number with its counter."""
+"""Write a workload file from one row of a profile; each number names its counter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from symbolic.quantities import TABLE
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Quantities of a workload that a profile may have.
+#: Quantities that a profile may contain and that the workload file gets.
 _WORKLOAD_QUANTITIES = (
     *("blocks", "threads_per_block", "registers_per_thread", "shared_mem_per_block"),
     *("comp_insts", "coalesced_insts", "uncoalesced_insts", "sync_insts", "bytes_per_thread"),
@@ -26,7 +26,7 @@ _COALESCING_QUANTITIES = ("coalesced_insts", "uncoalesced_insts")
 
 
 def workload_text(ds: xr.Dataset, row: int | None = None) -> str:
-    """Return the workload file of a row of measurements (None: the only one)."""
+    """Return the text of a workload file for a row of measurements (None: the only row)."""
     count = ds.sizes["configuration"]
     if row is None and count > 1:
         raise DseError(
@@ -69,7 +69,7 @@ def _value(ds: xr.Dataset, name: str, row: int) -> float | None:
 
 
 def _assumed_lines(values: dict[str, float]) -> Iterator[str]:
-    """Yield lines for quantities that models need and no counter has."""
+    """Yield lines with assumptions for quantities that models need and the profile lacks."""
     if "mem_insts" not in values and {"total_insts", "global_loads"} <= values.keys():
         why = "the profile does not count stores: loads are assumed to be all accesses"
         yield _line("comp_insts", values["total_insts"] - values["global_loads"], "assumed", why)

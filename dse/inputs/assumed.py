@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 #: Levels between which an interval lies.
 LEVELS = (0.05, 0.95)
-#: Draws of the assumed inputs.
-_DRAWS = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +112,7 @@ def draw_inputs(inputs: Sequence[AssumedInput]) -> dict[str, Any]:
     from symbolic.quantities import TABLE
 
     laws = {each.name: read_input_law(each.law, TABLE[each.name], each.name) for each in inputs}
-    return dict(RandomInputs(laws=laws, draws=_DRAWS).axis().columns)
+    return dict(RandomInputs(laws=laws).axis().columns)
 
 
 def interval_text(interval: tuple[float, float], unit: str) -> str:

@@ -1,7 +1,8 @@
-"""Files of fits (``NAME.fit.json``), and fits as inputs of a study.
+"""Read and write fit files (``NAME.fit.json``), and use fits as inputs of a study.
 
-The file is JSON. Lists follow the order of ``names``; numbers are in stored (SI) units and read
-back bit for bit; unknown numbers are null. ``docs/calibration.md`` explains each key.
+A fit file is JSON. Lists follow the order of ``names``. Numbers are in stored (SI) units, and
+reading them gives the same bits; unknown numbers are null. ``docs/calibration.md`` explains each
+key.
 """
 
 from __future__ import annotations
@@ -38,28 +39,28 @@ class FitReport(Report):
 
     @property
     def saved_fit(self) -> SavedFit:
-        """The fit as its file contains it."""
+        """The fit in the form in which it is saved."""
         raise NotImplementedError
 
     def _answer(self) -> Answer:
         return fit_answer("Fit", self.saved_fit)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the tree of the JSON file."""
+        """Return the fit as plain data, as in the JSON file."""
         return self.saved_fit.to_dict()
 
     @property
     def set(self) -> dict[str, float]:
-        """The values for ``set=`` of a :class:`dse.Study`, without those of single labels.
+        """The values for ``set=`` of a :class:`dse.Study`, without values for single labels.
 
-        See :meth:`set_of`.
+        :meth:`set_of` returns the values for one label.
         """
         saved = self.saved_fit
         of_labels = {f"{name}[{label}]" for name in saved.per for label in saved.labels}
         return {name: value for name, value in saved.values.items() if name not in of_labels}
 
     def set_of(self, label: str) -> dict[str, float]:
-        """Return the values for ``set=`` for one label: its own and the common ones."""
+        """Return the values for ``set=`` of one label: its own values and the common values."""
         saved = self.saved_fit
         check_name(label, saved.labels, f"{label!r} is no label of this fit")
         return self.set | {name: saved.values[f"{name}[{label}]"] for name in saved.per}
@@ -89,14 +90,14 @@ class FitReport(Report):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SavedFit(FitReport):
-    """Fit as its file contains it.
+    """The content of a fit file.
 
     Attributes
     ----------
     to : tuple of str
         Measured quantities.
     machine, workload, set_values : str or None, mapping
-        Entries that supply the inputs that the rows lack, and further inputs.
+        The machine and workload that supplied inputs to the fit, and the inputs given by ``set``.
     values, standard_errors, units : mapping
         Fitted values and their standard errors in stored units.
     covariance : array
@@ -106,9 +107,9 @@ class SavedFit(FitReport):
     column, per, labels : str or None, tuples of str
         Column of labels, quantities with one value for each label, and the labels.
     rows, errors, left_out : mapping
-        Fitted rows, errors of the fit, and errors on rows left out.
+        The fitted rows, errors of the fit, and errors on left-out rows.
     tried : tuple of mapping
-        Alternatives with ``set``, ``error`` left out or ``reason``, and ``chosen``.
+        The alternatives, as in :attr:`dse.fitting.calibrate.Calibration.tried`.
     """
 
     model: str
@@ -135,7 +136,7 @@ class SavedFit(FitReport):
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the tree of the JSON file."""
+        """Return the fit as plain data, as in the JSON file."""
         names = list(self.values)
         labels = {"column": self.column, "names": list(self.labels), "own": list(self.per)}
         return {
@@ -161,7 +162,7 @@ class SavedFit(FitReport):
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any], name: str = "the fit") -> Self:
-        """Return the fit in the tree of a file; raise if it is damaged."""
+        """Return the fit from the content of a JSON file; raise an error if it is damaged."""
         if not isinstance(tree, Mapping) or tree.get("format") != FORMAT:
             actual = tree.get("format") if isinstance(tree, Mapping) else type(tree).__name__
             raise DseError(f"{name} has the format {actual!r}: expected {FORMAT!r}")
@@ -200,7 +201,7 @@ class SavedFit(FitReport):
 
 
 def fit_answer(kind: str, fit: SavedFit, notes: Sequence[str] = ()) -> Answer:
-    """Return the answer that displays a fit: values, errors, and errors on rows left out."""
+    """Return the answer that displays a fit: values, errors, and errors on left-out rows."""
 
     def error_of(name: str) -> str:
         error, value = fit.standard_errors[name], fit.values[name]
@@ -257,7 +258,7 @@ def _finite_or_none(value: Any) -> Any:
 
 
 def _jsonable(tree: Any) -> Any:
-    """Return a tree for JSON, with None for NaN."""
+    """Return nested data for JSON, with None for numbers that are not finite."""
     if isinstance(tree, Mapping):
         return {str(key): _jsonable(value) for key, value in tree.items()}
     if isinstance(tree, (list, tuple)):
@@ -313,9 +314,6 @@ def load_fit(path: str | Path) -> SavedFit:
     return SavedFit.from_dict(tree, f"the fit {str(path)!r}")
 
 
-# --- Fits as inputs of a study
-
-
 _EXPECTED = (
     'expected the path of a file NAME.fit.json, { file = "NAME.fit.json", label = "..." }, a fit, '
     "a list of these, or 'none' to use no fit of the machine"
@@ -325,7 +323,7 @@ NO_FIT = "none"
 
 
 def read_fits(specs: Any, folder: PathBase = None) -> FittedInputs:
-    """Return the inputs that ``fit=`` of a study supplies."""
+    """Return the values that the fits in ``fit=`` of a study supply."""
     if isinstance(specs, FittedInputs):
         return specs
     if specs == NO_FIT:
@@ -364,7 +362,7 @@ def _read(spec: Any, folder: PathBase) -> FittedInputs:
 
 
 def _inputs(fit: SavedFit, label: str | None = None) -> FittedInputs:
-    """Return the fitted and the set values of a fit with their sources."""
+    """Return the fitted values and the set values of a fit, with their sources."""
     source = f"set of the fit of {fit.model} to {', '.join(fit.to)}"
     sources = dict.fromkeys(fit.set_values, source)
     fitted = fit.set if label is None else fit.set_of(label)
@@ -375,7 +373,7 @@ def _inputs(fit: SavedFit, label: str | None = None) -> FittedInputs:
 
 
 def _source(fit: SavedFit, key: str) -> str:
-    """Return the source of a fitted value as a short text."""
+    """Return a short text on where a fitted value comes from."""
     rows = fit.rows
     text = f"fitted: {fit.model} to {', '.join(fit.to)} of {rows.get('used', '?')} rows"
     text += f" of {rows['data']}" if rows.get("data") else ""

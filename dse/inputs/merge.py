@@ -1,4 +1,4 @@
-"""Merge the values of a study with those of fits, workload and machine, and record origins."""
+"""Merge the values of a study with values from fits, workload and machine; record their origins."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- Values of workloads that hold only for the launch for which they were counted
+# --- Values of workloads that are valid only for the launch in which they were counted
 
 
 def find_invalid_values(
@@ -31,7 +31,7 @@ def find_invalid_values(
     set_values: Mapping[str, Any],
     axes: Sequence[Axis],
 ) -> dict[str, str]:
-    """Return why counted values do not hold with the inputs of a study, by name."""
+    """Return, by name, the reason why a counted value is invalid with the inputs of a study."""
     changed = {**set_values, **{axis.name: axis for axis in axes}}
     changed |= {name: column for axis in axes for name, column in axis.columns.items()}
     reasons: dict[str, str] = {}
@@ -41,18 +41,28 @@ def find_invalid_values(
         for other, number in value.holds_for if value else ():
             in_file = entry.values.get(other)
             now = changed.get(other, in_file.value if in_file else None)
-            if name not in reasons and not _is_always_equal(now, number):
+            if name in reasons or (number is None and other not in changed):
+                continue
+            if number is None:
+                formula = in_file.value if in_file else ""
+                reasons[name] = (
+                    f"{name} of the workload {entry.name} follows from {other} = {formula}, and "
+                    f"the study gives {other} itself: give what is in this formula, count the "
+                    f"kernel for each block (dse kernel --block X,Y --block X,Y), or give {name} "
+                    "yourself"
+                )
+            elif not _is_always_equal(now, number):
                 reasons[name] = (
                     f"{name} of the workload {entry.name} was counted for {other} = {number:.15g} "
                     f"alone, and the study gives {other} other values: count the kernel again with "
-                    "these values (dse kernel) into a file for each, leave "
+                    "these values (dse kernel; a table of blocks with --block for each), leave "
                     f"{other} at {number:.15g}, or give {name} yourself"
                 )
     return reasons
 
 
 def _is_always_equal(value: Any, number: float) -> bool:
-    """True if an input of a study equals one number everywhere."""
+    """True if an input of a study is equal to ``number`` in all configurations."""
     if isinstance(value, Leaf):
         value = value.array
     if isinstance(value, Axis):
@@ -75,7 +85,7 @@ class FittedInputs:
     use_shipped: bool = True
 
     def check(self, row: Quantity) -> None:
-        """Raise if a value is in another unit than its quantity."""
+        """Raise an error if the value of a quantity was fitted in another unit."""
         unit = self.units.get(row.name, row.unit)
         if unit != row.unit:
             raise UnitError(
@@ -96,11 +106,12 @@ _ENTRIES = {"machine": machine, "workload": workload}
 class StudyInputs:
     """Arguments of :func:`sweeps.grid.build.build_grid`, and the origin of each value.
 
-    An origin is a text, or one for each label of the axis that supplies the value. ``laws`` has the
-    contents of laws whose label does not determine them, ``entries`` the names of machine and
-    workload unless they are axes, ``invalid_values`` why values of files do not hold, and
-    ``counted_for`` the quantities for whose values alone counts hold. ``assumed`` are the numbers
-    that nobody published, with their spreads, and ``shipped_fits`` the files of fits by quantity.
+    An origin is a text, or a mapping with a text for each label of the axis that supplies the
+    value. ``laws`` maps labels such as file names to the content of the law. ``entries`` are the
+    names of machine and workload, unless they are axes. ``invalid_values`` maps names to the reason
+    why a value from a file is invalid. ``counted_for`` are the quantities for whose values alone
+    counts hold, ``assumed`` the numbers that nobody published, with their spreads, and
+    ``shipped_fits`` the files of shipped fits by quantity.
     """
 
     model: Model
@@ -120,13 +131,13 @@ class StudyInputs:
 
     @property
     def fixed_labels(self) -> dict[str, str]:
-        """Labels that do not vary, including machine and workload."""
+        """Labels that are the same in all configurations, including machine and workload."""
         return {**self.entries, **self.labels}
 
 
 def with_declared(model: Model, workloads: object, folder: PathBase = None) -> Model:
     """Return the model with the quantities that its workloads declare."""
-    if isinstance(workloads, Mapping):  # with weights
+    if isinstance(workloads, Mapping):  # workloads with weights
         workloads = workloads.get("values")
     names = [workloads] if isinstance(workloads, str) else workloads
     if not isinstance(names, (list, tuple)):
@@ -143,7 +154,7 @@ def with_declared(model: Model, workloads: object, folder: PathBase = None) -> M
 
 
 def by_quantity_name(model: Model, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values by quantity, with symbols of the papers replaced by names."""
+    """Return the mapping with symbols of the papers replaced by names of quantities."""
     result = {model.resolve_symbol(name): value for name, value in values.items()}
     if len(result) < len(values):
         resolved = {name: model.resolve_symbol(name) for name in values}
@@ -162,10 +173,10 @@ def merge_inputs(
     replaced: Sequence[str] = (),
     fit_inputs: FittedInputs | None = None,
 ) -> StudyInputs:
-    """Gather the values of a study by precedence: set and axes, fits, workload, machine.
+    """Merge the values of a study. Precedence: set and axes, then fits, workload, machine.
 
-    ``entries`` names the machine and the workload, unless they are axes; ``replaced`` names
-    quantities that the caller supplies, for which the values of files are ignored.
+    ``entries`` names the machine and the workload, unless they are axes. ``replaced`` names
+    quantities that the caller supplies; their values in files are ignored.
     """
     set_values = by_quantity_name(model, set_values)
     varied = [name for axis in axes for name in {axis.name: None, **axis.columns}]
@@ -313,14 +324,14 @@ def _origin(entry: Entry, name: str) -> str:
 
 
 def _entry_label(row: Quantity, entries: Sequence[Entry], kind: str, folder: PathBase) -> str:
-    """Return the label of a quantity that all files agree on."""
+    """Return the label of a quantity; raise an error if the files have different labels."""
     labels = {str(e.values[row.name].value) if row.name in e.values else None for e in entries}
     if len(labels) > 1:
         raise DseError(
             f"{row.name} differs along the axis {kind} and is a label: give it by set or as an axis"
         )
     first = next((entry for entry in entries if row.name in entry.values), entries[0])
-    if not isinstance(folder, FileScope):  # paths in the file were not given by the user
+    if not isinstance(folder, FileScope):  # limit paths in the file, which the user did not give
         folder = FileScope(base_folder(folder), first.path.parent)
     return read_label(row.name, str(labels.pop()), folder)
 
@@ -354,7 +365,7 @@ def _set_value(
 
 
 def _table(row: Quantity, array: xr.DataArray, axes: Mapping[str, Axis]) -> Leaf:
-    """Return a DataArray over some axes as a leaf, in the order and values of the axes."""
+    """Return a DataArray as a leaf, reordered to the order and coordinates of the study's axes."""
     for dim in array.dims:
         if dim not in axes:
             raise DseError(

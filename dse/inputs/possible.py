@@ -134,17 +134,17 @@ def impossible_rows(study: StudyData, indices: Indices) -> list[Impossible]:
     count = max(map(len, indices.values()), default=1)
     split = [name for name, axis in grid.axes.items() if axis.labels]
     keys = np.array([indices[name] for name in split], dtype=int).reshape(len(split), count)
-    found: dict[PhysicalLimit, Impossible] = {}
+    worst: dict[PhysicalLimit, Impossible] = {}
     for column in {tuple(each) for each in keys.T.tolist()}:
         chosen = np.flatnonzero(np.all(keys == np.reshape(column, (-1, 1)), axis=0))
         part = {name: index[chosen] for name, index in indices.items()}
         for each in impossible_points(grid, study._parts, part):
             points = np.zeros(count, dtype=bool)
             points[chosen] = each.points
-            before = found.get(each.limit, replace(each, factor=0.0, points=~points & points))
+            before = worst.get(each.limit, replace(each, factor=0.0, points=~points & points))
             factor, points = max(each.factor, before.factor), points | before.points
-            found[each.limit] = replace(each, factor=factor, points=points)
-    return list(found.values())
+            worst[each.limit] = replace(each, factor=factor, points=points)
+    return list(worst.values())
 
 
 def all_indices(grid: Grid) -> dict[str, NDArray[np.int64]]:
@@ -161,21 +161,24 @@ def impossible_winners(study: StudyData, rows: Sequence[Mapping[str, Any]]) -> l
     grid = study.grid()
     if not rows or not grid.axes.keys() <= rows[0].keys():
         return []
-    at = [axis_indices(grid, {name: row[name] for name in grid.axes}) for row in rows]
+    there = [row for row in rows if all(row[name] == row[name] for name in grid.axes)]  # no NaN
+    if not there:
+        return []
+    at = [axis_indices(grid, {name: row[name] for name in grid.axes}) for row in there]
     return impossible_rows(study, {n: np.array([one[n] for one in at]) for n in grid.axes})
 
 
-def impossible_data(found: Sequence[Impossible]) -> dict[str, Any]:
+def impossible_data(passed: Sequence[Impossible]) -> dict[str, Any]:
     """Return what is impossible, for JSON; empty if nothing is."""
-    return {"impossible": [each.to_dict() for each in found]} if found else {}
+    return {"impossible": [each.to_dict() for each in passed]} if passed else {}
 
 
-def without_impossible(answer: Answer, found: Sequence[Impossible]) -> Answer:
+def without_impossible(answer: Answer, passed: Sequence[Impossible]) -> Answer:
     """Return the answer of a Dataset without the values that are impossible, row by row."""
-    if not found:
+    if not passed:
         return answer
     rows = [dict(row) for row in answer.data["rows"]]
-    for each in found:
+    for each in passed:
         name = each.limit.uses[0]
         for at in np.flatnonzero(each.points) if name in rows[0] and not each.is_given else ():
             rows[at][name] = None

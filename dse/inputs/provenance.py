@@ -1,4 +1,4 @@
-"""Provenance attributes of a Dataset, and hashes that show which equation or value changed."""
+"""Make the provenance attributes of a Dataset, and hashes that tell which input changed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def version() -> str:
 
 
 def provenance_attributes(study_text: str, grid: Grid, parts: StudyInputs) -> dict[str, Any]:
-    """Return the attributes of a study's Dataset, as text (JSON where structured)."""
+    """Return the attributes of a study's Dataset as text; lists and mappings are JSON."""
     model, files = parts.model.name, parts.model.files
     equations = []
     defaults: dict[str, Any] = {}
@@ -88,8 +88,11 @@ def provenance_attributes(study_text: str, grid: Grid, parts: StudyInputs) -> di
 
 
 def syntax_text(function: Callable[..., Any]) -> str | None:
-    """Return the syntax tree of a function and what it uses of its file; None without source."""
-    # the text of a user's model file as it was run, as the file may have changed since
+    """Return the syntax trees of a function and of the names in its file that it uses, as text.
+
+    Return None if there is no source text.
+    """
+    # for a user's model file, take the text that was run: the file may have changed since
     data = getattr(getattr(function, "__globals__", {}).get("__loader__"), "data", None)
     if isinstance(data, bytes):
         text = importlib.util.decode_source(data)
@@ -154,7 +157,7 @@ def _dump(node: ast.AST) -> str:
 def fingerprints(
     grid: Grid, parts: StudyInputs, defaults: Mapping[str, Any]
 ) -> dict[str, dict[str, str]]:
-    """Return a hash of each equation, value and rule that a study uses."""
+    """Return hashes of all equations, values and rules that a study uses, by kind and name."""
     equations = {
         f"{name} [{eq.switch_text}]" if eq.when else name: _digest(equation_text(eq))
         for graph in grid.graphs.values()
@@ -171,7 +174,7 @@ def fingerprints(
 
 
 def check_sources(grid: Grid) -> None:
-    """Raise if a table equation has no source text, as a change of it would go unseen."""
+    """Raise an error if a table equation has no source text, so that changes would go unnoticed."""
     for graph in grid.graphs.values():
         for definition in graph.definitions.values():
             eq = definition.equation
@@ -187,7 +190,7 @@ def _digest(text: str) -> str:
 
 
 def equation_text(equation: Equation) -> str:
-    """Return the code of an equation as text; of a table equation its source, if there is one."""
+    """Return the formula of an equation as text; for a table equation, its source or docstring."""
     if not equation.table:
         return repr(equation.node)
     return (syntax_text(equation.function) or equation.doc) + equation.formula

@@ -1,4 +1,4 @@
-"""Warnings about machines outside the range that a model was made for."""
+"""Warn of machines outside the range for which a model is valid."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def validity_warnings(parts: StudyInputs) -> list[str]:
-    """Return a warning for each rule of validity that a value of the machine breaks."""
+    """Return a warning for each validity range that a value of a machine or of an axis leaves."""
     statements = []
     for row in parts.model.validity:
         beyond = [
@@ -24,7 +24,7 @@ def validity_warnings(parts: StudyInputs) -> list[str]:
 
 
 def _values(parts: StudyInputs, name: str) -> Iterator[tuple[str, float]]:
-    """Yield the numbers of a quantity, each with the name of its origin."""
+    """Yield the values of a quantity, each with its origin: a machine, "axis" or "set"."""
     value = parts.values.get(name)
     if isinstance(value, (int, float)):
         yield parts.entries.get("machine", "set"), float(value)

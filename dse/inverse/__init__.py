@@ -1,1 +1,1 @@
-"""Inverse queries; see :func:`dse.borders`, :func:`dse.meets`, :func:`dse.ranges`."""
+"""Queries from results to inputs: :func:`dse.borders`, :func:`dse.meets`, :func:`dse.ranges`."""

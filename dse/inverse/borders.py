@@ -1,4 +1,4 @@
-"""The borders between cases of a study, as a Dataset."""
+"""Find the borders between the cases of a study, and return them as a Dataset."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from symbolic.model import Family, Model
 
 
-#: Maximum number of points, times quantities moved, of an answer.
+#: Maximum of the number of configurations times the number of varied quantities.
 MAX_CASES = sizes.CROSSING_MOST
 SIDES = ("below", "above")
 _RESERVED_NAMES = ("along", "side", "unit", "border", "beyond", "distance")
@@ -148,7 +148,7 @@ def _borders_dataset(
     ways: Sequence[BorderQuantity],
     places: Mapping[str, NDArray[np.int64]],
 ) -> xr.Dataset:
-    """Return the case at each configuration and the next borders along every quantity."""
+    """Return a Dataset of the case of each configuration, and the next borders along quantities."""
     result = [grid_borders(grid, roots, dims, way, places) for way in ways]
     over = ("along", "side", *dims)
     border, beyond = (
@@ -209,15 +209,15 @@ def _cases_at_points(
     return array
 
 
-# --- cases: a case or bound, the regimes of a quantity, or a condition
-#: The case where a rule or constraint is broken.
+# --- what a border can be of: a case or bound, the regimes of a quantity, or a condition
+#: Number that stands for a broken rule or constraint, in place of a case.
 INFEASIBLE = -1
 _CONDITION_FLAGS = {0: "broken", 1: "met"}
 
 
 @dataclass(frozen=True, slots=True)
 class BorderCase:
-    """Cases as numbers with meanings; ``family`` the regimes that they name, if any."""
+    """A formula whose values are cases, their meanings, and their family if they are regimes."""
 
     name: str
     text: str
@@ -226,7 +226,7 @@ class BorderCase:
     family: Family | None = None
 
     def case_node(self, grid: Grid, key: tuple[str, ...]) -> Node:
-        """Return the case over the leaves, and -1 where a rule or constraint is broken."""
+        """Return the case as a formula of the leaves; -1 if a rule or constraint is broken."""
         if self.text == FEASIBLE:
             return constant(where(grid.feasible_node(key), 1.0, 0.0))
         graph = grid.graphs[key]
@@ -238,7 +238,7 @@ class BorderCase:
 
 
 def read_case(study: StudyData, text: str | None) -> BorderCase:
-    """Read the quantity or condition whose borders to find; None for the first case or bound."""
+    """Parse the quantity or condition whose borders are sought; None: the first case or bound."""
     model = study.grid().model
     flags = {eq.name: eq.flags for eq in model.equations if eq.flags}
     families = {family.of: family for family in model.regime_families}
@@ -272,7 +272,7 @@ def read_case(study: StudyData, text: str | None) -> BorderCase:
 
 
 def _regime_case(family: Family) -> BorderCase:
-    """Return the case that numbers the extreme term of a family; of equal ones the first."""
+    """Return the case whose value is the index of the family's extreme term; ties: the first."""
     labels, terms = list(family.terms), [reference(name) for name in family.terms.values()]
     node: Node = constant(float(len(terms) - 1))
     for place in reversed(range(len(terms) - 1)):
@@ -282,17 +282,16 @@ def _regime_case(family: Family) -> BorderCase:
     return BorderCase(f"{family.of}_regime", family.of, node, dict(enumerate(labels)), family)
 
 
-# --- the borders of a Dataset as rows
 def case_name(table: xr.Dataset) -> str:
-    """Return the name of the case whose borders a Dataset holds."""
+    """Return the name of the case whose borders a Dataset contains."""
     return next(str(n) for n in table.data_vars if n not in ("border", "beyond", "distance"))
 
 
 def border_rows(table: xr.Dataset) -> list[dict[str, Any]]:
-    """Return every border once: the quantity, values of other axes, border, cases on both sides.
+    """Return one row for each border: quantity, values of the other axes, border, and both cases.
 
-    On whole numbers or tabulated values, where the border is the first value beyond, the rows have
-    the one on the way up.
+    On whole numbers or tabulated values, a border is the first value with the new case, which
+    depends on the direction. The rows have the border in ascending direction.
     """
     import pandas as pd
 
@@ -309,7 +308,7 @@ def border_rows(table: xr.Dataset) -> list[dict[str, Any]]:
             ends = (cases[seen], beyond[seen])[:: 1 if side == "above" else -1]
             columns = [*(places[dim] for dim in others), *ends, borders[seen]]
             start = here[along].values[places[along]] if along in places else borders[seen]
-            # of the points of a line with the same next border keep the first
+            # of points on a line that have the same next border, keep the first
             frame = pd.DataFrame(dict(enumerate([*columns, start])))
             frame = frame.drop_duplicates(list(range(len(columns))))
             for *at, first, second, border, begin in frame.itertuples(index=False, name=None):
@@ -327,7 +326,7 @@ def border_rows(table: xr.Dataset) -> list[dict[str, Any]]:
 
 
 def next_rows(table: xr.Dataset) -> list[dict[str, Any]]:
-    """Return the next borders of one configuration, by quantity and side."""
+    """Return one row for each next border of a single configuration, by quantity and side."""
     meanings = read_flag_meanings(table.beyond.attrs)
     return [
         {
@@ -343,11 +342,10 @@ def next_rows(table: xr.Dataset) -> list[dict[str, Any]]:
     ]
 
 
-# --- closed forms of the borders that occur
 def _add_closed_forms(
     case: BorderCase, grid: Grid, ways: Sequence[BorderQuantity], table: xr.Dataset
 ) -> xr.Dataset:
-    """Add ``closed_forms``: by quantity, cases and, where forms differ, switch labels."""
+    """Add the attribute ``closed_forms``, by quantity, cases and, if they matter, switch labels."""
     model, choices = grid.model, _switch_choices(grid)
     varying = [s for s in choices[0] if len({choice[s] for choice in choices}) > 1]
     result: dict[str, dict[str, Any]] = {}
@@ -379,7 +377,7 @@ def _solve_border(model: Model, a: str, b: str, name: str, choice: dict[str, str
 
 
 def _switch_choices(grid: Grid) -> list[dict[str, str]]:
-    """Return the labels of switches that choose equations; "auto" stands for two."""
+    """Return the combinations of labels of switches that occur; "auto" stands for two labels."""
     used = {switch for eq in grid.model.equations for switch in eq.when}
     result: list[dict[str, str]] = []
     for graph in grid.graphs.values():

@@ -1,4 +1,4 @@
-"""Boxes of configurations that meet targets, and bounds on outputs under tolerances."""
+"""Find boxes of configurations that meet targets, and bound outputs under tolerances."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Inputs: TypeAlias = Sequence[UncertainInput]
 
 
 def answer_attributes(study: StudyData, question: str, **more: Any) -> dict[str, Any]:
-    """Return the attributes of an answer: the query, ``more``, and the study."""
+    """Return the attributes of an answer: the question, ``more`` attributes, and the study."""
     identity = {"model": study.model, "study": study.text(), "simt_dse_version": version()}
     return {"question": question, **more, **identity}
 
@@ -73,7 +73,7 @@ def meets_of(
 
 
 def _find_boxes(grid: Grid, per: Sequence[str], count: int, tally: SearchStats) -> CertifiedBoxes:
-    """Find the boxes of each value of the axes ``per``, and join them."""
+    """Find boxes separately for each combination of values of the axes ``per``, and join them."""
     parts = []
     dims = grid.sort_axes({*grid.dims(FEASIBLE), *per})
     shape = grid.shape(per)
@@ -101,7 +101,7 @@ def _box_sizes(boxes: CertifiedBoxes) -> list[int]:
 
 
 def box_order(boxes: CertifiedBoxes) -> Any:
-    """Return the order of boxes: certain ones first, the largest before others."""
+    """Return the indices that sort boxes: certain ones first, then by size, largest first."""
     sizes = [-float(count) for count in _box_sizes(boxes)]
     order = np.lexsort([*(-row for row in boxes.lo[::-1]), sizes])
     return order[np.argsort(~boxes.certain[order], kind="stable")]
@@ -114,7 +114,7 @@ def boxes_dataset(
     boxes: CertifiedBoxes,
     per: tuple[str, ...] = (),
 ) -> xr.Dataset:
-    """Return the boxes of a grid as a Dataset."""
+    """Return a Dataset of boxes, and of the numbers of configurations for each value of ``per``."""
     idle = math.prod(axis.size for name, axis in grid.axes.items() if name not in boxes.dims)
     counts = [idle * count for count in _box_sizes(boxes)]
     order = box_order(boxes)
@@ -166,9 +166,8 @@ def _count_array(counts: list[int]) -> Any:
     return np.array(counts, dtype=kind)
 
 
-# --- uncertain inputs
 def read_tolerance(grid: Grid, row: Quantity, spec: Any) -> UncertainInput:
-    """Return an uncertain input, with its bounds at each of its values."""
+    """Return an uncertain input with its lower and upper end at each of its values in the grid."""
     lows, highs = {}, {}
     for key, leaves in grid.leaves.items():
         leaf = leaves.get(row.name)
@@ -195,7 +194,7 @@ def _closed_limits(row: Quantity) -> tuple[float, float]:
 
 
 def _tolerance_ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
-    """Return the bounds for ``"5 %"``, ``"3 GB/s"`` either side, or a lower and an upper end."""
+    """Return the ends for a tolerance ``"5 %"`` or ``"3 GB/s"``, or for a pair (low, high)."""
     if isinstance(spec, (list, tuple)):
         if len(spec) != 2:
             raise DseError(f"within: {row.name} = {spec!r}: expected a lower and an upper end")
@@ -223,7 +222,7 @@ def _tolerance_ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
 # --- configurations that can be the best, as boxes
 #: Maximum number of boxes of an answer, and of uncertain inputs.
 MAX_RIVAL_BOXES, MAX_RIVAL_INPUTS = sizes.RIVALRY_BOXES, sizes.RIVALRY_INPUTS
-_CHANCE = "bound of the chance that the box holds the best, inputs uniform and independent"
+_CHANCE = "bound on the chance that the box contains the best, inputs uniform and independent"
 _LONG_NAMES = {
     "certain": "true if the box is one configuration that is the best for some inputs",
     "inner": "configurations that certainly can be the best",
@@ -232,8 +231,8 @@ _LONG_NAMES = {
 
 
 def rivals_dataset(study: StudyData, grid: Grid, goal: Goal, inputs: Inputs) -> xr.Dataset:
-    """Return boxes that hold all configurations that can be the best; see :func:`dse.ranges`."""
-    from sweeps.certify.tolerances import possible_winners  # only very many configurations need it
+    """Return boxes that contain all configurations that can be the best; see :func:`dse.ranges`."""
+    from sweeps.certify.tolerances import possible_winners  # needed only for very large grids
 
     if grid.switch_axes:
         raise DseError(
@@ -257,9 +256,9 @@ def rivals_dataset(study: StudyData, grid: Grid, goal: Goal, inputs: Inputs) -> 
     return ds.assign_attrs(question=question, objective=objective, targets="")
 
 
-# --- quantities of a study as inputs that can be moved
+# --- quantities of a study as inputs that can be varied
 def read_value(value: Any, row: Quantity) -> float:
-    """Read one value of a quantity: a number, or text with a unit."""
+    """Parse one value of a quantity: a number, or text with a unit."""
     result = parse_value(value, row, {}) if isinstance(value, str) else value
     if isinstance(result, bool) or not isinstance(result, (int, float, np.number)):
         raise DseError(f"{row.name} = {value!r}: expected a number, maybe with a unit")
@@ -273,7 +272,10 @@ def free_quantities(
     outputs: Sequence[str],
     where: tuple[str, ...],
 ) -> Grid:
-    """Return the grid with some quantities as inputs at their values, without their formulas."""
+    """Return a grid in which the named quantities are inputs, with their values in ``grid``.
+
+    A quantity that was computed by a formula can then be varied by itself.
+    """
     parts = study._parts
     values = dict(parts.values)
     tables: dict[str, Mapping[str, Any]] = {axis: dict(t) for axis, t in parts.tables.items()}
@@ -305,7 +307,7 @@ def free_quantities(
 
 
 def _expand_statistics(grid: Grid, names: Sequence[str]) -> Grid:
-    """Return the grid with statistics as formulas, so that they follow moved quantities."""
+    """Return the grid with statistics as formulas, so that they change with the varied inputs."""
     whole = expand_statistics(grid, inputs_move=True)
     for graph, leaves in zip(whole.graphs.values(), whole.leaves.values(), strict=True):
         for stat in graph.statistics:
@@ -320,7 +322,7 @@ def _expand_statistics(grid: Grid, names: Sequence[str]) -> Grid:
 
 
 def _quantity_leaf(grid: Grid, name: str) -> Leaf:
-    """Evaluate a computed quantity over its axes."""
+    """Evaluate a quantity over its axes, and return the values as a leaf."""
     dims = grid.dims(name)
     array = np.empty(grid.shape(dims))
     for key, piece in grid.split_by_switches(array, dims):
@@ -342,7 +344,7 @@ def ranges_of(
     goal: Goal | None,
     where: tuple[str, ...],
 ) -> xr.Dataset:
-    """Bound outputs under tolerances; see :func:`dse.ranges`."""
+    """Return bounds on outputs for inputs with tolerances; see :func:`dse.ranges`."""
     if not isinstance(within, Mapping) or not within:
         raise DseError(f"within = {within!r}: expected inputs, such as {{'mem_bandwidth': '5 %'}}")
     quantities = study.grid().model.quantities
@@ -428,7 +430,7 @@ def _add_output(
     roots: Mapping[tuple[str, ...], Node],
     inputs: Inputs,
 ) -> None:
-    """Add an output: lower, given, upper."""
+    """Add a variable with the lower end, the value at the given inputs, and the upper end."""
     dims = _check_dims(grid, roots)
     rules = {}
     for key, graph in grid.graphs.items():
@@ -456,7 +458,7 @@ def _can_be_best_variable(
     condition_dims: tuple[str, ...],
     feasible: Any,
 ) -> tuple[Any, ...]:
-    """Return the mask of configurations that can be the best, as a variable."""
+    """Return a mask of the configurations that can be the best, as a variable of a Dataset."""
     roots = _roots(grid, goal.text)
     if goal.sign < 0:
         roots = {key: constant(-1.0 * root) for key, root in roots.items()}

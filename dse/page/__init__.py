@@ -1,1 +1,1 @@
-"""The page of ``dse explore``: one HTML file that computes in the browser."""
+"""Make the page of ``dse explore``: one HTML file that evaluates a study in the browser."""

@@ -1,4 +1,4 @@
-"""The data of a page: axes, values, equations, figures and the best configuration of a study."""
+"""Collect the data of a page: axes, values, equations, figures and the best configuration."""
 
 from __future__ import annotations
 
@@ -39,26 +39,26 @@ if TYPE_CHECKING:
 
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
-#: The indices of each axis whose values are on the page.
+#: For each axis, the indices of the values that the page contains.
 AxisIndices: TypeAlias = Mapping[str, Indices]
-#: The data of a page or figure, and the JavaScript functions it calls, by name.
+#: The data of a page or figure, and a mapping from names to the JavaScript functions that it calls.
 PageParts: TypeAlias = tuple[dict[str, Any], dict[str, str]]
 _TRANSIT_QUANTITIES = (
     *("threads", "intensity", "lanes_width", "ms_peak", "mem_latency", "arithmetic_latency"),
     *("ms_throughput", "cs_throughput", "bound", "cs_transition", "ms_transition"),
     *("threads_in_ms", "threads_in_ms_low", "threads_in_ms_high"),
 )
-#: Quantities of the figure of a launch, besides its law.
+#: Quantities that the figure of a launch needs in addition to its law.
 _LAUNCH_QUANTITIES = ("launch_time_mean", "waves_time", "step_time")
-#: Maximum number of work laws on a page; points of a tail, and its smallest probability.
+#: Maximum number of laws of work on a page; number of points and smallest probability of a tail.
 _MAX_LAWS, _TAIL_POINTS, _MIN_TAIL = 24, 120, 1e-9
-#: The same for laws of launches.
+#: Maximum number of laws of launches on a page; number of points and least probability of a tail.
 _MAX_LAUNCHES, _LAUNCH_POINTS, _MIN_LAUNCH_TAIL = 96, 64, 1e-6
 _TRACE_OUTPUTS = ("ms_throughput", "threads_in_ms", "threads_in_cs")
 
 
 def extra_quantities(model: Model) -> list[str]:
-    """Return quantities of a model that its figures and advice need besides the outputs."""
+    """Return the quantities of a model that its figures and its advice need."""
     yields = set(model.yields)
     result = [name for guide in guides(model) for name in (guide.state, guide.goal, guide.limits)]
     if "ms_throughput" in yields:
@@ -69,7 +69,7 @@ def extra_quantities(model: Model) -> list[str]:
 
 
 def figure_data(grid: Grid, indices: AxisIndices) -> PageParts:
-    """Return the data of the model's own figures, and the JavaScript functions they call."""
+    """Return the data of the figures that are specific to the model, and their functions."""
     names = dict.fromkeys(name for graph in grid.graphs.values() for name in graph.definitions)
     data: dict[str, Any] = {"looks": {n: _line_style(n) for n in names if meaning_of(n)}}
     functions: dict[str, str] = {}
@@ -89,7 +89,7 @@ def _line_style(name: str) -> dict[str, Any]:
 
 
 def _transit_data(grid: Grid) -> tuple[dict[str, Any], str]:
-    """Return the transit model alone, compiled under each of its supply curves."""
+    """Return the model transit without other models, compiled for each of its supply curves."""
     labels = grid.model.quantity("supply").labels or ()
     graphs: dict[tuple[str, ...], Graph]
     graphs = {(label,): load_model("transit").graph(supply=label) for label in labels}
@@ -104,25 +104,25 @@ def _transit_data(grid: Grid) -> tuple[dict[str, Any], str]:
 
 
 def _work_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
-    """Return the tail of the work of one item under each law; empty if there are too many."""
+    """Return the tail probabilities of the work of one item for each law; {} for too many laws."""
     leaf = next(iter(grid.leaves.values()))["distribution"]
     laws = _part_of(leaf, indices).reshape(-1).tolist()
     if len(laws) > _MAX_LAWS or leaf.switch_axes or leaf.failures:
         return {}
     try:
         return {"tails": {"axes": list(leaf.axes), "laws": [_work_tail(law.pmf) for law in laws]}}
-    except LawError:  # a law without a mean
+    except LawError:  # a law has no mean
         return {}
 
 
 def _part_of(leaf: Leaf, indices: AxisIndices) -> np.ndarray[Any, Any]:
-    """Return the values of a leaf at the indices that a page holds."""
+    """Return the values of a leaf at the indices that the page contains."""
     index = np.ix_(*(indices[name] for name in leaf.axes)) if leaf.axes else ()
     return np.asarray(leaf.array[index], dtype=leaf.array.dtype)
 
 
 def _launch_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
-    """Return the tail of the launch steps for each combination of switches."""
+    """Return the tail probabilities of the launch time for each combination of switches."""
     leaves = [known["launch_steps"] for known in grid.leaves.values()]
     axes = leaves[0].axes
     if any(leaf.axes != axes or leaf.failures for leaf in leaves):
@@ -135,7 +135,10 @@ def _launch_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
 
 
 def _launch_tail(law: Any) -> dict[str, Any]:
-    """Return places of a law of steps, evenly spaced in steps and in the logarithm of the tail."""
+    """Return points of the tail of a law of steps: P(more than n steps) at some numbers n.
+
+    Half of the numbers are evenly spaced; the others are evenly spaced in the logarithm of P.
+    """
     below = np.asarray(law.cdf_values, dtype=float)
     first, last = np.searchsorted(below, [_MIN_LAUNCH_TAIL, 1 - _MIN_LAUNCH_TAIL])
     last = min(int(last), below.size - 1)
@@ -155,8 +158,8 @@ def _work_tail(pmf: Pmf) -> dict[str, Any]:
     return {"work": places, "tail": [float(f"{float(pmf.sf(int(k))):.9g}") for k in places]}
 
 
-# --- the page of a Dataset: its values along thinned axes
-#: Maximum number of values of an axis, and of all quantities together.
+# --- the page of a Dataset: its values, at a selection of indices if axes are long
+#: Maximum number of values of an axis on the page, and of values of all quantities together.
 _MAX_STORED_AXIS, _MAX_STORED_VALUES = 1000, 60_000
 
 
@@ -166,7 +169,7 @@ def dataset_page_data(
     note: str = "",
     part: Mapping[str, tuple[float, float]] | None = None,
 ) -> PageParts:
-    """Return data and JavaScript of a Dataset's page; ``part`` cuts axes to ranges."""
+    """Return the data and JavaScript of a Dataset's page; ``part`` limits axes to ranges."""
     names = [str(name) for name, array in ds.data_vars.items() if array.dtype.kind in "biuf"]
     names = [name for name in names if name != FEASIBLE]
     if not names:
@@ -204,7 +207,7 @@ def dataset_page_data(
 
 
 def _indices_between(ds: xr.Dataset, name: str, low: float, high: float) -> np.ndarray[Any, Any]:
-    """Return the indices of an axis whose values are between two."""
+    """Return the indices at which the values of an axis are between ``low`` and ``high``."""
     if name not in ds.dims or (name in ds.coords and ds[name].dtype.kind not in "iuf"):
         raise DseError(f"{name} is no axis of numbers: axes are {', '.join(map(str, ds.dims))}")
     values = ds[name].values if name in ds.coords else np.arange(ds.sizes[name])
@@ -212,7 +215,7 @@ def _indices_between(ds: xr.Dataset, name: str, low: float, high: float) -> np.n
 
 
 def _dataset_axis(cut: xr.Dataset, sample: xr.Dataset, dim: str) -> dict[str, Any]:
-    """Return one axis of a page; ``size`` counts its values before thinning."""
+    """Return the data of one axis; ``size`` is its number of values in the Dataset."""
     axis: dict[str, Any] = {"name": dim, "kind": "zip", "columns": [], "size": cut.sizes[dim]}
     values = sample[dim].values if dim in sample.coords else np.arange(sample.sizes[dim])
     if values.dtype.kind in "iuf":
@@ -221,7 +224,7 @@ def _dataset_axis(cut: xr.Dataset, sample: xr.Dataset, dim: str) -> dict[str, An
 
 
 def _dataset_quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
-    """Return unit, meaning and flags of quantities, from the attributes of the Dataset."""
+    """Return the unit, meaning and flags of each quantity from the attributes of the Dataset."""
     result = {}
     for name in [*names, *map(str, ds.sizes)]:
         attrs = ds[name].attrs if name in ds.variables else {}
@@ -235,13 +238,13 @@ def _dataset_quantities(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
 
 
 def _dataset_definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
-    """Return the source of each quantity: its equation if the run names it, else the file."""
+    """Return the source of each quantity: its equation if the Dataset records it, or a default."""
     sources: dict[str, str] = {}
     try:
         equations = read_json(ds.attrs.get("equations", "[]"))
-    except ValueError:  # another program may use the attribute otherwise
+    except ValueError:  # another program may use this attribute for something else
         equations = []
-    for row in equations if isinstance(equations, list) else ():  # those of one model
+    for row in equations if isinstance(equations, list) else ():  # a dict has several models
         if isinstance(row, dict) and {"name", "source"} <= row.keys():
             sources.setdefault(str(row["name"]), str(row["source"]))
     stored = {"kind": "stored", "needs": []}
@@ -249,12 +252,12 @@ def _dataset_definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
     return {name: {"which": [0], "variants": [row]} for name, row in rows.items()}
 
 
-#: Maximum number of configurations that the page itself searches for the best.
+#: Maximum number of configurations among which the page itself searches for the best.
 _MAX_SEARCHED = sizes.PAGE_SEARCHED
 
 
 def common_data(title: str, note: str) -> dict[str, Any]:
-    """Return the data of every page, with empty values for what only equations give."""
+    """Return the data that every page needs; entries that only studies have are empty."""
     return {
         "title": title,
         "note": note,
@@ -267,14 +270,14 @@ def common_data(title: str, note: str) -> dict[str, Any]:
         "figures": {"looks": {}},
         "best": None,
         "searched": _MAX_SEARCHED,
-        # factor, power of ten, and exponents of base units
+        # each unit as a factor, a power of ten, and the exponents of base units
         "units": {name: _unit(name) for name in sorted(UNITS)},
         "study": None,
     }
 
 
 def page_data(study: StudyData, title: str, note: str = "") -> PageParts:
-    """Return the data of a study's page, and the JavaScript functions that it calls."""
+    """Return the data of the page of a study, and the JavaScript functions that it calls."""
     best = None if study.best is None else read_best(study.best)
     grid = _page_grid(study, best)
     _check_conditions(grid)
@@ -313,7 +316,7 @@ def page_data(study: StudyData, title: str, note: str = "") -> PageParts:
 
 
 def _page_grid(study: StudyData, best: BestQuery | None) -> Grid:
-    """Return the grid of the study, with the quantities of its best query and its figures."""
+    """Return the grid of a study with the quantities that ``[best]``, figures and advice need."""
     needed = [] if best is None else study._needed_quantities(best.goals)
     where = () if best is None else best.where
     grid = study.grid(needed, where)
@@ -322,14 +325,14 @@ def _page_grid(study: StudyData, best: BestQuery | None) -> Grid:
             continue
         try:
             grid = study.grid([*needed, name], where)
-        except DseError:  # an input is missing
+        except DseError:  # an input of this quantity is missing
             continue
         needed = [*needed, name]
     return grid
 
 
 def _check_conditions(grid: Grid) -> None:
-    """Raise if a constraint has a statistic, which holds for the study's values only."""
+    """Raise DseError if a constraint has a statistic, which the page cannot compute."""
     for condition in grid.conditions:
         if result := statistics_of([condition.node]):
             raise DseError(
@@ -340,7 +343,7 @@ def _check_conditions(grid: Grid) -> None:
 
 
 def _conditions(grid: Grid, study: StudyData, best: BestQuery | None) -> list[dict[str, Any]]:
-    """Return the conditions in the order of the program, each with its origin."""
+    """Return the conditions in the order of the compiled program, each with its origin."""
     own = {condition.text for condition in study.grid().conditions}
     return [
         {"text": c.text, "of": "model" if c.is_rule else "study" if c.text in own else "best"}
@@ -349,7 +352,7 @@ def _conditions(grid: Grid, study: StudyData, best: BestQuery | None) -> list[di
 
 
 def _families(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
-    """Return the terms of each quantity that is a minimum or maximum."""
+    """Return each quantity that is a minimum or maximum, with its terms."""
     return [
         {"of": family.of, "terms": dict(family.terms), "largest": family.largest}
         for family in grid.model.regime_families
@@ -358,7 +361,7 @@ def _families(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
 
 
 def _guides(grid: Grid, js_program: Program, counted_for: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the guides whose quantities are all on the page.
+    """Return the guides for advice, except those that need a quantity that is not on the page.
 
     Conditions are pairs of sums, each a list of products of quantities.
     """
@@ -410,7 +413,7 @@ def _summands(node: Node) -> list[list[str]]:
 def _best_data(
     study: StudyData, grid: Grid, indices: AxisIndices, best: BestQuery
 ) -> dict[str, Any]:
-    """Return the query of the study, and its answer if the grid is too large for the page."""
+    """Return the query ``[best]``, with its answer if the page cannot search the whole grid."""
     query: dict[str, Any] = {
         "goals": [{"name": goal.text, "maximize": goal.sign < 0} for goal in best.goals],
         "where": list(best.where),
@@ -423,7 +426,7 @@ def _best_data(
 
 
 def _search_best(study: StudyData, indices: AxisIndices, best: BestQuery) -> dict[str, Any]:
-    """Return the best configurations found by exact search: each axis and goal, over ``per``."""
+    """Search the grid in Python; return the axes and objectives of the best, along ``per``."""
     import xarray as xr
 
     from dse.verbs.optimum import optimum
@@ -437,7 +440,7 @@ def _search_best(study: StudyData, indices: AxisIndices, best: BestQuery) -> dic
 
 
 def _study_toml(study: StudyData) -> dict[str, Any]:
-    """Return the study as lines of its file; None for axes that are too long to write."""
+    """Return the texts of a study file by table; a value that is too long to show is None."""
     tree: dict[str, Any] = json.loads(study.text()) | {"model": study.model}
     tables = {key: tree.pop(key) for key in ("axes", "set")} | {"best": study.best or {}}
     head = {key: value for key, value in tree.items() if key not in ("draws", "random")}
@@ -465,13 +468,13 @@ def _unit(name: str) -> list[Any]:
     return [factor.numerator, power, {base: int(exponent) for base, exponent in kind.exponents}]
 
 
-# --- the axes and values of a study, long axes thinned
-#: Maximum number of values of an axis, and of all quantities over several axes.
+# --- the axes and values of a study, at a selection of indices if axes are long
+#: Maximum number of values of an axis on the page, and of all tables over several axes together.
 _MAX_AXIS_VALUES, _MAX_TABLE_VALUES = 1000, 10_000
 
 
 def json_ready(value: Any) -> Any:
-    """Convert numbers for JSON: non-finite ones to text, whole ones to integers.
+    """Convert numbers for JSON: infinities and NaN to texts, integral floats to integers.
 
     >>> json_ready(np.array([1.0, 0.5, np.inf]))
     [1, 0.5, 'Infinity']
@@ -490,7 +493,7 @@ def json_ready(value: Any) -> Any:
 
 
 def thin_axes(grid: Grid) -> AxisIndices:
-    """Return the indices of the values of each axis that a page holds."""
+    """Choose, for each axis, the indices of the values that the page contains."""
     counts = {name: min(axis.size, _MAX_AXIS_VALUES) for name, axis in grid.axes.items()}
     each = [(n, leaf.axes) for known in grid.leaves.values() for n, leaf in known.items()]
     tables = [axes for _, axes in dict.fromkeys(each) if len(axes) > 1 and set(axes) <= set(counts)]
@@ -499,7 +502,7 @@ def thin_axes(grid: Grid) -> AxisIndices:
 
 
 def halve_axes(counts: dict[str, int], tables: Sequence[Sequence[str]], max_values: int) -> None:
-    """Halve the longest axis until the tables have at most ``max_values`` values."""
+    """Halve the longest of ``counts`` until the tables have at most ``max_values`` values."""
     names = dict.fromkeys(name for axes in tables for name in axes)
     while sum(math.prod(counts[name] for name in axes) for axes in tables) > max_values:
         longest = max(names, key=counts.__getitem__)
@@ -509,12 +512,12 @@ def halve_axes(counts: dict[str, int], tables: Sequence[Sequence[str]], max_valu
 
 
 def even_indices(size: int, count: int) -> Indices:
-    """Return ``count`` evenly spaced indices of an axis."""
+    """Return ``count`` evenly spaced indices of an axis, including its first and last."""
     return np.linspace(0, size - 1, count).round().astype(np.int64)
 
 
 def axis_data(grid: Grid, indices: AxisIndices) -> list[dict[str, Any]]:
-    """Return each axis: its name, kind, values or labels, and its size in the study."""
+    """Return the data of each axis: name, kind, values or labels, and the size in the study."""
     result = []
     for name, places in indices.items():
         axis = grid.axes[name]
@@ -529,7 +532,11 @@ def axis_data(grid: Grid, indices: AxisIndices) -> list[dict[str, Any]]:
 
 
 def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
-    """Return the values of inputs over their axes; ``which`` gives variants by switches."""
+    """Return the values of each input over its axes.
+
+    If they differ between combinations of switches, ``which`` is the index of the variant for each
+    combination.
+    """
     result: dict[str, dict[str, Any]] = {}
     for place, leaves in enumerate(grid.leaves.values()):
         for name, leaf in leaves.items():
@@ -545,12 +552,12 @@ def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
 
 
 def _is_on_page(leaf: Leaf, grid: Grid) -> bool:
-    """True if a leaf has numbers, not labels, and no draws."""
+    """True if the page can contain a leaf: it has numbers, and does not lie along draws."""
     return leaf.array.dtype.kind != "O" and set(leaf.axes) <= set(grid.axes)
 
 
 def _add_variant(result: dict[str, Any], name: str, row: Any, place: int, count: int) -> None:
-    """Add the row of a quantity under one of ``count`` combinations of switches."""
+    """Add the data of a quantity for the combination of switches with index ``place``."""
     entry = result.setdefault(name, {"which": [0] * count, "variants": []})
     if row not in entry["variants"]:
         entry["variants"].append(row)
@@ -558,7 +565,7 @@ def _add_variant(result: dict[str, Any], name: str, row: Any, place: int, count:
 
 
 # --- the equations of a study
-#: Precedence and sign of each operator; others are written as calls.
+#: Precedence and sign of each operator; other primitives are written as function calls.
 _OPERATORS = {
     "either": (1, "or"),
     "both": (2, "and"),
@@ -574,7 +581,7 @@ _ATOM = 9
 
 
 def formula_text(root: Node) -> str:
-    """Return a tree as the text of a formula, with as few brackets as possible.
+    """Return an expression tree as the text of a formula, with as few parentheses as possible.
 
     >>> from symbolic.ops import minimum, reference
     >>> a, b = reference("a"), reference("b")
@@ -588,7 +595,7 @@ def formula_text(root: Node) -> str:
 
 
 def _node_text(node: Node, parts: list[tuple[str, int]]) -> tuple[str, int]:
-    """Return the text of a node, and its precedence."""
+    """Return a node's text and precedence, from the texts and precedences of its arguments."""
     if node.op == "reference":
         return str(node.args[0]), _ATOM
     if node.op == "constant":
@@ -618,7 +625,7 @@ Graphs = Mapping[tuple[str, ...], Graph]
 
 
 def add_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, Any]) -> Graphs:
-    """Return the graphs with each goal that is a formula as a quantity, named by its text."""
+    """Add each objective that is a formula to the graphs, as a quantity named by its text."""
     statistics = {str(name) for graph in graphs.values() for name in graph.definitions}
     nodes = {g.text: g.formula(quantities) for g in goals if g.text not in quantities}
     more = {
@@ -633,7 +640,7 @@ def add_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, An
 
 
 def compile_program(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Program:
-    """Compile graphs and conditions to JavaScript, with each formula also as an input."""
+    """Compile graphs and conditions to JavaScript; each formula may be computed or an input."""
     doubled = {}
     for key, graph in graphs.items():
         doubled[*key, "computed"] = graph
@@ -649,7 +656,7 @@ def compile_program(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Pr
 
 
 def _formulas_as_inputs(graph: Graph, exceptions: set[str]) -> Graph:
-    """Return the graph with each formula of the study as an input."""
+    """Return the graph in which the formulas of the study, except some, are inputs."""
     definitions = {
         name: Definition(name=name, kind="given", node=reference(name), needs=())
         if definition.kind == "formula" and name not in exceptions
@@ -660,7 +667,7 @@ def _formulas_as_inputs(graph: Graph, exceptions: set[str]) -> Graph:
 
 
 def definition_data(graphs: Graphs, sources: Mapping[str, str]) -> dict[str, Any]:
-    """Return kind, formula, needs and source of each quantity, by combination of switches."""
+    """Return the kind, formula, inputs and source of each quantity, by combination of switches."""
     result: dict[str, dict[str, Any]] = {}
     for place, graph in enumerate(graphs.values()):
         for name, definition in graph.definitions.items():
@@ -676,7 +683,7 @@ def definition_data(graphs: Graphs, sources: Mapping[str, str]) -> dict[str, Any
 
 
 def quantity_data(grid: Grid, graphs: Graphs) -> dict[str, Any]:
-    """Return unit, meaning, domain, typical range, flags and symbol of each quantity."""
+    """Return the unit, meaning, domain, typical range, flags and symbol of each quantity."""
     symbols = {eq.name: eq.symbol for eq in grid.model.equations if eq.symbol}
     result = {}
     for name in dict.fromkeys(name for graph in graphs.values() for name in graph.definitions):

@@ -1,4 +1,4 @@
-"""The HTML page on which a study is explored, and a server for parts of a store."""
+"""Write the HTML page of a study or Dataset, and serve pages of parts of a store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _HERE = Path(__file__).parent
-#: The scripts in order of dependence.
+#: Names of the scripts, in order: a script may use functions of the scripts before it.
 _SCRIPTS = (
     *("text", "study", "controls", "chart", "figures", "map", "transit", "tail", "launch"),
     *("advice", "tree", "best", "share", "part", "main"),
@@ -30,12 +30,12 @@ _SCRIPTS = (
 _CONTENT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
 )
-#: Characters that would end a script, or begin a comment in it.
+#: Characters that HTML would read as the end of a script or the begin of a comment, escaped.
 _HTML_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
 def page_text(data: Mapping[str, Any], functions: Mapping[str, str]) -> str:
-    """Return the page as HTML, with its data, style and scripts."""
+    """Return the HTML text of a page, with its data, style and scripts."""
     constants = [f"const {name} = {source};\n" for name, source in functions.items()]
     first = 'const data = JSON.parse(document.getElementById("data").textContent);\n'
     parts = {
@@ -55,18 +55,19 @@ def _read_asset(name: str) -> str:
 def explore(
     source: SourceLike, path: str | Path, *, title: str | None = None, note: str = ""
 ) -> Path:
-    """Write one HTML page to explore a study in a browser, without a network.
+    """Write an HTML page on which a study can be explored in a browser, without a network.
 
-    The page holds the equations as JavaScript, a slider or list for every axis and value, figures
-    that follow them, each step with its source, advice, and the best configuration. Long axes are
-    thinned, and the page says so. What only Python can compute is included as computed values.
+    The page contains the equations as JavaScript, a slider or list for every axis and value,
+    figures that follow them, each step with its source, advice, and the best configuration. Of long
+    axes it contains only some values, and says so. Quantities that only Python can compute are
+    included as values along the axes.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        A study gives a page with equations; a Dataset, store or comparison one with values.
+        The page of a study has equations; the page of a Dataset, store or comparison has values.
     path : path
-        The page, ``"page.html"``; an existing file is replaced.
+        File for the page, such as ``"page.html"``; an existing file is replaced.
     title : str, optional
         Heading of the page; default: models, machine and workload.
     note : str, optional
@@ -75,7 +76,7 @@ def explore(
     Returns
     -------
     Path
-        The page.
+        The path of the page.
 
     Raises
     ------
@@ -101,7 +102,7 @@ def explore(
 def page_content(
     source: SourceLike, title: str | None = None, note: str = ""
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the data of the page of a source, and the JavaScript functions that it calls."""
+    """Return the data of the page of any source, and the JavaScript functions that it calls."""
     from dse.page.data import dataset_page_data, page_data
 
     data = resolve_source(source, values=True)
@@ -113,14 +114,14 @@ def page_content(
     return page_data(data, title or data.model + (f": {entries}" if entries else ""), note)
 
 
-#: The loopback interface, so that no other machine can connect.
+#: Address of the loopback interface: no other machine can connect to it.
 HOST = "127.0.0.1"
 
 
 def make_server(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> ThreadingHTTPServer:
-    """Return a local server of the page of a Dataset, at a free port if ``port`` is 0.
+    """Return a server for the page of a Dataset on this machine; port 0 chooses a free port.
 
-    ``/?threads=100:200`` is the page of that part of an axis, which needs less thinning.
+    ``/?threads=100:200`` gives the page of a part of an axis, which contains more of its values.
     """
     from http import HTTPStatus
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -128,12 +129,12 @@ def make_server(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> Th
     from dse.page.data import dataset_page_data
 
     class PageHandler(BaseHTTPRequestHandler):
-        """One page, and nothing else."""
+        """Handler of HTTP requests that answers only ``/``, with a page."""
 
         def do_GET(self) -> None:
-            """Answer with the page of the requested part."""
+            """Answer a request with the page of the requested part of the Dataset."""
             url = urlsplit(self.path)
-            # against DNS rebinding: a foreign name that points here
+            # refuse other host names, which protects against DNS rebinding
             if self.headers.get("Host") != f"{HOST}:{server.server_port}":
                 return self._send(HTTPStatus.FORBIDDEN, "use the numeric address")
             if url.path != "/":
@@ -155,14 +156,14 @@ def make_server(ds: xr.Dataset, title: str, note: str = "", port: int = 0) -> Th
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Say nothing."""
+            """Do not print requests."""
 
-    server = ThreadingHTTPServer((HOST, port), PageHandler)  # browsers open connections in advance
+    server = ThreadingHTTPServer((HOST, port), PageHandler)  # browsers open several connections
     return server
 
 
 def parse_ranges(query: str) -> Mapping[str, tuple[float, float]]:
-    """Read the range of each axis that a query string names.
+    """Return the range of each axis in the query string of a URL.
 
     >>> parse_ranges("threads=100:200")
     {'threads': (100.0, 200.0)}

@@ -1,8 +1,8 @@
 """Plots of models and studies with matplotlib (the extra ``plot``).
 
-Each function draws on an ``Axes`` of yours or of a new figure, and returns it; ``dse plot`` draws
-the same from the command line. ``law_figure``, ``launch_figure`` and ``paper_figure`` return whole
-figures. The kinds of plots are listed in ``data/plots.toml``.
+Each function draws in an ``Axes`` that you pass, or in a new figure, and returns the ``Axes``. The
+command ``dse plot`` draws the same plots. ``law_figure``, ``launch_figure`` and ``paper_figure``
+return whole figures. The kinds of plots are defined in ``data/plots.toml``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MODULES = {"launch_figure": "laws", "law_figure": "laws", "paper_figure": "pape
 
 
 def __getattr__(name: str) -> Any:
-    """Return the function of a kind, or of a whole figure; calling it loads matplotlib."""
+    """Return the function that draws a kind of plot; matplotlib is imported when it is called."""
     if name in _MODULES:
         return getattr(import_module(f"dse.plots.{_MODULES[name]}"), name)
     kind = KINDS.get(name.replace("_", "-"), KINDS.get(name))

@@ -1,4 +1,4 @@
-"""Axes of plots: their names, units, scales, ticks, titles and legends."""
+"""Format the Axes of plots: names, units, scales, ticks, titles and legends."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ if TYPE_CHECKING:
 
 _PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B", "J s", "K")
 _UNIT_SYMBOLS = {"degC": "°C", "1": ""}
-_LABEL_WIDTH = 42  # characters of a line
-#: Maximum number of ticks at values of a logarithmic axis.
+_LABEL_WIDTH = 42  # maximum number of characters per line of an axis label
+#: Maximum number of ticks of a logarithmic axis; the ticks are at values of the axis.
 _MAX_TICKS = 8
-#: Positive values of a map that span more than this factor get a logarithmic norm.
+#: Colours are logarithmic if the largest value of a map is more than this many times the smallest.
 _LOG_COLOR_RATIO = 30.0
-#: Matplotlib has no ticks on a logarithmic scale beyond this, or below its inverse.
+#: Matplotlib draws no ticks on a logarithmic scale above this value or below its inverse.
 _MAX_LOG_COLOR = 1e250
-#: Maximum ratio of the factors between values, and minimum factor in all, of a geometric axis.
+#: Limits for a geometric axis: maximum ratio of the factors between neighbouring values, and
+#: minimum ratio of the largest to the smallest value.
 _MAX_FACTOR_RATIO, _MIN_LOG_RATIO = 1.6, 4.0
 
 
 def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
-    """Return an empty figure, or raise an error that says what to install."""
+    """Return an empty figure; raise an error that names the package if matplotlib is missing."""
     try:
         from dse.plots.notebook_figure import NotebookFigure
     except ImportError as error:
@@ -38,7 +39,7 @@ def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
 
 
 def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
-    """Return ``ax``, or the Axes of a new figure, with a grid."""
+    """Return ``ax``, or the Axes of a new figure if it is None, with grid lines."""
     if ax is None:
         ax = new_figure(width, height).subplots()
     elif not hasattr(ax, "get_legend_handles_labels"):
@@ -49,19 +50,19 @@ def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
 
 
 def unit_of(variable: Any) -> str:
-    """Return the unit of a variable as people write it."""
+    """Return the unit of a variable as shown to the user: ``degC`` as °C, ``1`` as nothing."""
     unit = str(variable.attrs.get("units", ""))
     return _UNIT_SYMBOLS.get(unit, unit)
 
 
 def axis_label(variable: Any, width: int = _LABEL_WIDTH) -> str:
-    """Return the name of a variable with its unit, wrapped for a side of an Axes."""
+    """Return the name of a variable with its unit, wrapped to lines that fit along an Axes."""
     text = str(variable.attrs.get("long_name") or getattr(variable, "name", None) or "")
     return textwrap.fill(label_with_unit(text, unit_of(variable)), width)
 
 
 def label_with_unit(text: str, unit: str) -> str:
-    """Return a text with its unit, where there is one."""
+    """Return a text followed by its unit in brackets, if there is a unit."""
     unit = _UNIT_SYMBOLS.get(unit, unit)
     return f"{text} [{unit}]" if unit else text
 
@@ -73,10 +74,10 @@ def _number_formatter(form: str) -> Any:
 
 
 def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: float = 0) -> None:
-    """Name one side of an Axes after a variable, and format its numbers.
+    """Label the x or y axis of an Axes with a variable, and format the numbers at its ticks.
 
-    An axis of a study whose values are geometric is scaled logarithmically; so is one for which a
-    ``span``, the largest value over the least, is given.
+    The scale is logarithmic if the variable is an axis of a study with geometric values, or if
+    ``span`` is given, the ratio of the largest to the smallest value.
     """
     from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
@@ -92,7 +93,7 @@ def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: floa
         axis.set_major_formatter(_number_formatter(",.6g"))
     if unit in _PREFIXED_UNITS and finite.size and (span or not 0.1 <= most < 1e4):
         axis.set_major_formatter(EngFormatter(unit=unit, sep=" "))
-        words = words.removesuffix(f"[{unit}]").rstrip()  # each number has its unit
+        words = words.removesuffix(f"[{unit}]").rstrip()  # the number at each tick has the unit
     elif most >= 1e5 and not span:
         axis.set_major_formatter(EngFormatter(sep=" "))
     elif most >= 1e4 and not span:
@@ -101,27 +102,27 @@ def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: floa
 
 
 def name_flags(axis: Any, flags: Mapping[int, str], values: Any, width: int) -> None:
-    """Put the names of the cases that occur at their numbers."""
+    """Set ticks at the numbers of the cases that occur, labelled with the names of the cases."""
     shown = [flag for flag in flags if (np.asarray(values) == flag).any()]
     axis.set_ticks(shown, [textwrap.fill(f"{flag}: {flags[flag]}", width) for flag in shown])
 
 
 def label_rows(ax: Axes, names: Sequence[str]) -> Any:
-    """Return the places of horizontal bars, the first on top, and name them at the left."""
+    """Label rows of horizontal bars, the first on top; return their vertical positions."""
     ax.set_yticks(range(len(names)), list(names))
     ax.set_ylim(len(names) - 0.5, -0.5)
     return np.arange(len(names))
 
 
 def set_title(ax: Axes, text: str, width: int = 72) -> None:
-    """Set a title of as many lines as it needs."""
+    """Set a title, wrapped to lines of at most ``width`` characters."""
     ax.set_title("\n".join(textwrap.wrap(text, width)), fontsize=10)
 
 
 def add_legend(
     ax: Axes, *, heading: str = "", at_right: bool = False, at_bottom: bool = False, **more: Any
 ) -> None:
-    """Add a legend where there is more than one entry: within the Axes, beside or below it."""
+    """Add a legend if it has several entries: inside the Axes, at its right, or below it."""
     handles, labels = ax.get_legend_handles_labels()
     if len(handles) < 2 if "handles" not in more else not more["handles"]:
         return
@@ -130,7 +131,7 @@ def add_legend(
     style |= {"framealpha": 0.9, "edgecolor": "0.8"}
     if at_right:
         style |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
-    if at_bottom:  # below the numbers and the name of the side
+    if at_bottom:  # below the tick labels and the axis label
         pad = 4.6 + 1.6 * ax.get_xlabel().count("\n")
         style |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": pad}
     if "handles" not in more:
@@ -140,7 +141,7 @@ def add_legend(
 
 # --- scales
 def is_geometric(values: Any) -> bool:
-    """True if values differ by a factor rather than by a step.
+    """True if neighbouring values differ by a similar factor rather than by a similar step.
 
     >>> is_geometric([1, 10, 100]), is_geometric([1, 2, 5, 10, 20]), is_geometric(range(1, 31))
     (True, True, False)
@@ -169,7 +170,7 @@ def _set_log_scale(axis: Any, values: NDArray[Any]) -> None:
 
 
 def log_norm(values: NDArray[Any]) -> Any:
-    """Return a logarithmic norm for positive values that span decades, else None."""
+    """Return a logarithmic norm if all values are positive and span decades, else None."""
     from matplotlib.colors import LogNorm
 
     finite = values[np.isfinite(values)]

@@ -1,4 +1,4 @@
-"""Bar charts: side by side, stacked, and rankings with the strongest on top."""
+"""Draw bar charts: bars side by side, stacked bars, and rankings with the strongest on top."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def _check_count(ds: xr.Dataset, axis: str) -> None:
 
 
 def bar_positions(ax: Axes, ds: xr.Dataset, over: str) -> Any:
-    """Return the places of the values of an axis, from the top, and name them at the left."""
+    """Label a row for each value of an axis, the first on top; return the vertical positions."""
     _check_count(ds, over)
     name = axis_label(ds[over])
-    ax.set_ylabel(name if name.count("\n") < 2 else over)  # some names are whole sentences
+    ax.set_ylabel(name if name.count("\n") < 2 else over)  # some long names are whole sentences
     return label_rows(ax, [str(value) for value in ds[over].values])
 
 
@@ -68,9 +68,10 @@ def bars(
     row: Mapping[str, Any] = {},
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw quantities as bars, a group for each label of an axis.
+    """Draw quantities as bars, with a group of bars for each label of an axis.
 
-    ``row``: ``series`` are quantities with labels, ``span`` an interval across the last of them.
+    ``row["series"]`` maps quantities to labels; ``row["span"]`` is an interval that is drawn across
+    the last of them.
     """
     series, span = dict(row.get("series", {})), row.get("span")
     names = [*series] or list(texts_of(quantity, "quantity"))
@@ -136,10 +137,10 @@ def stack(
     row: Mapping[str, Any],
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw stacked shares along one axis: bars for labels, areas for numbers.
+    """Draw stacked shares along one axis: bars if it has labels, areas if it has numbers.
 
-    ``row``: ``series`` are quantities with labels, ``total`` is their sum, ``ylabel`` names it if
-    it is no quantity, and ``top`` is its maximum.
+    ``row["series"]`` maps quantities to labels and ``row["total"]`` is their sum. ``row["ylabel"]``
+    is the label of the sum if it is not a quantity, and ``row["top"]`` its maximum.
     """
     series = row["series"]
     total = row.get("total", next(reversed(series)))
@@ -197,7 +198,7 @@ def tornado(
 
 
 def draw_tornado(table: xr.Dataset, text: str, ax: Axes | None = None) -> Axes:
-    """Draw one output of a sensitivity analysis."""
+    """Draw the tornado of one output from the result of a sensitivity analysis."""
     import xarray as xr
 
     table = table.sel(output=text)
@@ -208,7 +209,7 @@ def draw_tornado(table: xr.Dataset, text: str, ax: Axes | None = None) -> Axes:
     ax, places = _ranking_axes([axes[k] for k in moving], ax)
     mean, unit = float(table["mean"]), str(table.unit.values)
     wide = float(np.ptp([*low, *high, mean])) or 1.0
-    seen = np.maximum(high - low, 0.004 * wide)  # visible, however short
+    seen = np.maximum(high - low, 0.004 * wide)  # a minimum width, so that each bar is visible
     style = STYLES["performance"].area_options(left=low, label="means along the axis")
     bars = ax.barh(places, seen, 0.62, **style)
     shares = zip(table["first"].values[moving], table["total"].values[moving], strict=True)
@@ -273,7 +274,7 @@ def chances(
     where: str | Sequence[str] = (),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the chance of each configuration to be the best, and its regret."""
+    """Draw the chance that each configuration is the best, and its regret."""
     from dse.verbs.random import chances as ask
 
     table = ask(source, minimize=minimize, maximize=maximize, where=where)
@@ -301,7 +302,7 @@ def worth(
     where: str | Sequence[str] = (),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the value of learning each random input (EVPPI), and of all (EVPI)."""
+    """Draw the value of learning each random input (EVPPI) and all random inputs (EVPI)."""
     from dse.verbs.random import information
 
     table = information(source, minimize=minimize, maximize=maximize, where=where)

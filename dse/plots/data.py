@@ -1,4 +1,4 @@
-"""The Dataset that a plot draws, its lines, and the default options of a plot."""
+"""Compute the Dataset and the lines that a plot draws, and the default options of a plot."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 PlotSource: TypeAlias = "StudyData | ComparisonData | xr.Dataset"
 AxisValues: TypeAlias = "Mapping[str, Any] | None"
-#: Maximum number of lines, or groups of bars, that people can distinguish.
+#: Maximum number of lines or groups of bars in a plot; people cannot distinguish more.
 MAX_SERIES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line of a plot: its label, the values of the other axes, and its points."""
+    """One line of a plot: its label, the values of the axes that are fixed along it, its points."""
 
     label: str
     coordinates: Mapping[str, Any]
@@ -50,7 +50,7 @@ class Line:
 
 
 def plot_data(source: Any, names: Sequence[str], at: AxisValues = None) -> xr.Dataset:
-    """Return the quantities of a plot from a study or Dataset, at the values ``at`` of axes."""
+    """Return a Dataset of the quantities of a plot; ``at`` fixes axes of the study or Dataset."""
     for name in names:
         if not isinstance(name, str):
             raise DseError(f"{name!r} is no quantity: expected one name, such as 'time'")
@@ -73,7 +73,7 @@ def plot_data(source: Any, names: Sequence[str], at: AxisValues = None) -> xr.Da
                 f"the figure needs {name}, which the Dataset lacks{nearest_hint(name, known)}; it "
                 f"has {', '.join(known)}; run the study with {name} among its outputs"
             )
-    for name, value in place.items():  # a number, a text with a unit, a label
+    for name, value in place.items():  # a value is a number, a text with a unit, or a label
         known = [str(dim) for dim in ds.dims if dim in ds.coords]
         check_name(name, known, f"at: {name!r} is no axis of the Dataset", "its axes are")
         quantities = quantities_of(ds)
@@ -86,7 +86,7 @@ def plot_data(source: Any, names: Sequence[str], at: AxisValues = None) -> xr.Da
 
 
 def has_quantity(source: Any, name: str) -> bool:
-    """True if a Dataset has a quantity, or a study has all that it needs."""
+    """True if a Dataset contains a quantity, or a study has all inputs to compute it."""
     if not isinstance(source, StudyData):
         return name in getattr(source, "data_vars", ())
     try:
@@ -106,12 +106,12 @@ def check_finite(name: str, *values: Any) -> None:
 
 
 def is_numeric(ds: xr.Dataset, axis: str) -> bool:
-    """True if the values of an axis are numbers, not labels."""
+    """True if the values of an axis are numbers rather than labels."""
     return ds[axis].dtype.kind in "iuf"
 
 
 def flags_of(array: xr.DataArray) -> dict[int, str]:
-    """Return the meanings of a bound, case, category or limiter; none for other quantities."""
+    """Return the names of the values of a bound, case, category or limiter, else an empty dict."""
     attrs = array.attrs
     if "flag_values_by_model" in attrs:
         if "model" in array.dims or "model" not in array.coords:
@@ -129,7 +129,7 @@ def flags_of(array: xr.DataArray) -> dict[int, str]:
 
 
 def mask_infeasible(ds: xr.Dataset, array: xr.DataArray) -> xr.DataArray:
-    """Return an array with NaN where the Dataset marks that a rule or constraint is broken."""
+    """Return an array with NaN at the points that the Dataset marks as infeasible."""
     if FEASIBLE not in ds or not array.dims:
         return array
     feasible = ds[FEASIBLE]
@@ -139,7 +139,7 @@ def mask_infeasible(ds: xr.Dataset, array: xr.DataArray) -> xr.DataArray:
 
 
 def plot_axis(ds: xr.Dataset, over: str | None, *names: str) -> str:
-    """Return the axis along which a plot runs: ``over``, else the last one of numbers."""
+    """Return the horizontal axis of a plot: ``over`` if given, else the last axis of numbers."""
     dims = list(dict.fromkeys(str(dim) for name in names for dim in ds[name].dims))
     subject = f"{', '.join(names)} {'varies' if len(names) == 1 else 'vary'} over"
     if over is not None and over not in dims:
@@ -151,7 +151,7 @@ def plot_axis(ds: xr.Dataset, over: str | None, *names: str) -> str:
 
 
 def only_axis(ds: xr.Dataset, over: str | None, *names: str) -> str:
-    """Return the axis along which a plot runs; raise DseError if quantities vary over another."""
+    """Return the horizontal axis; raise DseError if quantities vary along any other axis."""
     over = plot_axis(ds, over, *names)
     for name in names:
         if set(ds[name].dims) - {over}:
@@ -163,7 +163,7 @@ def only_axis(ds: xr.Dataset, over: str | None, *names: str) -> str:
 
 
 def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]]:
-    """Return the heading of the labels, and a line along ``over`` for each value of other axes."""
+    """Return a heading for the legend, and a line along ``over`` for each value of other axes."""
     import xarray as xr
 
     across, up = xr.broadcast(ds[x], mask_infeasible(ds, ds[y]))
@@ -180,7 +180,7 @@ def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]
     lines = []
     for places in np.ndindex(*(up.sizes[dim] for dim in others)):
         index = dict(zip(others, places, strict=True))
-        # a slice, as items of labels may be str
+        # a slice and tolist(), because indexing an array of labels gives NumPy texts, not str
         at = {dim: up[dim].values[k : k + 1].tolist()[0] for dim, k in index.items()}
         label = point_text(ds, {dim: at[dim] for dim in shown}, bare=len(shown) == 1)
         points = {"x": across.isel(index).values, "y": up.isel(index).values}
@@ -191,14 +191,14 @@ def lines_of(ds: xr.Dataset, x: str, y: str, over: str) -> tuple[str, list[Line]
 
 
 def point_text(ds: xr.Dataset, at: Mapping[str, Any], *, bare: bool = False) -> str:
-    """Return a configuration as text, without the names of its axes where ``bare``."""
+    """Return a configuration as text; if ``bare``, without the names of its axes."""
     texts = {name: value_text(value, unit_of(ds[name])) for name, value in at.items()}
     plain = {name for name, value in at.items() if bare or isinstance(value, str)}
     return ", ".join(text if n in plain else f"{n} = {text}" for n, text in texts.items())
 
 
 def needed_quantities(source: Any, goal: str | None, where: Sequence[str] = ()) -> list[str]:
-    """Return the quantities of a goal and constraints that a study has to compute."""
+    """Return the quantities that a study must compute for an objective and constraints."""
     if not isinstance(source, StudyData):
         return []
     quantities = source.grid().model.quantities
@@ -208,17 +208,18 @@ def needed_quantities(source: Any, goal: str | None, where: Sequence[str] = ()) 
 
 
 # --- default options, from the ``[best]`` section of the study
-#: Kinds that draw any study.
+#: Kinds of plots that can draw any study, for error messages.
 GENERAL_KINDS = "lines, heatmap, bars, parallel, tornado or importance"
 
 
 def complete_options(
     kind: PlotKind, explicit: Mapping[str, Any], source: StudyData | xr.Dataset
 ) -> dict[str, Any]:
-    """Return the options of a plot, completed by those that it needs.
+    """Return the given options of a plot, completed by defaults for the others that it needs.
 
-    The goal and quantity come from the study's ``[best]`` section, else the quantity is the first
-    output. Axes that the kind does not show are fixed at that optimum, else in their middle.
+    The study's ``[best]`` gives the objective, which is also the quantity to draw; without it, the
+    first output is drawn. Axes that the plot does not show are fixed at the optimum of ``[best]``,
+    or else at a middle value.
     """
     is_study, options = isinstance(source, StudyData), dict(explicit)
     random = source.random if isinstance(source, StudyData) else {"draw", "run"} & {*source.dims}
@@ -279,7 +280,7 @@ def _goal_options(kind: PlotKind, goals: list[str], best: Mapping[str, Any]) -> 
 def _axes_to_show(
     kind: PlotKind, free: dict[str, NDArray[Any]], first: Sequence[str | None], several: int
 ) -> list[str]:
-    """Return the axes that a kind shows, among those along which its quantities vary."""
+    """Choose, from the axes along which the quantities vary, those that the plot shows."""
     labels = [name for name, values in free.items() if values.dtype.kind not in "iuf"]
     numbers = [name for name in reversed(free) if name not in labels]
     order = [*labels, *numbers] if kind.prefers == "labels" else [*numbers, *labels[::-1]]
@@ -296,7 +297,7 @@ def _axes_to_show(
 
 
 def _goals(source: StudyData | xr.Dataset, best: Mapping[str, Any]) -> list[str]:
-    """Return the goals of ``[best]``, a statistic by its name."""
+    """Return the objectives of ``[best]`` as texts; a statistic is named as its output."""
     if not best or not isinstance(source, StudyData):
         return []
     quantities = source.grid().model.quantities
@@ -312,7 +313,7 @@ def _outputs(source: StudyData | xr.Dataset) -> list[str]:
 
 
 def _cases(source: StudyData | xr.Dataset) -> list[str]:
-    """Return the bounds or cases: outputs first, then other quantities of a study."""
+    """Return the names of bounds and cases: those among the outputs first, then others."""
     if isinstance(source, StudyData):
         grid = source.grid()
         known = (*grid.outputs, *next(iter(grid.graphs.values())).definitions)
@@ -324,7 +325,7 @@ def _cases(source: StudyData | xr.Dataset) -> list[str]:
 def _free_axes(
     source: StudyData | xr.Dataset, names: Sequence[str], at: Mapping[str, Any]
 ) -> dict[str, NDArray[Any]]:
-    """Return the axes along which quantities vary, each with its values."""
+    """Return the axes along which ``names`` vary, except those that ``at`` fixes, with values."""
     if isinstance(source, StudyData):
         grid = source.grid([name for name in names if name not in source.axes])
         dims = {dim for name in grid.outputs for dim in grid.dims(name)} - {"draw"}
@@ -342,7 +343,7 @@ def _default_point(
     name: str,
     at: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the values of axes at the optimum of ``[best]``, else at a middle point."""
+    """Return the values of the axes ``rest`` at the optimum of ``[best]``, or at a middle point."""
     goal = {key: best[key] for key in ("minimize", "maximize", "where") if best.get(key)}
     place = dict(optimum(source, **goal).coords) if goal else {}
     if any(axis not in place for axis in rest):

@@ -1,4 +1,4 @@
-"""The kinds of plots, read from ``data/plots.toml``."""
+"""Read the kinds of plots from ``data/plots.toml``, and make a function for each kind."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _FILE = Path(__file__).parents[1] / "data" / "plots.toml"
-#: The first argument of each kind of source.
+#: Names of the parameters for the data, for each kind of source.
 _FIRST_PARAMETERS = {"study": ("source",), "random": ("source",), "counters": ("counters",)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlotKind:
-    """A kind of plot: a table of ``data/plots.toml``, whose head describes the keys."""
+    """A kind of plot: a table of ``data/plots.toml``; the head of that file describes the keys."""
 
     name: str
     shows: str
@@ -44,27 +44,27 @@ class PlotKind:
 
     @cached_property
     def option_names(self) -> tuple[str, ...]:
-        """The options of the kind."""
+        """The names of all options of the kind."""
         return self._options_with("")
 
     @cached_property
     def required_options(self) -> tuple[str, ...]:
-        """The required options."""
+        """The names of the options that must be given."""
         return self._options_with("!")
 
     @cached_property
     def list_options(self) -> tuple[str, ...]:
-        """The options that take several names."""
+        """The names of the options that take several values."""
         return self._options_with("*")
 
     @property
     def is_of_study(self) -> bool:
-        """True if it draws a study."""
+        """True if the kind draws a study rather than a point or a table of counters."""
         return self.source in ("study", "random")
 
     @cached_property
     def function(self) -> Callable[..., Axes]:
-        """The function that draws it, with the options of this table as defaults."""
+        """The function that draws the kind, with its options as keyword parameters."""
         first = _FIRST_PARAMETERS.get(self.source, ())
         by_place = [*first, *(name for name in self.required_options if name == "quantity")]
         rest = [name for name in self.option_names if name not in by_place]
@@ -98,11 +98,11 @@ class PlotKind:
 
 
 def read_kinds(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, PlotKind]:
-    """Return the kinds that rows describe, by name."""
+    """Return a mapping from names to kinds of plots, from tables as in ``data/plots.toml``."""
     return {name: PlotKind(name=name, **row) for name, row in rows.items()}
 
 
 _DATA = tomllib.loads(_FILE.read_text(encoding="utf-8"))
-#: What each option means, for docstrings.
+#: Descriptions of the options, for the docstrings of the functions.
 _OPTIONS: Mapping[str, str] = _DATA["option"]
 KINDS: dict[str, PlotKind] = read_kinds(_DATA["kind"])

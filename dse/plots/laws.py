@@ -1,4 +1,4 @@
-"""Plots of probability distributions, and time-lines of warps, lanes and blocks."""
+"""Draw probability distributions, and timelines of warps, lanes and blocks."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 
 
 _BINS = 60
-#: Above this many outcomes of (max, sum) atoms are not computed for a plot.
+#: If the pair (max, sum) has more outcomes than this, single probabilities are not drawn.
 _MAX_OUTCOMES = 20_000_000
 _MAX_ATOMS, _SIMULATED_LAUNCHES = 4_000, 20_000
-#: Smallest probability of a tail.
+#: Smallest tail probability that is drawn.
 _MIN_TAIL = 1e-6
 _EXACT, _SIMULATED, _LEVEL = STYLES["exact"], STYLES["simulated"], STYLES["level"]
 
@@ -87,7 +87,7 @@ def fan(
 def bands(
     source: PlotSource, *, over: str | None = None, at: AxisValues = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw quantiles of the time of a launch along an axis, and two estimates without a law."""
+    """Draw quantiles of the launch time along an axis, and two estimates: waves, work bound."""
     names = [f"quantile(launch_time, {q:g})" for q in (0.01, 0.1, 0.5, 0.9, 0.99)]
     estimates = {"waves_time": "waves · mean block", "work_bound_time": "no slot waits"}
     ds = plot_data(source, [*names, *estimates], at)
@@ -106,7 +106,7 @@ def bands(
     return ax
 
 
-# --- an output of a study
+# --- the distribution of an output of a study
 def outcome(
     source: StudyData, quantity: str, *, at: AxisValues = None, ax: Axes | None = None
 ) -> Axes:
@@ -117,7 +117,7 @@ def outcome(
 
 
 def draw_output_law(law: OutputLaw, *, ax: Axes | None = None) -> Axes:
-    """Draw the distribution function of an output, its mean and its middle 90 %."""
+    """Draw the distribution function of an output, its mean, and its 5 and 95 % quantiles."""
     ax, color = axes_of(ax), STYLES["performance"].color
     if law.way == "enumerated":
         x, y = np.repeat(law.values, 2)[1:], np.repeat(np.cumsum(law.weights), 2)[:-1]
@@ -139,7 +139,7 @@ def draw_output_law(law: OutputLaw, *, ax: Axes | None = None) -> Axes:
 def loss(
     *, distribution: str = "", lanes: int | str = 32, groups: int = 100_000, ax: Axes | None = None
 ) -> Axes:
-    """Draw the law of the loss in lockstep over bins, with a simulation."""
+    """Draw the probability of the loss in lockstep in each bin, exact and simulated."""
     from stochastic import Pmf, imbalance
 
     if not distribution or not str(lanes).isdecimal():
@@ -155,7 +155,7 @@ def loss(
 
 
 def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
-    """Draw the law of a loss: its mass over bins with a simulation, its atoms, and its CDF.
+    """Draw the law of a loss: probabilities of bins and of single values, and the CDF.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def law_figure(law: Law, *, groups: int = 100_000, seed: int = 0) -> Figure:
 
 
 def _bin_edges(law: Law) -> Any:
-    """Return the edges of bins over all but the rarest losses."""
+    """Return the edges of bins between the quantiles 1e-4 and 1 - 1e-4 of the loss."""
     low, high = (float(law.quantile(q)) for q in (1e-4, 1 - 1e-4))
     edges = np.linspace(low, max(high, low + 1e-9), _BINS + 1)
     edges[0] = np.nextafter(edges[0], 0)  # a bin includes its upper edge
@@ -189,7 +189,7 @@ def _bin_edges(law: Law) -> Any:
 
 
 def _draw_masses(ax: Axes, edges: Any, exact: Any, samples: Any, what: str, **marks: float) -> None:
-    """Draw the probability of each bin, exact and simulated, and lines at some values."""
+    """Draw the exact and simulated probability of each bin, and vertical lines at ``marks``."""
     shares = np.histogram(samples, edges)[0] / len(samples)
     ax.stairs(exact, edges, fill=True, color=_EXACT.color, alpha=0.35, label="exact")
     error = np.sqrt(np.maximum(shares * (1 - shares), 0) / len(samples))
@@ -251,13 +251,13 @@ def _mark_quantile(ax: Axes, x: float, y: float, text: str, offset: tuple[float,
 
 # --- the time of a launch
 def _visible_slice(cdf: Any) -> slice:
-    """Return the range in which a CDF is distinguishable from 0 and 1."""
+    """Return the slice of a CDF in which both tails have at least the probability _MIN_TAIL."""
     first, last = np.searchsorted(cdf, [_MIN_TAIL, 1 - _MIN_TAIL])
     return slice(int(first), int(last) + 1)
 
 
 def format_time_axis(ax: Axes) -> None:
-    """Format the x axis as the time of a launch."""
+    """Label the x axis as the time of a launch, and format its numbers with SI prefixes."""
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(5))
@@ -266,7 +266,7 @@ def format_time_axis(ax: Axes) -> None:
 
 
 def tail(source: PlotSource, *, at: AxisValues = None, ax: Axes | None = None) -> Axes:
-    """Draw the tail of the launch time, a line for each configuration."""
+    """Draw the probability that a launch takes longer, with a line for each configuration."""
     lines = _launch_tails(source, at or {})
     ax = axes_of(ax)
     styles = distinct_styles([line.label for line in lines])
@@ -287,7 +287,10 @@ def tail(source: PlotSource, *, at: AxisValues = None, ax: Axes | None = None) -
 
 
 def _launch_tails(source: Any, at: Mapping[str, Any]) -> Sequence[Line]:
-    """Return the tail of the launch time of each configuration; ``coordinates`` are means."""
+    """Return the tail of the launch time for each configuration, as a line.
+
+    The ``coordinates`` of a line are the mean, the estimate by waves and the time of a step.
+    """
     if not isinstance(source, StudyData):
         raise DseError("the law of a launch needs a study, not its results")
     names = ["launch_time_mean", "waves_time", "step_time"]
@@ -318,14 +321,14 @@ def _launch_tails(source: Any, at: Mapping[str, Any]) -> Sequence[Line]:
 
 
 def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
-    """Draw the law of a launch: its mass with simulated launches, and its tail.
+    """Draw the law of a launch: exact and simulated probabilities of bins, and the tail.
 
     Parameters
     ----------
     law : Launch
         From :func:`stochastic.launch`.
     step : float
-        Time of a unit of work in seconds; 1 draws steps.
+        Duration of a unit of work in seconds; with 1 the time is drawn in steps.
     seed : int
         Seed of the simulation.
     """
@@ -336,7 +339,7 @@ def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
     drawn = law.sample(max(100, _SIMULATED_LAUNCHES // (1 + law.blocks // 4096)), seed=seed) * step
     figure = new_figure(9, 3.6)
     mass, rare = (axes_of(ax) for ax in figure.subplots(1, 2))
-    wide = -(-len(values) // _BINS)  # the same number of steps in each bin
+    wide = -(-len(values) // _BINS)  # number of steps in each bin
     edges = values[0] + (np.arange(len(values) // wide + 2) * wide - 0.5) * step
     exact, _ = np.histogram(values, edges, weights=np.diff(below, prepend=0.0))
     _draw_masses(mass, edges, exact, drawn, "launches")
@@ -353,15 +356,15 @@ def launch_figure(law: Launch, *, step: float = 1.0, seed: int = 0) -> Figure:
     return figure
 
 
-# --- time-lines: warps of a multiprocessor, lanes in lockstep, blocks of a launch
-#: Boxes narrower than this share of the plot have no number.
+# --- timelines: warps of a multiprocessor, lanes in lockstep, blocks of a launch
+#: Boxes narrower than this fraction of the plot get no number.
 _MIN_LABEL_SHARE = 0.02
 _MAX_SLOTS = 48
 _BUSY, _IDLE = STYLES["performance"], STYLES["held at 1"]
 
 
 class WarpPeriod(NamedTuple):
-    """A period of one warp: row, warp, start and stop."""
+    """A box of the timeline: a warp computes (row 0) or waits for memory (other rows)."""
 
     row: int
     warp: int
@@ -379,17 +382,18 @@ def warp_schedule(
     departure: float = 0.0,
     independent: bool = False,
 ) -> list[WarpPeriod]:
-    """Return periods of warps that compute one at a time, in row 0, and wait for memory.
+    """Return the timeline of warps that alternately compute and wait for memory.
 
-    Each period has ``comp`` cycles and ends in a request of ``memory`` cycles. Memory serves
-    ``mwp`` requests at once (any number if 0), at least ``departure`` cycles apart. An
-    ``independent`` warp continues before its request is served.
+    Each of the ``periods`` of a warp has ``comp`` cycles of computation, one warp at a time, and
+    then a memory request of ``memory`` cycles. Memory serves at most ``mwp`` requests at the same
+    time (any number if 0); requests depart at least ``departure`` cycles apart. With
+    ``independent``, a warp computes its next period before its request is served.
 
     >>> max(box.stop for box in warp_schedule(8, 1, 1, 3, mwp=2))  # Fig. 6a: two C and four M
     14
     """
     ready: list[tuple[float, int, int]] = [(0, warp, 0) for warp in range(warps)]
-    free: list[float] = []  # when each row of memory is
+    free: list[float] = []  # time at which each row of memory becomes free
     boxes: list[WarpPeriod] = []
     computed, left = 0.0, -departure
     while ready:
@@ -422,7 +426,7 @@ def timeline(
     by_equations: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the time-line of the warps of one multiprocessor; see :func:`warp_schedule`."""
+    """Draw the timeline of the warps of one multiprocessor; see :func:`warp_schedule`."""
     if min(warps, periods) < 1 or not min(comp, memory) > 0:
         raise DseError(
             f"warps = {warps}, periods = {periods}, comp = {comp}, memory = {memory}: expected at "
@@ -458,7 +462,7 @@ def timeline(
 
 
 def lockstep(*, work: Sequence[int], ax: Axes | None = None) -> Axes:
-    """Draw the items of one group in lockstep, one a lane, and the loss."""
+    """Draw one group in lockstep, with one item per lane, and the loss."""
     if not sum(work) > 0 or min(work) < 0:
         raise DseError(f"work = {work!r}: expected the iterations of each item, such as [4, 2, 7]")
     ax, longest = axes_of(ax), max(work)
@@ -483,7 +487,7 @@ def slots(
     ax: Axes | None = None,
     **point: Any,
 ) -> Axes:
-    """Draw one simulated launch: the blocks of each slot over time, and the idle tail."""
+    """Draw one simulated launch: the blocks of each slot over time, and idle time at the end."""
     from stochastic.launch_time.settings import longest_item_law
     from sweeps.grid.work_laws import read_law
 

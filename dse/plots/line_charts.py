@@ -1,4 +1,4 @@
-"""Lines of quantities along an axis, with marks and reference lines."""
+"""Draw lines of quantities along an axis, with marks and reference lines."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_MARKERS = 24
-#: A first pass this many times above all later ones is clipped.
+#: The spike before the first full pass is clipped if it exceeds all later values by this factor.
 _SPIKE_RATIO = 3.0
 
 
@@ -51,7 +51,7 @@ def _is_coincident(line: Line, other: Line) -> bool:
 def draw_lines(
     ax: Axes, lines: Sequence[Line], looks: Sequence[Style], *, same: bool = False, **style: Any
 ) -> None:
-    """Draw lines; where they coincide, or with ``same``, their markers are staggered."""
+    """Draw lines; if some coincide, or if ``same``, place their markers at different points."""
     room = all(len(line.x) >= 2 * len(lines) for line in lines)
     same = same or (room and any(_is_coincident(*pair) for pair in combinations(lines, 2)))
     for k, (line, look) in enumerate(zip(lines, looks, strict=True)):
@@ -62,7 +62,10 @@ def draw_lines(
 
 
 def _relative_values(ds: xr.Dataset, name: str, over: str, by: bool | str) -> xr.DataArray:
-    """Return a quantity relative to its maximum along an axis, or to proportional growth."""
+    """Return a quantity divided by its maximum along an axis, or by proportional growth.
+
+    ``by="growth"`` divides by the first value times the ratio of the last to the first axis value.
+    """
     words, whole = "share of its largest", abs(mask_infeasible(ds, ds[name])).max(over)
     if by == "growth":
         times = (ds[over][-1] / ds[over][0]).item()
@@ -85,11 +88,12 @@ def lines(
     row: Mapping[str, Any] = {},
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a quantity along one axis, a line for each value of the others.
+    """Draw a quantity along one axis, with a line for each value of the other axes.
 
-    ``row``: ``with`` names further quantities, ``alone`` allows no other axis, ``apart`` are
-    meanings with reserved colours, ``smallest`` is the minimum of all quantities, ``style`` and
-    ``label`` are of the lines; ``mark``, ``references``, ``bottom``, ``ylabel``, ``cut`` add more.
+    Keys of ``row``: ``with`` lists further quantities; ``alone`` forbids other axes; ``apart``
+    reserves the colours of some meanings; ``smallest`` is the minimum of all quantities; ``style``
+    and ``label`` apply to the lines; ``mark``, ``references``, ``bottom``, ``ylabel`` and ``cut``
+    add marks, reference lines, a lower limit, a label, and the clipping of a spike.
     """
     goal, names = minimize or maximize, [quantity, *row.get("with", ())]
     known = [r for r in row.get("references", ()) if r.get("x", x) == x]
@@ -120,7 +124,7 @@ def lines(
     draw_lines(ax, drawn, looks, **style)
     for line, artist in zip(drawn[::-1], ax.get_lines()[::-1], strict=False):
         if len(names) > 1 and line.label.startswith(labels.get(row.get("smallest", ""), "\n")):
-            artist.set(lw=4, alpha=0.35, marker="")  # wide, as it coincides with its terms
+            artist.set(lw=4, alpha=0.35, marker="")  # wide: it lies behind its terms
     if mark := row.get("mark"):
         marked = [np.stack([o.x, o.y])[:, o.y == mark["equals"]] for o in drawn]
         if (points := np.concatenate(marked, 1)).size:
@@ -148,7 +152,7 @@ def lines(
         ax.set_ylim(bottom=row["bottom"])
     if row.get("cut"):
         _clip_spike(ax, drawn)
-    below = bool(flags) or len(names) > 1  # long names at the left, or in the legend
+    below = bool(flags) or len(names) > 1  # then labels are long and leave no room at the side
     many = len(ax.get_legend_handles_labels()[0])
     at_right = len(drawn) > 4 or (many > 5 and not below)
     add_legend(ax, heading=heading, at_right=at_right, at_bottom=below, ncols=2 if below else 1)
@@ -166,9 +170,9 @@ def _draw_reference(
     level: bool = False,
     x: str | None = None,
 ) -> None:
-    """Draw a vertical line, a level, or a curve that all lines share."""
+    """Draw a reference: a vertical line (``across``), a horizontal ``level``, or a curve."""
     values = ds[quantity]
-    if across:  # at the last value of the axis
+    if across:  # the reference is the quantity at the largest value of the axis
         value = values.isel({over: int(np.argmax(ds[over].values))}, missing_dims="ignore")
         if value.ndim == 0 and np.isfinite(value):
             look = STYLES["published"] if quantity == "optimal_sms" else STYLES["level"]
@@ -185,7 +189,7 @@ def _draw_reference(
 
 
 def _clip_spike(ax: Axes, lines: Sequence[Line]) -> None:
-    """Clip a spike before the first full pass, and write its height in the title."""
+    """Clip the spike before the first full pass, and write its height into the title."""
     most = max(float(np.nanmax(line.y)) for line in lines)
     later = 1.0
     for line in lines:
@@ -205,7 +209,7 @@ def terms(
     row: Mapping[str, Any],
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw several terms and their minimum, each over the axes on which it depends."""
+    """Draw several terms and their minimum along an axis."""
     names = list(texts_of(quantity, "quantity")) or _term_names(source, row["smallest"])
     ds = plot_data(source, names, at)
     check_finite(names[-1], *(ds[name] for name in names))
@@ -223,7 +227,7 @@ def terms(
 
 
 def _term_names(source: Any, smallest: str) -> list[str]:
-    """Return the terms of a minimum, then the minimum."""
+    """Return the names of the terms of a minimum, followed by that of the minimum."""
     if isinstance(source, StudyData):
         for family in source.grid().model.families:
             if family.of == smallest:
@@ -237,7 +241,7 @@ def _term_names(source: Any, smallest: str) -> list[str]:
 def temperature(
     source: StudyData, *, over: str = "elapsed", at: AxisValues = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the temperature during and after a workload, and the steady states."""
+    """Draw the temperature over time during and after a workload, and its steady states."""
     if not isinstance(source, StudyData):
         raise DseError("expected a Study, as cooling begins where heating ends")
     ds = plot_data(source, ["temperature", "max_temperature", "idle_temperature"], at)
@@ -284,7 +288,7 @@ def efficiency(
     relative: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw speed-up against energy efficiency in powers of two; above and right of 1 is better."""
+    """Draw speed-up against energy efficiency on axes in powers of two; above 1 is better."""
     ds = plot_data(source, ["speedup", "energy_efficiency"], at)
     across = "energy efficiency: baseline energy over the new (E)"
     if relative:

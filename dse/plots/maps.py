@@ -1,4 +1,4 @@
-"""Maps over two axes: values or cases, optimum, constraints, borders of a case."""
+"""Draw maps over two axes: values or cases, the optimum, constraints, and borders of a case."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Point = tuple[float, float]
 
-#: Above this many cells they are rasterized in a vector figure.
+#: If a map has more cells than this, the cells are rasterized in a vector figure.
 _RASTER_CELLS = 10_000
 _LINE_STYLES = ("-", (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 
@@ -135,7 +135,7 @@ def regimes(source: PlotSource, **options: Any) -> Axes:
 
 
 def _choose_axes(ds: Any, quantity: str, over: str | None, by: str | None) -> tuple[str, str]:
-    """Return the axes across and upwards; raise DseError if a quantity varies over others."""
+    """Return the horizontal and the vertical axis; raise DseError if there are other axes."""
     dims = [str(dim) for dim in ds[quantity].dims]
     for name in filter(None, (over, by)):
         known = [str(dim) for dim in ds.dims]
@@ -155,7 +155,10 @@ def _choose_axes(ds: Any, quantity: str, over: str | None, by: str | None) -> tu
 def _constraint_masks(
     ds: xr.Dataset, texts: Sequence[str], over: str, by: str
 ) -> tuple[Array, dict[str, Array]]:
-    """Return where ``texts`` and the Dataset's constraints hold, and masks of those broken."""
+    """Return the mask of cells that meet all constraints, and the mask of each violated one.
+
+    The constraints are ``texts`` and those that the Dataset was computed with.
+    """
     known = add_label_indices(ds)
     quantities = quantities_of(known)
     stored = str(ds[FEASIBLE].attrs.get("conditions", "")).split("; ") if FEASIBLE in ds else []
@@ -195,7 +198,7 @@ def _condition_mask(ds: xr.Dataset, node: Any) -> xr.DataArray:
 
 # --- cells
 def _axis_numbers(ds: xr.Dataset, axis: str) -> Array:
-    """Return the values of an axis as numbers, labels as indices."""
+    """Return the values of an axis as floats; labels are replaced by their indices."""
     values = ds[axis].values
     return values.astype(float) if is_numeric(ds, axis) else np.arange(len(values)) * 1.0
 
@@ -213,7 +216,7 @@ def _cell_edges(ds: xr.Dataset, axis: str) -> Array:
 
 
 def _cell_runs(inside: Array) -> Iterator[tuple[int, int, int]]:
-    """Yield runs of cells: row, first column, and one past the last."""
+    """Yield the runs of cells inside a mask: row, first column, and last column + 1."""
     padded = np.pad(inside.astype(np.int8), ((0, 0), (1, 1)))
     steps = np.diff(padded, axis=1)
     begins, ends = np.argwhere(steps == 1), np.argwhere(steps == -1)
@@ -222,7 +225,7 @@ def _cell_runs(inside: Array) -> Iterator[tuple[int, int, int]]:
 
 
 class _Cells:
-    """The cells of a map; its methods draw, and return entries of the legend."""
+    """The cells of a map; its methods draw parts of the map and return entries for the legend."""
 
     def __init__(self, ax: Axes, ds: xr.Dataset, over: str, by: str) -> None:
         self.ax, self.ds, self.over, self.by = ax, ds, over, by
@@ -248,7 +251,7 @@ class _Cells:
         return [Patch(**look.area_options(label=text, **style))]
 
     def draw_hatch(self, inside: Array, hatch: str, color: str) -> None:
-        """Hatch cells as one area, without their edges."""
+        """Hatch the cells inside a mask as one area, without lines between the cells."""
         from matplotlib.patches import PathPatch
         from matplotlib.path import Path
 
@@ -262,7 +265,7 @@ class _Cells:
         self.ax.add_patch(PathPatch(area, fc="none", ec=color, hatch=hatch, lw=0))
 
     def draw_constraints(self, broken: Mapping[str, Array]) -> Iterator[Any]:
-        """Draw lines between cells where a constraint holds and where it does not."""
+        """Draw a line between the cells that meet a constraint and the cells that violate it."""
         from matplotlib.collections import LineCollection
         from matplotlib.lines import Line2D
 
@@ -289,7 +292,7 @@ class _Cells:
 def _draw_borders(
     cells: _Cells, source: Any, quantity: str, at: AxisValues, where: Sequence[str]
 ) -> Any:
-    """Draw the borders of a case, from :func:`dse.borders`, as double lines."""
+    """Find the borders of a case by :func:`dse.borders`, and draw them as double lines."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
     from matplotlib.patheffects import withStroke
@@ -320,11 +323,11 @@ def _draw_borders(
 def border_segments(
     ds: xr.Dataset, table: xr.Dataset, over: str, by: str, real: Collection[str]
 ) -> list[list[Point]]:
-    """Return the borders of a case as line segments, cell by cell of two axes.
+    """Return the borders of a case over two axes as line segments.
 
-    Between two values with different cases the border is that of ``table``, or halfway if the axis
-    is not in ``real``. In each cell two such places are connected directly, more through their
-    centre.
+    Between two neighbouring points with different cases, the border is where ``table`` has it, or
+    halfway if their axis is not in ``real``. A cell has four points at its corners. If its edges
+    have two borders, a segment connects them; if they have more, each is connected to their mean.
     """
     from dse.inverse.borders import case_name
 
@@ -357,7 +360,7 @@ def _crossings(
     missing: Mapping[str, int],
     located: Collection[str],
 ) -> Array:
-    """Return where the case changes between neighbours along the last axis, else NaN."""
+    """Return the position of the border between neighbours along the last axis; NaN for none."""
     along = dims[-1]
     values = _axis_numbers(ds, along)
     differs = cases[:, 1:] != cases[:, :-1]

@@ -1,4 +1,4 @@
-"""Figures and Axes that notebooks display without pyplot."""
+"""Define figures and Axes that notebooks display without pyplot."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _SAVE_DPI, _SCREEN_DPI = 160, 80
 
 
 class NotebookFigure(Figure):
-    """A figure that notebooks display; its Axes display it, too."""
+    """A figure that a notebook can display; displaying one of its Axes shows the figure, too."""
 
     def add_subplot(self, *args: Any, **kwargs: Any) -> Any:
-        """Add an Axes, by default one that displays its figure."""
+        """Add an Axes; by default it displays its figure in a notebook."""
         if not {"projection", "polar"} & kwargs.keys():
             kwargs.setdefault("axes_class", _NotebookAxes)
         return super().add_subplot(*args, **kwargs)
 
     def draw(self, renderer: Any) -> None:
-        """Draw the figure; a ``$`` in a label starts no formula."""
+        """Draw the figure; a ``$`` in a label is printed and does not start a formula."""
         for ax in self.axes:
             for axis in (ax.xaxis, ax.yaxis):
-                axis.get_ticklabels()  # creates their texts
+                axis.get_ticklabels()  # creates the Text objects, which findobj must find
         for text in self.findobj(Text):
             if isinstance(text, Text) and "$" in text.get_text():
                 text.set_parse_math("\\mathdefault" in text.get_text())
@@ -39,7 +39,7 @@ class NotebookFigure(Figure):
 
 
 class _NotebookAxes(Axes):
-    """An Axes that notebooks display as its figure."""
+    """An Axes whose display in a notebook shows its figure."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         figure = self.get_figure(root=True)

@@ -1,4 +1,4 @@
-"""The figures of the papers, read from ``data/figures`` and drawn by the kinds of plots."""
+"""Draw the figures of the papers; ``data/figures`` says which kind of plot draws each."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _DATA = Path(__file__).parents[1] / "data" / "figures"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperFigure:
-    """A figure of a paper: the kind of plot that draws it, or the reason ``why`` none does.
+    """A figure of a paper: the kind of plot that draws it, or ``why`` it is not drawn.
 
-    ``see`` says what to notice, ``theirs`` what is from the paper, ``ours`` what from the model.
-    ``given`` are options of the kind; ``panels`` override the row; ``printed`` marks values that
-    the text prints.
+    ``see`` is a hint for the reader, ``theirs`` names the data from the paper, ``ours`` those from
+    the model. ``given`` are options of the kind. Each of the ``panels`` overrides some options.
+    ``printed`` are values that the text of the paper prints; they are marked in the figure.
     """
 
     number: str
@@ -45,12 +45,12 @@ class PaperFigure:
     ax: Mapping[str, Any] = field(default_factory=dict)
     panels: Sequence[Mapping[str, Any]] = ({},)
     columns: int = 2
-    size: Sequence[float] = (6.4, 4.6)  # of a panel, in inches
+    size: Sequence[float] = (6.4, 4.6)  # width and height of a panel in inches
     printed: Sequence[Mapping[str, Any]] = ()
 
     @property
     def caption(self) -> str:
-        """The caption: what the figure shows, what to notice, and whose numbers these are."""
+        """The caption: the content, a hint, and the data from the paper and from the model."""
         whose = {"The paper's: ": self.theirs, "The model's: ": self.ours}
         texts = [self.shows, self.see, *(who + text for who, text in whose.items() if text)]
         return " ".join(f"{text}." for text in texts if text)
@@ -77,7 +77,7 @@ class Paper:
 
 @cache
 def read_papers() -> Mapping[str, Paper]:
-    """Return the papers whose figures are known, by key."""
+    """Return a mapping from keys to the papers whose figures are described in ``data/figures``."""
     return {path.stem: _read_paper(path) for path in sorted(_DATA.glob("*.toml"))}
 
 
@@ -93,7 +93,7 @@ def find_paper(name: str) -> Paper:
 
 
 def _read_paper(path: Path) -> Paper:
-    """Read a paper; a row that is ``like`` another inherits from it."""
+    """Read the file of a paper; a row with ``like`` inherits the keys of another row."""
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     why = data.pop("why", {})
     rows: dict[str, dict[str, Any]] = {}
@@ -106,14 +106,14 @@ def _read_paper(path: Path) -> Paper:
 
 
 def _expand_numbers(text: str) -> Iterator[str]:
-    """Yield the numbers of a text such as ``"1-3, 10"``."""
+    """Yield each number in a text such as ``"1-3, 10"``, as text."""
     for part in text.split(","):
         first, _, last = part.partition("-")
         yield from map(str, range(int(first), int(last or first) + 1))
 
 
 def number_ranges(numbers: Sequence[str]) -> Iterator[str]:
-    """Yield numbers with consecutive runs joined.
+    """Yield numbers as texts; runs of consecutive numbers are joined to ranges.
 
     >>> list(number_ranges(["1", "2", "3", "5"]))
     ['1-3', '5']
@@ -126,7 +126,7 @@ def number_ranges(numbers: Sequence[str]) -> Iterator[str]:
 
 
 def _merge_tables(base: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``base`` updated by ``row`` recursively; an axis range is replaced as a whole."""
+    """Update ``base`` recursively by ``row``; a table with ``start``, an axis, is replaced."""
 
     def is_table(value: Any) -> bool:
         return isinstance(value, dict) and "start" not in value
@@ -136,7 +136,7 @@ def _merge_tables(base: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, 
 
 
 def paper_figure(name: str, number: int | str, *, caption: bool = True) -> Figure:
-    """Draw a figure of a paper by the model, with the numbers that the text prints.
+    """Draw a figure of a paper from the model, and mark the numbers that the text prints.
 
     Parameters
     ----------
@@ -145,12 +145,12 @@ def paper_figure(name: str, number: int | str, *, caption: bool = True) -> Figur
     number : int or str
         Number of the figure.
     caption : bool
-        Write the caption below.
+        Write the caption below the figure.
 
     Raises
     ------
     UnknownNameError
-        The paper or number is unknown, or the figure is not drawn, with the reason.
+        The paper or number is unknown, or the figure is not drawn; the message has the reason.
     """
     paper = find_paper(name)
     row = paper.figure(number)
@@ -197,7 +197,7 @@ def _draw_panel(
 
 
 def _draw_mark(ax: Axes, mark: Mapping[str, Any], style: Style) -> None:
-    """Draw what the text prints: points, or a line if it prints one coordinate."""
+    """Mark values that the text prints: points, or a line if only one coordinate is printed."""
     label = f"printed: {mark['label']}"
     if "y" not in mark:
         ax.axvline(mark["x"], **style.line_options(), label=label)

@@ -1,4 +1,4 @@
-"""Plots of configurations: Pareto fronts, parallel coordinates, and scatter plots."""
+"""Draw configurations: Pareto fronts, parallel coordinates, and scatter plots."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_POINTS, _MAX_LINES = 20_000, 3_000
-#: Number of best configurations drawn thick, and of labels written along an axis.
+#: Number of best configurations with thick lines; maximum number of labels along an axis.
 _THICK_LINES, _MAX_LABELS = 10, 12
 
 
@@ -40,7 +40,7 @@ def pareto(
     at: AxisValues = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw all configurations in two goals, and the Pareto front."""
+    """Draw all configurations in the plane of two objectives, and the Pareto front."""
     import xarray as xr
 
     small, large = texts_of(minimize, "minimize"), texts_of(maximize, "maximize")
@@ -60,7 +60,7 @@ def pareto(
     ax.plot(across[::step], up[::step], ls="", rasterized=across.size > 2000, **look)
     order = np.argsort(front[goals[0]].values)
     x, y = (front[name].values[order] for name in goals)
-    stairs = "steps-post" if goals[0] in small else "steps-pre"  # on the dominated side
+    stairs = "steps-post" if goals[0] in small else "steps-pre"  # steps are on the dominated side
     style = STYLES["front"].points_options(drawstyle=stairs)
     ax.plot(x, y, **style, label=f"Pareto front: {len(x):,} of them")
     format_axis(ax.xaxis, ds[goals[0]])
@@ -81,7 +81,7 @@ def parallel(
     at: AxisValues = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw configurations as lines across axes and outputs, coloured by rank."""
+    """Draw each configuration as a line across parallel vertical axes, coloured by rank."""
     import xarray as xr
     from matplotlib.collections import LineCollection
 
@@ -112,12 +112,12 @@ def parallel(
     lines = np.stack([np.broadcast_to(np.arange(len(columns)), up.shape), up], axis=-1)
     many = min(_THICK_LINES, len(lines))
     rest = LineCollection(list(lines[:-many]), cmap=f"{UNIFORM}_r", lw=0.7, alpha=0.5)
-    rest.set_array(np.arange(len(lines) - many))  # by rank, as values crowd at one end
+    rest.set_array(np.arange(len(lines) - many))  # rank, because values may be close together
     thick = LineCollection(list(lines[-many:]), colors=STYLES["optimum"].color, lw=1.8)
     for collection in (rest, thick):
         ax.add_collection(collection, autolim=False)
     ax.set(xlim=(-0.25, len(columns) - 0.55), ylim=(-0.06, 1.06), yticks=[])
-    # the numbers at the ends have their units
+    # the titles need no units, because the numbers at the ends of the axes have them
     titles = [str(ds[name].attrs.get("long_name") or name) for name in columns]
     ax.set_xticks(range(len(columns)), [textwrap.fill(text, 16) for text in titles])
     ax.set(xlabel="each line is a configuration", ylabel="from smallest to largest value")
@@ -130,7 +130,7 @@ def parallel(
 
 
 def _draw_parallel_axis(ax: Axes, place: int, variable: Any, values: Any, indices: Any) -> Any:
-    """Draw one vertical axis with its end values; return the heights of the drawn values."""
+    """Draw one vertical axis and its end values; return the heights (0 to 1) of the values."""
     ax.axvline(place, color="0.3", lw=1)
     write: dict[str, Any] = {"fontsize": 7, "ha": "left", "va": "center"}
     if values.dtype.kind not in "iufb":
@@ -157,7 +157,7 @@ def scatter(
     diagonal: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw pairs of numbers, with a different mark for each label."""
+    """Draw pairs of numbers as points, with a different marker for each label."""
     if not len(points) or any(not 2 <= len(point) <= 3 for point in points):
         raise DseError(f"points = {points!r}: expected pairs of numbers, each with a label or none")
     ax = axes_of(ax)

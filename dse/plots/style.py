@@ -1,4 +1,4 @@
-"""The style of each meaning in all plots, read from ``data/looks.toml``."""
+"""Read the styles of plots from ``data/looks.toml``; a meaning has the same style in all plots."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-#: The colour map of values: perceptually uniform, rising in grey too.
+#: Colour map for values: perceptually uniform, and monotone in brightness when printed in grey.
 UNIFORM = "viridis"
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A colour, and what distinguishes a line, mark or area without it."""
+    """A colour, and the dashes, marker and hatch that distinguish it when printed in grey."""
 
     color: str
     line: Any = "-"
@@ -23,21 +23,21 @@ class Style:
     hatch: str = ""
 
     def line_options(self, **more: Any) -> dict[str, Any]:
-        """Return the style of a line without markers."""
+        """Return matplotlib options for a line without markers."""
         return {"color": self.color, "ls": self.line, "lw": 1.8} | more
 
     def points_options(self, **more: Any) -> dict[str, Any]:
-        """Return the style of a line with markers."""
+        """Return matplotlib options for a line with markers."""
         edge = {"mec": "black", "mew": 0.6} if self.marker not in "x+" else {"mew": 1.4}
         return self.line_options() | {"marker": self.marker, "ms": 5.5} | edge | more
 
     def mark_options(self, size: float, **more: Any) -> dict[str, Any]:
-        """Return the style of marks without a line, drawn in front."""
+        """Return matplotlib options for markers without a line, in front of everything else."""
         mark = {"ls": "", "marker": self.marker, "ms": size, "mfc": self.color}
         return mark | {"mec": "black", "mew": 0.9, "zorder": 6} | more
 
     def area_options(self, **more: Any) -> dict[str, Any]:
-        """Return the style of a bar or an area."""
+        """Return matplotlib options for a bar or an area."""
         style = {"facecolor": self.color, "hatch": self.hatch, "edgecolor": "black", "lw": 0.6}
         return style | more
 
@@ -56,11 +56,11 @@ def _read_style(row: Mapping[str, str]) -> Style:
 
 GREY = _NAMED_COLORS["grey"]
 STYLES: Mapping[str, Style] = {name: _read_style(row) for name, row in _DATA["looks"].items()}
-#: Meanings of quantities, and of the labels of bounds and cases.
+#: Mapping from quantities, and from labels of bounds and cases, to their meaning.
 MEANINGS: Mapping[str, str] = _DATA["means"]
-#: Styles of shares of a whole, from the bottom of the stack.
+#: Styles of the parts of a stack, from bottom to top.
 PART_STYLES: Mapping[str, Style] = {name: _read_style(row) for name, row in _DATA["parts"].items()}
-#: Names with the same style in every plot, whatever else it shows.
+#: Groups of names, such as machines, that have the same styles in every plot.
 _FIXED: Sequence[Sequence[str]] = _DATA["fixed"]["names"]
 
 _ORDER = ("solid", "dashes", "dash-dots", "dots", "long", "mixed", "short", "solid")
@@ -77,7 +77,7 @@ _HATCHES = (
 
 
 def meaning_of(name: str) -> str | None:
-    """Return the meaning of a quantity, bound or case; None if the table has none."""
+    """Return the meaning of a quantity, bound or case, or None if ``looks.toml`` has none."""
     for text in (name, name.replace("_", " ")):
         meaning = MEANINGS.get(text, text)
         if meaning in STYLES:
@@ -86,14 +86,15 @@ def meaning_of(name: str) -> str | None:
 
 
 def style_of(name: str) -> Style:
-    """Return the style of a quantity, bound, case or mark of the table."""
+    """Return the style of a name in ``looks.toml``: a quantity, bound, case, part or mark."""
     return PART_STYLES[name] if name in PART_STYLES else STYLES[meaning_of(name) or name]
 
 
 def distinct_styles(names: Sequence[str], reserved: Sequence[str] = ()) -> list[Style]:
-    """Return different styles for things in one plot: from the table, else by place.
+    """Return a different style for each name in a plot.
 
-    Places avoid the colours of the meanings ``reserved`` and of names in the table.
+    A name in ``looks.toml`` has its style from there. Other names get the next free colour; these
+    avoid the colours of names in ``looks.toml`` and of the meanings ``reserved``.
 
     >>> distinct_styles(["thread", "memory"]) == [STYLES["threads"], STYLES["memory"]]
     True
@@ -109,7 +110,7 @@ def distinct_styles(names: Sequence[str], reserved: Sequence[str] = ()) -> list[
 
 
 def style_variants(style: Style, many: int) -> list[Style]:
-    """Return styles of one colour for several lines of one meaning, ``style`` first."""
+    """Return ``style`` and further styles of the same colour, for lines with one meaning."""
     others = [k for k in range(len(_LINES) - 1) if style.line != _LINES[k]]
     places = [others[k % len(others)] for k in range(many - 1)]
     variants = [Style(style.color, _LINES[k], _MARKERS[k], style.hatch) for k in places]
@@ -117,7 +118,7 @@ def style_variants(style: Style, many: int) -> list[Style]:
 
 
 def _nth_style(place: int, free: Sequence[int]) -> Style:
-    """Return the style of a place; later rounds of colours have other lines and markers."""
+    """Return the style number ``place``; when colours repeat, dashes and markers differ."""
     turn, k = divmod(place, len(free))
     line = _LINES[(free[k] + 3 * turn) % len(_LINES)]
     other = (free[k] + len(_COLORS) * turn) % len(_MARKERS)

@@ -1,4 +1,4 @@
-"""The transit figure: supply of memory and demand of the lanes (Li 2015)."""
+"""Draw the transit figure: supply of memory and demand of the lanes (Li 2015)."""
 
 from __future__ import annotations
 
@@ -39,14 +39,15 @@ _OUTPUTS = (
 _MEASURED_OUTPUTS = (
     *("measured_ms_throughput", "predicted_flops", "measured_flops", "prediction_accuracy"),
 )
-#: The size of a system that is never full.
+#: Capacity of a system that never limits the other one, in the unit of the capacity.
 _UNLIMITED = 1e15
 _CURVE_POINTS = 2001
-#: Factor of a move that has no end, or does not help.
+#: Factor by which an input is changed if the advice has no end value, or does not help.
 _DEFAULT_FACTOR = 2.0
-#: Regimes narrower than these shares of the plot have a vertical name, or none.
+#: Regimes narrower than the first fraction of the plot get a vertical name; narrower than the
+#: second, no name.
 _UPRIGHT_LABEL_WIDTH, _MIN_LABEL_WIDTH = 0.2, 0.05
-#: Relative difference of throughputs that are taken as the same.
+#: Relative difference up to which two throughputs count as equal.
 _SAME_TOLERANCE = 1e-9
 _CURVES = (("memory", "supply of memory, f(k)"), ("computation", "demand of the lanes, g(n - k)"))
 _AFTER_LINES: Mapping[str, Any] = {"memory": (0, (1, 1.2)), "computation": (0, (5, 1.5, 1, 1.5))}
@@ -55,7 +56,7 @@ _PANEL_WIDTH, _PANEL_HEIGHT = 5.2, 3.9  # inches
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _State:
-    """One configuration: its quantities and the two curves."""
+    """One configuration of the figure: its quantities, and the points of the two curves."""
 
     ds: xr.Dataset
     curves: Mapping[str, Curve]
@@ -65,7 +66,10 @@ class _State:
 
 
 def _trace_state(model: str, point: Mapping[str, Any], entries: Mapping[str, Any]) -> _State:
-    """Trace supply with unlimited lanes and demand with unlimited memory, by threads."""
+    """Compute a configuration, its supply with unlimited lanes, and demand with unlimited memory.
+
+    Both curves are functions of the number of threads.
+    """
     measured = _MEASURED_OUTPUTS if "kernel_time" in point else ()
     ds = evaluate(model, outputs=[*_INPUTS, *_OUTPUTS, *measured], **entries, **point)
     if ds.sizes:
@@ -104,9 +108,10 @@ def transit(
     ax: Axes | None = None,
     **point: Any,
 ) -> Axes:
-    """Draw supply f(k) and demand g(n - k) over the threads k that wait for memory.
+    """Draw supply f(k) and demand g(n - k) over the number of threads k that wait for memory.
 
-    They cross at the throughput; the shades name the bound if they crossed there.
+    The curves cross at the throughput. Shaded regions show which bound would apply if the curves
+    crossed in the region.
     """
     entries = {"machine": machine, "workload": workload}
     here = _trace_state(model, point, entries)
@@ -141,7 +146,11 @@ def transit(
 def _apply_move(
     model: str, entries: Mapping[str, Any], point: Mapping[str, Any], move: str, before: _State
 ) -> tuple[Move | None, dict[str, float]]:
-    """Return the advice that a move is, if any, and the values of the quantities after it."""
+    """Return the advice that suggests a move (None if none does), and the changed quantities.
+
+    ``move`` names inputs to change, joined by +. They are multiplied by the factor of the advice or
+    by a default; if the machine has no room for this, they are divided by the default.
+    """
     if not isinstance(move, str):
         raise DseError(f"move = {move!r}: expected the name of a quantity, such as 'threads'")
     names = tuple(name.strip() for name in move.split("+"))
@@ -159,13 +168,13 @@ def _apply_move(
     after = {name: before[name] * factor for name in names}
     try:
         evaluate(model, outputs=["bound"], **entries, **{**point, **after})
-    except InfeasibleError:  # the machine has no room for more
+    except InfeasibleError:  # the machine has no room for larger values
         return advised, {name: before[name] / _DEFAULT_FACTOR for name in names}
     return advised, after
 
 
 def _draw_state(ax: Axes, state: _State, *, is_after: bool) -> None:
-    """Draw both curves and the equilibrium, thinner after a move."""
+    """Draw both curves and the equilibrium; after a move, the lines are thinner."""
     tail, wide = (" after the move", 1.5) if is_after else ("", 2.2)
     for meaning, name in _CURVES:
         look = STYLES[meaning]
@@ -182,7 +191,7 @@ def _draw_state(ax: Axes, state: _State, *, is_after: bool) -> None:
 
 
 def _shade_regimes(ax: Axes, state: _State) -> None:
-    """Shade and name the bound by where the curves would cross."""
+    """Shade the regions of each bound; the bound of a region applies if the curves cross in it."""
     threads = state["threads"]
     filled, busy = state["ms_transition"], threads - state["cs_transition"]
     edges = sorted({0.0, threads, *(x for x in (filled, busy) if 0 < x < threads)})
@@ -200,7 +209,7 @@ def _shade_regimes(ax: Axes, state: _State) -> None:
 
 
 def _summary(state: _State) -> str:
-    """Return the bound, and measured against predicted performance."""
+    """Return a text with the bound, and with measured and predicted performance if measured."""
     text = f"{flags_of(state.ds['bound'])[int(state['bound'])]} bound"
     if "measured_flops" in state.ds:
         rates = [f"{state[name] / 1e9:.3g}" for name in ("predicted_flops", "measured_flops")]
@@ -211,7 +220,7 @@ def _summary(state: _State) -> str:
 
 
 def _effect_text(before: _State, after: _State, advised: Move | None, values: Any) -> str:
-    """Return what a move changes, and its effect on both throughputs by which principle."""
+    """Return a text on the change of a move, its effect on throughputs, and the principles."""
     first = next(iter(values))
     ends = " to ".join(value_text(state[first]) for state in (before, after))
     verb = "raised" if after[first] >= before[first] else "lowered"
@@ -234,7 +243,7 @@ def kernels(
     ax: Axes | None = None,
     **point: Any,
 ) -> Axes:
-    """Draw a transit figure of each kernel; return the first Axes, whose figure has all."""
+    """Draw a transit figure for each kernel in one figure; return the first of the Axes."""
     table = read_table(counters)
     if not 1 <= table.rows <= MAX_SERIES:
         raise DseError(f"{table.rows} kernels: expected 1 to {MAX_SERIES} rows")

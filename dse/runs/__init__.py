@@ -1,1 +1,1 @@
-"""Runs of a study in memory or into a store, and the files that they write."""
+"""Run studies in memory or into a store, and read and write the files of runs."""

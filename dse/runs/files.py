@@ -1,4 +1,4 @@
-"""Open and export Datasets, and derive further quantities from them."""
+"""Open and export Datasets, and add further quantities of their model."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ def open(  # noqa: A001
     Parameters
     ----------
     path : path
-        zarr, netCDF, CSV or Parquet as :func:`export` or a run writes them; or measurements.
+        A zarr, netCDF, CSV or Parquet file that :func:`export` or a run wrote, or measurements.
     axes : sequence of str, optional
-        Columns of a measured table that identify a configuration; default: those that a tuner's
-        file names, else none (every column is a variable).
+        Columns of a measured table that identify a configuration; default: the columns that a
+        tuner's file names, or else none (every column is a variable).
     units : mapping of str to str, optional
-        Units of measured columns, ``{"time": "ms"}``. A header may end in one, ``time [ms]`` or
-        ``Time (ms)``. A quantity of this library without a unit is read in the stored unit, which
-        the attribute ``assumptions`` mentions. Values are stored in SI.
+        Units of measured columns, ``{"time": "ms"}``. A header may also end with a unit,
+        ``time [ms]`` or ``Time (ms)``. If a quantity of this library has no unit in the file, the
+        stored (SI) unit is assumed, and the attribute ``assumptions`` says so.
     shape : {"auto", "grid", "rows"}
-        Shape of measurements: over their axes, with NaN where a combination was not measured, or
-        row by row along ``configuration``. ``"auto"`` makes a grid if the rows fill at least half
-        of it and no configuration occurs twice.
+        ``"grid"``: measurements lie over their axes, with NaN where a combination was not measured.
+        ``"rows"``: they lie along ``configuration``. ``"auto"``: a grid if the rows fill at least
+        half of it and no configuration occurs twice, else rows.
     columns : path or mapping, optional
-        Meaning of columns: ``{"Latency": "time:ms"}``, a TOML file of formulas, or the name of a
-        shipped one. Profiles and some tables need none.
+        Quantities of columns: ``{"Latency": "time:ms"}``, a TOML file of formulas, or the name of a
+        shipped file. Profiles and some tables need no map.
     given : mapping, optional
-        Quantities and labels of all rows that the file lacks, ``{"blocks": 32768}``.
+        Quantities and labels that the file lacks, for all rows: ``{"blocks": 32768}``.
     add : str or list of str
-        Further quantities of a run's model, computed when they are read; see :func:`derive`.
+        Further quantities of a run's model, which are computed when read; see :func:`derive`.
     runs : bool
-        Keep the result of each run of repeated measurements along ``run``: the times in a tuner's
-        file, or rows of a table that measure the same configuration (``axes``).
+        Keep each run of repeated measurements, along ``run``: the times in a tuner's file, or the
+        rows of a table that measure the same configuration (``axes``).
 
     Raises
     ------
@@ -85,15 +85,15 @@ def open(  # noqa: A001
 
 
 def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
-    """Return a Dataset of a run with further quantities of its model.
+    """Add further quantities of the model to the Dataset of a run.
 
     The new variables are lazy: the model computes them from the axes, tile by tile, when they are
-    read. :func:`dse.add` writes them into a store.
+    read. To write them into a store, use :func:`dse.add`.
 
     Parameters
     ----------
     ds : xarray.Dataset
-        Dataset of a run of one study, in memory or opened; or a part of it.
+        Dataset of a run of one study, in memory or opened from a file; or a part of such a Dataset.
     outputs : str or sequence of str
         Quantities of the study's model.
 
@@ -117,7 +117,7 @@ def derive(ds: xr.Dataset, outputs: str | Sequence[str]) -> xr.Dataset:
     if not names:
         return ds
     grid = replace(study, outputs=names, best=None).grid()
-    # grid.outputs has mean and error of a random quantity
+    # if a quantity is random, grid.outputs has its mean and the error of the mean instead
     return add_lazy_outputs(ds, grid, tuple(n for n in grid.outputs if n not in ds.variables))
 
 

@@ -1,4 +1,4 @@
-"""Identity of stores and Datasets: which study made them, and that study rebuilt."""
+"""Record in stores and Datasets which study made them, and rebuild the study from this record."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EXPANDED = "-expanded"
 _KEYS = ("identity", "study", "model", "simt_dse_version", "model_files")
 OVERWRITE_HINT = "choose another path, or give fresh=True (--fresh) to keep it aside and start over"
 _STUDY_HINT = "give the study of the store (--study), or run this one into another place"
-#: Errors of reading a damaged study text.
+#: Exceptions that reading a damaged study text may raise.
 _UNREADABLE = (
     *(DseError, ValueError, KeyError, TypeError, AttributeError, OSError),
     *(RecursionError, OverflowError, IndexError),
@@ -38,7 +38,7 @@ _UNREADABLE = (
 
 
 def dataset_attributes(study: StudyData, *, expand: bool) -> dict[str, Any]:
-    """Return the attributes of the Dataset of a run."""
+    """Return the attributes of the Dataset that a run of the study produces."""
     attributes = dict(study.attributes())
     if expand:
         attributes["identity"] += _EXPANDED
@@ -46,12 +46,15 @@ def dataset_attributes(study: StudyData, *, expand: bool) -> dict[str, Any]:
 
 
 def is_expanded(tree: Mapping[str, Any]) -> bool:
-    """True if, by its manifest, a store has every output over all axes."""
+    """True if the manifest ``tree`` says that every output of the store has all axes."""
     return str(tree["identity"]).endswith(_EXPANDED)
 
 
 def manifest_identity(study: StudyData, layout: StoreLayout) -> dict[str, Any]:
-    """Return the identity of a study's store, as its manifest contains it."""
+    """Return the identity that the manifest of a study's store contains.
+
+    It consists of attributes, hashes of equations and values, and the shapes of the chunks.
+    """
     from dse.inputs.provenance import check_sources, fingerprints
 
     ours = dataset_attributes(study, expand=layout.expand)
@@ -67,16 +70,17 @@ def manifest_identity(study: StudyData, layout: StoreLayout) -> dict[str, Any]:
 
 
 def is_same_manifest(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
-    """True if two manifests are of the same study with the same tiles."""
+    """True if two manifests describe the same study, divided into the same tiles."""
     return all(theirs[key] == ours[key] for key in ("identity", "chunks"))
 
 
 def check_same_study(
     backend: StoreBackend, ours: dict[str, Any], theirs: Mapping[str, Any] | None, hint: str
 ) -> None:
-    """Raise if a manifest belongs to another study; the error names the difference and ``hint``.
+    """Raise DseError if a store belongs to another study; the message ends with ``hint``.
 
-    ``theirs`` is None if there is no manifest, or a damaged one.
+    ``ours`` and ``theirs`` are the manifests of the study and of the store. ``theirs`` is None if
+    the store has no manifest or a damaged one.
     """
     from sweeps.store.backend import get_or_none
     from sweeps.store.records import MANIFEST
@@ -94,7 +98,7 @@ def check_same_study(
 
 
 def _difference(theirs: Any, ours: dict[str, Any]) -> str:
-    """Return the first difference between two manifests as text."""
+    """Return a text that describes the first difference between two manifests."""
     for key, name in (("simt_dse_version", "version of simt-dse"), ("model", "model")):
         if theirs.get(key) != ours[key]:
             return f"its {name} is {theirs.get(key)}, not {ours[key]}"
@@ -132,7 +136,7 @@ def _short_json(value: Any) -> str:
 
 
 def check_storable(study: StudyData) -> None:
-    """Raise if there is no output to store, or if one has a name that no folder can have."""
+    """Raise DseError if a study has no output to store, or an output with ``/`` in its name."""
     if not study.grid().outputs:
         named = ", ".join(study.outputs or ())
         raise DseError(
@@ -147,7 +151,7 @@ def check_storable(study: StudyData) -> None:
             )
 
 
-# --- The study of a store, rebuilt from the attributes of the store
+# --- rebuilding the study of a store from the attributes of the store
 
 
 def missing_store_error(store: str | Path) -> DseError:
@@ -158,7 +162,10 @@ def missing_store_error(store: str | Path) -> DseError:
 def rebuild_study(
     store: str | Path, *, study: StudyData | str | Path | None = None
 ) -> tuple[StudyData, dict[str, Any]]:
-    """Return the study of a store, if unchanged and equal to ``study``, and the manifest."""
+    """Rebuild the study of a store (or take ``study``), check it, and return it and the manifest.
+
+    Raises DseError if the equations or values have changed since, or if ``study`` is another one.
+    """
     from sweeps.store.backend import backend_of
     from sweeps.store.layout import StoreLayout
 
@@ -177,17 +184,17 @@ def rebuild_study(
                 "(--study)"
             ) from error
     identity = manifest_identity(rebuilt, StoreLayout(rebuilt.grid(), expand=is_expanded(tree)))
-    if "chunks" not in tree:  # the identity is from the attributes of the group
+    if "chunks" not in tree:  # there is no manifest; tree has the attributes of the group
         tree = {**tree, "chunks": identity["chunks"]}
     check_same_study(backend, identity, tree, _STUDY_HINT)
     return rebuilt, tree
 
 
 def study_of(ds: xr.Dataset, *, needs_identity: bool = True) -> StudyData:
-    """Return the study in the attributes of a Dataset.
+    """Rebuild the study from the attributes of a Dataset.
 
-    Raises if there is none, or if its model or values have changed since. Without an identity, as
-    in the answers of queries, only the text of the study is compared.
+    Raises DseError if there is no study, or if its model or values have changed since. If the
+    attributes have no identity, as in answers of queries, only the text of the study is compared.
     """
     from sweeps.store.records import info_of
 
@@ -211,10 +218,10 @@ def study_of(ds: xr.Dataset, *, needs_identity: bool = True) -> StudyData:
 
 
 def stored_study(source: xr.Dataset | str | Path) -> StudyData | None:
-    """Return the study of a store; None if it is no store, or if model or values have changed.
+    """Return the study of a store; None if there is no store, or if model or values have changed.
 
-    For a Dataset opened from a store, the study has only the outputs of the Dataset. Raises
-    ``OtherProcessError`` if another store has replaced the one that was opened.
+    If ``source`` is a Dataset that was opened from a store, the study has only the outputs of the
+    Dataset. Raises ``OtherProcessError`` if the opened store has been replaced by another store.
     """
     from sweeps.store.records import info_of
 
@@ -226,23 +233,23 @@ def stored_study(source: xr.Dataset | str | Path) -> StudyData | None:
         if not isinstance(source, (str, Path)):
             names = tuple(str(name) for name in source.data_vars if name != FEASIBLE)
             study = replace(study, outputs=names, best=None)
-        # the identity of a store covers equations recorded as trees, but not what a table equation
-        # of a user's file imports or reads
+        # the identity covers equations that are recorded as trees; it does not cover the modules
+        # and files that a table equation in a user's file may import or read
         definitions = [d for g in study.grid().graphs.values() for d in g.definitions.values()]
         tables = [d.equation for d in definitions if d.equation is not None and d.equation.table]
         if any(eq.function.__module__.split(".")[0] != "symbolic" for eq in tables):
             return None
-    except DseError:  # the query then reads the stored values
+    except DseError:  # the caller then reads the stored values
         return None
     info.check_same()
     return study
 
 
 def _read_identity(backend: StoreBackend, study: StudyData | None) -> dict[str, Any]:
-    """Return the identity of a store's study.
+    """Read the identity of a store's study from the manifest or the attributes of the group.
 
-    The manifest and the attributes of the group contain it, and each record repeats its hash. If
-    they contradict each other, ``study`` decides; without one, an error is raised.
+    Each record of a tile also contains the hash of the identity. If these contradict each other,
+    ``study`` decides which is right; if ``study`` is None, DseError is raised.
     """
     from sweeps.store.backend import get_or_none
     from sweeps.store.create import METADATA_FILE
@@ -271,7 +278,7 @@ def _read_identity(backend: StoreBackend, study: StudyData | None) -> dict[str, 
                 return candidates.get(ours["identity"], ours)
 
     def is_consistent(tree: Mapping[str, Any]) -> bool:
-        """True if the records and the files of the arrays belong to a manifest."""
+        """True if all records, and the checksums of all files, agree with the manifest ``tree``."""
         files = {key: crc for key, crc in tree.get("files", {}).items() if key != METADATA_FILE}
         return recorded <= {tree["identity"]} and all(
             checksum(get_or_none(backend, key) or b"") == crc for key, crc in files.items()
@@ -292,10 +299,10 @@ def _read_identity(backend: StoreBackend, study: StudyData | None) -> dict[str, 
 def read_study_text(
     attributes: Mapping[str, Any], read_axis: Callable[[str, str], Any], problem: str = "is damaged"
 ) -> StudyData:
-    """Return the study of some attributes; ``read_axis`` reads a long axis by name and type.
+    """Rebuild the study from attributes; ``read_axis(name, dtype)`` reads the values of long axes.
 
-    The attributes are not trusted: a model file is run only if it is the user's own, found by its
-    hash, and never at a path that they name.
+    The attributes are not trusted. A model file is run only if a file of the user has the recorded
+    hash; a path in the attributes is never used.
     """
     tree = read_json(attributes["study"])
     model = locate_models(tree["model"], read_json(attributes.get("model_files", "[]")))
@@ -306,7 +313,7 @@ def read_study_text(
         axes=read_axes(tree["axes"], read_axis, problem),
         set={name: _value(value) for name, value in tree["set"].items()},
         random=tree.get("random", {}),
-        folder=FileScope(None, None),  # opens no file that the attributes name
+        folder=FileScope(None, None),  # never open a file that the attributes name
         **fields,
     )
 
@@ -314,7 +321,7 @@ def read_study_text(
 def read_axes(
     axes: Mapping[str, Any], read_axis: Callable[[str, str], Any], problem: str = "is damaged"
 ) -> dict[str, Any]:
-    """Return the axes of a study's text, with the values of long ones, for which it has a hash."""
+    """Return the axes in a study's text; read the long axes, of which the text has only a hash."""
     values = dict(axes)
     for name, spec in axes.items():
         if isinstance(spec, dict) and "sha256" in spec:
@@ -325,8 +332,8 @@ def read_axes(
 
 
 def axis_reader(backend: StoreBackend) -> Callable[[str, str], Any]:
-    """Return a function that reads the values of an axis of a store by name and type."""
-    # the last four bytes are the checksum
+    """Return a function that reads the values of an axis of a store, given its name and dtype."""
+    # the last four bytes of the file are a checksum
     return lambda name, kind: np.frombuffer(backend.get(f"{name}/c.0")[:-4], dtype=kind)
 
 
@@ -343,7 +350,7 @@ def _value(value: Any) -> Any:
 def contained_study(
     study: StudyData, backend: StoreBackend, theirs: Mapping[str, Any], *, expand: bool
 ) -> StudyData | None:
-    """Return the study of a store whose values ``study`` includes; None if it does not."""
+    """Return the study of a store if ``study`` has all its axis values and outputs, else None."""
     from sweeps.store.layout import StoreLayout
 
     with suppress(DseError, ValueError, KeyError, TypeError, OSError):

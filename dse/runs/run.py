@@ -1,4 +1,4 @@
-"""Run a study in memory, or into a store, where an interrupted run continues."""
+"""Run a study in memory or into a store; a run into a store can be interrupted and continued."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _check_store_name(store: str | Path) -> str | Path:
-    """Return the path of a store, which must end in .zarr."""
+    """Return the path of a store; raise DseError if it does not end in .zarr."""
     if not str(store).rstrip("/").endswith(".zarr") or Path(str(store)).name == ".zarr":
         raise DseError(f"store = {str(store)!r}: expected a name that ends in .zarr")
     if os.name != "nt" and "\\" in str(store):
@@ -42,7 +42,7 @@ def run_study(
     compression: str | None = None,
     watch: WatchedOutput | None = None,
 ) -> Outcome:
-    """Run a study; see :func:`dse.run`. ``watch`` is the output whose best value progress shows."""
+    """Run a study; see :func:`dse.run`. Progress also reports the best value of ``watch``."""
     from dse.progress import progress_listener
     from sweeps.store.layout import COMPRESSIONS
 

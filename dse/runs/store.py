@@ -83,7 +83,7 @@ def _plan_target(
     expand: bool,
     extend: bool,
 ) -> tuple[StorePlan, bool]:
-    """Return the plan of the store to write, and True if it extends the existing one."""
+    """Return the plan of the store to write, and whether it extends the existing store."""
     if not backend.exists():
         return _store_plan(study, compression or COMPRESSIONS[0], expand=expand), False
     theirs = read_manifest(get_or_none(backend, MANIFEST))
@@ -130,7 +130,7 @@ def _with_outputs(study: StudyData, outputs: tuple[str, ...]) -> StudyData:
 
 
 def _fill_store(backend: StoreBackend, plan: StorePlan, extends: bool, **work: Any) -> Outcome:
-    """Compute the missing tiles of a locked store; a complete larger one replaces it."""
+    """Compute the missing tiles of a locked store, or a larger store, which then replaces it."""
     if not extends:
         _remove_old_store(backend)
         return fill(plan, backend, **work)
@@ -150,7 +150,7 @@ def _fill_store(backend: StoreBackend, plan: StorePlan, extends: bool, **work: A
 
 
 def _remove_old_store(backend: StoreBackend) -> None:
-    """Remove a replaced store that a killed process left; keep an unfinished extension."""
+    """Remove a replaced store that a killed process left behind; keep an unfinished extension."""
     there = backend.staging()
     is_begun = get_or_none(there, MANIFEST) is not None
     if there.exists() and (get_or_none(there, FINISHED) is not None or not is_begun):
@@ -173,7 +173,7 @@ def _run_outcome(
 
 @contextmanager
 def _move_aside(backend: StoreBackend) -> Iterator[str | None]:
-    """Move the existing store aside; restore it if no new store was created."""
+    """Rename the existing store and yield its new name; undo this if no new store is created."""
     if not backend.exists():
         yield None
         return
@@ -195,11 +195,11 @@ def _move_aside(backend: StoreBackend) -> Iterator[str | None]:
         raise
 
 
-# --- Existing stores
+# --- existing stores
 
 
 def _existing_store(store: str | Path) -> StoreBackend:
-    """Return the backend of an existing store."""
+    """Return the backend of a store; raise DseError if the store does not exist."""
     backend: StoreBackend = backend_of(require_path(store))
     if not (backend.exists() or backend.is_being_replaced()):
         raise missing_store_error(store)
@@ -207,7 +207,7 @@ def _existing_store(store: str | Path) -> StoreBackend:
 
 
 def _store_compression(backend: StoreBackend, tree: dict[str, Any]) -> str:
-    """Return the compression of a store, from its manifest or else from its arrays' metadata."""
+    """Return the compression of a store from its manifest, or from the metadata of its arrays."""
     if tree.get("compression") in COMPRESSIONS:
         return str(tree["compression"])
     files = [key for key in backend.files() if key.endswith(METADATA_FILE)]
@@ -225,17 +225,18 @@ def add(
 ) -> xr.Dataset:
     """Add quantities to a finished store.
 
-    A store with these outputs is computed next to it and replaces it. A run of the study without
-    them still uses it. The same call continues an interrupted one.
+    A store with the additional outputs is computed under another name and then replaces the store.
+    A run of the study without these outputs still recognizes the store. If the call is interrupted,
+    the same call continues it.
 
     Parameters
     ----------
     store : path or URL
         Store of a run.
     outputs : str or sequence of str
-        Quantities of its model.
+        Quantities of the study's model.
     study : Study or path, optional
-        Study of the store; default: the one that the store contains.
+        Study of the store; default: the study that the store contains.
     progress : bool or callable
         True shows progress after a second; a function receives a
         :class:`sweeps.runtime.progress.Progress` after each tile.
@@ -243,7 +244,7 @@ def add(
     Returns
     -------
     xarray.Dataset
-        The store, opened.
+        The Dataset of the opened store.
 
     Raises
     ------
@@ -271,16 +272,16 @@ def verify(
     study: StudyData | str | Path | None = None,
     progress: ProgressOption = False,
 ) -> VerifyResult:
-    """Compare every shard, record and file of metadata of a store with its checksum.
+    """Compare every shard, record and metadata file of a store with its checksum.
 
     Parameters
     ----------
     store : path or URL
         Store of a run, finished or not.
     repair : bool
-        Compute the damaged tiles again, and no others.
+        Compute the damaged tiles again.
     study, progress
-        See :func:`add`; tiles are the repaired ones.
+        See :func:`add`; the progress counts the repaired tiles.
 
     Returns
     -------
@@ -294,13 +295,15 @@ def verify(
     """
     backend = _existing_store(store)
     with ExitStack() as stack:
-        # a read-only folder cannot be locked
+        # without write permission, no lock can be created; reading needs none
         local = isinstance(backend, LocalBackend) and os.access(backend.path.parent, os.W_OK)
         if repair or local or backend.is_being_replaced():
             stack.enter_context(write_lock(backend))
         listener = stack.enter_context(progress_listener(progress))
         rebuilt, tree = rebuild_study(store, study=study)
         plan = _store_plan(rebuilt, _store_compression(backend, tree), expand=is_expanded(tree))
-        if "model_files" in tree:  # their comments may have changed
+        if (
+            "model_files" in tree
+        ):  # keep the recorded hashes; comments in the files may have changed
             plan.attributes["model_files"] = plan.manifest["model_files"] = tree["model_files"]
         return compare(plan, backend, repair=repair, listener=listener)

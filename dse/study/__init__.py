@@ -1,1 +1,1 @@
-"""Studies as data; the queries on them are in :mod:`dse.verbs`."""
+"""Represent studies as data; the queries on studies are in :mod:`dse.verbs`."""

@@ -1,4 +1,4 @@
-"""Several models over the same axes: their shared outputs, along a dimension ``model``."""
+"""Compare several models over the same axes; shared outputs lie along a dimension ``model``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ComparisonData:
 
     @classmethod
     def from_models(cls, kind: type[StudyData], models: Sequence[Any], **settings: Any) -> Self:
-        """Build the studies of two or more different models."""
+        """Build a comparison: one study for each of two or more different models."""
         names = tuple(models)
         if not all(isinstance(n, str) for n in names) or not 2 <= len(names) == len(set(names)):
             raise DseError(f"model = {list(models)!r}: expected two or more models, each once")
@@ -42,7 +42,7 @@ class ComparisonData:
 
 
 def join_runs(runs: Mapping[str, xr.Dataset], outputs: Sequence[str]) -> xr.Dataset:
-    """Concatenate the runs of some models, and their feasibility; see :func:`dse.run`."""
+    """Concatenate the runs of several models along a dimension ``model``; see :func:`dse.run`."""
     marked = any("feasible" in ds for ds in runs.values())
     names = [*outputs, *(["feasible"] if marked else [])]
     parts = {
@@ -58,7 +58,7 @@ def join_runs(runs: Mapping[str, xr.Dataset], outputs: Sequence[str]) -> xr.Data
 
 
 def join_answers(answers: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Concatenate what the answers of all models have in common; shorter lists are padded."""
+    """Concatenate the variables that all answers have along ``model``; pad shorter lists."""
     first = next(iter(answers.values()))
     names = [name for name in first.data_vars if all(name in ds for ds in answers.values())]
     lists = [dim for dim in first.dims if dim not in first.coords]
@@ -101,7 +101,7 @@ def _concat_models(parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
 
 
 def _merge_flags(each: Mapping[str, xr.DataArray]) -> dict[str, Any]:
-    """Return flag attributes for all models, or for each if a value has several meanings."""
+    """Merge flag attributes; keep one mapping per model if a value has several meanings."""
     flagged = {model: array.attrs for model, array in each.items() if "flag_values" in array.attrs}
     if not flagged:
         return {}

@@ -1,7 +1,7 @@
-"""Study files: their keys, and the Python files that a study would run.
+"""Read study files, and find the Python files that a study would run.
 
 A model may be a Python file, which runs when it is loaded. :func:`find_model_code` lists the files
-that a foreign study would run, without running any.
+that a study from somebody else would run, and runs none of them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def read_study_file(path: Path) -> dict[str, Any]:
 
 
 def _model_files(tree: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Return the model files that a study names, without the shipped ones."""
+    """Return the model files that a study names, except the shipped models."""
     model = tree["model"]
     specs = model if isinstance(model, list) else [model]
     result = [file for spec in specs if isinstance(spec, str) for file in user_files(spec, folder)]
@@ -63,14 +63,14 @@ def _model_files(tree: Mapping[str, Any], folder: Path) -> list[Path]:
 
 
 def is_trusted(file: Path, folder: Path) -> bool:
-    """True if a file may run unasked: it is really below ``folder`` or in ``DSE_PATH``."""
+    """True if a file may run without a question: its real path is in ``folder`` or ``DSE_PATH``."""
     return is_within(file, [folder, *search_folders()])
 
 
 def check_code(
     tree: Mapping[str, Any], folder: Path, is_allowed: Callable[[Path], bool] | None = None
 ) -> None:
-    """Raise unless each model file may run; default of ``is_allowed``: is_trusted."""
+    """Raise DseError if a model file may not run; ``is_allowed`` defaults to :func:`is_trusted`."""
     for file in _model_files(tree, folder):
         if not (is_trusted(file, folder) if is_allowed is None else is_allowed(file)):
             raise DseError(
@@ -83,7 +83,10 @@ def check_code(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCode:
-    """A Python file that a study would run, read but not run; not even opened unless ``near``."""
+    """A Python file that a study would run; it is read, and not run.
+
+    If the file is not ``near`` (in the folder of the study or in ``DSE_PATH``), it is not read.
+    """
 
     file: str
     bytes: int
@@ -108,7 +111,7 @@ class ModelCode:
 
 
 def find_model_code(path: str | Path) -> list[ModelCode]:
-    """List the Python files that a study would run, without the shipped models; nothing is run.
+    """List the Python files that a study would run, except shipped models; run none of them.
 
     Raises
     ------

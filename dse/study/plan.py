@@ -1,4 +1,4 @@
-"""The plan of a run before any work, and warnings about a study."""
+"""Describe a run before it is started, and warn of unusual numbers in a study."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from symbolic.quantity import Quantity
 
 
-#: A number without a unit is reported this factor beyond the typical range.
+#: A number without a unit is reported if it is outside the typical range by this factor.
 _UNUSUAL_FACTOR = 1000
-#: Units that people may mean by a bare number, likeliest first.
+#: Units that the user may have meant by a number without a unit, the likeliest first.
 _COMMON_UNITS = ("MHz", "GHz", "GB/s", "TB/s", "MB/s", "ms", "us", "KiB", "mW", "kW", "mJ")
-#: Stored units in which nobody thinks, so limits without a unit are reported.
+#: SI units that limits rarely have: a limit without a unit is reported for these.
 _NEVER_BARE_UNITS = ("s", "Hz", "B/s")
 _LIMIT = re.compile(
     r"(?P<name>[a-z]\w*)\s*(?:[<>]=?|==)\s*(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
@@ -29,7 +29,7 @@ _LIMIT = re.compile(
 
 
 def unitless_limits(conditions: Iterable[str], rows: Mapping[str, Quantity]) -> tuple[str, ...]:
-    """Warn of constraints whose limit has no unit, as in ``time <= 400``.
+    """Return a warning for each constraint whose limit has no unit, as in ``time <= 400``.
 
     >>> from symbolic.quantities import TABLE
     >>> unitless_limits(["time <= 400 and power <= 150", "time <= 4 ms"], TABLE)
@@ -55,7 +55,7 @@ def unitless_limits(conditions: Iterable[str], rows: Mapping[str, Quantity]) -> 
 
 
 def unusual_numbers(study: StudyData) -> tuple[str, ...]:
-    """Warn of numbers without a unit that are far from the typical range, and guess the unit."""
+    """Return a warning, with a guess at the unit, for each unitless number that is unusual."""
     rows = study.grid().model.quantities
     numbers = [(name, number) for name, number in _unitless_numbers(study) if name in rows]
     texts = [_unusual_number(rows[name], number) for name, number in numbers]
@@ -63,7 +63,7 @@ def unusual_numbers(study: StudyData) -> tuple[str, ...]:
 
 
 def _unitless_numbers(study: StudyData) -> Iterator[tuple[str, float]]:
-    """Yield the smallest and largest unitless number of each quantity that is set or swept."""
+    """Yield each set or swept quantity with its smallest and its largest unitless number."""
     for name, value in [*study.set.items(), *study.axes.items()]:
         numbers = [number for number in _numbers(value) if math.isfinite(number)]
         if numbers:
@@ -71,7 +71,7 @@ def _unitless_numbers(study: StudyData) -> Iterator[tuple[str, float]]:
 
 
 def _numbers(value: Any) -> Iterator[float]:
-    """Yield the bare numbers of a value, list or axis in any of its forms."""
+    """Yield the numbers without a unit in a value, a list, or any form of an axis."""
     if isinstance(value, dict):
         for key, part in value.items():
             if key in ("start", "stop", "values"):
@@ -114,11 +114,11 @@ _FREE_CLOCK = (
 
 
 def _has_free_clock(grid: Grid, key: tuple[str, ...]) -> bool:
-    """True if the outputs depend on a swept clock, and neither latency nor power follows it."""
+    """True if outputs depend on a swept clock, but neither latency nor power depends on it."""
     graph, leaves = grid.graphs[key], grid.leaves[key]
     behind = graph.ancestors(["core_clock"]) if "core_clock" in graph.definitions else set()
     axes = {axis for name in behind & leaves.keys() for axis in leaves[name].axes}
-    if not axes - {"machine"}:  # each machine has its own clock
+    if not axes - {"machine"}:  # the clock only differs between machines
         return False
     following = {n for n in graph.ancestors(graph.outputs) if "core_clock" in graph.ancestors([n])}
     if not following or following & {"mem_latency", "mem_latency_dram"}:
@@ -130,7 +130,7 @@ def _has_free_clock(grid: Grid, key: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedOutput:
-    """One output, the axes on which it depends, and its size."""
+    """One output of a planned run: its name, the axes on which it depends, and its size."""
 
     name: str
     axes: tuple[str, ...]
@@ -140,7 +140,7 @@ class PlannedOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Plan(Report):
-    """The size of a study, as ``dse plan`` prints it."""
+    """The plan of a run: its size, outputs, defaults and warnings, as ``dse plan`` prints them."""
 
     model: str
     axes: Mapping[str, int]
@@ -180,7 +180,7 @@ class Plan(Report):
 
 
 def bytes_text(size: float) -> str:
-    """Format a size in bytes.
+    """Return a size in bytes as text with a binary prefix.
 
     >>> bytes_text(48 * 1024)
     '48.0 KiB'
@@ -193,7 +193,7 @@ def bytes_text(size: float) -> str:
 
 
 def make_plan(study: StudyData, *, expand: bool = False) -> Plan:
-    """Plan a run; see :func:`dse.plan`."""
+    """Return the plan of a run; see :func:`dse.plan`."""
     from json import loads
 
     from sweeps.nest.run import NUMPY_POINTS, output_groups, plan_rows, tile_count

@@ -1,4 +1,4 @@
-"""Random inputs in the grid of a study: statistics instead of draws."""
+"""Replace the random outputs of a study's grid by statistics over the draws."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _Study = TypeVar("_Study", bound=Any)
 
 
 def mean_and_error(name: str, model: EquationSet) -> tuple[str, ...]:
-    """Return the statistics that a run stores of a random output: its mean and the error of it.
+    """Return the statistics that a run stores for a random output: its mean and the mean's error.
 
-    A statistic over the draws is kept, with its error; labels and cases have no mean.
+    If the output is a statistic over the draws, return the statistic and its error. Labels and
+    cases have no mean; return nothing.
     """
     quantities = model.quantities
     text = quantities[name].is_label if name in quantities else name.isidentifier()
@@ -40,7 +41,7 @@ def mean_and_error(name: str, model: EquationSet) -> tuple[str, ...]:
 
 
 def statistic_axes(grid: Grid, roots: Sequence[Node]) -> set[str]:
-    """Return the axes that statistics reduce and on which no formula depends."""
+    """Return the axes that only occur inside statistics, and on which no formula depends."""
     names = {name for root in roots for name in references(root)}
     own_axes = {axis for name in names for axis in grid.dims(name)}
     result: set[str] = set()
@@ -54,7 +55,7 @@ def statistic_axes(grid: Grid, roots: Sequence[Node]) -> set[str]:
 
 
 def check_not_random(grid: Grid, formulas: Iterable[tuple[str, Iterable[str]]]) -> None:
-    """Raise DseError if a formula, given with its quantities, differs from draw to draw."""
+    """Raise DseError if a formula depends on the draw; ``formulas`` are (text, quantities)."""
     for text, known in formulas:
         names = tuple(known)
         random = [name for name in names if DRAW in grid.dims(name)]
@@ -69,10 +70,10 @@ def check_not_random(grid: Grid, formulas: Iterable[tuple[str, Iterable[str]]]) 
 
 
 def drop_axes(grid: Grid, axes: set[str]) -> Grid:
-    """Return a grid without some axes, and without all that depends on them.
+    """Return a grid without some axes, and without the outputs and conditions that depend on them.
 
-    Its statistics already respect the conditions that depend on them. A condition may depend on
-    them under some labels of a switch only: under the others it is kept.
+    The statistics of the grid already respect these conditions. If a condition depends on the axes
+    only under some labels of a switch, it is kept under the other labels.
     """
     gone = axes & set(grid.axes)
     if not gone:
@@ -96,7 +97,7 @@ def drop_axes(grid: Grid, axes: set[str]) -> Grid:
 
 
 def replace_draws(study: _Study, axis: Axis) -> _Study:
-    """Return a copy of a study with another axis of draws."""
+    """Return a copy of a study in which ``axis`` replaces the axis of draws."""
     parts = study._parts
     axes = tuple(axis if known.name == DRAW else known for known in parts.axes)
     other: _Study = object.__new__(type(study))

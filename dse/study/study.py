@@ -1,4 +1,4 @@
-"""A study as data: a model, a machine, a workload, axes and constraints, checked."""
+"""Represent a study as checked data: a model, a machine, a workload, axes and constraints."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def compute_statistics(folding: Any) -> Any:
-    """Forward to :func:`sweeps.nest.statistics.compute_statistics`, imported late."""
+    """Import :func:`sweeps.nest.statistics.compute_statistics` when it is needed, and call it."""
     from sweeps.nest.statistics import compute_statistics
 
     return compute_statistics(folding)
@@ -42,7 +42,7 @@ def compute_statistics(folding: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyData:
-    """The data of a :class:`dse.Study`, without the queries on it."""
+    """The data of a :class:`dse.Study`; the subclass adds the queries."""
 
     model: str
     machine: str | None = None
@@ -73,14 +73,14 @@ class StudyData:
                 raise DseError(f"{key} = {value!r}: expected a name or a path")
             if value is not None and key in self.axes:
                 raise DseError(f"{key} is given and is an axis: keep one of them")
-        for key in ("axes", "set", "random"):  # the caller may change its mappings later
+        for key in ("axes", "set", "random"):  # copy, because the caller may change its mappings
             object.__setattr__(self, key, copy_nested(getattr(self, key)))
         if self.fit is not None:
             from dse.inputs.fit_file import read_fits
 
             object.__setattr__(self, "fit", read_fits(self.fit, self.folder))
         self._build_parts()
-        self.grid()  # finds all errors before any work
+        self.grid()  # raises an error now if anything in the study is wrong
         if self.best is not None:
             self.check_best(read_best(self.best))
 
@@ -96,14 +96,14 @@ class StudyData:
         path : path
             The TOML file.
         allow : callable, optional
-            Called with the path of each model file before it runs; a false result rejects it.
-            Default: files below the folder of the study or in ``DSE_PATH`` may run. Shipped models
-            are not asked about.
+            Called with the path of each model file before the file runs; if it returns a false
+            value, the file does not run and DseError is raised. It is not called for shipped
+            models. Default: files below the folder of the study or in ``DSE_PATH`` may run.
 
         Raises
         ------
         DseError
-            The file cannot be read, is no TOML, has an unknown key, or names a model file that may
+            The file cannot be read, is not TOML, has an unknown key, or names a model file that may
             not run.
         """
         if not isinstance(path, (str, Path)):
@@ -114,7 +114,7 @@ class StudyData:
         return cls(**tree, folder=FileScope(folder, folder))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by the constructor's arguments, as equations are functions found by name."""
+        """Pickle the arguments of the constructor; unpickling loads the equations by name again."""
         arguments = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
         return partial(type(self), **arguments), ()
 
@@ -191,7 +191,10 @@ class StudyData:
         where: Iterable[str] = (),
         draws: bool = False,
     ) -> Grid:
-        """Return the grid with more outputs and constraints, and statistics if not ``draws``."""
+        """Return the grid of the study, with additional outputs and constraints.
+
+        Unless ``draws``, random outputs are replaced by their statistics over the draws.
+        """
         draws = draws or self.random_inputs is None
         known = self._output_statistics() if outputs and self.random_inputs else ()
         key = (tuple(name for name in outputs if name not in known), tuple(where), draws)
@@ -205,13 +208,13 @@ class StudyData:
 
     @property
     def random_inputs(self) -> RandomInputs | None:
-        """The random inputs; None if there are none."""
+        """The random inputs of the study; None if no input is random."""
         result: RandomInputs | None = self._cache["uncertain"]
         return result
 
     @property
     def notes(self) -> list[str]:
-        """The parts of laws that were cut off at the ends of their domains."""
+        """Sentences on the parts of laws that were cut off, because they are outside a domain."""
         cut = {} if self.random_inputs is None else self.random_inputs.notes
         return [f"{name}: {text}" for name, text in cut.items()]
 
@@ -221,7 +224,7 @@ class StudyData:
         return tuple(parse_output(name, self._parts.model.quantities) for name in self.outputs)
 
     def _output_statistics(self) -> frozenset[str]:
-        """Return the statistics that a run computes, which all queries then share."""
+        """Return the statistics among the outputs of a run; queries reuse their tables."""
         outputs = self._outputs()
         names = [
             *outputs,
@@ -230,7 +233,7 @@ class StudyData:
         return frozenset(name for name in names if not name.isidentifier())
 
     def _full_grid(self, more: Sequence[str], where: Sequence[str]) -> Grid:
-        """Build the grid over all axes, draws included."""
+        """Build the grid over all axes, including the axis of draws."""
         parts = self._parts
         names = tuple(dict.fromkeys([*self._outputs(), *more]))
         statistics: list[str] = []
@@ -251,7 +254,7 @@ class StudyData:
         return replace(grid, outputs=tuple(n for n in grid.outputs if n in names))
 
     def _drop_draws(self, grid: Grid, more: Sequence[str]) -> Grid:
-        """Replace random outputs of a grid by their statistics, and drop the draws."""
+        """Replace random outputs of a grid by their statistics, and remove the axis of draws."""
         formulas = [(c.text, references(c.node)) for c in grid.conditions if not c.is_rule]
         formulas += [(name, (name,)) for name in self._outputs() if not name.isidentifier()]
         check_not_random(grid, formulas)
@@ -267,17 +270,17 @@ class StudyData:
                         "leave it out"
                     )
                 outputs += known
-            elif name in grid.outputs:  # an axis is a coordinate already
+            elif name in grid.outputs:  # an axis is not in grid.outputs; it is a coordinate
                 outputs.append(name)
         for name in more:
             if not name.isidentifier():
                 outputs += mean_and_error(name, self._parts.model)
-            elif name in grid.outputs:  # neither an axis nor along one
+            elif name in grid.outputs:  # false for axes and zipped columns
                 outputs.append(name)
         return drop_axes(replace(grid, outputs=tuple(dict.fromkeys(outputs))), {DRAW})
 
     def text(self) -> str:
-        """Return canonical JSON, the same for equal studies; random inputs have a hash of draws."""
+        """Return canonical JSON, which is equal for equal studies; draws are replaced by a hash."""
         parts, grid = self._parts, self.grid()
         names = {key: getattr(self, key) for key in ("machine", "workload", "prefer")}
         tree: dict[str, Any] = {"model": parts.model.name}
@@ -293,7 +296,7 @@ class StudyData:
         return dumps(tree)
 
     def attributes(self) -> dict[str, Any]:
-        """Return the attributes of its Dataset: study, equations, defaults, version and so on."""
+        """Return the attributes of the study's Dataset: study, equations, defaults, version etc."""
         if "attributes" not in self._cache:
             from dse.inputs.provenance import provenance_attributes
 
@@ -309,9 +312,10 @@ class StudyData:
         where: str | Sequence[str],
         per: Sequence[str] = (),
     ) -> Grid:
-        """Return the grid of a query, and warn of points at which its formulas fail.
+        """Return the grid for a query, and warn of points at which its formulas fail.
 
-        Axes that only its statistics reduce are dropped; so are the draws, unless in ``per``.
+        Axes that only occur inside statistics of the query are removed, and so is the axis of
+        draws unless it is in ``per``.
         """
         from sweeps.grid.failures import failures_of
 
@@ -335,14 +339,14 @@ class StudyData:
         return [name for text in texts for name in references(self._parse_formula(text))]
 
     def check_best(self, best: BestQuery) -> None:
-        """Raise if the study lacks a quantity or axis of a query; nothing is computed."""
+        """Raise DseError if the study lacks a quantity or an axis of a query."""
         for name in best.per:
             message = f"per names {name!r}, which is no axis of the study"
             check_name(name, self.grid().axes, message, "its axes are")
         self.grid(self._needed_quantities(best.goals), best.where)
 
 
-# --- A study as canonical text
+# --- the canonical text of a study
 def _hash_draws(parts: StudyInputs) -> str:
     """Return a hash of the random draws and their weights."""
     result = hashlib.sha256()
@@ -367,7 +371,7 @@ def _axis_json(axis: Axis) -> Any:
 
 
 def _hash_if_long(array: np.ndarray[Any, Any]) -> Any:
-    """Return a long axis as a hash of its values, so that the text of a study stays short."""
+    """Return a list of values, or a hash if there are more than 1000: the text must stay short."""
     if array.size <= 1000:
         return array.tolist()
     digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
@@ -382,7 +386,7 @@ def _hash_if_long(array: np.ndarray[Any, Any]) -> Any:
 def _jsonable(value: Any) -> Any:
     if hasattr(value, "dims"):
         labels = {
-            str(dim): np.array(value.coords[dim].values.tolist())  # labels as text, not objects
+            str(dim): np.array(value.coords[dim].values.tolist())  # converts objects to texts
             for dim in value.dims
             if dim in value.coords
         }
@@ -395,17 +399,17 @@ def _jsonable(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_jsonable(item) for item in value]
     if not isinstance(value, (str, bool, int, float, np.generic)):
-        return str(value)  # a law, identified by the hash of its draws
+        return str(value)  # a law; the text also has a hash of its draws
     return value.item() if isinstance(value, np.generic) else value
 
 
-# --- The query of a study file under ``[best]``
+# --- the query in the table ``[best]`` of a study file
 _BEST_KEYS = ("minimize", "maximize", "per", "where", "top")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestQuery:
-    """The query under ``[best]``; ``where`` adds to the constraints of the study."""
+    """The query in ``[best]``; its ``where`` is added to the constraints of the study."""
 
     minimize: str | tuple[str, ...] | None = None
     maximize: str | tuple[str, ...] | None = None
@@ -419,12 +423,12 @@ class BestQuery:
         return goals_in_order(self.minimize, self.maximize)
 
     def as_keywords(self) -> dict[str, Any]:
-        """Return the keyword arguments of :func:`dse.optimum`."""
+        """Return the query as keyword arguments for :func:`dse.optimum`."""
         return asdict(self)
 
 
 def read_best(tree: Any, *, origin: str = "best") -> BestQuery:
-    """Read the table ``[best]``; messages begin with ``origin``."""
+    """Check and convert the table ``[best]``; error messages begin with ``origin``."""
     if not isinstance(tree, Mapping):
         raise DseError(f'{origin} = {tree!r}: expected a table such as {{ minimize = "time" }}')
     for key in tree:

@@ -1,1 +1,1 @@
-"""Probability distributions (laws) of uncertain inputs: as text, jointly, and their draws."""
+"""Laws (probability distributions) of uncertain inputs: parse them, join them, draw from them."""

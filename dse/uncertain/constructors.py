@@ -1,4 +1,4 @@
-"""Constructors of input laws: ``dse.normal`` and others."""
+"""Functions that construct the laws of inputs, such as ``dse.normal``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from symbolic.errors import DseError
 
 @dataclass(frozen=True, slots=True)
 class LawSpec:
-    """A law by its name and numbers, not yet assigned to a quantity."""
+    """The family name and the numbers of a law, before it is assigned to a quantity."""
 
     name: str
     numbers: tuple[Any, ...]
@@ -25,7 +25,7 @@ class LawSpec:
 
 
 def normal(mean: Any, spread: Any) -> LawSpec:
-    """Normal law, by mean and standard deviation, which may be relative such as ``"5 %"``.
+    """Return a normal law; ``spread`` is the standard deviation, which may be relative (``"5 %"``).
 
     Numbers are in the stored unit of the quantity, or texts with a unit.
 
@@ -36,7 +36,7 @@ def normal(mean: Any, spread: Any) -> LawSpec:
 
 
 def lognormal(mean: Any, spread: Any) -> LawSpec:
-    """Lognormal law, by its mean and standard deviation, which may be relative.
+    """Return a lognormal law with this mean; ``spread`` is as for :func:`normal`.
 
     >>> print(lognormal("450 cycles", "20 %"))
     lognormal: 450 cycles, 20 %
@@ -45,7 +45,7 @@ def lognormal(mean: Any, spread: Any) -> LawSpec:
 
 
 def uniform(low: Any, high: Any) -> LawSpec:
-    """Uniform law between two ends.
+    """Return a uniform law between two ends.
 
     >>> print(uniform("113 GB/s", "141.7 GB/s"))
     uniform: 113 GB/s, 141.7 GB/s
@@ -54,7 +54,7 @@ def uniform(low: Any, high: Any) -> LawSpec:
 
 
 def triangular(low: Any, mode: Any, high: Any) -> LawSpec:
-    """Triangular law, by lower end, mode and upper end.
+    """Return a triangular law between two ends, with the given mode.
 
     >>> print(triangular(400, 450, 600))
     triangular: 400, 450, 600
@@ -63,7 +63,7 @@ def triangular(low: Any, mode: Any, high: Any) -> LawSpec:
 
 
 def beta(a: float, b: float, low: Any = 0, high: Any = 1) -> LawSpec:
-    """Beta law with exponents a - 1 and b - 1 between two ends.
+    """Return a beta law with exponents a - 1 and b - 1 between two ends.
 
     >>> print(beta(2, 5, "100 GB/s", "150 GB/s"))
     beta: 2, 5, 100 GB/s, 150 GB/s
@@ -72,7 +72,7 @@ def beta(a: float, b: float, low: Any = 0, high: Any = 1) -> LawSpec:
 
 
 def discrete(values: Sequence[Any], weights: Sequence[Any] | None = None) -> LawSpec:
-    """Discrete law of some values, with relative weights; default: equal weights.
+    """Return a discrete law of some values, with relative weights; default: equal weights.
 
     >>> print(discrete(["400 cycles", "450 cycles"], [0.3, 0.7]))
     discrete: 400 cycles: 0.3, 450 cycles: 0.7

@@ -1,8 +1,8 @@
-"""The axis of random draws: all combinations of discrete laws, or Sobol points.
+"""Make the axis of random draws, from all combinations of discrete laws or from Sobol points.
 
-If all laws are discrete and the combinations few, each combination is one draw with its
-probability. Otherwise 16 replicates of an independently scrambled Sobol sequence are drawn (Owen
-1997); the spread between replicates gives the error of their mean.
+If all laws are discrete and there are few combinations, each combination is one draw with its
+probability. Otherwise 16 replicates of a Sobol sequence are drawn, each scrambled independently
+(Owen 1997); the spread between replicates gives the error of a mean over them.
 """
 
 from __future__ import annotations
@@ -33,24 +33,28 @@ from symbolic.statistics import DRAW
 Floats = NDArray[np.float64]
 Span = tuple[float, float]
 
-#: Keys of the table that are no quantities.
+#: Keys of the table ``[random]`` that are not quantities.
 _RESERVED_KEYS = ("correlation", "draws", "seed")
-#: Defaults of the table, and the number of replicates.
+#: Default number of draws, default seed, and number of replicates.
 DRAWS, SEED, REPLICATES = 4096, 1, 16
-#: Maximum number of draws; distance that coordinates keep from 0 and 1.
+#: Maximum number of draws; minimum distance of coordinates of points from 0 and 1.
 _MAX_DRAWS, _MIN_LEVEL = sizes.DRAWS_MOST, 2.0**-40
 _END_LEVELS = np.array([_MIN_LEVEL, 1 - _MIN_LEVEL])
-#: Added to the seed for fresh draws.
+#: Added to the seed for draws that are independent of those of the study.
 _FRESH_SEED_OFFSET = 1 << 32
 _BINARY_DIGITS = 52
-#: Bytes up to which points are kept for the next process: SciPy's module of Sobol sequences
-#: takes longer to import than most studies take to run.
+#: Maximum size in bytes of points that are cached on disk. They are cached because SciPy's module
+#: of Sobol sequences takes longer to import than most studies take to run.
 _MAX_CACHED_BYTES = sizes.POINTS_CACHED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomInputs:
-    """The laws of the random inputs of a study, and how to draw them."""
+    """The laws of the random inputs of a study, with the number of draws and the seed.
+
+    ``laws`` are laws of single quantities, ``joint`` laws of several quantities by their keys.
+    ``root`` is a matrix root of the correlations between the single laws.
+    """
 
     laws: Mapping[str, InputLaw]
     joint: Mapping[str, JointRows | JointNormal] = field(default_factory=dict)
@@ -70,7 +74,7 @@ class RandomInputs:
 
     @property
     def is_exact(self) -> bool:
-        """True if all laws are discrete and their combinations few enough to enumerate."""
+        """True if all laws are discrete and there are at most ``draws`` combinations."""
         joint = self.joint.values()
         counts = [len(law.values) for law in self.laws.values()]
         counts += [len(law.weights) if isinstance(law, JointRows) else 0 for law in joint]
@@ -90,7 +94,7 @@ class RandomInputs:
         return _axis(columns, None, REPLICATES, self._drawn_and_full_ranges(columns))
 
     def fresh_axis(self) -> Axis:
-        """Return an axis of draws that are independent of those of the study."""
+        """Return an axis of draws that are independent of the draws of the study."""
         return self.axis(self.seed + _FRESH_SEED_OFFSET)
 
     def _enumerated_axis(self) -> Axis:
@@ -127,7 +131,10 @@ class RandomInputs:
         return result
 
     def _drawn_and_full_ranges(self, columns: Mapping[str, Floats]) -> dict[str, tuple[Span, Span]]:
-        """Return for each quantity the range of its draws, and that of its law."""
+        """Return, for each quantity, the range of its draws and the range of its law.
+
+        The first has finite ends; both contain all draws.
+        """
         result: list[dict[str, Floats]] = []
         for levels in (_END_LEVELS, np.array([0.0, 1.0])):
             ends = {
@@ -154,15 +161,16 @@ class RandomInputs:
 
     @property
     def inputs(self) -> dict[str, tuple[str, ...]]:
-        """The inputs one can learn, with their quantities: single laws, and joint laws by key."""
+        """The inputs that can be learnt: quantities, and joint laws with their quantities."""
         single = {name: (name,) for name in self.laws}
         return single | {key: law.names for key, law in self.joint.items()}
 
     def nested_axis(self, known_inputs: Collection[str], outer: int, inner: int) -> Axis:
-        """Return an axis with ``inner`` draws of the unknown for ``outer`` draws of the known.
+        """Return an axis with ``inner`` draws of the other inputs for each draw of the known ones.
 
-        Draws are grouped by replicate, then by the known values. The unknown are points of one
-        Sobol sequence, with a digital shift for each of the known.
+        There are ``outer`` draws of the known inputs in each replicate. Draws are grouped by
+        replicate, then by the known values. The other inputs are points of one Sobol sequence,
+        which is shifted digitally for each draw of the known inputs.
         """
         parts = []
         coordinates = [key in known_inputs for key in self.laws]
@@ -203,7 +211,7 @@ def _axis(
 def read_random(
     table: Any, quantities: Mapping[str, Quantity], folder: PathBase = None
 ) -> RandomInputs | None:
-    """Read the laws of ``[random]``, with correlation, draws and seed; None if there are none."""
+    """Read the table ``[random]`` of a study; return None if it is empty."""
     if not isinstance(table, Mapping):
         raise DseError(f"random = {table!r}: expected a mapping from quantities to laws")
     draws = _read_draw_count(table.get("draws", DRAWS))
@@ -278,13 +286,16 @@ def sobol_replicates(width: int, count: int, seed: int, number: int) -> Floats:
 
 
 def digital_shift(points: Floats, by: Floats) -> Floats:
-    """Shift points digit by digit by each of ``by``; shape (by, points, width)."""
+    """Add each row of ``by`` to the points, digit by digit (xor); shape (by, points, width)."""
     digits, shifts = ((2.0**_BINARY_DIGITS * array).astype(np.int64) for array in (points, by))
     return (np.bitwise_xor(shifts[:, None, :], digits[None]) + 0.5) / 2.0**_BINARY_DIGITS
 
 
 def root_for_known(root: Floats, is_known: NDArray[np.bool_]) -> Floats:
-    """Return a root of the same correlations for drawing the others given the known."""
+    """Return another root of the same correlations, in which known inputs come first.
+
+    With it, the known inputs depend only on their own coordinates of a point.
+    """
     order = np.concatenate([np.flatnonzero(is_known), np.flatnonzero(~is_known)])
     result = np.zeros_like(root)
     result[np.ix_(order, order)] = np.linalg.qr(root[order].T)[1].T

@@ -1,4 +1,4 @@
-"""Joint laws of several quantities: measured rows, a fit's covariance, correlations."""
+"""Joint laws of several quantities, from measured rows, a fit's covariance, or correlations."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from symbolic.quantities import Quantity
 Floats = NDArray[np.float64]
 Quantities: TypeAlias = Mapping[str, Quantity]
 
-#: Share of draws that may be outside a domain.
+#: Maximum share of draws that may be outside a domain.
 _MAX_OUTSIDE_SHARE = 1e-3
-#: Smallest eigenvalue that is taken as rounding error.
+#: A negative eigenvalue above this is treated as rounding error.
 _MIN_EIGENVALUE = -1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointRows:
-    """Quantities that take the values of one measured row together; each row has a weight."""
+    """A joint law of quantities whose values are those of one random row of a table."""
 
     columns: Mapping[str, Floats]
     weights: tuple[Fraction, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The quantities."""
+        """The names of the quantities."""
         return tuple(self.columns)
 
     @property
@@ -44,7 +44,7 @@ class JointRows:
         return 1
 
     def ends(self, levels: Floats) -> dict[str, Floats]:
-        """Return the minimum and maximum of each quantity; the levels do not matter."""
+        """Return the minimum and maximum of each quantity; ``levels`` are ignored."""
         return {name: np.array([np.min(c), np.max(c)]) for name, c in self.columns.items()}
 
     def values_at(self, points: Floats) -> dict[str, Floats]:
@@ -56,7 +56,7 @@ class JointRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointNormal:
-    """Quantities with a joint normal law, from a fit."""
+    """A joint normal law of the quantities of a fit; ``root`` is a root of the covariance."""
 
     names: tuple[str, ...]
     means: Floats
@@ -81,9 +81,10 @@ class JointNormal:
         return result
 
     def values_at(self, points: Floats) -> dict[str, Floats]:
-        """Return the values at points of the unit cube; move draws into their domain.
+        """Return the values at points of the unit cube.
 
-        They move towards the mean. DomainError if more than a thousandth are outside.
+        Values outside a domain are moved towards the mean until they are inside. Raise a
+        DomainError if more than a thousandth are outside.
         """
         from scipy.special import ndtri
 
@@ -113,8 +114,9 @@ def read_joint_law(
 ) -> JointRows | JointNormal | None:
     """Read an entry of ``[random]`` as a joint law; return None if it is the law of one quantity.
 
-    ``{"fit": path or Fit}`` takes values and covariance of a fit, of one ``label`` if it has
-    several; ``{"file": path, "columns": {quantity: column}}`` takes the rows of a CSV file.
+    ``{"fit": path or Fit}`` takes the values and covariance of a fit; ``label`` chooses one label
+    of a fit with several. ``{"file": path, "columns": {quantity: column}}`` takes the rows of a CSV
+    file.
     """
     where = f"random {key}"
     if hasattr(value, "covariance"):
@@ -163,7 +165,7 @@ def find_random_quantity(name: str, quantities: Quantities, where: str) -> Quant
 
 
 def joint_normal_of_fit(fit: Any, label: Any, quantities: Quantities, where: str) -> JointNormal:
-    """Return the law of fitted values; those without a standard error are constant."""
+    """Return the joint law of fitted values; values without a standard error are constant."""
     if fit.per and label is None:
         raise DseError(
             f"{where}: {', '.join(fit.per)} has a value for each of {', '.join(fit.labels)}: "
@@ -185,7 +187,7 @@ def joint_normal_of_fit(fit: Any, label: Any, quantities: Quantities, where: str
 
 
 def read_correlations(entries: Any, names: Sequence[str]) -> Floats | None:
-    """Read correlations and return a root of their matrix; None if there are none."""
+    """Read correlations, and return a root of the correlation matrix; None if there are none."""
     if entries is None:
         return None
     if isinstance(entries, str) or not isinstance(entries, Sequence):

@@ -1,4 +1,4 @@
-"""Laws of single quantities, read from text, tables, files and distribution objects."""
+"""Read the laws of single quantities from text, tables, files and distribution objects."""
 
 from __future__ import annotations
 
@@ -23,18 +23,17 @@ from symbolic.quantities import Quantity
 from symbolic.units import dimension
 
 Floats = NDArray[np.float64]
-#: A law as a table of a study file.
 Table: TypeAlias = Mapping[str, Any]
 
-#: Largest share of a law that may be truncated at the domain of its quantity.
+#: Largest probability outside the domain of a quantity that may be cut off from its law.
 _MAX_CUT_SHARE = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputLaw:
-    """Law of one quantity in its stored unit: inverse distribution function and CDF.
+    """The law of one quantity in its stored unit, as quantile function and CDF.
 
-    Discrete laws have ``values`` and ``weights``; ``note`` says what was truncated.
+    Discrete laws also have ``values`` and ``weights``. ``note`` says what was cut off.
     """
 
     quantile: Callable[[Floats], Floats]
@@ -45,7 +44,7 @@ class InputLaw:
 
 
 def truncate_to_domain(law: InputLaw, row: Quantity, text: str) -> InputLaw:
-    """Truncate a law to the domain of its quantity; at most a thousandth may be outside."""
+    """Truncate a law to the domain of its quantity; raise an error if over 0.1 % is outside."""
     domain = row.domain
     if law.values:
         row.check(np.array(law.values), f"a value of {text}")
@@ -80,7 +79,8 @@ def truncate_to_domain(law: InputLaw, row: Quantity, text: str) -> InputLaw:
 class InputLawFamily:
     """Syntax, constructor and validity rule of a family of laws.
 
-    Numbers in ``unitless`` have no unit; those in ``relative`` may be percentages of the first.
+    The numbers named in ``unitless`` have no unit; the numbers named in ``relative`` may be given
+    as a percentage of the first number.
     """
 
     form: LawSyntax
@@ -205,7 +205,7 @@ def discrete_law(values: Sequence[float], weights: Sequence[Any] | None, where: 
 
 
 def normalize_weights(weights: Any, count: int, where: str) -> tuple[Fraction, ...]:
-    """Return weights as exact probabilities; equal ones if None."""
+    """Return weights as exact probabilities; if ``weights`` is None, all are equal."""
     if not count:
         raise DseError(f"{where} has no values: give it at least one")
     if weights is None:
@@ -225,7 +225,7 @@ def _read_weight(weight: Any, where: str) -> Fraction:
     try:
         if isinstance(weight, (bool, np.bool_)):
             raise ValueError
-        # as it was written: 0.1 is a tenth
+        # take the decimal as it was written: 0.1 is 1/10
         result = weight if isinstance(weight, Fraction) else Fraction(str(weight))
         if result < 0:
             raise ValueError
@@ -247,7 +247,7 @@ _PERCENT_PATTERN = re.compile(r"\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*%\s*")
 def read_input_law(value: Any, row: Quantity, where: str, folder: PathBase = None) -> InputLaw:
     """Read the law of one quantity; ``where`` begins error messages.
 
-    ``value`` is text (``"normal: 450 cycles, 5 %"``), a :class:`LawSpec`, rows of measurements
+    ``value`` is text (``"normal: 450 cycles, 5 %"``), a :class:`LawSpec`, a column of a file
     (``{"file": path, "column": name, "unit": ..., "weights": name}``), a table
     ``{"values": [...], "weights": [...]}``, a :class:`stochastic.Pmf`, or a frozen law of SciPy.
     """
@@ -306,7 +306,7 @@ def _law_of_object(value: Any, where: str) -> InputLaw | None:
 
 
 def _parse_law_text(text: str, where: str) -> LawSpec:
-    """Split a law into its family and its numbers, which stay text."""
+    """Split the text of a law into its family and its numbers, which remain text."""
     try:
         name, words = split_law(text, _FORMS, _OTHER_FORMS)
     except LawError as error:
@@ -322,7 +322,10 @@ def _parse_law_text(text: str, where: str) -> LawSpec:
 
 
 def read_number(value: Any, row: Quantity, where: str, *, text: bool) -> float:
-    """Read a number in the stored unit of a quantity; ``text`` requires a unit if it has one."""
+    """Return a number in the stored unit of a quantity.
+
+    If ``text``, a number without a unit is an error, unless the quantity has no unit.
+    """
     from symbolic.expression import parse_value
 
     if isinstance(value, str):
@@ -350,7 +353,7 @@ def read_number(value: Any, row: Quantity, where: str, *, text: bool) -> float:
 def read_parameters(
     spec: LawSpec, family: InputLawFamily, row: Quantity, where: str, text: bool
 ) -> list[float]:
-    """Read the numbers of a law of a family."""
+    """Return the numbers of a law in the stored unit of its quantity."""
     result: list[float] = []
     for name, value in zip(family.form.numbers, spec.numbers, strict=False):
         share = _PERCENT_PATTERN.fullmatch(value) if isinstance(value, str) else None
@@ -383,7 +386,7 @@ def _read_csv(path: Any, where: str, folder: PathBase) -> dict[str, list[str]]:
 
 
 def _find_header(columns: Mapping[str, list[str]], name: Any, path: Any, where: str) -> str:
-    """Return the header of a column that is named with or without its unit."""
+    """Return the header of a column; ``name`` is the header, or the header without its unit."""
     short = {split_column_header(text)[0]: text for text in columns}
     problem = f"{where}: {str(path)!r} has no column {name!r}"
     check_name(name, {**columns, **short}, problem, "it has")
@@ -398,7 +401,10 @@ def read_csv_columns(
     where: str,
     folder: PathBase,
 ) -> tuple[dict[str, list[float]], list[str] | None]:
-    """Read quantities from columns of a CSV file in ``units``, with the weights of its rows."""
+    """Return the values of quantities from columns of a CSV file, and the weights of its rows.
+
+    ``units`` are the units of columns whose headers have none.
+    """
     path = value["file"]
     rows = _read_csv(path, where, folder)
     result = {}

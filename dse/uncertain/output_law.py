@@ -1,4 +1,4 @@
-"""The law of an output at one configuration: exact if that is proven, else from draws."""
+"""Compute the law of an output at one configuration, exactly where possible, else from draws."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], Floats]
 
-#: Lowest level at which inputs are drawn; pieces of an input on which monotonicity is proven.
+#: Lowest level at which inputs are drawn; number of parts of the range of an input, on each of
+#: which monotonicity is proven.
 _MIN_LEVEL, _PIECES = 2.0**-40, sizes.OUTPUT_PIECES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputLaw:
-    """Law of an output, made by :func:`dse.law`.
+    """The law of an output at one configuration, as returned by :func:`dse.law`.
 
     Attributes
     ----------
@@ -45,13 +46,14 @@ class OutputLaw:
     at : dict
         The configuration.
     values, weights : array
-        If ``way`` is "enumerated", ascending values with their probabilities; else draws, grouped
-        by ``replicates``. ``undefined`` is the probability that the configuration is infeasible;
-        the law is conditional on the rest.
+        If ``way`` is "enumerated", ascending values with their probabilities; otherwise draws,
+        grouped by replicate.
+    undefined : float
+        The probability that the configuration is infeasible; the law is conditional on feasibility.
     way : str
-        "enumerated": every value with its probability, exact. "monotone": quantiles and CDF are
-        exact, as the output is proven monotone in its one random input; moments are from draws.
-        "draws": everything is estimated from draws, with errors.
+        "enumerated": all values and their probabilities are exact. "monotone": quantiles and CDF
+        are exact, because the output is proven monotone in its only random input; moments are from
+        draws. "draws": all results are estimated from draws, with errors.
     """
 
     text: str
@@ -89,7 +91,7 @@ class OutputLaw:
         return math.sqrt(math.fsum((self.weights * off * off).tolist()))
 
     def quantile(self, q: float) -> float:
-        """Return the smallest value that is not exceeded with probability ``q`` or more."""
+        """Return the smallest x for which the probability of a value <= x is at least ``q``."""
         level = _level(q)
         if self._monotone_input is not None:
             function, law, rises = self._monotone_input
@@ -98,7 +100,7 @@ class OutputLaw:
         return self._statistic("quantile", level)
 
     def cdf(self, x: float) -> float:
-        """Return the probability to be at most ``x``."""
+        """Return the probability that the output is at most ``x``."""
         if self._monotone_input is None:
             return math.fsum(self.weights[self.values <= x].tolist())
         function, law, rises = self._monotone_input
@@ -113,9 +115,10 @@ class OutputLaw:
         return low if rises else 1 - low
 
     def error(self, of: str, at: float | None = None) -> float:
-        """Return the half width of the 95 % interval of ``"mean"``, ``"std"``, and so on.
+        """Return half the width of the 95 % interval of a statistic; 0 if it is exact.
 
-        ``at`` is the level of ``"quantile"``, or the argument of ``"cdf"``. It is 0 if exact.
+        ``of`` is ``"mean"``, ``"std"``, ``"quantile"`` or ``"cdf"``; ``at`` is the level of the
+        quantile, or the argument of the CDF.
         """
         if of not in ("mean", "std", "quantile", "cdf"):
             raise DseError(f"error of {of!r}: expected mean, std, quantile or cdf")
@@ -129,7 +132,7 @@ class OutputLaw:
         return self._statistic(of, _level(at) if of == "quantile" else None, error=True)
 
     def _tail_error(self, kind: str, value: float) -> float:
-        """Return the error beyond the levels at which inputs are drawn; 0 within."""
+        """Return the error of a monotone law, which is 0 between the extreme levels of draws."""
         assert self._monotone_input is not None
         if kind == "cdf":
             return _MIN_LEVEL if self.cdf(value) in (0, 1) else 0.0
@@ -169,7 +172,10 @@ def _level(q: Any) -> Fraction:
 def output_law(
     grid: Grid, goal: Goal, random_inputs: RandomInputs, at: Mapping[str, Any], unit: str
 ) -> OutputLaw:
-    """Return the law of a formula (of sign 1) at one configuration of a grid with draws."""
+    """Return the law of a formula at one configuration of a grid with random draws.
+
+    The formula is the objective of ``goal``, whose sign is 1.
+    """
     point = _point_indices(grid, goal, at)
     key = tuple(grid.axes[a].labels[point[a]] for a in grid.switch_axes)
     node = objective_node(grid, key, goal)
@@ -213,7 +219,7 @@ def output_law(
 
 
 def _point_indices(grid: Grid, goal: Goal, at: Mapping[str, Any]) -> dict[str, int]:
-    """Return an index along each axis on which a formula depends."""
+    """Return the index of the configuration ``at`` along each axis on which the formula depends."""
     axes = [axis for axis in grid.axes if axis != DRAW]
     fixed = axis_indices(grid, at, allowed=axes)
     used = dims_of(grid, [goal]) | set(at) | set(grid.switch_axes)
@@ -227,7 +233,7 @@ def _point_indices(grid: Grid, goal: Goal, at: Mapping[str, Any]) -> dict[str, i
 
 
 def _enumerated_law(values: Floats, weights: Floats, attributes: Mapping[str, Any]) -> OutputLaw:
-    """Return the law of weighted values; equal values are merged, infeasible ones set apart."""
+    """Return the law of weighted values; merge equal values, and count infeasible ones apart."""
     defined = np.isfinite(values)
     if not defined.any():
         raise InfeasibleError(
@@ -248,7 +254,10 @@ def _enumerated_law(values: Floats, weights: Floats, attributes: Mapping[str, An
 
 
 def _is_rising(node: Node, values: Mapping[str, Floats], name: str, law: InputLaw) -> bool | None:
-    """True if a formula is proven never to fall along an input, False never to rise, else None."""
+    """True if a formula provably never falls as an input grows, False if it never rises, or None.
+
+    None means that neither is proven.
+    """
     ends = law.quantile(np.clip(np.linspace(0, 1, _PIECES + 1), _MIN_LEVEL, 1 - _MIN_LEVEL))
     if not np.isfinite(ends).all():
         return None

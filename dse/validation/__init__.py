@@ -1,4 +1,4 @@
-"""Validate a model: predict measured rows, left out or not, and compare with trivial baselines."""
+"""Validate a model: predict measured rows, and compare the errors with trivial baselines."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Score", "Validation", "validate"]
 
-MAX_LABEL_SCORES = 24  # labels with a score each
-MIN_INTERVAL_ROWS = 10  # from which an interval is learnt
+MAX_LABEL_SCORES = 24  # maximum number of left-out labels for which scores are computed
+MIN_INTERVAL_ROWS = 10  # minimum number of rows from which a prediction interval is learnt
 Groups = dict[Any, Places]
-ROW = "row"  # in ``leave_out``: each row by itself
+ROW = "row"  # in ``leave_out``: leave out each row by itself
 
 
 def validate(
@@ -75,63 +75,68 @@ def validate(
     prefer: str | None = None,
     progress: ProgressOption = False,
 ) -> Validation:
-    """Compare a model's predictions with measured rows, next to trivial baselines.
+    """Compare a model's predictions, and those of trivial baselines, with measured rows.
 
-    Each row is predicted as :func:`dse.evaluate` does, from its columns and the given values. Free
-    quantities are fitted, as :func:`dse.fit` does, to the known rows: all but those of the row's
-    label. No row is dropped: one that cannot be predicted counts as missing.
+    Each row is predicted as by :func:`dse.evaluate`, from its columns and the given values. Free
+    quantities are fitted, as by :func:`dse.fit`, to the *known* rows, which are all rows that are
+    not left out together with the predicted row. No row is dropped: a row that cannot be predicted
+    counts as missing.
 
     Parameters
     ----------
     model, machine, workload, set, prefer :
         As for :func:`dse.evaluate`.
     data : path, DataFrame, Dataset or mapping of arrays
-        As for :func:`dse.fit`; other files by :func:`dse.open`. Columns that the model does not
-        know may be used as labels and in formulas.
+        As for :func:`dse.fit`, or any file that :func:`dse.open` reads. Columns that are not
+        quantities of the model may be used as labels and in formulas.
     to : str, optional
-        The measured quantity; default: the one main output of the model that has a column.
+        The measured quantity; default: the main output of the model that has a column, if there
+        is only one.
     columns : sequence or mapping, optional
         As for :func:`dse.fit`; default: ``to`` and every column that is an input of the model.
     free, start, bounds, residuals, progress :
         As for :func:`dse.fit`.
     own : mapping of str to sequence of str, optional
-        A column, and further free quantities with a value for each of its labels:
-        ``{"kernel": ["stall_time", "core_cycles"]}``, as ``per`` of :func:`dse.fit`. A label is
-        predicted from its own known rows, and is missing without any.
+        A column, and more free quantities with one value for each label of the column:
+        ``{"kernel": ["stall_time", "core_cycles"]}``, as ``per`` of :func:`dse.fit`. They are
+        fitted to known rows of the same label; without such rows the prediction is missing.
     leave_out : str or sequence of str
-        Columns: rows with equal values in them are left out together. ``"row"``: each by itself.
+        Columns; rows with equal values in these columns are left out together. ``"row"`` leaves
+        out each row by itself.
     folds : int
-        With more labels than this, several random ones are left out together.
+        If there are more labels than this, several random labels are left out together.
     per : str or sequence of str
-        Columns, or axes of a Dataset, for each of whose labels scores are computed, too, of the
-        model and of each baseline. Default: each label that is left out, if these are few.
+        Columns, or axes of a Dataset. For each of their labels the model and each baseline are
+        scored separately. Default: each label that is left out, if there are few.
     within : str or sequence of str
-        Columns: among rows with equal values in them a configuration is chosen, that with the least
-        prediction. Its slowdown is relative to the least measured there. Of equally good ones the
-        first is chosen; the mean over these ties is scored separately.
+        Columns; rows with equal values in these columns form a *space*, in which the configuration
+        with the smallest prediction is chosen. Its slowdown is its measured value over the smallest
+        measured value in the space. Of equally good predictions the first is chosen; the mean over
+        these ties is scored separately.
     choose : str or sequence of str
-        Columns that make a configuration, for the baseline that always chooses the same one.
+        Columns that identify a configuration, for the baseline that always chooses the same one.
     draws : (int, int), optional
-        Number and size of random parts of each space, in place of whole spaces.
+        Number and size of random parts of each space, which replace the whole spaces.
     budget : int
-        Configurations that a random search measures.
+        Number of configurations that the random search (a baseline) measures.
     along : str, optional
-        A column over which to interpolate linearly, between known rows of the same label of
-        ``own``, or else of the same ``within``.
+        A column over which a baseline interpolates linearly between known rows with the same label
+        of ``own``, or if there is no ``own``, in the same space.
     baselines : mapping of str to str
-        Formulas in columns and given values, ``{"bytes": "dram_bytes / mem_bandwidth"}``. With
-        ``leave_out`` each counts again, times the one factor that is best on the known rows.
+        Formulas of columns and given values, ``{"bytes": "dram_bytes / mem_bandwidth"}``. With
+        ``leave_out``, each formula times a factor learnt from the known rows is also scored.
     orders : mapping of str to str
-        Formulas that predict nothing, but whose least value chooses a configuration:
+        Formulas that predict no value, but whose smallest value chooses a configuration:
         ``{"always 1 GHz": "absolute(core_clock - 1 GHz)"}``.
     interval : float
-        Level of the prediction intervals. They are learnt with ``leave_out``, from the errors for
-        the other labels.
+        Level of the prediction intervals. With ``leave_out``, they are learnt from the errors of
+        the other rows, each predicted when it was left out.
 
     Raises
     ------
     DseError
-        As for :func:`dse.fit`; free quantities and nothing left out; rows of one label alone.
+        As for :func:`dse.fit`; also for free quantities without ``leave_out``, and if all rows have
+        the same label.
 
     >>> rows = {"threads_in_ms": [64, 128, 256, 512, 1024, 2048],
     ...         "attained_bandwidth [GB/s]": [1, 2, 4, 8, 8, 8]}
@@ -154,7 +159,7 @@ def validate(
 
 
 def _check_request(request: Any) -> None:
-    """Raise an error if arguments of :func:`validate` do not fit each other."""
+    """Raise an error if arguments of :func:`validate` are invalid or contradict each other."""
     if request.orders and not (request.within or request.draws):
         raise DseError(
             f"{', '.join(request.orders)} would choose a configuration: name with within= the rows "
@@ -177,7 +182,7 @@ def _check_request(request: Any) -> None:
 
 
 def _describe_training(request: Any) -> str:
-    """Return what is known about rows when they are predicted."""
+    """Describe for the report what was left out and fitted when rows were predicted."""
     if not request.leave_out:
         return "nothing learnt from rows"
     by_label = [f"{', '.join(names)} of each {column}" for column, names in request.own.items()]
@@ -187,7 +192,7 @@ def _describe_training(request: Any) -> str:
 
 
 def _score_model(request: Any) -> Validation:
-    """Return the predictions, scored together with those of baselines."""
+    """Predict the rows, and return the scores of the model and of all baselines."""
     model = load_model(request.model, prefer=request.prefer)
     table = _read_data(request.data)
     rows = _read_rows(request, model, table)
@@ -207,7 +212,7 @@ def _score_model(request: Any) -> Validation:
     inside = (low <= measured) & (measured <= high) if np.isfinite(low).any() else None
     every = np.arange(len(measured))
     scorers = baseline_scorers(request, model, table, rows, folds, spaces, keys)
-    parts = {  # with the spaces within the group, as places in the group
+    parts = {  # the rows of each group, and the spaces inside it as indices into these rows
         label: (group, [np.searchsorted(group, s) for s in spaces if np.isin(s, group).all()])
         for label, group in _score_groups(request, table, rows, labels).items()
     }
@@ -239,7 +244,7 @@ def _score_model(request: Any) -> Validation:
 
 
 def _read_data(data: Any) -> ColumnTable:
-    """Return the columns; files of profilers and tuners are read row by row."""
+    """Return the columns of the data; each row of a profiler's or tuner's file is a row."""
     if isinstance(data, (str, Path)) and Path(data).suffix != ".csv":
         from dse.importers import open_measurements
         from dse.importers.formats import is_measurement_file
@@ -250,7 +255,7 @@ def _read_data(data: Any) -> ColumnTable:
 
 
 def _read_rows(request: Any, model: Model, table: ColumnTable) -> FitRows:
-    """Return the rows; without chosen columns every input of the model is read."""
+    """Return the rows; if no columns are chosen, read all that are inputs of the model."""
     columns = request.columns
     if columns is None:
         targets = [request.to] if request.to else [n for n in model.outputs if n in table.columns]
@@ -271,7 +276,7 @@ def _read_rows(request: Any, model: Model, table: ColumnTable) -> FitRows:
 
 
 def _make_folds(request: Any, table: ColumnTable, rows: FitRows) -> tuple[list[str], Folds]:
-    """Return the label of each row, and the folds."""
+    """Return the left-out label of each row, and the folds."""
     every = np.arange(len(rows.places))
     if not request.leave_out:
         return [""] * every.size, [(every, every)]
@@ -286,7 +291,7 @@ def _make_folds(request: Any, table: ColumnTable, rows: FitRows) -> tuple[list[s
 
 
 def _score_groups(request: Any, table: ColumnTable, rows: FitRows, labels: list[str]) -> Groups:
-    """Return the rows of each label with a score: those of ``per``, or few left-out ones."""
+    """Return the rows of each label that is scored: labels of ``per``, or few left-out labels."""
     if request.per:
         return group_rows(row_keys(table, request.per, rows.places))
     if not request.leave_out or ROW in request.leave_out:
@@ -296,7 +301,10 @@ def _score_groups(request: Any, table: ColumnTable, rows: FitRows, labels: list[
 
 
 def _intervals(request: Any, measured: Floats, predicted: Floats, folds: Folds) -> list[Floats]:
-    """Return predictions times quantiles of measured / predicted of other groups."""
+    """Return the ends of prediction intervals.
+
+    They are the predictions times quantiles of measured / predicted over the known rows.
+    """
     low, high = np.full(measured.size, math.nan), np.full(measured.size, math.nan)
     if not request.leave_out:
         return [low, high]
@@ -316,8 +324,9 @@ def predict(
 ) -> tuple[Floats, list[dict[str, float]]]:
     """Return the predictions of rows, and the values fitted to the known rows of each fold.
 
-    It is NaN if a rule is broken, or a label with values of its own has no known row. Rows with
-    laws of work are predicted law by law.
+    A prediction is NaN if a rule is broken, or if the label of a row has no known row in which to
+    fit the values of ``own``. If a column has laws of work, rows with the same law are predicted
+    together.
     """
     to = tuple(rows.measurements)[:1]
     result = np.full(len(rows.places), math.nan)
@@ -341,7 +350,7 @@ def predict(
 
 
 def _law_rows(request: Any, model: Model, table: ColumnTable, rows: FitRows) -> Groups:
-    """Return the rows of each law of work in a column; all rows, under None, without one."""
+    """Return the rows of each law of work; if there is no such column, all rows under None."""
     is_chosen = request.columns is None or LAW in request.columns
     is_known = LAW in table.columns and LAW in model.quantities
     if not (is_chosen and is_known) or LAW in request.given:
@@ -357,7 +366,7 @@ def _law_rows(request: Any, model: Model, table: ColumnTable, rows: FitRows) -> 
 def _fit_folds(
     request: Any, table: ColumnTable, rows: FitRows, test_rows: Places, training_rows: Places
 ) -> Iterator[tuple[Places, Fit, str]]:
-    """Yield rows to predict, their fit, and the label whose values it has."""
+    """Yield rows to predict, a fit for them, and the label whose values to use ("" if none)."""
     if not request.own:
         yield test_rows, _fit_rows(request, rows, training_rows), ""
         return
@@ -366,7 +375,7 @@ def _fit_folds(
     for label, places in group_rows(labels[test_rows].tolist()).items():
         of_label = training_rows[labels[training_rows] == label]
         if of_label.size:
-            # without shared values each label is fitted by itself: the same result, sooner
+            # without common values, fit each label by itself: faster, with the same result
             fitted = _fit_rows(request, rows, of_label, labels) if shared is None else shared
             yield test_rows[places], fitted, label
 

@@ -1,4 +1,4 @@
-"""Predict without a model: the trivial baselines of a validation."""
+"""Compute the trivial baselines of a validation, which predict rows without the model."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from symbolic.ops import interpret_arrays, references
 from symbolic.quantity import Quantity
 
 Keys = Sequence[str]
-#: Returns the score of some rows; spaces are places among these.
+#: A function that returns the score of some rows; spaces are given as indices into these rows.
 Scorer = Callable[[Places, Sequence[Places]], Score]
 
 
 def fit_median_factor(measured: Floats, folds: Folds, formula: Floats) -> Floats:
-    """Return a formula times the median of measured / formula of the known rows."""
+    """Return a formula times a factor: the median of measured / formula over the known rows."""
     result = np.full(measured.size, math.nan)
     with np.errstate(all="ignore"):
         ratio = measured / formula
@@ -46,7 +46,7 @@ def fit_median_factor(measured: Floats, folds: Folds, formula: Floats) -> Floats
 
 
 def interpolate(measured: Floats, folds: Folds, x: Floats, keys: Keys) -> Floats:
-    """Return linear interpolations over a column, between the known rows of the same key."""
+    """Return linear interpolations over a column between known rows with the same key."""
     result = np.full(measured.size, math.nan)
     labels = np.array(keys)
     for out, rest in folds:
@@ -59,9 +59,10 @@ def interpolate(measured: Floats, folds: Folds, x: Floats, keys: Keys) -> Floats
 
 
 def constant_choice(measured: Floats, folds: Folds, spaces: Keys, choices: Keys) -> Floats:
-    """Return the geometric mean slowdown of each choice in the known spaces.
+    """Return, for each row, the geometric mean slowdown of its configuration in the known spaces.
 
-    It is a score to choose by, no prediction. An unknown choice comes last.
+    It is not a prediction, but orders the configurations. Configurations that do not occur in the
+    known spaces come last.
     """
     result = np.full(measured.size, math.nan)
     spaces_, labels = np.array(spaces), np.array(choices)
@@ -81,7 +82,7 @@ def constant_choice(measured: Floats, folds: Folds, spaces: Keys, choices: Keys)
 def random_search(
     measured: Floats, spaces: Sequence[Places], budget: int, draws: int = 200, seed: int = 0
 ) -> Score:
-    """Return the score of choosing the best of ``budget`` random configurations in each space."""
+    """Return the score of measuring ``budget`` random configurations and choosing the best."""
     rng = np.random.default_rng(seed)
     parts = []
     for rows in spaces:
@@ -101,7 +102,7 @@ def baseline_scorers(
     choice_spaces: Sequence[Places],
     keys: Sequence[str],
 ) -> dict[str, Scorer]:
-    """Return the scorers of all baselines that apply, by name."""
+    """Return the scorers of all baselines that the request contains, by name."""
     measured = next(iter(rows.measurements.values()))
     elsewhere = ", learnt elsewhere" if request.leave_out else ""
 
@@ -144,7 +145,7 @@ def baseline_scorers(
 
 
 def _tie_scorer(measured: Floats, predicted: Floats) -> Scorer:
-    """Return the scorer of the mean over equally good choices."""
+    """Return a scorer of the mean slowdown over equally good choices."""
 
     def score_rows(rows: Places, spaces: Sequence[Places]) -> Score:
         first = score(measured[rows], predicted[rows], spaces)
@@ -155,7 +156,7 @@ def _tie_scorer(measured: Floats, predicted: Floats) -> Scorer:
 
 
 def _evaluate(text: str, request: Any, model: Model, table: ColumnTable, rows: FitRows) -> Floats:
-    """Return a formula in columns and given values, for each row."""
+    """Return the value of a formula of columns and given values for each row."""
     columns = [n for n in table.columns if n not in model.quantities and n.isidentifier()]
     node = parse(text, {**model.quantities, **{n: Quantity(name=n) for n in columns}})
     parts = fixed_parts(request, model, rows, request.fitted)
@@ -176,7 +177,7 @@ def _evaluate(text: str, request: Any, model: Model, table: ColumnTable, rows: F
 def fixed_parts(
     request: Any, model: Model, rows: FitRows, free: Sequence[str] = (), **more: Any
 ) -> StudyInputs:
-    """Return the inputs that are equal for all rows, without columns and free quantities."""
+    """Return the inputs that are the same for all rows: neither columns nor free quantities."""
     for name in request.given:
         if name in rows.inputs or name in rows.measurements:
             raise DseError(f"{name} is a column and set: keep one of them")

@@ -1,4 +1,4 @@
-"""Score predictions: errors, ranks and the cost of choosing by them; the result of a validation."""
+"""Score predictions by errors, ranks and slowdowns of choices; the result of a validation."""
 
 from __future__ import annotations
 
@@ -17,30 +17,31 @@ from symbolic.answer import Table as AnswerTable
 from symbolic.errors import DseError
 
 Places = NDArray[np.int64]
-#: Rows that are predicted together, and the rows known then.
+#: Pairs of the rows that are predicted together, and the known rows to which values are fitted.
 Folds = Sequence[tuple[Places, Places]]
-#: Appended to the name of a baseline for the mean over choices that it finds equally good.
+#: Appended to the name of a baseline if its score is the mean over equally good choices.
 TIES_SUFFIX = ", mean over its ties"
-TIE_TOLERANCE = 1e-9  # relative difference of equally good predictions
+TIE_TOLERANCE = 1e-9  # relative difference up to which predictions are equally good
 #: Measures that are compared with baselines; True if larger is better.
 MEASURES = {"median": False, "mean": False, "p90": False, "rank": True, "slowdown_p90": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """Measures of predictions against measured rows; NaN where one does not apply.
+    """Measures of the quality of predictions; NaN if a measure does not apply.
 
     Attributes
     ----------
     median, mean, p90 : float
-        Of |predicted - measured| / |measured|, over the predicted rows.
+        Median, mean and 90 % quantile of |predicted - measured| / |measured| over predicted rows.
     rank : float
-        Spearman's rank correlation: the mean over the spaces in which a choice is made, or else
-        that of all rows.
+        Spearman's rank correlation: the mean over the spaces in which a choice is made, or, without
+        spaces, the value for all rows.
     slowdown_median, slowdown_p90 : float
-        Over these spaces: measured at the least prediction, divided by the least measured.
+        Median and 90 % quantile over the spaces of the slowdown: the measured value of the row with
+        the smallest prediction over the smallest measured value.
     coverage : float
-        Share of the rows within their intervals.
+        Share of the rows whose measured value is within the prediction interval.
     missing : int
         Rows without a prediction, because a rule is broken or no number results.
     """
@@ -69,7 +70,7 @@ def score(
     errors: bool = True,
     is_in_interval: NDArray[np.bool_] | None = None,
 ) -> Score:
-    """Return the score of predictions; without ``errors`` of their order alone.
+    """Return the score of predictions; if ``errors`` is False, only their order is scored.
 
     >>> result = score(np.array([1.0, 2.0, 4.0]), np.array([1.1, 1.8, 4.0]), [np.arange(3)])
     >>> round(result.median, 3), result.rank, result.slowdown_p90
@@ -97,10 +98,11 @@ def _quantile(values: Floats, level: float) -> float:
 def slowdowns(
     measured: Floats, predicted: Floats, spaces: Sequence[Places], *, over_ties: bool = False
 ) -> Floats:
-    """Return measured at the least prediction, divided by the least measured, for each space.
+    """Return the slowdown of the row with the smallest prediction in each space.
 
-    Of equally good rows the first counts, or the mean ``over_ties``. Without any prediction the
-    first row is chosen.
+    It is the measured value of this row over the smallest measured value. Of equally good
+    predictions the first row counts, or if ``over_ties`` their mean. If all predictions are
+    missing, the first row is chosen.
 
     >>> measured, predicted = np.array([2.0, 1.0, 3.0]), np.array([5.0, 5.0, 9.0])
     >>> [slowdowns(measured, predicted, [np.arange(3)], over_ties=t).item() for t in (False, True)]
@@ -117,7 +119,7 @@ def slowdowns(
 
 
 def score_ties(measured: Floats, predicted: Floats, spaces: Sequence[Places]) -> Score | None:
-    """Return the slowdown as a mean over equally good choices; None if there are no ties."""
+    """Return the score of slowdowns as means over equally good choices; None without ties."""
     slow = slowdowns(measured, predicted, spaces, over_ties=True)
     if np.array_equal(slow, slowdowns(measured, predicted, spaces)):
         return None
@@ -125,9 +127,9 @@ def score_ties(measured: Floats, predicted: Floats, spaces: Sequence[Places]) ->
 
 
 def rank_correlation(measured: Floats, predicted: Floats, spaces: Sequence[Places] = ()) -> float:
-    """Return Spearman's rank correlation, as a mean over spaces of at least three rows.
+    """Return the mean of Spearman's rank correlation over the spaces with at least three rows.
 
-    A space with equal predictions counts as 0.
+    A space in which all predictions are equal counts as 0.
     """
     known = np.isfinite(predicted)
     result = []
@@ -145,7 +147,7 @@ def rank_correlation(measured: Floats, predicted: Floats, spaces: Sequence[Place
 
 
 def row_keys(table: ColumnTable, columns: Sequence[str], places: Places) -> list[str]:
-    """Return the joined values of some columns, for each row."""
+    """Return a key for each row: its values in some columns, joined to one text."""
     arrays = [np.asarray(table.columns[table.find_column(name)[0]])[places] for name in columns]
     return [", ".join(map(str, row)) for row in zip(*(a.tolist() for a in arrays), strict=True)]
 
@@ -159,7 +161,9 @@ def group_rows(keys: Sequence[str]) -> dict[str, Places]:
 
 
 def make_folds(keys: Sequence[str], folds: int, seed: int = 0) -> list[Places]:
-    """Return the rows to leave out together: all of a key, or several keys if there are many.
+    """Return the sets of rows to leave out together: the rows of one key, or of several keys.
+
+    There are at most ``folds`` sets; if there are more keys, they are distributed at random.
 
     >>> [fold.tolist() for fold in make_folds(["a", "b", "a", "c"], 3)]
     [[0, 2], [1], [3]]
@@ -177,7 +181,10 @@ def make_folds(keys: Sequence[str], folds: int, seed: int = 0) -> list[Places]:
 
 
 def sample_spaces(spaces: Sequence[Places], count: int, size: int, seed: int = 0) -> list[Places]:
-    """Return random parts of each space, drawn without replacement; smaller spaces are whole."""
+    """Return ``count`` random samples of ``size`` rows from each space, without replacement.
+
+    A smaller space is returned whole.
+    """
     rng = np.random.default_rng(seed)
     return [np.sort(rng.permutation(rows)[:size]) for rows in spaces for _ in range(count)]
 
@@ -191,22 +198,22 @@ class Validation(Report):
     model, to, rows : str, str, int
         The model, the measured quantity, and the number of rows.
     how : str
-        What was known about rows when they were predicted.
+        A description of what was left out and fitted when rows were predicted.
     score : Score
-        Score of the predictions.
+        Score of the model's predictions.
     drawn : Score or None
-        Slowdown as a mean over equally good choices; None without ties.
+        Slowdowns of the model as means over equally good choices; None if there are no ties.
     baselines : mapping of str to Score
-        Score of each baseline; ties of a baseline are a row of their own.
+        Score of each baseline. If it has ties, the mean over them is another entry.
     per : tuple of str
-        The columns for whose labels scores were requested.
+        The columns for whose labels separate scores were requested.
     by, baselines_by : mapping of str to Score, mapping of str to mappings of str to Score
-        Score of the predictions, and of each baseline, for each of these labels; by default for
-        each label that was left out, if these are few.
+        Scores of the model, and of each baseline, for each of these labels. Default: for each label
+        that was left out, if there are few.
     fitted : tuple of mappings
-        The fitted values, for each fold.
+        The fitted values of each fold.
     measured, predicted : array
-        Of each row, in the stored unit; NaN without a prediction.
+        The values of each row in the stored unit; NaN if there is no prediction.
     low, high : array
         The prediction interval of each row; NaN if none was learnt.
     labels : tuple of str
@@ -239,18 +246,18 @@ class Validation(Report):
 
     @property
     def losses(self) -> dict[str, tuple[str, ...]]:
-        """Baselines that are better, and in which measures."""
+        """The baselines that are better than the model, and the measures in which they are."""
         return _find_losses(self.score, self.drawn, self.baselines)
 
     @property
     def losses_by(self) -> dict[str, dict[str, tuple[str, ...]]]:
-        """For each label of ``by``, the baselines that are better there, and in which measures."""
+        """The baselines that are better for a label of ``by``, and the measures, by label."""
         result = {k: _find_losses(each, None, self.baselines_by[k]) for k, each in self.by.items()}
         return {label: losses for label, losses in result.items() if losses}
 
     @property
     def table(self) -> dict[str, Score]:
-        """Scores of the model, of its ties if it has any, and of each baseline."""
+        """Scores of the model, of the mean over its ties if it has any, and of each baseline."""
         ties = {} if self.drawn is None else {self.model + TIES_SUFFIX: self.drawn}
         return {self.model: self.score, **ties, **self.baselines}
 
@@ -308,7 +315,7 @@ class Validation(Report):
 def _find_losses(
     model_score: Score, ties: Score | None, baselines: Mapping[str, Score]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the baselines that are better; their ties are compared with ties."""
+    """Return the baselines that are better; means over ties are compared with means over ties."""
     result = {}
     for name, other in baselines.items():
         compared = ties if ties is not None and name.endswith(TIES_SUFFIX) else model_score
@@ -329,7 +336,7 @@ _MEASURE_HEADINGS = {
 
 
 def measure_headings(scores: Sequence[Score]) -> dict[str, str]:
-    """Return the measures that apply to any score, with their headings."""
+    """Return the measures that apply to at least one of the scores, with their headings."""
     return {
         name: head
         for name, head in _MEASURE_HEADINGS.items()

@@ -1,1 +1,1 @@
-"""Verbs: each answers one query on a study, a comparison, a Dataset, or the path of one."""
+"""Define the verbs; each answers one kind of query on a study, comparison, Dataset or path."""

@@ -1,4 +1,4 @@
-"""Verbs on the distribution of values: count, histogram, quantiles, fold, sensitivity."""
+"""Define the verbs on distributions of values: count, histogram, quantiles, fold, sensitivity."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def count(
     per: str | Sequence[str] | None = None,
     progress: ProgressOption = False,
 ) -> xr.Dataset:
-    """Count the feasible configurations; the grid of a study is not stored.
+    """Count the feasible configurations, without storing the grid of a study.
 
-    Conditions on different axes are counted separately and multiplied.
+    Conditions that share no axis are counted separately, and the counts are multiplied.
 
     The parameters are those of :func:`optimum`.
 
@@ -62,8 +62,9 @@ def histogram(
     quantity : str
         A quantity or formula.
     bins : int or sequence
-        Number of equal bins between the smallest and largest finite value, or the edges, as
-        numbers or texts with units. A bin includes its lower edge, the last bin both edges.
+        Number of bins of equal width between the smallest and largest finite value; or the edges
+        of the bins, as numbers or texts with units. A bin includes its lower edge; the last bin
+        also includes its upper edge.
     source, where, per, progress
         See :func:`optimum`.
 
@@ -91,9 +92,9 @@ def quantiles(
 ) -> xr.Dataset:
     """Compute exact quantiles of a quantity over all feasible configurations.
 
-    The quantile q of N values is the smallest value that at least q N of them do not exceed (the
-    inverse of the distribution function), so some configuration has it; q = 0 is the minimum.
-    The result has the dimension ``quantile``.
+    The quantile q of N values is the smallest value x such that at least q N values are <= x (the
+    inverse of the distribution function). It is the value of some configuration; q = 0 gives the
+    minimum. The result has the dimension ``quantile``.
 
     Parameters
     ----------
@@ -119,7 +120,7 @@ def _query_feasible(
     progress: ProgressOption,
     **about: Any,
 ) -> xr.Dataset:
-    """Run a streaming query on the feasible configurations, for each value of ``per``."""
+    """Apply ``compute`` to the feasible configurations, separately for each value of ``per``."""
     from sweeps.grid.goals import texts_of
 
     texts, axes = texts_of(where, "where"), texts_of(per, "per")
@@ -140,32 +141,32 @@ def fold(
     client: Any = None,
     workers: int | None = None,
 ) -> Any:
-    """Feed all feasible configurations to an aggregation of your own.
+    """Aggregate all feasible configurations by a fold that you define.
 
-    Nothing is stored. The threads of a grid, and the workers of a cluster, each feed their own
-    fold with a part of the longest axis; the folds are merged in the order of the axes.
+    Nothing is stored. Each thread, or each worker of a cluster, has a separate fold and feeds it
+    with a part of the longest axis; then the folds are merged in the order of the axis.
 
     Parameters
     ----------
     make : callable
-        Returns an empty fold: an object with ``feed(values, weight)``, ``merge(other)`` and
-        ``answer()``; see :class:`sweeps.query.distribution.Fold`.
+        Function that returns an empty fold: an object with ``feed(values, weight)``,
+        ``merge(other)`` and ``answer()``; see :class:`sweeps.query.distribution.Fold`.
     formulas : str or list of str
-        Quantities or formulas, one row each of ``values``, whose shape is (formulas,
-        configurations); each column represents ``weight`` configurations.
+        Quantities or formulas. The array ``values`` has the shape (formulas, configurations); each
+        of its columns represents ``weight`` configurations.
     source, where, per, progress
         See :func:`optimum`; ``progress`` may be a callable.
     client : distributed.Client or str, optional
-        A dask.distributed cluster, or the address of its scheduler, whose workers feed the
-        folds. They must see the files that the study names, and the store.
+        A dask.distributed cluster, or the address of its scheduler. Its workers feed the folds;
+        they must see the files that the study names, and the store.
     workers : int, optional
-        Number of local processes to use instead; they end with the query. See :func:`run`.
+        Number of local processes that feed the folds; they end with the query. See :func:`run`.
 
     Returns
     -------
     object
-        The result of ``answer()``; with ``per``, a DataArray of numbers along these axes, or a
-        Dataset of Datasets.
+        The result of ``answer()``. With ``per``, the results along these axes: a DataArray if they
+        are numbers, a Dataset if they are Datasets.
 
     >>> from dse import Study
     >>> class Mean:
@@ -224,7 +225,7 @@ def fold(
 def _partial_fold(
     source: Any, part: Indexers, *, make: Callable[[], AnyFold], texts: Sequence[str], **about: Any
 ) -> AnyFold:
-    """Return a fold that was fed a part of the axes."""
+    """Return a fold that has been fed with a part of the grid."""
     from sweeps.query.distribution import run_fold
 
     def compute(whole: ScanSource) -> AnyFold:
@@ -245,8 +246,8 @@ def sensitivity(
 ) -> xr.Dataset:
     """Decompose the variance of outputs by axis (Sobol indices), and compute elasticities.
 
-    The indices are exact for the grid: every feasible point with a finite value has the same
-    weight, and all points are evaluated in blocks, so the grid may exceed memory.
+    The indices are exact for the grid: all feasible points with finite values are evaluated, with
+    equal weights. They are evaluated in blocks, so the grid may exceed memory.
 
     Parameters
     ----------
@@ -255,30 +256,30 @@ def sensitivity(
     output : str or list of str, optional
         Quantities or formulas; default: every output that is a number and varies.
     per : str or list of str, optional
-        Axes; the others are analysed for each of their values.
+        Axes; the analysis over the other axes is made separately for each of their values.
     at : mapping, optional
-        The configuration of the elasticities, one value for each axis; default: the middle value
-        of an axis, or the nearest configuration that counts.
+        The configuration at which elasticities are computed, one value for each axis; default: the
+        middle value of each axis, or the nearest configuration that is feasible and finite.
     where, progress
         See :func:`optimum`.
 
     Returns
     -------
     xarray.Dataset
-        Over ``output`` and ``axis``: ``first``, the share of the variance that an axis explains
-        alone; ``total``, the share that remains when all other axes are known, with interactions;
-        ``low`` and ``high``, the smallest and largest mean along the axis. ``over_<axis>``: that
-        mean at each value. Over ``output``: ``mean``, ``std``, ``counted`` of ``points``, and
-        ``value`` at the configuration. Over ``output`` and ``input``: ``elasticity``,
-        d log(output) / d log(input), by steps on the graph for each number that the model uses, or
-        between the neighbours on each axis for a Dataset; ``elasticity_down`` and
-        ``elasticity_up`` to either side. At the border of a regime they differ, and
-        ``elasticity`` is NaN.
+        Over ``output`` and ``axis``: ``first`` is the share of the variance that the axis explains
+        alone; ``total`` is the share that remains if all other axes are known, which includes
+        interactions; ``low`` and ``high`` are the smallest and largest mean along the axis, and
+        ``over_<axis>`` is the mean at each value. Over ``output``: ``mean``, ``std``, ``counted``
+        (of ``points``), and ``value`` at the configuration. Over ``output`` and ``input``:
+        ``elasticity``, d log(output) / d log(input). It is computed by small steps of each input
+        of the model; for a Dataset, between neighbours along each axis. ``elasticity_down`` and
+        ``elasticity_up`` are one-sided. If they differ, at the border of a regime, ``elasticity``
+        is NaN.
 
     Raises
     ------
     DseError
-        An output is unknown, no number, or constant; or no point counts.
+        An output is unknown, is not a number, or is constant; or no point is feasible and finite.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024], "intensity": [10, 20]},

@@ -1,4 +1,4 @@
-"""Inverse queries: borders between cases, boxes that meet targets, ranges under tolerances."""
+"""Define the inverse verbs: borders between cases, boxes that meet targets, guaranteed ranges."""
 
 from __future__ import annotations
 
@@ -26,41 +26,43 @@ def borders(
     closed_form: bool = False,
     progress: ProgressOption = False,
 ) -> xr.Dataset:
-    """Find the borders between cases, below and above every configuration of a study.
+    """Find the next borders between cases, below and above every configuration of a study.
 
-    Between two values of a real axis the border is located exactly; on axes of whole numbers or
-    tabulated values the values of the axis count. Interval enclosures exclude borders between
-    sampled values.
+    For real quantities, the border between two axis values is located exactly. For integers and
+    tabulated values, the border is a value of the axis. Interval enclosures prove that there are no
+    further borders between the values that were evaluated.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        Study to query: of a Dataset or store its study, of a comparison each study.
+        Study to query. For a Dataset or store, this is its study; for a comparison, each study.
     quantity : str, optional
         A case, bound, category or limiter; a quantity that is the minimum or maximum of several
         terms (its regimes); ``feasible``; or a condition, such as ``"time <= 2 ms"``. Default:
         the first case or bound among the outputs.
     along : str, list of str or mapping, optional
-        Quantities to move, one at a time; default: all axes of numbers. An axis is followed over
-        its values; any other quantity over its domain, from its value by a factor of up to 2**64
-        either way. A mapping gives the ends: ``{"mem_bandwidth": ("50 GB/s", "2 TB/s")}``.
+        Quantities to vary, one at a time; default: all axes of numbers. An axis varies over its
+        values. Any other quantity varies over its domain, from its value divided by up to 2**64
+        to its value times up to 2**64. A mapping gives the ends:
+        ``{"mem_bandwidth": ("50 GB/s", "2 TB/s")}``.
     at : mapping, optional
-        Values of axes; the answer then does not contain these axes.
+        Values at which axes are fixed; the answer then does not contain these axes.
     where : str or list of str
-        Constraints besides those of the study; infeasible points are a case of their own.
+        Constraints besides those of the study; infeasible points count as a separate case.
     closed_form : bool
-        Solve for the borders that occur, where the model can, and store the expressions in the
-        attribute ``closed_forms`` (JSON).
+        Also solve for the borders that occur, if the model has closed forms, and store the
+        expressions in the attribute ``closed_forms`` (JSON).
     progress : bool
         Show progress on standard error after one second.
 
     Returns
     -------
     xarray.Dataset
-        The case at each configuration. Over ``along`` and ``side`` (below, above) too:
-        ``border``, the next border in the unit of the quantity (NaN if none; for whole numbers
-        the first number beyond); ``beyond``, the case there; ``distance`` to the border.
-        The attribute ``undecided`` counts intervals that could not be proven free of borders.
+        The case at each configuration. Three variables have the further dimensions ``along`` and
+        ``side`` (below, above): ``border`` is the next border in the unit of the quantity (NaN for
+        none; for integers, the first number beyond the border), ``beyond`` is the case beyond the
+        border, and ``distance`` the distance to it. The attribute ``undecided`` is the number of
+        intervals that could not be proven free of borders.
 
     Raises
     ------
@@ -96,20 +98,20 @@ def meets(
 ) -> xr.Dataset:
     """Find all configurations of a study that meet targets, as boxes of the design space.
 
-    Boxes are halved until interval enclosures prove that all or none of a box meets the targets;
-    few points are evaluated. A space of 10**15 configurations is thus described exactly without
-    evaluating each.
+    Boxes are halved until interval enclosures prove that all points of a box meet the targets, or
+    that none does. Only few points are evaluated. Even a space of 10**15 configurations can be
+    described exactly.
 
     Parameters
     ----------
     targets : str or list of str
         Conditions, such as ``["time <= 2 ms", "energy <= 1 J"]``.
     per : str or list of str, optional
-        Axes of which each box holds one value; counts are given for each value.
+        Axes along which each box has a single value; counts are given for each value.
     boxes : int
-        Maximum number of boxes; what is undecided then stays open.
+        Maximum number of boxes; boxes that are undecided when it is reached stay open.
     time_limit : float, optional
-        Seconds after which undecided boxes stay open; an interrupt does the same, see
+        Seconds after which undecided boxes stay open. An interrupt has the same effect; see
         :func:`optimum`.
     source, where, progress
         See :func:`borders`. Constraints and rules of the study must be met, too.
@@ -117,12 +119,12 @@ def meets(
     Returns
     -------
     xarray.Dataset
-        Along ``box``: the first and last value along each axis (``<axis>_first``,
-        ``<axis>_last``); ``certain``, true if all of the box meets the targets (else it is open);
-        ``points``, the number of configurations in it. Certain boxes come first, the largest
-        before others; boxes do not overlap. ``inner`` counts configurations that certainly meet
-        the targets, ``outer`` those that may, ``total`` all. The attribute ``complete`` is 1 if
-        no box is open.
+        Along ``box``: the first and last value on each axis (``<axis>_first``, ``<axis>_last``);
+        ``certain``, which is true if all configurations in the box meet the targets (otherwise the
+        box is open); ``points``, the number of configurations in the box. Boxes do not overlap.
+        Certain boxes come first, in order of decreasing size. ``inner`` is the number of
+        configurations that certainly meet the targets, ``outer`` the number of those that may meet
+        them, ``total`` the number of all. The attribute ``complete`` is 1 if no box is open.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": range(1, 2001), "intensity": range(1, 65)},
@@ -155,36 +157,40 @@ def ranges(
 ) -> xr.Dataset:
     """Bound the outputs of a study whose inputs are known only within a tolerance.
 
-    The bounds are certain: they come from interval enclosures, not from samples. They are
-    attained where an output is monotone in an input; elsewhere they are tightened until they
-    almost are, or a work limit is reached.
+    The bounds are guaranteed: they come from interval enclosures, not from samples. If an output is
+    monotone in an input, the bounds are attained. Otherwise they are tightened until they are
+    almost attained, or until a work limit is reached.
 
     Parameters
     ----------
     within : mapping
         Tolerance of each uncertain input: relative, ``{"mem_bandwidth": "5 %"}``; absolute,
         ``"3 GB/s"``; or the ends, ``("110 GB/s", "120 GB/s")``. Values stay within their domain.
-        A quantity that an equation computes is varied independently of it.
+        If an equation computes a quantity, the quantity varies independently of the equation.
     outputs : str or list of str, optional
         Quantities or formulas; default: the outputs of the study that are numbers.
     minimize, maximize : str, optional
-        Objective; the answer then says which configurations can be optimal.
+        Objective; the answer then says which configurations can be the best.
     source, where, progress
         See :func:`borders`.
 
     Returns
     -------
     xarray.Dataset
-        Each output along ``end``: lower, given (all inputs as in the study), upper; NaN where an
-        end is unknown. With constraints ``certainly_feasible``, whatever the inputs, and
-        ``possibly_feasible``. With an objective ``can_be_best``: False if another configuration
-        is better for all inputs, which have the same value (or relative error) in all
-        configurations. Above 2**20 configurations, without ``outputs`` and for at most three
-        inputs, boxes along ``box`` as :func:`meets` gives them: no configuration outside them can
-        be the best, and a ``certain`` one is the best at the middle or a corner of the inputs;
-        ``inner`` and ``outer`` count those that certainly can, and that may. ``chance_lower`` and
-        ``chance_upper`` bound the probability that a box holds the best, if the inputs are
-        uniform and independent; the lower bound is 0 where competitors are close.
+        Each output along ``end``: its lower bound, its value with the given inputs, and its upper
+        bound; NaN if a bound is unknown. With constraints, ``certainly_feasible`` is true if a
+        configuration is feasible for all inputs, and ``possibly_feasible`` if it may be feasible
+        for some. With an objective, ``can_be_best`` is False if, for all inputs, another
+        configuration is better; all configurations have the same value or relative error of the
+        inputs.
+
+        If there are more than 2**20 configurations, at most three inputs and no ``outputs``, the
+        result has boxes along ``box``, as from :func:`meets`. No configuration outside the boxes
+        can be the best. A ``certain`` box is one configuration, which is the best at the middle or
+        a corner of the inputs. ``inner`` is the number of configurations that certainly can be the
+        best, ``outer`` the number of those that may be. ``chance_lower`` and ``chance_upper``
+        bound the probability that a box contains the best configuration, if the inputs are uniform
+        and independent; the lower bound is 0 if competitors are close.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},

@@ -1,4 +1,4 @@
-"""Verbs on best configurations: optimum, Pareto front, disagreement of models."""
+"""Define the verbs on best configurations: optimum, Pareto front, disagreement of models."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def optimum(
     gap: float | None = None,
     progress: ProgressOption = False,
 ) -> xr.Dataset:
-    """Find the best configurations of a study, whose grid is not stored, or of a Dataset.
+    """Find the best configurations of a study or a Dataset, without storing the grid of a study.
 
-    Infeasible points and NaN are never optimal. A finished store is answered by its study,
-    without reading values; if its model is missing or has changed, the stored values are scanned.
+    Infeasible points and NaN are never optimal. For a finished store, its study is queried and the
+    stored values are not read; if its model is missing or has changed, these values are scanned.
 
     Parameters
     ----------
@@ -45,29 +45,31 @@ def optimum(
         Data to query. ``method="certified"``, ``time_limit`` and ``gap`` need a study, or the
         store of one.
     minimize, maximize : str or list of str
-        A quantity or formula, or several in order of priority: later ones break ties. A minus
-        reverses the direction of one (``"-throughput"``).
+        A quantity or formula, or several in order of priority: later objectives break ties. A
+        minus sign reverses the direction of an objective (``"-throughput"``).
     where : str or list of str
         Constraints besides those of the study or Dataset.
     per : str or list of str, optional
-        Axes, or columns of measured rows; each of their values gets its own optimum. Missing
-        winners are NaN, -1, False or an empty label.
+        Axes, or columns of measured rows; the optimum is found separately for each of their
+        values. If there is none, the result is NaN, -1, False or an empty label.
     top : int
-        Number of configurations, best first (dimension ``rank``); ties go to the lowest index in
-        axis order. With several objectives only configurations count that have all of them.
+        Number of configurations to return, the best first (dimension ``rank``); ties go to the
+        lowest index in axis order. With several objectives, configurations in which one of them is
+        undefined do not count.
     ties : bool
         Return all configurations that are as good as the best one (dimension ``tie``), or as the
         last of ``top``.
     within : float, optional
-        Return all configurations within this relative tolerance of the best, best first
-        (dimension ``rank``): 0.01 for 1 %. The attribute ``configurations`` counts them. With
-        several objectives it applies to the last; ``top`` limits how many are returned.
+        Return all configurations within this relative tolerance of the best, the best first
+        (dimension ``rank``): 0.01 for 1 %. The attribute ``configurations`` is their number. With
+        several objectives, the tolerance applies to the last. ``top`` limits the number that is
+        returned.
     method : {"auto", "scan", "certified"}
-        Scan the whole grid, or search by branch and bound with a certificate; "auto" scans
-        small grids. The attribute ``method`` says which; ``bound`` and ``gap`` give the
-        certificate (``sweeps.sources.grid_proof.GridProof.result_attributes``).
+        Scan the whole grid, or search by branch and bound with a certificate; "auto" scans small
+        grids. The attribute ``method`` names the method that was used; ``bound`` and ``gap`` give
+        the certificate (``sweeps.sources.grid_proof.GridProof.result_attributes``).
     time_limit, gap : float, optional
-        Limits of a certified search: seconds, and relative gap to the optimum (0).
+        Limits of a certified search: time in seconds, and relative gap to the optimum (default 0).
     progress : bool
         Show progress on standard error after one second.
 
@@ -107,7 +109,7 @@ def optimum(
 
 
 def best_config(best: xr.Dataset) -> dict[str, Any]:
-    """Return one winner as a dict of its coordinates and outputs; if ranked, that of rank 1."""
+    """Return the best configuration of an answer (rank 1) as a dict of coordinates and outputs."""
     from dse.arguments import require_dataset
 
     if "rank" in require_dataset(best, "best").sizes:
@@ -130,7 +132,7 @@ def pareto(
     time_limit: float | None = None,
     progress: ProgressOption = False,
 ) -> xr.Dataset:
-    """Find the configurations that are not dominated in several objectives (dimension ``point``).
+    """Find the Pareto front: the configurations that no other dominates (dimension ``point``).
 
     Parameters
     ----------
@@ -139,10 +141,10 @@ def pareto(
     source, where, per, method, progress
         See :func:`optimum`.
     time_limit : float, optional
-        Seconds after which a certified search returns the best points so far. The attribute
-        ``complete`` is 0 then, ``boxes_left`` counts boxes that may hold further points, and the
-        variable ``proven`` marks points that nothing dominates. For interrupts see
-        :func:`optimum`.
+        Seconds after which a certified search returns the best points so far. Then the attribute
+        ``complete`` is 0, ``boxes_left`` is the number of boxes that may contain further points,
+        and the variable ``proven`` marks the points that no configuration can dominate. For
+        interrupts see :func:`optimum`.
     """
     from sweeps.grid.goals import read_goals, texts_of
     from sweeps.query.source import build_query
@@ -171,31 +173,32 @@ def disagreement(
     per: str | Sequence[str] | None = None,
     progress: ProgressOption = False,
 ) -> xr.Dataset:
-    """Compare the models of a Dataset: where they disagree, and the regret of using a wrong one.
+    """Find where the models of a Dataset disagree, and the regret of using the wrong model.
 
     Parameters
     ----------
     source : Comparison, Dataset or path
         Several models along the dimension ``model``: ``dse.Study(model=[...], ...)``, or its run.
     minimize, maximize : str, optional
-        Objective; default: ``minimize="time"`` if there is a time, else only cases and bounds are
-        compared.
+        Objective; default: ``minimize="time"`` if ``time`` is an output; otherwise only cases and
+        bounds are compared.
     per : str or list of str, optional
-        Axes for each value of which the models are compared; all other axes are optimized.
+        Axes; the models are compared separately for each of their values, and optimized over all
+        other axes.
     where, progress
         See :func:`optimum`.
 
     Returns
     -------
     xarray.Dataset
-        For each case or bound ``x``: ``x_differs`` over the axes, true where the models disagree
-        (by meaning, not by number), and ``x_disagreement`` (model, under), the share of the
-        configurations on which two models differ. ``best_<axis>`` and ``best_<objective>``
-        (model), the optimum of each model, the first of ``ties``. ``regret`` (model, under): the
-        objective of ``under`` at the optimum of ``model``, over the optimum of ``under`` (the
-        inverse if maximized), so 1 is no loss; infinite if ``under`` does not allow it.
-        ``optimum_differs``: where the regret is above 1. ``feasible_differs``: where only some
-        models allow a configuration.
+        For each case or bound ``x``: ``x_differs`` over the axes is true where the models disagree
+        (meanings are compared, not numbers); ``x_disagreement`` (model, under) is the fraction of
+        the configurations at which two models differ. ``best_<axis>`` and ``best_<objective>``
+        (model) are the optimum of each model, the first of ``ties`` configurations. ``regret``
+        (model, under) is the objective, computed by ``under``, at the optimum of ``model``, divided
+        by the optimum of ``under`` (the inverse if maximized). 1 means no loss; it is infinite if
+        the configuration is infeasible for ``under``. ``optimum_differs`` is true where the regret
+        is above 1; ``feasible_differs`` where a configuration is feasible for some models only.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Run a query on any source: check that it is supported, answer it, and record the study."""
+"""Run a query on any source: check that it is supported, compute it, and record the study."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ ScanSource: TypeAlias = "GridScan | TableScan"
 
 _T = TypeVar("_T")
 
-#: Attributes that identify the study of an answer.
+#: Attributes of an answer that identify the study.
 _IDENTITY = ("model", "study", "simt_dse_version")
 
 
 def resolve_source(source: SourceLike, *, values: bool = False) -> StudyData | xr.Dataset:
-    """Return the study of a source, or the Dataset to scan.
+    """Return the study that a query of the source must evaluate, or the Dataset to scan.
 
-    A finished store resolves to its study, unless that is unknown, its model is missing or has
-    changed, or ``values`` is set. A comparison resolves to its run.
+    For a finished store, this is its study; it is the Dataset if the study is unknown, if its model
+    is missing or has changed, or if ``values``. For a comparison, it is the Dataset of its run.
     """
     from dse.runs.files import open as open_dataset
     from dse.runs.identity import stored_study
@@ -66,7 +66,7 @@ def run_query_with_identity(
     compute: Callable[[ScanSource], xr.Dataset],
     **about: Any,
 ) -> xr.Dataset:
-    """Run a query and record in its answer the study that it is about."""
+    """Run a query, and add attributes to its answer that identify the study."""
     return add_identity(run_query(verb, data, compute, **about), data)
 
 
@@ -80,10 +80,10 @@ def run_query(
     per: Sequence[str] = (),
     modifiers: dict[str, bool] | None = None,
 ) -> _T:
-    """Run ``compute`` on a scan of a study or Dataset; ``verb`` names the query in errors.
+    """Apply ``compute`` to a scan of a study or Dataset; errors name the query by ``verb``.
 
-    Quantities that a Dataset lacks are computed by its study, if it names one. ``texts``,
-    ``where`` and ``per`` are the formulas, conditions and axes of the query.
+    ``texts``, ``where`` and ``per`` are the formulas, conditions and axes of the query. If a
+    Dataset lacks quantities and contains its study, the study computes them.
     """
     used = {"where": bool(where), "per": bool(per), **(modifiers or {})}
     check_supported(verb, source_kind(data), used)
@@ -103,7 +103,7 @@ def run_query(
 
 
 def add_identity(answer: xr.Dataset, data: StudyData | xr.Dataset) -> xr.Dataset:
-    """Return an answer with the attributes that identify the study of its data."""
+    """Return an answer with attributes that identify the study of ``data``."""
     if isinstance(data, StudyData):
         from dse.inputs.assumed import assumed_json
         from dse.inputs.provenance import version
@@ -112,7 +112,7 @@ def add_identity(answer: xr.Dataset, data: StudyData | xr.Dataset) -> xr.Dataset
         more = {"notes": dumps(data.notes)} if data.notes else {}
         more |= assumed_json(data.grid(draws=True), data._parts.assumed)
         return answer.assign_attrs({**dict(zip(_IDENTITY, identity, strict=True)), **more})
-    # a file of another program has no model, but the assumptions of its import
+    # measurements of another program have no model; keep the assumptions under which they were read
     keys = (*_IDENTITY, "assumed" if "model" in data.attrs else "assumptions")
     return answer.assign_attrs({key: data.attrs[key] for key in keys if key in data.attrs})
 
@@ -125,7 +125,7 @@ def _scan(ds: xr.Dataset, where: Sequence[str], per: Sequence[str]) -> TableScan
 
 
 def _add_quantities(ds: Any, names: Sequence[str], study: StudyData) -> Any:
-    """Return a Dataset with more quantities of its study, and with the labels of all kinds."""
+    """Return a Dataset with additional quantities of its study, and with indices of labels."""
     from dse.runs.files import derive
     from sweeps.grid.dataset import add_label_indices
     from symbolic.quantities import indexed_quantity
@@ -143,7 +143,7 @@ def _add_quantities(ds: Any, names: Sequence[str], study: StudyData) -> Any:
 def _find_missing(
     ds: Any, texts: Sequence[str | Goal], where: Sequence[str], error: UnknownNameError
 ) -> tuple[list[str], StudyData]:
-    """Return the quantities that a query needs of the study of a Dataset, or raise ``error``."""
+    """Return the quantities that a Dataset lacks and its study can compute, or raise ``error``."""
     from dse.runs.identity import study_of
     from symbolic.expression import parse_condition
     from symbolic.ops import references
@@ -168,14 +168,14 @@ def _find_missing(
 
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
-#: Verbs whose modules are loaded, by name.
+#: The verbs whose modules have been imported, by name.
 _VERBS: dict[str, Callable[..., Any]] = {}
 _MODIFIER_OF_KEYWORD = {name: name for name in MODIFIERS if name != "objectives"}
 _MODIFIER_OF_KEYWORD |= {"minimize": "objectives", "maximize": "objectives"}
 
 
 def verb(function: _Verb) -> _Verb:
-    """Decorate a function as a verb: reject keywords of other verbs with the reason."""
+    """Register a function as a verb that rejects the keywords of other verbs with a reason."""
     name = function.__name__
 
     @wraps(function)
@@ -193,7 +193,7 @@ def verb(function: _Verb) -> _Verb:
 
 
 def verbs() -> dict[str, Callable[..., Any]]:
-    """Return every verb by its name, in alphabetical order."""
+    """Import all verbs, and return a mapping from names to verbs in alphabetical order."""
     for home in set(dse._MODULE_OF.values()):
         if home.startswith("dse.verbs."):
             importlib.import_module(home)

@@ -1,4 +1,4 @@
-"""Verbs on random inputs: chances to be best, value of information, law of an output."""
+"""Define the verbs on random inputs: chances to be the best, value of information, law."""
 
 from __future__ import annotations
 
@@ -45,38 +45,39 @@ def chances(
     top: int | None = None,
     progress: ProgressOption = False,
 ) -> xr.Dataset:
-    """Compute the probability that each configuration is the best, and its regret otherwise.
+    """Compute the probability that each configuration is the best, and its expected regret.
 
-    In each draw one configuration is best; ties share the draw equally. Candidates are chosen on
-    the draws of the study and evaluated on fresh ones, to avoid selection bias. If all laws are
-    enumerated, everything is exact. Axes that do not change the objective are left out.
+    In each draw one configuration is the best; ties share the draw equally. The draws of the study
+    select the candidates; independent draws evaluate them, to avoid selection bias. If all laws are
+    enumerated, the result is exact. Axes along which the objective does not change are left out.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        A study with random inputs; or values along ``draw``, whose errors come from 16 batches;
-        or measurements along ``run``, as ``dse.open(..., runs=True)`` gives: the best on average
-        (:func:`dse.importers.runs.chances_of_runs`).
+        A study with random inputs; or values along ``draw``, whose errors come from 16 batches; or
+        measurements along ``run``, as from ``dse.open(..., runs=True)``. For these, it is the
+        probability to be the best on average (:func:`dse.importers.runs.chances_of_runs`).
     minimize, maximize : str
         A quantity or formula that has a value in each draw.
     where : str or list of str
         Constraints besides those of the study; a configuration competes in the draws in which it
         meets them.
     per : str or list of str, optional
-        Axes for each value of which others compete.
+        Axes; the configurations compete separately for each of their values.
     top : int, optional
-        Number of configurations, likeliest first; default: all that can be best.
+        Number of configurations to return, the likeliest first; default: all that can be the best.
     progress : bool
         Show progress on standard error after one second.
 
     Returns
     -------
     xarray.Dataset
-        Along ``rank``, likeliest first: ``chance``, and ``regret``, the expected distance from
-        the best of each draw, in the unit of the objective (infinite if it may be infeasible).
-        ``left``: the chance that none of these is the best; ``none``: that nothing is feasible.
-        ``chance_error``, ``regret_error`` and ``left_error`` are half widths of 95 % intervals.
-        The attribute ``configurations`` counts the configurations that can be best.
+        Along ``rank``, the likeliest first: ``chance``, and ``regret``, the expected difference to
+        the best objective of each draw (infinite if the configuration may be infeasible). ``left``
+        is the probability that none of these configurations is the best, ``none`` the probability
+        that no configuration is feasible. ``chance_error``, ``regret_error`` and ``left_error`` are
+        half-widths of 95 % intervals. The attribute ``configurations`` is the number of
+        configurations that can be the best.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
@@ -139,33 +140,36 @@ def information(
 ) -> xr.Dataset:
     """Compute the expected gain from learning random inputs before choosing a configuration.
 
-    Without knowledge one chooses the configuration that is best on average; with knowledge of
-    some inputs, the best on average for each of their values. The expected difference is the EVPI
-    for all inputs, the EVPPI for some (Raiffa and Schlaifer 1961). It is exact if all laws are
-    enumerated; else it comes from 16 replicates of nested Sobol points, over the configurations
-    that are best on average in some cell of the draws.
+    Without knowledge, one chooses the configuration that is the best on average. If one knows some
+    inputs, one chooses, for each of their values, the configuration that is the best on average.
+    The expected difference is the EVPI for all inputs and the EVPPI for some inputs (Raiffa and
+    Schlaifer 1961). It is exact if all laws are enumerated. Otherwise it is estimated from 16
+    replicates of nested Sobol points; only configurations that are the best on average in some cell
+    of the draws are considered.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset or path
-        A study with random inputs, or a Dataset or store of one.
+        A study with random inputs, or a Dataset or store of such a study.
     minimize, maximize : str
         A quantity or formula whose mean is the objective.
     where : str or list of str
         Constraints besides those of the study; a configuration must meet them in all draws.
     sets : list of lists of str
-        Inputs to learn together, besides each alone: random quantities, or keys of joint laws.
+        Sets of inputs to learn together: random quantities, or keys of joint laws. Each input is
+        also considered alone.
     progress : bool
         Show progress on standard error after one second.
 
     Returns
     -------
     xarray.Dataset
-        ``evpi`` and, along ``set``, ``evppi``, in the unit of the objective, with ``evpi_error``
-        and ``evppi_error``, half widths of 95 % intervals; it never falls as a set grows.
-        ``changes``: the chance that another configuration is chosen; ``then_<axis>``: the one
-        chosen most often. The coordinates give the choice without knowledge; the attribute
-        ``next`` the input worth most, or ``none`` if none is worth more than its error.
+        ``evpi`` and, along ``set``, ``evppi``, in the unit of the objective. ``evpi_error`` and
+        ``evppi_error`` are half-widths of 95 % intervals. ``evppi`` never decreases if inputs are
+        added to a set. ``changes`` is the probability that another configuration is chosen, and
+        ``then_<axis>`` the value that is then chosen most often. The coordinates give the choice
+        without knowledge. The attribute ``next`` names the input with the largest gain, or
+        ``none`` if no gain exceeds its error.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
@@ -201,7 +205,7 @@ def information(
 
 
 def _sets(random_inputs: RandomInputs, sets: Sequence[Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Return the sets of inputs to learn, each input alone first, by name."""
+    """Return the sets of inputs to learn, by name: first each input alone, then ``sets``."""
     inputs = random_inputs.inputs
     if isinstance(sets, str):
         raise DseError(f"sets = {sets!r}: expected lists of inputs, such as [['a', 'b']]")
@@ -220,28 +224,28 @@ def _sets(random_inputs: RandomInputs, sets: Sequence[Sequence[str]]) -> dict[st
 def law(source: SourceLike, quantity: str, at: Mapping[str, Any] | None = None) -> OutputLaw:
     """Return the probability distribution of an output at one configuration.
 
-    It is exact if all laws are enumerated, or if the output depends on one random input, in which
-    it is proven monotone; else it is estimated from the draws, with errors.
+    The distribution is exact if all laws are enumerated, or if the output depends on a single
+    random input and is proven monotone in it. Otherwise it is estimated from draws, with errors.
 
     Parameters
     ----------
     source : Study, Dataset or path
-        A study of one model with random inputs, or a Dataset or store of one.
+        A study of one model with random inputs, or a Dataset or store of such a study.
     quantity : str
         A quantity or formula that has a value in each draw.
     at : mapping, optional
-        A value for each axis along which it differs.
+        A value for each axis along which the quantity varies.
 
     Returns
     -------
     dse.uncertain.output_law.OutputLaw
-        ``quantile(q)``, ``cdf(x)``, ``mean``, ``std``; ``error("quantile", q)`` etc.; ``way``
-        names the method; ``plot()`` draws it.
+        It has ``quantile(q)``, ``cdf(x)``, ``mean`` and ``std``. ``error("quantile", q)`` etc. are
+        half-widths of 95 % intervals; ``way`` names the method; ``plot()`` draws the distribution.
 
     Raises
     ------
     DseError
-        An axis is unknown or needs a value; nothing is random; nothing is feasible.
+        An axis is unknown or needs a value, no input is random, or no draw is feasible.
 
     >>> from dse import Study
     >>> study = Study(model="transit", axes={"threads": [256, 512, 1024]},
@@ -273,7 +277,7 @@ def law(source: SourceLike, quantity: str, at: Mapping[str, Any] | None = None) 
 
 
 def _draws(study: StudyData, goal: Goal, where: Sequence[str]) -> SourceOverDraws:
-    """Return the draws of a study, with fresh ones to evaluate on unless they are exact."""
+    """Return the draws of a study, and independent draws unless the laws are enumerated."""
     from sweeps.query.uncertainty import SourceOverDraws
     from sweeps.sources.grid_scan import GridScan
 

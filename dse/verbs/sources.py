@@ -1,4 +1,4 @@
-"""The sources that verbs accept: a study, a comparison, a Dataset, or the path of one."""
+"""Load the sources that verbs accept: a study, a comparison, a Dataset, or a path of these."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def source_kind(source: StudyData | ComparisonData | xr.Dataset) -> str:
 def load_study_file(
     path: str | Path, allow: Callable[[Path], bool] | None = None
 ) -> StudyData | ComparisonData:
-    """Load a study or comparison from a file; ``allow`` as in ``Study.from_toml``."""
+    """Load a study or comparison from a file; for ``allow`` see :meth:`dse.Study.from_toml`."""
     from dse.study.file import check_code, read_study_file
 
     tree, folder = read_study_file(Path(path)), Path(path).resolve().parent
@@ -42,7 +42,7 @@ def load_study_file(
 
 
 def load_if_study_file(source: Any) -> Any:
-    """Load a study if ``source`` is the path of its file; else return ``source``."""
+    """Load the study if ``source`` is the path of a study file; otherwise return ``source``."""
     if isinstance(source, (str, Path)) and Path(source).suffix == ".toml":
         return load_study_file(source)
     return source
@@ -51,7 +51,7 @@ def load_if_study_file(source: Any) -> Any:
 def map_studies(
     source: SourceLike, compute: Callable[[StudyData], _T], verb: str = "", **modifiers: bool
 ) -> _T | dict[str, _T]:
-    """Apply ``compute`` to the study of a source, or to each study of a comparison."""
+    """Apply ``compute`` to the study of a source; for a comparison, return a dict by model."""
     from dse.runs.files import open as open_dataset
     from dse.runs.identity import stored_study, study_of
 
@@ -76,6 +76,6 @@ def map_studies(
 def joined_answer(
     verb: str, source: SourceLike, compute: Callable[[StudyData], xr.Dataset], **modifiers: bool
 ) -> xr.Dataset:
-    """Apply ``compute`` as :func:`map_studies`; join several answers along ``model``."""
+    """Apply ``compute`` by :func:`map_studies`; join answers of a comparison along ``model``."""
     result = map_studies(source, compute, verb, **modifiers)
     return join_answers(result) if isinstance(result, dict) else result

@@ -1,4 +1,4 @@
-"""Verbs on the study itself: advise, explain, plan, run, lazy."""
+"""Define the verbs that need the study itself: advise, explain, plan, run, lazy."""
 
 from __future__ import annotations
 
@@ -56,32 +56,33 @@ def advise(
     levers: str = "all",
     **point: Any,
 ) -> Advice | dict[str, Advice]:
-    """Find what limits a configuration, what would help, and how far until the next limit.
+    """Find the bottleneck of a configuration, and the changes of inputs that would help.
 
-    Only inputs are moved: a computed quantity through the inputs behind it, and a given value
-    replaces its equation. Moves respect the domains of quantities, the rules of the model and the
-    limits of the machine.
+    Each change, a move, ends where another limit takes over. Only inputs are changed; a computed
+    quantity changes with its inputs, unless you give its value. Moves respect the domains of
+    quantities, the rules of the model and the limits of the machine.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset, path, str or Model
-        A study, the Dataset or store of one, or a model as in :func:`dse.evaluate`. A comparison
-        gives a dict by model.
+        A study, the Dataset or store of a study, or a model as in :func:`dse.evaluate`. For a
+        comparison, the result is a dict by model.
     machine, workload, prefer : str, optional
-        As in :func:`dse.evaluate`; for a study, the label on its axis.
+        As in :func:`dse.evaluate`; for a study, ``machine`` and ``workload`` are labels on axes.
     goal : str, optional
-        Quantity to improve, if the model has advice for several, such as ``"energy"``.
+        Quantity to improve, such as ``"energy"``, if the model has advice for several quantities.
     levers : {"all", "programmer", "designer"}
-        Whose moves to return: those of the programmer, of the designer of the machine, or all.
+        Return all moves, or only moves of inputs that the programmer, or that the designer of the
+        machine, can change.
     **point
         For a model, its quantities: numbers, texts with units, formulas, labels of switches. For
-        a study, a value for each axis; default: the first value, and the most central draw
-        (``draw``) of random inputs.
+        a study, a value for each axis; by default, the first value of each axis, and the most
+        central draw (``draw``) of random inputs.
 
     Raises
     ------
     DseError
-        The model has no guide, or the arguments do not fit one configuration.
+        The model has no guide, or the arguments do not describe a single configuration.
     InfeasibleError
         The configuration breaks a rule or a constraint.
 
@@ -121,13 +122,13 @@ def explain(
     prefer: str | None = None,
     **point: Any,
 ) -> Explanation | dict[str, Explanation]:
-    """Return every intermediate at one configuration: value, unit, equation, source.
+    """Return every intermediate quantity at one configuration: value, unit, equation, source.
 
     Parameters
     ----------
     source : Study, Comparison, Dataset, path, str or Model
-        A study, the Dataset or store of one, or a model as in :func:`dse.evaluate`. A comparison
-        gives a dict by model.
+        A study, the Dataset or store of a study, or a model as in :func:`dse.evaluate`. For a
+        comparison, return a dict by model.
     machine, workload, prefer : str, optional
         As in :func:`dse.evaluate`; for a study, the label on its axis.
     **point
@@ -161,9 +162,10 @@ def plan(source: ComparisonData, *, expand: bool = False) -> dict[str, Plan]: ..
 @overload
 def plan(source: StudyData | xr.Dataset | str | Path, *, expand: bool = False) -> Plan: ...
 def plan(source: SourceLike, *, expand: bool = False) -> Plan | dict[str, Plan]:
-    """Describe a run before any work: points, tiles, bytes, and the axes of each output.
+    """Describe a run before it is started: points, tiles, bytes, and the axes of each output.
 
-    Warns of a swept clock that costs nothing: see the plan's ``warnings``.
+    The plan's ``warnings`` name unusual numbers, and a swept clock that neither latency nor power
+    depends on.
 
     Parameters
     ----------
@@ -183,13 +185,13 @@ def plan(source: SourceLike, *, expand: bool = False) -> Plan | dict[str, Plan]:
     return plans
 
 
-#: Up to this many steps a notebook shows the table unfolded.
+#: If there are at most this many steps, a notebook shows the whole table.
 _OPEN_STEPS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One quantity at the configuration, with the origin of its value."""
+    """One quantity at a configuration: its value, and the equation or source of the value."""
 
     name: str
     value: float | str
@@ -200,14 +202,14 @@ class Step:
 
     @property
     def text(self) -> str:
-        """The value with its unit, to ten digits."""
+        """The value with ten digits and its unit, as text."""
         value = self.value if isinstance(self.value, str) else f"{self.value:.10g}"
         return f"{value} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation(Report):
-    """The steps in order of computation, the conditions with their truth, and doubts.
+    """The quantities at a configuration in order of computation, and whether conditions hold.
 
     ``assumed`` are inputs that nobody published, ``impossible`` says where the model is at fault.
     """
@@ -251,7 +253,7 @@ class Explanation(Report):
 
 
 def explain_point(study: StudyData, point: Mapping[str, Any]) -> Explanation:
-    """Explain one configuration; see :func:`dse.explain`."""
+    """Return the explanation of one configuration; see :func:`dse.explain`."""
     from dse.inputs.assumed import used_inputs
     from dse.inputs.possible import impossible_points
 
@@ -305,7 +307,7 @@ def explain_point(study: StudyData, point: Mapping[str, Any]) -> Explanation:
 
 
 def _origin(origins: str | Mapping[str, str] | None, labels: Iterable[Any]) -> str:
-    """Return the source of a value; for one that an axis supplies, that of the label in use."""
+    """Return the source of a value; if it depends on the machine or workload, for this label."""
     if isinstance(origins, Mapping):
         return next((origins[label] for label in labels if label in origins), "the model's own")
     return origins or "default of the quantity"
@@ -328,38 +330,39 @@ def run(
     Parameters
     ----------
     source : Study, Comparison or path
-        Study to run. For a comparison the outputs that all models have lie along the dimension
-        ``model``, and the run stays in memory. If cases or bounds have different meanings, these
-        are in the attributes ``flag_values_by_model`` and ``flag_meanings_by_model``.
+        Study to run. For a comparison, the outputs that all models have lie along the dimension
+        ``model``, and the result stays in memory. If the values of a case or bound have different
+        meanings in the models, the attributes ``flag_values_by_model`` and
+        ``flag_meanings_by_model`` give the meanings.
     store : path or URL, optional
-        The zarr store to write: a folder, or a URL of fsspec (``s3://``, ``memory://``). Existing
-        tiles of this study are reused and missing ones computed, so the same call resumes an
-        interrupted run. Memory does not grow with the grid.
+        The zarr store to write: a folder, or a URL of fsspec (``s3://``, ``memory://``). Tiles that
+        the store already has are kept and only missing tiles are computed, so the same call
+        continues an interrupted run. The memory in use does not grow with the grid.
     expand : bool
         Store every output over all axes.
     progress : bool or callable
         True shows progress on standard error after one second; a callable gets a
         :class:`sweeps.runtime.progress.Progress` after each tile.
     fresh : bool
-        With ``store``: move an existing store aside and compute everything.
+        With ``store``: rename an existing store and compute everything.
     client : distributed.Client or str, optional
-        With ``store``: a dask.distributed cluster, or the address of its scheduler, whose workers
-        compute and write the tiles; default: threads of this process.
+        With ``store``: a dask.distributed cluster, or the address of its scheduler. Its workers
+        compute and write the tiles; default: threads of this process do.
     workers : int, optional
-        With ``store``: number of local processes to use instead; they end with the run. Call it
-        under ``if __name__ == "__main__":``, like any code that starts processes.
+        With ``store``: number of local processes that compute the tiles; they end with the run.
+        Call ``run`` under ``if __name__ == "__main__":``, like any code that starts processes.
     extend : bool
-        With ``store``: if it is the finished store of this study with fewer values along its
-        axes, or fewer outputs, reuse its contents and compute only what is new.
+        With ``store``: if it is the finished store of this study with fewer axis values or fewer
+        outputs, keep its contents and compute only new values.
     compression : str, optional
-        With ``store``: ``"lz4"`` (default) or ``"none"`` for a new store; an existing one keeps
-        its own.
+        With ``store``: ``"lz4"`` (default) or ``"none"`` for a new store. The compression of an
+        existing store does not change.
 
     Returns
     -------
     xarray.Dataset
-        Each axis is a dimension coordinate; cases are small integers with their meanings;
-        ``feasible`` is present if a rule or constraint applies. A store is read lazily.
+        Each axis is a dimension coordinate. Cases are small integers; attributes give their
+        meanings. ``feasible`` is present if there is a rule or constraint. A store is read lazily.
     """
     from dse.runs.run import run_study
 
@@ -385,18 +388,18 @@ def run(
 
 
 def lazy(source: Any, chunks: Any = None, *, expand: bool = False) -> xr.Dataset:
-    """Return the Dataset of a study with lazy Dask arrays, whose blocks are computed when read.
+    """Return the Dataset of a study with Dask arrays; each block is computed when it is read.
 
-    All operations of xarray work: ``.sel(...).compute()``, ``.to_zarr(...)``, a
-    ``distributed.Client``. The values are those of :func:`dse.run`.
+    All operations of xarray work, such as ``.sel(...).compute()`` and ``.to_zarr(...)``, also with
+    a ``distributed.Client``. The values are those of :func:`dse.run`.
 
     Parameters
     ----------
     source : Study, Comparison or path
         Study to compute.
     chunks : int, "auto" or mapping, optional
-        Block sizes for all axes or by axis, as in :meth:`xarray.Dataset.chunk`; an axis that a
-        mapping does not name is not cut. Default: those of a store.
+        Block sizes for all axes or by axis, as in :meth:`xarray.Dataset.chunk`. An axis that a
+        mapping does not name is not divided. Default: the sizes of the tiles of a store.
     expand : bool
         See :func:`run`.
 

@@ -1,4 +1,4 @@
-"""Compile a function to machine code that can be called without Numba."""
+"""Compile functions with Numba to machine code that can be called without Numba."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ from stochastic.compile_cache.flat_arrays import FlatArray, WordTuple
 from stochastic.compile_cache.keys import Compilable, LazyImport, notify_listeners, used_globals
 from stochastic.compile_cache.native import NativeCodeError, pack_code
 
-#: Functions of Numba's runtime that its code calls. A block of memory is a reference count, the
-#: address of its data (word 3) and its size (word 4), then the data.
+#: LLVM IR of the runtime functions of Numba that compiled code calls. A block of memory holds a
+#: reference count (word 0), the address of its data (word 3), its size (word 4), and the data.
 _RUNTIME_IR = """
 declare ptr @malloc(i64)
 declare void @free(ptr)
@@ -93,15 +93,16 @@ define void @NRT_MemInfo_call_dtor(ptr %memory) {
 """
 _SCALAR_KINDS = {types.float64: "f", types.int64: "i", types.boolean: "b"}
 _dispatchers: weakref.WeakKeyDictionary[Compilable, dict[Any, Any]] = weakref.WeakKeyDictionary()
-#: Separately compiled functions and their argument types, by symbol.
+#: A separately compiled function and its argument types, by symbol.
 _separate_functions: dict[str, tuple[Compilable, tuple[Any, ...]]] = {}
 _lock = threading.RLock()
 
 
 def dispatcher(body: Compilable, *, from_python: bool = False, standalone: bool = False) -> Any:
-    """Return Numba's dispatcher of a function and all it calls.
+    """Return Numba's dispatcher of a function and of all functions that it calls.
 
-    ``from_python`` lets Python call it; ``standalone`` includes functions compiled separately.
+    With ``from_python``, Python can call the dispatcher. With ``standalone``, functions with the
+    option ``gives`` are compiled as a part of it, not separately.
     """
     with _lock:
         made = _dispatchers.setdefault(body, {})
@@ -140,7 +141,7 @@ def _resolve_cell(cell: Any, standalone: bool) -> Any:
 
 
 def _separate_call(body: Compilable) -> Any:
-    """Return an intrinsic that calls a function by its symbol, wherever its machine code is."""
+    """Return an intrinsic that calls a separately compiled function by its symbol."""
 
     def call(_: Any, *args: Any) -> Any:
         form, symbol = _numba_type(body.options["gives"]), _separate_symbol(body, args)
@@ -171,12 +172,12 @@ def _separate_symbol(body: Compilable, arg_types: tuple[Any, ...]) -> str:
 
 
 def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
-    """Return the LLVM bitcode that others link of a function, from the cache or compiled."""
+    """Return the LLVM bitcode of a function that callers link; load it from the cache if there."""
     symbol = _separate_symbol(body, arg_types)
     key = symbol.rpartition("_")[2]
     code = load(key)
     if code is None and notify_listeners(body.__name__):
-        code = load(key)  # a listener may have waited for another process
+        code = load(key)  # while the listener waited, another process may have stored it
     if code is None:
         made, module = _compile(body, arg_types)
         if made.signature.return_type != _numba_type(body.options["gives"]):
@@ -188,7 +189,7 @@ def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
 
 
 def build_code(body: Compilable, args: tuple[Any, ...]) -> bytes:
-    """Return the machine code of a function with its header; NativeCodeError if it needs Numba."""
+    """Return the packed machine code of a function; NativeCodeError if it needs Numba."""
     forms, flat = argument_types(body, args), body.options.get("flat")
     made, module = _compile(body, forms)
     returned, symbol = _result_kind(made.signature.return_type), f"kept_{body.__name__}"
@@ -205,20 +206,20 @@ def build_code(body: Compilable, args: tuple[Any, ...]) -> bytes:
             raise NativeCodeError(f"{body.__name__} calls {name}")
     for defined in module.functions:
         if not defined.is_declaration and defined.name != symbol:
-            defined.linkage = "internal"  # lets LLVM inline what has one caller
+            defined.linkage = "internal"  # lets LLVM inline functions that have one caller
     library, codegen = copy(made.library), made.library.codegen
     library._final_module = module
     if body.options.get("_nrt") is False:
         passes, builder = _passes_without_loops(codegen) if flat else codegen._module_pass_manager()
         passes.run(module, builder)
-    else:  # once more before, so that reference counts cancel
+    else:  # optimise twice, so that reference counts cancel
         JITCodeLibrary._optimize_final_module(library)
     code = codegen._tm.emit_object(module)
     return pack_code(symbol, returned, needed, code)
 
 
 def _passes_without_loops(codegen: Any) -> tuple[Any, Any]:
-    """Return LLVM's passes without loop transformations: half the code where branches dominate."""
+    """Return LLVM's passes without loop transformations, which would double code with branches."""
     tuning = llvm.create_pipeline_tuning_options(speed_level=1)
     tuning.loop_unrolling = tuning.loop_vectorization = tuning.loop_interleaving = False
     builder = llvm.create_pass_builder(codegen._tm, tuning)
@@ -226,7 +227,7 @@ def _passes_without_loops(codegen: Any) -> tuple[Any, Any]:
 
 
 def _compile(body: Compilable, arg_types: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Return Numba's compile result and an unoptimised module of the function and its callees."""
+    """Return Numba's compile result; and a module of the function and its callees, unoptimised."""
     made = dispatcher(body)
     with without_optimization():
         made.compile(arg_types)
@@ -240,7 +241,7 @@ def _declared_functions(module: Any) -> set[str]:
 
 
 def _entry_point(symbol: str, function: Any, arg_types: tuple[Any, ...], options: Any) -> str:
-    """Return the IR of the entry point, which unpacks words into Numba's arguments."""
+    """Return the LLVM IR of the entry point, which unpacks words into Numba's arguments."""
     apart = "noalias " if options.get("noalias") else ""
     forms = [str(argument.type) for argument in function.arguments]
     lines = [f'declare i32 @"{function.name}"({", ".join(forms)})']
@@ -258,7 +259,7 @@ def _entry_point(symbol: str, function: Any, arg_types: tuple[Any, ...], options
 
 
 def _word_places(arg_types: tuple[Any, ...]) -> list[tuple[int, bool]]:
-    """Return the word of each passed argument, and whether its address is passed (a tuple)."""
+    """Return, for each LLVM argument, its word's index and True if the word's address is passed."""
     result, place = [], 0
     for kind in arg_types:
         if isinstance(kind, FlatArray):
@@ -275,7 +276,7 @@ def argument_types(body: Compilable, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _numba_type(value: Any, flat: bool = False) -> Any:
-    """Return the Numba type of an argument, as general as its kind."""
+    """Return the Numba type of an argument, which is the same for all arguments of its kind."""
     if isinstance(value, np.ndarray):
         kind, plain = numba.from_dtype(value.dtype), value.flags.c_contiguous
         if flat and not plain:
@@ -296,7 +297,7 @@ def _numba_type(value: Any, flat: bool = False) -> Any:
 
 
 def _result_kind(kind: Any) -> Any:
-    """Return the kind of a result, as :mod:`stochastic.compile_cache.native` describes it."""
+    """Return the kind of a result (as in :mod:`stochastic.compile_cache.native`) by Numba type."""
     if kind == types.none:
         return None
     if kind in _SCALAR_KINDS:
@@ -308,12 +309,13 @@ def _result_kind(kind: Any) -> Any:
     raise NativeCodeError(f"cannot return {kind}")
 
 
-# --- few passes of Numba: LLVM optimises all functions at once
+# --- fewer passes of Numba, because LLVM optimises all functions together
 class _ShortCompiler(CompilerBase):  # type: ignore[misc]
-    """Numba's passes for functions that make no arrays, without those that look for arrays.
+    """A compiler with fewer passes, for functions that create no arrays.
 
-    Renaming of variables and their lifetimes are left to LLVM, too: Numba takes a quarter of its
-    time for them. So a variable has one type throughout such a function.
+    It skips the passes that look for arrays. It also skips the renaming of variables and the
+    analysis of lifetimes, which take a quarter of Numba's time and which LLVM also does. So a
+    variable must not change its type.
     """
 
     _skipped_passes = (
@@ -324,7 +326,7 @@ class _ShortCompiler(CompilerBase):  # type: ignore[misc]
     )
 
     def define_pipelines(self) -> list[Any]:
-        """Return Numba's pipeline less the skipped passes."""
+        """Return Numba's pipeline without the skipped passes."""
         usual, short = DefaultPassBuilder.define_nopython_pipeline(self.state), PassManager("short")
         for step, description in usual.passes:
             if step not in self._skipped_passes:
@@ -334,7 +336,7 @@ class _ShortCompiler(CompilerBase):  # type: ignore[misc]
 
 
 class _UnoptimizedLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """Numba's code library without optimisation: the linked module is optimised once."""
+    """Numba's code library, but without optimisation, because we optimise the linked module."""
 
     def _optimize_functions(self, module: Any) -> None:
         module.data_layout = self._codegen._data_layout
@@ -354,7 +356,7 @@ _find_call_type: Any = types.Function.get_call_type
 
 
 def _cached_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
-    """Return a call's signature, cached but for Python functions, which depend on the caller."""
+    """Return the type signature of a call, from a cache unless the callee is a Python function."""
     key = function, context, tuple(args)
     if kws or key not in _call_types:
         result = _find_call_type(function, context, args, kws)
@@ -367,18 +369,18 @@ def _cached_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
 
 @contextmanager
 def without_optimization() -> Iterator[None]:
-    """Stop Numba from optimising each function by itself."""
+    """Within a ``with`` block, stop Numba from optimising each function separately."""
     with global_compiler_lock:
         codegen = cpu_target.target_context.codegen()
         codegen._library_class, codegen.set_env = _UnoptimizedLibrary, lambda *_: None
         setattr(types.Function, "get_call_type", _cached_call_type)  # noqa: B010 - mypy
         collecting = gc.isenabled()
-        gc.disable()  # a fifth of the time: millions of small objects live until the end
+        gc.disable()  # saves 20 % of the time: millions of small objects live until the end
         try:
             yield
         finally:
             del codegen._library_class, codegen.set_env, types.Function.get_call_type
             if collecting:
-                gc.freeze()  # moves them to the oldest generation, which is scanned rarely
+                gc.freeze()  # moves all objects to the oldest generation, which is scanned rarely
                 gc.enable()
                 gc.unfreeze()

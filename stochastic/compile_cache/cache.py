@@ -1,8 +1,9 @@
-"""Cache of machine code: a folder of the user, one file an entry.
+"""Store machine code in a cache folder of the user, with one file for each entry.
 
-The folder is ``DSE_CACHE``, or ``simt-dse`` in the platform's cache folder; an empty ``DSE_CACHE``
-disables the cache. Errors count as a miss and never propagate. An entry is written to a temporary
-file and moved into place; it is used if its checksum is right and only this user can write it.
+The folder is in ``DSE_CACHE``, or in ``simt-dse`` in the platform's cache folder; an empty
+``DSE_CACHE`` disables the cache. An error counts as a cache miss and is not raised. An entry is
+written to a temporary file, which is then renamed. It is used only if its checksum is right and
+only this user can write it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-#: Limits of the cache; the time of use of an entry is updated once a day.
+#: Upper limits on the bytes of the cache and on an entry's days without use; time [s] after which
+#: an entry's time of use is updated.
 _MAX_BYTES, _DAYS, _DAY = 256 << 20, 120.0, 86400.0
 _SUFFIX, _TEMP_SUFFIX = ".code", ".part"
 _OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -24,7 +26,7 @@ _swept_folders: set[Path] = set()
 
 
 def cache_folder() -> Path | None:
-    """Return the folder of machine code, existing or not; None if the cache is disabled."""
+    """Return the folder of machine code, which may not exist yet; None if the cache is disabled."""
     setting = os.environ.get("DSE_CACHE")
     if setting is not None:
         return Path(setting) / "code" if setting else None
@@ -35,13 +37,13 @@ def cache_folder() -> Path | None:
             base = Path.home() / "Library" / "Caches"
         else:
             base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:  # a user without a home
+    except RuntimeError:  # the user has no home folder
         return None
     return base / "simt-dse" / "code" if base.is_absolute() else None
 
 
 def load(key: str) -> bytes | None:
-    """Return the entry of a key, if it is intact and only this user can write it."""
+    """Return the entry of a key; None if it is missing, damaged, or writable by other users."""
     try:
         folder = cache_folder()
         if folder is None or not _is_trusted(os.lstat(folder), stat.S_ISDIR):
@@ -64,7 +66,7 @@ def load(key: str) -> bytes | None:
 
 
 def save(key: str, data: bytes) -> None:
-    """Write the entry of a key, replacing any."""
+    """Write the entry of a key; an existing entry is replaced."""
     try:
         folder = cache_folder()
         if folder is None:
@@ -93,16 +95,16 @@ def _checksum(key: str, data: bytes) -> bytes:
 
 
 def _is_trusted(status: os.stat_result, kind: object) -> bool:
-    """True if a file or folder is of a kind, this user's, and not writable by others."""
+    """True if a path has the given kind, belongs to this user, and others cannot write it."""
     if not kind(status.st_mode):  # type: ignore[operator]
         return False
-    if not hasattr(os, "getuid"):  # user folders are private there
+    if not hasattr(os, "getuid"):  # on Windows, folders of a user are private
         return True
     return status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
 def _remove_stale(folder: Path) -> None:
-    """Remove entries unused for long or beyond the size limit, and old temporary files."""
+    """Remove temporary files, and entries that were not used for long or exceed the size limit."""
     now, entries = time.time(), []
     for entry in os.scandir(folder):
         with contextlib.suppress(OSError):

@@ -1,8 +1,9 @@
-"""Minimal array and tuple types for compiled functions that make no arrays.
+"""Define minimal array and tuple types for compiled functions that create no arrays.
 
-An array in C order is its address and shape; indexing is one instruction, without negative indices.
-A tuple from Python is the address of its words, as :mod:`stochastic.compile_cache.native` writes
-them, read item by item. Numba's own types take many instructions, which LLVM is slow to remove.
+An array in C order is represented by its address and shape. Indexing takes one instruction, and
+indices must not be negative. A tuple from Python is the address of its words, which are read item
+by item (:mod:`stochastic.compile_cache.native`). Numba's own types take many more instructions,
+which LLVM is slow to remove.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _WORD = ir.IntType(64)
 
 
 class FlatArray(types.Type):  # type: ignore[misc]
-    """An array in C order."""
+    """The type of an array in C order."""
 
     def __init__(self, dtype: Any, ndim: int) -> None:
         self.dtype, self.ndim = dtype, ndim
@@ -34,12 +35,12 @@ class FlatArray(types.Type):  # type: ignore[misc]
 
     @property
     def word_count(self) -> int:
-        """Return the words in which Python passes an array."""
+        """Return the number of words in which Python passes the array."""
         return 5 + 2 * self.ndim
 
 
 class WordTuple(types.BaseTuple):  # type: ignore[misc]
-    """A tuple by the address of its words."""
+    """The type of a tuple that is passed as the address of its words."""
 
     def __init__(self, parts: tuple[Any, ...], names: tuple[str, ...]) -> None:
         self.types, self.names = parts, names
@@ -56,18 +57,18 @@ class WordTuple(types.BaseTuple):  # type: ignore[misc]
 
     @property
     def word_count(self) -> int:
-        """Return the words in which Python passes the tuple."""
+        """Return the number of words in which Python passes the tuple."""
         return sum(getattr(part, "word_count", 1) for part in self.types)
 
     def load_item(self, context: Any, builder: Any, words: Any, number: int) -> Any:
-        """Load one of its items; words are constant, so that each is loaded once."""
+        """Load an item of the tuple; LLVM loads each word once, because words are constant."""
         kind = self.types[number]
         place = sum(getattr(part, "word_count", 1) for part in self.types[:number])
         return load_value(context, builder, kind, words, place)
 
 
 def load_value(context: Any, builder: Any, kind: Any, words: Any, place: int) -> Any:
-    """Load a value of some type from the words from a place on."""
+    """Load a value of type ``kind`` from the words that begin at index ``place``."""
 
     def read(ahead: int, form: Any) -> Any:
         at = builder.gep(words, [_WORD(place + ahead)], inbounds=True)
@@ -147,7 +148,7 @@ def _lower_item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _index_count(kind: Any, index: Any) -> int | None:
-    """Return the number of indices if all are whole numbers, else None."""
+    """Return the number of indices into a flat array if all are whole numbers, else None."""
     parts = tuple(index) if isinstance(index, types.BaseTuple) else (index,)
     whole = all(isinstance(part, types.Integer | types.Boolean) for part in parts)
     return len(parts) if isinstance(kind, FlatArray) and whole else None

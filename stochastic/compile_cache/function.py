@@ -1,4 +1,4 @@
-"""Compiled functions: called from Python or from other compiled functions."""
+"""Define compiled functions, which Python and other compiled functions can call."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _compile_times = [0.0]
 
 
 def is_jit_disabled() -> bool:
-    """True if Numba compiles nothing (NUMBA_DISABLE_JIT): functions then run in Python."""
+    """True if NUMBA_DISABLE_JIT is set: functions then run in Python and are not compiled."""
     return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 def compile_seconds() -> float:
-    """Return the seconds that this process has spent compiling, Numba's import included.
+    """Return the seconds that this process has spent compiling, including the import of Numba.
 
-    Waiting for another process that compiles counts, too.
+    They include waiting for another process that compiles.
     """
     return _compile_times[0]
 
@@ -43,7 +43,7 @@ def _compile_timer() -> Iterator[None]:
 
 
 class CompiledFunction(Compilable):
-    """A function whose machine code is cached; called from Python or from compiled functions.
+    """A function with cached machine code, which Python and compiled functions can call.
 
     Arguments are numbers, arrays and tuples of these; results are numbers, arrays in C order, and
     tuples of these. It runs without the GIL.
@@ -54,19 +54,19 @@ class CompiledFunction(Compilable):
         self._functions: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     def __call__(self, *args: Any) -> Any:
-        """Call the function, compiling it first for such arguments if needed."""
+        """Call the function; for new kinds of arguments, first load or compile its code."""
         kinds = tuple(map(kind_of, args))
         ready = self._functions.get(kinds)
         return (ready or self._get_or_compile(kinds, args))(*args)
 
     def prepare(self, *args: Any) -> None:
-        """Load or compile the function for arguments such as these, without running it."""
+        """Load or compile the function for the kinds of these arguments, without running it."""
         kinds = tuple(map(kind_of, args))
         if kinds not in self._functions:
             self._get_or_compile(kinds, args)
 
     def compile_separately(self, *args: Any) -> None:
-        """Compile the part that others link, if it ``gives`` something; see :func:`compiled`."""
+        """Compile the bitcode that callers link, if the option ``gives`` is set."""
         from stochastic.compile_cache.build import argument_types, separate_bitcode
 
         with _compile_timer():
@@ -88,7 +88,7 @@ class CompiledFunction(Compilable):
             return ready
         with _compile_timer():
             if notify_listeners(self.__name__):
-                ready = _load_cached(key, kinds)  # a listener may have waited for another process
+                ready = _load_cached(key, kinds)  # another process may have stored it
             return self._compile(key, kinds, args) if ready is None else ready
 
     def _compile(self, key: str, kinds: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
@@ -98,7 +98,7 @@ class CompiledFunction(Compilable):
             data = build_code(self, args)
             ready = load_function(data, kinds)
         except (NativeCodeError, AttributeError, ImportError, RuntimeError, TypeError, OSError):
-            # not callable without Numba, or an unknown version of Numba
+            # the code cannot be called without Numba, or the version of Numba is unknown
             return dispatcher(self, from_python=True, standalone=True)
         save(key, data)
         return ready
@@ -118,13 +118,13 @@ def compiled(function: Callable[..., Any], **options: Any) -> Any: ...
 @overload
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]: ...
 def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Mark a function to be compiled when first called, without the GIL, with NumPy's division.
+    """Mark a function to be compiled at its first call, without the GIL, with NumPy's division.
 
-    ``options`` are those of ``numba.njit`` and: ``_nrt=False``, no reference counts, for functions
-    that make no arrays and whose variables have one type throughout; ``noalias``, arguments do not
-    overlap; ``flat``, arrays (in C order, no negative indices) and tuples are addresses and loops
-    are not transformed, for functions of many branches; ``gives``, an example of the result: a
-    large function is compiled separately from its callers, once for all of them.
+    ``options`` are those of ``numba.njit`` and the following. ``_nrt=False`` omits reference
+    counts; the function must create no arrays, and its variables must not change type. ``noalias``
+    states that array arguments do not overlap. ``flat`` passes arrays (in C order, without negative
+    indices) and tuples as addresses, and does not transform loops; it is for functions with many
+    branches. ``gives`` is an example of the result; the function is then compiled only once.
     """
     if function is None:
         return lambda body: compiled(body, **options)

@@ -1,4 +1,4 @@
-"""Cache keys of compiled functions, made of all that their machine code depends on."""
+"""Compute cache keys of compiled functions from everything that their machine code depends on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stochastic.compile_cache.native import NativeCodeError
 
 
 class LazyImport:
-    """An object that only Numba needs, such as an intrinsic: imported on compilation."""
+    """The name of an object that only Numba needs; it is imported when code is compiled."""
 
     __slots__ = ("module", "name")
 
@@ -35,7 +35,7 @@ class LazyImport:
         return getattr(importlib.import_module(self.module), self.name)
 
     def identity(self) -> str:
-        """Return its name and a digest of the text of its module."""
+        """Return the name of the object and a digest of the source of its module."""
         return f"{self.module}.{self.name} {_module_digest(self.module)}"
 
 
@@ -49,7 +49,7 @@ class Compilable:
         self.__module__, self.__wrapped__ = function.__module__, function
 
     def identity(self) -> str:
-        """Return a digest of the function, of all it calls, and of its options."""
+        """Return a digest of the function, of all functions it calls, and of its options."""
         if self._identity is None:
             options = sorted((name, _as_text(value)) for name, value in self.options.items())
             digest = hashlib.sha256(repr(options).encode())
@@ -65,7 +65,7 @@ class Compilable:
 
 @cache
 def _platform() -> str:
-    """Return the processor, the compilers, and all settings that change the machine code."""
+    """Return the processor, the compilers and all settings that change machine code, as a text."""
     import llvmlite
     import llvmlite.binding as llvm
 
@@ -81,13 +81,13 @@ def _platform() -> str:
 
 
 def _affects_code(setting: str) -> bool:
-    """True if an environment variable is one of Numba's and not of its GPU part."""
+    """True if an environment variable is a setting of Numba except of its GPU part."""
     return setting.startswith("NUMBA_") and "CUDA" not in setting
 
 
 @cache
 def _module_digest(module: str) -> str:
-    """Return a digest of the text of a module, which is not imported."""
+    """Return a digest of the source of a module without importing the module."""
     result = importlib.util.find_spec(module)
     if result is None or result.origin is None:
         raise NativeCodeError(f"no text of {module}")
@@ -95,7 +95,7 @@ def _module_digest(module: str) -> str:
 
 
 def _function_parts(function: FunctionType) -> Iterator[str]:
-    """Yield the code of a function, and the values of the names in it."""
+    """Yield, as texts, a function's code and the values of the global names that it uses."""
     yield repr(function.__defaults__)
     for code in _nested_codes(function.__code__):
         yield from (code.co_name, code.co_code.hex(), str(code.co_flags))
@@ -121,14 +121,14 @@ def _nested_codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _as_text(value: Any) -> str:
-    """Return the text of a value that a function is compiled with."""
+    """Return a text that identifies a value on which compiled code depends."""
     if isinstance(value, Compilable | LazyImport):
         return value.identity()
-    if isinstance(value, ModuleType) and value is not sizes:  # a size is known by its value
+    if isinstance(value, ModuleType) and value is not sizes:  # values in sizes can change
         return value.__name__
     if isinstance(value, tuple):
         return f"({', '.join(map(_as_text, value))})"
-    if isinstance(value, set | frozenset):  # their order differs between processes
+    if isinstance(value, set | frozenset):  # the order of a set differs between processes
         return f"{{{', '.join(sorted(map(_as_text, value)))}}}"
     if isinstance(value, np.generic | np.dtype):
         return f"{type(value).__name__} {value!r}"
@@ -149,7 +149,7 @@ _listeners: list[Callable[[str], None]] = []
 
 @contextmanager
 def compile_listener(listener: Callable[[str], None]) -> Iterator[None]:
-    """Call a listener with the name of each function about to be compiled."""
+    """Within a ``with`` block, call a listener with the name of each function to be compiled."""
     _listeners.append(listener)
     try:
         yield
@@ -158,7 +158,7 @@ def compile_listener(listener: Callable[[str], None]) -> Iterator[None]:
 
 
 def notify_listeners(name: str) -> bool:
-    """Call all listeners with a name; True if there are any."""
+    """Call all listeners with a name; return True if there are any."""
     for listener in _listeners:
         listener(name)
     return bool(_listeners)

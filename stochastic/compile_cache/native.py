@@ -1,9 +1,9 @@
-"""Call machine code without Numba: arguments are packed into 64-bit words and passed by ctypes.
+"""Call machine code without Numba: pack the arguments into 64-bit words and pass them by ctypes.
 
-A function takes the address of its result and the words of its arguments, arrays and tuples in
-pieces; it returns 0 on success. Arguments have *kinds*, for which code is compiled: ``"i"``,
-``"f"``, ``"b"``, a tuple of kinds after the name of its class, or the type of the items of an
-array, its dimensions, and whether it is in C order.
+The entry point takes the address of the result and the address of the words of all arguments; it
+returns 0 on success. Code is compiled for the *kinds* of its arguments. The kind of a number is
+``"i"``, ``"f"`` or ``"b"``; that of a tuple is the name of its class followed by the kinds of its
+items; that of an array is its dtype, number of dimensions, and True if it is in C order.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _llvm_started = threading.Event()
 
 
 class NativeCodeError(Exception):
-    """Machine code, or an argument, that cannot be used without Numba."""
+    """An error: machine code or an argument cannot be used without Numba."""
 
 
 def kind_of(value: Any) -> Any:
-    """Return the kind of an argument, a number, array or tuple of these."""
+    """Return the kind of an argument; NativeCodeError unless it is a number, array or tuple."""
     if isinstance(value, np.ndarray):
         return value.dtype, value.ndim, value.flags.c_contiguous
     if isinstance(value, float | np.floating):
@@ -48,7 +48,7 @@ def _is_tuple(kind: Any) -> bool:
 
 
 def _word_format(kind: Any) -> str:
-    """Return the :mod:`struct` format of the words of an argument."""
+    """Return the :mod:`struct` format of the words of an argument of some kind."""
     if isinstance(kind, str):
         return "d" if kind == "f" else "q"
     if _is_tuple(kind):
@@ -58,7 +58,7 @@ def _word_format(kind: Any) -> str:
 
 
 def _append_words(value: Any, into: list[Any]) -> None:
-    """Append the words of an argument."""
+    """Append the words of an argument to a list."""
     if isinstance(value, np.ndarray):
         into += (0, 0, value.size, value.itemsize, value.ctypes.data)
         into += value.shape
@@ -71,13 +71,13 @@ def _append_words(value: Any, into: list[Any]) -> None:
 
 
 def pack_code(symbol: str, returned: Any, needed: Sequence[str], code: bytes) -> bytes:
-    """Return machine code with the header that is needed to call it."""
+    """Return machine code with a header: its symbol, result kind and required library functions."""
     head = json.dumps([symbol, returned, sorted(needed)]).encode()
     return len(head).to_bytes(4, "little") + head + code
 
 
 def load_function(data: bytes, kinds: Sequence[Any]) -> Callable[..., Any]:
-    """Return machine code as a function of arguments of these kinds."""
+    """Return a Python function that calls packed machine code with arguments of these kinds."""
     size = int.from_bytes(data[:4], "little")
     symbol, returned, needed = json.loads(data[4 : 4 + size])
     library = ctypes.CDLL(None)
@@ -102,7 +102,7 @@ def load_function(data: bytes, kinds: Sequence[Any]) -> Callable[..., Any]:
 
 
 def _link(code: bytes, symbol: str) -> int:
-    """Return the address of a function of an object file."""
+    """Load an object file into memory, and return the address of one of its functions."""
     import llvmlite.binding as llvm
 
     if not _llvm_started.is_set():
@@ -122,7 +122,7 @@ def _link(code: bytes, symbol: str) -> int:
     return address
 
 
-# --- results: None, "i", "f", "b", ["tuple", ...] or ["array", type, dimensions]
+# --- result kinds: None, "i", "f", "b", ["tuple", kind, ...] or ["array", dtype, dimensions]
 def _result_type(kind: Any) -> tuple[Any, Callable[[Any], Any]]:
     """Return the ctypes type of a result, and the function that reads it."""
     if kind is None:
@@ -144,18 +144,21 @@ def _result_type(kind: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def _array_from_result(descriptor: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Return an array that compiled code made, without a copy; freed with its last reference."""
+    """Return an array that compiled code created, without a copy.
+
+    Its memory is freed with the last reference to it.
+    """
     count = descriptor.items * dtype.itemsize
     memory = (ctypes.c_char * count).from_address(descriptor.data or 0)
     values = np.ndarray(tuple(descriptor.shape), dtype, buffer=memory)
-    if not descriptor.memory:  # part of an argument
+    if not descriptor.memory:  # the memory belongs to an argument
         return values.copy()
     weakref.finalize(memory, _release, descriptor.memory).atexit = False
     return values
 
 
 def _release(memory: int) -> None:
-    """Drop one reference to memory; see ``NRT`` in :mod:`stochastic.compile_cache.build`."""
+    """Drop one reference to memory that Numba's runtime (NRT) manages."""
     count = ctypes.c_int64.from_address(memory)
     count.value -= 1
     if count.value == 0:

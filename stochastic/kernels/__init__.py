@@ -1,1 +1,1 @@
-"""Compiled functions: arrays in, arrays out, no checks. No file imports another."""
+"""Compiled functions, which take and return arrays without checks; no module imports another."""

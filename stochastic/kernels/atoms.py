@@ -1,21 +1,21 @@
-"""Atoms of the law of the loss: the sweep, the transform, and equal fractions merged.
+"""Compute the joint law of maximum and sum by a sweep or transforms, and merge equal losses.
 
-The sweep, powers of growing partial sums: P(max = a, sum = b) with positive terms only. Let H(i) be
-the law of the sum of ``i`` items that are at most a, scaled by 2**(q·i) / i!. Any number k of them
-may be a, so that a step from one value to the next is the convolution
+The sweep computes P(max = a, sum = b) for growing values a, with positive terms only. Let H(i) be
+the law of the sum of ``i`` items that are at most a, scaled by 2**(q·i) / i!. Any number k of these
+items may equal a, so the step from one value to the next is the convolution
 
     H_a(i) = sum_k t(k) · z**(k·a) · H_before(i - k),        t(k) = (2**q · P(a))**k / k!
 
-over the items. Indexed by its deficit u = i·a - sum all terms of a step stand at the same u: it is
-a triangular Toeplitz matrix times a wide one, done in tiles of u that stay in the nearest cache.
-From one value to the next, row i moves up by i times the gap between them; with tiles in descending
-order that happens in place. Of all n items, the terms with k >= 1 are those whose largest is a.
+We index H(i) by the deficit u = i·a - sum. Then all terms of a step have the same u: the step is a
+triangular Toeplitz matrix times a wide matrix, in tiles of u that stay in the first-level cache.
+From one value to the next, row i moves up by i times the gap between the values; in descending
+order, tiles move in place. Of all n items, the terms with k >= 1 have the largest item a.
 
-The transform: spectra of the laws of the sum, one for each largest value, at roots of unity.
+The transform computes, for each largest value, the spectrum of the law of the sum.
 
-Merging without sorting and without a gcd per outcome: in lowest terms sum / max is m + r/p, with m
-in 1 .. lanes and r/p a Farey fraction of the order of the largest value. These are the same between
-any two whole numbers, so that a table of the place of each r/a serves all of them.
+Losses are merged without sorting and without a gcd for each outcome. In lowest terms, sum / max is
+m + r/p, where m is 1 .. lanes and r/p is a Farey fraction whose order is the largest value. Farey
+fractions are the same between any two whole numbers, so one table of the index of r/a serves all m.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
-#: Deficits computed together; rows are computed four at a time.
+#: Number of deficits computed in one tile; rows are computed four at a time.
 TILE = sizes.SWEEP_TILE
 _SPECTRA_TILE = sizes.SPECTRA_TILE
 _FMA_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}}
@@ -38,7 +38,7 @@ _FMA_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}}
 
 # --- the sweep
 def row_starts(lanes: int, top: int) -> Ints:
-    """Return the offset of each row of the state, and last its size, for values up to ``top``."""
+    """Return the offset of each row of the sweep's state, then the size, for values to ``top``."""
     lengths = (np.arange(lanes, dtype=np.int64) * top // TILE + 2) * TILE
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
 
@@ -57,7 +57,7 @@ def _copy(source: Floats, target: Floats) -> None:
 
 @compiled(**_FMA_OPTIONS)
 def _update_within_rows(tile: Floats, t: Floats, i: int) -> None:
-    """Add to each of rows i .. i + 3 the terms from those of them above it."""
+    """Add, within rows i .. i + 3, the terms from each row to the rows after it."""
     y = tile[i * TILE : (i + 4) * TILE]
     t1, t2, t3 = t[4], t[5], t[6]
     for u in range(TILE):
@@ -69,7 +69,7 @@ def _update_within_rows(tile: Floats, t: Floats, i: int) -> None:
 
 @compiled(**_FMA_OPTIONS)
 def _update_from_rows(tile: Floats, t: Floats, i: int, j: int) -> None:
-    """Add to rows i .. i + 3 the terms from rows j .. j + 3, all above them."""
+    """Add to rows i .. i + 3 the terms from the earlier rows j .. j + 3."""
     y, x = tile[i * TILE : (i + 4) * TILE], tile[j * TILE : (j + 4) * TILE]
     k = i - j
     t0, t1, t2, t3, t4, t5, t6 = t[k], t[k + 1], t[k + 2], t[k + 3], t[k + 4], t[k + 5], t[k + 6]
@@ -83,7 +83,7 @@ def _update_from_rows(tile: Floats, t: Floats, i: int, j: int) -> None:
 
 @compiled(**_FMA_OPTIONS)
 def _last_row(tile: Floats, t: Floats, first: int, rows: int, atoms: Floats) -> None:
-    """Compute the row of all items, without the term in which none is a."""
+    """Compute the row of all items, except the term in which no item has the current value."""
     atoms[:] = 0.0
     for j in range(first, rows, 4):
         x, k = tile[j * TILE : (j + 4) * TILE], rows - j + 3
@@ -106,18 +106,18 @@ def sweep(
     out: Floats,
     masses: Floats,
 ) -> None:
-    """Write P(max = values[p], sum = b) to ``out[base[p] + b]``, its sum to ``masses[p]``.
+    """Write P(max = values[p], sum = b) to ``out[base[p] + b]``, and its sum to ``masses[p]``.
 
-    ``values`` ascend from 0. ``shift`` is q, so large that no row underflows or overflows. 1 / k!
-    is mantissas[k] · 2**exponents[k], ``scale`` lanes! / 2**(q·lanes). ``start`` is from
-    :func:`row_starts`, ``state`` zeros of that size: the rows, over deficits.
+    ``values`` ascend from 0. ``shift`` is q, for which no row underflows or overflows. 1 / k! is
+    mantissas[k] · 2**exponents[k]; ``scale`` is lanes! / 2**(q·lanes). ``start`` is the result of
+    :func:`row_starts`. ``state`` (the rows over deficits) has this size, and is zero at first.
     """
     lanes = len(mantissas) - 1
     rows = (lanes + 3) // 4 * 4
-    pad = rows - lanes  # rows in front that stay zero
+    pad = rows - lanes  # number of first rows that stay zero
     tile = np.zeros(rows * TILE)
     atoms, mass = np.empty(TILE), np.empty(TILE)
-    t = np.zeros(lanes + 8)  # t(k) at k + 3, zeros around
+    t = np.zeros(lanes + 8)  # t(k) has the index k + 3; the others are zero
     state[0] = 1.0
     before = 0
     for p in range(len(values)):
@@ -178,7 +178,7 @@ def _multiply(a: Floats, b: Floats, c: Floats, d: Floats) -> None:
 def _power(
     real: Floats, imaginary: Floats, exponent: int, a: Floats, b: Floats, c: Floats, d: Floats
 ) -> None:
-    """Raise a tile to a power, into ``a`` + i·``b``; ``c`` and ``d`` are scratch."""
+    """Raise a tile of complex numbers to a power in ``a`` + i·``b``; ``c``, ``d`` are scratch."""
     for k in range(_SPECTRA_TILE):
         a[k], b[k], c[k], d[k] = 1.0, 0.0, real[k], imaginary[k]
     while exponent:
@@ -198,9 +198,10 @@ def spectra(
     before: npt.NDArray[np.complex128],
     out: npt.NDArray[np.complex128],
 ) -> None:
-    """Write G_a**lanes - G_before**lanes at the first half of the roots of unity, a row a value.
+    """Write G_a**lanes - G_before**lanes at half the roots of unity, with a row for each value a.
 
-    ``roots`` are exp(-2πi·k/len(roots)), ``before`` is the transform of all values below the first.
+    G_a is the transform of the values up to a; ``before`` is that of all values below the first
+    one. ``roots`` are exp(-2πi·k/len(roots)).
     """
     size, half = len(roots), len(before)
     real, imaginary = np.zeros(_SPECTRA_TILE), np.zeros(_SPECTRA_TILE)
@@ -230,7 +231,7 @@ def spectra(
 # --- merging
 @compiled
 def farey_fractions(order: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return numerators and denominators of the Farey fractions from 0 to below 1, ascending."""
+    """Return the numerators and denominators of the Farey fractions in [0, 1), ascending."""
     totient = np.arange(order + 1)
     for p in range(2, order + 1):
         if totient[p] == p:
@@ -250,7 +251,10 @@ def farey_fractions(order: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.i
 def farey_places(
     numerators: npt.NDArray[np.int32], denominators: npt.NDArray[np.int32], order: int, least: int
 ) -> npt.NDArray[np.int32]:
-    """Return the index of r/a among the Farey fractions, at a·(a - 1)/2 + r, for a >= ``least``."""
+    """Return an array whose item a·(a - 1)/2 + r is the index of r/a among the Farey fractions.
+
+    Items with a < ``least`` are not set.
+    """
     result = np.empty(order * (order + 1) // 2, dtype=np.int32)
     for i in range(len(numerators)):
         r, p = int(numerators[i]), int(denominators[i])
@@ -271,10 +275,10 @@ def gather_ratios(
     size: int,
     lanes: int,
 ) -> Floats:
-    """Return the probability of m + r/p at (m - 1)·size + place, and of ``lanes`` at the end.
+    """Return the law of sum / max; P(m + r/p) is at the index (m - 1)·size + index of r/p.
 
-    Row p holds P(max = values[p], sum = first[p] + i·step) at ``start[p] + i``, up to
-    ``start[p + 1]``.
+    P(sum / max = lanes) is at the end. ``atoms`` holds P(max = values[p], sum = first[p] +
+    i·step) at the index ``start[p] + i``, below ``start[p + 1]``.
     """
     result = np.zeros((lanes - 1) * size + 1)
     for m in range(1, lanes):
@@ -282,7 +286,7 @@ def gather_ratios(
         for p in range(len(values)):
             a = values[p]
             count = start[p + 1] - start[p]
-            # ceilings of (m·a - first) / step and of one m later
+            # ceil((m·a - first) / step), and the same for m + 1
             low = max(-((first[p] - m * a) // step), 0)
             high = min(-((first[p] - (m + 1) * a) // step), count)
             if low >= high:
@@ -308,9 +312,9 @@ def reduced_losses(
     denominator: npt.NDArray[np.int32],
     probability: Floats,
 ) -> None:
-    """Reduce the losses of :func:`gather_ratios` to lowest terms, ascending, without zeros.
+    """Write the losses of :func:`gather_ratios` in lowest terms, ascending.
 
-    ``lanes`` times the order is below 2**31.
+    Losses of probability 0 are left out. ``lanes`` times the Farey order must be below 2**31.
     """
     every = np.uint32(lanes)
     divisor = np.ones(lanes, dtype=np.uint32)  # gcd(lanes, i)

@@ -1,4 +1,4 @@
-"""Optimal bins of a law, and items cut into pieces."""
+"""Find the optimal bins of a law, and compute statistics of items that are cut into pieces."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def best_for_slowdown(  # type: ignore[no-untyped-def]
 ) -> None:
     """Minimise Σ P(bin)·E[max of the bin] over the ends of bins, by dynamic programming.
 
-    ``best[e, b]`` is the least cost of the first ``places[e]`` values in exactly b bins, ``begin[e,
-    b]`` the place where the last of these begins; only ``best[0, 0]`` = 0 is set before. ``values``
-    ascend, ``weights`` are above 0. A group holds lanes[j] independent draws with probability
-    shares[j]. The longest item of a bin follows by one positive step a value: E += P(the new value
-    is the longest)·(value - E).
+    ``best[e, b]`` becomes the lowest cost of the first ``places[e]`` values in exactly b bins, and
+    ``begin[e, b]`` becomes the index in ``places`` where the last of these bins begins. Before the
+    call, ``best[0, 0]`` is 0 and all other entries are inf. ``values`` ascend, ``weights`` are
+    positive. A group has lanes[j] independent draws with probability shares[j]. When a bin gets a
+    new value, its E[max] grows by P(the new value is the longest)·(value - E[max]).
     """
     ends = len(places)
     for first in range(ends - 1):
@@ -44,14 +44,14 @@ def best_for_slowdown(  # type: ignore[no-untyped-def]
 def best_for_loss(  # type: ignore[no-untyped-def]
     values, weights, lanes, bins, places, nodes, used, step, decay, scratch, best, begin
 ) -> None:
-    """Minimise Σ P(bin)·E[lanes·max / sum of the bin], as :func:`best_for_slowdown`.
+    """Minimise Σ P(bin)·E[lanes·max / sum of the bin] in the same way as :func:`best_for_slowdown`.
 
     E[max / sum] is the integral of E[max·exp(-t·sum)] over t, by the trapezoidal rule in log t with
-    ``step`` at ascending ``nodes``; bins that begin at place e need the first used[e] of them.
-    Below the first node the integrand is E[max]. ``decay`` is exp(-t·value), (values, nodes).
+    ``step`` at ascending ``nodes``. Bins that begin at places[e] need only the first used[e] nodes.
+    Below the first node the integrand is E[max]. ``decay`` (values, nodes) is exp(-t·value).
     """
     ends = len(places)
-    below = nodes[0] / math.expm1(step)  # the sum of the nodes that would come before
+    below = nodes[0] / math.expm1(step)  # the part of the integral below the first node
     transform, base, power = scratch[0], scratch[1], scratch[2]
     before, inside = scratch[3], scratch[4]
     for first in range(ends - 1):
@@ -97,10 +97,11 @@ def best_for_loss(  # type: ignore[no-untyped-def]
 
 @compiled
 def piece_statistics(weights, thresholds, overhead, lanes, law, out) -> None:  # type: ignore[no-untyped-def]
-    """Write E[pieces of an item], E[max of ``lanes`` pieces], E[piece], a row a threshold.
+    """Write E[pieces of an item], E[max of ``lanes`` pieces] and E[piece] for each threshold.
 
-    ``weights`` are of the values 0, 1, 2, ...; an item above the threshold T is cut into pieces of
-    T and a rest; each piece but its first takes ``overhead`` more. ``law`` is room for the longest.
+    ``weights`` are the weights of the values 0, 1, 2, ... An item above the threshold T is cut into
+    pieces of length T, the last one of which may be shorter. Each piece except the first takes
+    ``overhead`` more iterations. ``law`` is scratch memory for the law of a piece.
     """
     high = len(weights) - 1
     for which in range(len(thresholds)):

@@ -1,12 +1,13 @@
 """Compute powers of matrices on a GPU, with the clock of every lane (Swatman 2022, Algorithm 1).
 
-Imported only if a GPU or its simulator is needed; NUMBA_ENABLE_CUDASIM=1, set before numba is
-first imported, selects the simulator.
+This module is imported only if a GPU or its simulator is needed. The simulator is used if
+NUMBA_ENABLE_CUDASIM=1 is set before numba is first imported.
 """
 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -18,23 +19,27 @@ from numba.cuda.extending import intrinsic
 
 from stochastic.arrays import Ints
 
-#: True if kernels run on numba-cuda's simulator, in threads of this machine.
+# measurements of one thread, or of one block on each multiprocessor, use small grids on purpose;
+# numba-cuda puts a colour before the text
+warnings.filterwarnings("ignore", message=r".*Grid size \d+ will likely")
+
+#: True if kernels run on numba-cuda's simulator, in threads of the CPU.
 SIMULATED = bool(config.ENABLE_CUDASIM)
 
 if SIMULATED:
 
     def clock() -> int:
-        """Return the time of a clock that never runs backwards. [ns]"""
+        """Return the time in ns of a clock that never runs backwards."""
         return time.perf_counter_ns()
 
     def sync_lanes(mask: int) -> None:
-        """Wait for the lanes of the group; the simulator only has the barrier of a block."""
+        """Wait for all threads of the block: the simulator has no barrier for some lanes."""
         cuda.syncthreads()
 
 else:
 
     def special_register(bits: int, instruction: str) -> Any:
-        """Return a device function that reads a register; compilers neither move nor drop it."""
+        """Return a device function that reads a register; compilers do not move the read."""
 
         @intrinsic
         def read(typing_context: Any) -> Any:
@@ -49,23 +54,23 @@ else:
 
         return read
 
-    #: Clock of the multiprocessor. [cycle]
+    #: Return the clock of the multiprocessor in cycles.
     clock = special_register(64, "mov.u64 $0, %clock64;")
 
     @cuda.jit(device=True)
     def sync_lanes(mask: Any) -> None:
-        """Wait for the lanes of a mask, all of one warp."""
+        """Wait for the lanes in a mask, which belong to one warp."""
         cuda.syncwarp(mask)
 
 
 @cache
 def power_kernel(size: int, synchronised: bool) -> Any:
-    """Return the kernel for matrices of one size; a block runs one group, on its first lanes.
+    """Return the kernel for matrices of one size; the first threads of a block run one group.
 
-    With synchronisation lanes wait for each other after every iteration, until the longest has
-    ended. Arguments: ``matrices`` and ``powers`` float32 (groups, lanes, size, size), ``exponents``
-    int32 (groups, lanes), ``clocks`` int64 (3, groups, lanes): at the start, after the lane's own
-    last iteration, after the loop.
+    With ``synchronised``, the lanes of a group wait for each other after every iteration, until the
+    longest lane ends. The kernel takes ``matrices`` and ``powers``, float32 (groups, lanes, size,
+    size), ``exponents``, int32 (groups, lanes), and ``clocks``, int64 (3, groups, lanes): the time
+    before the loop, after the lane's own last iteration, and after the loop.
     """
 
     @cuda.jit
@@ -125,9 +130,10 @@ def run_launches(
     synchronised: bool,
     threads: int,
 ) -> Iterator[tuple[int, Ints, Any]]:
-    """Yield the first group, clocks (3, groups, lanes) and powers of each launch.
+    """Yield, for each launch, the index of its first group, clocks (3, groups, lanes) and powers.
 
-    A launch runs as many groups as there are matrices; its powers are valid until the next one.
+    A launch runs one group for each group of matrices. The powers, an array on the device, are
+    overwritten by the next launch.
     """
     chunk, lanes, size, _ = matrices.shape
     run = power_kernel(size, synchronised)
@@ -146,12 +152,12 @@ def is_available() -> bool:
 
 
 def free_memory() -> float:
-    """Free memory of the device; without a bound on the simulator. [byte]"""
+    """Return the free memory of the device in bytes; infinity on the simulator."""
     return float(cuda.current_context().get_memory_info().free)
 
 
 def device_facts() -> dict[str, Any]:
-    """Return the device's name, compute capability, multiprocessors, clock and driver."""
+    """Return the device's name, UUID, compute capability, multiprocessors, clock and driver."""
     if SIMULATED:
         return {"device": "simulator of numba-cuda: no measurement"}
     device = cuda.get_current_device()

@@ -1,8 +1,8 @@
-"""Characteristic functions of sums bounded by a largest item, and what they add up to.
+"""Compute the law of (maximum, sum) of a group by transforms, or by convolutions for a few lanes.
 
-See stochastic.loss.inversion for the mathematics. Sums are counted on their lattice, from the
-smallest. Complex numbers are pairs of rows. A few lanes are convolved instead: halves of the
-group, while the largest value grows.
+See stochastic.loss.inversion for the mathematics. Sums are numbers of lattice steps from the
+smallest sum. A complex number is stored as two rows, its real and its imaginary part. For a few
+lanes, the laws of the sums of both halves of a group are convolved.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
-#: Values computed together.
+#: Number of values computed in one block.
 BLOCK = sizes.INVERT_BLOCK
-_FEW = sizes.INVERT_FEW
-#: Steps in frequency after which a power of a root of unity takes one long step.
+_FEW = sizes.INVERT_FEW  # Terms added before one step of compensated summation.
+#: This number of multiplications by a root of unity is replaced by one by root**_LEAP.
 _LEAP = sizes.INVERT_LEAP
-_FRESH = sizes.INVERT_FRESH  # ... and after which it is recomputed
-_CONVOLVE_BLOCK = sizes.CONVOLVE_BLOCK
-_CONVOLVE_PART = sizes.CONVOLVE_PART
+_FRESH = sizes.INVERT_FRESH  # Multiplications after which a power of the root is recomputed.
+_CONVOLVE_BLOCK = sizes.CONVOLVE_BLOCK  # Terms added before one step of compensated summation.
+_CONVOLVE_PART = sizes.CONVOLVE_PART  # Products added before such a step.
 
 
 @compiled(fastmath={"contract"}, _nrt=False)
@@ -44,14 +44,15 @@ def spectrum_coefficients(
     used: Ints,
     out: Floats,
 ) -> int:
-    """Write the terms of each frequency in P(max = value, sum >= s); return how many count.
+    """Write the coefficients of P(max = value, sum >= s) at each frequency; return their number.
 
-    Values are ``columns[column] + rows[row]``, from a centre. Only the last ones count, as many as
-    ``power`` has columns; the first ``idle`` of these have no work and get no coefficients.
-    Frequencies at which no transform exceeds ``drop`` are left out, the others listed in ``used``.
+    Values are ``columns[column] + rows[row]``, relative to a centre. Coefficients are written for
+    the last values, one for each column of ``power``, except for the first ``idle`` of these, which
+    have no work. Frequencies at which no transform exceeds ``drop`` are left out; the other
+    frequencies are listed in ``used``.
     """
     count, size_used, width = len(weights), lacking.shape[1], len(columns)
-    near = far = 0  # values less than two columns from the centre, if there are rows
+    near = far = 0  # values near..far - 1 are less than two columns from the centre
     for i in range(count):
         place = columns[column[i]] + rows[row[i]]
         near += place < -2 * len(rows)
@@ -61,13 +62,13 @@ def spectrum_coefficients(
     size = 0
     for f in range(len(frequencies)):
         angle = 2.0 * math.pi * frequencies[f] / period
-        for j in range(edges.shape[1]):  # exp(i·angle·place) - 1, relative to its angle
+        for j in range(edges.shape[1]):  # exp(i·angle·place) - 1, with a small relative error
             half = 0.5 * angle * (columns[j] if j < width else rows[j - width])
             s, c = math.sin(half), math.cos(half)
             edges[0, j], edges[1, j] = -2.0 * s * s, 2.0 * s * c
         for i in range(count):
             j, r = column[i], width + row[i]
-            if near <= i < far:  # close to the centre the two angles would cancel
+            if near <= i < far:  # near the centre, the sum of the two angles would cancel
                 half = 0.5 * angle * (columns[j] + rows[r - width])
                 s, c = math.sin(half), math.cos(half)
                 turned[0, i], turned[1, i] = -2.0 * s * s, 2.0 * s * c
@@ -82,11 +83,11 @@ def spectrum_coefficients(
                 real += weights[i] * turned[0, i]
                 imag += weights[i] * turned[1, i]
             whole_real += real
-            imag -= carry  # they cancel about the mean, so roundings would dominate
+            imag -= carry  # terms cancel about the mean, so rounding errors would dominate
             total = whole_imag + imag
             carry = (total - whole_imag) - imag
             whole_imag = total
-        # E[exp(i·angle·W); W <= value] - 1 of the last values, and the largest modulus of it + 1
+        # z = E[exp(i·angle·W); W <= value] - 1 for the last values, and the maximum of |1 + z|**2
         most = tail_real = tail_imag = 0.0
         stop, shift = size_used, count - size_used
         while stop > 0:
@@ -119,8 +120,8 @@ def spectrum_coefficients(
                 power[0, i] = x + a + (x * a - y * b)
                 power[1, i] = y + b + (x * b + y * a)
             bit //= 2
-        # of the sum over s from here to the end of the period, 1/(1 - exp(-i·angle)), and of both
-        # this frequency and its negative
+        # factor 1/(1 - exp(-i·angle)) of the sum from s to the end of the period, for this
+        # frequency and its negative together
         scale = 1.0 / (period * math.sin(0.5 * angle))
         real, imag = scale * math.sin(0.5 * angle), -scale * math.cos(0.5 * angle)
         x, y = -1.0, 0.0
@@ -149,10 +150,10 @@ def spectrum_probabilities(
     scratch: Floats,
     out: Floats,
 ) -> None:
-    """Add P(sum >= the least sum of its largest value), summed over values, a row of ``sums`` each.
+    """Add to ``out``, for each row of ``sums``, the sum over values v of P(max = v, sum >= row[v]).
 
     Sums from ``end - period`` to ``end`` are distinguished; ``origin + fraction`` is their centre.
-    ``at_end`` is what the coefficients of each value add up to at ``end``.
+    ``at_end`` is the sum of the terms of each value at ``end``; ``chances`` is P(max = v).
     """
     values, count = sums.shape[1], len(frequencies)
     for begin in range(0, values, BLOCK):
@@ -166,8 +167,8 @@ def spectrum_probabilities(
             size = last - first
             if size == 0:
                 continue
-            # rows of scratch: places, totals; powers of the roots, now and after the latest leap;
-            # the roots themselves and those of a leap
+            # rows of scratch: 0 place, 1 total, 2-3 power of the root, 4-5 the power at the last
+            # leap, 6-7 the root, 8-9 root**_LEAP
             for i in range(size):
                 scratch[0, i] = (sums[t, first + i] - origin) - fraction
                 scratch[1, i] = 0.0
@@ -212,10 +213,10 @@ def spectrum_probabilities(
 # --- a few lanes
 @compiled
 def _add_value(sums: Floats, orders: int, place: int, weight: float, last: int) -> None:
-    """Add a value of that weight to the laws of sums of 1 ... ``orders`` items, in place.
+    """Add a value with its weight to the laws of sums of 1 ... ``orders`` items, in place.
 
-    ``last`` is the place of the value before. Of an order, j items have the new value and the
-    others do not. Nothing is subtracted.
+    ``last`` is the place of the previous value. Terms are added over the number j of items that
+    have the new value; nothing is subtracted.
     """
     for order in range(orders, 0, -1):
         factor = 1.0
@@ -245,16 +246,16 @@ def _overlap(
 def convolution_probabilities(
     places: Ints, weights: Floats, lanes: int, idle: int, least: Ints
 ) -> Floats:
-    """Return P(sum >= the least sum of its largest value) for each row of ``least``.
+    """Return, for each row of ``least``, the sum over values v of P(max = v, sum >= row[v]).
 
-    As P(max <= value, sum from its least sum up to that of the next value), summed over values; the
-    first ``idle`` have no work and no column in ``least``.
+    It is computed as the sum of P(max <= v, row[v] <= sum < row[next v]). The first ``idle`` values
+    have no work and no column in ``least``.
     """
     half = lanes // 2
     rest = lanes - half
     span = places[-1]
     sums = np.zeros((rest + 1, rest * span + 1))
-    below = np.zeros((lanes + rest) * span + 3)  # P(sum of half < s - offset), 0 before it
+    below = np.zeros((lanes + rest) * span + 3)  # below[s] = P(sum of half the items < s - offset)
     offset = rest * span
     result, lost = np.zeros(len(least)), np.zeros(len(least))
     previous = 0
@@ -296,13 +297,13 @@ def convolution_probabilities(
 
 @compiled
 def pair_probabilities(places: Ints, weights: Floats, idle: int, least: Ints) -> Floats:
-    """Return the same of two items, one of which has the largest value, in one pass a row."""
+    """Return the result of :func:`convolution_probabilities` for two lanes, in one pass per row."""
     before = np.zeros(len(weights) + 1)
     for a in range(len(weights)):
         before[a + 1] = before[a] + weights[a]
     result = np.zeros(len(least))
     for t in range(len(least)):
-        other = 0  # the least sufficient value of the other item, which grows with the largest
+        other = 0  # the smallest value of the other item that suffices; it grows with the largest
         for a in range(idle, len(places)):
             needed = least[t, a - idle] - places[a]
             while other < a and places[other] < needed:

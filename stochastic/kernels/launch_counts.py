@@ -1,11 +1,11 @@
-"""Count blocks that have begun: sums of independent durations, and coefficients at nodes.
+"""Compiled functions that convolve laws of durations, and sum generating functions over nodes.
 
-See stochastic.launch_time.inversion for the mathematics. Complex numbers are pairs of rows. Sums of
-durations are sums of products of positive numbers: nothing cancels. At the nodes, a slot's
-A_s·z**-c is 1 - D, c about the mean of its count, and D small where it matters: D of a slot that
-never ends, which is given, and what the end takes away, which is updated from start to start. (1 -
-D)**M is 1 - E; each squaring makes D(2 - D) of D, so that errors are relative to D and not to 1. No
-sum has more than TILE terms one after the other.
+See stochastic.launch_time.inversion and block_counts for the mathematics and the symbols. A complex
+number is stored as two rows, its real and its imaginary part. Convolutions add products of positive
+numbers, so nothing cancels. At each node, z**-c A_s of a slot is 1 - Δ, and Δ is small where it
+matters. The first sum in Δ is an argument; the second sum, over blocks that end after t, is updated
+from start to start. (1 - Δ)**M is computed as 1 - E: each squaring replaces Δ by Δ(2 - Δ), so that
+errors are relative to Δ and not to 1. No sum adds more than TILE terms one after the other.
 """
 
 from __future__ import annotations
@@ -14,21 +14,20 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
-#: Places and starts that are computed together, and weights.
-TILE = sizes.CENTRED_TILE
-AT_ONCE = 8
+TILE = sizes.CENTRED_TILE  #: Number of places or starts that are computed together.
+AT_ONCE = 8  #: Number of weights that are processed together.
 
 
 @compiled(fastmath={"contract"}, _nrt=False)
 def convolve(
     weights: Floats, row: Floats, begin: int, first: int, last: int, scratch: Floats, out: Floats
 ) -> None:
-    """Write Σ_k weights[k]·row[u - k] for u = first..last to ``out[u - first]``.
+    """Write Σ_k weights[k]·row(u - k) for the places u = first..last to ``out[u - first]``.
 
-    ``row[u]`` is that of place u - len(weights), 0 before place ``begin``. ``row`` and ``out`` are
-    a tile longer than needed, the number of weights is a multiple of ``AT_ONCE``. Where nothing is
-    negative, no sum is off by more than seven roundings: five of eight products in two rows of
-    four, and two of Kahan's sum of such.
+    The value at place u is stored in ``row[u + len(weights)]``; it is 0 before place ``begin``.
+    ``row`` and ``out`` are longer than needed by TILE, and the number of weights is a multiple of
+    ``AT_ONCE``. If nothing is negative, the relative error of a sum is at most seven roundings:
+    five in the sum of eight products, two in Kahan's summation of these sums.
     """
     pad = len(weights)
     main, lost = scratch[0], scratch[1]
@@ -56,7 +55,7 @@ def convolve(
 
 @compiled(fastmath={"contract"}, _nrt=False, inline="always")
 def _power(a: Floats, b: Floats, real: Floats, imag: Floats, exponent: int) -> None:
-    """Write 1 - (1 - a)**exponent of a tile of complex numbers; ``a`` and ``b`` are used up."""
+    """Write 1 - (1 - Δ)**exponent for a tile of complex numbers Δ = a + ib, overwriting a and b."""
     for k in range(TILE):
         real[k] = imag[k] = 0.0
     while exponent:
@@ -100,17 +99,17 @@ def launch_probabilities(
     ends: Floats,
     out: Floats,
 ) -> None:
-    """Write P(all blocks end by t, the last begins in first..last) of each t of ``times``.
+    """Write P(all blocks end by t, the last one begins in first..last) for each t of ``times``.
 
     A leading axis of 2 holds real and imaginary parts; K is the longest duration.
-    ``earlier_starts`` are rows for places u = first - K..first - 1 (kinds, rows, K), which
-    ``node_powers`` (2, kinds, nodes, rows) adds up to z**-c times z·H: P(S_{n-1} = u) and z**(n -
-    c) of each count n, or parts of z·H itself. ``tails`` are P(D > k), k = K..0 (2, kinds, K + 1);
-    ``starts`` is the same sum, u = first..last; ``deficits`` D without an end, s = first
-    - 1..last, of s = -1 E itself; ``ratio`` x / (x - 1) of durations 0..K (2, kinds, nodes, K + 1).
+    ``earlier_starts`` (kinds, rows, K) has rows for the times u = first - K..first - 1; the factors
+    ``node_powers`` (2, kinds, nodes, rows) sum them to z**-c · z·H(u). ``starts`` (2, kinds, nodes,
+    times) is this sum for u = first..last. ``tails`` (2, kinds, K + 1) is P(D > k), k = K..0.
+    ``deficits`` (2, kinds, nodes, times + 1) is the first sum of Δ for s = first - 1..last, but for
+    s = -1 it is E. ``ratio`` (2, kinds, nodes, K + 1) is x / (x - 1) for durations 0..K.
     """
     kinds, nodes, most = node_powers.shape[1], node_powers.shape[2], tails.shape[2] - 1
-    ended = True  # starts whose blocks have all ended add up at once if x is that of all kinds
+    ended = True  # if all kinds have the same x, starts whose blocks have ended are one sum
     for g in range(kinds):
         for n in range(nodes):
             if ratio[0, g, n, most] != ratio[0, 0, n, most]:
@@ -137,7 +136,8 @@ def launch_probabilities(
         for n in range(nodes):
             for k in range(TILE):
                 scratch[4, k] = scratch[5, k] = 0.0
-            # rows of a kind: what the end takes from D, and E before; E of first - 1; E in the tile
+            # scratch rows of kind g: 6 + 4g has the second sum of Δ, and E at the previous start;
+            # 7 + 4g has E at first - 1; 8 + 4g and 9 + 4g have E in the tile
             real = imag = 0.0
             for g in range(kinds):
                 a = b = 0.0
@@ -203,7 +203,7 @@ def launch_probabilities(
                         if h == g:
                             continue
                         for k in range(count):
-                            if h < g:  # served before: it has got its block
+                            if h < g:  # kind h is served before g and already has its block
                                 a, b = scratch[8 + 4 * h, k], scratch[9 + 4 * h, k]
                             elif k:
                                 a, b = scratch[8 + 4 * h, k - 1], scratch[9 + 4 * h, k - 1]

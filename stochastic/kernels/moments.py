@@ -1,7 +1,8 @@
-"""Quadrature over the nodes t = first·exp(h·m): see stochastic.loss.moments for the mathematics.
+"""Compute moments of the loss by quadrature over the nodes t = first·exp(h·m).
 
-A law is a table: the value in row r and column j is ``low + columns[j] + rows[r]``, so that
-exp(-t·value) is a product of two of few exponentials. Cells without a value have no weight.
+See stochastic.loss.moments for the mathematics. A law is a table: the value in row r and column j
+is ``low + columns[j] + rows[r]``. So exp(-t·value) is a product of two exponentials, of which there
+are few. Cells without a value have weight 0.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from stochastic import sizes
 from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
-_REST = 1e-18  # what may be left out on either side, relative to the result
-_FAR = 150.0  # -log of a negligible probability
-_TINY = 1e-280
-#: Values computed together.
+_REST = 1e-18  # Part of the integral that may be left out on either side, relative to the result.
+_FAR = 150.0  # -log of a negligible probability.
+_TINY = 1e-280  # Smaller probabilities of a value are skipped.
+#: Number of values computed in one block.
 CHUNK = sizes.VARIANCE_CHUNK
 
 
@@ -39,12 +40,12 @@ def integrate_moment(
     history: Floats,
     out: Floats,
 ) -> None:
-    """Write E[(lanes·max/sum)**order; sum > 0], and a bound on what the ends leave out.
+    """Write E[(lanes·max/sum)**order; sum > 0], and a bound on the omitted ends of the integral.
 
-    ``gains`` is what (value/high)**order gains from a value to the next, ``start`` that of ``low``,
-    ``factor`` (order - 1)!. ``history`` holds as many nodes as it takes log t to grow by log 2.
+    ``gains`` are the increments of (value/high)**order from each value to the next; ``start`` is
+    (low/high)**order; ``factor`` is (order - 1)!. ``history`` has room for the nodes in t..2t.
     """
-    count, nodes, stage = len(columns), len(history), 0  # at the origin; upwards; downwards
+    count, nodes, stage = len(columns), len(history), 0  # stage 0: t = 0; 1: upwards; 2: downwards
     chord, fade = math.exp(-h), math.exp(-h * order)
     flat = fade / (1.0 - fade)
     origin = result = carry = rest = left = beyond = share = 0.0
@@ -54,8 +55,8 @@ def integrate_moment(
         top *= 2
     while stage < 3:
         t = first * math.exp(h * m) if stage > 0 else 0.0
-        # P(W > value) of the law tilted by exp(-t·W) goes into the tails. A transform near 1 is
-        # found from what it lacks to 1, so that a high power of it keeps its digits.
+        # tails: P(W > value) of the law tilted by exp(-t·W). A transform near 1 is computed from
+        # its difference to 1, so that a high power of it is accurate.
         for j in range(count):
             scratch[0, j] = math.exp(-columns[j] * t)
             scratch[1, j] = scratch[2, j] = 0.0
@@ -65,7 +66,7 @@ def integrate_moment(
                 tails[r, j] = scratch[1, j]
                 scratch[1, j] += weights[r, j] * inner * scratch[0, j]
                 scratch[2, j] += weights[r, j] * less
-        gone = lost = mass = fell = 0.0  # sums, with the roundings carried along
+        gone = lost = mass = fell = 0.0  # two compensated sums
         for j in range(count - 1, -1, -1):
             term = (
                 scratch[0, j] * scratch[2, j] - column_weights[j] * math.expm1(-columns[j] * t)
@@ -88,7 +89,7 @@ def integrate_moment(
                 tails[r, j] = (tails[r, j] + scratch[1, j]) * scale
                 scratch[3, j] = tails[r, j]
             bit = top // 2
-            while bit > 0:  # 1 - (1 - tail)**m for m = 1 ... lanes: double, and add one where so
+            while bit > 0:  # 1 - (1 - tail)**lanes, by doubling the exponent and adding one
                 odd = 1.0 if lanes & bit else 0.0
                 for j in range(count):
                     twice = 2.0 * scratch[3, j] - scratch[3, j] * scratch[3, j]
@@ -99,8 +100,8 @@ def integrate_moment(
             for j in range(count):
                 scratch[4, j] += gains[r, j] * scratch[3, j]
         size = math.exp(lanes * (log - low * t))
-        history[m % nodes] = size * work  # E[exp(-t·sum); sum > 0]
-        half = history[(m + 1) % nodes]  # at half of the next t going up, or beyond it
+        history[m % nodes] = size * work  # E[exp(-t·sum); sum > 0].
+        half = history[(m + 1) % nodes]  # Upwards, its value at half of the next t, or above.
         expected = lost = 0.0
         for j in range(count - 1, -1, -1):
             term = scratch[4, j] - lost
@@ -117,12 +118,12 @@ def integrate_moment(
             new = result + term
             carry = (new - result) - term
             result = new
-            if stage == 1:  # X <= lanes
+            if stage == 1:  # a bound, because X <= lanes
                 left = rest = math.pow(2.0 * lanes, order) * half
             else:
                 gap = origin - expected
                 left = share * gap * flat
-                # the nodes below the last, on the chord from it to the origin
+                # the nodes below the last one, by linear interpolation between it and t = 0
                 beyond = origin * flat - gap * fade * chord / (1.0 - fade * chord)
             going = left > _REST * result
         if stage == 0 or not going:
@@ -156,10 +157,10 @@ def integrate_square(
     history: Floats,
     out: Floats,
 ) -> None:
-    """Write E[(lanes·max/sum - centre)**2; sum > 0], and a bound on what the ends leave out.
+    """Write E[(lanes·max/sum - centre)**2; sum > 0], and a bound on the omitted ends.
 
-    Only values with weight are given; ``column`` and ``row`` give the cell of each in the table.
-    ``history`` holds as many nodes as it takes log t to grow by log 2.
+    Only values with a positive weight are given; ``column`` and ``row`` are their cells in the
+    table. ``history`` has room for the nodes from t to 2t.
     """
     count, width, nodes, stage = len(weights), len(columns), len(history), 0
     most = 4.0 * max(float(lanes), centre) ** 2
@@ -171,20 +172,21 @@ def integrate_square(
         top *= 2
     origin = total = carry = rest = lost = scale = 0.0
     m = 0
-    while stage < 3:  # at the origin; upwards; downwards
+    while stage < 3:  # 0: t = 0; 1: upwards; 2: downwards
         t = first * math.exp(h * m) if stage > 0 else 0.0
-        for j in range(edges.shape[1]):  # exp(-t·place), and what it lacks to 1
+        for j in range(edges.shape[1]):  # exp(-t·place) and 1 - exp(-t·place)
             place = columns[j] if j < width else rows[j - width]
             edges[0, j], edges[1, j] = math.exp(-place * t), -math.expm1(-place * t)
-        # rows of room: the share of a value among those up to it, and of those below; mean and
-        # variance of those below; the probability up to it; its own, then log P(max <= value)
+        # rows of scratch, under the tilted law: 0-1 share of a value and share of the lower values,
+        # among the values up to it; 2-3 mean and variance of the lower values; 4 probability of the
+        # values up to it; 5 probability of the value, then log P(max <= value)
         gone = mass = mean = square = 0.0
-        for i in range(count):  # an item of the tilted law: this value, or below it with a mean ...
+        for i in range(count):
             j, r = column[i], width + row[i]
             weight = weights[i] * edges[0, j] * edges[0, r]
             gone += weights[i] * (edges[1, j] + edges[0, j] * edges[1, r])
             scratch[2, i] = mean
-            scratch[3, i] = square / mass if i > 0 else 0.0  # ... and a variance
+            scratch[3, i] = square / mass if i > 0 else 0.0
             upto = mass + weight
             scratch[0, i], scratch[1, i] = weight / upto, mass / upto
             scratch[4, i], scratch[5, i] = upto, weight
@@ -206,9 +208,9 @@ def integrate_square(
         result = 0.0
         for begin in range(start, count, CHUNK):
             size = min(CHUNK, count - begin)
-            # Of K ~ Binomial(lanes, p), q = 1 - p: P(K >= 1), P(K = 0), E[max(K - 1, 0)], and
-            # P(K >= 1) of one item fewer. The items are doubled, and one is added where so: each is
-            # a sum of positive terms or far from cancelling, and keeps its relative accuracy.
+            # For K ~ Binomial(lanes, p), q = 1 - p: P(K >= 1), P(K = 0), E[max(K - 1, 0)], and
+            # P(K >= 1) with one item fewer. The number of items is doubled, and one is added for a
+            # bit of ``lanes``. Terms are positive or hardly cancel, so relative errors stay small.
             for i in range(size):
                 counts[0, i], counts[1, i] = scratch[0, begin + i], scratch[1, begin + i]
                 counts[2, i] = counts[3, i] = 0.0
@@ -237,7 +239,7 @@ def integrate_square(
                 a = begin + i
                 p, q = scratch[0, a], scratch[1, a]
                 expected = lanes * p
-                if expected < 1.0:  # spread is Var K / E[K] of a K that is at least 1
+                if expected < 1.0:  # spread is Var K / E[K], given K >= 1
                     spread = ((lanes - 1) * p * some - more) / some
                 elif q < 0.5:
                     spread = q - expected * none / some

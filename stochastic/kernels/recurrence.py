@@ -1,12 +1,12 @@
-"""Compute terms of a law from the ratio of neighbours, in double-double arithmetic."""
+"""Compute terms of a law from ratios of neighbouring terms, in double-double arithmetic."""
 
 from __future__ import annotations
 
 from stochastic.arrays import Floats
 from stochastic.compile_cache import compiled
 
-_SPLIT = 134217729.0  # 2**27 + 1: halves of 26 digits, whose products are exact
-_TINY = 1e-307  # relative to the start; below it the second half would be denormal
+_SPLIT = 134217729.0  # 2**27 + 1 splits a double into halves of 26 bits, with exact products.
+_TINY = 1e-307  # Smallest term, relative to the start; below it the low part would be denormal.
 
 
 @compiled(_nrt=False)
@@ -22,9 +22,9 @@ def walk(
 ) -> None:
     """Write terms first..last of f(k+1) = f(k)·ratio·(shape + slope·k)/(k+1), where f(start) = 1.
 
-    The start is to be the largest; every term is correct to the last digit but one, and those below
-    1e-307 are not written. ``ratio_low`` is the rounding error of ``ratio``; slope is -1, 0 or 1.
-    Products are exact, as the rounded product and its error (Dekker 1971).
+    The term at ``start`` must be the largest. All digits of a term but the last are correct; terms
+    below 1e-307 are not written. ``ratio_low`` is the rounding error of ``ratio``; slope is -1, 0
+    or 1. Each product is kept exactly, as the rounded product plus its error (Dekker 1971).
     """
     terms[start - first] = 1.0
     for step in (1, -1):
@@ -35,8 +35,8 @@ def walk(
             s = shape + b
             t = s - shape
             e = (shape - (s - t)) + (b - t)  # s + e = shape + slope·k
-            # three products: of the ratio with that; of the term with the one or with k + 1; and
-            # of the quotient with the other, for what it leaves
+            # three products: c = ratio · s; the term times c (upwards) or k + 1 (downwards); and
+            # the quotient times the divisor, which gives the remainder of the division
             x, xl, y, yl = ratio, ratio_low, s, e
             z = zl = 0.0
             for turn in range(3):

@@ -1,19 +1,20 @@
-"""Simulate launches one after the other: on independent slots, and where warps share a rate."""
+"""Compiled simulations of launches, on independent slots and with warps that share a rate."""
 
 from __future__ import annotations
 
 from stochastic.arrays import Floats, Ints
 from stochastic.compile_cache import compiled
 
-_NEVER = 1e300
+_NEVER = 1e300  # time of an event that does not happen
 
 
 @compiled
 def simulate_schedules(durations: Ints, kind: Ints, heap: Ints, out: Ints) -> None:
     """Write the time, the start of the last block and the total work of each launch.
 
-    ``durations`` (kinds, launches, blocks) are those of a block on each kind of slot, 0 for no
-    work. ``kind`` of each slot ascends: slots that are free at once are taken in that order.
+    ``durations`` (kinds, launches, blocks) are the durations of a block on each kind of slot, 0 if
+    it has no work. ``kind`` (slots) is the kind of each slot, ascending; of slots that are free at
+    the same time, the one with the lowest kind is taken.
     """
     kinds = durations.shape[0]
     for i in range(durations.shape[1]):
@@ -47,13 +48,15 @@ def simulate_schedules(durations: Ints, kind: Ints, heap: Ints, out: Ints) -> No
 def simulate_shared_rate(
     lengths: Floats, full: float, slot_state: Ints, ends: Floats, clocks: Floats, out: Floats
 ) -> None:
-    """Write the time of launches of ``lengths`` (launches, blocks, warps), ascending along warps.
+    """Write the time of launches whose warps share the rate of their multiprocessor.
 
-    Of n running warps each goes at the rate min(1, full / n), so that a multiprocessor's state is
-    how far a warp has come that has run from the start. ``slot_state`` (2, multiprocessors, slots)
-    is the block of a slot and how many of its warps have ended, ``ends`` how far it began and where
-    its next warp ends; ``clocks`` (4, multiprocessors) how far each is, at what time, how many
-    warps run there, and when the next of them ends.
+    ``lengths`` (launches, blocks, warps) is the work of each warp, ascending within a block. Each
+    of n running warps has the rate min(1, full / n). The progress of a multiprocessor is the work
+    that a warp running since the start of the launch would have done. Rows of ``slot_state``
+    (2, multiprocessors, slots): the block on a slot, and the number of its warps that have ended.
+    Rows of ``ends``: the progress at which this block began, and at which its next warp ends. Rows
+    of ``clocks`` (4, multiprocessors): the progress at the last event, the time of this event, the
+    number of running warps, and the time of the next end of a warp.
     """
     blocks, warps = lengths.shape[1], lengths.shape[2]
     places, resident = ends.shape[1], ends.shape[2]
@@ -62,7 +65,7 @@ def simulate_shared_rate(
         for p in range(places):
             clocks[0, p] = clocks[1, p] = clocks[2, p] = 0.0
             clocks[3, p] = _NEVER
-        for r in range(resident):  # dealt round the multiprocessors
+        for r in range(resident):  # the first blocks go to each multiprocessor in turn
             for p in range(places):
                 ends[0, p, r], ends[1, p, r] = 0.0, _NEVER
                 if begun < blocks:

@@ -1,4 +1,4 @@
-"""Monte Carlo: groups drawn from a law, or from a finite workload without replacement."""
+"""Simulate groups of items drawn from a law, or from a finite workload without replacement."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(
 
 @compiled
 def alias_table(weights: Floats, bits: int) -> npt.NDArray[np.uint64]:
-    """Return Walker's table of 2**bits columns: threshold of 64 bits and alias of each."""
+    """Return Walker's alias table of 2**bits columns, each a 64-bit threshold and an alias."""
     size = 1 << bits
     share = np.zeros(size)
     scale = size / weights.sum()
@@ -41,7 +41,7 @@ def alias_table(weights: Floats, bits: int) -> npt.NDArray[np.uint64]:
             small[low] = j
             low += 1
             high -= 1
-    for left in range(2):  # what rounding left over is full
+    for left in range(2):  # columns that are left over because of rounding never use their alias
         rest, count = (small, low) if left else (large, high)
         for k in range(count):
             table[2 * rest[k]] = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -51,7 +51,7 @@ def alias_table(weights: Floats, bits: int) -> npt.NDArray[np.uint64]:
 
 @compiled(inline="always")
 def _mix_bits(state):  # type: ignore[no-untyped-def]
-    """Return 64 random bits of one state by SplitMix64 (Steele, Lea and Flood 2014)."""
+    """Return 64 random bits from a state by SplitMix64 (Steele, Lea and Flood 2014)."""
     z = (state ^ (state >> _S30)) * _FIRST
     z = (z ^ (z >> _S27)) * _SECOND
     return z ^ (z >> _S31)
@@ -61,10 +61,11 @@ def _mix_bits(state):  # type: ignore[no-untyped-def]
 def _group(  # type: ignore[no-untyped-def]
     group, lanes, low, table, threshold_shift, shift, key
 ):
-    """Return the longest item and the sum of one group: items lanes·group, ... of the one stream.
+    """Return the longest item and the sum of a group, which takes consecutive items of a stream.
 
-    Item i of the stream is SplitMix64 at place i after ``key``: its leading bits choose a column of
-    the alias table, the others are compared with the threshold.
+    Its first item has the number lanes·group. Item i of the stream is number i of SplitMix64 after
+    ``key``: its leading bits choose a column of the alias table, its other bits are compared with
+    the threshold of the column.
     """
     state = key + _GOLDEN * np.uint64(group * lanes)
     longest = total = np.int64(0)
@@ -83,7 +84,7 @@ def _group(  # type: ignore[no-untyped-def]
 def sample_losses(  # type: ignore[no-untyped-def]
     first, count, lanes, low, table, bits, key, idle
 ) -> Floats:
-    """Return the losses of groups first, ..., first + count - 1; ``idle`` of one without work."""
+    """Return the losses of ``count`` groups from number ``first`` on, or ``idle`` without work."""
     keep, shift, seed = np.uint64(bits), np.uint64(64 - bits), np.uint64(key)
     result = np.empty(count)
     for i in range(count):
@@ -98,10 +99,11 @@ def tally_losses(  # type: ignore[no-untyped-def]
 ) -> None:
     """Add blocks first, ..., last - 1 of ``block`` groups each to ``fine_bins`` and ``sums``.
 
-    ``seen`` has a row for each fine bin of the loss: count, smallest, largest. ``sums`` has a row
-    for each block, so that nothing depends on who computed which: number of groups, powers 1 to 4
-    of loss - centre, then max - centre, sum - centre and their second moments. A group without
-    work has the loss ``idle``; where that is NaN, it counts for max and sum alone.
+    ``fine_bins`` has a row for each fine bin of the loss: count, smallest, largest. ``sums`` has a
+    row for each block, so that results do not depend on threads: the number of groups, and the sums
+    of (loss - centre)**k, k = 1..4, of max - centre and sum - centre, and of the squares and the
+    product of the last two. A group without work has the loss ``idle``; if that is NaN, only max
+    and sum count.
     """
     keep, shift, seed = np.uint64(bits), np.uint64(64 - bits), np.uint64(key)
     middle = len(fine_bins) // 2
@@ -143,7 +145,8 @@ def tally_losses(  # type: ignore[no-untyped-def]
 def mean_subset_maximum(values, counts, size):  # type: ignore[no-untyped-def]
     """Return E[max] of ``size`` items drawn without replacement; ``values`` ascend.
 
-    P(max <= a) is a product over the items drawn or over those longer than a, whichever are fewer.
+    P(max <= a) is a product over the drawn items, or over the items longer than a; we take the one
+    with fewer factors.
     """
     total = counts.sum()
     longest = values[-1] * 1.0
@@ -169,8 +172,8 @@ def subset_transform(  # type: ignore[no-untyped-def]
 ) -> Floats:
     """Return E[max·exp(-t·sum)] of ``size`` items drawn without replacement, at the ``nodes`` t.
 
-    Values join one after the other. Of j items drawn from all so far, i are of the new value with
-    hypergeometric probability, so E[exp(-t·sum)] of all j up to ``size`` follows by positive terms.
+    Values are added one by one. If j items are drawn from all values so far, the number i of items
+    with the new value is hypergeometric. So E[exp(-t·sum)] for each j is a sum of positive terms.
     """
     n = len(nodes)
     table = np.zeros((size + 1, n))
@@ -222,10 +225,10 @@ def subset_transform(  # type: ignore[no-untyped-def]
 def sample_subset_losses(  # type: ignore[no-untyped-def]
     items, size, lanes, groups, key
 ) -> tuple[float, float]:
-    """Return sums of X - 1 and its square, X = lanes·max / sum of ``size`` items of ``items``.
+    """Return the sums over groups of X - 1 and (X - 1)**2, where X is the loss of a group.
 
-    Each group shuffles the first ``size`` places of ``items``, which gives a draw without
-    replacement from any order. A group without work has X = 1.
+    X = lanes·max / sum over ``size`` items, or 1 if they have no work. Each group draws without
+    replacement by shuffling the first ``size`` places of ``items``; their order does not matter.
     """
     state = np.uint64(key)
     once = twice = 0.0

@@ -1,1 +1,1 @@
-"""The law of a launch: many blocks on slots, each to the slot that is free first."""
+"""Laws of the time of a launch, in which each block goes to the first free slot."""

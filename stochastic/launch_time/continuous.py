@@ -19,26 +19,26 @@ from stochastic.work.pmf import Pmf
 if TYPE_CHECKING:
     from stochastic.launch_time.launch import Launch
 
-_STEPS = sizes.CONTINUOUS_STEPS  # of the longest block, by default
-_MOST = sizes.CONTINUOUS_MOST
-_WIDTH = sizes.LAUNCH_STARTS  # steps at which the last block may begin
-_SIGMAS = 24.0  # how far from the mean
-_CUT_TAIL = 1e-15  # probability that a cut leaves out
+_STEPS = sizes.CONTINUOUS_STEPS  # Default number of steps of the longest block.
+_MOST = sizes.CONTINUOUS_MOST  # Upper limit on the number of steps of the longest block.
+_WIDTH = sizes.LAUNCH_STARTS  # Number of steps at which the last block may begin.
+_SIGMAS = 24.0  # Width of the range in which it may begin, in standard deviations.
+_CUT_TAIL = 1e-15  # Tail probability at which a law is truncated.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Between:
-    """Two launches that bound one with continuous durations: no earlier, and no later.
+    """Two launches whose times bound that of a launch with continuous durations from both sides.
 
     Attributes
     ----------
     early, late : Launch
-        Every duration rounded down, and up, to whole steps. Their times are in steps.
+        The launch with every duration rounded down, or up, to whole steps; times are in steps.
     step : float
         Time of a step.
     missing : float
-        Bound on the probability that any block takes longer than the tabulated durations. It is
-        included in ``cdf``, ``chance`` and ``quantile``; a mean is that of blocks which do not.
+        Bound on the probability that some block takes longer than the tabulated durations. The
+        bounds of ``cdf``, ``chance`` and ``quantile`` include it; those of ``mean`` do not.
     """
 
     early: Launch
@@ -47,7 +47,7 @@ class Between:
     missing: float
 
     def cdf(self, t: float) -> tuple[float, float]:
-        """Return bounds on P(C <= t); a t within rounding of whole steps counts as these."""
+        """Return bounds on P(C <= t); t is rounded if it is almost a whole number of steps."""
         steps = t / self.step
         whole_steps = math.floor(steps + 1e-12 * abs(steps)) if abs(steps) < math.inf else steps
         low = self.late.cdf(whole_steps) - self.late.error - self.missing
@@ -63,7 +63,10 @@ class Between:
         return self.step * float(self.early.mean()), self.step * float(self.late.mean())
 
     def quantile(self, q: float) -> tuple[float, float]:
-        """Return bounds on the smallest t with P(C <= t) >= q; inf above if q is too near 1."""
+        """Return bounds on the smallest t with P(C <= t) >= q.
+
+        The upper bound is inf if 1 - q is smaller than the error of the probabilities.
+        """
         low = self.early.quantile(max(q - self.early.error, 0.0))
         above = q + self.late.error + self.missing
         high = self.late.quantile(above) if above <= 1.0 else math.inf
@@ -82,23 +85,25 @@ def launch_between(
 ) -> Between:
     """Bound the law of a launch with continuous durations by two laws on a lattice.
 
-    A launch never gets shorter when a block gets longer, so that durations rounded down and up to
-    whole steps bound it. Halving the step halves the gap, for some four times the work.
+    A launch never gets shorter when a block gets longer. So launches with durations rounded down
+    and up to whole steps bound it. With half the step, the gap between the bounds is half as large,
+    and the computation takes about four times as long.
 
     Parameters
     ----------
     work : frozen law of scipy.stats, or callable
-        The law of one item, none negative; or t -> P(duration <= t).
+        The law of the duration of one item, which is not negative; or t -> P(duration <= t).
     step : float, optional
-        Step to which durations are rounded; by default a thousandth of the longest.
+        Step to which durations are rounded; by default a thousandth of the longest duration.
     blocks, slots, lanes, warps, tol
-        As in :func:`stochastic.launch`; ``tol`` bounds the probability of longer durations.
+        As in :func:`stochastic.launch`; ``tol`` is an upper limit on the probability that some
+        duration is longer than the tabulated ones.
 
     Raises
     ------
     LawError
-        The law is negative or decreases, or the steps are so small that the computation is too
-        large; the message says what works instead.
+        A duration is negative, P(duration <= t) decreases somewhere, or the steps are too small for
+        the computation; the message names a step that works.
 
     >>> law = launch_between(lambda t: min(t, 1.0), step=0.01, blocks=6, slots=2)
     >>> low, high = law.mean()
@@ -117,8 +122,8 @@ def launch_between(
     count = math.ceil(longest / step)
     if count > _MOST:
         raise LawError(
-            f"step = {step!r}: a block of {longest:.6g} takes {count:,} of them; expected a step "
-            f"of {longest / _STEPS:.3g} or so"
+            f"step = {step!r}: the longest block, {longest:.6g}, takes {count:,} steps; expected a "
+            f"step of about {longest / _STEPS:.3g}"
         )
     places = np.arange(count + 1) * step
     left = np.array([above(float(t)) for t in places])
@@ -149,7 +154,7 @@ def _sf_and_cdf(work: Any) -> tuple[Callable[[float], float], Callable[[float], 
 
 
 def _tail_time(sf: Callable[[float], float], tail: float) -> float:
-    """Return a time, nearly the first, that is exceeded with a probability of at most ``tail``."""
+    """Return approximately the smallest time exceeded with a probability of at most ``tail``."""
     high = 1.0
     while sf(high) > tail:
         high *= 2.0
@@ -165,9 +170,9 @@ def _tail_time(sf: Callable[[float], float], tail: float) -> float:
 def coarse_unit(
     work: Pmf, *, blocks: int, slots: int, lanes: int = 1, warps: int = 1, correlation: float = 0.0
 ) -> int:
-    """Return how many steps to count as one, so that the law of a launch takes seconds.
+    """Return how many steps to join into one, so that the law of a launch is computed in seconds.
 
-    The time grows with the square of the number of steps at which the last block may begin.
+    The computing time grows with the square of the number of steps when the last block may begin.
     """
     lanes = check_integer("lanes", lanes, least=1, example=32)
     warps = check_integer("warps", warps, least=1, example=8)
@@ -184,7 +189,7 @@ def coarse_unit(
 
 
 def round_durations(work: Pmf, unit: int) -> tuple[Pmf, Pmf]:
-    """Return the laws of durations rounded down and up to multiples of ``unit``, counted in it."""
+    """Return the laws of the durations in units of ``unit``, rounded down and rounded up."""
     law = work.cut(_CUT_TAIL)
     values = law.low + np.arange(len(law.weights))
     result = []

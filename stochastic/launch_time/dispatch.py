@@ -1,4 +1,4 @@
-"""The law of a launch by who assigns its work: the hardware, a loop in each block, a queue."""
+"""Compute the law of a launch whose work is assigned by the hardware, by a loop, or by a queue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stochastic.launch_time.shared_rate import SharedLaunch, Sharing
 from stochastic.work.pmf import Pmf
 
 DISPATCH = ("hardware", "loop", "queue")
-_TAIL = 1e-14  # probabilities that are left out at either end
+_TAIL = 1e-14  # probability that is left out at either end of a law
 
 
 def dispatch_law(
@@ -30,13 +30,13 @@ def dispatch_law(
     correlation: float = 0.0,
     sharing: Sharing | None = None,
 ) -> tuple[TimeLaw | SharedLaunch, TimeBreakdown]:
-    """Return the law of the time of a launch, and where the time goes.
+    """Return the law of the time of a launch, and the shares of the time of its slots.
 
-    ``hardware``: each block goes to the first free slot (:func:`stochastic.launch`). ``loop``: as
-    many blocks as slots persist, each with its own share of the work; its warps do one piece after
-    the other without waiting for each other, and are independent at any ``correlation``. ``queue``:
-    they persist, and each warp takes the work of the next warp when it is free. With ``sharing``
-    that slows warps down the launch is simulated, in steps of a full multiprocessor.
+    ``hardware``: each block goes to the first free slot (:func:`stochastic.launch`). ``loop``:
+    there is one persistent block per slot, which loops over its share of the work; its warps do not
+    wait for each other, and are independent at any ``correlation``. ``queue``: blocks are also
+    persistent, and each free warp takes the work of one warp from a queue. If ``sharing`` slows
+    warps down, the launch is simulated; times are in steps of a warp while all slots are occupied.
     """
     check_choice("dispatch", dispatch, DISPATCH)
     if sharing is not None and sharing.full >= sharing.resident * warps:
@@ -44,8 +44,8 @@ def dispatch_law(
     if dispatch == "loop":
         if sharing is not None:
             raise LawError(
-                "dispatch='loop' of warps that share a rate is not simulated: take 'hardware' or "
-                "'queue', or slots that do not slow each other down"
+                "dispatch='loop' of warps that share a rate cannot be simulated: expected "
+                "'hardware' or 'queue', or slots that do not slow each other down"
             )
         return _loop_law(work, blocks, slots, lanes, warps, correlation)
     share = min(sharing.full / (sharing.resident * warps), 1.0) if sharing else 1.0
@@ -66,7 +66,10 @@ def dispatch_law(
 def _loop_law(
     work: Pmf, blocks: int, slots: int, lanes: int, warps: int, correlation: float
 ) -> tuple[TimeLaw, TimeBreakdown]:
-    """Return the law of a loop: the longest of sums of equally many warps, give or take one."""
+    """Return the law of the time of persistent blocks, and the shares of the time of slots.
+
+    The time is the maximum over warps of a sum of durations; numbers of terms differ by at most 1.
+    """
     runs = min(blocks, slots)
     rounds, more = divmod(blocks, runs)
     warp, _ = longest_item_law(work, lanes, _TAIL / (blocks * warps), correlation)
@@ -91,7 +94,7 @@ def _loop_law(
 
 
 def _cdf_at(law: Pmf, values: np.ndarray) -> np.ndarray:
-    """Return P(W <= k) of each value."""
+    """Return P(W <= k) for consecutive values k."""
     result = np.zeros(len(values))
     start = law.low - int(values[0])
     table = np.minimum(np.cumsum(law.weights), 1.0)

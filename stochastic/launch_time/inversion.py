@@ -1,17 +1,20 @@
-"""The law of a launch by coefficients of generating functions, at nodes of the unit circle.
+"""Compute the law of a launch by inverting generating functions at nodes of the unit circle.
 
-Let every slot draw blocks without end: M renewal processes, and the launch is their first B starts.
-H(u) = Σ_n z**n P(S_n = u) counts starts in powers of z. A slot whose running block began by s, ends
-after s and by t, has A_s = z Σ_{u<=s} H(u) (F(t - u) - F(s - u)), A_{-1} = 1, and
+Let each of M slots draw blocks without end. The launch is the first B starts of these M renewal
+processes. Let S_n be the sum of n durations, F their CDF, and H(u) = Σ_n z**n P(S_n = u), so that
+powers of z count starts. A_s is the generating function of the starts of a slot whose running block
+began by s and ends after s, but by t. With A_{-1} = 1,
 
+    A_s = z Σ_{u<=s} H(u) (F(t - u) - F(s - u)),
     P(C <= t) = [z**B] Σ_s x / (x - 1) · (A_s**M - A_{s-1}**M),   x = z F(t - s).
 
-The term of s is the probability that the B-th block begins at s and all end by t: it is computed
-for the s, and separated from the B, that Chernoff's bounds allow. Kinds of slots multiply: those
-named first are served first, so that they have A_s where the later ones have A_{s-1}.
+The term of s is the probability that the B-th block begins at s and all blocks end by t. It is
+computed only for times s, and separated only from other numbers B, that Chernoff's bounds do not
+exclude. For several kinds of slots, the powers A**M of the kinds are multiplied. In the term of a
+kind, the kinds that are served before it have A_s, those served after it A_{s-1}.
 
-Jointly with the total work T, each duration k carries exp(i·phase·k): H(u) has exp(i·phase·u), F is
-a sum of phases, and the formula stays.
+For the joint law of C and the total work T, each duration k gets the factor exp(i·phase·k). Then
+H(u) has the factor exp(i·phase·u), F is a sum of these factors, and the formula is the same.
 """
 
 from __future__ import annotations
@@ -38,17 +41,17 @@ if TYPE_CHECKING:
     from stochastic.launch_time.settings import LaunchSetting
 
 
-_CLEAR = 1e-14  # smaller probabilities are covered by the error bound
-_WIDE = 0.03  # angle for Var(T), over the longest total's standard deviation
-_TILT = 1e-3  # tilt for the covariance, over the total's standard deviation
-_STEEP = 2e-3  # the largest tilt, over the longest block
-_EACH = sizes.TIMES_EACH  # times that are worth a thread
-_JOINT = sizes.JOINT_MOST  # coefficients of a joint law, times the nodes of one
+_CLEAR = 1e-14  # Smaller probabilities are left out; the error bound includes them.
+_WIDE = 0.03  # Phase for Var(T), in units of 1 / (longest duration · √blocks).
+_TILT = 1e-3  # Tilt for the covariance, in units of 1 / (standard deviation of T).
+_STEEP = 2e-3  # Upper limit on this tilt, in units of 1 / (longest duration).
+_EACH = sizes.TIMES_EACH  # Each thread gets at least this number of times.
+_JOINT = sizes.JOINT_MOST  # Upper limit on the coefficients of a joint law · nodes.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LaunchInversion:
-    """The law of a launch, by inversion in doubles; times are in steps."""
+    """The law of the time of a launch, by inversion in double precision; times are in steps."""
 
     setting: LaunchSetting
     counts: BlockCounts
@@ -56,18 +59,18 @@ class LaunchInversion:
 
     @classmethod
     def from_setting(cls, setting: LaunchSetting) -> LaunchInversion:
-        """Return the law from counts by products, or by transforms if products take long."""
+        """Return the law; blocks are counted by products, or by transforms if products are slow."""
         counts = BlockCounts(setting=setting, products=is_affordable(setting))
         return cls(setting=setting, counts=counts)
 
     @cached_property
     def error(self) -> float:
-        """Return a bound on the numerical error; rounding is estimated if counted by transforms."""
+        """Return a bound on the numerical error; for transforms it has estimated rounding."""
         return self.counts.error + _CLEAR
 
     @property
     def window(self) -> Window:
-        """Return the window of the last start."""
+        """Return the range of times at which the last block can begin."""
         return self.counts.window
 
     @property
@@ -76,7 +79,7 @@ class LaunchInversion:
 
     @cached_property
     def _weights(self) -> Floats:
-        """Return 2/period · z**(Σ M·c) E[z**-(blocks with work)], (2, nodes)."""
+        """Return 2/period · z**(Σ M·c) E[z**-(number of blocks with work)]: shape (2, nodes)."""
         setting, window, nodes = self.setting, self.window, self.counts.nodes
         kinds = zip(setting.kinds, self.counts.centres, strict=True)
         power = sum(kind.slots * centre for kind, centre in kinds) - setting.blocks
@@ -90,7 +93,7 @@ class LaunchInversion:
 
     @cached_property
     def _tables(self) -> tuple[Any, ...]:
-        """Return the arguments of the kernel, from the first start on."""
+        """Return the arguments ``slots`` to ``weights`` of the kernel ``launch_probabilities``."""
         kinds, seen = self.setting.kinds, self.counts
         tails = np.array([kind.sf[::-1] for kind in kinds])
         tails = np.array([tails, np.zeros_like(tails)])
@@ -101,13 +104,13 @@ class LaunchInversion:
         return slots, before, tails, *map(np.ascontiguousarray, arrays)
 
     def cdf(self, times: Ints) -> Floats:
-        """Return P(C <= t)."""
+        """Return P(C <= t) for each time t."""
         result = self._sum_over_nodes(times, self._tables).real
         result[times >= self.window.last + self.setting.longest] = 1.0
         return np.clip(result + np.where(times >= 0, self._idle_chance, 0.0), 0.0, 1.0)
 
     def _sum_over_nodes(self, times: Ints, tables: tuple[Any, ...]) -> npt.NDArray[np.complex128]:
-        """Return the sum over nodes at each time; each thread takes some of the times."""
+        """Return the sum over nodes for each time; the times are divided among threads."""
         kinds, rows = tables[1].shape[:2]
         count = min(cpu_count(), max(len(times) // _EACH, 1))
         result = np.zeros((len(times), 2))
@@ -129,7 +132,7 @@ class LaunchInversion:
 
     @cached_property
     def cdf_table(self) -> tuple[int, Floats]:
-        """Return the first time with a probability, and P(C <= t) from there on."""
+        """Return the first time with a probability above _CLEAR; and P(C <= t) from it on."""
         low, high = self.window.first - 1, self.window.last + self.setting.longest
         nothing = self._idle_chance
         first = self._first_time(nothing + _CLEAR, low, high) if nothing < _CLEAR else 0
@@ -139,7 +142,7 @@ class LaunchInversion:
         return first, np.maximum.accumulate(result)
 
     def _first_time(self, q: float, low: int, high: int) -> int:
-        """Return the first time within low..high at which P(C <= t) >= q, by bisection."""
+        """Return the first time in low..high with P(C <= t) >= q, found by bisection."""
         while high - low > 1:
             ask = np.unique(np.linspace(low, high, 10).astype(np.int64)[1:-1])
             ask = ask[(ask > low) & (ask < high)]
@@ -150,7 +153,7 @@ class LaunchInversion:
         return high
 
     def last_start(self) -> TimeLaw:
-        """Return the law of the start of the last block."""
+        """Return the law of the time at which the last block begins."""
         window, nodes, endless = self.window, self.counts.nodes, self.counts.deficits
         gone = np.zeros(endless.shape[2:], dtype=np.complex128)
         for kind, one in zip(self.setting.kinds, endless[0] + 1j * endless[1], strict=True):
@@ -167,9 +170,9 @@ class LaunchInversion:
 
     # --- jointly with the total work
     def transform(self, times: Ints, phases: Sequence[float]) -> npt.NDArray[np.complex128]:
-        """Return E[exp(i Σ_g phases[g]·T_g); C <= t], T_g the work on slots of each kind.
+        """Return E[exp(i Σ_g phases[g]·T_g); C <= t], where T_g is the work on slots of kind g.
 
-        It uses all nodes, rotated so that no x is near 1 at any.
+        All nodes are used. They are rotated so that x is not near 1 at any node.
         """
         setting, window = self.setting, self.window
         first, last, longest, period = window.first, window.last, setting.longest, window.period
@@ -189,7 +192,7 @@ class LaunchInversion:
         starts = turns @ rows
         each = zip(sums, starts, strict=True)
         alive = np.array([_unbounded_starts(z, *pair, first, longest) for pair in each])
-        # log of the most that Π |A_s|**M can be, of many nodes and starts
+        # log of an upper bound on Π |A_s|**M, for each node and start
         logs = np.log((1.0 + np.minimum(np.abs(alive), 1.0)) / 2.0)
         most = np.tensordot(self.counts.slots, logs, 1)
         some = most.max(axis=1) > LOG_LEFT_OUT - 8.0
@@ -209,7 +212,7 @@ class LaunchInversion:
         return result + np.where(times >= 0, self._idle_chance, 0.0)
 
     def joint(self) -> tuple[int, npt.NDArray[Any], Ints]:
-        """Return the first time, P(C = t, T = w) and the steps of work w."""
+        """Return the first time t, the table P(C = t, T = w), and the values of w in steps."""
         setting = self.setting
         first, below = self.cdf_table
         shortest = 0 if setting.idle_chance else min(kind.shortest for kind in setting.kinds)
@@ -218,7 +221,8 @@ class LaunchInversion:
         if float(count) ** 2 * len(below) * self.window.period > _JOINT:
             raise LawError(
                 f"the joint law of {len(below):,} times and {count:,} totals is too large: "
-                "energy(...) gives mean and standard deviation without it, sample draws both"
+                "energy(...) gives means and standard deviation without it, and simulated(size) "
+                "draws both"
             )
         times = np.arange(first, first + len(below))
         angles = 2.0 * math.pi / count * np.arange(count // 2 + 1)
@@ -229,20 +233,20 @@ class LaunchInversion:
 
     @cached_property
     def _phase_transform(self) -> tuple[float, npt.NDArray[np.complex128]]:
-        """Return a small phase, and E[exp(i·phase·T); C <= t] of all times."""
+        """Return a small phase, and E[exp(i·phase·T); C <= t] for all times t."""
         first, below = self.cdf_table
         angle = 6e-5 / (self.setting.longest * math.sqrt(self.setting.blocks))
         times = np.arange(first, first + len(below))
         return angle, self.transform(times, [angle] * len(self.setting.kinds))
 
     def _total_transform(self, phases: Sequence[float]) -> complex:
-        """Return E[exp(i Σ_g phases[g]·T_g)]."""
+        """Return E[exp(i Σ_g phases[g]·T_g)], where T_g is the work on slots of kind g."""
         first, below = self.cdf_table
         return complex(self.transform(np.array([first + len(below) - 1]), phases)[0])
 
     @property
     def mean_totals(self) -> list[float]:
-        """Return E[T] of the blocks on each kind of slots."""
+        """Return the mean work of the blocks on each kind of slots, in steps."""
         if len(self.setting.kinds) == 1:
             return [self.setting.busy_blocks * self.setting.kinds[0].mean]
         angle = 6e-5 / (self.setting.longest * math.sqrt(self.setting.blocks))
@@ -251,7 +255,7 @@ class LaunchInversion:
 
     @property
     def total_var(self) -> float:
-        """Return Var(T): of independent blocks on one kind of slots, else from |E[e**iaT]|."""
+        """Return Var(T); for several kinds of slots, it is computed from |E[exp(i·a·T)]|."""
         setting = self.setting
         if len(setting.kinds) > 1:
             wide = self._total_var_at(_WIDE)
@@ -260,7 +264,7 @@ class LaunchInversion:
         return setting.blocks * (1 - p) * (kind.var + p * kind.mean**2)
 
     def _total_var_at(self, phase: float) -> float:
-        """Return Var(T) but for an error that falls as the square of the phase."""
+        """Return Var(T), with an error proportional to the square of the phase."""
         angle = phase / (self.setting.longest * math.sqrt(self.setting.blocks))
         turned = self._total_transform([angle] * len(self.setting.kinds))
         return -2.0 * math.log(abs(turned)) / angle**2
@@ -269,8 +273,8 @@ class LaunchInversion:
     def covariance(self) -> float:
         """Return Cov(C, T) of time and total work, in steps.
 
-        For one kind of slots it is the derivative of the mean of C as blocks of k steps become
-        exp(tilt·k) times as likely; else it follows from E[T; C > t] over all t.
+        For one kind of slots it is the derivative of E[C] by ``tilt``, where the probability of k
+        steps has the factor exp(tilt·k). For several kinds it is a sum of E[T; C > t] over t.
         """
         if len(self.setting.kinds) > 1:
             angle, turned = self._phase_transform
@@ -297,14 +301,14 @@ def _unbounded_starts(
     first: int,
     longest: int,
 ) -> npt.NDArray[np.complex128]:
-    """Return A_s of each node for blocks that may end at any time, s = first - 1, first, ..."""
+    """Return A_s for each node and s = first - 1, first, ..., if blocks may end at any time."""
     steps = ((sums[-1] * z - 1.0) / z)[:, None] * starts[:, longest:]
     early = starts[:, :longest] @ (sums[-1] - sums[:-1])[::-1] if first else np.ones(len(z))
     return np.asarray(np.cumsum(np.column_stack([early, steps]), axis=1))
 
 
 def _one_minus_power(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:
-    """Return 1 - (1 - base)**exponent, as the kernel does it."""
+    """Return 1 - (1 - base)**exponent, computed by the same operations as in the kernel."""
     result = np.zeros_like(base)
     while exponent:
         if exponent & 1:
@@ -330,19 +334,19 @@ class CertainLaunch:
 
     @property
     def cdf_table(self) -> tuple[int, Floats]:
-        """Return the time, and its chance."""
+        """Return the time of the launch, and its cumulative probability 1."""
         return self._schedule[0], np.ones(1)
 
     def cdf(self, times: Ints) -> Floats:
-        """Return P(C <= t)."""
+        """Return P(C <= t) for each time t."""
         return np.where(times < self._schedule[0], 0.0, 1.0)
 
     def last_start(self) -> TimeLaw:
-        """Return the start of the last block."""
+        """Return the law of the time at which the last block begins: a single value."""
         return TimeLaw(first=self._schedule[1], cdf_values=np.ones(1), span=self.setting.span)
 
     def joint(self) -> tuple[int, npt.NDArray[Any], Ints]:
-        """Return the time, its chance, and the steps of work."""
+        """Return the time, its probability as a table (1, 1), and the total work in steps."""
         return self._schedule[0], np.ones((1, 1)), np.array([sum(self._schedule[2])])
 
     @property

@@ -1,4 +1,4 @@
-"""The exact law of a launch: blocks of random work on slots, each block to the first free slot."""
+"""Compute the exact law of a launch of blocks with random work, each on the first free slot."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Launch:
-    """The law of the time C of a launch; made by :func:`stochastic.launch`.
+    """The law of the time C of a launch; see :func:`stochastic.launch`.
 
-    Times are in the units of the work.
+    Times are in the unit of the work.
 
     Attributes
     ----------
@@ -37,9 +37,9 @@ class Launch:
     lanes, warps, blocks : int
         Items in lockstep, warps of a block, blocks of the launch.
     slots : tuple of int
-        Blocks that run at a time, of each kind; those named first are served first.
+        Number of slots of each kind; free slots of the first kinds are served first.
     missing : float
-        Bound on how far the cut of an infinite law moves any probability.
+        Bound on the error of any probability by the truncation of an infinite law.
     """
 
     works: tuple[Pmf, ...]
@@ -58,22 +58,22 @@ class Launch:
 
     @property
     def method(self) -> str:
-        """Return ``inversion``, or ``exact`` if all is certain; slots do not share a rate."""
+        """Return the name of the method: inversion, or exact if nothing is random."""
         return f"{self._engine.method if self._engine else 'exact'}, independent slots"
 
     @property
     def error(self) -> float:
-        """Return a bound on the error of a probability: cut, omitted terms, rounding."""
+        """Return a bound on the error of a probability: truncation, omitted terms and rounding."""
         return self.missing + (self._engine.error if self._engine else 0.0)
 
     @property
     def span(self) -> Any:
-        """Return the step of which all times are multiples."""
+        """Return the time of a step; all times are multiples of it."""
         return self._engine.setting.span if self._engine else 1
 
     # --- the time
     def times(self) -> TimeLaw:
-        """Return the law of the time, computed once."""
+        """Return the law of the time of the launch, which is computed once."""
         if "times" not in self._cache:
             first, below = self._engine.cdf_table if self._engine else (0, np.ones(1))
             ends = self._engine.setting.end_range() if self._engine else None
@@ -89,7 +89,7 @@ class Launch:
         return result
 
     def cdf(self, t: Any) -> Any:
-        """Return P(C <= t), for a number or an array; a few of them do not need the whole law.
+        """Return P(C <= t), for a number or an array, without computing the whole law.
 
         >>> from stochastic import Pmf, launch
         >>> law = launch(Pmf.uniform(1, 1000), blocks=4096, slots=864)
@@ -111,7 +111,7 @@ class Launch:
         return self.times().quantile(q)
 
     def cvar(self, q: Any) -> Any:
-        """Return the mean of the slowest share 1 - q of launches."""
+        """Return the mean time of the slowest launches, whose share is 1 - q."""
         return self.times().cvar(q)
 
     def mean(self) -> float:
@@ -136,13 +136,13 @@ class Launch:
         return self.times().pmf()
 
     def start_of_last(self) -> TimeLaw:
-        """Return the law of the start of the last block with work; 0 if there is none."""
+        """Return the law of the time at which the last block with work begins, or 0 if none has."""
         return self._engine.last_start() if self._engine else self.times()
 
     def joint(self) -> xr.DataArray:
-        """Return P(C = t, T = w), T the work of all blocks, along ``time`` and ``total``.
+        """Return P(C = t, T = w) along ``time`` and ``total``, where T is the work of all blocks.
 
-        LawError where the table would be too large.
+        LawError if the table would be too large.
         """
         if self._engine is None:
             return law_array(np.ones((1, 1)), {}, time=[0], total=[0])
@@ -151,11 +151,11 @@ class Launch:
         return law_array(chances, {}, time=times, total=totals * self.span)
 
     def sample(self, size: int, seed: int = 0) -> Ints:
-        """Return times of ``size`` independent launches, simulated."""
+        """Simulate ``size`` independent launches and return their times."""
         return np.asarray(self.simulated(size, seed)[0])
 
     def simulated(self, size: int, seed: int = 0) -> Ints:
-        """Simulate launches: time, start of the last block and total work, (3, size)."""
+        """Simulate launches; return times, the last blocks' starts and total work as (3, size)."""
         size, seed = check_integer("size", size, least=0), check_integer("seed", seed, least=0)
         if self._engine is None:
             return np.zeros((3, size), dtype=np.int64)
@@ -163,11 +163,11 @@ class Launch:
 
     # --- total work and energy
     def total(self) -> float:
-        """Return E[T], the mean work of all blocks; on one kind of slots, blocks · their mean."""
+        """Return E[T], the mean total work of all blocks."""
         return float(self.span * sum(self._engine.mean_totals)) if self._engine else 0.0
 
     def idle(self) -> TimeBreakdown:
-        """Return where the time of slots and lanes goes, on average.
+        """Return the mean shares of slot time: useful work; and waiting of lanes, warps and slots.
 
         >>> from stochastic import Pmf, launch
         >>> law = launch(Pmf.uniform(1, 1000), blocks=4096, slots=864)
@@ -178,7 +178,7 @@ class Launch:
         return TimeBreakdown.from_means(slots=slots, time=time, total=total, parts=self._parts())
 
     def _parts(self) -> list[tuple[float, float, float]]:
-        """Return the number of blocks on each kind, the mean work of an item and of a warp."""
+        """Return mean number of blocks, work of an item and of a warp, for each kind of slots."""
         if len(self.slots) == 1 or self._engine is None:
             return [(self.blocks, *self.means[0])]
         setting = self._engine.setting
@@ -189,14 +189,16 @@ class Launch:
         return [(count, *means) for count, means in zip(busy, self.means, strict=True)]
 
     def energy(self, working: float, on: float, idling: float) -> Energy:
-        """Return the energy of a launch: working·T + on·C + idling·(M·C - T), T the total work.
+        """Return the energy of a launch: working·T + on·C + idling·(M·C - T).
+
+        T is the total work, M the number of slots.
 
         Parameters
         ----------
         working, idling : float
-            Power of a slot that runs a block, and of one that waits for the end.
+            Power of a slot that runs a block, and of a slot that waits for the end.
         on : float
-            Power of all the rest while the launch runs.
+            Power of the GPU apart from its slots while the launch runs.
         """
         for name, value in (("working", working), ("on", on), ("idling", idling)):
             check_real(name, value, lambda x: x >= 0, "a power of 0 or more")
@@ -251,41 +253,41 @@ def launch(
     tol: float = 1e-13,
     method: str = "auto",
 ) -> Launch | SharedLaunch:
-    """Return the exact law of the time of a launch, under the hardware's dynamic scheduling.
+    """Return the exact law of the time of a launch, whose blocks the hardware schedules.
 
-    A block goes to the first slot that is free; it takes as long as its longest warp, and a warp as
-    long as its longest lane. Slots do not slow each other down.
+    Each block goes to the first free slot. It takes as long as its longest warp, and a warp takes
+    as long as its longest lane. Slots do not slow each other down, except with ``sharing``.
 
     Parameters
     ----------
     work : Pmf, or a sequence of them
-        The law of the work of one item, in whole units of time; for multiprocessors of several
-        kinds, one for each of ``slots``.
+        The law of the work of one item, in whole units of time. For multiprocessors of several
+        kinds, a sequence with one law for each of ``slots``.
     blocks : int
-        Blocks of the launch.
+        Number of blocks of the launch.
     slots : int, or a sequence of them
-        Blocks that run at a time, multiprocessors · resident blocks. If slots of several kinds are
-        free at the same moment, the first named is served first.
+        Number of blocks that run at a time: multiprocessors · resident blocks. If slots of several
+        kinds are free at the same time, the first kind is served first.
     lanes, warps : int
-        Items in lockstep, and warps of a block. With ``lanes = warps = 1``, ``work`` is that of a
-        block.
+        Items in lockstep, and warps of a block. With ``lanes = warps = 1``, ``work`` is the law of
+        the work of a block.
     correlation : number, matrix, pairs, or trace
-        Dependence of the lanes of a block, all of them in a row: the probability that a lane
-        repeats its neighbour's work; a matrix of P(next | this) of a finite law's values; pairs
-        (probability, law) of which one law holds for a block, ``work`` their mixture; or a trace,
-        of which a block takes items in a row.
+        Dependence of the lanes of a block. A number is the probability that a lane repeats its
+        neighbour's work. A matrix holds P(next | this) for the values of a finite law. Pairs
+        (probability, law), whose mixture is ``work``: all lanes of a block have one of these laws.
+        A trace: each block takes consecutive items of it.
     sharing : Sharing, optional
-        The warps of a multiprocessor share its rate. The launch is then simulated and the result is
-        a ``SharedLaunch``, with intervals.
+        Parameters of warps that share the rate of their multiprocessor. The launch is then
+        simulated, and the result is a ``SharedLaunch`` with confidence intervals.
     tol : float
-        Largest change of a probability by the cut of an infinite law.
+        Upper limit on the error of a probability by the truncation of an infinite law.
     method : {"auto", "inversion"}
-        Both name the one method.
+        Both values select the only method.
 
     Raises
     ------
     LawError
-        An argument does not fit, or the law is too large; the message says what works instead.
+        An argument is invalid, or the law is too large; the message says what works instead.
 
     >>> law = launch(Pmf.geometric(0.05), lanes=32, warps=4, blocks=1000, slots=160)
     >>> round(law.mean(), 3), law.quantile(0.99), law.error < 1e-11

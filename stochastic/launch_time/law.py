@@ -1,4 +1,4 @@
-"""The time of a launch: its law, where the time of slots and lanes goes, and the energy."""
+"""Define the results of a launch: the law of its time, shares of slot time, and the energy."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TimeLaw:
-    """The law of a time: P(time <= (first + i)·span) is ``cdf_values[i]``; the last is 1.
+    """The law of a time in whole steps: P(time <= (first + i)·span) is ``cdf_values[i]``.
 
-    ``first`` is the first step with any probability, ``span`` the time of a step. ``minimum`` and
-    ``maximum`` are the least and the most steps that have any chance, however small, if known.
+    ``first`` is the first step whose probability is not negligible, and ``span`` is the time of a
+    step. The last of ``cdf_values`` is 1. ``minimum`` and ``maximum``, if known, are the smallest
+    and the largest possible number of steps, even if it is improbable.
     """
 
     first: int
@@ -61,7 +62,7 @@ class TimeLaw:
         return math.sqrt(max(self.var(), 0.0))
 
     def cdf(self, t: Any) -> Any:
-        """Return P(time <= t), for a number or an array of them."""
+        """Return P(time <= t), for a number or an array."""
         steps, shape = whole_steps(t, self.span)
         at = np.clip(steps - self.first, -1, len(self.cdf_values) - 1)
         result = np.where(at < 0, 0.0, self.cdf_values[at])
@@ -89,7 +90,7 @@ class TimeLaw:
         return (self.first + at) * self.span
 
     def cvar(self, q: Any) -> Any:
-        """Return the mean of the latest share 1 - q of times: ∫ quantile(p) dp/(1 - q) from q to 1.
+        """Return the mean of the longest times (share 1 - q): ∫ quantile(p) dp/(1 - q), p = q..1.
 
         >>> fair = np.arange(1, 7) / 6
         >>> round(TimeLaw(first=1, cdf_values=fair).cvar(0.5), 12)
@@ -98,12 +99,12 @@ class TimeLaw:
         check_probability("q", q)
         if q == 1:
             return self._quantile(1)
-        share = np.minimum(1 - self.cdf_values, 1 - q)  # P(later than this) of the share
+        share = np.minimum(1 - self.cdf_values, 1 - q)  # P(later than each step), at most 1 - q
         return self.span * (self.first + float(share.sum()) / (1 - q))
 
 
 def whole_steps(t: Any, span: Any) -> tuple[Ints, tuple[int, ...]]:
-    """Return the times in whole steps, rounded down, and the shape of ``t``."""
+    """Return ``t`` in whole steps, rounded down, as a flat array; and the shape of ``t``."""
     times = np.asarray(t, dtype=object)
     flat = times.reshape(-1).tolist()
     try:
@@ -117,12 +118,12 @@ def whole_steps(t: Any, span: Any) -> tuple[Ints, tuple[int, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeBreakdown:
-    """Mean shares of the time of all slots, M·E[C]; the shares sum to 1.
+    """Mean shares of the time of all M slots, M·E[C]; they sum to 1.
 
-    ``slot_time`` is the time that slots wait for the end of the launch, M·E[C] - E[T], and
-    ``slot_share`` its share: the tail. ``lane_share`` is the share that lanes wait for the longest
-    of their warp, ``warp_share`` that warps wait for the longest of their block, ``working_share``
-    that of useful work.
+    ``slot_time`` is the total time for which slots without a block wait for the end of the launch,
+    M·E[C] - E[T]; ``slot_share`` is the share of this time (the tail). ``lane_share`` is the share
+    in which lanes wait for the longest lane of their warp; ``warp_share`` is the share in which
+    warps wait for the longest warp of their block; ``working_share`` is the share of useful work.
     """
 
     slot_time: float
@@ -135,16 +136,16 @@ class TimeBreakdown:
     def from_means(
         cls, *, slots: int, time: float, total: float, parts: Sequence[tuple[float, float, float]]
     ) -> TimeBreakdown:
-        """Return the shares, from mean times of the launch and of all its blocks.
+        """Return the shares, from the mean time of the launch and the mean work of all blocks.
 
-        ``parts`` are numbers of blocks, with the mean work of an item and of a warp.
+        Each of ``parts`` is (number of blocks, mean work of an item, mean work of a warp).
         """
         whole = slots * time
         if whole == 0:
             return cls(
                 slot_time=0.0, slot_share=0.0, lane_share=0.0, warp_share=0.0, working_share=1.0
             )
-        used = min(total / whole, 1.0)  # the rest is above 1, or below 0, by rounding alone
+        used = min(total / whole, 1.0)  # only rounding makes a share exceed 1 or fall below 0
         working = min(sum(count * item for count, item, _ in parts) / whole, used)
         lanes = min(max(sum(c * (warp - item) for c, item, warp in parts) / whole, 0.0), 1.0)
         return cls(
@@ -158,9 +159,9 @@ class TimeBreakdown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Energy:
-    """Energy of a launch: the means of its parts, and the standard deviation of the total.
+    """Energy of a launch: the means of its three parts, and the standard deviation of their sum.
 
-    The standard deviation is exact to some 1e-6 of itself.
+    The relative error of the standard deviation is about 1e-6.
     """
 
     working: float
@@ -170,5 +171,5 @@ class Energy:
 
     @property
     def mean(self) -> float:
-        """Return the mean of the total."""
+        """Return the mean of the total energy."""
         return self.working + self.on + self.idling

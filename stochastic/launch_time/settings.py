@@ -1,4 +1,4 @@
-"""The setting of a launch: its blocks, the slots that run them, the law of a block's duration."""
+"""Describe a launch: its blocks, the slots that run them, and the law of a block's duration."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ if TYPE_CHECKING:
     from stochastic.work.pmf import Pmf
 
 
-_MOST = sizes.STEPS_MOST  # steps of a block
-_AT_ONCE = sizes.DURATIONS_AT_ONCE  # durations drawn together
-_ROUNDS = sizes.SCHEDULE_ROUNDS  # times at which slots become free in a scheduled launch
+_MOST = sizes.STEPS_MOST  # Upper limit on the steps of a block.
+_AT_ONCE = sizes.DURATIONS_AT_ONCE  # Number of durations drawn together.
+_ROUNDS = sizes.SCHEDULE_ROUNDS  # Upper limit on times at which slots become free in a schedule.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SlotKind:
-    """Slots of one kind, and the law P(D = k), k = 0..K, of a block with work on them."""
+    """The number of slots of a kind, and P(D = k) for the duration D of a busy block, k = 0..K."""
 
     slots: int
     law: Floats
 
     @cached_property
     def cdf(self) -> Floats:
-        """Return P(D <= k), k = 0..K, rounded once where long doubles exist."""
+        """Return P(D <= k), k = 0..K; sums are computed in long double and then rounded."""
         result = np.minimum(np.cumsum(self.law, dtype=np.longdouble), 1.0).astype(np.float64)
         result[-1] = 1.0
         return result
 
     @cached_property
     def sf(self) -> Floats:
-        """Return P(D > k), k = 0..K, accurate relative to itself."""
+        """Return P(D > k), k = 0..K, with a small relative error."""
         result = np.cumsum(self.law[:0:-1], dtype=np.longdouble)[::-1]
         return np.append(result, 0.0).astype(np.float64)
 
     @property
     def shortest(self) -> int:
-        """Return the fewest steps that a block takes."""
+        """Return the smallest number of steps that a block can take."""
         return int(np.flatnonzero(self.law)[0])
 
     @property
     def longest(self) -> int:
-        """Return the most steps that a block takes."""
+        """Return the largest number of steps that a block can take."""
         return int(np.flatnonzero(self.law)[-1])
 
     @cached_property
@@ -69,10 +69,11 @@ class SlotKind:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LaunchSetting:
-    """Blocks that go to the first free slot; of kinds free at once, to the first named.
+    """A launch whose blocks go to the first free slot.
 
-    All laws of ``kinds`` are of one length; ``span`` is the time of a step of these.
-    ``idle_chance`` is that of a block without work.
+    If slots of several kinds are free at the same time, the first of ``kinds`` is served first. All
+    kinds have laws of the same length; ``span`` is the time of a step of these laws.
+    ``idle_chance`` is the probability that a block has no work.
     """
 
     kinds: tuple[SlotKind, ...]
@@ -87,20 +88,20 @@ class LaunchSetting:
 
     @property
     def longest(self) -> int:
-        """Return the most steps that a block takes."""
+        """Return the largest number of steps that a block can take."""
         return len(self.kinds[0].law) - 1
 
     @property
     def is_certain(self) -> bool:
-        """True if nothing is random (all blocks have work) and scheduling them is fast."""
+        """True if durations are not random, all blocks have work, and scheduling is fast."""
         rounds = self.blocks / max(kind.slots for kind in self.kinds)
         quick = len(self.kinds) == 1 or rounds < _ROUNDS
         return quick and self.idle_chance == 0 and all(k.shortest == k.longest for k in self.kinds)
 
     def end_range(self) -> tuple[int, int] | None:
-        """Return the least and most steps of a launch; None for several kinds of slots.
+        """Return the smallest and largest number of steps of a launch; None for several kinds.
 
-        On one kind a launch never ends earlier because a block takes longer.
+        With one kind, a launch never ends earlier because a block takes longer.
         """
         if len(self.kinds) > 1:
             return None
@@ -109,9 +110,9 @@ class LaunchSetting:
         return (0 if self.idle_chance else rounds * kind.shortest), rounds * kind.longest
 
     def schedule(self, lengths: Sequence[int]) -> tuple[int, int, tuple[int, ...]]:
-        """Return the end, the start of the last block, and the work on each kind of slots.
+        """Return the time of the end, the last block's start, and the work on each kind of slots.
 
-        Blocks take one of ``lengths``, by the kind. All slots of a kind are free at the same times.
+        A block takes ``lengths[g]`` steps on slots of kind g, so these slots become free together.
         """
         queue = [(0, number) for number in range(len(self.kinds))]
         counts, left, end, start = [0] * len(self.kinds), self.blocks, 0, 0
@@ -129,7 +130,7 @@ class LaunchSetting:
         return end, start, work
 
     def tilt_durations(self, tilt: float) -> LaunchSetting:
-        """Return the launch whose blocks of k steps are exp(tilt·k) times as likely, normalised."""
+        """Return the launch in which P(D = k) is multiplied by exp(tilt·k) and then normalised."""
         [kind] = self.kinds
         law = kind.law * np.exp(tilt * (np.arange(len(kind.law)) - kind.mean))
         size = math.fsum(law)
@@ -145,7 +146,7 @@ class LaunchSetting:
 
     @property
     def start_spread(self) -> float:
-        """Return about the standard deviation of the blocks begun when the last one begins."""
+        """Return the approximate standard deviation of the number of blocks begun at last start."""
         rate = sum(kind.slots / kind.mean for kind in self.kinds)
         result = self.blocks * self.idle_chance * (1.0 - self.idle_chance)
         for kind in self.kinds:
@@ -154,14 +155,14 @@ class LaunchSetting:
         return math.sqrt(result)
 
     def log_weight(self, tilt: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return log E[exp(-tilt · blocks with work)]."""
+        """Return log E[exp(-tilt · number of blocks with work)]."""
         if self.idle_chance == 0.0:
             return -tilt * self.blocks
         works = (1.0 - self.idle_chance) * np.exp(-tilt)
         return np.asarray(self.blocks * np.log(self.idle_chance + works))
 
     def simulate(self, size: int, seed: int) -> Ints:
-        """Return time, start of the last block and total work of ``size`` launches, (3, size)."""
+        """Return the times, last blocks' starts and total work of ``size`` launches: (3, size)."""
         from stochastic.kernels.schedule import simulate_schedules
 
         rng = np.random.default_rng(seed)
@@ -182,7 +183,7 @@ class LaunchSetting:
 
 
 def longest_item_law(work: Pmf, items: int, tail: float, correlation: Any) -> tuple[Pmf, float]:
-    """Return the law of the longest of so many items, and the probability that its cut omits."""
+    """Return the law of the longest of ``items`` items, and the tail probability it leaves out."""
     how = parse_correlation(correlation, work)
     if how is None or isinstance(how, CommonShock):
         block = (work.max_of(items) if how is None else how.longest(work, items)).cut(tail)
@@ -192,13 +193,13 @@ def longest_item_law(work: Pmf, items: int, tail: float, correlation: Any) -> tu
 
 
 def make_setting(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> LaunchSetting | None:
-    """Return the launch in the largest steps that fit; None if no block has any work."""
+    """Return the launch in steps of the greatest common divisor of durations; None without work."""
     for law in laws:
         if law.high > _MOST:
             raise LawError(
-                f"a block takes up to {int(law.high):,} steps, too large to be exact: expected up "
-                f"to {_MOST:,}. Count the work in units {math.ceil(law.high / 5e5):,} times as "
-                "large, rounded up and rounded down: the law lies between the two"
+                f"a block takes up to {int(law.high):,} steps, too many for an exact law: expected "
+                f"up to {_MOST:,}. Count the work in units {math.ceil(law.high / 5e5):,} times as "
+                "large, rounded up and rounded down: the law lies between both results"
             )
     weights = [np.concatenate([np.zeros(law.low), law.weights]) for law in laws]
     idle = {float(one[0]) for one in weights}

@@ -18,22 +18,23 @@ from stochastic.launch_time.settings import longest_item_law
 if TYPE_CHECKING:
     from stochastic.work.pmf import Pmf
 
-_LEVEL = 0.99
-_AT_ONCE, _MOST = sizes.WARPS_AT_ONCE, sizes.WARPS_MOST  # warps
+_LEVEL = 0.99  # Confidence of the band around the simulated CDF.
+#: Number of warps simulated together, and upper limit on the warps of a launch.
+_AT_ONCE, _MOST = sizes.WARPS_AT_ONCE, sizes.WARPS_MOST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharing:
-    """Shared rate of a multiprocessor: of n running warps each runs at min(1, full/n).
+    """Parameters of warps that share a multiprocessor: each of n runs at the rate min(1, full/n).
 
     Attributes
     ----------
     full : float
-        Warps that run at full rate, from MWP and CWP.
+        Number of warps that can run at the full rate together, from MWP and CWP.
     resident : int
-        Resident blocks of a multiprocessor.
+        Number of resident blocks of a multiprocessor.
     launches : int
-        Launches to simulate.
+        Number of launches to simulate.
     seed : int
         Seed of the draws.
     """
@@ -46,12 +47,12 @@ class Sharing:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SharedLaunch:
-    """Simulated times of a launch, with intervals (Dvoretzky, Kiefer, Wolfowitz; Massart 1990).
+    """Simulated times of a launch, with confidence intervals (Massart 1990, DKW inequality).
 
-    ``times`` are those of the simulated launches, ascending. ``work_bound`` is the mean work of all
-    warps over the rate of all multiprocessors: no launch is faster on average. ``lane_share`` is
-    the share of a warp's work that its lanes wait for the longest of them, on average. ``certain``:
-    all warps take one time, so that all launches do.
+    ``times`` are the times of the simulated launches, ascending. ``work_bound`` is the mean work of
+    all warps divided by the rate of all multiprocessors, a lower bound on the mean time.
+    ``lane_share`` is the mean share of a warp's time in which lanes wait for the longest lane.
+    ``certain`` is true if all warps take the same time; then all launches take the same time.
     """
 
     times: Floats
@@ -62,23 +63,23 @@ class SharedLaunch:
 
     @property
     def error(self) -> float:
-        """Return the half-width of a band that holds the whole CDF with a chance of 99 %."""
+        """Return the half-width of a band that contains the whole CDF with probability 99 %."""
         if self.certain:
             return 0.0
         return math.sqrt(math.log(2.0 / (1.0 - _LEVEL)) / (2.0 * len(self.times)))
 
     @property
     def values(self) -> Floats:
-        """Return the times, as :class:`~stochastic.launch_time.law.TimeLaw` names them."""
+        """Return the times; :class:`~stochastic.launch_time.law.TimeLaw` calls them ``values``."""
         return self.times
 
     @property
     def cdf_values(self) -> Floats:
-        """Return P(C <= each of them), within ``error``."""
+        """Return P(C <= t) for each t of ``values``, within ``error``."""
         return np.arange(1, len(self.times) + 1) / len(self.times)
 
     def cdf(self, t: Any) -> Any:
-        """Return P(C <= t), within ``error``; for a number or an array of them."""
+        """Return P(C <= t), within ``error``, for a number or an array."""
         result = np.searchsorted(self.times, t, side="right") / len(self.times)
         return result if np.ndim(t) else float(result)
 
@@ -87,26 +88,27 @@ class SharedLaunch:
         return self.cdf(deadline)
 
     def interval(self, t: float) -> tuple[float, float]:
-        """Return an interval that holds P(C <= t) with a chance of 99 %."""
+        """Return an interval that contains P(C <= t) with a probability of 99 %."""
         chance = float(self.cdf(t))
         return max(chance - self.error, 0.0), min(chance + self.error, 1.0)
 
     def quantile(self, q: float) -> float:
-        """Return the smallest simulated time with P(C <= t) >= q."""
+        """Return the smallest simulated time t with P(C <= t) >= q."""
         check_probability("q", q)
         return float(self.times[max(math.ceil(q * len(self.times)) - 1, 0)])
 
     def cvar(self, q: float) -> float:
-        """Return the mean of the slowest share 1 - q of the simulated launches."""
+        """Return the mean time of the slowest simulated launches, whose share is 1 - q."""
         check_probability("q", q)
         return float(self.times[min(math.ceil(q * len(self.times)), len(self.times) - 1) :].mean())
 
     def idle(self) -> TimeBreakdown:
-        """Return where the rate goes; warps that wait for their block use none.
+        """Return the shares of the rate of all multiprocessors that are used, wasted and unused.
 
-        The unused rate is the tail: slots that are empty, and too few warps in them.
+        ``slot_share`` is the unused rate: slots are empty, or have too few running warps. A warp
+        that waits for the other warps of its block uses no rate, so ``warp_share`` is 0.
         """
-        used = min(self.work_bound / self.mean(), 1.0)  # above 1 by chance alone
+        used = min(self.work_bound / self.mean(), 1.0)  # only random errors make it exceed 1
         return TimeBreakdown(
             slot_time=math.nan,
             slot_share=1.0 - used,
@@ -127,7 +129,7 @@ class SharedLaunch:
 def simulate_shared_launch(
     work: Pmf, sharing: Any, blocks: int, slots: int, lanes: int, warps: int, correlation: Any
 ) -> SharedLaunch:
-    """Simulate launches whose blocks go to the first free slot, dealt round the SMs."""
+    """Simulate launches; first blocks go to each SM in turn, later ones to the first free slot."""
     from stochastic.kernels.schedule import simulate_shared_rate
 
     if not isinstance(sharing, Sharing):

@@ -1,1 +1,1 @@
-"""The law of what lockstep costs a group, X = lanes · max / sum."""
+"""Laws of the loss of a group in lockstep, X = lanes · max / sum."""

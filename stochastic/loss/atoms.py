@@ -1,15 +1,15 @@
-"""Atoms of the law: the joint law of the longest item and the sum, and the loss merged from it.
+"""Compute atoms (values with their probabilities) of (longest item, sum), and of the loss.
 
-There are two methods (Swatman 2022, Eqs. 7-11, without the subtraction of Eq. 10, which cancels in
-the tail). The sweep goes through the values with positive terms only, so that each atom has full
-relative accuracy, but takes lanes**3 steps a value: minutes with 1024 lanes. The transform
-(``fft``) evaluates the generating function at roots of unity: faster with many lanes, with an
-absolute error of about 1e-16.
+Two methods implement Eqs. 7-11 of Swatman 2022, without the subtraction of Eq. 10, which cancels in
+the tail. The sweep adds value by value, with positive terms only. So each atom has a small relative
+error, but a value takes lanes**3 steps: minutes with 1024 lanes. The transform (``fft``) evaluates
+the generating function at roots of unity. It is faster with many lanes; its absolute error is
+1e-16.
 
-Equal fractions are merged last. Where most of the possible fractions occur, a table of all of them
-is 7 times as fast as sorting (U{0..1000}, 32 lanes): sum / max in lowest terms runs through the
-Farey fractions between any two whole numbers (see stochastic.kernels.atoms). Where few occur, that
-table does not fit, and their quotients are sorted.
+At the end, equal losses are merged. If most of the possible fractions occur, we use a table of all
+of them: sum / max in lowest terms runs through the Farey fractions between any two whole numbers
+(see stochastic.kernels.atoms). This is 7 times as fast as sorting (U{0..1000}, 32 lanes). If few
+fractions occur, the table would be too large, and the quotients are sorted.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from stochastic.errors import LawError
 Fractions = tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]], Floats]
 
 _EPS = 2.0**-52
-#: Minus the logarithm of a probability that the transform leaves out, three times.
+#: -log of the probability that the transform leaves out in each of three tails.
 _LOG_LEFT_OUT = 42.0
 _LEFT_OUT = 3 * math.exp(-_LOG_LEFT_OUT)
 
 _METHODS = ("auto", "sweep", "fft")
 _MOST_BYTES = sizes.OUTCOMES_BYTES
 _MOST_SECONDS = 120.0
-#: Time up to which the more accurate sweep is always preferred.
+#: The more accurate sweep is always used if it takes at most this time, in seconds.
 _MAX_SWEEP_SECONDS = 2.0
 #: The sweep is used if it computes atoms down to this size without underflow.
 _SWEEP_FLOOR = 1e-30
-_CHUNK = sizes.TRANSFORM_CHUNK  # probabilities computed at once
-#: Largest table of ratios.
+_CHUNK = sizes.TRANSFORM_CHUNK  # Probabilities computed at once.
+#: Upper limit on the size of a table of ratios.
 _TABLE_BYTES = sizes.RATIOS_BYTES
-#: Product of the largest numbers up to which different quotients differ as floats.
+#: Up to this product of numerator and denominator, different quotients differ as floats.
 _MAX_EXACT_PRODUCT = 2**51
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _AtomProblem:
-    """Items in ``lanes``, of values ``low + step·values`` and positive ``weights``."""
+    """The number of lanes, and the law of an item: ``low + step·values``, positive ``weights``."""
 
     low: int
     step: int
@@ -61,7 +61,7 @@ class _AtomProblem:
 
     @classmethod
     def from_weights(cls, low: int, weights: Any, lanes: int) -> _AtomProblem:
-        """Return the problem of a law with weights of low, low + 1, ..."""
+        """Return the problem for a law that is given by the weights of low, low + 1, ..."""
         weights = np.asarray(weights, dtype=np.float64)
         at = np.flatnonzero(weights)
         if not len(at) or not weights.min() >= 0 or not math.isfinite(weights.sum()):
@@ -89,7 +89,7 @@ class _AtomProblem:
         return self.low + self.step * self.values
 
     def sums(self, first: int, last: int) -> Ints:
-        """Return the sums from ``first`` to ``last``, both counted in steps from the smallest."""
+        """Return the sums from ``first`` to ``last``, given as steps from the smallest sum."""
         return self.lanes * self.low + self.step * np.arange(first, last + 1, dtype=np.int64)
 
     @property
@@ -99,23 +99,23 @@ class _AtomProblem:
 
     @cached_property
     def excess(self) -> float:
-        """Return by how much the weights sum to more than 1, after rounding."""
+        """Return the sum of the weights minus 1, a rounding error."""
         return math.fsum([*self.weights.tolist(), -1.0])
 
     @cached_property
     def max_law(self) -> Floats:
-        """Return P(max = value), accurate relative to itself."""
+        """Return P(max = value) for each value, with a small relative error."""
         below = np.cumsum(self.weights.astype(np.longdouble))
         share = self.weights[1:] / below[1:]
         below /= below[-1]
-        with np.errstate(divide="ignore"):  # the rest below it is negligible
+        with np.errstate(divide="ignore"):  # log of 0 if the values below it are negligible
             above = -np.expm1(self.lanes * np.log1p(-share)) * below[1:] ** self.lanes
         return np.concatenate([below[:1] ** self.lanes, above]).astype(np.float64)
 
     # --- the sweep
     @cached_property
     def scale_bits(self) -> int:
-        """Return q of the sweep: row i is scaled by 2**(q·i) / i!, which is at most 2**1000."""
+        """Return the sweep's q, for which the scale 2**(q·i) / i! of each row i is <= 2**1000."""
         n = self.lanes
         q = int((1000.0 + _log2_factorial(n)) // n)
         while 2**q < n and q * 2**q - _log2_factorial(2**q) > 1000.0:
@@ -124,15 +124,15 @@ class _AtomProblem:
 
     @property
     def floor(self) -> float:
-        """Return the size above which the sweep computes atoms without underflow."""
+        """Return the smallest probability of atoms that the sweep computes without underflow."""
         n, q = self.lanes, self.scale_bits
-        most = min(n, 2**q)  # the row that is scaled up most
+        most = min(n, 2**q)  # index of the row with the largest scale
         lost = _log2_factorial(n) - _log2_factorial(most) - q * (n - most)
         return float(min(1e-300 * 2.0 ** min(lost, 1000.0), 1.0))
 
     @property
     def sweep_seconds(self) -> float:
-        """Return an estimate of the time of the sweep. [s]"""
+        """Return an estimate of the time of the sweep in seconds."""
         n = float(self.lanes)
         total = float(self.values.sum()) + 128.0 * len(self.values) / n
         return total * (6e-11 * n**3 / 6 + 4e-10 * n**2 / 2 + 2e-9 * n)
@@ -140,9 +140,9 @@ class _AtomProblem:
     # --- the transform
     @cached_property
     def fft_window(self) -> tuple[int, int, int]:
-        """Return the first value, first and last sum (in steps) that the transform computes.
+        """Return the index of the transform's first value, and its first and last sum in steps.
 
-        The others have a probability below :data:`_LEFT_OUT` (of the sums by Bernstein).
+        All others have a probability below :data:`_LEFT_OUT` (for sums, by Bernstein's bound).
         """
         total = float(self.weights.sum())
         below = np.cumsum(self.weights) / total
@@ -160,7 +160,7 @@ class _AtomProblem:
 
     @property
     def fft_seconds(self) -> float:
-        """Return an estimate of the time of the transform. [s]"""
+        """Return an estimate of the time of the transform in seconds."""
         row, first, last = self.fft_window
         return 1.4e-8 * (len(self.values) - row) * (last - first + 1)
 
@@ -182,7 +182,7 @@ def _choose_method(outcomes: _AtomProblem, method: str) -> str:
 
 
 def _check_affordable(outcomes: _AtomProblem, method: str, size: int) -> None:
-    """Refuse a result of ``size`` bytes that is too large or takes too long."""
+    """Raise LawError if a result of ``size`` bytes is too large or takes too long."""
     seconds = outcomes.fft_seconds
     if method == "sweep":
         size += 4 * outcomes.lanes * (outcomes.lanes * outcomes.top + 512)
@@ -203,10 +203,10 @@ def _check_affordable(outcomes: _AtomProblem, method: str, size: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JointAtoms:
-    """P(max = a, sum = b), (maxima, sums); by ``fft`` without those of 1e-17 in all.
+    """The table of P(max = a, sum = b) by maximum and sum; ``fft`` omits a probability of 1e-17.
 
-    ``error`` is relative to each atom of at least ``floor`` by ``sweep``, absolute by ``fft``: an
-    estimate, checked against P(max = a).
+    ``error`` is an estimate, checked against P(max = a). For ``sweep`` it is relative, for each
+    atom of at least ``floor``; for ``fft`` it is absolute.
     """
 
     maxima: Ints
@@ -219,7 +219,7 @@ class JointAtoms:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LossAtoms:
-    """P(X = numerator / denominator; sum > 0) of X = lanes · max / sum, ascending.
+    """The atoms P(X = numerator / denominator; sum > 0) of X = lanes · max / sum, ascending.
 
     Fractions are in lowest terms, int32 if they fit; all probabilities are above zero. ``method``,
     ``error`` and ``floor`` are as in :class:`JointAtoms`.
@@ -239,7 +239,7 @@ def atom_method(low: int, weights: Any, lanes: int, method: str = "auto") -> str
 
 
 def joint_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> JointAtoms:
-    """Return P(max = a, sum = b) of so many independent items (Swatman 2022, Eqs. 7-10)."""
+    """Return P(max = a, sum = b) of ``lanes`` independent items (Swatman 2022, Eqs. 7-10)."""
     law = _AtomProblem.from_weights(low, weights, lanes)
     way = _choose_method(law, method)
     first_row, first, last = law.fft_window if way == "fft" else (0, 0, law.lanes * law.top)
@@ -264,7 +264,7 @@ def joint_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> Joi
 def loss_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> LossAtoms:
     """Return the law of X = lanes · max / sum, equal fractions merged (Swatman 2022, Eq. 11).
 
-    Groups without any work are left out, and the rest is not rescaled.
+    Groups without work are left out, and the probabilities of the others are not rescaled.
     """
     law = _AtomProblem.from_weights(low, weights, lanes)
     way = _choose_method(law, method)
@@ -299,7 +299,7 @@ def loss_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> Loss
 
 @lru_cache(maxsize=64)
 def _factorials(lanes: int, shift: int) -> tuple[Floats, Ints, float]:
-    """Return 1/k! as mantissas and exponents, k = 0 ... lanes, and lanes! / 2**(shift·lanes)."""
+    """Return the mantissas and exponents of 1/k!, k = 0..lanes; and lanes! / 2**(shift·lanes)."""
     exponents = np.empty(lanes + 1, dtype=np.int64)
     mantissas = np.empty(lanes + 1)
     factorial = 1
@@ -311,7 +311,7 @@ def _factorials(lanes: int, shift: int) -> tuple[Floats, Ints, float]:
 
 
 def _run_sweep(law: _AtomProblem, base: Ints, out: Floats) -> float:
-    """Put the atom of sum b, on the lattice, at base + b; return the relative error."""
+    """Write the atom of each sum b, in steps, to ``out[base + b]``; return the relative error."""
     from stochastic.kernels.atoms import row_starts, sweep
 
     mantissas, exponents, scale = _factorials(law.lanes, law.scale_bits)
@@ -337,9 +337,9 @@ def _run_sweep(law: _AtomProblem, base: Ints, out: Floats) -> float:
 
 
 def _transform_atoms(law: _AtomProblem) -> tuple[Floats, float]:
-    """Return P(max, sum) in the rows and sums of the window, and its absolute error.
+    """Return P(max, sum) for the rows and sums of ``fft_window``, and its absolute error.
 
-    Noise where there is no probability is cleared; each row is scaled to P(max = a).
+    Atoms that may be noise are set to 0; each row is scaled to P(max = a).
     """
     from scipy.fft import irfft, next_fast_len, rfft
 
@@ -371,7 +371,7 @@ def _transform_atoms(law: _AtomProblem) -> tuple[Floats, float]:
     return table, error + _LEFT_OUT
 
 
-# --- equal fractions: P(max = values[p], sum = first[p] + i·step) is atoms[start[p] + i]
+# --- merging equal losses: atoms[start[p] + i] is P(max = values[p], sum = first[p] + i·step)
 def _merge_fractions(
     values: Ints, first: Ints, start: Ints, step: int, atoms: Floats, lanes: int
 ) -> Fractions:
@@ -389,7 +389,7 @@ def _merge_fractions(
 
 
 def _is_dense(high: int, lanes: int, atoms: Floats) -> bool:
-    """True if so many of the possible fractions occur that a table of all of them pays."""
+    """True if a table of all possible fractions fits into memory and is faster than sorting."""
     fractions = 0.304 * high**2 * lanes
     if 8 * fractions > _TABLE_BYTES:
         return False
@@ -417,12 +417,12 @@ def _merge_by_sorting(
     values: Ints, first: Ints, start: Ints, step: int, atoms: Floats, lanes: int
 ) -> Fractions:
     at = start[0] + np.flatnonzero(atoms[start[0] :])
-    if not at.size:  # all are below the rounding error
+    if not at.size:  # all atoms are below the rounding error
         return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
     row = np.searchsorted(start, at, side="right") - 1
     below = first[row] + step * (at - start[row])
     above = lanes * values[row]
-    # X - 1, whose numerators are small where the values are large but close to each other
+    # sort by X - 1: its numerators are small if the values are large but close to each other
     more = above - below
     keys: npt.NDArray[Any] = more / below
     if int(more.max()) * int(below.max()) >= _MAX_EXACT_PRODUCT:

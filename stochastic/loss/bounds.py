@@ -1,7 +1,7 @@
-"""Rigorous bounds on the mean loss of a group in lockstep.
+"""Compute rigorous bounds on the mean loss of a group in lockstep.
 
-Given that the longest of ``n`` items takes ``a``, the sum of all is ``a`` for each item as long,
-and independent shorter items for the rest. Its mean, variance and range bound E[1 / sum].
+Given that the longest of ``n`` items takes ``a``, some items take ``a``, and the others are
+independent and shorter. The mean, variance and range of the sum then bound E[1 / sum].
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stochastic.checks import check_fraction, check_integer
 from stochastic.loss.moments import OrderStatistics, order_statistics, sum_given_maximum
 from stochastic.work.pmf import Pmf, check_law
 
-#: Roundings in computing a bound, at most, plus one for each probability in a sum.
+#: Upper limit on the number of roundings in a bound; each probability in a sum adds one.
 _ROUNDINGS = 64.0
 #: Exponents of the tail P(sum < x) <= exp(-c) for the Bernstein bounds on short sums.
 _TAIL_EXPONENTS = np.array([1.0, 2.0, 4.0, 6.0, 9.0, 13.0, 20.0, 32.0, 48.0])[:, np.newaxis]
@@ -26,30 +26,31 @@ _TAIL_EXPONENTS = np.array([1.0, 2.0, 4.0, 6.0, 9.0, 13.0, 20.0, 32.0, 48.0])[:,
 class Bounds:
     """Bounds on the mean loss E[X] of a group, X = lanes · max / sum, and estimates of it.
 
-    A group without any work has X = 1. The bounds hold for the law as given, including what was cut
-    off it, and are rounded outwards.
+    A group without any work has X = 1. Bounds hold for the law before truncation; they are rounded
+    outwards.
 
     Attributes
     ----------
     lower, upper : float
-        The mean loss lies between them: the best of the bounds below.
+        The best lower and upper bound of those below.
     conditional_jensen : float
-        Lower: Σ P(max = a) · n·a / E[sum | max = a].
+        Lower bound: Σ P(max = a) · n·a / E[sum | max = a].
     second_moment_lower, second_moment_upper : float
-        Sharp given the mean, variance and range of the sum for each maximum.
+        Sharp bounds given the mean, variance and range of the sum for each maximum.
     tail_upper : float
-        Upper: the same beyond a point below which the sum is improbable (Bernstein). Tends to the
-        mean loss for many lanes.
+        Second-moment upper bound for sums above some point, plus a bound for the improbable smaller
+        sums (Bernstein). It tends to the mean loss for many lanes.
     ben_tal_hochman : float
-        Upper, from the mean, the range and a mean deviation of at most the standard deviation.
+        Upper bound from the mean, the range and the standard deviation of the sum.
     largest : float
-        Upper: the largest loss there is, n·S / (S + (n - 1)·min W).
+        Upper bound: the largest possible loss, n·S / (S + (n - 1)·min W), S the largest W.
     delta : float
-        Approximation of second order in the fluctuation of the sum; no bound.
+        Approximation of second order in the fluctuation of the sum; not a bound.
     slowdown : float
-        E[max] / E[W], the limit of the mean loss for many lanes; no bound.
+        E[max] / E[W], which the mean loss approaches for many lanes; not a bound.
     limit : float
-        The limit of both for ever more lanes: S / E[W]; infinite if work is unbounded.
+        Limit of mean loss and slowdown for infinitely many lanes: S / E[W]; infinite if W is not
+        bounded.
     """
 
     lower: float
@@ -66,27 +67,28 @@ class Bounds:
 
 
 def bounds(pmf: Pmf, lanes: int, tol: float = 1e-9) -> Bounds:
-    """Return rigorous bounds on the mean loss of a group, in O(S), without its law.
+    """Return rigorous bounds on the mean loss of a group, in time O(S) for the largest work S.
 
     Parameters
     ----------
     pmf, lanes
         As in :func:`stochastic.imbalance`.
     tol : float
-        Largest widening of the bounds by the cut of an infinite support.
+        Upper limit on the widening of the bounds by the truncation of an infinite law.
 
     Raises
     ------
     LawError
-        Lanes are no whole number of 1 or more, or the mean is infinite.
+        Lanes are not a whole number of 1 or more, or the mean is infinite.
 
     Notes
     -----
-    For 1/x a parabola that touches it in one point and meets it in another lies below it to the
-    left of that other point and above it to the right. Met at an end of the range of the sum, and
-    touching where the mean and variance put the other atom of the extremal law, that is sharp (the
-    Chebyshev system 1, x, x², 1/x). A cut that leaves out ``missing`` moves the mean loss E' to no
-    less than E' - d·(E' - 1) and no more than E' + d·(n - E'), d = 1 - (1 - missing)**n.
+    A parabola that touches 1/x at one point and intersects it at another lies below 1/x to the left
+    of the intersection and above it to the right. We take the intersection at an end of the range
+    of the sum, and touch at the other atom of the extremal law with this mean and variance: this
+    bound is sharp (Chebyshev system 1, x, x², 1/x). If truncation leaves out ``missing``, the mean
+    loss is between E' - d·(E' - 1) and E' + d·(n - E'), where E' is the mean loss of the truncated
+    law and d = 1 - (1 - missing)**n.
 
     >>> from stochastic.work.pmf import Pmf
     >>> result = bounds(Pmf.uniform(1, 6), 2)
@@ -138,7 +140,7 @@ _UPPER = ("second_moment_upper", "tail_upper", "ben_tal_hochman")
 
 
 def _second_order(moments: OrderStatistics, lanes: int) -> float:
-    """Return E[max / sum]·E[sum] / E[max] to second order in the fluctuation of the sum."""
+    """Return E[max / sum]·E[sum] / E[max], up to second order in the fluctuation of the sum."""
     if moments.mean == 0.0:
         return 1.0
     total = lanes * moments.mean
@@ -146,7 +148,7 @@ def _second_order(moments: OrderStatistics, lanes: int) -> float:
 
 
 def _finite_bounds(low: int, weights: Floats, lanes: int) -> dict[str, float]:
-    """Return each bound for a finite law, before it is rounded."""
+    """Return each bound for a finite law, before it is rounded outwards."""
     given = sum_given_maximum(low, weights, lanes)
     busy = given.maximum > 0
     idle = float(given.probability[~busy].sum())
@@ -154,11 +156,11 @@ def _finite_bounds(low: int, weights: Floats, lanes: int) -> dict[str, float]:
     least, most = mean - below, mean + above
 
     def total(inverse: Floats) -> float:
-        """Return the mean loss, given the mean inverse of the sum for each maximum."""
+        """Return the mean loss, given the mean of 1 / sum for each maximum."""
         return idle + float((chance * a * lanes * inverse).sum())
 
     def parabola(shift: Floats, end: Floats) -> Floats:
-        """Return the mean of the parabola that touches 1/x at mean + shift and meets it at end."""
+        """Return the mean of a parabola that touches 1/x at mean + shift and meets it at end."""
         x = mean + shift
         return 1.0 / x + ((var + shift**2) / end + shift) / x**2
 
@@ -168,7 +170,7 @@ def _finite_bounds(low: int, weights: Floats, lanes: int) -> dict[str, float]:
         chords = 1.0 / (mean * least) - 1.0 / (mean * most)
         chords = np.where((below > 0) & (above > 0), chords, 0.0)
     sharp = parabola(from_least, least)
-    # Bernstein: P(sum < base - t) <= exp(-exponent), for each of these exponents
+    # Bernstein: P(sum < base - t) <= exp(-exponent), for each of _TAIL_EXPONENTS
     step = _TAIL_EXPONENTS * rest / 3.0
     t = step + np.sqrt(step**2 + 2.0 * _TAIL_EXPONENTS * (lanes - 1) * spread)
     start = least + (lanes - 1) * rest - t

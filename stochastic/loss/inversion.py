@@ -1,44 +1,43 @@
-r"""CDF and quantiles of the loss X = n·max/sum, without its law.
+r"""Compute the CDF and quantiles of the loss X = n·max/sum without its probabilities.
 
-By the largest value,
+We sum over the largest value a,
 
 .. math:: P(X \le t; \Sigma>0) = \sum_a P(M = a,\; \Sigma \ge na/t),
 
-and whether a sum reaches :math:`na/t` is decided in exact arithmetic. The probabilities come from
-the characteristic function of the sum of items that are at most a, the n-th power of
-:math:`G_a(\omega) = \sum_{j\le a} f_j e^{i\omega j}`, on the lattice of the sums, over a window of
-N of them that holds all but 1e-18 on either side:
+and decide in exact arithmetic whether a sum reaches :math:`na/t`. The probabilities come from the
+characteristic function of the sum of items that are at most a, which is the n-th power of
+:math:`G_a(\omega) = \sum_{j\le a} f_j e^{i\omega j}`. A window of N lattice points contains the sum
+except for a probability of 1e-18 on either side:
 
 .. math::
     P(M = a, \Sigma \ge s) = \frac1N \sum_{|k|<N/2} (G_a^n - G_{a-}^n)(\omega_k)
     \sum_{r=s}^{\mathrm{end}-1} e^{-i\omega_k r}, \qquad \omega_k = 2\pi k/N,
 
-with the inner sum a geometric one. To keep the digits of its n-th power, :math:`G_a - 1` is
-computed, about the mean of an item:
+where the inner sum is geometric. For an accurate n-th power, we compute :math:`G_a - 1`, about the
+mean c of an item:
 
 .. math:: G_a - 1 = \sum_j f_j (e^{i\omega(j-c)} - 1) - \sum_{j>a} f_j e^{i\omega(j-c)}
 
-with :math:`e^{ix}-1 = -2\sin^2(x/2) + i\sin x`, and so is the power, :math:`z \to 2z + z^2` for
-each doubling of n. Few lanes with a wide law are convolved instead: their characteristic function
-needs half of all frequencies, which for 4 lanes of 5,000 values is 800 MB of coefficients.
+with :math:`e^{ix}-1 = -2\sin^2(x/2) + i\sin x`, and its power by :math:`z \to 2z + z^2` for each
+doubling of n. For few lanes with a wide law we convolve the laws of sums instead, because the
+characteristic function needs half of all frequencies: 800 MB for 4 lanes of 5,000 values.
 
-If groups without work are dropped and hardly any has work, an absolute error of 1e-16 is too large:
-such a group may have a probability of 1e-12. So the number K of items with work comes first,
-binomial given K >= 1, of which few values matter,
+If groups without work are dropped and few groups have work, an absolute error of 1e-16 is too
+large, because a group may have work with a probability of only 1e-12. Then we sum over the number K
+of items with work, which is binomial given K >= 1; only few values of K matter:
 
 .. math:: P(X \le t \mid \Sigma>0) = \sum_{k\ge1} P(K = k \mid K \ge 1)\; P(X_k \le t\,k/n),
 
-:math:`X_k` the loss of k lanes of the law of an item that has work: positive terms alone.
+where :math:`X_k` is the loss of k lanes whose items all have work. All terms are positive.
 
-A frequency may be left out where :math:`G_a^n` is negligible for every a, by any of three bounds:
+A frequency is left out if :math:`G_a^n` is negligible for every a, by one of three bounds:
 
-* near 0, since :math:`\sin y \ge 2y/\pi`, at :math:`\omega \le \pi/\mathrm{range}`:
-  :math:`|G_a| \le F_a \exp(-2\omega^2\sigma_a^2/\pi^2)` with the variance of an item that is at
-  most a;
+* near 0, where :math:`\omega \le \pi/\mathrm{range}`, from :math:`\sin y \ge 2y/\pi`:
+  :math:`|G_a| \le F_a \exp(-2\omega^2\sigma_a^2/\pi^2)`, with the variance of items up to a;
 * by summation by parts: :math:`|G_a| \le V / (2\sin(\omega/2))`, where V is the total variation of
-  the weights: good for smooth laws;
-* by Fourier transforms of the law cut at some values, and how little it can differ between those
-  and between the points of a grid: for rough laws, as measured ones are.
+  the weights; it is good for smooth laws;
+* by Fourier transforms of the law truncated at some values, with a bound on the change between
+  these values and between the points of a grid; it is good for rough laws, such as measured ones.
 """
 
 from __future__ import annotations
@@ -56,25 +55,25 @@ from stochastic.arrays import Floats, Ints
 from stochastic.errors import LawError
 from stochastic.loss.moments import work_probability
 
-_LEFT_OUT = 1e-18  # probability in a group of values that are left out
+_LEFT_OUT = 1e-18  # Probability that a group has a value that is left out.
 #: Modulus of a characteristic function below which a frequency is left out.
 _NEGLIGIBLE = 1e-22
 
-_LOG_WINDOW_TAIL = 41.5  # -log of the probability beyond either end of the window
-_BEYOND_LAST = 1e-17  # most that all frequencies beyond the last may add to a probability
-#: Transforms of single values beyond which a search among frequencies pays.
+_LOG_WINDOW_TAIL = 41.5  # -log of the probability beyond either end of the window of sums.
+_BEYOND_LAST = 1e-17  # Bound on the part of a probability from frequencies beyond the last.
+#: From this number of transforms of single values on, the search by the third bound is faster.
 _SEARCH_THRESHOLD = sizes.FREQUENCIES_WORTH
-_GRID_POINTS = sizes.FREQUENCIES_FINE  # points of a grid to a turn at the largest value
-_ROWS = sizes.COEFFICIENT_ROWS
-#: Cells a value, beyond which values are listed rather than cells.
+_GRID_POINTS = sizes.FREQUENCIES_FINE  # Grid points per turn (2π) of the largest value's phase.
+_ROWS = sizes.COEFFICIENT_ROWS  # Upper limit on the rows of the table of values.
+#: From this number of table cells per value on, values are listed instead.
 _SPARSE = sizes.COEFFICIENT_SPARSE
-_CHUNK = sizes.COEFFICIENT_CHUNK
-_EPS = 2.0**-53
+_CHUNK = sizes.COEFFICIENT_CHUNK  # Numbers computed in one block.
+_EPS = 2.0**-53  # Largest relative error of one rounding.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ItemLattice:
-    """The law of an item on its lattice: values ``first + step·places``, those that matter."""
+    """The law of an item on a lattice: values ``first + step·places``, without negligible ends."""
 
     first: int
     step: int
@@ -84,7 +83,7 @@ class ItemLattice:
 
     @classmethod
     def from_weights(cls, low: int, weights: Floats, lanes: int) -> ItemLattice:
-        """Return the lattice of weights of low, low + 1, ..., without negligible ends."""
+        """Return the lattice of the given weights of low, low + 1, ..., without negligible ends."""
         used = np.flatnonzero(weights)
         some = weights[used]
         above = np.append(np.cumsum(some[:0:-1])[::-1], 0.0)
@@ -102,12 +101,12 @@ class ItemLattice:
 
     @property
     def idle(self) -> int:
-        """Return how many values have no work: 0 or 1."""
+        """Return the number of values without work: 0 or 1."""
         return int(self.first == 0)
 
 
 def sum_window(items: ItemLattice, lanes: int) -> tuple[int, int]:
-    """Return the first and last sum of ``lanes`` items that count, by Chernoff's bound."""
+    """Return, by Chernoff's bound, the range of sums of ``lanes`` items that are not negligible."""
     places, weights = items.places, items.weights
     mean = float((places * weights).sum())
     off = places - mean
@@ -116,7 +115,7 @@ def sum_window(items: ItemLattice, lanes: int) -> tuple[int, int]:
         return lanes * int(places[0]), lanes * int(places[0])
     ends = []
     for side in (-off, off):
-        most = 600.0 / float(side.max()) if side.max() > 0.0 else math.inf  # nothing beyond a mean
+        most = 600.0 / float(side.max()) if side.max() > 0.0 else math.inf  # all at the mean
         tilts = math.sqrt(2.0 * _LOG_WINDOW_TAIL / lanes) / spread * 2.0 ** np.arange(-8, 4)
         for _ in range(2):
             tilts = np.minimum(tilts, most)
@@ -133,19 +132,19 @@ def sum_window(items: ItemLattice, lanes: int) -> tuple[int, int]:
 def frequency_runs(
     items: ItemLattice, lanes: int, period: int, value_count: int
 ) -> tuple[list[tuple[int, int]], float]:
-    """Return the runs of frequencies 1, 2, ... that may matter, and a bound on the others.
+    """Return the runs (begin, end) of frequencies that may matter, and a bound on the others.
 
-    They may matter to P(max = value, sum >= s), summed over the last ``value_count`` values.
+    The bound is on their part of P(max = value, sum >= s), summed over ``value_count`` last values.
     """
     places, weights = items.places, items.weights
     half = (period - 1) // 2
     steps = np.where(np.diff(places) == 1, np.abs(np.diff(weights)), weights[1:] + weights[:-1])
     variation = float(weights[0] + steps.sum() + weights.max())
-    # abs(G) <= reach/k, as sin(y) >= 2y/pi; the rest is below 2·value_count/lanes·(reach/k)**lanes
+    # |G| <= reach/k, as sin(y) >= 2y/pi; all from k on add < 2·value_count/lanes·(reach/k)**lanes
     reach = variation * period / 4.0
     last = reach * (2.0 * value_count / lanes / _BEYOND_LAST) ** (1.0 / lanes)
     last = half if last >= half else math.ceil(last)
-    turn = period // (2 * max(int(places[-1] - places[0]), 1))  # the first bound holds up to it
+    turn = period // (2 * max(int(places[-1] - places[0]), 1))  # end of the first bound's range
     near = min(_variance_limit(items, lanes, period, value_count), last)
     if near >= turn:
         turn = near
@@ -157,14 +156,14 @@ def frequency_runs(
 
 
 def _variance_limit(items: ItemLattice, lanes: int, period: int, value_count: int) -> int:
-    """Return the frequency beyond which none matters by the first bound."""
+    """Return the last frequency that may matter according to the first bound."""
     places, weights = items.places, items.weights
     mean = float((places * weights).sum())
     off = places - mean
     mass = np.cumsum(weights)[-value_count:]
     first = np.cumsum(weights * off)[-value_count:] / mass
     square = np.cumsum(weights * off * off)[-value_count:] / mass - first * first
-    square -= 1e-12 * float((weights * off * off).sum())  # for its rounding
+    square -= 1e-12 * float((weights * off * off).sum())  # allows for its rounding error
     needed = lanes * np.log(np.minimum(mass, 1.0)) - math.log(_NEGLIGIBLE)
     ratio = np.where(needed > 0, needed / np.maximum(square, 1e-300), 0.0)
     angle = math.pi * math.sqrt(float(ratio.max()) / (2.0 * lanes))
@@ -174,12 +173,12 @@ def _variance_limit(items: ItemLattice, lanes: int, period: int, value_count: in
 def _search_runs(
     start: int, stop: int, items: ItemLattice, lanes: int, period: int, value_count: int
 ) -> list[tuple[int, int]]:
-    """Return the runs of frequencies that may matter by the third bound."""
+    """Return the runs of frequencies that may matter according to the third bound."""
     places, weights = items.places, items.weights
     span = int(places[-1] - places[0])
     level = _NEGLIGIBLE ** (1.0 / lanes)
     mass = np.cumsum(weights)
-    first = len(weights) - value_count - 1  # the last value before these
+    first = len(weights) - value_count - 1  # index of the value just before the last ones
     low = float(mass[first]) if first >= 0 else 0.0
     blocks = math.ceil((1.0 - low) / (0.5 * level))
     size, slack = period, 0.0
@@ -195,7 +194,7 @@ def _search_runs(
     for right in cuts.tolist():
         cut = np.bincount(places[: right + 1] % size, weights[: right + 1], minlength=size)
         np.maximum(most, np.abs(np.fft.rfft(cut)), out=most)
-        if right > left + 1:  # a value between is close to either
+        if right > left + 1:  # the law cut between two values is close to that cut at one of them
             between = max(between, min(mass[right - 1] - below, 0.5 * (mass[right] - below)))
         below, left = (float(mass[right]) if right >= 0 else 0.0), right
     open_ = np.concatenate([[False], most + between + slack > level, [False]])
@@ -213,10 +212,11 @@ def _search_runs(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpectralMethod:
-    """Probabilities from coefficients at each frequency and value of the largest item.
+    """A method for P(max = v, sum >= s), by coefficients for each frequency and value v.
 
-    Sums up to ``end`` are distinguished within ``period``. The last ``value_count`` values are the
-    largest of a group with a probability that counts; ``idle`` of those have no work.
+    Sums are distinguished in the range from ``end - period`` to ``end``. Only the last
+    ``value_count`` values are the maximum of a group with a probability that matters; ``idle`` of
+    these values have no work.
     """
 
     items: ItemLattice
@@ -233,7 +233,7 @@ class SpectralMethod:
 
     @classmethod
     def from_items(cls, items: ItemLattice, lanes: int) -> SpectralMethod:
-        """Return the method with its window, values and frequencies; coefficients come later."""
+        """Return the method with its range of sums, values and frequencies."""
         begin, last = sum_window(items, lanes)
         period = (last - begin + 1) | 1
         below = np.log(np.minimum(np.cumsum(items.weights), 1.0))
@@ -255,22 +255,22 @@ class SpectralMethod:
 
     @property
     def max_count(self) -> int:
-        """Return how many values the largest item can have."""
+        """Return the number of values that the largest item can have."""
         return self.value_count - self.idle
 
     @property
     def frequency_count(self) -> float:
-        """Return how many frequencies may matter."""
+        """Return the number of frequencies that may matter."""
         return float(sum(stop - start for start, stop in self.runs))
 
     @property
     def _centre(self) -> int:
-        """Return the mean in units of 2**-20, so that distances from it are exact."""
+        """Return the mean place in units of 2**-20, so that distances from it are exact."""
         return round(float((self.items.places * self.items.weights).sum()) * 2**20)
 
     @cached_property
     def coefficients(self) -> tuple[Ints, Floats]:
-        """Return the frequencies that matter, and their coefficients."""
+        """Return the frequencies that matter, and their coefficients for each value."""
         from stochastic.kernels.inversion import spectrum_coefficients
 
         places, value_count, centre = self.items.places, self.value_count, self._centre / 2**20
@@ -302,7 +302,7 @@ class SpectralMethod:
 
     @cached_property
     def _tables(self) -> tuple[int, float, Floats, Floats]:
-        """Return the centre of the sums in two parts, the coefficients' sum at the end, P(max)."""
+        """Return the arguments origin, fraction, at_end and chances of spectrum_probabilities."""
         used, result = self.coefficients
         origin, fraction = divmod(self.lanes * self._centre, 2**20)
         turns = used * ((self.end - origin) - fraction / 2**20) / self.period
@@ -313,13 +313,13 @@ class SpectralMethod:
 
     @property
     def error(self) -> float:
-        """Return a bound on what is left out of a probability, plus an estimate of rounding."""
+        """Return the error of a probability: a bound on omitted parts, plus estimated rounding."""
         roots = math.sqrt(self.value_count) + math.sqrt(len(self.coefficients[0]))
         rounding = _EPS * (48.0 + roots + 0.5 * math.sqrt(self.lanes))
         return self.left_out + 6.0 * _LEFT_OUT + rounding
 
     def __call__(self, least: Ints) -> Floats:
-        """Return probabilities, one for each row of least sums."""
+        """Return, for each row of ``least``, the sum over values v of P(max = v, sum >= row[v])."""
         from stochastic.kernels.inversion import BLOCK, spectrum_probabilities
 
         origin, fraction, at_end, chances = self._tables
@@ -333,20 +333,20 @@ class SpectralMethod:
 
 
 _AT_ONCE = sizes.ATOMS_AT_ONCE
-_MAX_CANDIDATES = sizes.QUANTILES_LISTED  # candidates for a quantile that are compared one by one
+_MAX_CANDIDATES = sizes.QUANTILES_LISTED  # candidates for a quantile that are tried one by one
 _MAX_EXACT_INTEGER = 2**53
-_CONSTANT_ERROR = 1e-17  # error where every loss is 1, but for what was left out
-_COEFFICIENTS = sizes.LATTICE_COEFFICIENTS  # of 16 bytes each
-_TRANSFORMS = sizes.LATTICE_TRANSFORMS  # most of a single value at a frequency
-_PRODUCTS = sizes.LATTICE_PRODUCTS  # most of a convolution
-#: Probability of any work below which items with work are counted.
+_CONSTANT_ERROR = 1e-17  # Error of a probability if every loss is 1.
+_COEFFICIENTS = sizes.LATTICE_COEFFICIENTS  # Upper limit on coefficients of 16 bytes each.
+_TRANSFORMS = sizes.LATTICE_TRANSFORMS  # Upper limit on transforms (of a value at a frequency).
+_PRODUCTS = sizes.LATTICE_PRODUCTS  # Upper limit on the products of a convolution.
+#: If a group has work with a smaller probability, we sum over the number of items with work.
 RARE = 2.0**-10
-_TAIL = 1e-18  # probability of more items with work, which is left out
+_TAIL = 1e-18  # larger numbers of items with work are left out; this is their probability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ConvolutionMethod:
-    """Probabilities for few lanes: halves of the group convolved as the largest value grows."""
+    """A method for P(max = v, sum >= s), by convolving the laws of the sums of half groups."""
 
     items: ItemLattice
     lanes: int
@@ -355,30 +355,30 @@ class ConvolutionMethod:
 
     @property
     def max_count(self) -> int:
-        """Return how many values the largest item can have."""
+        """Return the number of values that the largest item can have."""
         return len(self.items.places) - self.items.idle
 
     @property
     def error(self) -> float:
-        """Return an estimate of the error of a probability, a sum of positive terms."""
+        """Return an estimate of the error of a probability computed as a sum of positive terms."""
         return _EPS * (16.0 + 2.0 * math.sqrt(len(self.items.places))) + 2.0 * _LEFT_OUT
 
     @property
     def product_count(self) -> float:
-        """Return the products of an answer, with three lanes or more."""
+        """Return an estimate of the number of products that an answer takes with >= 3 lanes."""
         half = self.lanes - self.lanes // 2
         places = self.items.places
         return (half**3 / 12 + 0.25 * self.lanes) * len(places) * float(places[-1])
 
     def __call__(self, least: Ints) -> Floats:
-        """Return probabilities, one for each row of least sums."""
+        """Return, for each row of ``least``, the sum over values v of P(max = v, sum >= row[v])."""
         from stochastic.kernels.inversion import convolution_probabilities, pair_probabilities
 
         items = self.items
         if self.lanes == 2:
             result = pair_probabilities(items.places, items.weights, items.idle, least)
         else:
-            # of equal weights, sums of 1 are exact where those of a fraction drift
+            # if all weights are equal, sums of ones are exact, while sums of a fraction drift
             most = float(items.weights.max())
             weights = items.weights / most
             result = convolution_probabilities(items.places, weights, self.lanes, items.idle, least)
@@ -387,7 +387,7 @@ class ConvolutionMethod:
 
 
 def _choose_method(items: ItemLattice, lanes: int) -> ConvolutionMethod | SpectralMethod:
-    """Return the cheaper method: few lanes with a wide law are convolved."""
+    """Return the cheaper method; LawError if neither is feasible."""
     convolution = ConvolutionMethod(items=items, lanes=lanes)
     if lanes == 2:
         return convolution
@@ -408,12 +408,12 @@ def _choose_method(items: ItemLattice, lanes: int) -> ConvolutionMethod | Spectr
 
 
 class LossInversion:
-    """The CDF of the loss X = factor·max/sum of groups with work, prepared once.
+    """The CDF of the loss X = factor·max/sum over groups with work (Swatman 2022, Eqs. 4-11).
 
-    Groups without any work are left out, and the rest is not rescaled (Swatman 2022, Eqs. 4-11).
-    ``factor`` is ``lanes`` by default. ``error`` is an absolute bound on what is left out plus an
-    estimate of rounding, ``mass`` P(sum > 0). LawError if neither method is feasible: in few lanes,
-    over some 10,000 values; in up to 30 also of an uneven law; or where sums are above 2**53.
+    Groups without work are left out, and the probabilities of the others are not rescaled.
+    ``factor`` is ``lanes`` by default. ``error`` is an absolute bound on omitted parts plus an
+    estimate of rounding; ``mass`` is P(sum > 0). LawError if no method is feasible: with few lanes,
+    above about 10,000 values; with up to 30 lanes, also for an uneven law; or if sums exceed 2**53.
     """
 
     __slots__ = (
@@ -442,7 +442,7 @@ class LossInversion:
         self._values = items.first + items.step * items.places[len(items.places) - way.max_count :]
 
     def cdf(self, t: Any) -> Any:
-        """Return P(X <= t; sum > 0), for a number or an array; t includes all that rounds to it."""
+        """Return P(X <= t; sum > 0), for a number or an array; losses are rounded to doubles."""
         limits = np.asarray(t, dtype=np.float64)
         flat = limits.reshape(-1)
         if np.any(flat != flat):
@@ -458,18 +458,17 @@ class LossInversion:
         return chances.reshape(limits.shape)[()]
 
     def sf(self, t: Any) -> Any:
-        """Return P(X > t; sum > 0), for a number or an array, as :meth:`cdf`."""
+        """Return P(X > t; sum > 0), for a number or an array; losses are rounded to doubles."""
         return self.mass - self.cdf(t)
 
     def _steps(self, t: npt.NDArray[Any]) -> Ints:
-        """Return the least sums with factor·value/sum <= t, in steps of the lattice."""
+        """Return, for each t and value, the smallest sum (in steps) with factor·value/sum <= t."""
         return _least_sums(t, self._values, self._factor, self._least, self._step)
 
     def quantile(self, q: float) -> float:
-        """Return the smallest loss x with P(X <= x; sum > 0) >= q, one that can occur.
+        """Return the smallest possible loss x with P(X <= x; sum > 0) >= q.
 
-        A P(X <= x) within :attr:`error` of q counts as reached; q above :attr:`mass` gives the
-        largest loss.
+        P may be below q by :attr:`error`. If q is above :attr:`mass`, x is the largest loss.
         """
         if not 0.0 <= q <= 1.0:
             raise LawError(f"q = {q!r}: expected a probability from 0 to 1")
@@ -495,10 +494,10 @@ class LossInversion:
         return listed[start]
 
     def _bracket(self, wanted: float, lacking: float) -> Any:
-        """Return the steps of each value from the first to before the last, few losses in all.
+        """Return, for each value, the range of sums (in steps) whose losses are near the quantile.
 
-        By the ITP method (Oliveira & Takahashi 2020), which takes hardly more evaluations than
-        bisection where the CDF jumps, and far fewer where it is smooth.
+        The ITP method (Oliveira & Takahashi 2020) takes hardly more evaluations than bisection if
+        the CDF jumps, and far fewer if it is smooth.
         """
         below, above, excess = 1.0, float(self._lanes), self.mass - wanted
         width = above - below
@@ -525,10 +524,9 @@ class LossInversion:
 
 
 def _least_sums(t: Floats, values: Ints, lanes: int, least: int, step: int) -> Ints:
-    """Return the least sums with lanes·value/sum <= t in steps from ``least``, a row a t.
+    """Return, with a row per t, the smallest sums (steps from ``least``) with lanes·value/sum <= t.
 
-    Division of doubles is rounded correctly, so that a loss, the quotient of two whole numbers
-    below 2**53, is compared as it would be printed.
+    A loss is a quotient of whole numbers below 2**53. It is rounded to a double and then compared.
     """
     needed, limit = (lanes * values).astype(np.float64), t[:, np.newaxis]
     total = np.ceil(needed / limit)
@@ -541,7 +539,7 @@ def _least_sums(t: Floats, values: Ints, lanes: int, least: int, step: int) -> I
 
 
 class RareWorkInversion:
-    """The CDF of the loss of a group given that it has work, where that is rare."""
+    """The CDF of the loss of a group given that it has work, if few groups have work."""
 
     __slots__ = ("_lanes", "_parts", "error", "mass")
 
@@ -550,7 +548,7 @@ class RareWorkInversion:
         some = math.fsum(weights[1:].tolist())
         shares, log = [], math.log(some) - math.log1p(-some)
         for k in range(1, lanes + 1):
-            shares.append(math.comb(lanes, k) * math.exp((k - 1) * log))  # over that of one
+            shares.append(math.comb(lanes, k) * math.exp((k - 1) * log))  # relative to k = 1
             if shares[-1] < _TAIL:
                 break
         whole = math.fsum(shares)
@@ -566,7 +564,7 @@ class RareWorkInversion:
         return np.clip(sum(share * part.cdf(t) for share, part in self._parts), 0.0, 1.0)
 
     def sf(self, t: Any) -> Any:
-        """Return P(X > t | sum > 0), as :meth:`cdf`."""
+        """Return P(X > t | sum > 0), for a number or an array."""
         return np.clip(sum(share * part.sf(t) for share, part in self._parts), 0.0, 1.0)
 
     def quantile(self, q: float) -> float:

@@ -1,7 +1,7 @@
-"""The law of the loss of a group in lockstep, X = lanes · max / sum (Swatman 2022, Eqs. 1-11).
+"""Compute the law of the loss of a group, X = lanes · max / sum (Swatman 2022, Eqs. 1-11).
 
-One engine computes each answer, all in doubles with an error: quadrature the moments, inversion the
-CDF and the quantiles, sums in O(S) the slowdown, and a sweep or a transform the atoms.
+All answers are in double precision and have an error bound. Moments are computed by quadrature, the
+CDF and quantiles by inversion, the slowdown by sums in O(S), the atoms by a sweep or a transform.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ if TYPE_CHECKING:
     from stochastic.loss.inversion import LossInversion, RareWorkInversion
     from stochastic.loss.moments import OrderStatistics
 
-_COARSE = 0.01  # the largest error of an atom that is an answer
+_COARSE = 0.01  # upper limit on the error of an atom in an answer
 _METHODS = ("auto", "sweep", "fft")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorBound:
-    """Bounds on how far answers are from the law as given.
+    """Bounds on the errors of probabilities and of the mean.
 
-    ``missing`` is the probability that an item is longer than ``cut``, the longest in the law that
-    is computed with. ``cdf`` bounds how far the cut moves any probability of the loss: by
-    1 - (1 - missing)**lanes, over P(any work) if groups without are dropped; the numerics of a
-    probability add less than ``tol``, the tolerance that was requested, or a
-    :class:`ToleranceWarning` says by how much more. ``mean`` bounds the error of the mean: that of
-    the cut, rigorous, and of the numerics, estimated; ``numerical`` is the latter part.
+    ``missing`` is the probability that an item is longer than ``cut``, the longest item of the
+    truncated law. ``cdf`` bounds the change of any probability of the loss by the truncation: 1 -
+    (1 - missing)**lanes, divided by P(any work) if groups without work are dropped. The numerical
+    error of a probability is below ``tol``, the requested tolerance; otherwise a
+    :class:`ToleranceWarning` gives the error. ``mean`` bounds the error of the mean. The part by
+    truncation is rigorous; the numerical part, ``numerical``, is an estimate.
     """
 
     missing: float
@@ -65,7 +65,7 @@ class ErrorBound:
 
     @property
     def met(self) -> bool:
-        """True if the mean is known within the tolerance asked for."""
+        """True if the error of the mean is within the requested tolerance."""
         return self.mean <= self.tol
 
     def __float__(self) -> float:
@@ -76,14 +76,14 @@ class ErrorBound:
 class Slowdown:
     """Cost of lockstep for a workload of many groups: E[max] / E[W], a ratio of means.
 
-    The mean loss gives every group the same weight; a workload pays for each group by its length:
-    n·Σmax / Σsum weighs a group's loss by its work. So slowdown = E[X] + Cov(X, sum) / E[sum]: it
-    is above the mean loss if long groups lose more, below it if they lose less.
+    The mean loss E[X] gives every group the same weight. The slowdown n·Σmax / Σsum weights the
+    loss of a group by its work. So it equals E[X] + Cov(X, sum) / E[sum]: it is above the mean loss
+    if groups with more work lose more, and below if they lose less.
 
-    ``loss`` is the mean loss of one group, E[X]. ``error`` bounds, rigorously, how far the cut of
-    an infinite law reduces ``value``. ``variance_of_one`` is Var(n·max - value·sum) / (n·E[W])**2:
-    divided by the number of groups, the variance of n·Σmax / Σsum (delta method; the error is of
-    second order in 1 / groups).
+    ``loss`` is the mean loss of one group, E[X]. ``error`` is a rigorous bound on the reduction of
+    ``value`` by truncating an infinite law. ``variance_of_one`` is Var(n·max - value·sum) /
+    (n·E[W])**2: divided by the number of groups, it is the variance of n·Σmax / Σsum (delta method;
+    the error is of second order in 1 / groups).
     """
 
     value: float
@@ -96,36 +96,36 @@ class Slowdown:
 
     @property
     def difference(self) -> float:
-        """Return slowdown less mean loss: Cov(X, sum) / E[sum]."""
+        """Return the slowdown minus the mean loss: Cov(X, sum) / E[sum]."""
         return self.value - self.loss
 
     def var(self, groups: int) -> float:
-        """Return the variance of n·Σmax / Σsum over that many independent groups."""
+        """Return the variance of n·Σmax / Σsum, with sums over ``groups`` independent groups."""
         return self.variance_of_one / check_integer("groups", groups, least=1)
 
     def std(self, groups: int) -> float:
-        """Return the standard deviation of the same."""
+        """Return the standard deviation of n·Σmax / Σsum over ``groups`` independent groups."""
         return math.sqrt(self.var(groups))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Law:
-    """The law of the loss of a group; made by :func:`imbalance`.
+    """The law of the loss of a group; see :func:`imbalance`.
 
-    Each answer is computed when first needed; :attr:`method` says how.
+    Each answer is computed when first needed, by the method that :attr:`method` names.
 
     Attributes
     ----------
     source : Pmf
         The law of the work of one item, as given.
     work : Pmf
-        The law that is computed with: cut if its support is infinite.
+        The law used in computations: ``source``, truncated if its support is infinite.
     lanes : int
         Items in lockstep.
     tol : float
         Tolerance on the mean and on probabilities.
     zero_work : str
-        Loss of a group without any work: ``one`` X = 1, ``zero`` X = 0, ``drop`` not counted.
+        Loss of a group without any work: ``one`` or ``zero``; ``drop`` does not count the group.
     """
 
     source: Pmf
@@ -158,7 +158,7 @@ class Law:
 
     @property
     def error(self) -> ErrorBound:
-        """Return bounds on the error: rigorous for the cut, estimated for the numerics."""
+        """Return error bounds: rigorous for the truncation, estimated for numerical errors."""
         mean, numerical = self._moment(1, self.work)
         moved = self._cut_error
         return ErrorBound(
@@ -170,10 +170,10 @@ class Law:
             tol=self.tol,
         )
 
-    # --- groups without any work, which the numerics leave out
+    # --- groups without any work, which moments and inversion leave out
     @property
     def _is_constant(self) -> bool:
-        """True if every group with work loses exactly 1."""
+        """True if the loss of every group with work is exactly 1."""
         return self.lanes == 1 or len(self.work.weights) == 1
 
     @property
@@ -190,7 +190,7 @@ class Law:
     def _expect(
         self, work: Pmf, part: float, error: float, function: Callable[[int], float]
     ) -> tuple[float, float]:
-        """Return an expectation and its error, from those of its part over groups with work."""
+        """Return E[function(X)] and its error, given both for the groups with work."""
         if self._idle_loss is None:
             busy = self._work_probability(work)
             return part / busy, error / busy
@@ -208,7 +208,7 @@ class Law:
 
     def moment(self, k: int) -> float:
         """Return the raw moment E[X**k], for k = 0, 1, 2, ..."""
-        k = check_integer("k", k, least=0, most=600.0 / math.log(max(self.lanes, 2)))  # of doubles
+        k = check_integer("k", k, least=0, most=600.0 / math.log(max(self.lanes, 2)))  # no overflow
         work, moved = self._cut_for_moment(k)
         value, error = self._moment(k, work)
         error += moved * max(self.lanes**k - value, value)
@@ -216,7 +216,7 @@ class Law:
         return value
 
     def _moment(self, k: int, work: Pmf) -> tuple[float, float]:
-        """Return E[X**k] of a cut law of work, and its numerical error."""
+        """Return E[X**k] and its numerical error for a truncated law of work."""
         known: tuple[float, float] = self._memoize(
             f"moment {k} up to {work.high}", lambda: self._new_moment(k, work)
         )
@@ -231,7 +231,7 @@ class Law:
         return self._expect(work, part, error, lambda x: float(x**k))
 
     def var(self) -> float:
-        """Return the variance of the loss, from a centred form accurate for any number of lanes."""
+        """Return the variance of the loss; it is accurate for any number of lanes."""
         work, moved = self._cut_for_moment(2)
         mean, _ = self._moment(1, work)
         value, error = self._memoize("var", lambda: self._new_var(work, mean))
@@ -256,7 +256,7 @@ class Law:
         """Return the cost for a whole workload, E[max] / E[W], and the mean loss of one group."""
         if "slowdown" not in self._cache:
             (longest, spread, both, mean, var), short = self._item_moments()
-            ratio = longest / mean if mean else 1.0  # without any work nothing waits
+            ratio = longest / mean if mean else 1.0  # no lane waits without work
             scatter = self.lanes * spread - 2.0 * ratio * both + ratio**2 * var
             self._cache["slowdown"] = Slowdown(
                 value=ratio,
@@ -269,7 +269,7 @@ class Law:
         return known
 
     def order_statistics(self) -> OrderStatistics:
-        """Return moments of the longest item of a group and of one, tail included."""
+        """Return moments of the longest item of a group and of one item, without truncation."""
         return self._item_moments()[0]
 
     def _item_moments(self) -> tuple[OrderStatistics, float]:
@@ -282,10 +282,9 @@ class Law:
 
     # --- probabilities
     def cdf(self, t: Any) -> Any:
-        """Return P(X <= t), for a number or an array of them.
+        """Return P(X <= t), for a number or an array.
 
-        A t includes all numbers that round to it: ``cdf(1.2)`` counts the loss 6/5, although the
-        double 1.2 is below it.
+        Losses that round to t count as t: ``cdf(1.2)`` includes 6/5, although the double is less.
 
         >>> from stochastic import imbalance
         >>> imbalance(Pmf.uniform(1, 6), lanes=2).cdf([1.0, 1.2]).round(12).tolist()
@@ -294,7 +293,7 @@ class Law:
         return self._probability(t, tail=False)
 
     def sf(self, t: Any) -> Any:
-        """Return P(X > t), for a number or an array of them, as :meth:`cdf`."""
+        """Return P(X > t), for a number or an array; losses are rounded as by :meth:`cdf`."""
         return self._probability(t, tail=True)
 
     def _probability(self, t: Any, *, tail: bool) -> Any:
@@ -318,7 +317,7 @@ class Law:
 
     @cached_property
     def _inversion(self) -> LossInversion | RareWorkInversion:
-        """Return the CDF of groups with work, up to P(work), or up to 1 where that is small."""
+        """Return the CDF over groups with work; its maximum is P(work), or 1 if work is rare."""
         from stochastic.loss.inversion import RARE, LossInversion, RareWorkInversion
 
         work = self.work
@@ -344,7 +343,7 @@ class Law:
         work, idle = self.work, self._idle_probability(self.work)
         if q == 1.0 and self.lanes > 1 and not self.source.is_finite:
             return float(self.lanes)
-        is_rounded = q == 1.0 and self._work_probability(work) > 0.0  # idle may be 1 by rounding
+        is_rounded = q == 1.0 and self._work_probability(work) > 0.0  # ``idle`` may be rounded to 1
         if self.zero_work == "zero" and idle > 0.0 and q <= idle and not is_rounded:
             return 0.0
         if self._is_constant:
@@ -361,7 +360,7 @@ class Law:
     def joint(self) -> xr.DataArray:
         """Return P(max = a, sum = b), labelled ``max`` and ``sum`` (Swatman 2022, Eqs. 7-10).
 
-        LawError if the atoms would not fit; moments, CDF and quantiles need none.
+        LawError if the table would be too large; moments, CDF and quantiles do not need it.
         """
         from stochastic.loss.atoms import joint_atoms
 
@@ -374,9 +373,9 @@ class Law:
         return law_array(law.probabilities, attrs, max=law.maxima, sum=law.sums)
 
     def pmf(self) -> xr.DataArray:
-        """Return P(X = x), equal fractions merged exactly, ascending (Swatman 2022, Eq. 11).
+        """Return P(X = x) along ``loss``, ascending, with equal fractions merged exactly.
 
-        Along ``loss``; its coordinates ``numerator`` and ``denominator`` are in lowest terms.
+        It is Eq. 11 of Swatman 2022. The ``numerator`` and ``denominator`` have no common factor.
         """
         from stochastic.loss.atoms import loss_atoms
 
@@ -399,7 +398,7 @@ class Law:
         return pmf_array(attrs, above, below, chance)
 
     def _atom_attributes(self, law: JointAtoms | LossAtoms) -> dict[str, Any]:
-        """Return attributes of the atoms; errors are absolute by ``fft``, relative by ``sweep``."""
+        """Return attributes of the atoms; their error is absolute for fft, relative for sweep."""
         error = law.error
         if law.method == "fft" and self._idle_loss is None:
             busy = self._work_probability(self.work)
@@ -423,18 +422,18 @@ class Law:
         }
 
     def sample(self, size: int, seed: int = 0) -> Floats:
-        """Return losses of ``size`` independent groups, drawn from the law of the work."""
+        """Draw ``size`` independent groups from the law of work, and return their losses."""
         from stochastic.trials.simulation import losses as drawn
 
         return drawn(self.source, self.lanes, size, seed=seed, zero_work=self.zero_work)
 
-    # --- the cut
+    # --- truncation of infinite laws
     @property
     def _cut_error(self) -> float:
         return _cut_error_of(self.work, self.lanes, self.zero_work)
 
     def _cut_for_moment(self, k: int) -> tuple[Pmf, float]:
-        """Return the law of work cut for its k-th moment, and how far the cut moves that."""
+        """Return the work truncated for its k-th moment; and a bound on a probability's change."""
         if k <= 1 or self.source.is_finite or self._eps is not None:
             return self.work, self._cut_error
         tail = _allowed_tail(self.tol, self.lanes, k, self.source, self.zero_work)
@@ -442,7 +441,7 @@ class Law:
         return work, _cut_error_of(work, self.lanes, self.zero_work)
 
     def _check(self, error: float, what: str) -> None:
-        """Warn if an answer is not known within the tolerance."""
+        """Warn if the error of an answer exceeds the tolerance."""
         if error > self.tol and self._eps is None:
             warnings.warn(
                 f"the {what} of {self!r} has an error of up to {error:.2g}, above tol = "
@@ -453,28 +452,28 @@ class Law:
 
 
 def _point_mass(t: npt.NDArray[Any], location: int, tail: bool) -> Floats:
-    """Return the CDF of a law that is all at one place, or its tail."""
+    """Return the CDF at ``t`` of a law with a single value, or 1 - CDF if ``tail``."""
     return np.array((t < location) == tail, dtype=np.float64)
 
 
 def _counted_probability(law: Pmf, lanes: int, zero_work: str) -> float:
-    """Return the probability of a group that counts: below 1 if idle ones are dropped."""
+    """Return the probability that a group counts, as groups without work may be dropped."""
     return any_probability(float(law.sf(0)), lanes) if zero_work == "drop" and law.low == 0 else 1.0
 
 
 def _cut_error_of(work: Pmf, lanes: int, zero_work: str) -> float:
-    """Return a bound on how far the cut of a law moves a probability of the loss."""
+    """Return a bound on the change of any probability of the loss by truncating the law of work."""
     counted = _counted_probability(work, lanes, zero_work)
     return min(any_probability(work.missing, lanes) / counted, 1.0)
 
 
 def _allowed_tail(tol: float, lanes: int, k: int, law: Pmf, zero_work: str = "one") -> float:
-    """Return the tail that may be left out so that the k-th moment moves by less than ``tol``.
+    """Return the tail probability whose truncation changes the k-th moment by less than ``tol``.
 
-    One item in a group is beyond the cut with a probability of at most lanes · eps, and then
-    X**k is at most lanes**k; where groups without work are dropped, the others weigh more.
+    Some item of a group is beyond the cut with a probability of at most lanes · eps. Then X**k is
+    at most lanes**k. If groups without work are dropped, the other groups weigh more.
     """
-    share = _counted_probability(law, lanes, zero_work) or 1.0  # no work is refused elsewhere
+    share = _counted_probability(law, lanes, zero_work) or 1.0  # callers refuse 0
     log = math.log(tol) - math.log(lanes) - k * math.log(lanes) + math.log(share)
     return math.exp(max(log, -640.0))
 
@@ -506,7 +505,7 @@ def imbalance(
     zero_work: str = "one",
     method: str = "auto",
 ) -> Law | CorrelatedLoss:
-    """Return the exact law of the cost of lockstep, X = lanes · max / sum of independent items.
+    """Return the exact law of the loss of a group in lockstep, X = lanes · max / sum of its items.
 
     Parameters
     ----------
@@ -515,29 +514,30 @@ def imbalance(
     lanes : int
         Items in lockstep, 1 or more.
     correlation : number, matrix, pairs, or trace, optional
-        Dependence of the lanes: the probability that a lane repeats its neighbour's work; a matrix
-        of P(next | this) of the values of a finite law; pairs (probability, law) of which one holds
-        for all lanes, ``pmf`` their mixture; or a trace, of which lanes are items in a row from a
-        random one on. The result then has ``mean()``, ``slowdown()``, ``longest``, and for a small
-        law ``cdf``, ``quantile`` and ``table``.
+        Dependence of the lanes; by default they are independent. A number is the probability that a
+        lane repeats its neighbour's work. A matrix holds P(next | this) for the values of a finite
+        law. Pairs (probability, law), whose mixture is ``pmf``: all lanes have one of these laws. A
+        trace: lanes take consecutive items of it from a random item on. With ``correlation``, the
+        result has ``mean()``, ``slowdown()``, ``longest``, and for a small law ``cdf``,
+        ``quantile`` and ``table``.
     tol : float
-        Tolerance on the mean: the cut of an infinite support moves it by less.
+        Tolerance of the mean: the truncation of an infinite law changes the mean by less.
     eps : float, optional
-        Cut where P(W > S) < eps instead, regardless of the error (the paper's 1e-6).
+        Truncate instead where P(W > S) < eps, regardless of the error (the paper uses 1e-6).
     zero_work : {"one", "drop", "zero"}
         Loss of a group without any work: 1, not counted, or 0.
     method : {"auto", "sweep", "fft"}
-        Method for atoms: the sweep keeps the relative accuracy of each, the transform (``fft``) is
-        faster with many lanes.
+        Method for atoms. ``sweep`` has a small relative error of each atom; ``fft`` is fast with
+        many lanes.
 
     Raises
     ------
     LawError
-        Lanes are no whole number of 1 or more, the mean is infinite, or the support too large.
+        Lanes are not a whole number of 1 or more, the mean is infinite, or the law is too large.
 
     Notes
     -----
-    Swatman 2022, Eqs. 1-11, with the factor n that Algorithm 1 and the support of Eq. 11 omit.
+    Swatman 2022, Eqs. 1-11, with the factor n that Algorithm 1 and the support in Eq. 11 omit.
 
     >>> law = imbalance(Pmf.geometric(0.05), lanes=32)
     >>> round(law.mean(), 8), law.error.met

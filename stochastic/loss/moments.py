@@ -1,4 +1,4 @@
-r"""Moments of the loss X = n·max/sum by quadrature, without its law; those of the longest item.
+r"""Compute moments of the loss X = n·max/sum by quadrature, and moments of the longest item.
 
 For a positive sum, :math:`\int_0^\infty t^{k-1} e^{-t\Sigma}\,dt = \Gamma(k)/\Sigma^k`. With
 :math:`t = e^u` and the trapezoidal rule of step h over all of u,
@@ -7,14 +7,14 @@ For a positive sum, :math:`\int_0^\infty t^{k-1} e^{-t\Sigma}\,dt = \Gamma(k)/\S
     E[X^k; \Sigma>0] = \frac{n^k}{\Gamma(k)} \int_0^\infty t^{k-1}\, E[M^k e^{-t\Sigma}]\, dt
     \approx \frac{n^k h}{\Gamma(k)} \sum_m t_m^k\, E[M^k e^{-t_m\Sigma}], \qquad t_m = t_0 e^{mh}.
 
-Each outcome is a gamma integral of its own, the same one at another place, so that by Poisson
-summation the error of the rule, relative to the result, is at most
+For each outcome the integrand over u has the same shape, a gamma density, at another position. So
+by Poisson summation the relative error of the rule is at most
 
 .. math:: 2 \sum_{j\ge1} |\Gamma(k + 2\pi i j/h)| / \Gamma(k)
 
-**whatever the law and the number of lanes**: 1e-17 at h = 0.2 for k = 2. The sum over m ends, in
-both directions, where what is left is bounded by 1e-18 of the result: beyond t by
-:math:`(2n)^k E[e^{-t\Sigma/2}; \Sigma>0]`, because X <= n; below t by the convexity of
+**for every law and number of lanes**: 1e-17 at h = 0.2 for k = 2. On both sides, the sum over m
+ends where the omitted part is below 1e-18 of the result. It is bounded above t by
+:math:`(2n)^k E[e^{-t\Sigma/2}; \Sigma>0]`, because X <= n, and below t by the convexity of
 :math:`E[M^k e^{-t\Sigma}]`, whose value at t = 0 is known.
 
 The expectations are sums of positive terms (Abel summation over the largest value): with
@@ -24,19 +24,19 @@ The expectations are sums of positive terms (Abel summation over the largest val
     G_S^n - G_a^n = G_S^n (1 - (1 - T_a)^n),
 
 where T_a, the tail of the law tilted by :math:`e^{-jt}`, is summed from above, and 1-(1-T)^n is
-found by doubling n, without a subtraction. The variance is centred before it is summed:
+computed by doubling n, without a subtraction. The variance is centred before it is summed:
 
 .. math::
     E[(X-c)^2; \Sigma>0] = \int_0^\infty t\, E[(nM - c\Sigma)^2 e^{-t\Sigma}]\, dt,
 
-and, given the largest value a and the number K of items that have it, the others are independent
-and below a, so that under the tilted law the square is the sum of a squared mean and a variance,
+Given the largest value a and the number K of items that have it, the other items are independent
+and below a. So under the tilted law, the square is a squared mean plus a variance,
 
 .. math::
     E[(na - c\Sigma)^2 \mid a] = (na - cE\Sigma)^2
     + c^2\{(a-\mu)^2\, \mathrm{Var}\,K + E[n-K]\,\sigma^2\},
 
-with the mean and the variance of an item below a, and K binomial, but at least 1.
+with the mean and variance of an item below a, and K binomial given K >= 1.
 """
 
 from __future__ import annotations
@@ -54,20 +54,20 @@ from stochastic.errors import LawError
 from stochastic.work.correlated_lanes import Sticky
 from stochastic.work.pmf import Pmf, check_law
 
-_EPS = 2.0**-53
-_RARE = 1e-60  # probability of any work in a group, below which quadrature would overflow
-_DISCRETE = 1e-17  # largest error of the trapezoidal rule, relative
-_ROWS = sizes.MOMENT_ROWS  # most rows: few enough for plain summation
-_SPARSE = sizes.MOMENT_SPARSE  # cells a value, beyond which values are listed rather than cells
+_EPS = 2.0**-53  # Largest relative error of one rounding.
+_RARE = 1e-60  # Quadrature would overflow for a smaller probability that a group has work.
+_DISCRETE = 1e-17  # Upper limit on the relative error of the trapezoidal rule.
+_ROWS = sizes.MOMENT_ROWS  # Upper limit on rows, so that plain summation is accurate.
+_SPARSE = sizes.MOMENT_SPARSE  # Number of table cells per value from which values are listed.
 
 
 def any_probability(chance: float, lanes: int) -> float:
-    """Return the probability that any of so many items has an event of that chance."""
+    """Return 1 - (1 - chance)**lanes, the probability of an event in one or more items."""
     return -math.expm1(lanes * math.log1p(-chance)) if chance < 1 else 1.0
 
 
 def work_probability(low: int, weights: Floats, lanes: int) -> float:
-    """Return the probability that some item of a group has work, to relative accuracy."""
+    """Return the probability that some item of a group has work, with a small relative error."""
     if low > 0:
         return 1.0
     if weights[0] < 0.5:
@@ -87,8 +87,8 @@ def idle_probability(low: int, weights: Floats, lanes: int) -> float:
 def raw_moment(low: int, weights: Floats, lanes: int, order: int = 1) -> tuple[float, float]:
     """Return E[X**order; sum > 0] of the loss X = lanes·max/sum, and its error.
 
-    Groups without any work are left out, and the rest is not rescaled. The cost is about 130 passes
-    over the values. The error bounds what the quadrature leaves out and estimates the rounding.
+    Groups without work are left out, and the probabilities of the others are not rescaled. The cost
+    is about 130 passes over the values. The error is a bound of quadrature plus estimated rounding.
     """
     busy = work_probability(low, weights, lanes)
     if lanes == 1 or len(weights) == 1:  # X = 1
@@ -128,8 +128,8 @@ def raw_moment(low: int, weights: Floats, lanes: int, order: int = 1) -> tuple[f
 def variance(low: int, weights: Floats, lanes: int, centre: float) -> tuple[float, float]:
     """Return E[(X - centre)**2; sum > 0] of the loss X = lanes·max/sum, and its error.
 
-    With ``centre`` the mean this is the part of the variance that groups with work have. Relative
-    accuracy is kept at any number of lanes: only the loss itself is subtracted from its centre. The
+    If ``centre`` is the mean, this is the part of the variance from groups with work. The relative
+    error is small for any number of lanes, because losses are centred before they are squared. The
     cost is about 100 passes over the values.
     """
     busy = work_probability(low, weights, lanes)
@@ -160,7 +160,7 @@ def variance(low: int, weights: Floats, lanes: int, centre: float) -> tuple[floa
 
 
 class _ValueGrid(NamedTuple):
-    """Values and weights of a law in columns: a value is a column's place + a row's."""
+    """Values and weights of a law in a table; each value is ``columns[j] + rows[r]``."""
 
     columns: Floats
     rows: Floats
@@ -169,9 +169,9 @@ class _ValueGrid(NamedTuple):
 
 
 def _value_grid(weights: Floats) -> _ValueGrid:
-    """Return the law less its smallest value: on the coarsest grid, or listed if it is sparse.
+    """Return the law shifted to start at 0 as a table, with one row if the law is sparse.
 
-    A grid of about as many rows as columns needs few exponentials; a list is one row.
+    A table with about as many rows as columns needs few exponentials.
     """
     used = np.flatnonzero(weights)
     step = 1 if weights[1] else int(np.gcd.reduce(used))
@@ -195,13 +195,13 @@ def _divided_difference(a: Floats, b: Floats, k: int) -> Floats:
 
 
 def _nodes(h: float) -> int:
-    """Return the number of nodes by which log t grows by log 2."""
+    """Return the number of quadrature nodes from t to 2t."""
     return math.ceil(math.log(2.0) / h)
 
 
 @cache
 def _quadrature_step(order: int) -> tuple[float, float]:
-    """Return the step of the trapezoidal rule up to an order, and its relative error."""
+    """Return the trapezoidal rule's step for moments up to ``order``, and its relative error."""
     h = 0.25
     while True:
         worst = max(_quadrature_error(k, h) for k in (1, order))
@@ -211,18 +211,18 @@ def _quadrature_step(order: int) -> tuple[float, float]:
 
 
 def _quadrature_error(k: int, h: float) -> float:
-    """Return 2·abs(gamma(k + 2πi/h)) / gamma(k); the terms beyond it are far smaller."""
+    """Return the first term of the error bound, 2·|gamma(k + 2πi/h)| / gamma(k)."""
     y = 2.0 * math.pi / h
-    log = 0.5 * (math.log(2.0 * math.pi * y) - math.pi * y)  # of abs(gamma(1 + iy))
+    log = 0.5 * (math.log(2.0 * math.pi * y) - math.pi * y)  # log |gamma(1 + iy)|
     log += sum(math.log(math.hypot(1.0, y / j)) for j in range(1, k))
     return 2.0 * math.exp(log)
 
 
-# --- the longest item, in O(S), by sums of positive terms, good for a million lanes and more
+# --- the longest item: sums of positive terms in O(S), accurate for a million lanes and more
 class OrderStatistics(NamedTuple):
     """Moments of the largest of some independent items, and of one item.
 
-    ``cov_max_sum`` is the covariance of the largest with the sum of all.
+    ``cov_max_sum`` is the covariance of the largest item with the sum of all items.
     """
 
     mean_max: float
@@ -233,10 +233,11 @@ class OrderStatistics(NamedTuple):
 
 
 class SumGivenMaximum(NamedTuple):
-    """The sum of all items given that the largest is ``a``, for each ``a`` that occurs.
+    """Statistics of the sum of all items given that the largest is ``a``, for each possible ``a``.
 
-    The distances are of its mean from its least and largest value. ``rest_mean`` and
-    ``rest_variance`` are of an item shorter than ``a``, counted from the least.
+    ``least_distance`` and ``largest_distance`` are the distances from the mean sum to the smallest
+    and to the largest sum. ``rest_mean`` and ``rest_variance`` are the mean and variance of an item
+    shorter than ``a``, measured from the shortest possible item.
     """
 
     maximum: Floats
@@ -250,7 +251,7 @@ class SumGivenMaximum(NamedTuple):
 
 
 def _log_cdf_and_tail(weights: Floats) -> tuple[Floats, Floats]:
-    """Return log F and 1 - F at each value, both to full relative accuracy."""
+    """Return log F and 1 - F at each value, both with a small relative error."""
     below = np.cumsum(weights, dtype=np.longdouble)
     above = np.zeros_like(below)
     above[:-1] = np.cumsum(weights[:0:-1], dtype=np.longdouble)[::-1]
@@ -261,7 +262,7 @@ def _log_cdf_and_tail(weights: Floats) -> tuple[Floats, Floats]:
 
 
 def _sums_before(values: Floats) -> Floats:
-    """Return the sums of all values before each place."""
+    """Return, for each index, the sum of all values before it."""
     result = np.zeros(len(values), dtype=np.longdouble)
     np.cumsum(values[:-1], dtype=np.longdouble, out=result[1:])
     return result.astype(np.float64)
@@ -270,10 +271,10 @@ def _sums_before(values: Floats) -> Floats:
 def order_statistics(low: int, weights: Floats, lanes: int) -> OrderStatistics:
     """Return moments of the largest of ``lanes`` independent items, and of one item.
 
-    Covariances are sums of P(A <= a, B <= b) - P(A <= a)·P(B <= b) over all a and b (Hoeffding),
-    here of positive terms.
+    Covariances are sums of P(A <= a, B <= b) - P(A <= a)·P(B <= b) over all a and b (Hoeffding).
+    Here these terms are positive.
     """
-    logs, tails = (part[:-1] for part in _log_cdf_and_tail(weights))  # both 0 at the longest item
+    logs, tails = (part[:-1] for part in _log_cdf_and_tail(weights))  # both end in 0
     upto = np.exp(logs)
     highest, beyond = np.exp(lanes * logs), -np.expm1(lanes * logs)
     others = np.exp((lanes - 1) * logs)
@@ -289,16 +290,16 @@ def order_statistics(low: int, weights: Floats, lanes: int) -> OrderStatistics:
 
 
 def sum_given_maximum(low: int, weights: Floats, lanes: int) -> SumGivenMaximum:
-    """Return mean, variance and range of the sum of ``lanes`` items for each maximum.
+    """Return, for each maximum, the mean, variance and range of the sum of ``lanes`` items.
 
-    K of the items take ``a``: binomial with q = P(W = a | W <= a), given that K >= 1. The others
-    are independent and shorter.
+    The number K of items equal to ``a`` is binomial with q = P(W = a | W <= a), given K >= 1. The
+    other items are independent and shorter.
     """
     place = np.flatnonzero(weights).astype(np.float64)
     share = weights[weights > 0]
     logs, _ = _log_cdf_and_tail(share)
     before = _sums_before(share)
-    first = before == 0  # nothing is shorter than the least
+    first = before == 0  # no item is shorter than this value
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.where(first, place, _sums_before(share * place) / before)
         spread = np.where(first, 0.0, _sums_before(share * place * place) / before - mean * mean)
@@ -322,10 +323,10 @@ def sum_given_maximum(low: int, weights: Floats, lanes: int) -> SumGivenMaximum:
 
 
 def uncut_order_statistics(source: Pmf, eps: float, lanes: int) -> tuple[OrderStatistics, float]:
-    """Return the moments for an infinite law, and the error of the mean of an item.
+    """Return the moments for an infinite law, and the truncation error of the mean of an item.
 
-    Items beyond the cut at ``eps`` are taken to end there. That takes at most ``lanes`` times as
-    much from the mean of the longest as from the mean of one, for a maximum is at most a sum.
+    Items longer than the cut are set to the cut. This reduces the mean of the longest item by at
+    most ``lanes`` times the returned error, because a maximum is at most a sum.
     """
     work = source.cut(eps)
     weights = work.weights * (1.0 - work.missing)
@@ -337,19 +338,18 @@ def uncut_order_statistics(source: Pmf, eps: float, lanes: int) -> tuple[OrderSt
     return result._replace(mean=mean, var=spread), max(mean - result.mean, 0.0)
 
 
-# --- finite laws as plain arrays, for callers that need many
+# --- statistics of finite laws as plain arrays, for callers that evaluate many laws
 def finite_law(pmf: Any, lanes: int, tol: float) -> Pmf:
-    """Return the law, cut if infinite so that the mean loss moves by less than ``tol``.
+    """Return the law; if infinite, truncated so that the mean loss changes by less than ``tol``.
 
-    The longest item, relative to the mean, moves by about as little if the tail falls geometrically
-    or faster.
+    E[max] / E[W] changes about as little if the tail falls geometrically or faster.
     """
     tol = check_fraction("tol", tol, "1e-9")
     return check_law(pmf).cut(tol / (2.0 * lanes * lanes))
 
 
 def mean_loss(low: int, weights: Floats, lanes: int, rho: float = 0.0) -> float:
-    """Return E[lanes · max / sum], 1 for a group without work; of values low, low + 1, ..."""
+    """Return E[lanes · max / sum] for weights of low, low + 1, ...; 1 for a group without work."""
     if rho:
         work = Pmf.from_weights(weights, low=low, normalise=True)
         return Sticky(rho).mean_loss(work, lanes)
@@ -359,7 +359,7 @@ def mean_loss(low: int, weights: Floats, lanes: int, rho: float = 0.0) -> float:
 
 
 def slowdown(low: int, weights: Floats, lanes: int, rho: float = 0.0) -> float:
-    """Return E[max] / E[W], 1 without any work; of values low, low + 1, ..."""
+    """Return E[max] / E[W] for weights of low, low + 1, ...; 1 without any work."""
     if rho:
         work = Pmf.from_weights(weights, low=low, normalise=True)
         return Sticky(rho).longest(work, lanes).mean() / work.mean() if work.high else 1.0

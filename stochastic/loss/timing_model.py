@@ -1,8 +1,7 @@
-"""Model of losses measured by clocks: the exact law, times lognormal noise, with outliers.
+"""Model losses measured by clocks as the exact loss times lognormal noise, with outliers.
 
-Given the work of a group, log(measured loss / loss) is normal in undisturbed groups. In a share of
-groups, where either run was interrupted, it is drawn from the observed values. The noise is
-independent of the loss.
+In undisturbed groups, log(measured loss / loss) is normal. In groups with an interrupted run, it is
+drawn from the observed values. The noise is independent of the loss.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ if TYPE_CHECKING:
     from stochastic.loss.law import Law
 
 
-_FAR = 5.0  # standard deviations from the median, beyond which a group counts as interrupted
-_NODES = 200
-_TABLE = 1001
-_HALF = 0.6744897501960817  # of a normal law, above its median
+_FAR = 5.0  # Standard deviations from the median beyond which a group counts as interrupted.
+_NODES = 200  # Number of values by which the noise is represented.
+_TABLE = 1001  # Number of losses at which the CDF is tabulated.
+_HALF = 0.6744897501960817  # Upper quartile of the standard normal law.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TimedLoss:
-    """The law of a measured loss; ``law`` is that of the loss itself.
+    """The law of a measured loss; ``law`` is the law of the exact loss.
 
     ``offset`` and ``scale`` are the median and standard deviation of log(measured / loss) in
-    undisturbed groups. ``interrupted_noise`` are those logarithms of the ``interrupted_share`` of
-    groups that were interrupted, ascending.
+    undisturbed groups. ``interrupted_share`` is the share of interrupted groups, and
+    ``interrupted_noise`` holds their log(measured / loss), ascending.
     """
 
     law: Law
@@ -50,10 +49,10 @@ class TimedLoss:
         places, weights = self._noise
         logs, below = self._table
         share = float(weights @ np.interp(math.log(x) - places, logs, below, left=0.0, right=1.0))
-        return min(share, 1.0)  # the weights sum to 1 within some ulp
+        return min(share, 1.0)  # the weights sum to 1 except for rounding
 
     def quantile(self, q: float) -> float:
-        """Return the x with P(measured loss <= x) = q, to some 0.2 % of it."""
+        """Return the x with P(measured loss <= x) = q, with a relative error of about 0.2 %."""
         check_probability("q", q)
         low, high = math.log(1e-3), math.log(1e3 * self.law.lanes)
         while high - low > 1e-6:
@@ -63,13 +62,13 @@ class TimedLoss:
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        """Return log x and P(loss <= x), from 1 to all the lanes."""
+        """Return log x and P(loss <= x) for losses x from 1 to the number of lanes."""
         logs = np.linspace(0.0, math.log(max(self.law.lanes, 2)), _TABLE)
         return logs, np.asarray(self.law.cdf(np.exp(logs)), dtype=np.float64)
 
     @cached_property
     def _noise(self) -> tuple[Floats, Floats]:
-        """Return places and weights of log(measured / loss): equal shares of either part."""
+        """Return values and weights of log(measured / loss); weights are equal in each part."""
         from scipy.special import ndtri
 
         shares = (np.arange(_NODES) + 0.5) / _NODES
@@ -88,25 +87,25 @@ def fit_timing(law: Law, loss: Any, measured: Any) -> TimedLoss:
     Parameters
     ----------
     law : Law
-        Of the loss of a group (:func:`stochastic.imbalance`).
+        The law of the loss of a group (:func:`stochastic.imbalance`).
     loss, measured : array, shape (groups,)
-        lanes · max / sum of the work of each group, and the same of its clocks.
+        The loss of each group computed from its work (lanes · max / sum), and from its clocks.
 
     Raises
     ------
     LawError
-        For fewer than 20 groups, lengths that differ, or losses that are not above 0.
+        There are fewer than 20 groups, the lengths differ, or a loss is not above 0.
 
     Notes
     -----
-    Median and scale are those of the middle half, which few interrupted groups move little; beyond
-    five deviations of the median a group counts as interrupted.
+    ``offset`` and ``scale`` come from quartiles, on which a few interrupted groups have little
+    influence. A group counts as interrupted if it is more than five ``scale`` from the median.
     """
     loss, measured = np.asarray(loss, dtype=np.float64), np.asarray(measured, dtype=np.float64)
     if loss.ndim != 1 or loss.shape != measured.shape or len(loss) < 20:
         raise LawError(
-            f"losses of shape {loss.shape}, measured ones of {measured.shape}: expected one of "
-            "each for 20 groups or more"
+            f"losses of shape {loss.shape}, measured losses of shape {measured.shape}: expected "
+            "one of each for 20 groups or more"
         )
     both = np.concatenate([loss, measured])
     if not np.all((both > 0) & (both < np.inf)):

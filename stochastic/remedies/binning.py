@@ -1,4 +1,4 @@
-"""Sort and bin: items sorted into bins of similar work, groups formed within a bin."""
+"""Sort items into bins of similar work, so that groups are formed within a bin."""
 
 from __future__ import annotations
 
@@ -23,26 +23,27 @@ from stochastic.work.correlated_lanes import (
 )
 from stochastic.work.pmf import Pmf
 
-_LEFT_OUT = 1e-18  # a share of groups that is left out
-#: Most pairs of (place where a bin may begin, later value), by the objective: some seconds.
+_LEFT_OUT = 1e-18  # Less probable numbers of distinct draws are left out.
+#: Upper limit on the pairs (value where a bin may begin, later value): some seconds of work.
 _MOST = {"slowdown": 2e8, "loss": 2e7}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Partition(TableResult):
-    """A law, ``source``, sorted into 1, 2, ... bins; made by :func:`partition`.
+    """The partitions of a law of work, ``source``, into 1, 2, ... bins; see :func:`partition`.
 
-    ``table`` is a Dataset along ``bins``: ``slowdown``, ``loss`` and ``gain``; along ``bins`` and
-    ``bin``, NaN beyond the last bin: ``lower``, ``upper`` (the values in it, both included),
-    ``weight`` (share of the items), ``bin_slowdown``, ``bin_loss``. The scalar ``enough``: the
-    fewest bins beyond which one more is not worth while, or all where each was
-    (``attrs["more_pay"]`` is then 1). ``partition(...)["gain"]`` is short for its variables.
+    ``table`` is a Dataset. Along ``bins`` it has ``slowdown``, ``loss`` and ``gain``. Along
+    ``bins`` and ``bin`` it has ``lower`` and ``upper`` (smallest and largest value in the bin),
+    ``weight`` (share of the items), ``bin_slowdown`` and ``bin_loss``; they are NaN beyond the last
+    bin. The scalar ``enough`` is the smallest number of bins at which one more bin is not worth
+    while. If every bin was worth while, ``enough`` is the number of bins tried, and
+    ``attrs["more_pay"]`` is 1. ``partition(...)["gain"]`` returns a variable of the table.
     """
 
     source: Pmf
 
     def edges(self, bins: int | None = None) -> tuple[tuple[int, int], ...]:
-        """Return the smallest and largest value of each bin; by default of ``enough`` bins."""
+        """Return the smallest and largest value of each bin; the default is ``enough`` bins."""
         most = self.table.sizes["bins"]
         bins = int(self.table["enough"]) if bins is None else check_integer("bins", bins, least=1)
         if bins > most:
@@ -52,9 +53,10 @@ class Partition(TableResult):
         return tuple(zip(lower, upper, strict=True))
 
     def laws(self, bins: int | None = None) -> tuple[Pmf, ...]:
-        """Return the law of work within each bin, from which a group is drawn after binning.
+        """Return the law of work within each bin.
 
-        The law of the loss after binning is the mixture of theirs, by ``weight``.
+        After binning, the law of the loss is the mixture of the bins' laws of the loss, with the
+        weights ``weight``.
         """
         edges = self.edges(bins)
         inner = tuple(self.source.between(low, high) for low, high in edges[:-1])
@@ -73,44 +75,45 @@ def partition(
     correlation: float = 0.0,
     tol: float = 1e-9,
 ) -> Partition:
-    """Sort items into 1 to ``bins`` bins of consecutive values with the best edges.
+    """Find the best edges of 1, 2, ..., ``bins`` bins of consecutive values.
 
-    Groups are formed within a bin, from a workload so large that groups left incomplete do not
-    count. Exact dynamic programming over all edges: there is no better partition. All items of one
-    value are in one bin.
+    Groups are formed within a bin. The workload is assumed so large that incomplete groups do not
+    count. All items with the same value are in the same bin. Dynamic programming over all edges is
+    exact: no partition is better.
 
     Parameters
     ----------
     pmf, lanes, tol
         As in :func:`stochastic.imbalance`.
     bins : int
-        Most bins; a law has no more of them than it has values.
+        Maximum number of bins; a law cannot have more bins than values.
     objective : {"slowdown", "loss"}
         The quantity to minimise: the slowdown of the workload, Σ P(bin)·E[max | bin] / E[W], or the
         mean loss over groups, Σ P(bin)·E[X | bin].
     worth : float
         A further bin is worth while if it divides the objective by more than 1 + worth.
     places : int, optional
-        For a large support: try only so many places where a bin may end, half of them at equal
+        Number of values at which a bin may end, for a law with many values: half of them at equal
         steps of items, half at equal steps of work. The means stay exact.
     correlation : float
         Probability that an item repeats its neighbour's work. Items keep their order within a bin,
-        so that it holds there too. For the slowdown alone: mean losses are then NaN.
+        so this also holds within bins. It needs the objective "slowdown"; mean losses are then NaN.
+
     Returns
     -------
     Partition
-        ``slowdown``, ``loss`` and ``gain`` (objective with one bin over that with several) along
-        ``bins``, the bins themselves, and how many are ``enough``; ties go to the lowest edges.
+        ``slowdown``, ``loss`` and ``gain`` (the objective with one bin divided by that with several
+        bins) along ``bins``, the edges of the bins, and ``enough``. Of equally good partitions, the
+        one with the lowest edges is taken.
 
     Raises
     ------
     LawError
-        Bins or lanes are no whole numbers of 1 or more, or the support is too large to try all
-        edges.
+        Bins or lanes are not whole numbers >= 1, or the law has too many values to try all edges.
 
     Notes
     -----
-    Swatman 2022, §III-B: balancing the load is to partition it into loads of narrower laws.
+    Swatman 2022, §III-B balances a load by dividing it into loads that have narrower laws.
 
     >>> from stochastic import Pmf
     >>> result = partition(Pmf.uniform(1, 4), bins=2, lanes=32)
@@ -167,11 +170,11 @@ def partition(
         "weight": variable(("bins", "bin"), weight, "share of the items in the bin"),
         "bin_slowdown": variable(("bins", "bin"), ratios, "slowdown of the groups of the bin"),
         "bin_loss": variable(("bins", "bin"), loss, "mean loss of a group of the bin"),
-        "enough": variable((), int(going[0]) + 1 if len(going) else bins, "bins that are enough"),
+        "enough": variable((), int(going[0]) + 1 if len(going) else bins, "sufficient bins"),
     }
     coords = {
         "bins": variable("bins", np.arange(1, bins + 1), "number of bins"),
-        "bin": variable("bin", np.arange(1, bins + 1), "which bin, ascending"),
+        "bin": variable("bin", np.arange(1, bins + 1), "number of the bin, ascending by value"),
     }
     attrs = {
         "work": repr(pmf),
@@ -186,7 +189,7 @@ def partition(
 
 
 def _candidate_ends(values: Ints, weights: Floats, places: int | None, objective: str) -> Ints:
-    """Return after how many values a bin may end, from 0 to all."""
+    """Return, ascending, the numbers of values after which a bin may end: from 0 to all values."""
     count = len(values)
     if places is None:
         ends = np.arange(count + 1)
@@ -209,7 +212,10 @@ def _candidate_ends(values: Ints, weights: Floats, places: int | None, objective
 def _best_partition(
     values: Ints, weights: Floats, ends: Ints, lanes: int, bins: int, objective: str, rho: float
 ) -> tuple[Floats, Ints]:
-    """Return the least cost of the values up to each end in b bins, and the last bin's begin."""
+    """Return the lowest cost of the values up to each end in b bins; and where the last bin begins.
+
+    Both arrays have the shape (ends, bins + 1). The beginnings are indices into ``ends``.
+    """
     from stochastic.kernels.binning import best_for_loss, best_for_slowdown
 
     real = values.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Lanes that cooperate on one item: less imbalance, against the cost of cooperation."""
+"""Weigh the cost of lanes that cooperate on one item against the imbalance that this avoids."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ def granularity(
     correlation: float = 0.0,
     tol: float = 1e-9,
 ) -> xr.Dataset:
-    """Compare the loss of ``group`` lanes when several work on one item with what that costs.
+    """Choose the number of lanes that work on one item, from their overhead and the loss.
 
-    A group of 32 lanes takes n items, 32 / n lanes each. Fewer items lose less to imbalance, while
-    each takes more work in all: relative to one lane without any waiting an item costs
+    A group of 32 lanes works on n items, with 32 / n lanes on each. The fewer items, the smaller is
+    the loss by imbalance, but cooperation adds overhead to each item. Relative to one lane that
+    never waits, the cost of an item is
 
     .. math:: \\mathrm{loss}(n) \\cdot \\mathrm{overhead}(\\mathrm{group} / n).
 
@@ -48,30 +49,31 @@ def granularity(
     group : int
         Lanes in lockstep; each of its divisors is a possible number of items.
     overhead : number, callable, mapping or sequence
-        Cost of an item that c lanes share, relative to one lane. A number is the share that each
-        further lane adds, 1 + overhead·(c - 1); a callable takes c; a mapping has the factor of
-        each c; a sequence has the factors of c = 1 up to c = group, for divisors alone.
+        Work of all c lanes together that share an item, relative to the work of one lane. If it is
+        a number, the factor is 1 + overhead·(c - 1). A callable returns the factor for c, a mapping
+        has the factor of each c. A sequence has the factor of each divisor of ``group``, ascending.
     objective : {"loss", "slowdown"}
-        The factor of the cost: the mean loss of a group, or the ratio of means E[max] / E[W] that a
-        whole workload pays.
+        The first factor of the cost: the mean loss of a group, or the slowdown of the whole
+        workload, E[max] / E[W].
     correlation : float
         Probability that a lane repeats its neighbour's work (:func:`stochastic.stickiness`).
+
     Returns
     -------
     Dataset
         ``loss``, ``slowdown``, ``overhead`` and ``cost`` along ``lanes``, the number of items in
-        lockstep, with the coordinate ``lanes_per_item``; the cheapest, ``best_lanes``, with its
-        ``best_cost``. Ties go to the most items, so the least cooperation.
+        lockstep, with the coordinate ``lanes_per_item``. ``best_lanes`` is the number of items with
+        the lowest cost, ``best_cost``; of equal costs, the largest number.
 
     Raises
     ------
     LawError
-        The group is no whole number of 1 or more, or overheads are missing, not positive or not
-        finite.
+        The group is no whole number >= 1, or overheads are missing, not positive or not finite.
 
     Notes
     -----
-    The granularity of Swatman 2022, §II-B and §III-B: the same law, another number of lanes.
+    This is the granularity of Swatman 2022, §II-B and §III-B: items have the same law, and the
+    number of items in lockstep changes.
 
     >>> from stochastic import Pmf
     >>> result = granularity(Pmf.geometric(0.05), overhead=0.15)
@@ -89,7 +91,7 @@ def granularity_parts(
     correlation: float = 0.0,
     tol: float = 1e-9,
 ) -> DatasetParts:
-    """Return variables, coordinates and attributes of :func:`granularity`."""
+    """Return the variables, coordinates and attributes of the Dataset of :func:`granularity`."""
     group = check_integer("group", group, least=1, example=32)
     check_choice("objective", objective, ("loss", "slowdown"))
     rho = check_repeat_probability(correlation)
@@ -105,7 +107,7 @@ def granularity_parts(
     variables = {
         "loss": variable("lanes", loss, "mean loss of a group"),
         "slowdown": variable("lanes", ratio, "slowdown of the whole workload, E[max] / E[W]"),
-        "overhead": variable("lanes", factors, "cost of an item shared by its lanes, to one lane"),
+        "overhead": variable("lanes", factors, "work of an item, relative to that on one lane"),
         "cost": variable("lanes", cost, f"{objective} times overhead"),
         "best_lanes": variable((), lanes[best], "items in lockstep at the lowest cost"),
         "best_cost": variable((), cost[best], "lowest cost"),
@@ -125,7 +127,7 @@ def granularity_parts(
 
 
 def _overhead_factors(overhead: Any, lanes_per_item: Ints) -> Floats:
-    """Return the factor of each number of lanes on an item, which descend."""
+    """Return the overhead factor for each number of lanes per item; the numbers descend."""
     sharing = lanes_per_item.tolist()
     known = ", ".join(map(str, reversed(sharing)))
     if callable(overhead):

@@ -1,4 +1,4 @@
-"""Remedies that shorten a launch, each by the law of the launch it makes."""
+"""Compare changes that shorten a launch by the law of the changed launch's time."""
 
 from __future__ import annotations
 
@@ -24,15 +24,18 @@ from stochastic.remedies.binning import partition
 from stochastic.remedies.splitting import split
 from stochastic.work.pmf import Pmf
 
-#: Bins of sorted items, places where one may end, lengths of pieces to try.
+#: Upper limits on bins of sorted items, on values at which a bin may end, and on lengths to try.
 _BINS, _PLACES, _LENGTHS = sizes.LAUNCH_BINS, sizes.LAUNCH_PLACES, sizes.LAUNCH_LENGTHS
-_CUT = 1e-12
-_ORDERS = sizes.LAUNCH_ORDERS
+_CUT = 1e-12  # Probability that some item of a launch is beyond the truncated law of work.
+_ORDERS = sizes.LAUNCH_ORDERS  # Number of random orders, whose times are averaged.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """A change of a launch in words, and the law of its time; ``unit`` is the length of a step."""
+    """A change of a launch, described in words, and the law of the time of the changed launch.
+
+    A step of this law lasts ``unit`` steps of the original launch.
+    """
 
     name: str
     description: str
@@ -41,11 +44,11 @@ class Remedy:
 
     @property
     def mean(self) -> float:
-        """Return the mean time of the launch, in steps of the original one."""
+        """Return the mean time of the changed launch, in steps of the original launch."""
         return float(self.times.mean()) * self.unit
 
     def quantile(self, q: float) -> float:
-        """Return a quantile of that time."""
+        """Return the q-quantile of the time, in steps of the original launch."""
         return float(self.times.quantile(q)) * self.unit
 
 
@@ -61,12 +64,12 @@ def remedies(
     share_overhead: float = 0.0,
     correlation: float = 0.0,
 ) -> list[Remedy]:
-    """Return remedies of a launch at their best setting, the shortest mean first.
+    """Return remedies of a launch, each with its best setting; the shortest mean time comes first.
 
-    A remedy whose law is too large is left out. Sorted items go to blocks of similar items,
-    launched in random order. Smaller blocks fill the slots with as many warps. ``cut_overhead`` is
-    steps a piece adds to an item, ``share_overhead`` the share of its work that a lane adds. Pieces
-    are independent.
+    A remedy whose law is too large to compute is left out. We assume that blocks of sorted items
+    are launched in random order, that smaller blocks do not change the number of resident warps,
+    and that pieces of items are independent. Each further piece of an item adds ``cut_overhead``
+    steps. Each further lane on an item adds the share ``share_overhead`` of its work.
     """
     items = lanes * warps
 
@@ -80,7 +83,7 @@ def remedies(
             yield Remedy(name="persistence", description=what, times=times)
 
     def sorting() -> Iterator[Remedy]:
-        """Yield the launch whose blocks have items of one bin each, of any bin."""
+        """Yield the launch in which all items of a block come from the same bin."""
         law = work.cut(_CUT / (blocks * items))
         result = partition(law, _BINS, items, places=_PLACES, correlation=correlation)
         bins = int(result["enough"])
@@ -134,9 +137,10 @@ def remedies(
 
 
 def order_makespans(lengths: Ints, *, slots: int, items: int) -> dict[str, float]:
-    """Return the time of a trace's items, in blocks of so many in a row, by their order.
+    """Return the time that slots take for the items of a trace, for three orders of the items.
 
-    ``given``, ``longest first``, and ``shuffled``, the mean of some random orders.
+    Each block takes ``items`` consecutive items. The orders are ``given``, ``longest first`` and
+    ``shuffled`` (the mean time over some random orders).
     """
     rng = np.random.default_rng(0)
     drawn = [_makespan(rng.permutation(lengths), slots, items) for _ in range(_ORDERS)]

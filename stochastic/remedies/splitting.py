@@ -1,4 +1,4 @@
-"""Split long items into pieces: less waiting for the longest, against what a cut costs."""
+"""Split long items into pieces: lanes wait less, but each cut adds overhead."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ from stochastic.loss.moments import finite_law, mean_loss, order_statistics, slo
 from stochastic.work.correlated_lanes import check_repeat_probability
 from stochastic.work.pmf import Pmf
 
-_MOST = sizes.SPLIT_MOST  # steps (threshold, value) of a scan: some seconds
-_LONGEST = sizes.SPLIT_LONGEST  # iterations of a piece
+_MOST = sizes.SPLIT_MOST  # Upper limit on pairs (threshold, value): some seconds of work.
+_LONGEST = sizes.SPLIT_LONGEST  # Upper limit on the iterations of a piece.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Split(TableResult):
-    """A law whose long items are cut into pieces; made by :func:`split`.
+    """A law of work and the effect of cutting its long items into pieces; see :func:`split`.
 
-    ``table`` is a Dataset along ``threshold``: ``pieces`` (of an item, on average), ``slowdown``
-    (of the pieces) and ``total`` (lane-iterations for each iteration of the uncut work); the
-    scalars ``best_threshold`` and ``best_total``, with ``best_loss``, the mean loss of a group of
-    its pieces, and ``whole_slowdown`` and ``whole_loss`` of the uncut items.
-    ``split(...)["total"]`` returns one of its variables. ``work`` is the law of the items, cut
-    where its support is infinite; ``overhead`` the iterations that each piece but its first adds.
+    ``table`` is a Dataset. Along ``threshold`` it has ``pieces`` (mean number per item),
+    ``slowdown`` (of a workload of pieces) and ``total`` (lane-iterations per iteration of uncut
+    work). Its scalars are ``best_threshold``, which has the lowest total, ``best_total``, and the
+    mean loss ``best_loss`` of a group of pieces; and ``whole_slowdown`` and ``whole_loss`` of the
+    uncut items. ``split(...)["total"]`` returns a variable of the table. ``work`` is the law of the
+    items, truncated if its support is infinite. ``overhead`` is the number of iterations that each
+    piece of an item, except the first, adds.
     """
 
     work: Pmf
     overhead: int
 
     def law(self, threshold: int | None = None) -> Pmf:
-        """Return the law of a piece, by default at the best threshold."""
+        """Return the law of the length of a piece; the default threshold is the best one."""
         if threshold is None:
             threshold = int(self.table["best_threshold"])
         threshold = check_integer("threshold", threshold, least=1)
@@ -56,34 +57,37 @@ def split(
     correlation: float = 0.0,
     tol: float = 1e-9,
 ) -> Split:
-    """Cut items longer than a threshold into pieces, each an item of its own.
+    """Cut items longer than a threshold into pieces, and return the slowdown for each threshold.
 
-    An item of w iterations becomes ceil(w / threshold) pieces: as many of the threshold as fit, and
-    the rest; one without work stays one. The pieces are dealt to the groups like items of their
-    own, far from one another, so that a group holds independent pieces.
+    An item of w iterations becomes ceil(w / threshold) pieces. All pieces but the last are as long
+    as the threshold; an item without work stays one piece. The pieces of an item go to different
+    groups, so we assume that the pieces in a group are independent.
 
     Parameters
     ----------
     pmf, lanes, tol
         As in :func:`stochastic.imbalance`.
     threshold : int, sequence of int, optional
-        Longest pieces to try, without their overhead; by default each, from 1 to the longest item.
+        Longest pieces to try, in iterations without overhead. The default is every length from 1 to
+        the longest item.
     overhead : int
-        Iterations that each piece but its first adds to an item, 0 or more.    correlation : float
-        Probability that a lane repeats its neighbour's work, for the uncut items: their loss is
-        what splitting must beat.
+        Iterations that each piece of an item, except the first, adds; 0 or more.
+    correlation : float
+        Probability that a lane repeats its neighbour's work. It applies only to the uncut items,
+        with which splitting is compared.
+
     Returns
     -------
     Split
         ``pieces``, ``slowdown`` and ``total`` = E[pieces]·E[max of ``lanes`` pieces] / E[W] along
-        ``threshold``, exact for each; the best threshold, ties to the largest; ``law()`` of a
-        piece.
+        ``threshold``, all exact; the best threshold (the largest of equal ones); and ``law()``, the
+        law of a piece.
 
     Raises
     ------
     LawError
-        A threshold or lanes are no whole numbers of 1 or more, the overhead is no whole number of 0
-        or more, or the scan would take too long.
+        A threshold or lanes are not whole numbers of 1 or more, the overhead is not a whole number
+        of 0 or more, or the scan would take too long.
 
     >>> from stochastic import Pmf
     >>> result = split(Pmf.geometric(0.05), overhead=2)
@@ -117,15 +121,15 @@ def split(
     variables = {
         "pieces": variable("threshold", count, "pieces of an item, on average"),
         "slowdown": variable("threshold", ratios, "slowdown of a workload of the pieces"),
-        "total": variable("threshold", total, "lane-iterations for an iteration of the items"),
+        "total": variable("threshold", total, "lane-iterations per iteration of uncut work"),
         "best_threshold": variable((), thresholds[best], "threshold of the lowest total"),
         "best_total": variable((), total[best], "lowest total"),
         "best_loss": variable(
             (), _mean_piece_loss(cut, lanes), "mean loss of a group of its pieces"
         ),
-        "whole_slowdown": variable((), ratio, "slowdown of the items uncut"),
+        "whole_slowdown": variable((), ratio, "slowdown of the uncut items"),
         "whole_loss": variable(
-            (), mean_loss(work.low, work.weights, lanes, rho), "mean loss of a group of items uncut"
+            (), mean_loss(work.low, work.weights, lanes, rho), "mean loss of a group of uncut items"
         ),
     }
     coords = {"threshold": variable("threshold", thresholds, "longest piece, in iterations")}
@@ -138,13 +142,13 @@ def _check_overhead(value: Any) -> int:
         return check_integer("overhead", value, least=0, example=2)
     except LawError as error:
         raise LawError(
-            f"{error}; iterations are counted in whole numbers, so for parts of one count the work "
-            "in smaller units, with scale"
+            f"{error}; iterations are counted in whole numbers; for fractions, count the work in "
+            "smaller units with scale"
         ) from None
 
 
 def _check_thresholds(threshold: Any, high: int) -> Ints:
-    """Return the thresholds to try, ascending; none above the longest item cuts anything."""
+    """Return the thresholds to try, ascending; by default all lengths up to the longest item."""
     if threshold is None:
         return np.arange(1, max(high, 1) + 1)
     is_one = isinstance(threshold, str) or np.ndim(threshold) == 0
@@ -157,7 +161,7 @@ def _check_thresholds(threshold: Any, high: int) -> Ints:
 
 
 def _piece_weights(work: Pmf, threshold: int, overhead: int) -> Floats:
-    """Return the mean number of pieces of 0, 1, 2, ... iterations of an item."""
+    """Return, for 0, 1, 2, ... iterations, the mean number of pieces of this length per item."""
     values = np.arange(work.low, int(work.high) + 1)
     long = values > threshold
     result = np.zeros(min(threshold, int(work.high)) + overhead + 1)
@@ -172,7 +176,7 @@ def _piece_weights(work: Pmf, threshold: int, overhead: int) -> Floats:
 
 
 def _mean_piece_loss(weights: Floats, lanes: int) -> float:
-    """Return the mean loss of weights of 0, 1, 2, ... that do not sum to one."""
+    """Return the mean loss of a law given by weights of 0, 1, 2, ..., which need not sum to 1."""
     inside = np.flatnonzero(weights)
     low, high = int(inside[0]), int(inside[-1])
     return mean_loss(low, weights[low : high + 1] / weights.sum(), lanes)

@@ -1,4 +1,4 @@
-"""Cost of lockstep for a real trace in its order, and for independent items of the same law."""
+"""Compare the cost of lockstep of a recorded trace with the cost for independent items."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 _ORDERS = ("given", "sorted", "shuffled", "blocked")
-_EXACT = sizes.TRACE_EXACT  # multiplications for the exact mean without replacement: some seconds
-_BLOCK = sizes.TRACE_BLOCK  # groups
+_EXACT = sizes.TRACE_EXACT  # Upper limit on products of the exact mean over all orders.
+_BLOCK = sizes.TRACE_BLOCK  # Default number of groups that "blocked" sorts together.
 
 
 def measured(
@@ -39,51 +39,52 @@ def measured(
     samples: int = 100_000,
     seed: int = 0,
 ) -> xr.Dataset:
-    """Measure the cost of lockstep of a trace whose items go to groups in order.
+    """Compute the cost of lockstep when groups of lanes take the items of a trace in order.
 
     Parameters
     ----------
     trace : array or path
-        Iterations of each item in the order of the lanes, or a CSV file of them.
+        Iterations of each item in the order of the lanes, or the path of a CSV file of them.
     lanes : int
-        Items in lockstep: each group takes that many in a row.
+        Lanes of a group in lockstep: each group takes this number of consecutive items.
     order : {"given", "sorted", "shuffled", "blocked"}
-        Order of the items: as given; the longest first; at random (the expectation over all
-        orders); or the longest first within each ``block`` items.
+        Order of the items: as given; the longest first; random (the expectation over all orders);
+        or the longest first within each run of ``block`` items.
     row_pointers : bool
-        The trace holds the row pointers of a sparse matrix (CSR), whose rows are the items.
+        True if the trace holds the row pointers of a sparse matrix (CSR), whose rows are the items.
     column : int or str, optional
-        The column of a CSV file that has several, by place or by name.
+        Index or name of the column, if a CSV file has several.
     block : int, optional
-        Items sorted together by ``blocked``; by default 32 groups.
+        Number of items that ``blocked`` sorts together; by default those of 32 groups.
     partial : {"idle", "drop"}
-        If items are left over, the other lanes of the last group idle, or it is left out.
+        If the last group is incomplete, its other lanes idle, or the group is left out.
     samples, seed : int
-        Groups drawn if the exact mean loss of ``shuffled`` would take too long (many different
-        values in many lanes), and the seed of the draws.
+        Number of groups to draw if the exact mean loss of ``shuffled`` would take too long (many
+        different values in many lanes), and the seed of the draws.
 
     Returns
     -------
     Dataset
-        ``loss``, the mean over groups (1 for a group without work), with its standard error
-        ``loss_error`` (0 if exact) and the spread ``loss_std`` from group to group (NaN for
-        ``shuffled``); ``slowdown``, n·Σmax / Σsum; the same of i.i.d. items with the law of the
-        trace, ``iid_loss`` and ``iid_slowdown``, and the ratios ``…_over_iid``: below 1 if
-        neighbours are correlated. ``alike`` is how often a neighbour repeats, fitted to the items
-        in their order, ``alike_error`` its standard error, ``alike_slowdown`` the slowdown of lanes
-        with that correlation (NaN for ``shuffled`` and fewer than two values). ``autocorrelation``
-        is that of neighbours in the order of the lanes.
+        ``loss``: the mean loss of a group (1 for a group without work). ``loss_error``: its
+        standard error (0 if exact). ``loss_std``: standard deviation of the loss of a group (NaN
+        for ``shuffled``). ``slowdown``: n·Σmax / Σsum. ``iid_loss``, ``iid_slowdown``: the same for
+        i.i.d. items with the law of the trace. ``…_over_iid``: ratios of the former to the latter,
+        below 1 if neighbours are correlated. ``alike``: estimated probability that an item repeats
+        its neighbour; ``alike_error``: its standard error; ``alike_slowdown``: slowdown of lanes
+        with this correlation (all NaN for ``shuffled`` or if all items are equal).
+        ``autocorrelation``: the correlation of neighbouring items in the chosen order.
 
     Raises
     ------
     LawError
-        The trace is empty, items are negative or no whole numbers, row pointers descend, lanes or
-        block are no whole numbers of 1 or more, or a file or column is missing.
+        The trace is empty, items are negative or not whole numbers, row pointers descend, lanes or
+        block are not whole numbers of 1 or more, or a file or column is missing.
 
     Notes
     -----
-    Swatman 2022, Eq. 4, for each group. Without replacement E[max] is that of hypergeometric order
-    statistics, and E[max / sum] the integral of E[max·exp(-t·sum)] over t, built value by value.
+    The loss of a group is Eq. 4 of Swatman 2022. The groups of ``shuffled`` are drawn without
+    replacement: E[max] is the mean of a hypergeometric order statistic, and E[max / sum] is the
+    integral of E[max·exp(-t·sum)] over t, computed by a recurrence over the values.
 
     >>> result = measured([4, 2, 7, 1, 6, 4, 3, 6], lanes=8)
     >>> float(result["loss"]) == 56 / 33
@@ -124,16 +125,16 @@ def measured(
         "slowdown": variable((), ratio, "slowdown of the trace, n·Σmax / Σsum"),
         "iid_loss": variable((), iid_loss, "mean loss of a group of independent items"),
         "iid_slowdown": variable((), iid_ratio, "slowdown with independent items"),
-        "loss_over_iid": variable((), loss / iid_loss, "mean loss to that of independent items"),
+        "loss_over_iid": variable((), loss / iid_loss, "mean loss over that of independent items"),
         "slowdown_over_iid": variable(
-            (), ratio / iid_ratio, "slowdown to that of independent items"
+            (), ratio / iid_ratio, "slowdown over that of independent items"
         ),
-        "alike": variable((), rho, "how often a neighbour repeats"),
-        "alike_error": variable((), rho_error, "standard error of it"),
-        "alike_slowdown": variable((), paid, "slowdown of lanes with that correlation"),
-        "autocorrelation": variable((), neighbours, "correlation of neighbours"),
-        "groups": variable((), groups, "groups"),
-        "items": variable((), len(items), "items"),
+        "alike": variable((), rho, "probability that an item repeats its neighbour"),
+        "alike_error": variable((), rho_error, "standard error of alike"),
+        "alike_slowdown": variable((), paid, "slowdown of lanes that repeat this often"),
+        "autocorrelation": variable((), neighbours, "autocorrelation of neighbouring items"),
+        "groups": variable((), groups, "number of groups"),
+        "items": variable((), len(items), "number of items"),
     }
     attrs = {
         "work": repr(law),
@@ -148,7 +149,7 @@ def measured(
 
 # --- reading a trace
 def load_items(trace: Any, row_pointers: bool = False, column: int | str | None = None) -> Ints:
-    """Return the items of a trace, checked."""
+    """Return the items of an array or a file, after checks that they are valid iterations."""
     is_path = isinstance(trace, (str, Path))
     values = _read_items(Path(trace), column) if is_path else np.asarray(trace)
     if values.ndim != 1 or values.dtype.kind not in "iufb":
@@ -181,7 +182,7 @@ def load_items(trace: Any, row_pointers: bool = False, column: int | str | None 
 
 
 def _read_items(path: Path, column: int | str | None) -> npt.NDArray[Any]:
-    """Return a column of a file of delimited text, with or without a header."""
+    """Return the numbers in a column of a delimited text file; a header is optional."""
     problem = f"{path} cannot be read as a file of items"
     try:
         table = delimited.read_table(path, header=False)
@@ -221,7 +222,10 @@ def _order_items(items: Ints, order: str, block: int) -> Ints:
 
 
 def _trace_loss(items: Ints, lanes: int, partial: str) -> tuple[float, float, float]:
-    """Return mean and spread of the loss of groups of neighbours, and n·Σmax / Σsum."""
+    """Return the mean and standard deviation of the loss of groups, and n·Σmax / Σsum.
+
+    Each group takes consecutive items.
+    """
     full = len(items) // lanes * lanes
     groups = items[:full].reshape(-1, lanes)
     longest, total = groups.max(axis=1, initial=0), groups.sum(axis=1)
@@ -236,7 +240,7 @@ def _trace_loss(items: Ints, lanes: int, partial: str) -> tuple[float, float, fl
 
 
 def _autocorrelation(items: Ints) -> float:
-    """Return Σ (x_i - m)(x_{i+1} - m) / Σ (x_i - m)², NaN if all items are equal."""
+    """Return Σ (x_i - m)(x_{i+1} - m) / Σ (x_i - m)², m the mean; NaN if all items are equal."""
     apart = items - items.mean()
     square = float(apart @ apart)
     return float(apart[:-1] @ apart[1:]) / square if items.min() < items.max() else math.nan
@@ -245,7 +249,10 @@ def _autocorrelation(items: Ints) -> float:
 def _shuffled_loss(
     items: Ints, lanes: int, partial: str, samples: int, seed: int
 ) -> tuple[float, float, float, float, float]:
-    """Return means over all orders: loss, its error, spread, slowdown, autocorrelation."""
+    """Return the expectation, over all orders, of the results of :func:`measured`.
+
+    These are the loss, its standard error, its spread (NaN), the slowdown, the autocorrelation.
+    """
     from stochastic.kernels.simulate import mean_subset_maximum
 
     values, counts = np.unique(items, return_counts=True)
@@ -269,7 +276,10 @@ def _shuffled_loss(
 def _subset_loss(
     items: Ints, values: Ints, counts: Ints, size: int, lanes: int, samples: int, seed: int
 ) -> tuple[float, float]:
-    """Return E[lanes·max / sum] of ``size`` items without replacement, and its standard error."""
+    """Return E[lanes·max / sum] of ``size`` items drawn without replacement, and its std. error.
+
+    The mean is exact, with error 0, unless it would take too long; then groups are sampled.
+    """
     from stochastic.kernels import simulate as kernels
 
     real = values.astype(np.float64)

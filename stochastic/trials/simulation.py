@@ -1,6 +1,6 @@
-"""Monte Carlo: the loss of groups drawn from a law, with standard errors.
+"""Simulate the loss of groups that are drawn from a law, with standard errors.
 
-It checks the exact results independently, and replaces them where they take too long.
+Simulation checks the exact results independently, and replaces them if they take too long.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-_CUT = 1e-18
-#: Items summed as one block: fixed, so that sums do not depend on threads.
+_CUT = 1e-18  # Tail probability at which an infinite law is truncated.
+#: Number of items that are summed as one block; it is fixed, so sums do not depend on threads.
 _BLOCK = sizes.TRIAL_BLOCK
-_TASK = sizes.TRIAL_TASK  # items of a task of a thread
-_PILOT = sizes.TRIAL_PILOT  # items that determine the width of fine bins
+_TASK = sizes.TRIAL_TASK  # Number of items in one task of a thread.
+_PILOT = sizes.TRIAL_PILOT  # Number of items from which the width of fine bins is chosen.
 _CONFIDENCE = 0.95
-#: Upper limit of the number of groups unlike any drawn, in standard errors; share of a number that
-#: is rounding.
+#: If all drawn losses are equal, P(another loss) <= 1.96 · _UNSEEN_GROUPS / groups (97.5 %). Losses
+#: are equal if their relative standard deviation is at most _ROUNDING_SHARE.
 _UNSEEN_GROUPS, _ROUNDING_SHARE = -math.log(0.025) / 1.96, 1e-12
 _IDLE = {"one": 1.0, "zero": 0.0, "drop": math.nan}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _GroupSampler:
-    """Source of random groups: the cut law, its alias table, and the key of the stream."""
+    """A source of random groups: the truncated law, its alias table, and the key of the stream."""
 
     work: Pmf
     lanes: int
@@ -74,7 +74,7 @@ class _GroupSampler:
 
 
 def losses(pmf: Pmf, lanes: int, size: int, *, seed: int = 0, zero_work: str = "one") -> Floats:
-    """Return the losses of ``size`` independent groups, the first of the simulation's."""
+    """Return the losses of ``size`` independent groups, which are the first of :func:`simulate`."""
     size = check_integer("size", size, least=0)
     source = _GroupSampler.from_law(pmf, lanes, seed, zero_work)
     result = source.losses(0, size)
@@ -104,38 +104,38 @@ def simulate(
     Parameters
     ----------
     pmf, lanes, zero_work
-        As in :func:`stochastic.imbalance`. An infinite support is cut where its tail is below
+        As in :func:`stochastic.imbalance`. An infinite law is truncated where its tail is below
         1e-18.
     groups : int
-        Groups to draw.
+        Number of groups to draw.
     seed : int
-        The same seed gives the same groups, for any number of threads.
+        Seed of the draws; the number of threads does not change them.
     quantiles : sequence of float
         Probabilities of the quantiles to compute.
     bins : int
-        Bars of the histogram.
+        Number of bars of the histogram.
     threads : int, optional
-        Threads to draw with; by default all processors that the process may use.
+        Number of threads; by default all processors that the process may use.
 
     Returns
     -------
     Dataset
-        ``loss`` (the mean over groups), ``loss_std`` and ``slowdown`` (the ratio of means
-        n·Σmax / Σsum of all groups, by the delta method), each with its standard error ``…_error``;
+        ``loss`` (the mean over groups), ``loss_std`` and ``slowdown`` (n·Σmax / Σsum over all
+        groups), each with its standard error ``…_error`` (for the slowdown by the delta method);
         ``loss_quantile`` along ``probability``, with order statistics ``…_low`` and ``…_high`` that
-        enclose the true quantile with a confidence of 95 %; a histogram, ``frequency`` and
-        ``density`` along ``bin``, between ``left`` and ``right``. All are ratios without a unit.
+        enclose the true quantile with 95 % confidence; a histogram, ``frequency`` and ``density``
+        along ``bin``, between ``left`` and ``right``. All are ratios without a unit.
 
     Raises
     ------
     LawError
-        Lanes, groups or bins are no whole numbers of 1 or more, or no group has work and those
-        without are dropped.
+        Lanes, groups or bins are not whole numbers >= 1; or with "drop", no group has work.
 
     Notes
     -----
-    Memory does not grow with ``groups``: losses are counted in bins finer than a thousandth of the
-    spread, each with its extremes, so that a quantile is exact if atoms are farther apart.
+    Memory does not grow with ``groups``: losses are counted in bins that are narrower than a
+    thousandth of the standard deviation. Each bin records its smallest and largest loss. So a
+    quantile is exact if no two possible losses fall into the same bin.
 
     >>> result = simulate(Pmf.uniform(1, 6), lanes=2, groups=100_000)
     >>> abs(float(result["loss"]) - 64877 / 49896) < 5 * float(result["loss_error"])
@@ -192,7 +192,7 @@ def simulate(
 def _tally_groups(
     source: _GroupSampler, groups: int, centres: Floats, scale: float, at_once: int
 ) -> tuple[Floats, Floats]:
-    """Return rows (count, smallest, largest) of the fine bins, and the sums over all groups."""
+    """Return each fine bin's (count, smallest loss, largest loss), and sums over all groups."""
     from stochastic.kernels.simulate import tally_losses
 
     block = max(1, _BLOCK // source.lanes)
@@ -223,7 +223,7 @@ def _tally_groups(
         with ThreadPoolExecutor(min(at_once, len(tasks))) as pool:
             try:
                 list(pool.map(work, tasks))
-            except BaseException:  # an interrupt cancels tasks not begun
+            except BaseException:  # an interrupt cancels tasks that have not begun
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
     else:
@@ -239,10 +239,10 @@ def _tally_groups(
 
 # --- statistics of the tallies
 def _moments(total: Floats, centre: float, reach: float) -> Variables:
-    """Return mean and standard deviation with their errors, from powers 0 to 4 about the centre.
+    """Return mean and standard deviation with their errors, from sums of powers of loss - centre.
 
-    If all groups lose the same, others have a chance of at most 3.7 / groups, and lose up to
-    ``reach`` more or less.
+    If all groups have the same loss, other losses have a probability of at most 3.7 / groups (97.5
+    % confidence), and differ from it by up to ``reach``.
     """
     count = total[0]
     a, b, c, d = total[1:] / count
@@ -282,7 +282,7 @@ def _ratio(total: Floats, centres: Floats, groups: int, lanes: int, reach: float
 
 
 def _sample_quantiles(fine_bins: Floats, levels: Floats, least: float, most: float) -> Variables:
-    """Return sample quantiles, and the order statistics that enclose the true ones."""
+    """Return sample quantiles, and the order statistics that enclose the true quantiles."""
     from scipy.special import bdtrik
 
     upto = np.cumsum(fine_bins[:, 0])
@@ -315,7 +315,7 @@ def _sample_quantiles(fine_bins: Floats, levels: Floats, least: float, most: flo
 
 
 def _histogram(fine_bins: Floats, bins: int) -> Variables:
-    """Return bars of equal width, [left, right), their edges moved so as to divide no fine bin."""
+    """Return bars [left, right) of about equal width; no fine bin is divided by an edge."""
     low, high = fine_bins[0, 1], fine_bins[-1, 2]
     if high == low:
         bins = 1
@@ -331,6 +331,6 @@ def _histogram(fine_bins: Floats, bins: int) -> Variables:
     return {
         "left": variable("bin", edges[:-1], "left edge of the bar"),
         "right": variable("bin", edges[1:], "right edge of the bar"),
-        "frequency": variable("bin", count.astype(np.int64), "groups with such a loss"),
-        "density": variable("bin", density, "share of groups over the width of the bar"),
+        "frequency": variable("bin", count.astype(np.int64), "groups with a loss in the bar"),
+        "density": variable("bin", density, "share of groups divided by the width of the bar"),
     }

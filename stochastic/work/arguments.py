@@ -1,4 +1,4 @@
-"""Checked arguments of laws: probabilities, weights, counts, samples."""
+"""Check arguments of laws of work: probabilities, weights, counts and samples."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from stochastic.checks import check_integer, check_real
 from stochastic.errors import LawError
 from stochastic.work.distribution import Tabulated, check_span, tabulate
 
-_TOLERANCE = 1e-9
+_TOLERANCE = 1e-9  # accepted difference of the sum of weights from 1
 _UNITS = "count the work in larger units"
-_SHORT = 8  # weights that a repr shows
+_SHORT = 8  # upper limit on the number of weights that a repr shows
 
 
 def check_probability(name: str, value: Any, *, zero: bool = False) -> float:
-    """Return a number from 0 (excluded unless ``zero``) to 1."""
+    """Return the value as a float in (0, 1], or in [0, 1] with ``zero``; LawError otherwise."""
     expected = f"a probability {'from 0' if zero else 'above 0 and up'} to 1, such as 0.05"
     return check_real(name, value, lambda x: 0 < x <= 1 or (zero and x == 0), expected)
 
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
-    """Return a finite number above 0, or from 0 on."""
+    """Return the value as a finite float > 0, or >= 0 with ``zero``; LawError otherwise."""
     expected = f"a finite number {'from' if zero else 'above'} 0"
     return check_real(name, value, lambda x: x > 0 or (zero and x == 0), expected)
 
 
 def _dense_mapping(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any]]:
-    """Return the lowest key of a mapping, and its values as a dense list from there."""
+    """Return the lowest key of a mapping, and the list of its values from that key on."""
     if not mapping:
         raise LawError(f"no {what}: expected at least one value")
     keys = [check_integer("a value", key, least=0, example=3) for key in mapping]
@@ -46,8 +46,8 @@ def _dense_mapping(mapping: Mapping[Any, Any], what: str) -> tuple[int, list[Any
 
 
 def _dense_weights(values: Any, low: Any, what: str) -> tuple[int, Any]:
-    """Return the lowest value and the weights from there, of a sequence or a mapping."""
-    if hasattr(values, "index") and hasattr(values, "items"):  # a pandas Series: by its labels
+    """Return, for a sequence or a mapping, the lowest value and the list of weights from it on."""
+    if hasattr(values, "index") and hasattr(values, "items"):  # a pandas Series
         values = dict(values.items())
     if isinstance(values, Mapping):
         if low != 0:
@@ -67,7 +67,10 @@ def _dense_weights(values: Any, low: Any, what: str) -> tuple[int, Any]:
 
 
 def normalize_weights(items: Any, normalise: bool, what: str = "weights") -> Floats:
-    """Return weights that sum to one; those that are all rational must do so exactly."""
+    """Return weights as floats that sum to 1; LawError if the given weights have another sum.
+
+    Rational weights must sum to exactly 1. With ``normalise``, any sum above 0 is accepted.
+    """
     if all(isinstance(item, Rational) and not isinstance(item, bool) for item in items):
         exact = [Fraction(int(item.numerator), int(item.denominator)) for item in items]
         for item in exact:
@@ -106,7 +109,7 @@ def _sum_error(what: str, total: Any) -> LawError:
 def law_from_weights(
     values: Any, low: Any, normalise: bool, constructor_text: str = ""
 ) -> Tabulated:
-    """Return the law of weights."""
+    """Return the law with the given weights of low, low + 1, ..., or of the keys of a mapping."""
     low, items = _dense_weights(values, low, "weights")
     result = normalize_weights(items, normalise)
     if not constructor_text and len(items) <= _SHORT:
@@ -115,7 +118,7 @@ def law_from_weights(
 
 
 def law_from_counts(values: Any, low: Any) -> Tabulated:
-    """Return the law of counts."""
+    """Return the law in which each value is as probable as its share of the counts."""
     low, items = _dense_weights(values, low, "counts")
     counts = [check_integer("a count", item, least=0, example=7) for item in items]
     if not any(counts):
@@ -125,7 +128,7 @@ def law_from_counts(values: Any, low: Any) -> Tabulated:
 
 
 def check_samples(values: Any) -> Ints:
-    """Return whole numbers from 0 on, of any shape, as an array of one dimension."""
+    """Return samples of any shape as a flat array of whole numbers from 0 on, or raise LawError."""
     try:
         result = np.ravel(np.asarray(values))
     except ValueError:
@@ -151,7 +154,7 @@ def check_samples(values: Any) -> Ints:
 
 
 def law_from_samples(values: Any) -> Tabulated:
-    """Return the law of samples: each value as often as it occurs."""
+    """Return the law in which each value is as probable as its share of the samples."""
     result = check_samples(values)
     low = int(result.min())
     check_span(low, int(result.max()), "the range of the samples", _UNITS)

@@ -1,4 +1,4 @@
-"""Lanes whose work is correlated: the longest of a group, and the cost of lockstep."""
+"""Compute the law of the longest item and of the loss of a group whose lanes are correlated."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from stochastic.checks import check_real
 from stochastic.errors import LawError
 from stochastic.work.pmf import Pmf, check_law, is_weighted_law
 
-_ROUNDS = 10_000  # iterations of EM
-_STATES = sizes.CORRELATED_STATES
-_PRODUCTS = sizes.CORRELATED_PRODUCTS
-_ROUNDING = 1e-14  # of a probability
-_CUT = 1e-10  # of an infinite law, over the square of the lanes
-QUADRATURE_STEP = 0.25  # of log t: the trapezoidal rule is then exact to 2e-16
-QUADRATURE_REACH = 45.0  # exp(-45) is negligible
+_ROUNDS = 10_000  # Upper limit on the iterations of EM.
+_STATES = sizes.CORRELATED_STATES  # Upper limit on the joint states of all lanes.
+_PRODUCTS = sizes.CORRELATED_PRODUCTS  # Upper limit on the products of a mean loss.
+_ROUNDING = 1e-14  # Rounding error of a probability.
+_CUT = 1e-10  # Tail probability at which an infinite law is truncated, times lanes**2.
+QUADRATURE_STEP = 0.25  # Step of log t, with which the trapezoidal rule is exact to 2e-16.
+QUADRATURE_REACH = 45.0  # Factors below exp(-45) are negligible.
 
 
 class _NeighbourChain(ABC):
-    """Lanes each of which depends on the one before."""
+    """A model in which the work of each lane depends on the work of the previous lane."""
 
     __slots__ = ()
 
     @abstractmethod
     def longest(self, work: Pmf, lanes: int) -> Pmf:
-        """Return the law of the longest of a group."""
+        """Return the law of the longest item of a group."""
 
     @abstractmethod
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return P(a lane's work is k, ...), along the first axis, from that of its neighbour."""
+        """Return P(next lane has work k, ...), given P(this lane has work k, ...); axis 0 is k."""
 
     def losses(self, work: Pmf, lanes: int) -> dict[float, float]:
-        """Return P(X = x), lane after lane: the work of the last, the longest, the sum of all."""
+        """Return P(X = x), adding one lane at a time to the law of (last item, longest, sum)."""
         size, most = int(work.high) - work.low + 1, lanes * int(work.high)
         if float(size) ** 2 * (most + 1) * lanes > _STATES:
             raise LawError(
@@ -49,7 +49,7 @@ class _NeighbourChain(ABC):
                 "ask for mean(), slowdown() or longest, or count the work in larger units"
             )
         law = work.weights
-        state = np.zeros((size, size, most + 1))  # work of the last, longest, sum
+        state = np.zeros((size, size, most + 1))  # last item, longest item, sum
         for k in range(size):
             state[k, k, k + work.low] = law[k]
         for _ in range(lanes - 1):
@@ -67,7 +67,7 @@ class _NeighbourChain(ABC):
         return chances
 
     def mean_loss(self, work: Pmf, lanes: int) -> float:
-        """Return E[max / sum] = ∫ E[max·exp(-t·sum)] dt, from the largest value downwards."""
+        """Return E[lanes · max / sum], with E[max / sum] = ∫ E[max·exp(-t·sum)] dt."""
         values = np.arange(work.low, int(work.high) + 1).astype(np.float64)
         some = values[values > 0]
         if not len(some):
@@ -94,7 +94,7 @@ class _NeighbourChain(ABC):
         return float(lanes * QUADRATURE_STEP * total + idle)
 
     def _prefix_transforms(self, law: Floats, decay: Floats, lanes: int) -> Floats:
-        """Return E[exp(-t·sum); all among the first 1, 2, ... values] at each node t."""
+        """Return E[exp(-t·sum); max <= value] for each value (rows) and node t (columns)."""
         result = []
         for size in range(1, len(law) + 1):
             state = law[:size, None] * decay[:size]
@@ -106,12 +106,12 @@ class _NeighbourChain(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Sticky(_NeighbourChain):
-    """Lanes that repeat their neighbour's work with probability rho, and else draw again."""
+    """Lanes that repeat the work of the previous lane with probability rho, or else draw again."""
 
     rho: float
 
     def longest(self, work: Pmf, lanes: int) -> Pmf:
-        """Return P(max <= a) = F (rho + (1 - rho) F)**(lanes - 1), of a finite law."""
+        """Return the law with P(max <= a) = F (rho + (1 - rho) F)**(lanes - 1), F that of work."""
         rho, weights = self.rho, work.weights
         below = np.cumsum(weights)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -125,15 +125,15 @@ class Sticky(_NeighbourChain):
         return Pmf.from_weights(result, low=work.low, normalise=True)
 
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return P(a lane's work is k, ...), along the first axis, from that of its neighbour."""
+        """Return P(next lane has work k, ...), given P(this lane has work k, ...); axis 0 is k."""
         law = work.reshape(-1, *(1,) * (state.ndim - 1))
         return np.asarray(self.rho * state + (1 - self.rho) * law * state.sum(axis=0))
 
     def _prefix_transforms(self, law: Floats, decay: Floats, lanes: int) -> Floats:
-        """Return the same for every first value at once, run of equal draws after run."""
+        """Return E[exp(-t·sum); max <= value] for all values at once, by runs of equal draws."""
         rho = self.rho
         each = [rho**r * np.cumsum(law[:, None] * decay ** (r + 1), axis=0) for r in range(lanes)]
-        before = np.ones((lanes, *decay.shape))  # of so many lanes, before a new draw
+        before = np.ones((lanes, *decay.shape))  # of the first n lanes, before a new draw
         for n in range(1, lanes):
             first_runs = [each[r] * before[n - 1 - r] for r in range(n)]
             before[n] = (1.0 - rho) * np.sum(first_runs, axis=0)
@@ -142,12 +142,12 @@ class Sticky(_NeighbourChain):
 
 @dataclass(frozen=True, slots=True)
 class Markov(_NeighbourChain):
-    """Lanes that follow a matrix of P(next | this), low..high."""
+    """Lanes whose work is a Markov chain with a matrix of P(next | this) over low..high."""
 
     transitions: npt.NDArray[Any]
 
     def longest(self, work: Pmf, lanes: int) -> Pmf:
-        """Return P(max <= a) = π_a P_a**(lanes - 1) 1, over the states up to a."""
+        """Return the law with P(max <= a) = π_a P_a**(lanes - 1) 1, over the states up to a."""
         law = work.weights
         below = []
         for a in range(1, len(law) + 1):
@@ -159,23 +159,23 @@ class Markov(_NeighbourChain):
         return Pmf.from_weights(chances, low=work.low, normalise=True)
 
     def step(self, state: npt.NDArray[Any], work: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return P(a lane's work is k, ...), along the first axis, from that of its neighbour."""
+        """Return P(next lane has work k, ...), given P(this lane has work k, ...); axis 0 is k."""
         size = len(state)
         return np.asarray(np.tensordot(self.transitions[:size, :size].T, state, axes=1))
 
 
 @dataclass(frozen=True, slots=True)
 class CommonShock:
-    """Lanes that all have one law of several: (probability, law) of each."""
+    """Lanes that all follow one law, which each group draws from pairs (probability, law)."""
 
     parts: tuple[tuple[Any, Pmf], ...]
 
     def longest(self, work: Pmf, lanes: int) -> Pmf:
-        """Return P(max <= a) = Σ_c π_c F_c(a)**lanes."""
+        """Return the law with P(max <= a) = Σ_c π_c F_c(a)**lanes."""
         return Pmf.mixture([(p, part.max_of(lanes)) for p, part in self.parts])
 
     def losses(self, work: Pmf, lanes: int) -> dict[float, float]:
-        """Return P(X = x), from those of each law."""
+        """Return P(X = x), the mixture over the laws."""
         chances: dict[float, float] = {}
         for p, part in self._cut_laws(lanes):
             for x, chance in Sticky(0).losses(part, lanes).items():
@@ -183,26 +183,26 @@ class CommonShock:
         return chances
 
     def mean_loss(self, work: Pmf, lanes: int) -> float:
-        """Return E[X], from those of each law."""
+        """Return E[X], the mean over the laws."""
         return sum(p * Sticky(0).mean_loss(part, lanes) for p, part in self._cut_laws(lanes))
 
     def _cut_laws(self, lanes: int) -> list[tuple[float, Pmf]]:
-        """Return the laws, cut if infinite, with their probabilities."""
+        """Return pairs (probability, law); infinite laws are truncated."""
         return [(float(p), law.cut(_CUT / lanes**2)) for p, law in self.parts]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TraceWindows:
-    """Lanes that are items of a trace in a row, from a random one on; the trace is a ring."""
+    """Lanes that take consecutive items of a circular trace, starting at a random item."""
 
     trace: Ints
 
     def longest(self, work: Pmf, lanes: int) -> Pmf:
-        """Return the longest of each window, all in O(items) (van Herk 1992)."""
+        """Return the law of the longest item, over all windows, in O(items) (van Herk 1992)."""
         return Pmf.from_samples(self._window_maxima(lanes))
 
     def losses(self, work: Pmf, lanes: int) -> dict[float, float]:
-        """Return P(X = x), X = lanes · max / sum of a window, and 1 without any work."""
+        """Return P(X = x), X = lanes · max / sum of a window; X = 1 without any work."""
         longest, size = self._window_maxima(lanes), len(self.trace)
         rounds, rest = divmod(lanes, size)
         upto = np.concatenate([[0], np.cumsum(np.tile(self.trace, 2))])
@@ -216,7 +216,7 @@ class TraceWindows:
         return math.fsum(p * x for x, p in self.losses(work, lanes).items())
 
     def _window_maxima(self, lanes: int) -> Ints:
-        """Return the maximum of the window from each item on."""
+        """Return, for each item, the maximum of the window that begins with it."""
         from scipy.ndimage import maximum_filter1d
 
         size = min(lanes, len(self.trace))
@@ -232,7 +232,7 @@ Correlation = Sticky | Markov | CommonShock | TraceWindows
 class CorrelatedLoss:
     """The loss X = lanes · max / sum of a group of correlated lanes; without any work X = 1.
 
-    ``work`` is the law of one item, cut where it is infinite.
+    ``work`` is the law of one item, truncated if it is infinite.
     """
 
     work: Pmf
@@ -241,7 +241,7 @@ class CorrelatedLoss:
 
     @cached_property
     def longest(self) -> Pmf:
-        """Return the law of the longest item of a group, exact."""
+        """Return the exact law of the longest item of a group."""
         return self.correlation.longest(self.work, self.lanes)
 
     def slowdown(self) -> float:
@@ -249,20 +249,20 @@ class CorrelatedLoss:
         return self.longest.mean() / self.work.mean() if self.work.mean() else 1.0
 
     def mean(self) -> float:
-        """Return E[X], to some 1e-11 of it."""
+        """Return E[X], with a relative error of about 1e-11."""
         return self.correlation.mean_loss(self.work, self.lanes)
 
     @cached_property
     def table(self) -> dict[float, float]:
-        """Return P(X = x) of each loss, ascending; LawError where the law is too large."""
+        """Return P(X = x) for each loss x, ascending; LawError if the law is too large."""
         return dict(sorted(self.correlation.losses(self.work, self.lanes).items()))
 
     def cdf(self, t: Any) -> float:
-        """Return P(X <= t), of a small law."""
+        """Return P(X <= t); LawError if the law is too large."""
         return math.fsum(p for x, p in self.table.items() if x <= float(t))
 
     def quantile(self, q: Any) -> float:
-        """Return the smallest x with P(X <= x) >= q, to within rounding, of a small law."""
+        """Return the smallest x with P(X <= x) >= q up to rounding; LawError for a large law."""
         chance = 0.0
         for x, p in self.table.items():
             chance += p
@@ -274,9 +274,9 @@ class CorrelatedLoss:
 def log_nodes(least: float, most: float, lanes: int) -> Floats:
     """Return nodes t, equally spaced in log t, for E[max / sum] = ∫ E[max·exp(-t·sum)] dt.
 
-    Values are 0 or lie between ``least`` and ``most``. With weights QUADRATURE_STEP·t the rule is
-    exact to 2e-16 for every sum at once: its error is that of Γ(1 + 2πi / step). Up to the first
-    node the integrand is E[max] to 1e-8, and that interval is 1e-8 of the whole.
+    Values are either 0 or between ``least`` and ``most``. With the weights QUADRATURE_STEP·t, the
+    trapezoidal rule is exact to 2e-16 for every sum (see stochastic.loss.moments). The part below
+    the first node is 1e-8 of the integral. There the integrand is E[max] within 1e-8.
     """
     first = math.log(1e-8 / (lanes * most))
     last = math.log((QUADRATURE_REACH + math.log(lanes * most / least)) / least)
@@ -285,7 +285,7 @@ def log_nodes(least: float, most: float, lanes: int) -> Floats:
 
 
 def check_repeat_probability(value: Any) -> float:
-    """Return the probability that a lane repeats its neighbour's work, checked."""
+    """Return the probability that a lane repeats its neighbour's work, or raise LawError."""
     expected = (
         "the probability that a lane repeats its neighbour's work, from 0 to 1, such as "
         "stickiness(trace).rho"
@@ -294,9 +294,9 @@ def check_repeat_probability(value: Any) -> float:
 
 
 def parse_correlation(value: Any, work: Pmf) -> Correlation | None:
-    """Return the correlation of lanes: a number, (probability, law) pairs, a matrix, a trace.
+    """Return the correlation given as a number, pairs (probability, law), a matrix or a trace.
 
-    LawError for anything else, and if the law of a lane is not ``work``.
+    Raise LawError for anything else, or if the law of a lane is not ``work``.
     """
     if isinstance(value, Real):
         rho = check_repeat_probability(value)
@@ -318,7 +318,7 @@ def parse_correlation(value: Any, work: Pmf) -> Correlation | None:
 
 
 def _check_lane(lane_law: Pmf, work: Pmf, what: str, constructor: str) -> None:
-    """Refuse a correlation whose lanes have another law than the work."""
+    """Raise LawError if the lanes of a correlation have a law other than ``work``."""
     apart = abs(lane_law.mean() - work.mean()), abs(lane_law.var() - work.var())
     if max(apart) > 1e-9 * (1.0 + work.var()):
         raise LawError(
@@ -340,15 +340,15 @@ def _markov_lanes(moves: npt.NDArray[Any], work: Pmf) -> Markov:
         raise LawError("correlation: expected rows of probabilities, each of which sums to 1")
     if np.abs(stays - work.weights).max() > 1e-9:
         raise LawError(
-            "correlation: the work is not stationary under the matrix: expected as work its "
-            "stationary law, the left eigenvector"
+            "correlation: the law of work is not stationary under the matrix: give as work the "
+            "stationary law, which is the left eigenvector of the matrix"
         )
     return Markov(real)
 
 
-# --- repeats of a neighbour, estimated from a trace
+# --- the probability that a lane repeats its neighbour, estimated from a trace
 def distinct_draw_weights(lanes: int, rho: float) -> Floats:
-    """Return P(the lanes have k different draws), k = 1, 2, ..., lanes: 1 + a binomial number."""
+    """Return P(k lanes draw their work, and the others repeat a neighbour), k = 1, ..., lanes."""
     k, most = np.arange(lanes), lanes - 1
     ways = np.append(0.0, np.cumsum(np.log((most - k[:-1]) / (k[:-1] + 1.0))))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -360,10 +360,10 @@ def distinct_draw_weights(lanes: int, rho: float) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stickiness:
-    """Maximum-likelihood estimate of how often neighbours in a trace repeat each other's work.
+    """Maximum-likelihood estimate of the probability that an item of a trace repeats its neighbour.
 
-    ``rho`` is the probability, ``error`` its standard error from the observed information, ``low``
-    to ``high`` an interval of 95 % (Wald's, of the logit where rho is inside 0..1).
+    ``rho`` is the probability, and ``error`` is its standard error from the observed information.
+    ``low`` to ``high`` is a 95 % confidence interval (Wald; of the logit if rho is not 0 or 1).
     """
 
     rho: float
@@ -378,8 +378,8 @@ class Stickiness:
 def stickiness(trace: Any) -> Stickiness:
     """Estimate the probability that a lane repeats its neighbour's work, from a trace.
 
-    A pair of equal neighbours is a repeat with the probability rho / (rho + (1 - rho) f), f that of
-    its value among items drawn anew; both are estimated in turns (EM).
+    Two equal neighbours are a repeat with the probability rho / (rho + (1 - rho) f), where f is the
+    probability of their value in a new draw; rho and f are estimated alternately (EM).
 
     Raises
     ------
@@ -393,8 +393,8 @@ def stickiness(trace: Any) -> Stickiness:
     values, where, counts = np.unique(items, return_inverse=True, return_counts=True)
     if items.ndim != 1 or len(values) < 2:
         raise LawError(
-            f"a trace of {items.size} items of {len(values)} values: expected two or more in one "
-            "dimension"
+            f"a trace of {items.size} items with {len(values)} different values: expected one "
+            "dimension, and two or more different values"
         )
     same = where[1:] == where[:-1]
     equal = np.bincount(where[1:][same], minlength=len(values)).astype(np.float64)

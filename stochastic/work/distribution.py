@@ -1,4 +1,4 @@
-"""Interface of laws of 0, 1, 2, ..., what follows from it, and laws that are tables."""
+"""Define the interface of laws over 0, 1, 2, ..., and laws given by a table of weights."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from stochastic import sizes
 from stochastic.arrays import Floats
 from stochastic.errors import LawError
 
-#: Most values of a law that are tabulated: 400 MB.
+#: Upper limit on the values of a tabulated law: 400 MB.
 MAX_TABLE_SIZE = sizes.LAW_LARGEST
 
-#: Logarithm of the smallest probability that a double represents in full.
+#: Approximate logarithm of the smallest probability that a double holds with full precision.
 SMALLEST_LOG = -700.0
 
-#: Alternatives to a table, for messages.
+#: Text about the alternatives to a table, for error messages.
 TABLE_HINT = (
     "for an infinite law give a larger eps or tol, bound it with truncate(high), count the work in "
     "larger units, or use what needs no table (its own mean, var, cdf, quantile, sample)"
 )
 
-#: Most products of a convolution: some half a minute.
+#: Upper limit on the products of a convolution: about half a minute.
 _PRODUCTS = sizes.CONVOLVE_MOST
-#: Most values of a law that is hashed by all of its weights.
+#: Laws with up to this number of values are hashed by all of their weights.
 HASHED_WEIGHTS = sizes.RATIOS_SMALL
 
-_MAX_VALUE = 2**62
-_NEGLIGIBLE_TAIL = 1e-24  # left out of the sums of an infinite law without a closed mean
+_MAX_VALUE = 2**62  # Upper limit on a value that a search returns.
+_NEGLIGIBLE_TAIL = 1e-24  # Tail left out of sums over an infinite law without a formula.
 
 
 class Distribution(ABC):
-    """A law of a non-negative integer, finite or not; values are passed as arrays of floats."""
+    """A law of a non-negative integer; values are passed to its methods as arrays of floats."""
 
     __slots__ = ()
 
-    if TYPE_CHECKING:  # fields or properties
+    if TYPE_CHECKING:  # subclasses define fields or properties
 
         @property
         def low(self) -> int:
@@ -60,7 +60,7 @@ class Distribution(ABC):
 
     @abstractmethod
     def sf(self, k: Any) -> Any:
-        """Return P(W > k) for whole k with low <= k < high, accurate relative to itself."""
+        """Return P(W > k) for whole k with low <= k < high, with a small relative error."""
 
     def cdf(self, k: Any) -> Any:
         """Return P(W <= k) for whole k with low <= k < high."""
@@ -71,7 +71,7 @@ class Distribution(ABC):
         return self.pmf(np.arange(first, last + 1, dtype=np.float64))
 
     def relative_table(self, first: int, last: int) -> Floats:
-        """Return the table up to a common factor, if that is cheaper or more accurate."""
+        """Return P(W = k) for k = first..last, up to a common factor."""
         return self.table(first, last)
 
     @property
@@ -85,7 +85,7 @@ class Distribution(ABC):
         return first + float(np.dot(np.arange(len(table)), table))
 
     def var(self) -> float:
-        """Return E[(W - E[W])²], infinite if that diverges."""
+        """Return E[(W - E[W])²], which may be infinite."""
         first, table = self._normalized_table()
         apart = np.arange(len(table)) - (self.mean() - first)
         return float(np.dot(apart * apart, table))
@@ -115,7 +115,7 @@ class Distribution(ABC):
 
 
 def first_true(holds: Callable[[int], bool], start: int) -> int | None:
-    """Return the first integer from ``start`` on at which a monotone condition holds, or None."""
+    """Return the first integer >= ``start`` at which a monotone condition holds, or None."""
     if holds(start):
         return start
     below, step = start, 1
@@ -132,7 +132,7 @@ def first_true(holds: Callable[[int], bool], start: int) -> int | None:
 
 
 def check_span(first: int, last: int | float, what: str, hint: str = TABLE_HINT) -> None:
-    """Refuse a table of first..last that is too large, with a way out."""
+    """Raise LawError with ``hint`` if a table of first..last would be too large."""
     size = last - first + 1
     if size > MAX_TABLE_SIZE:
         raise LawError(
@@ -144,7 +144,7 @@ def check_span(first: int, last: int | float, what: str, hint: str = TABLE_HINT)
 # --- finite laws: tables of weights
 @dataclass(frozen=True, slots=True, eq=False)
 class Tabulated(Distribution):
-    """Weights of low, low + 1, ..., the first and the last above 0; made by :func:`tabulate`."""
+    """A law given by weights of low, low + 1, ..., of which the first and the last are above 0."""
 
     low: int
     weights: Floats
@@ -169,7 +169,7 @@ class Tabulated(Distribution):
 
     @property
     def text(self) -> str:
-        """Return the constructor call, or the range of the values."""
+        """Return the constructor call of the law, or the range of its values."""
         if self.constructor_text:
             return self.constructor_text
         return f"Pmf({self.low}..{self.high}, mean {self.mean():.6g})"
@@ -183,7 +183,7 @@ class Tabulated(Distribution):
         return self.weights[first - self.low : last - self.low + 1]
 
     def cdf_and_sf(self) -> tuple[Floats, Floats]:
-        """Return P(W <= k) and P(W > k) of all values."""
+        """Return P(W <= k) and P(W > k) for all values k."""
         if self._cdf_and_sf is None:
             above = np.zeros(len(self.weights))
             above[:-1] = np.cumsum(self.weights[:0:-1])[::-1]
@@ -210,7 +210,7 @@ class Tabulated(Distribution):
 
 
 def tabulate(low: int, weights: Any, constructor_text: str = "") -> Tabulated:
-    """Return the law of weights that sum to one; zeros at the ends are removed."""
+    """Return the law with weights of low, low + 1, ... that sum to 1; zeros at the ends are cut."""
     table = np.array(weights, dtype=np.float64)
     if not (table[0] > 0 and table[-1] > 0):
         positive = np.flatnonzero(table)
@@ -221,7 +221,7 @@ def tabulate(low: int, weights: Any, constructor_text: str = "") -> Tabulated:
 
 
 def maximum_weights(weights: Floats, tail: float, copies: int) -> Floats:
-    """Return P(max of copies = k), F(k)**n - F(k-1)**n, from P(W = k) and P(W > last)."""
+    """Return P(max of ``copies`` items = k) from the weights P(W = k) and the tail P(W > last)."""
     above = np.full(len(weights), tail)
     above[:-1] += np.cumsum(weights[:0:-1])[::-1]
     below = np.cumsum(weights)
@@ -232,12 +232,13 @@ def maximum_weights(weights: Floats, tail: float, copies: int) -> Floats:
 
 
 def convolve_copies(first: Floats, second: Floats, copies: int, what: str) -> Floats:
-    """Return the weights of the sum of an item of one law and copies of another, by squaring.
+    """Return the weights of the sum of one item of the first law and ``copies`` of the second.
 
-    All terms are positive: the rounding of a transform would drown the tails.
+    Powers are squared by direct convolution. Its terms are positive, so tails are accurate, which
+    they would not be with a transform.
     """
     size = len(first) + copies * (len(second) - 1)
-    check_span(0, size - 1, what, "count its work in larger units, or draw it with sample")
+    check_span(0, size - 1, what, "count its work in larger units, or draw from it with sample")
     if copies > 1 and len(second) > 1:
         products = (size / 2) ** 2
     else:
@@ -245,7 +246,7 @@ def convolve_copies(first: Floats, second: Floats, copies: int, what: str) -> Fl
     if products > _PRODUCTS:
         raise LawError(
             f"{what} takes some {products:.0e} products: count its work in larger units, or draw "
-            "it with sample"
+            "from it with sample"
         )
     result, power, left = first, second, copies
     while True:

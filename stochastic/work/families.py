@@ -1,7 +1,7 @@
-"""The named laws of work: the one table of all families.
+"""Define all families of laws of work in one table, `FAMILIES`.
 
-To add a family, append a row to `FAMILIES` and give :class:`stochastic.work.pmf.Pmf` a typed
-constructor of its name. Text, the command line, studies, fits and models follow from the row.
+To add a family, append a row to the table, and give :class:`stochastic.work.pmf.Pmf` a typed
+constructor of the same name. The parser of laws, command line, studies, fits and models read it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from stochastic.errors import LawError
 from stochastic.work import arguments
 from stochastic.work.distribution import SMALLEST_LOG, Distribution, first_true, tabulate
 
-#: Most steps of the recurrence from the mode, at 12 ns a step.
+#: Upper limit on the steps of the recurrence from the mode; a step takes 12 ns.
 _WALKABLE = sizes.WALK_STEPS
 
 
@@ -30,9 +30,8 @@ _WALKABLE = sizes.WALK_STEPS
 class Parameter:
     """A parameter of a family, and the model quantity that gives it.
 
-    ``check(name, value)`` returns the value in the form that is computed with, or raises a
-    `LawError`. ``quantity``, ``domain``, ``meaning`` and ``typical`` describe the quantity;
-    families may share it.
+    ``check(name, value)`` returns the value as a number to compute with, or raises a `LawError`.
+    ``quantity``, ``domain``, ``meaning`` and ``typical`` describe the quantity.
     """
 
     name: str
@@ -45,27 +44,28 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LawFamily:
-    """A row of the table. Functions take the parameters last; values ``k`` are arrays of floats.
+    """A row of the table: the properties and functions of a family of laws.
 
-    ``name``, ``summary`` and ``example`` are the constructor, its documentation line, and a law as
-    text; ``note`` is text that the command line adds; ``aliases`` are other names in text.
+    ``name`` is the name of the constructor, ``summary`` its docstring, ``example`` the text of a
+    law. ``note`` is a remark for the command line; ``aliases`` are other names of the family.
 
-    Optional functions: ``check`` returns what is wrong with parameters that are valid one by one,
-    or ""; ``constant`` the only value of a law that has no other, else None; ``weights`` the
-    probabilities of 0, 1, ... of a family that is a table; ``pmf``, ``sf``, ``cdf``, ``mean``,
-    ``var`` P(W = k), P(W > k) relative to itself, P(W <= k) and the moments, ``draw(rng, size)``
-    (without the last four they follow from the first two); ``support_ends`` the smallest and the
-    largest value whose probability a double can represent; ``mode`` a most probable value;
-    ``term_ratio`` (ratio, rest, shape, slope) with f(k+1)/f(k) = (ratio + rest)·(shape +
-    slope·k)/(k + 1), for the recurrence near the mode.
+    Optional functions take the parameters last; values ``k`` are arrays of floats. ``check``
+    returns an error message if parameters do not fit together, else "". ``constant`` returns the
+    value of a law that has only one, else None. ``weights`` returns the probabilities of 0, 1, ...
+    ``pmf``, ``sf`` (with a small relative error), ``cdf``, ``mean``, ``var`` and ``draw(rng,
+    size)`` compute P(W = k), P(W > k), P(W <= k), the moments and draws; only ``pmf`` and ``sf``
+    have no default. ``support_ends`` returns the smallest and largest value whose probability a
+    double can represent; ``mode`` returns a most probable value. ``term_ratio`` returns (ratio,
+    rest, shape, slope) for the recurrence near the mode: f(k+1)/f(k) = (ratio + rest)·(shape +
+    slope·k)/(k + 1).
 
-    ``additive_parameter`` adds up in a sum of independent items whose other parameters are equal;
-    ``additive_form`` returns a law as (shift, family, parameters) of an additive family.
-    ``is_memoryless``: W on condition that W >= k is W + k less its smallest value.
+    ``additive_parameter`` is the parameter that adds up in a sum of independent items if their
+    other parameters are equal. ``additive_form`` returns (shift, family, parameters) of the same
+    law in an additive family. ``is_memoryless``: W given W >= k has the law of W + k - low.
 
-    ``estimate`` returns the likeliest parameters given a `Histogram`, or why there are none,
-    ``errors`` their standard errors, ``log_likelihood`` the log-likelihood; families without them
-    are not fitted. ``limit_family`` is the likeliest if ``estimate`` gives none. ``scipy`` is the
+    ``estimate`` returns the parameters of maximum likelihood for a `Histogram`, or a text that says
+    why there are none; ``errors`` returns their standard errors. Without both, there are no fits.
+    If ``estimate`` returns a text, ``limit_family`` has the maximum likelihood. ``scipy`` is the
     name and the parameters of the same law in ``scipy.stats``.
     """
 
@@ -102,17 +102,17 @@ class LawFamily:
         return tuple(parameter.name for parameter in self.parameters)
 
     def constructor_text(self, *values: Any) -> str:
-        """Return the law of checked parameters as it is constructed in Python."""
+        """Return the Python call that constructs the law with these parameters."""
         return f"Pmf.{self.name}({', '.join(map(_number_text, values))})"
 
     def as_text(self, *values: float) -> str:
-        """Return the law of given parameters as text; whole numbers are written as such."""
+        """Return the text of the law with these parameters, such as ``binomial:40,0.5``."""
         pairs = zip(self.parameters, values, strict=True)
         words = (f"{v:.0f}" if p.domain.startswith("whole") else repr(v) for p, v in pairs)
         return f"{self.name}:{','.join(words)}"
 
     def law(self, *values: Any) -> Distribution:
-        """Return the law of given parameters."""
+        """Check the parameters, and return the law; LawError if they are invalid."""
         pairs = zip(self.parameters, values, strict=True)
         values = tuple(parameter.check(parameter.name, value) for parameter, value in pairs)
         if self.check is not None and (wrong := self.check(*values)):
@@ -128,7 +128,7 @@ class LawFamily:
 
 @dataclass(frozen=True, slots=True)
 class FamilyLaw(Distribution):
-    """A law of a family, by its checked parameters."""
+    """A law of a family, given by checked parameters."""
 
     name: str
     parameters: tuple[Any, ...]
@@ -142,7 +142,7 @@ class FamilyLaw(Distribution):
         for name, value in (("low", low), ("high", high), ("family", family)):
             object.__setattr__(self, name, value)
 
-    def __reduce__(self) -> Any:  # functions of the family cannot be pickled
+    def __reduce__(self) -> Any:  # the functions of a family cannot be pickled, so its name is
         return FamilyLaw, (self.name, self.parameters)
 
     @property
@@ -160,7 +160,7 @@ class FamilyLaw(Distribution):
         return self.family.pmf(k, *self.parameters)
 
     def pmf(self, k: Floats) -> Floats:
-        """Return P(W = k), by recurrence from the mode if that is near."""
+        """Return P(W = k), computed by recurrence from the mode if the mode is near."""
         if self.family.term_ratio is None:
             return self._direct_pmf(k)
         if k.size == 0:
@@ -184,7 +184,7 @@ class FamilyLaw(Distribution):
         return scale * self.relative_table(low, high)[first - low : last - low + 1]
 
     def relative_table(self, first: int, last: int) -> Floats:
-        """Return the table over its largest term."""
+        """Return P(W = k) for k = first..last, divided by the largest of them."""
         if self.family.term_ratio is None:
             table = self.table(first, last)
             return np.asarray(table / table.max())
@@ -221,7 +221,7 @@ class FamilyLaw(Distribution):
         return self.family.draw(rng, size, *self.parameters)
 
     def to_summand(self, copies: int) -> tuple[int, FamilyLaw] | None:
-        """Return the sum of copies as a shift and a law of an additive family, if it has one."""
+        """Return the law of the sum of copies as (shift, law of an additive family), or None."""
         shift, law = 0, self
         if self.family.additive_form is not None:
             shift, name, parameters = self.family.additive_form(*self.parameters)
@@ -238,7 +238,7 @@ class FamilyLaw(Distribution):
 
 
 def add_laws(laws: Sequence[FamilyLaw]) -> FamilyLaw | None:
-    """Return the law of the sum of one item of each law; None if they are not of one family."""
+    """Return the law of the sum of one item of each law, or None if the laws cannot be added."""
     first = laws[0]
     place = first.family.names.index(first.family.additive_parameter)
     kinds = {(law.name, *law.parameters[:place], *law.parameters[place + 1 :]) for law in laws}
@@ -250,20 +250,21 @@ def add_laws(laws: Sequence[FamilyLaw]) -> FamilyLaw | None:
 
 
 def _number_text(x: Any) -> str:
-    """Return a number as people write it: a whole float without its .0."""
+    """Return the repr of a number; a whole float is written without its .0."""
     return repr(int(x)) if isinstance(x, float) and x.is_integer() and x < 2**53 else repr(x)
 
 
-# --- maximum likelihood, from how often each value occurs; one-line functions are in the table.
-# Poisson, binomial and negative binomial are one family in the dispersion a = -1/trials, 0, 1/r:
-# with T(j) samples above j, n in all, their mean m, and p eliminated, the log-likelihood is
+# --- maximum likelihood, from a histogram of the samples; one-line functions are in the table.
+# Binomial, Poisson and negative binomial laws are one family, with the dispersion a = -1/trials, 0
+# or 1/r. Let T(j) be the number of samples above j, n that of all, and m their mean. With p
+# eliminated, the log-likelihood is
 # Σ_j T_j log(1 + ja) - n (1/a + m) log(1 + ma) + n m log m - Σ log x!
-_EXACT = sizes.EXTREME_EXACT  # values beyond which an extreme is taken as that of a continuous law
+_EXACT = sizes.EXTREME_EXACT  # the deviation of an extreme is summed exactly in ranges up to this
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:
-    """The values 0, 1, ..., largest and how often each occurs."""
+    """The number of samples with each of the values 0, 1, ..., largest."""
 
     counts: Ints
     size: int = field(init=False)
@@ -294,7 +295,7 @@ class Histogram:
 
     @property
     def excess(self) -> int:
-        """Return variance less mean, times size², in whole numbers."""
+        """Return (variance - mean) · size², computed exactly in whole numbers."""
         values = np.flatnonzero(self.counts)
         if float(self.high) ** 2 * self.size < 2.0**62:
             squares = int(np.dot(self.counts[values], values**2))
@@ -311,7 +312,7 @@ def _log_factorials(h: Histogram) -> float:
 
 
 def _dispersion_likelihood(h: Histogram, a: float) -> float:
-    """Return the log-likelihood at a dispersion, but for terms independent of it."""
+    """Return the log-likelihood at a dispersion, without the terms that do not depend on that."""
     j = np.arange(h.high)
     n, m = h.size, h.mean
     if a == 0:
@@ -325,7 +326,7 @@ def _log_likelihood_at_dispersion(h: Histogram, a: float) -> float:
 
 
 def _standard_errors(rr: float, rp: float, pp: float) -> tuple[float, float]:
-    """Return the standard errors of two parameters from their observed information."""
+    """Return the standard errors of two parameters from second derivatives of -log-likelihood."""
     determinant = rr * pp - rp * rp
     if not determinant > 0:
         return math.nan, math.nan
@@ -333,36 +334,36 @@ def _standard_errors(rr: float, rp: float, pp: float) -> tuple[float, float]:
 
 
 def _uniform_errors(h: Histogram, low: float, high: float) -> tuple[float, ...]:
-    """Return the standard deviation of the smallest and of the largest of so many samples."""
+    """Return the standard deviations of the smallest and the largest of ``h.size`` samples."""
     width, n = high - low + 1, h.size
     if width > _EXACT:
         spread = width * math.sqrt(n / (n + 2)) / (n + 1)
         return spread, spread
     j = np.arange(1, int(width))
-    beyond = np.exp(n * np.log1p(-j / width))  # P(the extreme falls short by j or more)
+    beyond = np.exp(n * np.log1p(-j / width))  # P(the extreme of the samples is off by j or more)
     mean = beyond.sum()
     spread = math.sqrt(max(float(np.dot(2 * j - 1, beyond)) - mean**2, 0.0))
     return spread, spread
 
 
 def _fit_binomial(h: Histogram) -> tuple[float, ...] | str:
-    """Return the likeliest trials and p, or why there are none."""
+    """Return trials and p of maximum likelihood, or a text that says why there are none."""
     if h.low == h.high:
         return h.high, 1.0
     if h.excess >= 0:
-        return "the variance of a binomial law is below its mean, that of the samples is not"
+        return "the variance of a binomial law is below its mean, but that of the samples is not"
 
     def likelihood(trials: int) -> float:
         return _dispersion_likelihood(h, -1 / trials)
 
     best = first_true(lambda n: likelihood(n + 1) <= likelihood(n), h.high)
     if best is None or likelihood(best) <= _dispersion_likelihood(h, 0.0):
-        return "more trials are always likelier: the limit is the Poisson law"
+        return "the likelihood grows with the number of trials: the limit is the Poisson law"
     return best, h.mean / best
 
 
 def _binomial_errors(h: Histogram, trials: float, p: float) -> tuple[float, ...]:
-    """Return the standard errors of trials, taken as a real number, and p."""
+    """Return the standard errors of trials, treated as a real number, and p."""
     j = np.arange(h.high)
     curved = float(np.dot(h.tail_counts, (trials - j) ** -2.0))
     failures = h.size * trials - h.total
@@ -371,11 +372,11 @@ def _binomial_errors(h: Histogram, trials: float, p: float) -> tuple[float, ...]
 
 
 def _fit_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
-    """Return the likeliest r and p, or why there are none."""
+    """Return r and p of maximum likelihood, or a text that says why there are none."""
     from scipy.optimize import brentq
 
     if h.excess <= 0:
-        return "its variance is above its mean, that of the samples is not"
+        return "its variance is above its mean, but that of the samples is not"
     j, n, m = np.arange(h.high), h.size, h.mean
 
     def slope(log_a: float) -> float:
@@ -386,7 +387,7 @@ def _fit_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
     while slope(low) < 0:
         low -= 1.0
         if low < -60:
-            return "larger r is always likelier: the limit is the Poisson law"
+            return "the likelihood grows with r: the limit is the Poisson law"
     while slope(high) > 0:
         high += 1.0
     r = math.exp(-brentq(slope, low, high, xtol=1e-13, rtol=1e-15))
@@ -436,14 +437,14 @@ def _count_parameter(
     )
 
 
-# --- ends of the support in doubles
+# --- smallest and largest values whose probability a double can represent
 def _scalar_deviance(x: float, mean: float) -> float:
-    """Return x·log(x/m) + m - x, to a few digits."""
+    """Return x·log(x/m) + m - x, m the ``mean``, with a precision of a few digits."""
     return x * math.log1p((x - mean) / mean) - (x - mean)
 
 
 def _representable_end(log_pmf: Callable[[int], float], outside: int, mode: int) -> int:
-    """Return the value next to ``outside`` whose probability a double can represent."""
+    """Return the value nearest to ``outside`` whose probability a double can represent."""
     while abs(mode - outside) > 1:
         middle = (mode + outside) // 2
         if log_pmf(middle) < SMALLEST_LOG:
@@ -495,7 +496,7 @@ def _negative_binomial_ends(r: float, p: float) -> tuple[int, float]:
     return _representable_end(log_pmf, 0, _negative_binomial_mode(r, p)), math.inf
 
 
-# --- ratios of neighbours
+# --- ratios of neighbouring probabilities
 def _complement(p: float) -> tuple[float, float]:
     """Return 1 - p as a double and its rounding error."""
     q = 1 - p
@@ -509,18 +510,18 @@ def _binomial_steps(n: int, p: float) -> tuple[float, float, float, float]:
 
 # --- Poisson, binomial and negative binomial probabilities without cancellation: Loader, "Fast and
 # accurate computation of binomial probabilities" (2000). The large terms of the logarithm are
-# joined into deviances, which vanish at the mean, and the rest of Stirling's formula. What is left
-# of the rounding is about 1e-16 · (1 + |log p|), relative.
+# combined into deviances, which vanish at the mean, and into remainders of Stirling's formula. The
+# relative rounding error is then about 1e-16 · (1 + |log p|).
 
-#: Of log Γ(x+1) = x·log x - x + log(2πx)/2 + 1/(12x) - 1/(360x³) + ...
+#: Coefficients of 1/x, 1/x³, ... in log Γ(x+1) = x·log x - x + log(2πx)/2 + 1/(12x) - 1/(360x³) ...
 _SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
-_FAR = 16.0  # from here the series is exact to 1e-17
-_NEAR = 0.5  # beyond it x·log(x/m) is at most 4 times the whole
-_TERMS = 28  # 0.5**(2·28) / 59 < 1e-18
+_FAR = 16.0  # From this x on, the series is exact to 1e-17.
+_NEAR = 0.5  # Up to this |x-m|/(x+m), a deviance is a series; beyond it, little cancels.
+_TERMS = 28  # Terms of this series: 0.5**(2·28) / 59 < 1e-18.
 
 
 def _stirling_remainder(x: Floats) -> Floats:
-    """Return log Γ(x+1) less x·log x - x + log(2πx)/2, for x > 0."""
+    """Return log Γ(x+1) - (x·log x - x + log(2πx)/2), for x > 0."""
     result = np.zeros_like(x)
     y = x.copy()
     for _ in range(int(_FAR)):
@@ -538,7 +539,7 @@ def _stirling_remainder(x: Floats) -> Floats:
 
 
 def _deviance(x: Floats, mean: float | Floats, rest: float | Floats) -> Floats:
-    """Return x·log(x/m) + m - x, for x > 0 and m = mean + rest, where rest is a rounding error."""
+    """Return x·log(x/m) + m - x, for x > 0 and m = mean + rest; rest is the error of mean."""
     apart = x - mean
     v = apart / (x + mean)
     square = v * v
@@ -565,14 +566,14 @@ def _exact_product(a: Any, b: float) -> tuple[Any, Any]:
 
 
 def _poisson_pmf(k: Floats, rate: float) -> Floats:
-    """Return P(W = k) of a Poisson law with rate > 0."""
+    """Return P(W = k) for a Poisson law with rate > 0."""
     x = np.maximum(k, 1.0)
     inside = np.exp(-_stirling_remainder(x) - _deviance(x, rate, 0.0)) / np.sqrt(2 * math.pi * x)
     return np.where(k == 0, math.exp(-rate), inside)
 
 
 def _binomial_pmf(k: Floats, trials: int, p: float) -> Floats:
-    """Return P(W = k) of a binomial law with 0 < p < 1 and at least one trial."""
+    """Return P(W = k) for a binomial law with 0 < p < 1 and at least one trial."""
     n = float(trials)
     ends = np.where(k == 0, math.exp(n * math.log1p(-p)), p**n)
     if trials == 1:
@@ -589,7 +590,7 @@ def _binomial_pmf(k: Floats, trials: int, p: float) -> Floats:
 
 
 def _negative_binomial_pmf(k: Floats, r: float, p: float) -> Floats:
-    """Return P(W = k) of k failures before the r-th success, r > 0 real, 0 < p < 1."""
+    """Return P(k failures before the r-th success) for real r > 0 and 0 < p < 1."""
     x = np.maximum(k, 1.0)
     n = x + r
     successes, rest = _exact_product(n, p)
@@ -604,13 +605,13 @@ def _negative_binomial_pmf(k: Floats, r: float, p: float) -> Floats:
 
 # --- tails
 def _scipy_special(name: str, *arguments: Any) -> Any:
-    """Return a function of ``scipy.special`` at its arguments; SciPy loads when first used."""
+    """Return the value of a function of ``scipy.special``, which is imported on first use."""
     import scipy.special
 
     return getattr(scipy.special, name)(*arguments)
 
 
-#: The order seeds the replicates of fits: append new rows.
+#: Append new rows at the end: the index of a row is part of the seed of the replicates of fits.
 FAMILIES: Mapping[str, LawFamily] = {
     row.name: row
     for row in (
@@ -630,7 +631,7 @@ FAMILIES: Mapping[str, LawFamily] = {
         ),
         LawFamily(
             name="binomial",
-            summary="Successes among trials, each with probability p.",
+            summary="Number of successes in independent trials, each with success probability p.",
             example="binomial:40,0.5",
             parameters=(
                 _count_parameter(
@@ -657,7 +658,7 @@ FAMILIES: Mapping[str, LawFamily] = {
         ),
         LawFamily(
             name="geometric",
-            summary="Trials up to the first success of probability p, from 1 on.",
+            summary="Number of trials up to and including the first success of probability p.",
             example="geometric:0.05",
             note="trials, from 1",
             parameters=(_probability_parameter(arguments.check_probability),),
@@ -686,7 +687,7 @@ FAMILIES: Mapping[str, LawFamily] = {
         ),
         LawFamily(
             name="negative_binomial",
-            summary="Failures before the r-th success of probability p; r > 0 need not be whole.",
+            summary="Number of failures before the r-th success of probability p; r > 0 is real.",
             example="negative_binomial:5,0.3",
             note="failures",
             aliases=("nb", "negbin"),
@@ -720,7 +721,7 @@ FAMILIES: Mapping[str, LawFamily] = {
         ),
         LawFamily(
             name="poisson",
-            summary="Events that occur at a rate, independently.",
+            summary="Number of independent events, whose mean is the rate.",
             example="poisson:30",
             parameters=(
                 Parameter(
@@ -750,7 +751,7 @@ FAMILIES: Mapping[str, LawFamily] = {
         ),
         LawFamily(
             name="uniform",
-            summary="Each of low, ..., high, both included, with equal probability.",
+            summary="Whole number from low to high, both included, with equal probabilities.",
             example="uniform:20,40",
             note="inclusive",
             parameters=(

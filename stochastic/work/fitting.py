@@ -1,4 +1,4 @@
-"""Fit laws to samples by maximum likelihood, with standard errors and a goodness of fit."""
+"""Fit laws to samples by maximum likelihood, with standard errors and a goodness-of-fit test."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from stochastic.work.families import FAMILIES, Histogram
 from stochastic.work.pmf import Pmf
 
 _LARGEST_SAMPLE = sizes.SAMPLE_LARGEST
-_TAIL = 1e-12  # of a fitted law, left out of its distance to the samples
+_TAIL = 1e-12  # tail probability of a fitted law that is left out of its distance to the samples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LawFit:
     """A family fitted to samples by maximum likelihood; ``pmf`` is the fitted law.
 
-    ``family`` is a constructor of ``Pmf``. ``standard_errors`` are from the observed information;
-    that of ``trials`` treats it as a real number; if the likelihood is not curved, at trials = the
-    largest sample, it is NaN and that of ``p`` is for known trials. Those of ``low`` and ``high``
-    are the standard deviations of the smallest and the largest sample; both estimates err inwards.
-    ``aic`` is Akaike's criterion 2·(number of parameters) - 2·log-likelihood; the smallest is best.
-    ``distance`` is Cramér–von Mises: n·Σ (Fn(k) - F(k))²·P(W = k), with Fn the CDF of the n
-    samples. ``p_value`` is the share of replicates, drawn from the fitted law and fitted again,
-    that are at least as far from their fit; NaN without ``replicates``.
+    ``family`` is the name of a constructor of ``Pmf``. ``standard_errors`` come from the observed
+    information. The error of ``trials`` treats it as a real number. If ``trials`` is the largest
+    sample, its likelihood may not be curved. Its error is then NaN, and the error of ``p`` is that
+    for known trials. The errors of ``low`` and ``high`` are standard deviations of the smallest and
+    largest sample; the range low..high is never estimated too wide. ``aic`` is Akaike's criterion
+    2·(number of parameters) - 2·log-likelihood; the smallest is best. ``distance`` is Cramér–von
+    Mises: n·Σ (Fn(k) - F(k))²·P(W = k), with Fn the CDF of the n samples. ``p_value`` is the share
+    of replicates (samples drawn from the fitted law and fitted again) whose distance to their fit
+    is at least as large. It is NaN without ``replicates``.
     """
 
     family: str
@@ -51,33 +52,34 @@ def fit(
     replicates: int = 199,
     seed: int = 0,
 ) -> tuple[LawFit, ...]:
-    """Fit the families to samples by maximum likelihood, the best by Akaike's criterion first.
+    """Fit families to samples by maximum likelihood; the best by Akaike's criterion comes first.
 
     Parameters
     ----------
     samples : array of whole numbers, any shape
-        Work of items; at least two different values.
+        Work of items, with at least two different values.
     families : str or sequence of str, optional
         Some of ``bernoulli binomial geometric negative_binomial poisson uniform``; by default all
-        that are possible given the samples.
+        that can have produced the samples.
     replicates : int
-        Samples drawn for the p-value of each (a parametric bootstrap); 0 for none.
+        Number of bootstrap samples that are drawn for the p-value of each family; 0 for no p-value.
     seed : int
         Seed of these draws.
 
     Raises
     ------
     LawError
-        The samples are empty, constant, negative or no whole numbers, a family is unknown, or a
-        requested one has no likeliest law.
+        The samples are empty, constant, negative or not whole numbers, a family is unknown, or no
+        law of a requested family has the maximum likelihood.
 
     Notes
     -----
-    Chi-squared needs many samples of every value and Kolmogorov–Smirnov a continuous law (Swatman
-    2022, section IV-C); the discrete Cramér–von Mises distance (Choulakian, Lockhart and Stephens
-    1994) needs neither, and drawing replicates allows for the parameters having been fitted.
-    Time grows with the largest sample: with 199 replicates some tenths of a second at 100, seconds
-    at 10,000, a minute or two at the limit of a million; without, half a second there.
+    A chi-squared test needs many samples of every value, and Kolmogorov–Smirnov needs a continuous
+    law (Swatman 2022, section IV-C). The discrete Cramér–von Mises distance (Choulakian, Lockhart
+    and Stephens 1994) needs neither, and replicates account for the fitted parameters. The time
+    grows with the largest sample. With 199 replicates it is tenths of a second for a largest sample
+    of 100, seconds for 10,000, and one or two minutes for a million, the limit; without replicates,
+    a million takes half a second.
 
     >>> best = fit(Pmf.negative_binomial(5, 0.3).sample(4000, seed=1))[0]
     >>> best.family, round(best.parameters["p"], 2), round(best.standard_errors["p"], 3)
@@ -175,7 +177,7 @@ def _p_value(name: str, law: Pmf, distance: float, size: int, replicates: int, s
 
 
 def _refit(name: str, histogram: Histogram) -> Pmf:
-    """Return the likeliest law of a family, or of its limit family if it has none."""
+    """Return the law of maximum likelihood in a family, or in its limit family if there is none."""
     estimate = _estimate(name, histogram)
     if isinstance(estimate, str):
         name = FAMILIES[name].limit_family

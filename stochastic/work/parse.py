@@ -1,4 +1,4 @@
-"""Parse laws from text, a family, a colon and its numbers (``uniform:20,40``), or a CSV file."""
+"""Parse laws of work from texts such as ``uniform:20,40``, or read them from a CSV file."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from stochastic.work.families import FAMILIES
 
 @dataclass(frozen=True, slots=True)
 class LawSyntax:
-    """Syntax of a family: names of its numbers, of which the last may be optional.
+    """The syntax of a family: the names of its numbers; the last ``optional`` ones are optional.
 
-    A family without names takes any number of values, shown as ``placeholder``.
+    A family without names takes any number of values; its usage shows ``placeholder`` instead.
     """
 
     numbers: tuple[str, ...]
@@ -35,12 +35,12 @@ class LawSyntax:
 
     @property
     def usage(self) -> str:
-        """Return the usage: ``binomial:TRIALS,P``."""
+        """Return the usage, such as ``binomial:TRIALS,P``."""
         family = self.example.partition(":")[0]
         return f"{family}:{','.join(map(str.upper, self.numbers)) or self.placeholder}"
 
 
-#: Syntax of the laws of work.
+#: For each family of laws of work, its syntax.
 LAW_SYNTAX = {
     **{
         name: LawSyntax(row.names, row.example, aliases=row.aliases, note=row.note)
@@ -48,7 +48,7 @@ LAW_SYNTAX = {
     },
     "weights": LawSyntax((), "weights:0.2,0.8"),
 }
-#: Most characters of a number, so that messages stay readable.
+#: Upper limit on the characters of a number, so that messages stay readable.
 _LONGEST = 500
 _FILE = "the path of a .csv or .csv.gz file"
 _PROBABILITIES = {"p", "prob", "probability", "probabilities", "weight", "weights", "pmf", "mass"}
@@ -56,7 +56,10 @@ _COUNTS = {"count", "counts", "items", "frequency", "n"}
 
 
 def split_law(text: Any, forms: Mapping[str, LawSyntax], others: str) -> tuple[str, list[str]]:
-    """Return the family of a law as text, in any case or shortened, and its numbers as words."""
+    """Split the text of a law into the full name of its family and the texts of its numbers.
+
+    The family may be abbreviated, in upper or lower case.
+    """
     if not isinstance(text, str) or not text.strip():
         examples = ", ".join(form.example for form in forms.values())
         raise LawError(f"{text!r} is no law: expected one such as {examples}, or {others}")
@@ -103,7 +106,7 @@ def _shorten(text: str) -> str:
 
 
 def parse_law(text: Any) -> tuple[str, tuple[Any, ...]]:
-    """Return the family of a law of work, or a constructor of `Pmf`, and its arguments."""
+    """Parse the text of a law of work; return a constructor of `Pmf` and its arguments."""
     if isinstance(text, str) and re.search(r"\.csv(\.gz)?$", text.strip(), flags=re.IGNORECASE):
         return _read_law(Path(text.strip()))
     family, words = split_law(text, LAW_SYNTAX, _FILE)
@@ -112,7 +115,7 @@ def parse_law(text: Any) -> tuple[str, tuple[Any, ...]]:
 
 
 def _parse_number(word: str, text: str) -> Any:
-    """Return a whole number, a fraction a/b, or a float."""
+    """Return the number in a text as an int, a Fraction (``a/b``) or a float."""
     try:
         if re.fullmatch(r"[+-]?\d+", word):
             return int(word)
@@ -124,13 +127,13 @@ def _parse_number(word: str, text: str) -> Any:
 
 
 def _read_law(path: Path) -> tuple[str, tuple[Any, ...]]:
-    """Read samples from one column; values with probabilities or counts from two."""
+    """Read a law from one column (samples) or two (values, and probabilities or counts)."""
     table = delimited.read_table(path, header=False)
     columns = table.parse_numbers().columns
     if len(columns) > 2:
         raise LawError(
-            f"{path}, line {table.lines[0]}: {len(columns)} columns; expected one of samples, or "
-            "two, of values and of their probabilities or counts"
+            f"{path}, line {table.lines[0]}: {len(columns)} columns; expected one column of "
+            "samples, or two columns: values, and their probabilities or counts"
         )
     if not table.lines:
         raise LawError(f"{path} holds no numbers: expected samples, or values and probabilities")

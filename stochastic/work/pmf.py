@@ -1,4 +1,4 @@
-"""The law of the work of one item: a probability mass function over 0, 1, 2, ..."""
+"""Define the law of the work of one item, a probability mass function over 0, 1, 2, ..."""
 
 from __future__ import annotations
 
@@ -34,21 +34,20 @@ from stochastic.work.transforms import (
     tabulate_range,
 )
 
-_LONG = 100  # characters of a repr
-_NEGLIGIBLE_TAIL = 1e-20  # left out of each term of a sum without a closed form
+_LONG = 100  # Upper limit on the characters of a repr.
+_NEGLIGIBLE_TAIL = 1e-20  # Tail left out of each infinite law in a sum without a closed form.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Pmf:
     """The law of a non-negative integer, such as the iterations of one work item.
 
-    Build one by the constructors below; laws are immutable, comparable and hashable by content.
+    Constructors build laws. Laws are immutable, and are compared and hashed by content.
 
     Attributes
     ----------
     missing : float
-        Bound on the probability mass that cuts left out, so on the error of any probability (total
-        variation).
+        Bound on the probability that truncation left out, and so on the error of any probability.
 
     >>> law = Pmf.geometric(0.05)
     >>> law.mean(), law.var(), law.high
@@ -66,44 +65,44 @@ class Pmf:
     # --- constructors
     @classmethod
     def geometric(cls, p: float) -> Pmf:
-        """Trials up to the first success of probability p, from 1 on."""
+        """Number of trials up to and including the first success of probability p."""
         return cls.of_family("geometric", p)
 
     @classmethod
     def poisson(cls, rate: float) -> Pmf:
-        """Events that occur at a rate, independently."""
+        """Number of independent events with the given mean, ``rate``."""
         return cls.of_family("poisson", rate)
 
     @classmethod
     def binomial(cls, trials: int, p: float) -> Pmf:
-        """Successes among trials, each with probability p."""
+        """Number of successes in independent trials, each with success probability p."""
         return cls.of_family("binomial", trials, p)
 
     @classmethod
     def negative_binomial(cls, r: float, p: float) -> Pmf:
-        """Failures before the r-th success of probability p; r > 0 need not be whole."""
+        """Number of failures before the r-th success of probability p; r > 0 is real."""
         return cls.of_family("negative_binomial", r, p)
 
     @classmethod
     def uniform(cls, low: int, high: int) -> Pmf:
-        """Each of low, ..., high, both included, with equal probability."""
+        """Whole number from low to high (both included), all with the same probability."""
         return cls.of_family("uniform", low, high)
 
     @classmethod
     def bernoulli(cls, p: float) -> Pmf:
-        """1 with probability p, else 0."""
+        """The number 1 with probability p, else 0."""
         return cls.of_family("bernoulli", p)
 
     @classmethod
     def of_family(cls, family: str, *parameters: Any) -> Pmf:
-        """Return the law of a family of `stochastic.work.families.FAMILIES`, by its name."""
+        """Return a law of the family with this name in `stochastic.work.families.FAMILIES`."""
         return cls(distribution=FAMILIES[family].law(*parameters))
 
     @classmethod
     def from_weights(cls, weights: Any, low: int = 0, *, normalise: bool = False) -> Pmf:
-        """Probabilities of low, low + 1, ..., or a mapping from values to probabilities.
+        """Return the law with the given weights of low, low + 1, ..., or of a mapping's keys.
 
-        Floats sum to one within 1e-9, Fractions exactly; ``normalise`` divides them by their sum.
+        The sum must be 1 (floats: within 1e-9; Fractions: exactly); ``normalise`` divides by it.
 
         >>> Pmf.from_weights({3: 1, 5: 3}, normalise=True).weights.tolist()
         [0.25, 0.0, 0.75]
@@ -112,17 +111,17 @@ class Pmf:
 
     @classmethod
     def from_counts(cls, counts: Any, low: int = 0) -> Pmf:
-        """Items counted with low, low + 1, ... of work, or a mapping from values to counts."""
+        """Return the law of an item, from counts of items with work low, ..., or a mapping."""
         return cls(distribution=arguments.law_from_counts(counts, low))
 
     @classmethod
     def from_samples(cls, samples: Any) -> Pmf:
-        """The law of drawing one of the samples: an array of whole numbers of any shape."""
+        """Return the law of a randomly drawn sample; samples are whole numbers in any shape."""
         return cls(distribution=arguments.law_from_samples(samples))
 
     @classmethod
     def from_scipy(cls, frozen: Any) -> Pmf:
-        """A discrete law of ``scipy.stats`` with its parameters; its families become ours.
+        """Convert a frozen discrete law of ``scipy.stats``; if possible, to a named family.
 
         >>> import scipy.stats
         >>> Pmf.from_scipy(scipy.stats.nbinom(5, 0.3, loc=2))
@@ -138,7 +137,7 @@ class Pmf:
 
     @classmethod
     def mixture(cls, parts: Iterable[tuple[Any, Pmf]], *, normalise: bool = False) -> Pmf:
-        """One of several laws, drawn with given probabilities: pairs (probability, law).
+        """Return the law of an item whose law is drawn from pairs (probability, law).
 
         >>> Pmf.mixture([(0.9, Pmf.uniform(1, 3)), (0.1, Pmf.geometric(0.01))]).mean()
         11.8
@@ -161,9 +160,9 @@ class Pmf:
     def parse(cls, text: str) -> Pmf:
         """Parse a law: ``geometric:0.05``, ``uniform:20,40`` or the path of a CSV file.
 
-        Also ``poisson:30 binomial:40,0.5 negative_binomial:5,0.3 bernoulli:1/4 weights:0.2,0.8``;
-        a family may be shortened as long as it stays unique. The file, also ``.csv.gz``, has a
-        column of samples, or one of values and one of probabilities or counts.
+        Other laws are ``poisson:30 binomial:40,0.5 negative_binomial:5,0.3 bernoulli:1/4
+        weights:0.2,0.8``; the name of a family may be abbreviated if it stays unique. The file, or
+        ``.csv.gz``, has a column of samples, or one of values and one of probabilities or counts.
 
         >>> Pmf.parse("nb:5,0.3")
         Pmf.negative_binomial(5, 0.3)
@@ -189,7 +188,7 @@ class Pmf:
 
     @property
     def is_finite(self) -> bool:
-        """True if the support ends."""
+        """True if the law has a largest value."""
         return self.distribution.high < math.inf
 
     def support(self) -> tuple[int, float]:
@@ -198,14 +197,14 @@ class Pmf:
 
     @property
     def weights(self) -> Floats:
-        """Return P(W = low), P(W = low + 1), ..., P(W = high) of a finite law, read-only."""
+        """Return P(W = low), ..., P(W = high) of a finite law as a read-only array."""
         return self._finite_table().weights
 
     def _finite_table(self) -> Tabulated:
         if isinstance(self.distribution, Tabulated):
             return self.distribution
         if not self.is_finite:
-            raise LawError(f"{self!r} has no last value: cut(eps) gives it one, as cut(1e-9)")
+            raise LawError(f"{self!r} has no last value: cut(eps) truncates it, such as cut(1e-9)")
         if self._table is None:
             law = self.distribution
             table = tabulate_range(law, law.low, int(law.high), law.text)
@@ -239,7 +238,7 @@ class Pmf:
         return self.distribution.mean()
 
     def var(self) -> float:
-        """Return E[(W - E[W])²], ``math.inf`` if it diverges."""
+        """Return E[(W - E[W])²], which may be ``math.inf``."""
         self._check_finite_mean()
         return self.distribution.var()
 
@@ -255,7 +254,7 @@ class Pmf:
             )
 
     def pmf(self, k: Any) -> Any:
-        """Return P(W = k) for a number or an array; 0 elsewhere."""
+        """Return P(W = k) for a number or an array; it is 0 for numbers that are no values."""
         numbers = _check_numbers("k", k)
         is_value = (numbers >= self.low) & (numbers <= self.high) & (np.floor(numbers) == numbers)
         result = np.zeros(numbers.shape)
@@ -267,7 +266,7 @@ class Pmf:
         return self._probability_at(k, 0.0, self.distribution.cdf)
 
     def sf(self, k: Any) -> Any:
-        """Return P(W > k) for a number or an array, accurate relative to itself."""
+        """Return P(W > k) for a number or an array, with a small relative error."""
         return self._probability_at(k, 1.0, self.distribution.sf)
 
     def _probability_at(self, k: Any, before: float, inside: Callable[[Any], Any]) -> Any:
@@ -296,19 +295,19 @@ class Pmf:
             return law.low + int(np.searchsorted(law.cdf_and_sf()[0], q))
         result = first_true(lambda k: k >= law.high or bool(law.cdf(float(k)) >= q), law.low)
         if result is None:
-            raise LawError(f"the quantile {q!r} of {self!r} is beyond 2**62: expected a lower one")
+            raise LawError(f"the quantile {q!r} of {self!r} is beyond 2**62: expected a lower q")
         return result
 
     def sample(self, size: Any = None, seed: Any = 0) -> Any:
-        """Return independent draws, one or an array of a shape; seed: a number or a Generator."""
+        """Return one draw, or an array of the shape ``size``; ``seed`` is an int or a Generator."""
         draws = self.distribution.sample(np.random.default_rng(seed), size)
         return _scalar_or_array(np.asarray(draws))
 
     # --- derived laws
     def cut(self, eps: float) -> Pmf:
-        """Return the law up to the smallest S with P(W > S) < eps, renormalised, if it is infinite.
+        """Truncate an infinite law at the smallest S with P(W > S) < eps, and renormalise it.
 
-        LawError if the mean is infinite, or the support too large to tabulate.
+        A finite law is returned unchanged. LawError if the mean is infinite, or the law too large.
         """
         eps = check_fraction("eps", eps, "1e-6")
         if self.is_finite:
@@ -317,7 +316,7 @@ class Pmf:
         return self._truncate_at(self.distribution.tail_end(eps), f"cut({eps!r})")
 
     def truncate(self, high: int) -> Pmf:
-        """Return the law up to ``high``, renormalised; ``missing`` is the probability above it."""
+        """Return the law truncated at ``high`` and renormalised; ``missing`` grows by the tail."""
         high = check_integer("high", high, least=0, example=1000)
         return self if high >= self.high else self._truncate_at(high, f"truncate({high})")
 
@@ -330,7 +329,7 @@ class Pmf:
         return replace(self, distribution=table, missing=min(self.missing + beyond, 1.0))
 
     def between(self, low: int, high: int | None = None) -> Pmf:
-        """Return the law on condition that low <= W <= high; ``high`` is optional.
+        """Return the law of W given low <= W <= high; if ``high`` is None, given low <= W.
 
         >>> Pmf.geometric(0.05).between(21).mean()  # memoryless
         40.0
@@ -358,7 +357,7 @@ class Pmf:
         return replace(self, distribution=part, missing=min(self.missing / mass, 1.0))
 
     def shift(self, k: int) -> Pmf:
-        """Return the law of W + k; k may be negative as long as no value becomes negative.
+        """Return the law of W + k; k may be negative if no value becomes negative.
 
         >>> Pmf.geometric(0.05).shift(-1) == Pmf.negative_binomial(1, 0.05)
         False
@@ -367,7 +366,7 @@ class Pmf:
         return self if k == 0 else replace(self, distribution=shift_law(self.distribution, k))
 
     def scale(self, k: int) -> Pmf:
-        """Return the law of k·W, k >= 1: the same work counted in smaller units."""
+        """Return the law of k·W, k >= 1: the same work in a unit that is 1/k as large."""
         k = check_integer("k", k, least=1, example=2)
         of, times = self.distribution, k
         if isinstance(of, Affine) and not of.offset:
@@ -377,8 +376,8 @@ class Pmf:
     def sum_of(self, copies: int) -> Pmf:
         """Return the law of the sum of independent copies.
 
-        Closed for the geometric, Poisson, binomial and negative binomial; else by convolution, an
-        infinite law without a tail of 1e-20.
+        Geometric, Poisson, binomial and negative binomial laws have a closed form. Other laws are
+        convolved; an infinite law is first truncated at a tail of 1e-20.
         """
         copies = check_integer("copies", copies, least=1, example=32)
         if copies == 1:
@@ -403,7 +402,7 @@ class Pmf:
         return Pmf(distribution=law, missing=_combined_missing(parts))
 
     def max_of(self, copies: int) -> Pmf:
-        """Return the law of the largest of independent copies, P(W <= k)**copies."""
+        """Return the law of the maximum of independent copies, whose CDF is P(W <= k)**copies."""
         copies = check_integer("copies", copies, least=1, example=32)
         if copies == 1:
             return self
@@ -421,14 +420,14 @@ class Pmf:
 
 
 def _combined_missing(parts: list[tuple[int, Pmf]]) -> float:
-    """Return a bound on what any of several items may miss: 1 - Π (1 - missing)**copies."""
+    """Return a bound on P(truncation changes some item), which is 1 - Π (1 - missing)**copies."""
     if any(law.missing >= 1 for _, law in parts):
         return 1.0
     return -math.expm1(sum(copies * math.log1p(-law.missing) for copies, law in parts))
 
 
 def check_law(pmf: Any) -> Pmf:
-    """Return a law of the work of one item; LawError for anything else."""
+    """Return the argument if it is a law of work; LawError for anything else."""
     if not isinstance(pmf, Pmf):
         raise LawError(
             f"{pmf!r} is no law of work: expected a Pmf, such as Pmf.geometric(0.05) or "
@@ -438,12 +437,12 @@ def check_law(pmf: Any) -> Pmf:
 
 
 def is_weighted_law(value: Any) -> bool:
-    """True for a pair (probability, Pmf)."""
+    """True if a value is a pair (probability, Pmf); the probability is not checked."""
     return isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[1], Pmf)
 
 
 def _check_numbers(name: str, values: Any) -> Floats:
-    """Return an array of numbers without NaN."""
+    """Return the values as an array of floats; LawError if one is NaN or no number."""
     try:
         result = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -454,5 +453,5 @@ def _check_numbers(name: str, values: Any) -> Floats:
 
 
 def _scalar_or_array(array: Any) -> Any:
-    """Return an array, or a number if it has no dimension."""
+    """Return the array, or a Python number if the array has no dimension."""
     return array.item() if array.ndim == 0 else array

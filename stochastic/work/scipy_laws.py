@@ -1,4 +1,4 @@
-"""Laws of SciPy: its families as ours, the finite ones as tables, the rest as they are."""
+"""Convert laws of SciPy to named families or tables; wrap infinite laws of other families."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from stochastic.errors import LawError
 from stochastic.work.distribution import Distribution, check_span, tabulate
 from stochastic.work.families import FAMILIES
 
-_TERMS = sizes.TAIL_TERMS  # most terms of a tail that are added up
-_FAR = 2.0**30
+_TERMS = sizes.TAIL_TERMS  # Upper limit on the terms of a tail that are added up.
+_FAR = 2.0**30  # Value from which a tail is examined for an infinite mean.
 
 
 @dataclass(frozen=True, slots=True)
 class ScipyLaw(Distribution):
-    """An infinite law of SciPy, whose tail is SciPy's if it has a formula, else summed."""
+    """An infinite law of SciPy; its tail is summed unless SciPy has a formula."""
 
     frozen: Any = field(compare=False)
     key: tuple[Any, ...]
@@ -61,7 +61,7 @@ class ScipyLaw(Distribution):
         return float(self.frozen.mean())
 
     def var(self) -> float:
-        """Return E[(W - E[W])²], infinite if that diverges."""
+        """Return E[(W - E[W])²], which may be infinite."""
         with np.errstate(all="ignore"):
             result = float(self.frozen.var())
         return math.inf if math.isnan(result) else result
@@ -74,13 +74,13 @@ class ScipyLaw(Distribution):
 
 
 def _parameters(frozen: Any) -> dict[str, Any]:
-    """Return the parameters of a law of SciPy by name, ``loc`` among them if given."""
+    """Return the parameters of a law of SciPy by name; ``loc`` is included if it is given."""
     names = [*(frozen.dist.shapes or "").replace(" ", "").split(","), "loc"]
     return {**dict(zip([name for name in names if name], frozen.args, strict=False)), **frozen.kwds}
 
 
 def _tail(frozen: Any) -> Callable[[Any], Any] | None:
-    """Return P(W > k) if it has a formula that is accurate relative to itself."""
+    """Return P(W > k) as a function if SciPy has a formula with a small error, else None."""
     from scipy.special import zeta
     from scipy.stats import rv_discrete
 
@@ -97,7 +97,7 @@ def _tail(frozen: Any) -> Callable[[Any], Any] | None:
 
 
 def _has_infinite_mean(frozen: Any) -> bool:
-    """True if SciPy says so, or 2**j·P(W > 2**j) does not fall."""
+    """True if the mean is infinite: SciPy says so, or 2**j·P(W > 2**j) does not decrease."""
     with np.errstate(all="ignore"):
         if not math.isfinite(float(frozen.mean())):
             return True
@@ -109,7 +109,7 @@ def _has_infinite_mean(frozen: Any) -> bool:
 
 
 def family_arguments(frozen: Any) -> tuple[str, tuple[Any, ...], int] | None:
-    """Return (constructor, arguments, shift) of a law of SciPy that is one of our families."""
+    """Return (constructor, arguments, shift) for a law of SciPy that belongs to a named family."""
     if type(frozen).__name__ == "Binomial" and not hasattr(frozen, "dist"):
         return "binomial", (int(frozen.n), float(frozen.p)), 0
     dist = getattr(frozen, "dist", None)
@@ -118,7 +118,7 @@ def family_arguments(frozen: Any) -> tuple[str, tuple[Any, ...], int] | None:
     given = _parameters(frozen)
     loc = given.get("loc", 0)
     if not (np.ndim(loc) == 0 and float(loc).is_integer()):
-        raise LawError(f"loc = {loc!r}: expected a whole number, the law being of whole numbers")
+        raise LawError(f"loc = {loc!r}: expected a whole number, because work is a whole number")
     if dist.name == "randint":
         return "uniform", (int(given["low"] + loc), int(given["high"] + loc) - 1), 0
     for row in FAMILIES.values():
@@ -129,7 +129,7 @@ def family_arguments(frozen: Any) -> tuple[str, tuple[Any, ...], int] | None:
 
 
 def law_from_scipy(frozen: Any) -> Distribution:
-    """Return a discrete law of SciPy, frozen, as a table if it is finite."""
+    """Return a frozen discrete law of SciPy as a table, or as a ScipyLaw if it is infinite."""
     text = f"Pmf.from_scipy({_scipy_text(frozen)})"
     if not _is_discrete(frozen):
         raise LawError(
@@ -158,7 +158,7 @@ def law_from_scipy(frozen: Any) -> Distribution:
 def _is_discrete(frozen: Any) -> bool:
     from scipy.stats import rv_discrete
 
-    if isinstance(frozen, rv_discrete):  # not frozen; only one of given values needs no parameters
+    if isinstance(frozen, rv_discrete):  # not frozen; only a law of given values is complete
         return hasattr(frozen, "xk")
     kinds = {kind.__name__ for kind in type(frozen).__mro__}
     return bool(kinds & {"rv_discrete_frozen", "DiscreteDistribution"})

@@ -1,6 +1,6 @@
-"""Laws derived from other laws: shifted, mixed, truncated, summed, the largest of several.
+"""Derive laws from other laws: shifts, scalings, mixtures, truncations, sums and maxima.
 
-They have no table if the others have none.
+A law that is derived from infinite laws is not tabulated.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class _DerivedLaw(Distribution):
 
     __slots__ = ()
 
-    if TYPE_CHECKING:  # a field
+    if TYPE_CHECKING:  # subclasses define a field
 
         @property
         def base(self) -> Distribution:
-            """Return the other law."""
+            """Return the law from which this law is derived."""
 
     @property
     def high(self) -> float:
@@ -47,7 +47,7 @@ class _DerivedLaw(Distribution):
 
 @dataclass(frozen=True, slots=True)
 class Affine(_DerivedLaw):
-    """W·factor + offset, factor >= 1: a law shifted, or counted in smaller units."""
+    """The law of W·factor + offset with factor >= 1: shifted work in smaller units."""
 
     base: Distribution
     factor: int
@@ -99,7 +99,7 @@ class Affine(_DerivedLaw):
         return result
 
     def relative_table(self, first: int, last: int) -> Floats:
-        """Return the table up to a common factor."""
+        """Return P(W = k) for k = first..last, up to a common factor."""
         if self.factor > 1:
             return self.table(first, last)
         return self.base.relative_table(first - self.offset, last - self.offset)
@@ -118,7 +118,7 @@ class Affine(_DerivedLaw):
 
 
 def shift_law(law: Distribution, offset: int) -> Distribution:
-    """Return the law of W + offset, several shifts in one."""
+    """Return the law of W + offset; shifts of a shifted law are combined."""
     if isinstance(law, Affine):
         inner, times, offset = law.base, law.factor, law.offset + offset
     else:
@@ -128,7 +128,7 @@ def shift_law(law: Distribution, offset: int) -> Distribution:
 
 @dataclass(frozen=True, slots=True)
 class LeftTruncated(_DerivedLaw):
-    """An infinite law on condition that W >= low."""
+    """The law of W given W >= low, for an infinite law."""
 
     base: Distribution
     low: int
@@ -151,13 +151,13 @@ class LeftTruncated(_DerivedLaw):
         return self.base.sf(k) / self._mass
 
     def relative_table(self, first: int, last: int) -> Floats:
-        """Return the table up to a common factor."""
+        """Return P(W = k) for k = first..last, up to a common factor."""
         return self.base.relative_table(first, last)
 
 
 @dataclass(frozen=True, slots=True)
 class Maximum(_DerivedLaw):
-    """The largest of independent copies of an infinite law."""
+    """The law of the maximum of independent copies of an infinite law."""
 
     base: Distribution
     copies: int
@@ -173,7 +173,7 @@ class Maximum(_DerivedLaw):
         return f"{self.base.text}.max_of({self.copies})"
 
     def pmf(self, k: Floats) -> Floats:
-        """Return P(W = k) = F(k)**n - F(k-1)**n, from the share of f(k) in F(k)."""
+        """Return P(W = k) = F(k)**n - F(k-1)**n, computed from the ratio of f(k) to F(k)."""
         with np.errstate(divide="ignore"):
             share = np.minimum(self.base.pmf(k) / self.base.cdf(k), 1.0)
             return np.asarray(self.cdf(k) * -np.expm1(self.copies * np.log1p(-share)))
@@ -199,7 +199,7 @@ class Maximum(_DerivedLaw):
 
 @dataclass(frozen=True, slots=True)
 class Mixture(Distribution):
-    """One of several laws, drawn with given probabilities."""
+    """The law of a value whose law is drawn from pairs (probability, law)."""
 
     parts: tuple[tuple[float, Distribution], ...]
 
@@ -263,7 +263,7 @@ class Mixture(Distribution):
         return sum(weight * of.mean() for weight, of in self.parts)
 
     def var(self) -> float:
-        """Return E[(W - E[W])²], within the parts and between them."""
+        """Return E[(W - E[W])²], the sum of the variances within and between the parts."""
         mean = self.mean()
         return sum(weight * (of.var() + (of.mean() - mean) ** 2) for weight, of in self.parts)
 
@@ -278,7 +278,10 @@ class Mixture(Distribution):
 
 
 def closed_form_sum(parts: Sequence[tuple[int, Distribution]]) -> Distribution | None:
-    """Return the sum of copies of some laws, if all are of one additive family."""
+    """Return the law of a sum of items, ``copies`` of each law; None without a closed form.
+
+    The sum has a closed form if all laws belong to the same additive family.
+    """
     shift, laws = 0, []
     for copies, of in parts:
         inner = of
@@ -294,7 +297,7 @@ def closed_form_sum(parts: Sequence[tuple[int, Distribution]]) -> Distribution |
 
 
 def tabulate_range(law: Distribution, low: int, high: int, constructor_text: str) -> Tabulated:
-    """Return the table of a law on condition of a range; LawError if it is too large or empty."""
+    """Return the table of a law given low <= W <= high; LawError if it is too large or empty."""
     check_span(low, high, constructor_text)
     table = law.relative_table(low, high)
     total = table.sum()
@@ -304,7 +307,7 @@ def tabulate_range(law: Distribution, low: int, high: int, constructor_text: str
 
 
 def no_probability_error(law: Distribution, low: int, high: float) -> LawError:
-    """Return the error of a range that has no probability."""
+    """Return the error for a range in which a law has no probability."""
     return LawError(
         f"{law.text} has no probability that a double holds from {low} to {high}: expected a "
         f"range that overlaps {law.low} to {law.high}"

@@ -1,4 +1,4 @@
-"""Find the first point where a condition holds; check domains and feasibility with that."""
+"""Find the first point where a condition holds; use this to check domains and feasibility."""
 
 from __future__ import annotations
 
@@ -33,18 +33,19 @@ from symbolic.ops import (
 )
 from symbolic.quantities import Domain
 
-#: Points evaluated together, and those evaluated first: most grids hold a feasible one there.
+#: Number of points evaluated together, and of the first few: usually one of these is feasible.
 _BLOCK_POINTS, _FIRST_BLOCK_POINTS = sizes.FIRST_BLOCK, sizes.FIRST_GLANCE
-#: Beyond so many points, boxes are bounded instead.
+#: In grids with more points, boxes are bounded instead of evaluating every point.
 _MAX_SCAN_POINTS = sizes.FIRST_MANY
 
 
 def first_point(
     grid: Grid, condition: Any, dims: Sequence[str], stats: SearchStats | None = None
 ) -> dict[str, int] | None:
-    """Return the first point of the axes ``dims`` where a condition holds, or None.
+    """Return the first point over the axes ``dims`` where a condition holds, or None.
 
-    ``condition`` maps the labels of the switch axes to a node. OutOfTimeError: not known in time.
+    ``condition`` is a function from switch labels to a node. Raises OutOfTimeError if the time is
+    up before it is proven which point is the first.
     """
     best: tuple[int, ...] | None = None
     for at, key in grid.keys(dims):
@@ -76,7 +77,7 @@ def _first_point_of_case(
                 raise _domain_time_error()
     if not many:
         return None
-    root = constant(where(node, 0.0, math.inf))  # by bounds over boxes
+    root = constant(where(node, 0.0, math.inf))  # search for a point with the value 0
     with np.errstate(all="ignore"):
         sizes = {axis: grid.axes[axis].size for axis in used}
         space = merge_axes(root, grid.leaves[key], sizes, {}, stats)
@@ -95,7 +96,7 @@ def _domain_time_error() -> OutOfTimeError:
 def _first_point_in_box(
     grid: Grid, node: Node, key: Key, axes: Sequence[str], bounds: Indices
 ) -> list[int] | None:
-    """Return the lowest point inside a box where a condition holds."""
+    """Return the first point inside a box where a condition holds, or None."""
     values = {}
     box = {axis: slice(*ends) for axis, ends in zip(axes, bounds.tolist(), strict=False)}
     for name in references(node):
@@ -109,13 +110,13 @@ def _first_point_in_box(
     return [int(low + step) for low, step in zip(bounds[:, 0], place, strict=True)]
 
 
-# --- The first of equal configurations, one axis after the other
+# --- Find the first of equal configurations, one axis after the other
 
 
 def _find_as_low(
     space: MergedProblem, target: float, stats: SearchStats
 ) -> tuple[dict[str, int] | None, bool]:
-    """Return a configuration as low as a target, or None, and whether the time was up before."""
+    """Return a point with a value of at most ``target``, or None; and True if the time was up."""
     goal = Incumbent(value=float(np.nextafter(target, math.inf)), target=target)
     late = search(space.problem, goal, stats) < math.inf
     return (None, late) if goal.place is None else (space.grid_place(goal.place), False)
@@ -124,11 +125,14 @@ def _find_as_low(
 def lowest_along_axis(
     space: MergedProblem, axis: str, low: int, high: int, target: float, stats: SearchStats
 ) -> tuple[dict[str, int] | None, bool]:
-    """Return a configuration as low as a target with the least index in [low, high); if proven."""
+    """Find the lowest index in [low, high) along ``axis`` with a value of at most ``target``.
+
+    Return a configuration with this index, or None if there is none; and True if that is proven.
+    """
     number, along = space.rows_of_axis(axis)
     result: dict[str, int] | None = None
-    middle = high - 1  # most often nothing else is as low
-    while low < high:  # then the lower half of the rest, each time
+    middle = high - 1  # first search the whole range: in most cases nothing is found
+    while low < high:  # then search the lower half of what is left
         rows = np.flatnonzero((along >= low) & (along <= middle))
         earlier, late = None, False
         if rows.size:
@@ -150,11 +154,11 @@ def first_configuration(
     target: float,
     stats: SearchStats,
 ) -> tuple[dict[str, int] | None, bool]:
-    """Return the first configuration whose objective is as low as a target; if that is proven.
+    """Return the first configuration with a value of at most ``target``; and True if it is proven.
 
-    Each row of a merged axis stands for the first of its combinations, so the first of all is among
-    them: those with the least index along one axis, then along the next. ``place`` is one such
-    configuration, if one is known.
+    One axis after the other is fixed at the lowest index that allows such a configuration. The rows
+    of merged axes suffice, as each row stands for the first of its combinations. ``place`` is a
+    known configuration with such a value, or None.
     """
     if place is None:
         place, late = _find_as_low(space, target, stats)
@@ -175,15 +179,12 @@ def first_configuration(
     return result, True
 
 
-# --- Checks of a grid
-
-
-#: Points drawn to find the condition that excludes most.
+#: Number of sampled points, from which we estimate which condition excludes the most points.
 _SAMPLE = sizes.CHECK_SAMPLE
 
 
 def check_point_count(grid: Grid) -> None:
-    """Raise if there are more points than 64-bit indices can count."""
+    """Raise DseError if there are more points than 64-bit indices can count."""
     if grid.points >= 2**63:
         raise DseError(
             f"the axes make {grid.points:.3g} points, more than 64-bit indices hold: shorten an "
@@ -198,10 +199,10 @@ def check_grid(
     require_feasible: bool = True,
     stats: SearchStats | None = None,
 ) -> None:
-    """Raise where a given formula leaves its domain, or no point is feasible; once a grid.
+    """Raise an error if a formula of the user leaves its domain, or if no point is feasible.
 
-    ``require_feasible`` is dropped if the time is up before it is decided (the query then reports
-    it); formulas must be checked in time.
+    Each grid is checked once. It is an error if the time is up before all formulas are checked. If
+    it is up before a feasible point is found, no error is raised: the query reports that.
     """
     if count_points:
         check_point_count(grid)
@@ -225,7 +226,7 @@ def check_grid(
 
 
 def _why_infeasible(grid: Grid, stats: SearchStats | None) -> str:
-    """Return which conditions are broken everywhere, or which excludes most points."""
+    """Return a message: which conditions no point meets, or which one excludes the most points."""
     lines = []
     for condition in grid.conditions:
         dims = grid.condition_dims(condition)
@@ -257,7 +258,7 @@ def _why_infeasible(grid: Grid, stats: SearchStats | None) -> str:
 
 
 def _most_excluding_condition(grid: Grid) -> str:
-    """Return the condition that the fewest of some points meet, drawn the same each time."""
+    """Return a message that names the condition met by the fewest points of a fixed sample."""
     if len(grid.conditions) < 2:
         return ""
     rng = np.random.default_rng(0)
@@ -289,7 +290,7 @@ def _check_formula(grid: Grid, name: str, stats: SearchStats | None) -> None:
 
     def outside(key: Key) -> Node:
         graph = grid.graphs[key]
-        if name not in graph.definitions:  # it belongs to another label
+        if name not in graph.definitions:  # the formula exists under other switch labels only
             return constant(False)
         return outside_domain(graph.flat(name), row.domain)
 
@@ -303,13 +304,13 @@ def _check_formula(grid: Grid, name: str, stats: SearchStats | None) -> None:
 
 
 def check_enclosable(grid: Grid, roots: Roots) -> None:
-    """Raise where something below the roots has no enclosure, naming its quantity."""
+    """Raise an error if a primitive below the roots has no enclosure; it names the quantity."""
     for key, root in roots.items():
         for name in references(root):
             if grid.leaves[key][name].failures:
                 why = next(iter(grid.leaves[key][name].failures.values()))
                 raise DseError(
-                    f"{name} has no value at some points ({why}), so that nothing can be proven: "
+                    f"{name} has no value at some points ({why}), so nothing can be proven: "
                     "use method='scan', or leave these points out"
                 )
     known = {*trend_algebra(), "constant", "reference"}
@@ -320,13 +321,13 @@ def check_enclosable(grid: Grid, roots: Roots) -> None:
                 used = {node.op for node in walk((definition.node,))} & missing
                 if used:
                     raise DseError(
-                        f"{name} has no enclosure, for it uses {', '.join(sorted(used))}: use "
+                        f"{name} has no enclosure because it uses {', '.join(sorted(used))}: use "
                         "method='scan', which evaluates every point"
                     )
 
 
 def outside_domain(node: Node, domain: Domain) -> Node:
-    """Return the condition that a value lies outside a domain."""
+    """Return a condition that is true where a value lies outside its domain."""
     below = node <= domain.low if domain.low_open else node < domain.low
     above = node >= domain.high if domain.high_open else node > domain.high
     tests = [negate(both(node >= -math.inf, node <= math.inf)), below, above]

@@ -1,10 +1,10 @@
-"""Merge axes that act together: of the combinations that no equation distinguishes one is kept.
+"""Merge axes that act together: keep one combination of each group that no equation can tell apart.
 
-Registers and shared memory act on the run time only through the blocks that fit; thousands of
-combinations of them, and of the threads of a block, reduce to a few. A set of axes is merged by
-evaluating every quantity that depends on these axes alone and is read elsewhere: the distinct rows
-of such values are the indices of one axis that replaces the set. Each row stands for the first of
-its combinations in the order of the axes; rows that break a condition are left out.
+Registers and shared memory act on the run time only through the number of blocks that fit.
+Thousands of combinations of them, and of threads per block, reduce to a few. To merge a set of
+axes, evaluate every quantity that depends on these axes only and that other equations use. Each
+distinct row of such values is an index of the new axis that replaces the set. It stands for the
+first of its combinations in axis order; rows that break a condition are left out.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ from sweeps.runtime.search_loop import SearchStats
 from symbolic.node import conjuncts
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
 
-#: Combinations that are evaluated to merge axes; values of each axis tried first; the share of
-#: combinations that may be left; points below which nothing is merged.
+#: Maximum number of combinations that are evaluated to merge axes; number of values of each axis in
+#: a first trial; a merge is worthwhile up to this share of distinct combinations; problems of at
+#: most this number of points are not merged.
 _MAX_COMBINATIONS, _TRIED_VALUES, _MAX_SHARE, _MIN_POINTS = (
     sizes.MERGE_MOST,
     sizes.MERGE_TRIED,
@@ -56,10 +57,10 @@ def merge_axes(
     unmerged_axis: str | None = None,
     more: Sequence[Node] = (),
 ) -> MergedProblem:
-    """Return the objective with some axes fixed, and others but ``unmerged_axis`` merged.
+    """Fix some axes of an objective, and merge the others except ``unmerged_axis``.
 
-    ``more`` are objectives that are infinite where the first is; once time is up, no more axes are
-    merged.
+    Return the problem over the remaining axes. ``more`` are further objectives, which are infinite
+    where the first one is. When the time is up, merging ends.
     """
     used = {}
     for name in references(root, *more):
@@ -98,7 +99,7 @@ class _AxisMerger:
         self.nodes, self.step_axes = self._walk_steps()
 
     def step(self) -> bool:
-        """Merge the best set of axes; False if none is worth it."""
+        """Merge the axis or pair with the lowest share of distinct rows; False if all are high."""
         axes = list(self.sizes)
         pairs = [*((axis,) for axis in axes), *itertools.combinations(axes, 2)]
         best: tuple[float, tuple[str, ...]] | None = None
@@ -121,13 +122,13 @@ class _AxisMerger:
         return self._merge_group(best[1])
 
     def _has_shared_table(self, group: Iterable[str]) -> bool:
-        """True if a table lies along some of these axes and along others."""
+        """True if a leaf depends on axes of the group and also on axes outside it."""
         inside = set(group)
         axes = (set(leaf.axes) for leaf in self.leaves.values())
         return any(inside & some and some - inside for some in axes)
 
     def _walk_steps(self) -> tuple[list[Node], dict[int, frozenset[str]]]:
-        """Return every step, and the axes on which each depends."""
+        """Return all nodes, and a mapping from the id of each node to the axes it depends on."""
         nodes, result = walk(self.roots), dict[int, frozenset[str]]()
         for node in nodes:
             if node.op == "reference":
@@ -139,7 +140,7 @@ class _AxisMerger:
         return nodes, result
 
     def _read_nodes(self, group: Iterable[str]) -> tuple[list[Node], list[Node]]:
-        """Return what depends on some axes alone and is read elsewhere, and required conditions."""
+        """Return the nodes over the group's axes that other nodes read; and required conditions."""
         inside = set(group)
         local = {key for key, axes in self.step_axes.items() if axes and axes <= inside}
         read = {id(root): root for root in self.roots if id(root) in local}
@@ -150,7 +151,7 @@ class _AxisMerger:
         return list(read.values()), required
 
     def _has_distinct_values(self, nodes: Sequence[Node], group: Iterable[str]) -> bool:
-        """True if every value of every axis is read directly, so that none can be merged."""
+        """True if, along each axis, some node has no value twice, so that nothing can be merged."""
         left = set(group)
         for node in nodes:
             if node.op == "reference" and self._is_injective(node.args[0]):
@@ -158,7 +159,7 @@ class _AxisMerger:
         return not left
 
     def _is_injective(self, name: str) -> bool:
-        """True if a leaf has another value at each index of its one axis."""
+        """True if a leaf has one axis, and a different value at each of its indices."""
         if name not in self.injective_leaves:
             array = self.leaves[name].array
             self.injective_leaves[name] = array.ndim == 1 and np.unique(array).size == array.size
@@ -176,7 +177,7 @@ class _AxisMerger:
         return [np.broadcast_to(value, shape).reshape(-1).astype(np.float64) for value in result]
 
     def _distinct_share(self, group: tuple[str, ...], index: Places) -> float:
-        """Return the share of some combinations that are distinct."""
+        """Return the number of distinct allowed rows, divided by the number of combinations."""
         read, needed = self._read_nodes(group)
         if not read:
             return 0.0
@@ -196,7 +197,7 @@ class _AxisMerger:
         return allowed, np.stack(values[: len(read)])
 
     def _grid_indices(self, group: Sequence[str], places: Indices) -> dict[str, Indices]:
-        """Return the indices along the axes of the grid of some combinations, by axis."""
+        """Return the indices, along each axis of the grid, of some combinations of the group."""
         split = unravel(places, tuple(self.sizes[axis] for axis in group))
         return {
             name: table[k][at]
@@ -206,12 +207,12 @@ class _AxisMerger:
         }
 
     def _grid_order(self, group: Sequence[str], places: Indices) -> Indices:
-        """Return the order of combinations along the axes of the grid."""
+        """Return the permutation that sorts combinations in the axis order of the grid."""
         result = self._grid_indices(group, places)
         return np.lexsort([result[axis] for axis in reversed(self.axis_order) if axis in result])
 
     def _merge_group(self, group: tuple[str, ...]) -> bool:
-        """Replace some axes by one; False if there was no time for it."""
+        """Replace the axes of a group by one axis; return False if the time was up."""
         read, needed = self._read_nodes(group)
         index = {axis: np.arange(self.sizes[axis]) for axis in group}
         if read:
@@ -255,7 +256,7 @@ class _AxisMerger:
 
 
 def _required_conditions(roots: Sequence[Node]) -> list[Node]:
-    """Return the conditions, joined in the choice of each objective, that all of them require."""
+    """Return the conditions that must hold for every objective to be finite."""
     result: list[dict[int, Node]] = []
     for root in roots:
         tests = root.args[:1] if root.op == "where" and repr(root.args[2]) == "inf" else ()

@@ -1,7 +1,7 @@
-"""An objective over boxes of a grid: ranges of indices along each axis, thousands at once.
+"""Bound an objective over thousands of boxes of a grid at once (a range of indices per axis).
 
-Over a box each leaf lies between the extremes of its values in the range; the enclosures of
-:mod:`symbolic.intervals` carry that to the objective, with the axes along which it rises or falls.
+In a box each leaf lies between its minimum and maximum there. From such intervals
+:mod:`symbolic.intervals` encloses the objective, and finds the axes along which it rises or falls.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ Mask = NDArray[np.bool_]
 TileNumbers = Indices
 Places = Mapping[str, Indices]
 Leaves = Mapping[str, Leaf]
-#: Labels of the switch axes; a node over the leaves for each of them.
+#: ``Key``: one label for each switch axis. ``Roots``: a mapping from keys to nodes.
 Key = tuple[str, ...]
 Roots = Mapping[Key, Node]
 
 
 class Boxes(NamedTuple):
-    """First and last index along each axis (rows) of some boxes (columns)."""
+    """Some boxes (columns), given by their first and last index along each axis (rows)."""
 
     lo: Indices
     hi: Indices
 
     @property
     def points(self) -> Floats:
-        """Return how many points each box holds."""
+        """Return the number of points in each box."""
         return np.asarray(np.prod((self.hi - self.lo + 1).astype(np.float64), axis=0))
 
     def take(self, selection: Any) -> Boxes:
-        """Return some of the boxes."""
+        """Return the boxes that an index, slice or mask selects."""
         return Boxes(self.lo[:, selection], self.hi[:, selection])
 
     def halves(self, axis_of: Indices) -> Boxes:
-        """Return the first halves of all boxes, each along its own axis, then the second halves."""
+        """Halve box k along ``axis_of[k]``; return all first halves, then all second halves."""
         at = np.arange(axis_of.size)
         middle = (self.lo[axis_of, at] + self.hi[axis_of, at]) // 2
         lo, hi = (np.tile(ends, 2) for ends in self)
@@ -66,7 +66,7 @@ class Boxes(NamedTuple):
         return Boxes(lo, hi)
 
     def all_points(self) -> Indices:
-        """Return every point, box by box, in the order of the axes."""
+        """Return all points (columns), box by box, and within each box in axis order."""
         sizes = self.hi - self.lo + 1
         counts = np.prod(sizes, axis=0)
         owner = np.repeat(np.arange(counts.size), counts)
@@ -79,21 +79,21 @@ class Boxes(NamedTuple):
 
 
 def evenly_spaced(size: int, count: int) -> Indices:
-    """Return ``count`` indices of an axis, or all if there are fewer, from first to last."""
+    """Return up to ``count`` evenly spaced indices of an axis, from the first to the last."""
     return np.unique(np.linspace(0, size - 1, min(size, count)).astype(np.int64))
 
 
 def concatenate_boxes(parts: Sequence[Boxes]) -> Boxes:
-    """Return the boxes of several parts."""
+    """Return the boxes of several sets as one set."""
     lo, hi = (np.concatenate([boxes[k] for boxes in parts], axis=1) for k in (0, 1))
     return Boxes(lo, hi)
 
 
 def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> Indices:
-    """Return for each box the axis along which halving scores most; of equal ones the first.
+    """Return, for each box, the axis with the highest score when the box is halved along it.
 
-    ``score`` takes the first and then the second halves of some boxes, the numbers of these, and
-    the axis; it returns numbers above -1.
+    ``score(halves, box_indices, axis)`` returns a score above -1 for each of some boxes; ``halves``
+    has all first halves, then all second halves. Of axes with equal scores the first is returned.
     """
     count = boxes.lo.shape[1]
     best, axis_of = np.full(count, -1.0), np.zeros(count, dtype=np.int64)
@@ -106,17 +106,17 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> I
     return axis_of
 
 
-# --- An order in which neighbouring rows are similar, so that boxes of them have tight bounds
+# --- Order the rows of an axis so that neighbours are similar and boxes have tight bounds
 
 
-#: Rows up to which halves of halves are ordered, to which size of pieces.
+#: Maximum number of rows that are ordered recursively; pieces of this size are not split further.
 _MAX_ORDERED_ROWS, _MIN_PIECE = sizes.ORDERED_ROWS, sizes.ORDERED_PIECE
 
 
 def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indices:
-    """Return an order in which each half of each half ... holds similar rows, as time allows."""
+    """Return an order of columns that recursively puts similar ones into the same half."""
     count = rows.shape[1]
-    # positive rows by ratio, others by difference over the range
+    # compare positive quantities by ratios, others by differences relative to their range
     positive = (rows > 0).all(axis=1, keepdims=True)
     with np.errstate(all="ignore"):
         scaled = np.where(positive, np.log(rows), rows)
@@ -140,15 +140,16 @@ def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indic
     return order
 
 
-# --- The least and the largest of a table over ranges of indices
+# --- Minimum and maximum of a table over ranges of indices
 
 
-#: Most numbers in the table of extremes of one leaf; a larger one only distinguishes single values.
+#: Maximum number of entries in a leaf's table of extremes. A leaf that would need a larger table is
+#: bounded by the extremes of the whole leaf, except at single points.
 _MAX_SPARSE_TABLE = sizes.EXTREMES_TABLE
 
 
 class RangeExtremes:
-    """The extremes of a leaf over ranges of indices."""
+    """The minimum and maximum of a leaf over ranges of indices."""
 
     def __init__(self, leaf: Leaf, axis_numbers: Sequence[int]) -> None:
         array = np.asarray(leaf.array, dtype=np.float64)
@@ -168,7 +169,7 @@ class RangeExtremes:
                 self.up &= ~bit
             if not np.all(step <= 0):
                 self.down &= ~bit
-        #: True if the ends of a range are its extremes.
+        #: ``is_sorted`` is True if the extremes over a range are the values at its two ends.
         rises_or_falls = self.dims == 1 and bool((self.up | self.down) & bits[0])
         self.is_sorted = rises_or_falls and not self.has_nan
         self.is_rising = self.dims == 1 and bool(self.up & bits[0])
@@ -183,7 +184,7 @@ class RangeExtremes:
             self.tables = least, _sparse_table(known, np.maximum), holes
 
     def __call__(self, lo: Sequence[Indices], hi: Sequence[Indices]) -> Trend:
-        """Return the trend over the ranges from ``lo`` to ``hi``, given for every axis."""
+        """Return the trend of the leaf over boxes, given by an array per axis of each end."""
         lows, highs = [lo[p] for p in self.axis_numbers], [hi[p] for p in self.axis_numbers]
         if self.is_sorted:
             first, last = self.array[lows[0]], self.array[highs[0]]
@@ -238,7 +239,7 @@ class RangeExtremes:
 
 
 def _sparse_table(array: NDArray[Any], join: Any) -> NDArray[Any]:
-    """Return extremes over ranges of 1, 2, 4 ... along each axis: (level, first, ...) by axis."""
+    """Return extremes over ranges of 2**level indices; each axis becomes two axes: level, first."""
     for k in range(array.ndim):
         axis = 2 * k
         layers = [array]
@@ -254,11 +255,8 @@ def _sparse_table(array: NDArray[Any], join: Any) -> NDArray[Any]:
     return array
 
 
-# --- An objective over boxes
-
-
 class BoxProblem:
-    """A signed objective (smaller is better), or several, over axes of indices."""
+    """One or more objectives, all to be minimized, over axes of indices."""
 
     def __init__(
         self, root: Node, leaves: Leaves, sizes: Mapping[str, int], more: Sequence[Node] = ()
@@ -267,7 +265,7 @@ class BoxProblem:
         self.sizes = np.array(list(sizes.values()), dtype=np.int64)
         self.used_leaves = {name: leaves[name] for name in references(*self.roots)}
         self.algebra = trend_algebra()
-        #: The axes, as bits, on which each step depends, and those on which it does not.
+        #: By id of a node: bit masks of the axes on which it depends, and of all other axes.
         self.bits: dict[int, int] = {}
         self.idle: dict[int, Any] = {}
         self.fixed_trends: dict[int, Trend] = {}
@@ -296,7 +294,7 @@ class BoxProblem:
                     self.fixed_trends[id(node)] = self._fixed_trend(node)
 
     def with_objective(self, root: Node) -> BoxProblem:
-        """Return the problem of another objective of the same leaves and axes."""
+        """Return the problem with another objective over the same leaves and axes."""
         sizes = dict(zip(self.dims, self.sizes.tolist(), strict=True))
         return BoxProblem(root, self.used_leaves, sizes)
 
@@ -310,7 +308,7 @@ class BoxProblem:
 
     @property
     def points(self) -> float:
-        """Return how many points there are."""
+        """Return the number of points."""
         return float(np.prod(self.sizes.astype(np.float64)))
 
     @property
@@ -319,7 +317,7 @@ class BoxProblem:
         return Boxes(np.zeros((len(self.sizes), 1), dtype=np.int64), self.sizes[:, None] - 1)
 
     def step_trends(self, boxes: Boxes) -> dict[int, Trend]:
-        """Return the trend of every step over the boxes, by the id of its node."""
+        """Return the trend of every node over the boxes, by the id of the node."""
         done, lo, hi = dict(self.fixed_trends), list(boxes.lo), list(boxes.hi)
         for node in self.steps:
             if node.op == "reference":
@@ -333,10 +331,10 @@ class BoxProblem:
     def bound_boxes(
         self, boxes: Boxes, stats: SearchStats | None = None
     ) -> tuple[Floats, Any, Any]:
-        """Return the least of each objective over boxes (rows), and monotone axes of all of them.
+        """Return lower bounds of the objectives (rows) over boxes (columns), and monotone axes.
 
-        These are bits of the axes along which no objective falls, and of those along which none
-        rises.
+        The monotone axes of each box are two bit masks: no objective falls along the axes of the
+        first, and none rises along those of the second.
         """
         shape, steps = (boxes.lo.shape[1],), self.step_trends(boxes)
         if stats is not None:
@@ -347,11 +345,11 @@ class BoxProblem:
         return np.stack([np.broadcast_to(each.enclosure.lo, shape) for each in result]), up, down
 
     def values(self, places: Indices) -> Floats:
-        """Return the (first) objective at points, given as indices along each axis (rows)."""
+        """Return the first objective at points, given as indices along each axis (rows)."""
         return self._evaluate(self.roots[:1], places)[0]
 
     def all_values(self, places: Indices) -> Floats:
-        """Return all objectives (rows) at points."""
+        """Return all objectives (rows) at points (columns)."""
         return np.stack(self._evaluate(self.roots, places))
 
     def _evaluate(self, roots: Sequence[Node], places: Indices) -> list[Floats]:
@@ -365,44 +363,43 @@ class BoxProblem:
         return [np.broadcast_to(np.asarray(each, dtype=np.float64), shape) for each in result]
 
 
-# --- A problem with merged axes
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergedProblem:
-    """A problem over some axes, each one of the grid or several merged."""
+    """A problem where each axis is an axis of the grid, or stands for several merged ones."""
 
     problem: BoxProblem
-    #: For each axis of the problem the axes of the grid, and their indices row by row.
+    #: For each axis of the problem: the names of the grid's axes that it stands for, and their
+    #: indices (one row per axis of the grid) at each index of the problem's axis. Below, an index
+    #: of the problem's axis is called a row.
     rows: tuple[tuple[tuple[str, ...], Indices], ...]
     fixed_indices: Mapping[str, int]
 
     def grid_place(self, place: Indices) -> dict[str, int]:
-        """Return the index along each axis of the grid."""
+        """Return the index along each axis of the grid of a point of the problem."""
         result = dict(self.fixed_indices)
         for (axes, table), index in zip(self.rows, place.tolist(), strict=True):
             result.update(zip(axes, table[:, index].tolist(), strict=True))
         return result
 
     def rows_of_axis(self, axis: str) -> tuple[int, Indices]:
-        """Return the axis of the problem that holds an axis of the grid, and its index by row."""
+        """Return the number of the problem's axis that contains ``axis``; and each row's index."""
         for number, (axes, table) in enumerate(self.rows):
             if axis in axes:
                 return number, table[axes.index(axis)]
         raise KeyError(axis)
 
     def select_rows(self, number: int, selection: Indices) -> MergedProblem:
-        """Return the part with some rows of one axis."""
+        """Return the problem restricted to some rows of the axis ``number``."""
         problem = self.problem
         name = problem.dims[number]
-        if len(self.rows[number][0]) > 1:  # halves of the selection should be similar, too
+        if len(self.rows[number][0]) > 1:  # keep similar rows in the same half
             arrays = [leaf.array for leaf in problem.used_leaves.values() if leaf.axes == (name,)]
             rows = np.stack(arrays)[:, selection].astype(np.float64)
             selection = selection[order_by_similarity(rows)]
         return self._take_rows(number, selection)
 
     def sort_rows(self, order: Sequence[str]) -> tuple[MergedProblem, list[Indices]]:
-        """Return the problem with rows in the order of the grid, and where each row went."""
+        """Return the problem with rows in the order of the grid, and the rows' new positions."""
         result, moved = self, []
         for number, (axes, table) in enumerate(self.rows):
             chosen = np.lexsort([table[axes.index(a)] for a in reversed(order) if a in axes])
@@ -423,20 +420,20 @@ class MergedProblem:
         return MergedProblem(problem=part, rows=tuple(rows), fixed_indices=self.fixed_indices)
 
 
-# --- Enclosures of formulas over whole tiles, and where conditions are possible
+# --- Enclosures of formulas over whole tiles, and tiles where the conditions cannot be met
 
 
-#: Value of an output where a rule is broken, by the kind of its type.
+#: Value of an output at points that break a rule, by the kind of the output's dtype.
 _FILL_VALUES = {"f": math.nan, "i": -1, "b": False}
 
 
 def tile_boxes(
     tiling: Tiling, row: Sequence[int], numbers: Indices
 ) -> tuple[Indices, Indices, Indices]:
-    """Return first and last index along each axis (rows) of some tiles (columns), and their points.
+    """Return the first and last index along each axis (rows) of tiles, and their number of points.
 
-    ``row`` are the sizes of the axes that form the row of the nest; the box of a tile that cuts an
-    axis of the row in the middle holds a little more than the tile.
+    ``row`` has the sizes of the axes that form the row of the nest. If a tile begins or ends in the
+    middle of such an axis, its box has more points than the tile.
     """
     sizes = tiling.sizes
     low = np.zeros((len(sizes), numbers.size), dtype=np.int64)
@@ -463,7 +460,7 @@ def tile_boxes(
 
 
 class Enclosures:
-    """Enclosures of some formulas over boxes."""
+    """Enclosures of formulas over boxes that span the last axes, whose sizes are ``whole``."""
 
     def __init__(
         self, roots: Sequence[Node], leaves: Leaves, dims: Sequence[str], whole: Sequence[int] = ()
@@ -488,17 +485,14 @@ class Enclosures:
         dims: Sequence[str],
         whole: Sequence[int] = (),
     ) -> Enclosures | None:
-        """Return those of formulas over a grid; None where a primitive has no enclosure.
-
-        ``whole`` are the sizes of the last axes, all of which lies in every box.
-        """
+        """Return the enclosures of formulas of a grid, or None if a primitive has no enclosure."""
         known = {*interval_algebra(), "constant", "reference"}
         if any(node.op not in known for node in walk(roots)):
             return None
         return cls(roots, grid.leaves[key], dims, whole)
 
     def enclose_boxes(self, low: Indices, high: Indices) -> list[Any]:
-        """Return the enclosure of each formula, for each box (columns)."""
+        """Return, for each formula, its enclosure over each box (columns of ``low``, ``high``)."""
         last = np.broadcast_to(self.ends, (len(self.ends), low.shape[1]))
         low, high = np.concatenate([low, 0 * last]), np.concatenate([high, last])
         with np.errstate(all="ignore"):
@@ -512,10 +506,9 @@ class Enclosures:
 
 
 class InfeasibleTiles:
-    """A test for tiles where no point meets the rules, whose outputs need no evaluation.
+    """A test for tiles where no point meets the rules, so that no output need be evaluated.
 
-    A constraint of ``where`` only marks points, whose values stay: it matters to ``feasible``
-    alone.
+    Constraints (``where``) count only if ``feasible`` is the only output; others ignore them.
     """
 
     def __init__(self, grid: Grid, outputs: Sequence[str], dims: Sequence[str]) -> None:
@@ -542,5 +535,5 @@ class InfeasibleTiles:
 
     @staticmethod
     def fill_missing(array: NDArray[Any]) -> None:
-        """Fill an array with NaN, -1 or False, as at infeasible points."""
+        """Fill an array with the value of infeasible points: NaN, -1 or False by its dtype."""
         array.fill(_FILL_VALUES[array.dtype.kind])

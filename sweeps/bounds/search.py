@@ -1,8 +1,8 @@
-"""Branch and bound over boxes: the most promising first, each searched depth first for a while.
+"""Branch and bound over boxes: take the most promising boxes, and search each depth first.
 
-A pool holds the open boxes. A round takes those with the lowest bounds; threads search them one by
-one, all from the best value known when the round began, so that neither the answer nor the boxes
-visited depend on the number of threads.
+A pool contains the open boxes. Each round takes the boxes with the lowest bounds; threads search
+them depth first within a budget. All threads start from the best value known when the round began,
+so that neither the answer nor the boxes visited depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -25,45 +25,47 @@ from symbolic.ops import constant
 
 Improve = Callable[[], None]
 
-#: Boxes of a round, and boxes bounded in each before the next round.
+#: Number of boxes of a round; number of parts of each box that are bounded in the round.
 ROUND, BUDGET = sizes.SEARCH_ROUND, sizes.SEARCH_BUDGET
-#: Open boxes beyond which those with the highest bounds come first, and boxes bounded in each then.
+#: If more than POOL boxes are open, we search those with the highest bounds first, each with the
+#: budget DEEP_BUDGET, to save memory.
 POOL, DEEP_BUDGET = sizes.SEARCH_POOL, sizes.SEARCH_DEEP
 #: Not empty once the compiled search is loaded.
 _load_done: list[bool] = []
-#: Most points of one box that library functions may misjudge and NumPy evaluates again.
+#: Maximum number of points of one box that the search reports as near: within the error of library
+#: functions they may be the best, so that NumPy evaluates them again.
 _MAX_NEAR_POINTS = sizes.SEARCH_NEAR
-#: Boxes bounded before coordinate descent is worth its time.
+#: Number of boxes bounded before ``improve`` (coordinate descent) is worth its time.
 _BOXES_BEFORE_DESCENT = sizes.SEARCH_QUICK
 
 
 @dataclass(slots=True, kw_only=True)
 class Incumbent:
-    """The best value so far, sought to within a relative gap."""
+    """The best point so far of a search that may miss the minimum by a relative gap."""
 
     gap: float = 0.0
     value: float = math.inf
     place: Indices | None = None
-    #: The least bound of the boxes that were set aside though they might hold a smaller value.
+    #: The lowest bound of the boxes dropped because of the gap, which may contain a lower value.
     discarded_bound: float = math.inf
-    #: The search ends at a value as low as this.
+    #: The search ends when it finds a value as low as this.
     target: float = -math.inf
 
     def offer(self, places: Indices, values: Floats) -> None:
-        """Keep the best of some points, if it is better."""
+        """Replace the incumbent by the best of some points, if that is better."""
         if values.size:
             best = int(np.argmin(values))
             if values[best] < self.value:
                 self.value, self.place = float(values[best]), places[:, best].copy()
 
     def tighten(self, value: float) -> None:
-        """Require less than a value known from elsewhere."""
+        """Accept from now on only points below ``value``, which another search has found."""
         if value < self.value:
             self.value, self.place = value, None
 
 
 class _BoxStack(NamedTuple):
-    """Boxes: the first and last index along each axis, assumptions, and a bound."""
+    """A row per box: first and last index along each axis, assumptions about steps, and a bound."""
 
     firsts: Any
     lasts: Any
@@ -96,7 +98,7 @@ class _BoxSearch:
         )
 
     def has_open_pieces(self) -> bool:
-        """True if a box is left; boxes that cannot beat the best value are dropped."""
+        """Drop boxes that cannot beat the best value; return True if a box is left."""
         goal, bounds = self.incumbent, self.pool.bounds
         open_to = bounds < pruning_bound(goal.value, goal.gap)
         gone = bounds[~open_to]
@@ -106,7 +108,7 @@ class _BoxSearch:
         return bool(self.pool.bounds.size) and goal.value > goal.target
 
     def step(self) -> None:
-        """Search the boxes with the lowest bounds; once, where many are open, run ``improve``."""
+        """Search the boxes with the lowest bounds; after many boxes, run ``improve`` once."""
         if self.improve is not None and self.stats.boxes > self.descent_at:
             self.improve()
             self.improve = None
@@ -130,14 +132,18 @@ class _BoxSearch:
         self._collect(left, [part for part in result if part is not None])
 
     def report(self) -> None:
-        """Report the best value and the lower bound, unless a value as low as a target suffices."""
+        """Report the best value and the lower bound, unless the search has a target."""
         goal = self.incumbent
         if goal.target == -math.inf:
             bound = float(self.pool.bounds.min(initial=goal.value))
             report_best(goal.value, min(bound, goal.discarded_bound))
 
     def _search_box(self, box: _BoxStack, limit: float, budget: int) -> tuple[Any, ...]:
-        """Return the rest of a box, the best and its place, near points, and counters."""
+        """Search one box depth first within a budget.
+
+        Return the open parts, then the outputs ``best``, ``place``, near points and ``counters`` of
+        :func:`.search_depth_first`.
+        """
         from sweeps.bounds.compiled.depth_first import make_buffers, search_depth_first
 
         dims, atoms = box.firsts.shape[1], box.assumptions.shape[1]
@@ -158,7 +164,7 @@ class _BoxSearch:
         return stack.take(slice(0, count)), best, place, near[: counters[3]], counters
 
     def _collect(self, unsearched_boxes: _BoxStack, results: list[tuple[Any, ...]]) -> None:
-        """Merge the results; found points are evaluated again, as NumPy computes them."""
+        """Merge the results of boxes, and evaluate the points found once more, with NumPy."""
         goal, tally = self.incumbent, self.stats
         parts = [self.pool, unsearched_boxes, *(left for left, *_ in results)]
         self.pool = _BoxStack(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -177,16 +183,17 @@ class _BoxSearch:
 def search(
     problem: BoxProblem, incumbent: Incumbent, stats: SearchStats, improve: Improve | None = None
 ) -> float:
-    """Improve the incumbent until no box is left; return the least bound left when time is up.
+    """Improve the incumbent until no box is open, and return infinity.
 
-    ``improve`` is called once, where many boxes are open.
+    If the time is up before, return the lowest bound of the open boxes. ``improve`` is a heuristic
+    that is called once if the search takes many boxes.
     """
     boxes = _BoxSearch(problem, incumbent, stats, improve)
     return math.inf if run_search(boxes, stats, min_steps=1) else float(boxes.pool.bounds.min())
 
 
 def prepare_search(deadline: float = math.inf) -> None:
-    """Load the compiled search, or compile it; raise OutOfTimeError if that takes too long."""
+    """Load or compile the compiled search; raise OutOfTimeError if the deadline passes first."""
     if not _load_done:
         run_with_deadline(_run_empty_search, deadline, "the search was compiled")
         _load_done.append(True)
@@ -197,7 +204,7 @@ def _run_empty_search() -> None:
 
 
 def compile_parts() -> None:
-    """Compile the parts of the search that another process may compile meanwhile."""
+    """Compile the functions of the search that can be compiled in a process of their own."""
     from sweeps.bounds.compiled import depth_first
 
     tape = encode_tape(BoxProblem(constant(0.0), {}, {}))

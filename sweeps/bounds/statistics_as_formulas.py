@@ -1,7 +1,7 @@
-"""Write statistics as formulas, so that boxes of them can be bounded.
+"""Write statistics as formulas, so that a search can bound them over boxes.
 
-A statistic over few points is one copy of its formula for each of them, joined in the order and
-with the rounding of :mod:`sweeps.nest.statistics`, so that a proof agrees with a scan.
+A statistic over few points becomes one copy of its formula per point. The copies are combined in
+the order and with the rounding of :mod:`sweeps.nest.statistics`, so that proofs agree with scans.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from symbolic.intervals import trend_algebra
 from symbolic.ops import Node, constant, reference, references, substitute, walk
 from symbolic.statistics import STATISTICS, statistic_as_formula
 
-#: Most points over which a statistic becomes a formula; values up to which it is computed at once;
-#: most values, and results, for which it may be computed before a proof.
+#: Maximum number of points of a statistic that becomes a formula; a statistic of at most this
+#: number of values is computed instead; maximum numbers of values and of results of a statistic
+#: that is computed before a proof.
 MAX_EXPANDED_POINTS, CHEAP_VALUES, MAX_VALUES, MAX_RESULTS = (
     sizes.EXPAND_POINTS,
     sizes.EXPAND_CHEAP,
@@ -36,8 +37,8 @@ _LEAF_OPS = ("constant", "reference")
 def expand_statistics(grid: Grid, *, inputs_move: bool = False) -> Grid:
     """Return a grid in which statistics over few points are formulas.
 
-    Others stay leaves, computed when they are first read; so do those that take little, unless
-    quantities on which they depend are to be moved.
+    Other statistics stay leaves, which are computed when they are first read. So do statistics of
+    few values, unless ``inputs_move``: then quantities on which they depend will vary.
     """
     cheap = -1 if inputs_move else CHEAP_VALUES
     if (known := grid.cache.get(("expanded", cheap))) is not None:
@@ -57,7 +58,7 @@ def expand_statistics(grid: Grid, *, inputs_move: bool = False) -> Grid:
 
 
 def unexpanded_statistic(grid: Grid, roots: Mapping[tuple[str, ...], Node]) -> str:
-    """Return a statistic below some roots that takes too much to compute; empty if none."""
+    """Return the name of a statistic below ``roots`` that is too large to compute, or ''."""
     for key, root in roots.items():
         for name in references(root):
             leaf = grid.leaves[key][name]
@@ -88,12 +89,13 @@ def _expand_graph(grid: Grid, key: tuple[str, ...], cheap: int) -> tuple[Graph, 
         for name in leaves
         if name not in known
     }
-    leading = {n: each for n, each in definitions.items() if each.is_leaf}  # some read later ones
+    # leaves come first: an expanded statistic may read a leaf that was defined after it
+    leading = {n: each for n, each in definitions.items() if each.is_leaf}
     return replace(graph, definitions={**points, **leading, **definitions}, _flat_nodes={}), leaves
 
 
 def _stays_leaf(leaf: Leaf, cheap: int) -> bool:
-    """True if a leaf stays one: no statistic, one of many points, or one that takes little."""
+    """True if a leaf is not a statistic, or has too many points, or is cheap to compute."""
     if not isinstance(leaf, LazyStatistic):
         return True
     folding = leaf.group
@@ -108,14 +110,14 @@ def _stays_leaf(leaf: Leaf, cheap: int) -> bool:
 
 
 class _Expansion:
-    """Statistics as formulas; parts of these become leaves of their own."""
+    """A converter of statistics into formulas; it adds new leaves for values at fixed indices."""
 
     def __init__(self, grid: Grid, leaves: dict[str, Leaf], cheap: int) -> None:
         self.leaves, self.cheap = leaves, cheap
         self.sizes = {n: grid.axes[n].size for n in grid.non_switch_axes(grid.axes)}
 
     def leaf_node(self, name: str, leaf: Leaf, fixed: Mapping[str, int]) -> Node:
-        """Return a leaf at indices along some axes."""
+        """Return the node of a leaf whose indices along some axes are fixed."""
         if _stays_leaf(leaf, self.cheap):
             cut = {axis: index for axis, index in fixed.items() if axis in leaf.axes}
             if not cut:
@@ -136,7 +138,7 @@ class _Expansion:
         return statistic_as_formula(about, values, folding.weights, self._is_never_nan(values))
 
     def _is_never_nan(self, values: Sequence[Node]) -> bool:
-        """True if bounds over all points show that no value is ever NaN."""
+        """True if enclosures over the whole grid prove that no value is NaN."""
         if any(node.op not in trend_algebra() for node in walk(values) if node.op not in _LEAF_OPS):
             return False
         problem = BoxProblem(values[0], self.leaves, self.sizes, values[1:])
@@ -146,7 +148,7 @@ class _Expansion:
 
 
 def _leaf_at(leaf: Leaf, fixed: Mapping[str, int]) -> Leaf:
-    """Return a leaf at one index of some axes, without these; NaN where it has no value."""
+    """Return a leaf with some axes fixed at one index and removed; NaN where it has no value."""
     cut = leaf.slice_axes({axis: slice(index, index + 1) for axis, index in fixed.items()})
     left = tuple(axis for axis in leaf.axes if axis not in fixed)
     return Leaf(axes=left, array=np.asarray(cut.align_to(left)), switch_axes=leaf.switch_axes)

@@ -1,1 +1,1 @@
-"""Certified answers by branch and bound: optima, fronts, boxes of conditions, tolerances."""
+"""Answers certified by branch and bound: optima, Pareto fronts, feasible boxes, tolerances."""

@@ -1,4 +1,4 @@
-"""Find the next border of a case from every point of a grid, along one of its quantities."""
+"""From every point of a grid, find the nearest values of one quantity where the case changes."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from symbolic.crossings import Crossings, border_positions, find_crossings
 from symbolic.ops import Node, interpret_arrays, references
 from symbolic.quantities import Domain
 
-#: The case beyond a border that does not exist.
+#: Value of ``case_beyond`` where there is no border.
 NO_BORDER = -2
-#: Points of the lines followed together.
+#: Number of points, over all lines through the grid, that are evaluated together.
 BLOCK_POINTS = sizes.BORDERS_TOGETHER
-#: A quantity that is no axis is followed over a factor of two to this power, up and down.
+#: A quantity that is not an axis is varied from value / 2**OCTAVES to value * 2**OCTAVES.
 OCTAVES = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BorderQuantity:
-    """A quantity along which borders are sought; ``ends`` replace the default range."""
+    """A quantity whose borders are sought, over its default range or between ``ends``."""
 
     name: str
     domain: Domain
@@ -37,9 +37,11 @@ class BorderQuantity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextBorders:
-    """The next borders downwards and upwards (first axis) from each point, along one quantity.
+    """The next border below and above (first axis) each point, along one quantity.
 
-    ``value`` is the quantity at the point, ``case_beyond`` the case beyond the border.
+    ``value`` is the quantity at the point, and ``border`` is its value at the border (NaN if there
+    is none). ``case_beyond`` is the case on the other side. ``undecided_gaps`` counts the gaps in
+    which a border may have been missed.
     """
 
     value: Floats
@@ -51,10 +53,10 @@ class NextBorders:
 def grid_borders(
     grid: Grid, roots: Roots, dims: Sequence[str], quantity: BorderQuantity, places: Places
 ) -> NextBorders:
-    """Return the next borders along one quantity: an axis, or a leaf of the grid.
+    """Return the next borders along one quantity, which is an axis or a leaf of the grid.
 
-    ``roots`` are the case over the leaves by the labels of the switch axes, ``dims`` the axes of
-    the answer, ``places`` the indices along each of them from which borders are sought.
+    ``roots`` maps switch labels to the expression of the case over the leaves; ``dims`` are the
+    axes of the answer, and ``places`` are the indices along each of them to start from.
     """
     shape = tuple(len(places[dim]) for dim in dims)
     cells = shape or (1,)
@@ -99,7 +101,7 @@ def grid_borders(
 
 
 def _switch_cells(grid: Grid, dims: Sequence[str], places: Places) -> Any:
-    """Yield the labels of the switch axes, and the cell of the answer of each combination."""
+    """Yield the key of each combination of switch labels, and its indices in the answer."""
     for at, key in grid.keys(dims):
         rows = {axis: np.flatnonzero(places[axis] == index) for axis, index in at.items()}
         if all(row.size for row in rows.values()):
@@ -107,7 +109,7 @@ def _switch_cells(grid: Grid, dims: Sequence[str], places: Places) -> Any:
 
 
 def _other_leaf_values(leaves: Leaves, root: Node, indices: Places, name: str) -> dict[str, Any]:
-    """Return the values of the leaves on each line, but for the one along it."""
+    """Return, for each line, the values of all leaves except the one that varies along it."""
     result = {}
     for used in references(root):
         leaf = leaves[used]
@@ -124,7 +126,7 @@ def _borders_along_axis(
     values: Floats,
     count: int,
 ) -> tuple[Crossings, bool]:
-    """Return the borders along an axis, and whether only its values count."""
+    """Return borders along an axis, and True if the quantity takes only the values of the axis."""
     tables = [n for n in references(root) if n != quantity.name and quantity.name in leaves[n].axes]
     if tables or (quantity.domain.whole and quantity.ends is None):
         return _borders_between_values(leaves, root, quantity.name, values, indices, count), True
@@ -157,7 +159,7 @@ def _borders_between_values(
 def _borders_along_input(
     leaves: Leaves, root: Node, quantity: BorderQuantity, indices: Places, count: int
 ) -> tuple[Crossings, bool, Floats]:
-    """Return the borders along a leaf, whether only whole values count, and its values."""
+    """Return the borders along a leaf, whether it takes integers only, and its present values."""
     leaf = leaves.get(quantity.name)
     value = math.nan if leaf is None else leaf.array[tuple(indices[axis] for axis in leaf.axes)]
     start = np.asarray(np.broadcast_to(value, (count,)), dtype=float)
@@ -171,7 +173,7 @@ def _borders_along_input(
 
 
 def octave_grid(start: Floats, domain: Domain, ends: tuple[float, float] | None = None) -> Floats:
-    """Return places on both sides of a value, by octaves, to the ends of its domain.
+    """Return the values between which borders are sought: octaves up and down, within the domain.
 
     >>> octave_grid(np.array([4.0]), Domain(low=1, low_open=False, whole=True), (2, 9)).tolist()
     [[2.0, 4.0, 8.0, 9.0]]
@@ -198,7 +200,11 @@ def octave_grid(start: Floats, domain: Domain, ends: tuple[float, float] | None 
 def _nearest_borders(
     line_crossings: Crossings, start: Floats, exact: bool
 ) -> tuple[Floats, NDArray[np.int16]]:
-    """Return the borders next to some places on each line; if ``exact`` the first value beyond."""
+    """Return the nearest borders below and above the values ``start`` of each line, and the cases.
+
+    The case is that beyond the border. If ``exact``, a border is returned as the first value beyond
+    it that the quantity can take.
+    """
     lines, steps = start.shape
     position = border_positions(line_crossings)
     border = np.full((2, lines, steps), math.nan)
@@ -208,14 +214,14 @@ def _nearest_borders(
         return border, beyond
     first = np.searchsorted(line_crossings.line, np.arange(lines))
     last = np.searchsorted(line_crossings.line, np.arange(lines), side="right")
-    # how many borders of the line lie below each place, by one sort of both
+    # count the borders below each start value by sorting borders and start values together
     line = np.concatenate([line_crossings.line, np.repeat(np.arange(lines), steps)])
     x = np.concatenate([line_crossings.high, start.reshape(-1)])
     is_start = np.arange(x.size) >= count
     order = np.lexsort((is_start, x, line))
     below = np.empty(x.size, dtype=np.int64)
     below[order] = np.cumsum(~is_start[order])
-    passed = below[count:].reshape(lines, steps)  # borders of all lines before included
+    passed = below[count:].reshape(lines, steps)  # including the borders of all previous lines
     for side, place, there, ends, case in (
         (0, passed - 1, passed > first[:, None], line_crossings.low, line_crossings.before),
         (1, passed, passed < last[:, None], line_crossings.high, line_crossings.after),

@@ -1,9 +1,10 @@
-"""Find the exact Pareto front: no configuration that is left out adds to it.
+"""Find the exact Pareto front of a grid, with a proof that no other configuration adds to it.
 
-The axes are merged for all objectives together. Boxes are explored whose corner of lower bounds no
-point of the archive dominates or equals: others add nothing to the front. Axes along which every
-objective is monotone are fixed at their better end; the rest is halved along the axis that lifts
-the corner most. Of equal points the first in axis order is kept.
+The search merges the axes for all objectives together. The *corner* of a box is the vector of the
+lower bounds of the objectives in it. If a point of the archive dominates or equals this corner, the
+box adds nothing to the front and is dropped. In other boxes, axes along which every objective is
+monotone are fixed at their better end; then the box is halved along the axis that raises the corner
+most. Of points with equal objectives the first in axis order is kept.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ from sweeps.runtime.search_loop import SearchStats, run_search
 from symbolic.errors import DseError, InfeasibleError, OutOfTimeError
 from symbolic.ops import both, constant, reference, substitute, where
 
-# --- Objectives at every point of a small box, by a compiled loop nest
+# --- Evaluation of all objectives at every point of a small box, by a compiled loop nest
 
 
-#: Least points of a row of the whole problem.
+#: Minimum number of points in a row of the loop nest, if the problem has so many.
 _ROW = sizes.LEAF_ROW
 
 
@@ -59,7 +60,7 @@ class CompiledObjectives:
     def __init__(self, problem: BoxProblem) -> None:
         self.problem = problem
         order = np.argsort(problem.sizes, kind="stable").tolist()
-        count, length = 0, 1  # boxes are smaller than the whole
+        count, length = 0, 1  # number of axes that form a row, and of points of a full row
         while count < len(order) and length < _ROW:
             count += 1
             length *= int(problem.sizes[order[-count]])
@@ -83,7 +84,7 @@ class CompiledObjectives:
         compile_nest(self.nest)
 
     def values(self, indices: Sequence[Indices]) -> Floats:
-        """Return the objectives (rows) of all combinations, in the order of :meth:`places`."""
+        """Return the objectives (rows) at all combinations of indices, with one array per axis."""
         dims = self.problem.dims
         at = dict(zip(dims, indices, strict=True))
         length = {axis: index.size for axis, index in at.items()}
@@ -99,7 +100,7 @@ class CompiledObjectives:
         return result
 
     def places(self, indices: Sequence[Indices], flat: Indices) -> Indices:
-        """Return the index along each axis (rows) of some of the values."""
+        """Return the index along each axis (rows) of the combinations at flat positions."""
         order = (*self.outer, *self.row)
         split = unravel(flat, [indices[axis].size for axis in order])
         places = np.empty((len(indices), flat.size), dtype=np.int64)
@@ -111,12 +112,13 @@ class CompiledObjectives:
 def compile_objectives_in_time(
     problem: BoxProblem, stats: SearchStats
 ) -> CompiledObjectives | None:
-    """Return the compiled objectives, or None if the time is up before."""
+    """Compile the objectives of a problem; return None if the deadline passes first."""
     result: list[CompiledObjectives] = []
 
     def load() -> None:
         made = CompiledObjectives(problem)
-        made.values([np.zeros(1, dtype=np.int64)] * len(problem.dims))  # compiles it
+        # the first call compiles the nest
+        made.values([np.zeros(1, dtype=np.int64)] * len(problem.dims))
         result.append(made)
 
     if not stats.is_late:
@@ -125,28 +127,29 @@ def compile_objectives_in_time(
     return result[0] if result and not stats.is_late else None
 
 
-# --- Non-dominated points
-
-
-#: Most points of a certified front.
+#: Maximum number of points of a certified front.
 MAX_FRONT_POINTS = sizes.FRONT_MOST
 
-#: Most archived points that new ones are compared with first.
+#: Upper limit on the archived points with which new points are compared before all others.
 _FIRST_COMPARED = sizes.ARCHIVE_JUDGES
-#: Number of new points from which on archived ones are sorted by how many of a sample they
-#: dominate, and the size of the sample.
+#: If there are more new points than the first number, archived points are sorted by how many
+#: points of a sample they dominate. The second number is the size of the sample.
 _PRESORT_MIN_POINTS, _SAMPLE = sizes.ARCHIVE_MANY, sizes.ARCHIVE_SAMPLE
 
 
 class Archive:
-    """A set of points, none of which dominates another: finite objectives and places (rows)."""
+    """A set of points, none of which dominates another.
+
+    Both arrays have one column per point. ``values`` has one row per objective (all finite).
+    ``places`` has one row per axis, with the point's index along it.
+    """
 
     def __init__(self, objectives: int, axes: int) -> None:
         self.values = np.empty((objectives, 0))
         self.places = np.empty((axes, 0), dtype=np.int64)
 
     def non_dominated_indices(self, values: Floats) -> Indices:
-        """Return the points that are finite and that no point here dominates or equals."""
+        """Return the indices of finite points that no archived point dominates or equals."""
         rest = np.arange(values.shape[1])
         first = self.values[:, :: max(-(-self.values.shape[1] // _FIRST_COMPARED), 1)]
         if rest.size > _PRESORT_MIN_POINTS and first.shape[1]:
@@ -160,19 +163,19 @@ class Archive:
         return rest[np.all(values[:, rest] < np.inf, axis=0)]
 
     def non_dominated_mask(self, values: Floats) -> Mask:
-        """Return the mask of :meth:`non_dominated_indices`."""
+        """Return :meth:`non_dominated_indices` as a mask."""
         result = np.zeros(values.shape[1], dtype=bool)
         result[self.non_dominated_indices(values)] = True
         return result
 
     def add(self, values: Floats, places: Indices) -> None:
-        """Add non-dominated points; drop those, new or old, that another dominates."""
+        """Add non-dominated points, then drop each new or old point that another dominates."""
         if not values.shape[1]:
             return
         joined = np.concatenate([self.values, values], axis=1)
         reach = np.ptp(joined, axis=1, keepdims=True)
         rank = (values / np.where(reach > 0, reach, 1.0)).sum(axis=0)
-        # a point comes before those that it dominates, as rounding is monotone
+        # a point precedes the points that it dominates, also after rounding, which is monotone
         order = np.lexsort((*values[::-1], rank))
         best = non_dominated_in_order(values[:, order], raise_if_interrupted)
         values, places = values[:, order[best]], places[:, order[best]]
@@ -186,12 +189,13 @@ class Archive:
             )
 
 
-#: Boxes processed together; most points of a box that is scanned, and of boxes scanned together.
+#: Number of boxes processed together; maximum number of points of a box that is scanned; maximum
+#: number of points of several small boxes that are scanned in one call.
 BATCH, MAX_SCAN_POINTS, JOINT_SCAN_POINTS = sizes.BEAT_BATCH, sizes.BEAT_LEAF, sizes.BEAT_TOGETHER
-#: Least points of a problem for which a loop nest is compiled.
+#: Number of points of a problem above which a loop nest is compiled.
 COMPILE_MIN_POINTS = sizes.BEAT_COMPILED
-#: Points drawn at first; points of a coarse grid; most points improved along each axis, values
-#: tried there, and rounds.
+#: Sizes of the heuristic start: number of random points; maximum number of points of the coarse
+#: grid; points improved along each axis, values tried on the axis, and rounds of improvement.
 _SAMPLED_STARTS, _COARSE_POINTS, _IMPROVED_POINTS, _AXIS_VALUES, _ROUNDS = (
     sizes.BEAT_DRAWN,
     sizes.BEAT_COARSE,
@@ -202,7 +206,7 @@ _SAMPLED_STARTS, _COARSE_POINTS, _IMPROVED_POINTS, _AXIS_VALUES, _ROUNDS = (
 
 
 class FrontSearch:
-    """The boxes of one problem that may hold points of the front."""
+    """The search of one problem, with the open boxes that may contain points of the front."""
 
     def __init__(
         self, problem: BoxProblem, number: int, archive: Archive, stats: SearchStats
@@ -213,11 +217,11 @@ class FrontSearch:
         self.compiled_objectives: CompiledObjectives | None = None
         self.boxes = Boxes(np.zeros((sizes.size, 0), np.int64), np.zeros((sizes.size, 0), np.int64))
         self.ideals = np.zeros((len(problem.roots), 0))
-        #: Points of open boxes at the last report of progress.
+        #: Number of points in open boxes when progress was last reported.
         self.unreported_points = float(points)
         add_total(int(points))
         if points > MAX_SCAN_POINTS:
-            with suppress(OutOfTimeError):  # these points only shorten the search
+            with suppress(OutOfTimeError):  # without start points the search is only slower
                 self._add_start_points()
         self._add_boxes(problem.whole_box)
 
@@ -226,7 +230,7 @@ class FrontSearch:
         return bool(self.ideals.shape[1])
 
     def step(self) -> None:
-        """Scan small boxes and halve the others; on OutOfTimeError the boxes stay as they were."""
+        """Scan small boxes and halve the others; OutOfTimeError leaves all boxes unchanged."""
         before = self.boxes, self.ideals
         try:
             self._step()
@@ -242,7 +246,7 @@ class FrontSearch:
         self.boxes, self.ideals = self.boxes.take(slice(count)), self.ideals[:, :count]
         small = some.points <= MAX_SCAN_POINTS
         rest = np.flatnonzero(small)[~self._scan_boxes(some.take(small))]
-        if rest.size:  # not scanned in time
+        if rest.size:  # the time was up before these boxes were scanned
             self.boxes = concatenate_boxes([self.boxes, some.take(rest)])
             self.ideals = np.concatenate([self.ideals, ideals[:, rest]], axis=1)
         if not small.all():
@@ -253,7 +257,7 @@ class FrontSearch:
             self._add_boxes(some.halves(axis_of))
 
     def report(self) -> None:
-        """Report the size of the front, and the points settled since the last report."""
+        """Report the size of the front and the number of points decided since the last report."""
         left = float(self.boxes.points.sum())
         report_front_size(self.archive.values.shape[1])
         add_done(int(self.unreported_points - left))
@@ -261,7 +265,7 @@ class FrontSearch:
 
     # --- bounds
     def _add_boxes(self, boxes: Boxes) -> None:
-        """Keep the boxes that may hold points of the front, at the better ends of their axes."""
+        """Store the boxes that may contain points of the front, with monotone axes fixed."""
         ideals, up, down = self.problem.bound_boxes(boxes, self.stats)
         alive = self.archive.non_dominated_indices(ideals)
         before, ideals = boxes.take(alive), ideals[:, alive]
@@ -271,14 +275,13 @@ class FrontSearch:
         if cut.size:
             ideals[:, cut] = self.problem.bound_boxes(boxes.take(cut), self.stats)[0]
         reach = self._objective_ranges()
-        order = np.argsort(
-            -(ideals / reach).sum(axis=0), kind="stable"
-        )  # the lowest is taken first
+        # steps take boxes from the end of the list, where those with the lowest corners are
+        order = np.argsort(-(ideals / reach).sum(axis=0), kind="stable")
         self.boxes = concatenate_boxes([self.boxes, boxes.take(order)])
         self.ideals = np.concatenate([self.ideals, ideals[:, order]], axis=1)
 
     def _objective_ranges(self) -> Floats:
-        """Return the range of each objective over the archive; 1 where it is 0."""
+        """Return each objective's range over the archive (a column); 1 where the range is 0."""
         values = self.archive.values
         if not values.shape[1]:
             return np.ones((len(values), 1))
@@ -290,7 +293,7 @@ class FrontSearch:
 
     # --- points
     def offer(self, places: Indices) -> None:
-        """Add the non-dominated ones of some points to the archive."""
+        """Evaluate some points (one row of indices per axis); archive the non-dominated ones."""
         values = self.problem.all_values(places)
         best = self.archive.non_dominated_indices(values)
         rows = np.zeros((len(self.archive.places), best.size), dtype=np.int64)
@@ -302,21 +305,22 @@ class FrontSearch:
         self.offer(places)
 
     def _scan_combinations(self, indices: Sequence[Indices]) -> Indices:
-        """Return the combinations of some indices that may be on the front."""
+        """Return, in columns, the combinations of the given indices that may be on the front."""
         if self.compiled_objectives is None:
             mesh = [part.reshape(-1) for part in np.meshgrid(*indices, indexing="ij")]
             places = np.stack(mesh) if mesh else np.zeros((0, 1), int)
             return places[:, self.archive.non_dominated_indices(self.problem.all_values(places))]
         values = self.compiled_objectives.values(indices)
         best = self.archive.non_dominated_indices(values)
-        if best.size > 2 * JOINT_SCAN_POINTS // 100:  # most dominate each other
+        # many points are left, most of which probably dominate each other
+        if best.size > 2 * JOINT_SCAN_POINTS // 100:
             local = Archive(len(values), 1)
             local.add(values[:, best], best[None])
             best = local.places[0]
         return self.compiled_objectives.places(indices, best)
 
     def _scan_boxes(self, boxes: Boxes) -> Mask:
-        """Evaluate every point of some boxes; return the mask of boxes done in time."""
+        """Evaluate every point of some boxes; return the mask of boxes scanned in time."""
         points = boxes.points
         tiny = points * points.size <= JOINT_SCAN_POINTS
         seen = np.ones(points.size, dtype=bool)
@@ -342,7 +346,7 @@ class FrontSearch:
         return seen
 
     def _add_start_points(self) -> None:
-        """Add good points before any box: random ones, a coarse grid, and steps along each axis."""
+        """Archive good start points: random points, a coarse grid, and moves along each axis."""
         sizes = self.problem.sizes
         drawn = np.random.default_rng(0).integers(0, sizes[:, None], (sizes.size, _SAMPLED_STARTS))
         drawn[:, 0], drawn[:, -1] = 0, sizes - 1
@@ -377,7 +381,11 @@ class FrontSearch:
 def clip_monotone_axes(
     boxes: Boxes, up: NDArray[np.uint64], down: NDArray[np.uint64], sought_axis: int | None = None
 ) -> Boxes:
-    """Return boxes at the better ends of their axes; ``sought_axis`` only at its first."""
+    """Fix the monotone axes of each box at their better end.
+
+    Each box has two bit masks: ``up`` of the axes along which no objective falls, and ``down`` of
+    those along which none rises. ``sought_axis`` is fixed at its first index or not at all.
+    """
     lo, hi = boxes.lo.copy(), boxes.hi.copy()
     for axis in range(len(lo)):
         bit = np.uint64(1) << np.uint64(axis)
@@ -396,9 +404,10 @@ def best_split_axis(
     is_excluded: Callable[[Floats, Indices], Mask],
     stats: SearchStats,
 ) -> Indices:
-    """Return for each box the axis along which halving lifts its corner most, over ``ranges``.
+    """Return, for each box, the axis along which halving raises its corner of lower bounds most.
 
-    ``is_excluded`` takes the corners of halves and the numbers of their boxes.
+    ``ideals`` are the corners (columns), and ``ranges`` are the units in which each objective is
+    measured. ``is_excluded(corners, box_indices)`` returns the mask of halves that need no search.
     """
 
     def score(halves: Boxes, numbers: Indices, axis: int) -> Floats:
@@ -413,14 +422,15 @@ def best_split_axis(
     return best_axis(boxes, score)
 
 
-# --- The gaps between the points of a front of two objectives, each searched by itself
-# A further point of the front lies, in both objectives, below the corner of a gap between
-# neighbouring points. Where boxes bound both objectives together badly, a search for the least of
-# the first, subject to the second below the corner, may still prove the gap empty.
+# --- Search of each gap between neighbouring points of a front of two objectives
+# A point that is missing from the front lies, in both objectives, below the corner of a gap between
+# neighbouring points. Bounds of both objectives may be too loose to exclude it. Then a search for
+# the minimum of the first objective, with the second objective limited to values below the corner,
+# may still prove the gap empty.
 
 
 class _GapSearch:
-    """The open gaps of a front; points that are found in a gap split it."""
+    """The search of the open gaps of a front; each point found in a gap splits the gap."""
 
     def __init__(self, searches: Sequence[FrontSearch], stats: SearchStats) -> None:
         self.searches, self.stats = searches, stats
@@ -428,7 +438,7 @@ class _GapSearch:
         self.open_corners = self.closed_corners = np.empty((2, 0))
 
     def has_open_pieces(self) -> bool:
-        """True if a gap is left between the points known by now."""
+        """True if a gap between the archived points is not yet proven empty."""
         corners = _gap_corners(self.archive.values)
         known = np.all(corners[:, :, None] <= self.closed_corners[:, None], axis=0).any(axis=1)
         self.open_corners = corners[:, ~known]
@@ -447,7 +457,7 @@ class _GapSearch:
 
 
 def _gap_corners(values: Floats) -> Floats:
-    """Return the corners of the gaps between neighbours, and beyond the first and last."""
+    """Return the corners (columns) of gaps between neighbouring points and of the outer gaps."""
     order = np.argsort(values[0])
     first = np.append(values[0, order], math.inf)
     second = np.concatenate([[math.inf], values[1, order]])
@@ -455,7 +465,7 @@ def _gap_corners(values: Floats) -> Floats:
 
 
 def _search_gap(front_search: FrontSearch, corner: Floats, stats: SearchStats) -> bool:
-    """Offer the archive a point below a corner, if there is one; False if the time was up."""
+    """Add a point below a corner to the archive, if there is one; return False if out of time."""
     problem = front_search.problem
     first, second = problem.roots
     limit, most = corner.tolist()
@@ -471,22 +481,23 @@ def _search_gap(front_search: FrontSearch, corner: Floats, stats: SearchStats) -
     return not late
 
 
-# --- The first of equal configurations, for all points of a front together
-# One axis of the grid after the other: the least index along it with which a point is still met,
-# among configurations that agree along the axes before. All points are sought together, in boxes
-# that are halved until none of the points can be met earlier.
+# --- Breaking ties: the first of equal configurations, for all points of a front together
+# A configuration *meets* a target (the objectives of a point of the front) if it is as low in every
+# objective. The axes of the grid are fixed one after the other: each at the lowest index with which
+# the target can still be met, given the indices of the axes before. All targets are sought
+# together, in boxes that are halved until no target can be met at a lower index.
 
 
-#: Relative difference of a compiled nest from NumPy.
+#: Bound on the relative difference between the results of a compiled nest and of NumPy.
 _RELATIVE_ERROR = 1e-12
 
 
 class _TieBreakSearch:
-    """The search for the first configuration of each target in the order of some axes.
+    """The search for the first configuration, in the order of ``axes``, that meets each target.
 
-    ``targets`` are objectives (rows) that no configuration dominates; ``places`` (axes of the
-    problem in rows) is where each is met, -1 where that is not known. It ends after ``max_boxes``
-    boxes.
+    ``targets`` are vectors of objectives (columns) that no configuration dominates. ``places`` has,
+    per target, known indices (one row per axis) that meet it, or -1. The search ends after
+    ``max_boxes`` boxes.
     """
 
     def __init__(
@@ -506,19 +517,20 @@ class _TieBreakSearch:
             self.compiled_objectives = compile_objectives_in_time(self.problem, stats)
         reach = np.ptp(targets, axis=1, keepdims=True)
         self.objective_ranges = np.where(reach > 0, reach, 1.0)
-        #: Mask of targets that are met, and their places; first and last row of each axis left.
+        #: Mask of the targets with a known configuration, and the indices of that configuration.
+        #: ``low`` and ``high`` are the first and last row along each axis that are still allowed.
         self.is_met = np.all(places >= 0, axis=0)
         self.places = np.zeros_like(places)
         for row, at, before in zip(self.places, moved, places, strict=True):
             row[:] = at[before]
-        if not self.axes:  # a single point
+        if not self.axes:  # the problem is a single point
             result = self.problem.all_values(np.zeros((0, 1), dtype=np.int64))
             self.is_met = np.all(result <= targets, axis=0)
         self.low = np.zeros_like(self.places)
         self.high = np.repeat(self.problem.sizes[:, None] - 1, self.is_met.size, axis=1)
 
     def run(self) -> bool:
-        """Fix the axes one after the other while there is time; return whether all is proven."""
+        """Fix the axes one after the other; return False if the time was up before the last."""
         for axis in self.axes:
             number, along = self.space.rows_of_axis(axis)
             if not self._find_lowest_indices(number, along, first=axis == self.axes[0]):
@@ -532,7 +544,7 @@ class _TieBreakSearch:
         return True
 
     def grid_places(self) -> Indices:
-        """Return the places along the axes of the grid."""
+        """Return, for each target (columns), the index along each axis of the grid (rows)."""
         result = np.zeros((len(self.axes), self.is_met.size), dtype=np.int64)
         for (names, table), rows in zip(self.space.rows, self.places, strict=True):
             for name, column in zip(names, table, strict=True):
@@ -541,10 +553,10 @@ class _TieBreakSearch:
 
     # --- one axis
     def _find_lowest_indices(self, number: int, along: Indices, first: bool) -> bool:
-        """Find for each target the least index along an axis of the grid; False if out of time.
+        """Find each target's lowest index along an axis of the grid; return False if out of time.
 
-        Targets with the same remaining ranges are sought together; targets not known to be met,
-        along the first axis only.
+        Targets with the same remaining ranges of rows are sought together. A target without a known
+        configuration is sought along the first axis only.
         """
         self.number, self.along = number, along
         self.limit = np.where(self.is_met, along[self.places[number]], along.max() + 1)
@@ -577,7 +589,7 @@ class _TieBreakSearch:
         return bool(self.owner.size)
 
     def step(self) -> None:
-        """Scan the small ones of some boxes, and halve the others."""
+        """Take some boxes; scan the small ones and halve the others."""
         count = max(self.owner.size - BATCH, 0)
         some, owner = self.boxes.take(slice(count, None)), self.owner[count:]
         self.boxes, self.owner = self.boxes.take(slice(count)), self.owner[:count]
@@ -606,7 +618,10 @@ class _TieBreakSearch:
         """Report nothing: the front is known already."""
 
     def _box_target_pairs(self, owners: Indices) -> tuple[Indices, Indices, Indices]:
-        """Return each box with each of its targets: numbers of both, and where each box begins."""
+        """Return the box index and the target index of all pairs of a box and one of its targets.
+
+        A third array has the position at which the pairs of each box begin.
+        """
         counts = np.diff(self.begins)[owners]
         begins = np.cumsum(counts) - counts
         box = np.repeat(np.arange(owners.size), counts)
@@ -616,7 +631,7 @@ class _TieBreakSearch:
     def _open_pairs(
         self, ideals: Floats, owners: Indices, boxes: Boxes
     ) -> tuple[Mask, Indices, Indices, Indices]:
-        """Return which boxes may meet which targets at a lower index than is known."""
+        """Return a mask: for which pairs the box may lower the target's index; and the pairs."""
         box, target, begins = self._box_target_pairs(owners)
         open_to = self.along[boxes.lo[self.number]][box] < self.limit[target]
         for ideal, values in zip(ideals, self.targets, strict=True):
@@ -664,7 +679,7 @@ class _TieBreakSearch:
                     self._record_met(self.problem.all_values(places), places, sought[k])
 
     def _near_target_points(self, values: Floats, targets: Floats) -> Indices:
-        """Return the points that may be as low as some target."""
+        """Return the indices of points that may meet a target, within the error of the nest."""
         order = np.sort(targets[0])
         first = values[0]
         below = np.searchsorted(order, first - _RELATIVE_ERROR * np.abs(first))
@@ -675,7 +690,7 @@ class _TieBreakSearch:
         return near[np.all((part - off <= most) & (part + off >= least), axis=0)]
 
     def _record_met(self, values: Floats, places: Indices, target_numbers: Indices) -> None:
-        """Record where points meet targets at a lower index than was known."""
+        """Record, for each target, the point that meets it at the lowest index, if it is lower."""
         if not places.shape[1]:
             return
         index = self.along[places[self.number]]
@@ -688,8 +703,9 @@ class _TieBreakSearch:
                     self.places[:, k] = places[:, first]
 
 
-#: Boxes bounded before the gaps of a front of two objectives are closed one by one; boxes bounded
-#: before ties are broken one by one; least points of a grid whose gaps may be searched.
+#: Number of boxes bounded before the gaps of a front of two objectives are searched one by one;
+#: number of boxes bounded before ties are broken point by point; in grids with more than the third
+#: number of points, the compiled code that searches gaps is prepared in advance.
 BOXES_BEFORE_GAPS, MAX_JOINT_TIE_BOXES, _GAP_MIN_POINTS = (
     sizes.FRONT_PATIENCE,
     sizes.FRONT_SINGLE,
@@ -702,8 +718,9 @@ def certified_front(
 ) -> tuple[Indices, dict[str, Any], Mask | None]:
     """Return the certified front: indices (points, axes), attributes, and mask of proven points.
 
-    The points are in axis order. When time is up, ``complete`` is 0, ``boxes_left`` counts boxes
-    that may hold more, and the mask marks the points that none of these can dominate.
+    The points are in axis order. If the front is complete, the mask is None. If the time was up,
+    the attribute ``complete`` is 0, and ``boxes_left`` is the number of boxes that may contain
+    further points. The mask then marks the points that no point of these boxes can dominate.
     """
     report_front_size(0)
     if len(goals) == 2 and grid.points > _GAP_MIN_POINTS:
@@ -759,7 +776,7 @@ def certified_front(
 
 
 def _proven_mask(values: Floats, ideals: Floats) -> Mask:
-    """Return the mask of points that the corner of no box dominates."""
+    """Return the mask of points that no box can dominate, given the boxes' lower bounds."""
     result = np.ones(values.shape[1], dtype=bool)
     for ideal in ideals.T[:, :, None]:
         result &= ~(np.all(ideal <= values, axis=0) & np.any(ideal < values, axis=0))
@@ -773,7 +790,7 @@ def _break_ties(
     archive: Archive,
     stats: SearchStats,
 ) -> tuple[list[tuple[int, ...]], bool]:
-    """Return the first configuration of each point, an index along each axis; if that is proven."""
+    """Return the first configuration with each point's objectives, and True if all are proven."""
     result: list[tuple[int, ...]] = [()] * archive.values.shape[1]
     proven = True
     if not result:
@@ -787,7 +804,7 @@ def _break_ties(
         places = np.array([[place[axis] for place in on_grid] for axis in axes])
         places = places.reshape(len(axes), len(result))
         if not stats.is_late:
-            with suppress(OutOfTimeError):  # ties stay unbroken then
+            with suppress(OutOfTimeError):  # out of time: keep the known configurations
                 ties = _TieBreakSearch(
                     space, axes, archive.values, known, stats, MAX_JOINT_TIE_BOXES
                 )
@@ -811,7 +828,7 @@ def _first_tie(
     place: dict[str, int] | None,
     stats: SearchStats,
 ) -> tuple[dict[str, int] | None, bool]:
-    """Return the first configuration that meets one target, by searches for each axis."""
+    """Find the first configuration that meets one target; return it, and True if it is proven."""
     if stats.is_late:
         return place, False
     problem = space.problem

@@ -1,4 +1,4 @@
-"""Certify the best point of a grid over all labels of its switch axes, and rank points."""
+"""Find and certify the best point of a grid under all labels of its switch axes; rank points."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from sweeps.runtime.search_loop import SearchStats
 from symbolic.errors import OutOfTimeError
 from symbolic.ops import Node, both, constant, where
 
-# --- A heuristic start: coordinate descent along single axes, then along pairs
+# --- A heuristic start: coordinate descent along single axes, then along pairs of axes
 
 
-#: Points drawn, and how many of the best are improved.
+#: Number of random start points, and number of the best of them that are improved.
 _SAMPLED_STARTS, _IMPROVED_STARTS = sizes.DESCENT_DRAWN, sizes.DESCENT_IMPROVED
-#: Values tried along an axis; points tried along a pair of axes; rounds.
+#: Maximum numbers of values tried along an axis, of points along a pair of axes, and of rounds.
 _AXIS_VALUES, _PAIR_POINTS, _ROUNDS = sizes.DESCENT_ALONG, sizes.DESCENT_PAIR, sizes.DESCENT_ROUNDS
 
 
 def coordinate_descent(problem: BoxProblem, incumbent: Incumbent, stats: SearchStats) -> None:
-    """Offer the incumbent the results of coordinate descent from a few fixed starts."""
+    """Improve the incumbent by coordinate descent from a few start points with a fixed seed."""
     rng = np.random.default_rng(0)
     sizes = problem.sizes
     drawn = rng.integers(0, sizes[:, None], (len(sizes), _SAMPLED_STARTS if len(sizes) else 1))
@@ -51,7 +51,7 @@ def coordinate_descent(problem: BoxProblem, incumbent: Incumbent, stats: SearchS
 def _improve(
     problem: BoxProblem, place: Indices, value: float, max_axes: int, stats: SearchStats
 ) -> tuple[Indices, float]:
-    """Improve a point by changing up to ``max_axes`` axes together."""
+    """Improve a point by changing its indices along up to ``max_axes`` axes at a time."""
     movable = np.flatnonzero(problem.sizes > 1).tolist()
     moves = [m for k in range(1, max_axes + 1) for m in itertools.combinations(movable, k)]
     for _ in range(_ROUNDS):
@@ -71,7 +71,7 @@ def _improve(
 
 
 def _candidate_moves(problem: BoxProblem, place: Indices, axes: tuple[int, ...]) -> Indices:
-    """Return the place with every value along some axes, or with near and some far ones."""
+    """Return points that differ from ``place`` along ``axes``; long axes are sampled."""
     most = _AXIS_VALUES if len(axes) == 1 else int(_PAIR_POINTS ** (1 / len(axes)))
     steps = []
     for axis in axes:
@@ -102,20 +102,23 @@ class SwitchCase:
     def merged_problem(
         self, fixed: Mapping[str, int], stats: SearchStats, unmerged_axis: str | None = None
     ) -> MergedProblem:
-        """Return the objective with some axes fixed, and others but ``unmerged_axis`` merged."""
+        """Fix some axes, merge the others except ``unmerged_axis``, and return the problem."""
         return merge_axes(
             self.root, self.leaves, self.sizes, fixed, stats, unmerged_axis=unmerged_axis
         )
 
     def grid_index(self, grid: Grid, place: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the index along every axis of the grid."""
+        """Return the index along every axis of the grid, switch axes included."""
         whole = {**place, **self.labels}
         return tuple(int(whole.get(axis, 0)) for axis in grid.axes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Winner:
-    """The best point of a part of the grid: an index along every axis, and its certificate."""
+    """The best point of a cell (None: no feasible point), and a certified lower bound.
+
+    ``is_settled`` is True if the point is proven to be the first of all points with its value.
+    """
 
     place: Mapping[str, int] | None
     value: float
@@ -127,7 +130,7 @@ NO_WINNER = Winner(place=None, value=math.inf, bound=math.inf, is_settled=True)
 
 
 def switch_cases(grid: Grid, goals: Sequence[Goal], extra_axes: Sequence[str]) -> list[SwitchCase]:
-    """Return the first objective, over the axes of all goals, for each label of the switch axes."""
+    """Return, for each set of switch labels, the case of the first goal, over all goals' axes."""
     dims = grid.sort_axes({*dims_of(grid, goals), *extra_axes})
     sizes = {axis: grid.axes[axis].size for axis in grid.non_switch_axes(dims)}
     return [
@@ -143,7 +146,7 @@ def switch_cases(grid: Grid, goals: Sequence[Goal], extra_axes: Sequence[str]) -
 
 
 def matching_cases(cases: Sequence[SwitchCase], cell: Mapping[str, int]) -> list[SwitchCase]:
-    """Return the cases that agree with some indices of the ``per`` axes."""
+    """Return the cases whose switch labels agree with a cell, given by its ``per`` indices."""
     return [p for p in cases if all(cell.get(a, index) == index for a, index in p.labels.items())]
 
 
@@ -156,7 +159,7 @@ def best_in_cell(
     *,
     break_ties: bool = True,
 ) -> Winner:
-    """Return the best point at some indices of the ``per`` axes; under ``break_ties`` the first."""
+    """Return the best point of a cell; with ``break_ties``, the first of the best points."""
     cases = matching_cases(cases, cell)
     with np.errstate(all="ignore"):
         spaces = [part.merged_problem(cell, stats) for part in cases]
@@ -182,15 +185,15 @@ def best_in_cell(
     return Winner(place=first, value=least, bound=bound, is_settled=settled)
 
 
-# --- Ranking: the next value, then its ties
+# --- Ranking: find the next value, then all points with this value
 
 
 def ranked_winners(
     grid: Grid, cases: Sequence[SwitchCase], cell: Mapping[str, int], stats: SearchStats
 ) -> Iterator[Winner]:
-    """Yield the points at some indices of some axes, the best first, ties in axis order.
+    """Yield the points of a cell from best to worst, points of equal value in axis order.
 
-    Raises OutOfTimeError before a rank that is not proven in time.
+    Raises OutOfTimeError when the next rank cannot be proven in time.
     """
 
     def indexed_values(part: SwitchCase) -> Iterator[tuple[float, tuple[int, ...]]]:
@@ -205,7 +208,7 @@ def ranked_winners(
 def _ranked_places(
     case: SwitchCase, fixed: Mapping[str, int], stats: SearchStats
 ) -> Iterator[tuple[float, dict[str, int]]]:
-    """Yield the finite values in ascending order; a search finds each next one."""
+    """Yield finite values in ascending order with their points; find each value by a search."""
     value = -math.inf
     while True:
         part = replace(case, root=_restrict_above(case.root, value))
@@ -231,7 +234,7 @@ def _check_in_time(open_bound: float) -> None:
 
 
 def _restrict_above(root: Node, value: float) -> Node:
-    """Return the objective where it is above a value, else infinite."""
+    """Return an objective that equals the given one above ``value``, and is infinite elsewhere."""
     if value == -math.inf:
         return root
     if root.op == "where" and repr(root.args[2]) == "inf":
@@ -246,7 +249,7 @@ def _next_tie(
     stats: SearchStats,
     fixed: Mapping[str, int],
 ) -> tuple[dict[str, int] | None, bool]:
-    """Return the next configuration in axis order that is as low as a target; if that is proven."""
+    """Return the next point after ``place`` with a value <= ``target``, and True if proven so."""
     free = [axis for axis in case.sizes if axis not in fixed]
     for number in reversed(range(len(free))):
         axis = free[number]

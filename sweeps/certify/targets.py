@@ -1,4 +1,4 @@
-"""Find the boxes of a grid whose configurations meet every condition: certain and open ones."""
+"""Find boxes of a grid where all configurations meet conditions, and boxes where some may do so."""
 
 from __future__ import annotations
 
@@ -24,13 +24,17 @@ from sweeps.runtime.progress import add_done, add_total
 from sweeps.runtime.search_loop import SearchStats, run_search
 from symbolic.ops import constant, where
 
-#: Boxes split together; most points of a box that is scanned.
+#: Number of boxes split together; maximum number of points of a box that is scanned.
 BATCH, MAX_SCAN_POINTS = sizes.TARGETS_BATCH, sizes.TARGETS_SCANNED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedBoxes:
-    """Boxes of indices over axes, first and last (axes in rows), and which of them are certain."""
+    """Boxes, given by their first and last index (one row per axis), and a mask: ``certain``.
+
+    In a certain box all configurations meet the conditions; in the others some may. ``complete`` is
+    False if the search ended early, when some boxes could still be halved.
+    """
 
     dims: tuple[str, ...]
     lo: Indices
@@ -41,7 +45,7 @@ class CertifiedBoxes:
 
 
 class _CaseBoxes:
-    """The boxes of one part of a grid: certain and open ones."""
+    """The certain and the undecided boxes under one label of each switch axis."""
 
     def __init__(self, problem: BoxProblem, stats: SearchStats) -> None:
         self.problem, self.stats = problem, stats
@@ -54,9 +58,9 @@ class _CaseBoxes:
         return sum(boxes.lo.shape[1] for boxes in (*self.certain, *self.open_boxes))
 
     def classify(self, boxes: Boxes) -> tuple[Any, Any, Any]:
-        """Return which boxes certainly meet the conditions, which may, and how undecided they are.
+        """Return two masks of boxes, which certainly or possibly meet the conditions, and widths.
 
-        The latter sums the relative ranges of the sides of comparisons that are open.
+        The width of a box is the sum of the relative ranges of both sides of undecided comparisons.
         """
         self.stats.boxes += boxes.lo.shape[1]
         steps = self.problem.step_trends(boxes)
@@ -77,7 +81,7 @@ class _CaseBoxes:
         for axis, (low, high) in enumerate(zip(boxes.lo, boxes.hi, strict=True)):
             bit = np.uint64(1) << np.uint64(axis)
             one_way &= (low == high) | (((up | down) & bit) != 0)
-        if one_way.any():  # the corners decide
+        if one_way.any():  # monotone along all axes: two corners decide the box
             best, worst = (corner[:, one_way] for corner in _best_and_worst_corners(boxes, up))
             certain, possible = certain.copy(), possible.copy()
             certain[one_way] = self.problem.values(worst) == 0
@@ -96,14 +100,14 @@ class _CaseBoxes:
             self.open_boxes.append(left.take(~small))
 
     def scan(self, boxes: Boxes) -> None:
-        """Evaluate every point; merge those that meet the conditions into boxes."""
+        """Evaluate every point; merge the points that meet the conditions into boxes."""
         places = boxes.all_points()
         met = places[:, self.problem.values(places) == 0]
         if met.shape[1]:
             self.certain.append(_merge_adjacent(Boxes(met, met)))
 
     def split_largest(self) -> None:
-        """Split the largest open boxes along the axis that decides most."""
+        """Split each of the largest open boxes along the axis that leaves least undecided."""
         boxes, self.open_boxes = concatenate_boxes(self.open_boxes), []
         order = np.argsort(-boxes.points, kind="stable")
         chosen, rest = order[:BATCH], order[BATCH:]
@@ -123,14 +127,14 @@ class _CaseBoxes:
 
 
 class _AllCaseBoxes:
-    """The boxes of all parts, until there are enough of them."""
+    """The boxes of all cases; the search ends when there are more than ``max_boxes``."""
 
     def __init__(self, max_boxes: int) -> None:
         self.cases: list[_CaseBoxes] = []
         self.max_boxes, self.unreported_points = max_boxes, 0.0
 
     def add(self, case: _CaseBoxes) -> None:
-        """Add a part."""
+        """Add a case and classify its whole box."""
         self.cases.append(case)
         points = case.problem.points
         add_total(int(points))
@@ -138,25 +142,25 @@ class _AllCaseBoxes:
         case.add_boxes(case.problem.whole_box)
 
     def has_open_pieces(self) -> bool:
-        """True if a box is left, and there may be more of them."""
+        """True if a box is open and the number of boxes is within its limit."""
         some = any(case.open_boxes for case in self.cases)
         return some and sum(case.size for case in self.cases) <= self.max_boxes
 
     def step(self) -> None:
-        """Split some boxes of each part."""
+        """Split the largest open boxes of each case."""
         for case in self.cases:
             if case.open_boxes:
                 case.split_largest()
 
     def report(self) -> None:
-        """Report the points settled since the last report."""
+        """Report the number of points decided since the last report."""
         left = sum(float(boxes.points.sum()) for case in self.cases for boxes in case.open_boxes)
         add_done(int(self.unreported_points - left))
         self.unreported_points = left
 
 
 def _best_and_worst_corners(boxes: Boxes, up: Any) -> tuple[Indices, Indices]:
-    """Return the corners where a condition, monotone along every axis, holds first and last."""
+    """Return the corners of boxes where a monotone condition is most and least likely to hold."""
     best, worst = boxes.lo.copy(), boxes.hi.copy()
     for axis in range(len(best)):
         falls = (up & (np.uint64(1) << np.uint64(axis))) == 0
@@ -166,7 +170,7 @@ def _best_and_worst_corners(boxes: Boxes, up: Any) -> tuple[Indices, Indices]:
 
 
 def _merge_adjacent(boxes: Boxes) -> Boxes:
-    """Return boxes with neighbours merged, axis by axis, until none are left."""
+    """Merge adjacent boxes along one axis after the other until none can be merged."""
     lo, hi = boxes
     before = -1
     while lo.shape[1] != before and lo.shape[0]:
@@ -189,10 +193,10 @@ def _merge_adjacent(boxes: Boxes) -> Boxes:
 def certified_boxes(
     grid: Grid, roots: Roots, dims: Sequence[str], stats: SearchStats, *, max_boxes: int
 ) -> CertifiedBoxes:
-    """Subdivide the grid until every box is certain or empty, or there are enough.
+    """Halve boxes of the grid until a condition holds at all points of a box, or at none.
 
-    ``roots`` are the condition over the leaves by the labels of the switch axes, ``dims`` the axes
-    on which it depends. What is open when time is up, or beyond ``max_boxes``, stays open.
+    ``roots`` maps switch labels to the condition over the leaves; ``dims`` are the axes on which it
+    depends. If the time is up, or there are more than ``max_boxes`` boxes, some stay undecided.
     """
     plain = grid.non_switch_axes(dims)
     sizes = {dim: grid.axes[dim].size for dim in plain}

@@ -1,4 +1,4 @@
-"""Bound outputs, and find possible optima, of a grid whose inputs are within tolerances."""
+"""Bound the outputs, and find the possible optima, of a grid whose inputs have tolerances."""
 
 from __future__ import annotations
 
@@ -34,22 +34,24 @@ from symbolic.ops import Node, constant, interpret_all, interpret_arrays, refere
 from symbolic.primitives.rule_operations import ALL_AXES, choose, either_flag, is_empty
 
 # --- Bounds of a quantity at each configuration
-# An uncertain input lies between two ends at each configuration. If a quantity is monotone in it,
-# the extreme is at one of them; otherwise the range is halved until the extreme is bracketed
-# closely or there are enough pieces.
+# At each configuration an uncertain input lies between two ends. If the quantity is monotone in the
+# input, its extreme is at one of the ends. Otherwise the range of the input is halved until the
+# extreme is bracketed closely enough or the limit on the number of pieces is reached.
 
 
-#: Rounds of halving; mean pieces of a configuration; relative width of a close bracket.
+#: Maximum number of bisection rounds; limit on the average number of pieces per configuration;
+#: relative width at which a bracket is close enough.
 ROUNDS, MEAN_PIECES, RELATIVE_TOLERANCE = 20, sizes.RANGES_PIECES, 1e-4
-#: Configurations processed together.
+#: Number of configurations processed together.
 BLOCK_POINTS = sizes.RANGES_TOGETHER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToleranceProblem:
-    """A quantity over configurations, some of its inputs between ends of their own.
+    """A quantity evaluated at ``count`` configurations, where some inputs lie in an interval.
 
-    ``known_values`` are numbers, or one for each configuration, as the ends are.
+    ``known_values`` are single numbers or arrays with one number per configuration. The interval
+    ends ``low`` and ``high`` have the same form. ``whole`` names the integer inputs.
     """
 
     root: Node
@@ -65,13 +67,13 @@ class ToleranceProblem:
         return tuple(name for name in references(self.root) if name in self.low)
 
     def values(self, selection: Any, inputs: Mapping[str, Floats]) -> Floats:
-        """Return the quantity at inputs within the ends, of some configurations."""
+        """Return the quantity at some configurations, for given values of the uncertain inputs."""
         values = {**self._select_known(selection), **inputs}
         result = interpret_arrays((self.root,), values)[0]
         return np.broadcast_to(np.asarray(result, dtype=float), np.shape(selection))
 
     def trend(self, selection: Any, low: Mapping[str, Floats], high: Mapping[str, Floats]) -> Trend:
-        """Return the enclosure between ends, and its trend along each of the inputs."""
+        """Return an enclosure of the quantity over intervals of inputs, and its trend in each."""
         values: dict[str, Trend] = {}
         for name, value in self._select_known(selection).items():
             values[name] = Trend(interval_of(value), ALL_AXES, ALL_AXES)
@@ -89,16 +91,17 @@ class ToleranceProblem:
         return {n: np.atleast_1d(a[selection] if a.ndim else a) for n, a in arrays.items()}
 
     def input_ends(self, selection: Any) -> tuple[dict[str, Floats], dict[str, Floats]]:
-        """Return the ends of the inputs at some configurations."""
+        """Return the lower and the upper ends of the inputs at some configurations."""
         names = self.uncertain_names
         low = {name: self.low[name][selection] for name in names}
         return low, {name: self.high[name][selection] for name in names}
 
 
 def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Floats:
-    """Return for each configuration a number below which the quantity certainly never falls.
+    """Return, for each configuration, a proven lower bound of the quantity.
 
-    It is tight, or nearly, if enough ``pieces`` are allowed; NaN where the quantity may be NaN.
+    With enough ``pieces``, its relative distance to the minimum is at most ``RELATIVE_TOLERANCE``.
+    It is NaN where the quantity may be NaN.
     """
     owner = np.arange(problem.count)
     low, high = problem.input_ends(owner)
@@ -116,7 +119,7 @@ def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Flo
         middle = {name: _middle(problem, name, low[name], high[name]) for name in low}
         here = problem.values(owner, middle)
         np.fmin.at(attained, owner, here)
-        below = np.where(point, here, below)  # monotone along all: the end is the extreme
+        below = np.where(point, here, below)  # the inputs are at one point, where the extreme is
         goal = attained[owner]
         last = turn == ROUNDS or 2 * owner.size > pieces * problem.count
         near = np.where(np.isfinite(goal), RELATIVE_TOLERANCE * np.abs(goal), 0.0)
@@ -131,7 +134,7 @@ def lower_bounds(problem: ToleranceProblem, *, pieces: int = MEAN_PIECES) -> Flo
 def _pin_monotone_inputs(
     problem: ToleranceProblem, trend: Trend, low: dict[str, Floats], high: dict[str, Floats]
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Return the ends, those of monotone inputs pinned to where the quantity is least."""
+    """Fix monotone inputs at the end where the quantity is smallest; return all inputs' ends."""
     new_low, new_high = {}, {}
     for place, name in enumerate(problem.uncertain_names):
         bit = np.uint64(1) << np.uint64(place)
@@ -154,7 +157,7 @@ def _split_pieces(
     high: dict[str, Floats],
     selection: Mask,
 ) -> tuple[Any, dict[str, Floats], dict[str, Floats]]:
-    """Return some pieces halved along the input with the widest relative range."""
+    """Halve the selected pieces along the input with the widest relative range."""
     low = {name: ends[selection] for name, ends in low.items()}
     high = {name: ends[selection] for name, ends in high.items()}
     names = list(low)
@@ -181,13 +184,16 @@ def _split_pieces(
     return np.tile(owner[selection], 2), low, high
 
 
-#: Pieces of all configurations, and of one at most.
+#: Maximum number of pieces: of all configurations together, and of one configuration.
 ALL_PIECES, MAX_PIECES = sizes.TOLERANCE_ALL, sizes.TOLERANCE_PIECES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UncertainInput:
-    """An input between two ends, by switch labels, over the axes on which its value depends."""
+    """An input that lies between two ends, each given by a leaf per set of switch labels.
+
+    The leaves extend over the axes on which the ends depend. If ``whole``, the input is an integer.
+    """
 
     name: str
     low: Mapping[tuple[str, ...], Leaf]
@@ -196,7 +202,7 @@ class UncertainInput:
 
 
 def root_axes(grid: Grid, roots: Roots) -> tuple[str, ...]:
-    """Return the axes on which nodes over the leaves depend."""
+    """Return the axes on which the result of an expression depends, in grid order."""
     result: set[str] = set()
     for key, root in roots.items():
         result |= grid.node_dims(root, key)
@@ -214,9 +220,10 @@ def output_ranges(
     *,
     subdivide: bool = True,
 ) -> tuple[Floats, Floats]:
-    """Return the least and the most of a node at each configuration, where rules allow the inputs.
+    """Return a lower and an upper bound of a node at each configuration.
 
-    Infinite, least above most, where they allow none. ``subdivide`` tightens the ends by pieces.
+    The bounds hold for all values of the inputs that ``rules`` allow. If the rules allow no values,
+    the bounds are inf and -inf. ``subdivide`` halves the inputs' ranges for tighter bounds.
     """
     result = np.empty((2, *grid.shape(dims)))
     pieces = min(max(ALL_PIECES // max(result.size, 1), 1), MAX_PIECES) if subdivide else 1
@@ -245,7 +252,7 @@ def _tolerance_problem(
     inputs: Sequence[UncertainInput],
     numbers: Any,
 ) -> ToleranceProblem:
-    """Return the problem of a node at numbered configurations of the switch-free axes."""
+    """Return the problem of a node at flat indices over ``plain``: axes that are not switches."""
     index = unravel(numbers, grid.shape(plain))
     along = dict(zip(plain, index, strict=True))
 
@@ -276,10 +283,11 @@ def can_be_best(
     feasibility: tuple[Any, Any],
     cells: int,
 ) -> Mask:
-    """Return the mask of configurations that may have the least value of a node.
+    """Return the mask of configurations where a node may have its minimum.
 
-    ``feasibility``: where every condition certainly holds, and where it may, over ``dims``.
-    Configurations under different labels of switch axes are compared by their extremes alone.
+    ``feasibility`` has two masks over ``dims``: where all conditions certainly hold, and where all
+    may hold. If ``dims`` contain switch axes, configurations are compared by their bounds over all
+    values of the inputs, without cutting the space of the inputs into cells.
     """
     sure, may = feasibility
     low, high = output_ranges(grid, roots, dims, inputs, {}, subdivide=False)
@@ -295,10 +303,10 @@ def can_be_best(
 def _possible_winners(
     problem: ToleranceProblem, candidates: Mask, surely_feasible: Mask, cells: int
 ) -> Mask:
-    """Return which configurations may be the least, the uncertain inputs being common to all.
+    """Return the mask of configurations that may be the best if all have the same input values.
 
-    The space of the inputs is cut into at most ``cells``; within one, a configuration cannot be the
-    best if its least is above the most of another that is surely feasible.
+    The space of the inputs is cut into at most ``cells`` cells. Within a cell, a configuration
+    cannot be the best if its lower bound is above the upper bound of a surely feasible one.
     """
     result = np.zeros(problem.count, dtype=bool)
     names = problem.uncertain_names
@@ -321,7 +329,7 @@ def _possible_winners(
 
 
 def _may_be_least(low: Any, high: Any, surely_feasible: Any) -> Mask:
-    """Return which leasts are finite and not above the most of a surely feasible configuration."""
+    """Return the mask of finite lower bounds up to the lowest surely feasible upper bound."""
     counts = ~((low == math.inf) | (high == -math.inf))
     most = np.nanmin(np.where(surely_feasible & counts, high, math.inf), initial=math.inf)
     return np.asarray(counts & ~(low > most))
@@ -330,7 +338,7 @@ def _may_be_least(low: Any, high: Any, surely_feasible: Any) -> Mask:
 def _bounds_in_cell(
     problem: ToleranceProblem, cell: Mapping[str, tuple[float, float]], selection: Any
 ) -> Any:
-    """Return the least and the most within a cell of the inputs, without halving."""
+    """Return the lower and upper bounds (rows) of the quantity within a cell of the inputs."""
     ends = np.empty((2, selection.size))
     for first in range(0, selection.size, BLOCK_POINTS):
         block = slice(first, first + BLOCK_POINTS)
@@ -341,14 +349,14 @@ def _bounds_in_cell(
 
 
 def _interpolate(low: Floats, high: Floats, share: float) -> Floats:
-    """Return the value a share of the way from low to high; exact at both ends."""
+    """Return low + (high - low) * share, exact for the shares 0 and 1."""
     return (high if share else low) if share in (0.0, 1.0) else low + (high - low) * share
 
 
 def _problem_in_cell(
     problem: ToleranceProblem, cell: Mapping[str, tuple[float, float]], selection: Any
 ) -> ToleranceProblem:
-    """Return the problem of some configurations within a cell of the inputs, none whole."""
+    """Return the problem of some configurations in a cell; integer inputs become continuous."""
     low, high = problem.input_ends(selection)
     return ToleranceProblem(
         root=problem.root,
@@ -364,19 +372,19 @@ def _problem_in_cell(
 
 
 # --- Possible optima among very many configurations: boxes of configurations are halved
-# A box is dropped if, in every cell of the inputs, its least is above the most of some
-# configuration. The best at the middle and at the corners of the inputs is certified, so it
-# certainly can be the best.
+# A box is dropped if, in every cell of the inputs, its lower bound is above the upper bound of some
+# configuration. With all inputs at their middle, or at a corner of their ranges, the best
+# configuration is certified: such a configuration certainly can be the best.
 
 
-#: Parts of each input, by how many inputs there are; boxes bounded together.
+#: Number of parts into which each input is cut, by number of inputs; number of boxes per batch.
 _CELLS_PER_INPUT, _BLOCK_BOXES = {1: 32, 2: 8, 3: 4}, sizes.RIVALS_TOGETHER
-#: Parts of each input for chances, where no more boxes than these are left.
+#: The same for computing winning shares; used if at most ``_FINE_MAX_BOXES`` boxes are left.
 _FINE_CELLS_PER_INPUT, _FINE_MAX_BOXES = {1: 512, 2: 24, 3: 8}, sizes.RIVALS_FEW
 
 
 class _BandExtremes:
-    """The extremes of an input between two ends over ranges of indices."""
+    """The minimum and maximum of an uncertain input over ranges of indices."""
 
     def __init__(self, low: Leaf, high: Leaf, places: Sequence[int]) -> None:
         self.low, self.high = RangeExtremes(low, places), RangeExtremes(high, places)
@@ -384,13 +392,14 @@ class _BandExtremes:
     def __call__(self, lo: Any, hi: Any) -> Trend:
         a, b = self.low(lo, hi), self.high(lo, hi)
         undefined = either_flag(a.enclosure.may_be_nan, b.enclosure.may_be_nan)
-        empty = is_empty(undefined, a.enclosure.lo, b.enclosure.hi)  # every end may be NaN
+        # if every end in a range is NaN, its enclosure is empty
+        empty = is_empty(undefined, a.enclosure.lo, b.enclosure.hi)
         least, most = choose(empty, np.inf, a.enclosure.lo), choose(empty, -np.inf, b.enclosure.hi)
         return Trend(Interval(least, most, undefined), a.up & b.up, a.down & b.down)
 
 
 class _ProblemWithinTolerances(BoxProblem):
-    """An objective over boxes, for all values of the inputs within their ends."""
+    """An objective whose bounds over a box hold for all values of the inputs within ``ends``."""
 
     def __init__(
         self,
@@ -414,7 +423,7 @@ class _ProblemWithinTolerances(BoxProblem):
         return super()._fixed_trend(node)
 
     def objective_ranges(self, boxes: Boxes) -> Floats:
-        """Return the enclosure of the objective in each box (rows: least, most)."""
+        """Return the lower and upper bound (rows) of the objective in each box (columns)."""
         count = boxes.lo.shape[1]
         result = np.empty((2, count))
         for first in range(0, count, _BLOCK_BOXES):
@@ -427,10 +436,11 @@ class _ProblemWithinTolerances(BoxProblem):
 def possible_winners(
     grid: Grid, goal: Goal, inputs: Sequence[UncertainInput], *, max_boxes: int
 ) -> tuple[CertifiedBoxes, Floats]:
-    """Return boxes outside of which no configuration is the best, and winning shares.
+    """Return boxes that contain every configuration that can be the best, and winning shares.
 
-    Boxes that are ``certain`` hold one configuration, the best for some values of the (at most
-    three) inputs. ``complete`` if all boxes are single configurations. The grid has no switch axes.
+    A ``certain`` box is a single configuration that is the best for some values of the inputs.
+    ``complete`` is True if every box is one configuration. At most three inputs are allowed, and no
+    switch axes. For the shares, see :func:`_winning_shares`.
     """
     with np.errstate(all="ignore"):
         return _WinnerSearch(grid, goal, inputs).run(max_boxes)
@@ -448,7 +458,7 @@ class _WinnerSearch:
         return replace(low, array=_interpolate(low.array, high.array, share))
 
     def _input_cells(self, parts: int) -> list[_ProblemWithinTolerances]:
-        """Return the objective in each cell of the inputs."""
+        """Cut each input into ``parts``; return the problem of each cell of the inputs."""
         cuts = [(k / parts, (k + 1) / parts) for k in range(parts)]
         result = []
         for cell in itertools.product(cuts, repeat=len(self.inputs)):
@@ -461,7 +471,7 @@ class _WinnerSearch:
         return result
 
     def _certain_winners(self) -> Indices:
-        """Return the best at the middle and at the corners of the inputs; a column each."""
+        """Return the certified best points (columns) for inputs at their middles or at corners."""
         result = []
         middle = [] if any(each.whole for each in self.inputs) else [(0.5,) * len(self.inputs)]
         for shares in [*middle, *itertools.product((0.0, 1.0), repeat=len(self.inputs))]:
@@ -477,7 +487,7 @@ class _WinnerSearch:
         return np.unique(np.array(result, dtype=np.int64).reshape(-1, len(self.sizes)), axis=0).T
 
     def run(self, max_boxes: int) -> tuple[CertifiedBoxes, Floats]:
-        """Halve boxes until all are single configurations, or there are enough."""
+        """Halve boxes until all are single configurations or ``max_boxes`` would be exceeded."""
         winners = self._certain_winners()
         points = Boxes(winners, winners)
         cells = self._input_cells(1)
@@ -496,7 +506,8 @@ class _WinnerSearch:
                 break
             boxes = _halve_boxes(boxes, single, cells[0])
         complete = bool(single.all())
-        while (split := _contains_any(boxes, winners) & ~single).any():  # each winner by itself
+        # split boxes around the proven winners until each winner is a box of its own
+        while (split := _contains_any(boxes, winners) & ~single).any():
             longest = np.argmax(boxes.hi - boxes.lo, axis=0)[split]
             boxes = concatenate_boxes([boxes.take(split).halves(longest), boxes.take(~split)])
             single = np.all(boxes.lo == boxes.hi, axis=0)
@@ -515,7 +526,11 @@ class _WinnerSearch:
     def _exclude_boxes(
         self, boxes: Boxes, cells: Sequence[_ProblemWithinTolerances], limits: list[float]
     ) -> tuple[Boxes, list[float]]:
-        """Return the boxes that may win in some cell; single ones tighten the limits."""
+        """Drop the boxes that cannot contain the best configuration in any cell.
+
+        ``limits`` are upper bounds of the best value in each cell. The values of boxes that are
+        single configurations may lower the limits; the lowered limits are also returned.
+        """
         alive, tightened = np.zeros(boxes.lo.shape[1], dtype=bool), []
         single = np.all(boxes.lo == boxes.hi, axis=0)
         for cell, limit in zip(cells, limits, strict=True):
@@ -528,7 +543,7 @@ class _WinnerSearch:
 
 
 def _winning_shares(boxes: Boxes, cells: Sequence[_ProblemWithinTolerances]) -> Floats:
-    """Return the share of cells in which a box certainly wins, and in which it may."""
+    """Return the shares of the cells in which each box certainly wins, and may win (two rows)."""
     result = np.zeros((2, boxes.lo.shape[1]))
     single = np.all(boxes.lo == boxes.hi, axis=0)
     for cell in cells:
@@ -542,19 +557,19 @@ def _winning_shares(boxes: Boxes, cells: Sequence[_ProblemWithinTolerances]) -> 
 
 
 def _contains_any(boxes: Boxes, places: Indices) -> Mask:
-    """Return the mask of boxes that hold one of some places (columns)."""
+    """Return the mask of boxes that contain at least one of the given points (columns)."""
     lo, hi = boxes.lo[:, :, None], boxes.hi[:, :, None]
     inside = (lo <= places[:, None]) & (places[:, None] <= hi)
     return np.asarray(np.any(np.all(inside, axis=0), axis=1))
 
 
 def _certain_maximum(cell: _ProblemWithinTolerances, points: Boxes) -> float:
-    """Return the most that the best configuration can have in a cell."""
+    """Return an upper bound of the best value in a cell: the lowest among some configurations."""
     return float(np.min(cell.objective_ranges(points)[1], initial=np.inf))
 
 
 def _halve_boxes(boxes: Boxes, single: Mask, problem: _ProblemWithinTolerances) -> Boxes:
-    """Halve boxes of several configurations along the axis that raises the bounds most."""
+    """Halve each box that is not ``single`` along the axis that raises its lower bound most."""
     some, rest = boxes.take(~single), boxes.take(single)
     wide = some.hi > some.lo
     gains = np.full(wide.shape, -np.inf)
@@ -565,6 +580,6 @@ def _halve_boxes(boxes: Boxes, single: Mask, problem: _ProblemWithinTolerances) 
             halves = some.take(part).halves(np.full(part.size, axis))
             high = problem.bound_boxes(halves)[0].reshape(2, -1).max(axis=0)
             gains[axis, part] = np.nan_to_num(high, posinf=1e300, neginf=-1e300)
-    best = gains >= gains.max(axis=0)  # of equal ones the longest
+    best = gains >= gains.max(axis=0)  # among axes of equal gain, the longest is halved
     axis_of = np.argmax(np.where(best & wide, some.hi - some.lo, -1), axis=0)
     return concatenate_boxes([some.halves(axis_of), rest])

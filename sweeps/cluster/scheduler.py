@@ -1,6 +1,6 @@
-"""Dask clusters: connect or start one, and run tiles or parts of a query on its workers.
+"""Connect to or start a Dask cluster, and run tiles or parts of a query on its workers.
 
-Workers write values into the store themselves, and need no study or model file.
+Workers write values directly into the store; they need neither the study nor a model file.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from sweeps.store.backend import is_url
 from sweeps.store.fill import RETRIES, TileWriter
 from symbolic.errors import DseError
 
-#: Tasks submitted per worker thread, its running one included, and at least, for later workers.
+#: Number of tasks submitted per worker thread, including the running one; and number of additional
+#: tasks, which workers that join later can take.
 _TASKS_PER_THREAD, _MIN_TASKS = 2, 2
-#: Parts of a query per worker thread, so that all end at about the same time.
+#: Number of parts of a query per worker thread, so that all threads end at about the same time.
 _SHARES = sizes.CLUSTER_SHARES
 _CONNECT_TIMEOUT = 10
 _ENDED_STATES = ("closed", "failed")
 #: Seconds between checks of the number of workers.
 _POLL_SECONDS = 1.0
-#: Turns off profiling and monitoring in local workers, which would take a tenth of their time.
+#: Settings of local workers without profiling and monitoring, which would take 10 % of their time.
 _QUIET_CONFIG = {
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.monitor-interval": "1s",
@@ -55,12 +56,12 @@ def versions() -> dict[str, str]:
 
 
 def version_differences(local: Mapping[str, str], wanted: Mapping[str, str]) -> str:
-    """Return text that lists which local versions differ from those wanted."""
+    """Return a text that lists the local versions that differ from the wanted versions."""
     return ", ".join(f"{k} {v}, not {wanted[k]}" for k, v in local.items() if v != wanted[k])
 
 
 def _check_versions(wanted: Mapping[str, str]) -> None:
-    """Raise if this worker's versions differ, so that its values might."""
+    """Raise DseError if this worker has other versions, because its values might differ."""
     from distributed import get_worker
 
     if other := version_differences(versions(), wanted):
@@ -72,9 +73,9 @@ def _check_versions(wanted: Mapping[str, str]) -> None:
 
 @contextmanager
 def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Workers | None]:
-    """Yield the workers of a Client or scheduler address, or start processes; else None.
+    """Yield the workers of a Client or scheduler address, or of ``workers`` new local processes.
 
-    Processes of this machine end with the block. On None, threads of this process compute.
+    The processes end with the block. Without arguments yield None: this process then does the work.
     """
     if client is None and workers is None:
         yield None
@@ -103,7 +104,7 @@ def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Wor
                 processes=True,
                 dashboard_address=":0",
                 silence_logs=logging.CRITICAL,
-                config=_QUIET_CONFIG,  # also for restarted processes
+                config=_QUIET_CONFIG,  # this applies to restarted processes too
             )
         with (
             cluster,
@@ -117,7 +118,7 @@ def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Wor
         level = log.level
         try:
             with _connect(client) as made:
-                log.setLevel(logging.CRITICAL)  # we raise these as errors
+                log.setLevel(logging.CRITICAL)  # problems of the connection are raised as errors
                 yield Workers(made)
         finally:
             log.setLevel(level)
@@ -139,7 +140,7 @@ def _connect(address: str) -> Any:
             try:
                 super().start(**options)
             except BaseException:
-                with suppress(Exception):  # else Dask waits for it at exit
+                with suppress(Exception):  # if it is not closed, Dask waits for it at exit
                     self.close(timeout=1)
                 raise
 
@@ -155,10 +156,10 @@ def _connect(address: str) -> Any:
 
 @contextmanager
 def _restart_lost_workers(cluster: Any, count: int) -> Iterator[None]:
-    """Replace local workers that ended or did not start, which Dask gives up on."""
+    """Replace local workers that ended or did not start, because Dask does not replace them."""
     over = threading.Event()
 
-    def restart_ended() -> None:  # in the thread of the cluster
+    def restart_ended() -> None:  # runs in the thread of the cluster
         if over.is_set():
             return
         for name, each in list(cluster.workers.items()):
@@ -187,7 +188,7 @@ def _ignore_interrupts(client: Any) -> None:
     for attempt in range(RETRIES + 1):
         try:
             client.register_plugin(IgnoreInterrupts(), name="ignore-interrupts")
-        except Exception:  # any worker may be lost at this moment
+        except Exception:  # a worker may be lost during this call
             if attempt == RETRIES:
                 raise
         else:
@@ -195,7 +196,7 @@ def _ignore_interrupts(client: Any) -> None:
 
 
 class Workers:
-    """Workers of a Dask cluster, which run tasks."""
+    """The workers of a Dask cluster, which run tasks."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -203,7 +204,7 @@ class Workers:
         self._thread_count, self._counted_at = 0, -_POLL_SECONDS
 
     def capacity(self) -> int:
-        """Return how many tasks to keep submitted."""
+        """Return the number of tasks to keep submitted."""
         now = time.monotonic()
         if now - self._counted_at > _POLL_SECONDS:
             self._counted_at = now
@@ -211,29 +212,29 @@ class Workers:
         return _MIN_TASKS + _TASKS_PER_THREAD * self._thread_count
 
     def share_writer(self, writer: TileWriter) -> Any:
-        """Return a future of the writer, which is sent to each worker once."""
+        """Return a future of the writer to pass to tasks, so that each worker gets it only once."""
         there = copy.copy(writer)
         there.place = _shared_location(writer.place)
         return self.client.submit(_check_writer, there, versions(), pure=False)
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Submit a task."""
+        """Submit a task to any worker."""
         future: Future[Any] = self._executor.submit(task, *arguments)
         return future
 
     def cancel(self, future: Future[Any]) -> bool:
-        """Return True if a task will surely not run, because no worker is left to have begun it."""
+        """Cancel a task if no worker exists that can have begun it; return True if cancelled."""
         return not self.client.nthreads() and future.cancel()
 
 
 def _check_writer(writer: TileWriter, wanted: Mapping[str, str]) -> TileWriter:
-    """Return a writer after checking the versions of this worker."""
+    """Check the versions of this worker, then return the writer unchanged."""
     _check_versions(wanted)
     return writer
 
 
 def _shared_location(place: str) -> str:
-    """Return the place of a store as workers find it."""
+    """Return the location of a store as an absolute path or URL that workers can open."""
     if not is_url(place):
         return str(Path(place).absolute())
     if place.startswith("memory:"):

@@ -1,1 +1,1 @@
-"""Datasets as files: atomic writes, reading back, and lazy outputs."""
+"""Datasets as files: atomic writes, export, reading back; and lazy outputs."""

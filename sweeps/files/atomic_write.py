@@ -20,7 +20,7 @@ from sweeps.store.backend import PART_SUFFIX, unwritable_error
 from sweeps.store.lock import file_lock
 from symbolic.errors import DseError
 
-#: Errors of the disk, whatever is written.
+#: Errors of the disk that do not depend on the data written.
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 
 
@@ -28,8 +28,8 @@ _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 def atomic_path(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yield a temporary path that becomes ``path`` if the block succeeds.
 
-    An existing file is only replaced under ``replace``, and keeps its permissions. Devices and
-    pipes are written directly. Leftovers of killed processes are removed.
+    An existing file is replaced only if ``replace`` is True; the new file gets its permissions.
+    Devices and pipes are written directly. Temporary folders of killed processes are removed.
     """
     try:
         place, mode = _check_target(path, replace=replace)
@@ -42,9 +42,9 @@ def atomic_path(path: Path, *, replace: bool = False) -> Iterator[Path]:
         temporary = room / path.name
         try:
             yield temporary
-            if not temporary.is_dir():  # we do not sync the many files of a folder
+            if not temporary.is_dir():  # the many files of a folder are not synced
                 with temporary.open("rb+") as file:
-                    os.fsync(file.fileno())  # a full disk may only now be reported
+                    os.fsync(file.fileno())  # this may report a full disk
                 if mode is not None:
                     temporary.chmod(stat.S_IMODE(mode))
             _rename_into_place(temporary, place, replace=replace)
@@ -61,7 +61,7 @@ def atomic_path(path: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 def write_atomic(path: str | Path, content: str | bytes, *, replace: bool = True) -> Path:
-    """Write text (as UTF-8) or bytes to a file at once."""
+    """Write text (as UTF-8) or bytes to a file atomically."""
     path = Path(path)
     try:
         data = content.encode("utf-8") if isinstance(content, str) else content
@@ -78,7 +78,7 @@ def write_atomic(path: str | Path, content: str | bytes, *, replace: bool = True
 
 @contextmanager
 def _temporary_folder(path: Path) -> Iterator[Path]:
-    """Yield a new folder next to a path, removed at the end, as those of killed processes are."""
+    """Remove folders of killed processes, yield a new folder, and remove it at the end."""
     for lock in path.parent.glob(f".{glob.escape(path.name)}.*.lock"):
         with suppress(DseError, OSError), file_lock(lock, lock.name):
             shutil.rmtree(lock.with_suffix(PART_SUFFIX), ignore_errors=True)
@@ -99,7 +99,7 @@ def _exists_error(path: Path) -> DseError:
 
 
 def _check_target(path: Path, *, replace: bool) -> tuple[Path, int | None]:
-    """Return the path behind a link, and the mode of the file to replace (None: no file)."""
+    """Return the path, or the target if it is a link; and the mode of the file there, or None."""
     if not replace:
         if path.exists() or path.is_symlink():
             raise _exists_error(path)
@@ -115,7 +115,7 @@ def _check_target(path: Path, *, replace: bool) -> tuple[Path, int | None]:
 
 
 def _rename_into_place(temporary: Path, path: Path, *, replace: bool) -> None:
-    """Rename a temporary file or folder, unless the name is taken and must not be replaced."""
+    """Rename a temporary file or folder; without ``replace`` it is an error if ``path`` exists."""
     if replace:
         temporary.replace(path)
         return

@@ -1,7 +1,7 @@
 """Export of Datasets to zarr, netCDF, CSV and Parquet, and reading them back.
 
-zarr and netCDF hold a Dataset as it is. CSV and Parquet hold one row per configuration; axes, units
-and attributes go into a leading comment or the file's metadata.
+zarr and netCDF files contain a Dataset as it is. CSV and Parquet files contain a row for each
+configuration; axes, units and attributes are in a leading comment or in the file's metadata.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- NetCDF files, by h5netcdf
+# --- NetCDF files, written and read by h5netcdf
 
 # We do not use the netCDF4 library, because it stores a fill value with every text variable: if two
 # such files are open and one is closed, HDF5 (1.10 to 2.0 at least) may kill the process. HDF5 may
-# also kill it if a write fails, as on a full disk, so it writes to an :class:`UnfailingFile`.
+# also kill it if a write fails, as on a full disk, so we give it an :class:`UnfailingFile`.
 
-#: Largest writes after a failure, in bytes, that can be read again.
+#: After a failure, writes up to this size are cached so that they can be read again. [B]
 _MAX_CACHED_WRITE = 1 << 20
 _EXTERNAL_HINT = (
     "is stored in another file, which is not opened: copy the values into this file (h5repack, or "
@@ -49,7 +49,7 @@ _EXTERNAL_HINT = (
 
 
 def _check_netcdf_libraries() -> None:
-    """Raise if h5netcdf or h5py, an optional extra, is missing."""
+    """Raise DseError if h5netcdf or h5py (an optional extra) is not installed."""
     try:
         import h5netcdf  # noqa: F401
         import h5py  # noqa: F401
@@ -61,11 +61,11 @@ def _check_netcdf_libraries() -> None:
 
 
 def write_netcdf(ds: xr.Dataset, path: Path) -> None:
-    """Write a Dataset as a netCDF file; OSError if the disk is full."""
+    """Write a Dataset as a netCDF file; raise OSError if the disk is full."""
     _check_netcdf_libraries()
     ds = ds.copy()
     owners: list[Any] = [ds, *ds.variables.values()]
-    for owner in owners:  # h5netcdf expects str, not its subclass of NumPy
+    for owner in owners:  # h5netcdf expects str, not the subclass numpy.str_
         owner.attrs = {k: str(v) if isinstance(v, str) else v for k, v in owner.attrs.items()}
     with UnfailingFile(path) as file:
         ds.to_netcdf(file, engine="h5netcdf", format="NETCDF4")
@@ -79,17 +79,17 @@ def write_netcdf(ds: xr.Dataset, path: Path) -> None:
 
 
 def read_netcdf(path: Path) -> xr.Dataset:
-    """Open a netCDF file lazily; raise if its data lie in other files."""
+    """Open a netCDF file lazily; raise DseError if its data are in other files."""
     _check_netcdf_libraries()
     import h5py
 
     def leads_out(name: str, item: Any) -> str | None:
-        """Return the name of an item whose data lie in another file."""
+        """Return the name of an item if its data are in another file, else None."""
         data = isinstance(item, h5py.Dataset) and (item.is_virtual or item.external)
         return name if data or isinstance(item, h5py.ExternalLink) else None
 
     with h5py.File(path, "r") as file:
-        file.attrs.get("_nc3_strict")  # h5netcdf prints an exception where this fails
+        file.attrs.get("_nc3_strict")  # if this fails in h5netcdf, it prints an exception
         name = file.visititems_links(leads_out) or file.visititems(leads_out)
     if name:
         raise DseError(f"{name!r} in {str(path)!r} {_EXTERNAL_HINT}")
@@ -97,10 +97,10 @@ def read_netcdf(path: Path) -> xr.Dataset:
 
 
 class UnfailingFile(io.FileIO):
-    """New file whose writes never fail.
+    """A new file whose writes never fail.
 
-    ``error`` is the first error of the system, or None. Later writes are cached if they are small,
-    because HDF5 reads its own tables again, and dropped otherwise.
+    ``error`` is the first error of the system, or None. After an error, small writes are cached,
+    because HDF5 reads its own tables again; large writes are dropped.
     """
 
     read: Any = io.RawIOBase.read  # calls :meth:`readinto`
@@ -159,24 +159,24 @@ class UnfailingFile(io.FileIO):
         self._try(super().close)
 
 
-# --- Names and texts that each file format can hold
+# --- Names and texts that each file format can store
 
-# zarr and netCDF read a slash in a name, as formulas have, as a folder. So slashes are replaced and
-# the original name is stored as an attribute.
+# In zarr and netCDF a slash in a name separates folders, and names of formulas have slashes. So
+# slashes are replaced, and the original name is stored as an attribute.
 
-#: Formats in which a name may be a path.
+#: Formats that use names as paths.
 _PATH_FORMATS = (".zarr", ".nc")
 _NAME = "simt_dse_name"
 _SLASHES = str.maketrans({"/": "\N{DIVISION SLASH}", "\\": "\N{SET MINUS}"})
-#: Longest name in bytes that can be a folder in zarr.
+#: Maximum length of a name that can be a folder in zarr. [B]
 _MAX_NAME_BYTES = 200
-#: Attributes that xarray interprets instead of reading them back.
+#: Attributes that xarray interprets when it opens a file, and so does not return unchanged.
 _RESERVED = {"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "dtype"}
 _RESERVED |= {"coordinates", "calendar", _NAME}
 
 
 def check_names(ds: xr.Dataset, path: Path) -> None:
-    """Raise if a file with this suffix cannot hold a name, label or attribute of a Dataset."""
+    """Raise DseError if a file with this suffix cannot store a name, label or attribute."""
     for what, problem in _problems(ds, path.suffix):
         raise DseError(
             f"{path} cannot be written: {what} {problem}; rename it (ds.rename, assign_attrs), or "
@@ -185,7 +185,7 @@ def check_names(ds: xr.Dataset, path: Path) -> None:
 
 
 def _problems(ds: xr.Dataset, suffix: str) -> Iterator[tuple[str, str]]:
-    """Yield each name, label or attribute that cannot be written, and why."""
+    """Yield each name, label or attribute that cannot be written, and the reason."""
     as_folders = suffix in _PATH_FORMATS
     for name in dict.fromkeys([*ds.variables, *ds.dims]):
         problem = _name_problem(name)
@@ -214,7 +214,7 @@ def _problems(ds: xr.Dataset, suffix: str) -> Iterator[tuple[str, str]]:
 
 
 def _text_problem(text: str) -> str:
-    """Return why no file can hold a text; empty if it can."""
+    """Return the reason why no file can store a text, or ''."""
     if "\0" in text:
         return "holds the character NUL"
     try:
@@ -248,7 +248,7 @@ def _folder_problem(name: str, *, attribute: bool = False) -> str:
 
 
 def _attribute_problem(value: Any, suffix: str) -> str:
-    """Return why an attribute cannot be read back; empty if it can."""
+    """Return the reason why an attribute cannot be read back, or ''."""
     if isinstance(value, str):
         return _text_problem(value)
     if isinstance(value, (list, tuple)):
@@ -281,7 +281,7 @@ def _stored_name(name: Any, *, coordinate: bool = False) -> str:
 
 
 def _encode_names(ds: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset without slashes in names, nor spaces in coordinates, where xarray splits."""
+    """Replace slashes in names, and spaces in names of coordinates, which xarray would split."""
     new = {
         name: stored
         for name in ds.variables
@@ -291,7 +291,7 @@ def _encode_names(ds: xr.Dataset) -> xr.Dataset:
     if not new:
         return ds
     if len({*new.values()} | ({*ds.variables} - new.keys())) < len(ds.variables):
-        raise DseError(f"names differ by slashes and spaces alone: {', '.join(map(str, new))}")
+        raise DseError(f"names differ only by slashes and spaces: {', '.join(map(str, new))}")
     marked = ds.copy()
     for name in new:
         marked[name].attrs[_NAME] = name
@@ -299,7 +299,7 @@ def _encode_names(ds: xr.Dataset) -> xr.Dataset:
 
 
 def _decode_names(ds: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset with the original names of its variables."""
+    """Return a Dataset with the names that its variables had before :func:`_encode_names`."""
     names = {name: v.attrs[_NAME] for name, v in ds.variables.items() if _NAME in v.attrs}
     names = {
         name: text
@@ -315,26 +315,26 @@ def _decode_names(ds: xr.Dataset) -> xr.Dataset:
     return ds.rename_vars(names)
 
 
-# --- Copies in zarr that can be interrupted
+# --- Writes of zarr stores that can be interrupted
 
-# An interrupt of the main thread does not stop zarr's own threads. They would write on while the
-# partial store is being removed, and leave pieces of it behind.
+# An interrupt of the main thread does not stop zarr's threads. They would continue to write while
+# the partial store is being removed, and leave pieces of it behind.
 
 _WRITE_TIMEOUT = 10.0
 
 
 @contextmanager
 def _stoppable_store(path: Path) -> Iterator[Any]:
-    """Yield a zarr store in a folder; if the block fails nothing more is written."""
+    """Yield a zarr store in a folder; after an error in the block nothing more is written."""
     from zarr.storage import LocalStore
 
-    # an Event cannot be pickled, so that Dask cannot write by a copy of the store that never stops
+    # an Event cannot be pickled: so Dask cannot write through a copy that would never stop
     stopped, under_way = threading.Event(), 0
 
     class Stoppable(LocalStore):
         async def set(self, key: str, value: Any, write: Any = LocalStore.set) -> None:
-            # runs on zarr's single event loop; a write is counted before it checks `stopped`, so
-            # that none can begin after the count was 0
+            # this runs on zarr's single event loop. A write is counted before it checks `stopped`,
+            # so no write can begin after the loop below has seen a count of 0
             nonlocal under_way
             under_way += 1
             try:
@@ -359,14 +359,14 @@ def _stoppable_store(path: Path) -> Iterator[Any]:
 
 def write_zarr(ds: xr.Dataset, path: Path) -> None:
     """Write a Dataset as a zarr (v3) store with exactly this name."""
-    # labels as variable-length text, a standard type of zarr
+    # convert labels to variable-length text, a standard type of zarr
     texts = {n: ds[n].astype(object) for n, v in ds.variables.items() if v.dtype.kind == "U"}
     with _stoppable_store(path) as store, ignore_format_warnings():
         ds.assign(texts).to_zarr(store, mode="w-", zarr_format=3, consolidated=True)
         check_json_length((path / "zarr.json").read_bytes(), "the store")
 
 
-#: Errors of the system rather than of a file.
+#: Errors of the system, as opposed to errors in the content of a file.
 _SYSTEM_ERRORS = {errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT}
 _SYSTEM_ERRORS |= {errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT}
 
@@ -377,7 +377,7 @@ def _unknown_format(path: str | Path, known: Iterable[str]) -> DseError:
 
 
 def export(ds: xr.Dataset, path: str | Path) -> Path:
-    """Write a Dataset in one of :data:`FORMATS`, by the suffix of the name.
+    """Write a Dataset to a file; the suffix of its name chooses one of :data:`FORMATS`.
 
     :func:`open_dataset` returns the same values, units, flags and attributes.
     """
@@ -392,7 +392,7 @@ def export(ds: xr.Dataset, path: str | Path) -> Path:
 
 
 def _order_outputs(ds: xr.Dataset) -> xr.Dataset:
-    """Return the outputs in the order of the study, which a store does not keep."""
+    """Sort the outputs into the order of the study, because a store does not keep this order."""
     try:
         listed = read_json(ds.attrs["study"])["outputs"]
     except (KeyError, TypeError, ValueError):
@@ -400,12 +400,12 @@ def _order_outputs(ds: xr.Dataset) -> xr.Dataset:
     listed = listed if isinstance(listed, list) else []
     first = [name for name in listed if isinstance(name, str) and name in ds.data_vars]
     ordered = ds[[*first, *(name for name in ds.data_vars if name not in first)]]
-    # keep coordinates of axes along which nothing varies
+    # selecting variables drops the coordinates of axes that no output has: add them again
     return ordered.assign_coords({n: c for n, c in ds.coords.items() if n not in ordered.coords})
 
 
 def _read_zarr(path: str | Path) -> xr.Dataset:
-    """Open a zarr store; the shards of a run's store are checked when they are read."""
+    """Open a zarr store lazily. If a run wrote the store, each shard is checked when read."""
     info = read_info(path)
     if info is None:
         check_unrecorded(backend_of(path))
@@ -416,14 +416,14 @@ def _read_zarr(path: str | Path) -> xr.Dataset:
 
 
 class FileFormat(NamedTuple):
-    """Name of a file format, its writer and its reader."""
+    """The name of a file format, its writer and its reader."""
 
     kind: str
     write: Callable[[xr.Dataset, Path], object]
     read: Callable[..., xr.Dataset]
 
 
-#: File formats by the ending of a name.
+#: File formats by the suffix of a file name.
 FORMATS: dict[str, FileFormat] = {
     ".zarr": FileFormat("zarr store", write_zarr, _read_zarr),
     ".nc": FileFormat("netCDF file", write_netcdf, read_netcdf),
@@ -433,9 +433,9 @@ FORMATS: dict[str, FileFormat] = {
 
 
 def open_dataset(path: str | Path) -> xr.Dataset:
-    """Open a file or store that :func:`export` or a run wrote; zarr and netCDF lazily."""
+    """Open a file or store that :func:`export` or a run wrote; zarr and netCDF are read lazily."""
     if not isinstance(path, (str, os.PathLike)):
-        raise DseError(f"{path!r} is not a path: expected one of a store or file of a run")
+        raise DseError(f"{path!r} is not a path: expected the path of a store or file of a run")
     url, suffix = is_url(path), Path(path).suffix
     known = [".zarr"] if url else list(FORMATS)
     if (suffix in known or not url) and not (backend_of(path) if url else Path(path)).exists():

@@ -1,4 +1,4 @@
-"""Outputs of a grid as lazy Dask arrays, computed by loop nests."""
+"""The outputs of a grid as lazy Dask arrays, which loop nests compute block by block."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Chunks = int | str | Sequence[Any] | Mapping[str, Any] | None
 def lazy_dataset(
     grid: Grid, attributes: Mapping[str, Any], *, chunks: Chunks = None, expand: bool = False
 ) -> xr.Dataset:
-    """Return the Dataset of a grid with lazy outputs; see :func:`dse.verbs.study.lazy`.
+    """Return the Dataset of a grid with lazy outputs, as described at :func:`dse.verbs.study.lazy`.
 
-    Task names contain the identity in ``attributes``.
+    The names of its Dask tasks contain the identity in ``attributes``.
     """
     check_grid(grid)
     arrays = _lazy_arrays(StoreLayout(grid, expand=expand), attributes.get("identity", ""), chunks)
@@ -37,7 +37,7 @@ def lazy_dataset(
 
 
 def add_lazy_outputs(ds: xr.Dataset, grid: Grid, names: tuple[str, ...]) -> xr.Dataset:
-    """Return a Dataset of a grid, or a part of it, with further lazy outputs."""
+    """Add the outputs ``names`` of a grid, as lazy arrays, to a Dataset of this grid."""
     arrays = _lazy_arrays(StoreLayout(grid), f"{ds.attrs.get('identity', '')} {names}", None)
     return add_variables(ds, grid_dataset(grid, {name: arrays[name] for name in names}, {}))
 
@@ -45,7 +45,7 @@ def add_lazy_outputs(ds: xr.Dataset, grid: Grid, names: tuple[str, ...]) -> xr.D
 def _lazy_arrays(
     layout: StoreLayout, token: str, chunks: Chunks
 ) -> dict[str, tuple[tuple[str, ...], Any]]:
-    """Return the outputs by name; one task computes a block of all outputs of a part."""
+    """Return each output's dimensions and Dask array; a task computes all outputs of a block."""
     import dask.array as da
     from dask.base import tokenize
     from dask.highlevelgraph import HighLevelGraph
@@ -87,6 +87,6 @@ def _cuts(part: StorePart, chunks: Chunks) -> tuple[tuple[int, ...], ...]:
     except (ValueError, TypeError) as error:
         raise DseError(
             f"chunks = {chunks!r} over {', '.join(part.dims)}: {error}; give a mapping from axes "
-            "to sizes of chunks, or None for those of a store"
+            "to sizes of chunks, or None for the chunks of a store"
         ) from error
     return tuple(tuple(map(int, sizes)) for sizes in cuts)

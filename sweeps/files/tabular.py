@@ -28,18 +28,18 @@ _ROWS = sizes.EXPORT_ROWS
 _MARK = "# simt-dse "
 _KEY = b"simt_dse"
 _TEXT = "text"
-#: Most bytes of the leading comment; of one value other than text.
+#: Maximum size of the leading comment, and of one value that is not text. [B]
 _MAX_HEADER_BYTES, _MAX_VALUE_BYTES = MAX_LENGTH + 1, 16
-#: Beginnings of a cell that a spreadsheet takes for a formula, with any apostrophes before them.
-#: Writing adds an apostrophe; reading removes one.
+#: Start of a cell that a spreadsheet takes for a formula, after any number of apostrophes. Writing
+#: adds an apostrophe to such a cell, and reading removes one.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-#: The same within the comment, which a spreadsheet splits at these signs.
+#: Start of a formula in the comment; a spreadsheet splits the comment into cells at these signs.
 _IN_COMMENT = re.compile(r'(?<=[,;|\t"])(\s*)([=+\-@])')
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def _cell(text: str) -> str:
-    """Return text as a cell that no spreadsheet takes for a formula."""
+    """Convert a text to a cell that no spreadsheet takes for a formula."""
     return f"'{text}" if _FORMULA.match(text) else text
 
 
@@ -49,7 +49,7 @@ def _text_of(cell: str) -> str:
 
 
 def _escape_header(header: str) -> str:
-    """Escape what a spreadsheet might take for a formula in the JSON of the comment."""
+    """Escape those texts in the JSON comment that a spreadsheet might take for formulas."""
 
     def escape(text: re.Match[str]) -> str:
         return _IN_COMMENT.sub(lambda sign: f"{sign[1]}\\u{ord(sign[2]):04x}", text[0])
@@ -93,7 +93,7 @@ def _from_json(value: Any) -> Any:
 
 
 def _frames(ds: xr.Dataset) -> Iterator[pd.DataFrame]:
-    """Yield a Dataset as data frames of some rows each."""
+    """Yield a Dataset as data frames, each with up to `_ROWS` configurations."""
     import pandas as pd
 
     sizes = axis_sizes(ds)
@@ -131,7 +131,7 @@ def write_csv(ds: xr.Dataset, path: Path) -> None:
 
 
 def parquet_library() -> Any:
-    """Return pyarrow's module for Parquet files; raise if the extra is not installed."""
+    """Return the module pyarrow.parquet; raise DseError if it is not installed."""
     try:
         import pyarrow.parquet
     except ImportError as error:
@@ -161,7 +161,7 @@ def write_parquet(ds: xr.Dataset, path: Path) -> None:
 
 
 def _kind(text: Any) -> np.dtype[Any]:
-    """Return the type of values named in a header; raise if it is none that we write."""
+    """Return the dtype named in a header; raise ValueError if we do not write such a type."""
     result: np.dtype[Any] = np.dtype(text)
     if result.kind not in "biufcMm" or result.itemsize > _MAX_VALUE_BYTES:
         raise ValueError(f"the type {str(text)[:40]!r} cannot be in a table")
@@ -169,7 +169,7 @@ def _kind(text: Any) -> np.dtype[Any]:
 
 
 def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dataset:
-    """Convert rows and header to a Dataset, each variable over its own dimensions."""
+    """Convert rows to a Dataset; with ``cells``, undo :func:`_cell` if the header says so."""
     about = read_json(header)
     quoted = cells and "cells" in about
     if quoted:
@@ -202,14 +202,14 @@ def _from_frame(frame: pd.DataFrame, header: str, cells: bool = False) -> xr.Dat
 
 
 def read_csv(path: Path) -> xr.Dataset:
-    """Read a file of :func:`write_csv`."""
+    """Read a file that :func:`write_csv` wrote."""
     import pandas as pd
 
-    with path.open(encoding="utf-8", newline="") as file:  # labels may hold "\r"
+    with path.open(encoding="utf-8", newline="") as file:  # keep "\r" in labels
         first = file.readline(_MAX_HEADER_BYTES)
         if not first.startswith(_MARK):
             raise DseError(f"{path} was not written by this library: it lacks our first line")
-        # as text: values are converted below, each to its own type
+        # read all cells as text: `_from_frame` converts each column to its type
         how: dict[str, Any] = {"dtype": str, "keep_default_na": False, "skip_blank_lines": False}
         header = first.removeprefix(_MARK)
         frame = pd.read_csv(file, **how) if json.loads(header)["variables"] else pd.DataFrame()
@@ -217,7 +217,7 @@ def read_csv(path: Path) -> xr.Dataset:
 
 
 def read_parquet(path: Path) -> xr.Dataset:
-    """Read a file of :func:`write_parquet`."""
+    """Read a file that :func:`write_parquet` wrote."""
     table = parquet_library().read_table(path)
     header = (table.schema.metadata or {}).get(_KEY)
     if header is None:

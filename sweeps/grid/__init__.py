@@ -1,5 +1,5 @@
-"""Design space: axes of values, and a graph of equations over them.
+"""Design space: axes of values, and a graph of equations over these axes.
 
-``build`` joins ``axes`` with a model into a ``grid``; ``goals`` reads objectives;
-``lazy_statistics`` computes statistics over axes on first use; ``dataset`` labels results.
+``build`` joins ``axes`` and a model into a ``grid``. ``goals`` reads objectives. ``dataset`` labels
+results. ``lazy_statistics`` computes statistics over axes when they are first used.
 """

@@ -1,4 +1,4 @@
-"""Axes of a grid: names, values, labels and weights."""
+"""Axes of a grid: their names, values, labels and weights, read from study files or calls."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _FORMS = (
     "{ geomspace = [start, stop, count] }, { powers_of_two = [start, stop] } "
     "or { zip = { name = list, ... } }"
 )
-#: Most values of one axis: half a GiB each for numbers, coordinate and sort order.
+#: Maximum number of values of an axis. Its numbers, coordinate and sort order take 0.5 GiB each.
 _MAX_VALUES = 2**26
-_MAX_EXACT_INT = 2.0**53  # floats hold all smaller integers exactly
+_MAX_EXACT_INT = 2.0**53  # floats represent all integers up to this one exactly
 _FINITE = np.finfo(np.float64).max.item()
 
 
@@ -35,7 +35,7 @@ def _number(value: Any, row: Quantity, where: str) -> float | int:
     problem = f"{where} holds {value!r}: expected a number, with or without a unit"
     if isinstance(value, str):
         try:
-            return float(parse_value(value, row, {}))  # no names: a number, not a formula
+            return float(parse_value(value, row, {}))  # without names, formulas raise an error
         except UnitError as error:
             raise UnitError(f"{where}: {error}") from None
         except DseError:
@@ -71,7 +71,7 @@ def _triple(spec: Any, row: Quantity, where: str, form: str) -> tuple[float, flo
 
 
 def _check_count(count: float, where: str) -> None:
-    """Raise if an axis would have too many values, before any is made."""
+    """Raise an error, before the values are created, if an axis would have too many values."""
     if count > _MAX_VALUES:
         many = f"{count:.3g}" if count < 1e308 else "over 1e308"
         many = f"{count:,.0f}" if count < 1e15 else many
@@ -85,7 +85,7 @@ def _check_count(count: float, where: str) -> None:
 def _space_values(
     make: Callable[..., NDArray[Any]], start: float, stop: float, count: int
 ) -> NDArray[Any]:
-    """Return values from start to stop, also if their distance overflows."""
+    """Return ``count`` values from start to stop, even if stop - start overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = make(start, stop, count)
     if np.isfinite(values).all():
@@ -141,7 +141,7 @@ def _from_mapping(spec: Mapping[str, Any], row: Quantity, where: str) -> NDArray
 
 
 def _interval_error(ends: Any, row: Quantity, where: str) -> DseError:
-    """Return the error for ``between``, which suggests a dense grid instead."""
+    """Return the error for an axis with the key ``between``; it suggests a dense grid instead."""
     low, high = "low", "high"
     if isinstance(ends, Sequence) and not isinstance(ends, str) and len(ends) == 2:
         low, high = (f'"{end}"' if isinstance(end, str) else str(end) for end in ends)
@@ -155,13 +155,13 @@ def _interval_error(ends: Any, row: Quantity, where: str) -> DseError:
 
 
 def _integer_array(values: range) -> NDArray[Any]:
-    """Return integers, as floats if some are too large for floats to hold exactly."""
+    """Return a range as integers, or as floats if some are too large to be exact as floats."""
     wide = bool(values) and _has_inexact_ints((values[0], values[-1]))
     return np.fromiter(values, np.float64 if wide else np.int64, len(values))
 
 
 def _has_inexact_ints(values: Any) -> bool:
-    """True if an integer is too large for floats to hold exactly."""
+    """True if the values contain an integer that is too large to be exact as a float."""
     return bool(np.any(np.abs(np.asarray(values, dtype=np.float64)) > _MAX_EXACT_INT))
 
 
@@ -197,7 +197,7 @@ def parse_numbers(spec: Any, row: Quantity, where: str) -> NDArray[Any]:
 
 
 def normalize_weights(weights: Any, count: int, where: str) -> NDArray[np.float64]:
-    """Return weights that sum to one; raise unless there is a finite one >= 0 per value."""
+    """Scale weights to a sum of 1; raise an error unless each value has a finite weight >= 0."""
     if isinstance(weights, (str, Mapping)) or not hasattr(weights, "__len__"):
         raise DseError(f"{where}: weights = {weights!r}, expected a list of numbers")
     if len(weights) != count:
@@ -220,12 +220,11 @@ class Axis:
     """One dimension of a grid.
 
     ``kind`` is ``"number"``, ``"label"`` (categories; ``values`` are their indices), ``"switch"``
-    (labels that select equations; each has its own loop nest), ``"zip"`` (``columns`` of several
+    (labels that select equations; each has a separate loop nest), ``"zip"`` (``columns`` of several
     quantities vary together) or ``"draw"`` (``columns`` of random quantities). ``coordinate`` is
-    what the Dataset shows. ``weights`` of statistics sum to 1; None means equal weights. Draws
-    consist of ``replicates``: independent samples of equal length, one after another.
-    ``random_ranges`` holds for each random quantity the least and largest value that is drawn, then
-    those of its law.
+    shown in Datasets. ``weights`` for statistics sum to 1; None means equal weights. Draws consist
+    of ``replicates`` independent samples of equal length, one after the other. ``random_ranges``
+    has, for each random quantity, the ranges (smallest, largest) of the draws and of the whole law.
     """
 
     name: str
@@ -247,12 +246,12 @@ class Axis:
 
     @property
     def value_weights(self) -> NDArray[np.float64]:
-        """Return the weight of each value, in sum 1."""
+        """Return the weight of each value; the sum is 1."""
         return np.full(self.size, 1 / self.size) if self.weights is None else self.weights
 
     @property
     def default_index(self) -> int:
-        """Return the index of a point that names no value: the first; the most central draw."""
+        """Return the default index: the first value, or the draw that is nearest to all medians."""
         if self.kind != "draw":
             return 0
         columns = np.stack([np.asarray(column, dtype=float) for column in self.columns.values()])
@@ -260,7 +259,7 @@ class Axis:
         return int(np.square(ranks).sum(axis=0).argmin())
 
     def position(self, value: Any, quantities: Mapping[str, Quantity]) -> int:
-        """Return the index of a value or label; the error names the nearest one."""
+        """Return the index of a value or label; the error names the nearest value."""
         if self.labels:
             text = value if isinstance(value, str) else read_label(self.name, value)
             if text in self.labels:
@@ -320,9 +319,9 @@ def _check_distinct(values: Sequence[Any] | NDArray[Any], where: str) -> None:
 def parse_axis(
     name: str, spec: Any, quantities: Mapping[str, Quantity], folder: PathBase = None
 ) -> Axis:
-    """Read one axis from a study file or a call; a mapping may also have ``weights``.
+    """Return the axis that a study file or call specifies; a mapping may have the key ``weights``.
 
-    ``folder`` is the one against which paths of laws are resolved.
+    Relative paths of laws start at ``folder``.
 
     >>> from symbolic.quantities import TABLE
     >>> parse_axis("threads_per_block", {"start": 32, "stop": 128, "step": 32}, TABLE).coordinate
@@ -330,7 +329,7 @@ def parse_axis(
     """
     where = f"the axis {name}"
     if not isinstance(name, str):
-        raise DseError(f"{where} has no name: expected that of a quantity, as text")
+        raise DseError(f"{where} has no name: expected the name of a quantity, as text")
     if isinstance(spec, Mapping) and "weights" in spec:
         rest = {key: value for key, value in spec.items() if key != "weights"}
         plain = parse_axis(name, rest, quantities, folder)
@@ -385,7 +384,7 @@ def _zip(name: str, spec: Mapping[str, Any], quantities: Mapping[str, Quantity])
             hint = nearest_hint(column, quantities)
             raise UnknownNameError(f"{where} zips {column!r}, no quantity{hint}")
         if row.is_label:
-            raise DseError(f"{where} zips {column}, whose values are labels: only numbers can be")
+            raise DseError(f"{where} zips {column}, whose values are labels: zip only numbers")
         arrays[column] = parse_numbers(values, row, f"{where}, column {column},")
         row.check(arrays[column], f"{where}, column {column}")
     lengths = {column: len(array) for column, array in arrays.items()}

@@ -46,15 +46,15 @@ if TYPE_CHECKING:
     from sweeps.grid.lazy_statistics import ComputeStatistics
 
 
-# --- Constant folding before a loop nest is written
+# --- Folding of constants before a loop nest is written
 
 
 def fold_constants(
     roots: Sequence[Node], constants: Mapping[str, float], names: Mapping[int, str]
 ) -> tuple[list[Node], dict[int, str]]:
-    """Return nodes simplified with known values, and the names of the new nodes.
+    """Simplify nodes, given the values of some leaves; return them, and the names of new nodes.
 
-    Only rules that are exact in floating point apply: ``x * 1``, but not ``x * 0`` or ``x + 0``.
+    All rules are exact in floating point: ``x * 1`` is simplified, ``x * 0`` and ``x + 0`` are not.
     """
     done: dict[int, Node] = {}
     new_names: dict[int, str] = {}
@@ -100,7 +100,7 @@ def _where(condition: Node, yes: Node, no: Node) -> Node | None:
 
 
 def _junction_rule(absorbing: bool) -> Callable[[Node, Node], Node | None]:
-    """Return the rule of ``both`` or ``either``: a constant decides it or leaves the other."""
+    """Return the rule of ``both`` or ``either``: a constant argument decides it or is removed."""
 
     def rule(a: Node, b: Node) -> Node | None:
         for condition, other in ((a, b), (b, a)):
@@ -130,7 +130,7 @@ _RULES: dict[str, Callable[..., Node | None]] = {
 # --- Table equations, evaluated once for each distinct combination of inputs
 
 
-#: Seconds before threads take over, and pieces of work for each thread.
+#: Time after which the work moves to threads [s], and number of pieces of work for each thread.
 _SERIAL_SECONDS, _PIECES = 0.1, sizes.TABLE_PIECES
 
 Inputs = tuple[Any, ...]
@@ -139,7 +139,7 @@ Inputs = tuple[Any, ...]
 def run_tables(
     graph: Graph, equations: Sequence[Equation], leaves: Mapping[str, Leaf], order: tuple[str, ...]
 ) -> dict[str, Leaf]:
-    """Return the leaves of table equations with the same inputs, all evaluated at each in turn."""
+    """Evaluate table equations at each combination of their common inputs; return their leaves."""
     needs = equations[0].inputs
     roots = [graph.flat(need) for need in needs]
     names = references(*roots)
@@ -177,13 +177,13 @@ def run_tables(
 
 
 class _FailureReason(str):
-    """Reason why a table equation has no value at some input."""
+    """The reason why a table equation has no value at some input."""
 
 
 def _raise_if_all_failed(
     equations: Sequence[Equation], rows: Sequence[Inputs], results: Mapping[Inputs, list[Any]]
 ) -> None:
-    """Raise if an equation failed at every input."""
+    """Raise DseError if an equation failed at every input."""
     for number, eq in enumerate(equations):
         if rows and all(isinstance(results[row][number], _FailureReason) for row in rows):
             why = results[rows[0]][number]
@@ -191,7 +191,7 @@ def _raise_if_all_failed(
 
 
 def _evaluate_rows(equations: Sequence[Equation], inputs: Sequence[Inputs]) -> list[list[Any]]:
-    """Evaluate equations at each input, in threads if that takes long."""
+    """Evaluate equations at each combination of inputs, in threads if this takes long."""
     began = time.monotonic()
     results: list[list[Any]] = []
     while len(results) < len(inputs) and time.monotonic() - began < _SERIAL_SECONDS:
@@ -229,9 +229,9 @@ def _describe_inputs(eq: Equation, row: Inputs) -> str:
 
 Value = float | Node | Leaf
 
-#: Most axes of a study; answers need a few dimensions more.
+#: Maximum number of axes of a study; NumPy allows 64 dimensions, and answers need a few more.
 _MOST_AXES = sizes.AXES_MOST
-#: Axes whose labels name files.
+#: Axes whose labels are names of files.
 _FILE_AXES = ("machine", "workload")
 
 
@@ -251,12 +251,12 @@ def build_grid(
     """Join a model with axes (outermost first) and values.
 
     ``values`` are numbers, formulas in other quantities, or tables over some axes. Only table
-    equations and constraints read ``labels``, which may include ``machine`` and ``workload``;
-    ``switches`` are labels of switches that do not vary. ``tables`` holds for an axis of labels the
+    equations and constraints read ``labels``, which may include ``machine`` and ``workload``.
+    ``switches`` are labels of switches that do not vary. ``tables`` maps an axis of labels to the
     quantities it supplies, each with a number, a formula or None (not supplied) per label.
-    ``outputs`` and ``constraints`` are those of :func:`symbolic.resolve.resolve`.
-    ``compute_statistics`` is needed if formulas may hold statistics. ``invalid_values`` holds for
-    some quantities the error to raise if a formula needs one.
+    ``outputs`` and ``constraints``: see :func:`symbolic.resolve.resolve`. ``compute_statistics`` is
+    required if formulas contain statistics. ``invalid_values`` maps quantities to the message of
+    the error to raise if a formula needs them.
     """
     if len(axes) > _MOST_AXES:
         raise DseError(
@@ -325,7 +325,7 @@ def build_grid(
 def _add_label_indices(
     model: Model, axes: Sequence[Axis], labels: Mapping[str, str], switches: Mapping[str, str]
 ) -> tuple[Model, dict[str, Leaf]]:
-    """Add quantities for the indices of labels to a model; return it and their leaves."""
+    """Add a quantity for the index of each label to a model; return the model and their leaves."""
     rows = {name: Quantity(name=name, labels=()) for name in _FILE_AXES} | dict(model.quantities)
     taken = {name: str(row.default) for name, row in rows.items() if row.is_switch}
     fixed = {name: (label,) for name, label in {**taken, **labels, **switches}.items()}
@@ -347,7 +347,7 @@ def _add_label_indices(
 
 
 def _select_switch_labels(leaf: Leaf, indices: Mapping[str, int]) -> Leaf:
-    """Return the part of a table that applies under some labels of switch axes."""
+    """Return the part of a leaf at the given indices along switch axes."""
     switched = tuple(axis for axis in leaf.axes if axis in indices)
     if not switched:
         return leaf
@@ -384,20 +384,21 @@ def _add_axis(
             )
             continue
         index = reference(label_index_name(axis.name))
-        node = reference(name)  # labels without a value use the model's definition
+        node = reference(name)  # a label without a value uses the model's definition
         first = {label: place for place, label in reversed([*enumerate(axis.labels)])}
-        for place in first.values():  # rows of measurements name a workload several times
+        for place in first.values():  # a label can occur twice: measurements repeat workloads
             if (value := supplied[place]) is not None:
                 node = where(equal(index, place), value, node)
         if all(value is not None for value in supplied):
-            node = substitute(node, {name: constant(supplied[0])})  # never used: drop the reference
+            # no label uses the model's definition, so drop the reference to it
+            node = substitute(node, {name: constant(supplied[0])})
         definitions[name] = node
 
 
 def _inline_label_formulas(
     axis: Axis, table: Mapping[str, Sequence[float | Node | None]]
 ) -> dict[str, list[float | Node | None]]:
-    """Return the table with each label's formulas in terms of that label's own values."""
+    """Substitute, into the formulas of each label, the label's values and other formulas."""
 
     def inline(
         value: float | Node,
@@ -430,7 +431,7 @@ def _inline_label_formulas(
 
 
 def _complete(graph: Graph, leaves: Mapping[str, Leaf], order: tuple[str, ...]) -> dict[str, Leaf]:
-    """Return the leaves a graph uses, with defaults and evaluated table equations."""
+    """Return all leaves that a graph uses, including defaults and evaluated table equations."""
     complete: dict[str, Leaf] = {}
     for name, definition in graph.definitions.items():
         if definition.kind == "given":

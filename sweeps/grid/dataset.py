@@ -1,4 +1,4 @@
-"""Convert arrays of a grid to labelled xarray Datasets, and Datasets to quantities."""
+"""Convert arrays of a grid to labelled xarray Datasets, and variables of Datasets to quantities."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from symbolic.quantities import Quantity, indexed_quantity, label_index_name
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Key of a Dataset's encoding for the store from which it was opened.
+#: Key in a Dataset's encoding: the store from which the Dataset was opened.
 _STORE_KEY = "simt_dse_store"
-#: Prefix of the names of lazy arrays of an unfinished store, before its place.
+#: The names of lazy arrays of an unfinished store are this prefix and the path or URL of the store.
 _UNFINISHED_PREFIX = "unfinished:"
 #: Attribute of label indices that lists the labels.
 _LABELS = "labels"
@@ -41,13 +41,13 @@ def variable_attributes(grid: Grid, name: str) -> dict[str, Any]:
 
 
 def flag_attributes(flags: Mapping[int, str], kind: Any = np.int8) -> dict[str, Any]:
-    """Return the CF attributes that explain the values of a case or bound."""
+    """Return the attributes (CF convention) that explain the values of a case or bound."""
     words = ("_".join(text.split()) for text in flags.values())
     return {"flag_values": np.array(list(flags), dtype=kind), "flag_meanings": " ".join(words)}
 
 
 def read_flag_meanings(attributes: Mapping[Any, Any]) -> dict[int, str]:
-    """Return the flag meanings written by :func:`flag_attributes`; empty without any."""
+    """Return the flag meanings that :func:`flag_attributes` wrote; empty if there are none."""
     flags = np.atleast_1d(attributes.get("flag_values", ())).tolist()
     words = str(attributes.get("flag_meanings", "")).split()
     pairs = zip(flags, words, strict=False)
@@ -81,7 +81,7 @@ def grid_dataset(
     arrays: Mapping[str, tuple[tuple[str, ...], NDArray[Any]]],
     attributes: Mapping[str, Any],
 ) -> xr.Dataset:
-    """Return the Dataset of a run, with each output over its own axes."""
+    """Return the Dataset of a run, with each output over the axes on which it depends."""
     import xarray as xr
 
     return xr.Dataset(
@@ -98,7 +98,7 @@ def grid_dataset(
 
 
 def add_variables(ds: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset with further variables, restricted to the labels it has."""
+    """Add the variables of ``more``, restricted to the coordinate labels that ``ds`` has."""
     used = {str(dim) for variable in more.data_vars.values() for dim in variable.dims}
     labels = {dim: ds[dim].values for dim in used if dim in ds.coords}
     part = more.drop_vars([n for n in more.coords if n not in more.dims]).sel(labels)
@@ -110,7 +110,7 @@ def add_variables(ds: xr.Dataset, more: xr.Dataset) -> xr.Dataset:
 def assemble(
     variables: Mapping[str, Any], coords: Mapping[str, Any], attributes: Mapping[str, Any]
 ) -> xr.Dataset:
-    """Return a Dataset of variables and coordinates as (dimensions, array, attributes)."""
+    """Return a Dataset; each variable and coordinate is given as (dims, array, attributes)."""
     import xarray as xr
 
     return xr.Dataset(variables, coords=coords, attrs=dict(attributes))
@@ -120,9 +120,9 @@ def open_zarr(store: Any, info: Any = None) -> xr.Dataset:
     """Open a zarr store lazily, one Dask block per shard; ``info`` is the StoreInfo of a run."""
     import xarray as xr
 
-    # other formats are never written, and some can unpickle
+    # only format 3: runs write no other, and readers of some others unpickle data
     ds: xr.Dataset = xr.open_zarr(store, zarr_format=3, chunks=None)
-    # labels as fixed-width text, as in a run
+    # convert labels to fixed-width text, as a run in memory returns them
     texts = {name: c for name, c in ds.coords.items() if c.dtype.kind == "T"}
     texts = {n: c.copy(data=np.array(c.values.tolist(), str)) for n, c in texts.items()}
     ds = ds.assign_coords(texts)
@@ -135,14 +135,14 @@ def open_zarr(store: Any, info: Any = None) -> xr.Dataset:
     for name, shape in shards.items():
         variable = ds[name].variable
         sizes = dict(zip(variable.dims, shape or (), strict=False))
-        # without a name Dask would pickle the data to make one
+        # give a name: without it Dask would pickle the data to derive one
         ds[name] = variable.chunk(sizes, name=f"{begins}{name}-{uuid.uuid4().hex}")
     ds.encoding[_STORE_KEY] = info, _array_identities(ds), set(ds.coords)
     return ds
 
 
 def unfinished_places(ds: xr.Dataset) -> list[str]:
-    """Return the places of the unfinished stores from which a Dataset's arrays come."""
+    """Return the paths or URLs of the unfinished stores from which a Dataset's arrays come."""
     layers = [
         str(layer)
         for variable in ds.variables.values()
@@ -154,7 +154,7 @@ def unfinished_places(ds: xr.Dataset) -> list[str]:
 
 
 def source_store(ds: xr.Dataset) -> Any:
-    """Return the StoreInfo of the store a Dataset was opened from; None if it was changed."""
+    """Return the StoreInfo of the store from which a Dataset was opened; None if it was changed."""
     info, known, axes = ds.encoding.get(_STORE_KEY, (None, {}, set()))
     if info is None:
         return None
@@ -164,13 +164,13 @@ def source_store(ds: xr.Dataset) -> Any:
 
 
 def _are_equal_arrays(array: Any, other: Any) -> bool:
-    """True if two arrays are equal, or two names of lazy arrays."""
+    """True if two arrays, or two names of lazy arrays, are equal."""
     floats = np.asarray(array).dtype.kind == np.asarray(other).dtype.kind == "f"
     return np.array_equal(array, other, equal_nan=floats)
 
 
 def _array_identities(ds: xr.Dataset) -> dict[str, Any]:
-    """Return for each variable its values, or the name of its array if that is lazy."""
+    """Return, for each variable, its array or, if the array is lazy, the name of the array."""
     return {
         str(name): variable.values if name in ds.coords else getattr(data, "name", data)
         for name, variable in ds.variables.items()
@@ -188,7 +188,7 @@ def open_netcdf(path: Path) -> xr.Dataset:
 def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:
     """Return the variables of a Dataset as quantities: numbers with units, or labels.
 
-    After :func:`add_label_indices` the label quantities also list the labels they may take.
+    After :func:`add_label_indices`, quantities that are labels also list their possible labels.
     """
     result: dict[str, Quantity] = {}
     for key, variable in ds.variables.items():
@@ -208,10 +208,10 @@ def quantities_of(ds: xr.Dataset) -> dict[str, Quantity]:
 def add_label_indices(
     ds: xr.Dataset, known_labels: Mapping[str, tuple[tuple[str, ...], float | None]] | None = None
 ) -> xr.Dataset:
-    """Return a Dataset with an index for each label, so that parts keep the same indices.
+    """For each variable that has labels, add a variable with the indices of the labels.
 
-    ``known_labels`` holds the labels a quantity may take, and the index of its label if the Dataset
-    lacks the quantity.
+    Parts of the Dataset then keep the same indices. ``known_labels`` maps a quantity to its
+    possible labels and to the index of one label, which is used if the Dataset lacks the quantity.
     """
     result: dict[str, Any] = {}
     more = known_labels or {}
@@ -228,10 +228,10 @@ def add_label_indices(
     return ds.assign_coords(result) if result else ds
 
 
-# --- Answers as bare arrays: importing xarray takes longer than most queries
+# --- Answers as bare arrays, because importing xarray takes longer than most queries
 
 
-#: The dimensions of an array, its values and its attributes.
+#: An array, given as its dimensions, values and attributes.
 Array = tuple[tuple[str, ...], NDArray[Any], Mapping[Any, Any]]
 
 _bare_answers = ContextVar("bare", default=False)
@@ -239,7 +239,7 @@ _bare_answers = ContextVar("bare", default=False)
 
 @contextmanager
 def answers_as_arrays() -> Iterator[None]:
-    """Return answers of queries in this context as bare arrays, for :func:`arrays_of`."""
+    """Make queries in this context return bare arrays, which :func:`arrays_of` reads."""
     before = _bare_answers.set(True)
     try:
         yield
@@ -248,7 +248,7 @@ def answers_as_arrays() -> Iterator[None]:
 
 
 class _ArrayAnswer:
-    """Arrays of a Dataset, which is only built when more than its attributes is read."""
+    """The arrays of a Dataset, which is built only when anything but its attributes is read."""
 
     def __init__(self, outputs: Mapping[str, Any], coordinates: Mapping[str, Any], attrs: Any):
         self.outputs, self.coordinates, self.attrs = outputs, coordinates, dict(attrs)
@@ -268,21 +268,21 @@ class _ArrayAnswer:
 def make_answer(
     variables: Mapping[str, Any], coords: Mapping[str, Any], attributes: Mapping[str, Any]
 ) -> xr.Dataset:
-    """Return a Dataset as :func:`assemble`, or bare arrays under :func:`answers_as_arrays`."""
+    """Return :func:`assemble` of the arguments, or bare arrays within :func:`answers_as_arrays`."""
     if _bare_answers.get():
         return _ArrayAnswer(variables, coords, attributes)  # type: ignore[return-value]
     return assemble(variables, coords, attributes)
 
 
 def preload_xarray() -> None:
-    """Import xarray before the time limit of a search starts to matter."""
+    """Import xarray now, so that the import does not use up the time limit of a search."""
     if not _bare_answers.get():
-        # a variable makes xarray import Dask
+        # use a variable, because then xarray also imports Dask
         assemble({}, {"none": ("none", np.zeros(0), {})}, {})
 
 
 def arrays_of(answer: xr.Dataset) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return the coordinates and the outputs of an answer as bare arrays by name."""
+    """Return an answer's coordinates and outputs, as two mappings from names to bare arrays."""
     if isinstance(answer, _ArrayAnswer):
         return _arrays(answer.coordinates), _arrays(answer.outputs)
     parts = (

@@ -1,6 +1,6 @@
-"""Points at which a table equation failed, with the reasons.
+"""List the points at which a table equation failed, and the reasons.
 
-Outputs that need a failed value are NaN there (-1 for a case or bound), and never the best.
+At these points, outputs that need the value are NaN (-1 for a case or bound) and never the best.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from sweeps.grid.flat_index import ravel
 from sweeps.grid.grid import FEASIBLE, Grid
 from symbolic.ops import references
 
-#: Most configurations of a tile that are listed one by one.
+#: At most this number of failed configurations of a tile are listed one by one.
 _MAX_LISTED = sizes.FAILED_LISTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Configurations that could not be computed, and why; ``tile`` is that of a store."""
+    """Configurations that could not be computed, with the reason, and their ``tile`` in a store."""
 
     configurations: str
     points: int
@@ -35,7 +35,7 @@ class Failure:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return an error as one line.
+    """Return an error as one line of text.
 
     >>> reason_of(ZeroDivisionError("division by zero")), reason_of(MemoryError())
     ('ZeroDivisionError: division by zero', 'MemoryError')
@@ -65,7 +65,7 @@ def failures_in(
     high: Sequence[int],
     tile: str = "",
 ) -> list[Failure]:
-    """Return the failures of some outputs in a box of ``dims`` with one label per switch."""
+    """Return the failures of outputs in a box over ``dims``, under one label per switch axis."""
     if not _has_failures(grid):
         return []
     box = {axis: slice(a, b) for axis, a, b in zip(dims, low, high, strict=True)}

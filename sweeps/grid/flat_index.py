@@ -1,7 +1,7 @@
-"""Flat indices into grids.
+"""Convert between flat indices and indices along each axis.
 
 NumPy's ``unravel_index`` (2.3 to 2.4) is wrong for arrays of shape (n, 1) with n > 8,192. A test
-forbids it, and ``ravel_multi_index``.
+forbids its use, and that of ``ravel_multi_index``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def unravel(flat: ArrayLike, sizes: Sequence[int]) -> tuple[NDArray[np.int64], ...]:
-    """Return the index along each axis of flat indices of any shape; the last axis is fastest.
+    """Convert flat indices (any shape) to an index along each axis; the last axis varies fastest.
 
     >>> [index.tolist() for index in unravel([[0], [5]], (2, 3))]
     [[[0], [1]], [[0], [2]]]
@@ -32,7 +32,7 @@ def unravel(flat: ArrayLike, sizes: Sequence[int]) -> tuple[NDArray[np.int64], .
 
 
 def ravel(index: Sequence[Any], sizes: Sequence[int]) -> NDArray[np.int64]:
-    """Return the flat indices of places given along each axis; the inverse of :func:`unravel`.
+    """Convert indices along each axis to flat indices; the inverse of :func:`unravel`.
 
     >>> ravel(([0, 1], [0, 2]), (2, 3)).tolist()
     [0, 5]

@@ -1,4 +1,4 @@
-"""Objectives of queries, read from options and converted to nodes of a grid."""
+"""Read objectives of queries from options, and convert them to nodes of a grid."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from symbolic.expression import parse
 from symbolic.ops import Node, both, constant, references, where
 from symbolic.statistics import resolve_direction
 
-#: Name of an objective that is a formula.
+#: Name of an objective in an answer if the objective is a formula.
 OBJECTIVE = "objective"
 
-#: Most configurations that ``top`` may list.
+#: Maximum value of ``top``, the number of configurations in an answer.
 _MAX_TOP = sizes.TOP_MOST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """Formula to minimize (``sign`` 1) or maximize (``sign`` -1)."""
+    """An objective: a formula to minimize (``sign`` 1) or maximize (``sign`` -1)."""
 
     text: str
     sign: float
@@ -32,7 +32,7 @@ class Goal:
         return self.text
 
     def formula(self, quantities: Mapping[str, Any]) -> Node:
-        """Return the formula; ``worst`` and ``best`` in it follow from its direction."""
+        """Return the formula; the goal's sign decides what ``worst`` and ``best`` in it mean."""
         return resolve_direction(parse(self.text, quantities), self.sign > 0)
 
     def node(self, quantities: Mapping[str, Any]) -> Node:
@@ -42,7 +42,7 @@ class Goal:
 
 
 def texts_of(value: Any, key: str) -> tuple[str, ...]:
-    """Return None, a text or several as a tuple; ``key`` names the option in errors."""
+    """Convert None, a text or a list of texts to a tuple; ``key`` names the option in errors."""
     if value is None or isinstance(value, str):
         return () if value is None else (value,)
     if not isinstance(value, Iterable):
@@ -55,7 +55,7 @@ def texts_of(value: Any, key: str) -> tuple[str, ...]:
 
 
 def read_goals(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
-    """Return the goals of ``minimize=`` and ``maximize=``: each a text, a list, or None."""
+    """Return the goals of the options ``minimize`` and ``maximize`` (texts, lists or None)."""
     goals = []
     for key, texts, sign in (("minimize", minimize, 1.0), ("maximize", maximize, -1.0)):
         goals += [Goal(text=text, sign=sign) for text in texts_of(texts, key)]
@@ -65,7 +65,7 @@ def read_goals(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
 
 
 def one_goal(minimize: Any, maximize: Any) -> Goal:
-    """Return the only goal, or raise."""
+    """Return the goal of the options; raise DseError unless exactly one goal is given."""
     goals = read_goals(minimize, maximize)
     if len(goals) != 1:
         texts = ", ".join(goal.text for goal in goals)
@@ -74,7 +74,7 @@ def one_goal(minimize: Any, maximize: Any) -> Goal:
 
 
 def goals_in_order(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
-    """Return the goals in order of priority; a minus sign reverses the direction of one.
+    """Return the goals in order of priority; a minus sign before a name reverses its direction.
 
     >>> [(goal.text, goal.sign) for goal in goals_in_order(["time", "-throughput"], None)]
     [('time', 1.0), ('throughput', -1.0)]
@@ -102,7 +102,7 @@ def goals_in_order(minimize: Any, maximize: Any) -> tuple[Goal, ...]:
 
 
 def check_top(top: int, where: str = "") -> None:
-    """Raise unless ``top`` is a whole number from 1 to the maximum."""
+    """Raise DseError unless ``top`` is an integer from 1 to the maximum."""
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise DseError(f"{where}top = {top!r}: expected a whole number of at least 1")
     if top > _MAX_TOP:
@@ -126,17 +126,17 @@ def describe_goals(goals: Sequence[Goal]) -> str:
 
 
 def objective_name(goals: Sequence[Goal], number: int, quantities: Any) -> str:
-    """Return the name of an objective in an answer; formulas are numbered."""
+    """Return the name of an objective in an answer; several formulas are numbered."""
     text = goals[number].text
     formula = OBJECTIVE if len(goals) == 1 else f"{OBJECTIVE}_{number + 1}"
     return text if text in quantities else formula
 
 
 def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
-    """Return the signed objective, infinite if a condition fails or it has no value."""
+    """Return the signed objective, which is infinite where a condition fails or it has no value."""
     graph = grid.graphs[key]
     value = graph.flatten(goal.node(grid.model.quantities))
-    holds = value > -math.inf  # excludes NaN, and infinities that are maximised
+    holds = value > -math.inf  # False for NaN, and for infinity if it is maximized
     if graph.conditions:
         holds = both(grid.feasible_node(key), holds)
     if failed := grid.no_failure_nodes(value, key):
@@ -145,7 +145,7 @@ def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
 
 
 def dims_of(grid: Grid, goals: Sequence[Goal]) -> set[str]:
-    """Return the axes on which some goals, and feasibility, depend."""
+    """Return the axes on which goals or feasibility depend."""
     names = {n for goal in goals for n in references(goal.node(grid.model.quantities))}
     dims = {dim for name in names for dim in grid.dims(name)}
     return dims | set(grid.dims(FEASIBLE))

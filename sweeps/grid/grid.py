@@ -1,4 +1,4 @@
-"""Grid: a model joined with axes and values, and the axes each quantity depends on."""
+"""The grid: a model joined with axes and values, and the axes on which each quantity depends."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from symbolic.quantities import indexed_quantity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
-    """Values of one quantity over some axes, in the order of the grid.
+    """The values of one quantity over some axes, in the order of the grid.
 
-    It also depends on ``switch_axes``, each label of which has its own leaf. ``failures`` holds the
-    reasons for missing values by flat index.
+    A quantity that also depends on ``switch_axes`` has a leaf for each of their labels.
+    ``failures`` maps flat indices of missing values to the reasons why they are missing.
     """
 
     axes: tuple[str, ...]
@@ -45,12 +45,12 @@ class Leaf:
         return None
 
     def align_to(self, axes: Sequence[str]) -> NDArray[Any]:
-        """Return the values reshaped to broadcast over some axes."""
+        """Return the values, reshaped so that they broadcast over ``axes``."""
         sizes = dict(zip(self.axes, self.array.shape, strict=True))
         return self.array.reshape([sizes.get(axis, 1) for axis in axes])
 
     def slice_axes(self, slices: Mapping[str, slice]) -> Leaf:
-        """Return the leaf within slices of some axes."""
+        """Return the part of the leaf within slices of some axes."""
         if not any(axis in slices for axis in self.axes):
             return self
         index = tuple(slices.get(axis, slice(None)) for axis in self.axes)
@@ -62,7 +62,7 @@ class Leaf:
         return replace(self, array=array, failures=failed)
 
     def take(self, indices: Mapping[str, NDArray[np.int64]]) -> Leaf:
-        """Return the leaf at some indices of some axes, in that order."""
+        """Return the leaf with the given indices, in this order, along some axes."""
         if not any(axis in indices for axis in self.axes):
             return self
         array = np.asarray(self.array)
@@ -85,7 +85,7 @@ class Leaf:
 
 
 def compute_pending(leaves: Iterable[Leaf]) -> None:
-    """Compute all pending leaves, those that share a pass together."""
+    """Compute the leaves that are not computed yet, and leaves that share a pass in one pass."""
     passes: dict[int, list[Any]] = {}
     for leaf in leaves:
         group = leaf.pending_group
@@ -103,7 +103,7 @@ _TYPES = {"float": np.float64, "flag": np.int8, "bool": np.bool_}
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """Model on axes, made by :func:`sweeps.grid.build.build_grid`.
+    """A model joined with axes, as :func:`sweeps.grid.build.build_grid` makes it.
 
     ``graphs`` and ``leaves`` are keyed by the labels of the switch axes.
     """
@@ -115,7 +115,7 @@ class Grid:
     leaves: Mapping[tuple[str, ...], Mapping[str, Leaf]]
     outputs: tuple[str, ...]
     _dims: dict[Any, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
-    #: Results that depend on the grid alone: checks passed, nests prepared.
+    #: Cached results that depend on nothing but the grid: passed checks and prepared loop nests.
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -128,18 +128,18 @@ class Grid:
         return tuple(self.axes[dim].size for dim in dims)
 
     def sort_axes(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return names of axes in the order of the grid."""
+        """Sort names of axes into the order of the grid."""
         wanted = set(names)
         return tuple(axis for axis in self.axes if axis in wanted)
 
     @property
     def graph(self) -> Graph:
-        """Return the graph of the first label of every switch axis."""
+        """Return the graph for the first label of each switch axis."""
         return next(iter(self.graphs.values()))
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """Return the rules and constraints that apply, each once."""
+        """Return the rules and constraints that apply under any switch label, each once."""
         result = {c.text: c for graph in self.graphs.values() for c in graph.conditions}
         return tuple(result.values())
 
@@ -151,7 +151,7 @@ class Grid:
             else:
                 dims = set()
                 for key, graph in self.graphs.items():
-                    if name not in graph.definitions:  # used under other labels
+                    if name not in graph.definitions:  # the quantity is used under other labels
                         continue
                     dims.update(self.node_dims(graph.flat(name), key))
                     dims.update(graph.switches_of([name]) & set(self.switch_axes))
@@ -180,12 +180,12 @@ class Grid:
 
     # --- nodes over the leaves
     def feasible_node(self, key: tuple[str, ...]) -> Node:
-        """Return the conjunction of all rules and constraints."""
+        """Return the conjunction of all rules and constraints under some switch labels."""
         graph = self.graphs[key]
         return _all(graph.flat_condition(c) for c in graph.conditions)
 
     def output_node(self, name: str, key: tuple[str, ...], dims: Sequence[str]) -> Node:
-        """Return an output, set to NaN (-1 for flags) if a rule within ``dims`` is broken."""
+        """Return an output's node; NaN (-1 for flags) where a rule over ``dims`` is broken."""
         if name == FEASIBLE:
             return self.feasible_node(key)
         graph = self.graphs[key]
@@ -197,7 +197,7 @@ class Grid:
         return constant(where(_all(rules), node, broken))
 
     def rule_nodes(self, key: tuple[str, ...], dims: Sequence[str]) -> list[Node]:
-        """Return the rules of the model that depend on ``dims`` alone."""
+        """Return the rules of the model that depend on no axes but ``dims``."""
         graph = self.graphs[key]
         return [
             graph.flat_condition(c)
@@ -206,12 +206,12 @@ class Grid:
         ]
 
     def no_failure_nodes(self, node: Node, key: tuple[str, ...]) -> list[Node]:
-        """Return conditions that the leaves below a node have values, for those with failures."""
+        """Return conditions that are true where the leaves below a node have no failures."""
         failed = (n for n in references(node) if self.leaves[key][n].failures)
         return [constant(reference(name) >= -math.inf) for name in failed]
 
     def dtype(self, name: str) -> Any:
-        """Return the type in which an output is stored."""
+        """Return the dtype in which an output is stored."""
         return _TYPES[self.kind(name)]
 
     def kind(self, name: str) -> str:
@@ -221,7 +221,7 @@ class Grid:
         return "flag" if self.flag_meanings(name) else "float"
 
     def flag_meanings(self, name: str) -> Mapping[int, str]:
-        """Return the meanings of the values of a case or bound; empty for a number."""
+        """Return the meaning of each value of a case or bound; empty if an output is a number."""
         for graph in self.graphs.values():
             definition = graph.definitions.get(name)
             if definition is not None and definition.equation is not None:
@@ -237,17 +237,17 @@ class Grid:
             yield at, self.switch_labels(at)
 
     def switch_labels(self, indices: Mapping[str, int]) -> tuple[str, ...]:
-        """Return the label of each switch axis at some indices; the first without an index."""
+        """Return the label of each switch axis at its index (default: 0)."""
         return tuple(self.axes[a].labels[indices.get(a, 0)] for a in self.switch_axes)
 
     def non_switch_axes(self, dims: Iterable[str]) -> list[str]:
-        """Return those axes that are no switches."""
+        """Return the axes that are not switch axes."""
         return [axis for axis in dims if axis not in self.switch_axes]
 
     def split_by_switches(
         self, array: NDArray[Any], dims: Sequence[str]
     ) -> Iterator[tuple[tuple[str, ...], NDArray[Any]]]:
-        """Yield each key of labels with a view, to fill, of an array with last axes ``dims``."""
+        """Yield each key of switch labels, and its view of an array with the last axes ``dims``."""
         for at, key in self.keys(dims):
             yield key, array[(..., *(at.get(dim, slice(None)) for dim in dims))]
 
@@ -255,11 +255,11 @@ class Grid:
     def evaluate(
         self, roots: Sequence[Node], key: tuple[str, ...], dims: Sequence[str]
     ) -> list[NDArray[Any]]:
-        """Evaluate nodes in NumPy, each broadcast over the axes ``dims`` (no switches)."""
+        """Evaluate nodes with NumPy, broadcast over the axes ``dims`` (without switch axes)."""
         leaves = self.leaves[key]
         names = references(*roots)
         compute_pending(leaves[name] for name in names)
-        # at least one dimension: Python floats would raise on division by zero
+        # use arrays, because a Python float raises an error when it is divided by zero
         values = {name: np.atleast_1d(leaves[name].align_to(dims)) for name in names}
         shape = self.shape(dims)
         result = interpret_arrays(roots, values)
@@ -268,7 +268,7 @@ class Grid:
         return [np.broadcast_to(value, shape) for value in result]
 
     def evaluate_point(self, point: Mapping[str, int], names: Sequence[str]) -> dict[str, Any]:
-        """Return quantities, or ``feasible``, at given indices, even where a rule is broken."""
+        """Return quantities, or ``feasible``, at one point, even if it breaks a rule."""
         key = self.switch_labels(point)
         graph, leaves = self.graphs[key], self.leaves[key]
         roots = [self.feasible_node(key) if n == FEASIBLE else graph.flat(n) for n in names]
@@ -282,7 +282,7 @@ class Grid:
     def outputs_at_points(
         self, indices: Mapping[str, NDArray[np.int64]], names: Sequence[str]
     ) -> dict[str, NDArray[Any]]:
-        """Return outputs, as a run stores them, at configurations given by indices."""
+        """Return outputs, as a run stores them, at points given by an index along each axis."""
         count = len(next(iter(indices.values()))) if indices else 1
         result = {name: np.empty(count, dtype=self.dtype(name)) for name in names}
         which = [self.axes[a].values[indices[a]].astype(int) for a in self.switch_axes]
@@ -293,7 +293,7 @@ class Grid:
             roots = [self.output_node(name, key, tuple(self.axes)) for name in names]
             leaves, at = self.leaves[key], {axis: index[chosen] for axis, index in indices.items()}
             values = {
-                # arrays, because exp and log of Python floats differ from NumPy's
+                # use arrays, because exp and log of Python floats differ from NumPy's
                 name: np.atleast_1d(leaves[name].gather(at))
                 for name in references(*roots)
             }
@@ -303,7 +303,7 @@ class Grid:
         return result
 
     def decode_value(self, name: str, value: Any) -> tuple[str, float | str]:
-        """Return a quantity and its value; the label for the index of a label."""
+        """Return a quantity's name and value; the index of a label is replaced by the label."""
         row = self.model.quantities.get(indexed_quantity(name))
         if row is None or name == row.name:
             return name, float(value)
@@ -321,7 +321,7 @@ def _all(nodes: Iterable[Node]) -> Node:
 
 
 class Tiling:
-    """Numbered boxes that cover the axes of a loop nest, each contiguous in memory."""
+    """Numbered boxes (tiles) that together cover a loop nest; each is contiguous in memory."""
 
     def __init__(self, outer: Sequence[int], row: int, target: int) -> None:
         self.sizes = (*outer, row)
@@ -329,14 +329,14 @@ class Tiling:
         while split and inner * self.sizes[split - 1] <= target:
             split -= 1
             inner *= self.sizes[split]
-        self.split = split - 1  # the axis that is cut; below 0 if one box holds everything
+        self.split = split - 1  # the axis that is cut; -1 if there is one box
         self.inner = inner
         self.step = max(1, target // inner) if split else 1
         self.cuts = -(-self.sizes[self.split] // self.step) if split else 1
         self.count = math.prod(self.sizes[: max(self.split, 0)]) * self.cuts
 
     def bounds(self, number: int) -> tuple[NDArray[np.int64], int, int]:
-        """Return (first, last + 1) of each axis, the flat index of the first point, the points."""
+        """Return a box's (first, last + 1) on each axis, first flat index and number of points."""
         bounds = np.empty(2 * len(self.sizes), dtype=np.int64)
         bounds[0::2], bounds[1::2] = 0, self.sizes
         if self.split < 0:
@@ -354,7 +354,7 @@ class Tiling:
         return bounds, origin, (high - low) * self.inner
 
     def locate(self, flat: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return for each flat index the number of its box, and the index of its first point."""
+        """Return, for each flat index, the number of its box, and the box's first flat index."""
         if self.split < 0:
             return np.zeros_like(flat), np.zeros_like(flat)
         whole, size = self.inner * self.sizes[self.split], self.inner * self.step
@@ -363,15 +363,15 @@ class Tiling:
         return rest * self.cuts + cut, rest * whole + cut * size
 
 
-#: Axis of individual points in :func:`gather_points`.
+#: Name of the axis of points in the result of :func:`gather_points`.
 POINT_AXIS = "point"
 
-#: Indices or slices by axis.
+#: A mapping from axes to an index or a slice along the axis.
 Indexers = Mapping[str, int | slice]
 
 
 def subgrid(grid: Grid, indexers: Indexers) -> Grid:
-    """Return a grid at one index (axes keep one value) or within a slice of some axes."""
+    """Return the part of a grid at an index or slice of each of some axes; all axes are kept."""
     if not indexers:
         return grid
     cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in indexers.items()}
@@ -404,10 +404,10 @@ def gather_points(
     indices: Mapping[str, NDArray[np.int64]],
     whole_axes: Sequence[str],
 ) -> Grid:
-    """Return a grid of some points along one axis, and ``whole_axes`` after it.
+    """Return a grid of some points along the axis POINT_AXIS, followed by ``whole_axes``.
 
-    ``indices`` holds an index along each other axis for each point. The leaves of ``grid`` must
-    have the whole axes last; the result has no switch axes.
+    ``indices`` has, for each other axis, the index of each point. In the leaves of ``grid`` the
+    whole axes must come last. The result has no switch axes.
     """
     here = {axis: np.atleast_1d(index) for axis, index in indices.items()}
     index = np.arange(len(next(iter(here.values()))) if here else 1)

@@ -1,7 +1,7 @@
-"""Statistics over axes, as leaves of a grid that are computed on first use.
+"""Statistics over axes, as leaves of a grid that are computed when they are first used.
 
 A statistic needs all values of its formula along its axes, so it is a leaf over the other axes.
-Its formula is a grid of its own, in which the reduced axes come last. Statistics that are needed
+Its formula has a separate grid, in which the reduced axes come last. Statistics that are needed
 together and reduce the same axes are computed in one pass over the values.
 """
 
@@ -25,16 +25,16 @@ from symbolic.ops import Node, both, constant, reference, references, where
 from symbolic.statistics import DESIGN, DRAW, RUN, Statistic, StatisticName, statistics_of
 
 Floats = NDArray[np.float64]
-#: Function that computes the statistics of formulas over the same grid, by name.
+#: Function that takes formulas over the same grid, and returns a mapping of names to statistics.
 ComputeStatistics = Callable[[Sequence["StatisticGroup"]], Mapping[str, Floats]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StatisticPass:
-    """Formulas with the same axes in the same part of a grid, computed in one pass."""
+    """One pass that evaluates all formulas with the same axes in the same part of a grid."""
 
     lock: Any = field(default_factory=threading.RLock)
-    #: The last part that was sliced: its pass, and each group there.
+    #: The part that was sliced last: its pass, and a mapping from groups to groups of the part.
     parts: dict[Any, tuple[StatisticPass, dict[StatisticGroup, StatisticGroup]]] = field(
         default_factory=dict
     )
@@ -42,7 +42,10 @@ class StatisticPass:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StatisticGroup:
-    """Formula over a grid (NaN: no value) and its statistics along the last axes, draws first."""
+    """A formula over a grid (NaN where it has no value), and its statistics along ``reduced_axes``.
+
+    The reduced axes are the last axes of the grid, and the axis of the draws is the first of them.
+    """
 
     grid: Grid
     root: Node
@@ -55,7 +58,7 @@ class StatisticGroup:
 
     @property
     def weights(self) -> Floats | None:
-        """Return the weight of each point along the reduced axes, in sum 1; None if equal."""
+        """Return normalised weights of points along the reduced axes; None if all are equal."""
         axes = [self.grid.axes[axis] for axis in self.reduced_axes]
         if all(axis.weights is None for axis in axes):
             return None
@@ -80,12 +83,12 @@ class StatisticGroup:
         return len(self._results) >= len(self.statistics)
 
     def array(self, name: str) -> Floats:
-        """Return a statistic over the other axes."""
+        """Return the values of a statistic over the result axes; compute them if necessary."""
         self.compute([self])
         return self._results[name]
 
     def compute(self, groups: Sequence[StatisticGroup]) -> None:
-        """Compute the missing statistics of some groups that share a pass."""
+        """Compute the missing statistics of groups that share a pass."""
         with self.shared_pass.lock:
             missing = [group for group in groups if not group.is_computed]
             if missing:
@@ -94,11 +97,12 @@ class StatisticGroup:
                     group._results.update({name: result[name] for name in group.statistics})
 
     def slice_axes(self, slices: Mapping[str, slice]) -> StatisticGroup:
-        """Return the group within slices of some axes."""
+        """Return the group for the part of the grid within slices of some axes."""
         with self.shared_pass.lock:
             key = tuple((axis, cut.start, cut.stop) for axis, cut in sorted(slices.items()))
             if key not in self.shared_pass.parts:
-                self.shared_pass.parts.clear()  # parts are used one after another
+                # keep only this part, as callers use one part after the other
+                self.shared_pass.parts.clear()
                 self.shared_pass.parts[key] = StatisticPass(), {}
             shared_pass, groups = self.shared_pass.parts[key]
             if self not in groups:
@@ -107,7 +111,7 @@ class StatisticGroup:
             return groups[self]
 
     def gather(self, indices: Mapping[str, Any]) -> StatisticGroup:
-        """Return the group at points, given by indices along the result axes, or slices."""
+        """Return the group at points, given by an index array or slice for each result axis."""
         whole = tuple(axis for axis in self.result_axes if isinstance(indices[axis], slice))
         here = {axis: indices[axis] for axis in self.result_axes if axis not in whole}
         grid = gather_points(self.grid, (), here, (*whole, *self.reduced_axes))
@@ -116,7 +120,7 @@ class StatisticGroup:
 
 
 class LazyStatistic(Leaf):
-    """Leaf of a statistic, computed when its values are first read."""
+    """The leaf of a statistic, which is computed when its values are first read."""
 
     __slots__ = ("group", "name")
 
@@ -133,7 +137,7 @@ class LazyStatistic(Leaf):
 
     @property
     def array(self) -> Any:
-        """Return the values."""
+        """Return the values; compute them if necessary."""
         result = self.group.array(self.name)
         if self.axes == self.group.result_axes:
             return result
@@ -141,14 +145,14 @@ class LazyStatistic(Leaf):
 
     @property
     def pending_group(self) -> StatisticGroup | None:
-        """Return the group, if it is not computed."""
+        """Return the group if it is not computed yet, else None."""
         return None if self.group.is_computed else self.group
 
     def __reduce__(self) -> Any:
         return _computed_leaf, (self.axes, self.array, self.switch_axes)
 
     def slice_axes(self, slices: Mapping[str, slice]) -> Leaf:
-        """Return the leaf within slices; a pending one stays lazy, over all reduced values."""
+        """Return the part of the leaf within slices; it stays lazy if it is not computed yet."""
         used = {axis: part for axis, part in slices.items() if axis in self.axes}
         if not used:
             return self
@@ -157,11 +161,11 @@ class LazyStatistic(Leaf):
         return LazyStatistic(self.group.slice_axes(used), self.name, self.axes, self.switch_axes)
 
     def take(self, indices: Mapping[str, NDArray[np.int64]]) -> Leaf:
-        """Return the leaf at some indices; all values are computed."""
+        """Return the leaf with the given indices along some axes; compute all its values."""
         return _computed_leaf(self.axes, self.array, self.switch_axes).take(indices)
 
     def gather(self, indices: Mapping[str, Any]) -> NDArray[Any]:
-        """Return the values at points, without computing others."""
+        """Return the values at points; compute no other values."""
         if self.group.is_computed or not self.axes:
             return super().gather(indices)
         return self.group.gather(indices).array(self.name)
@@ -188,10 +192,10 @@ def add_statistics(
     switches: set[str],
     compute_statistics: ComputeStatistics,
 ) -> None:
-    """Add the statistics of a graph to its leaves, those within conditions first.
+    """Add the statistics of a graph to its leaves, first the statistics within conditions.
 
-    Points where a condition fails have no value: they make most statistics along their axis NaN;
-    ``best`` leaves them out. Statistics within conditions ignore conditions that hold statistics.
+    Points where a condition fails have no value. Such points make most statistics along their axis
+    NaN, but ``best`` ignores them. Statistics within a condition ignore conditions with statistics.
     """
     builder = _StatisticBuilder(graph, leaves, axes, switches, compute_statistics)
     in_conditions = graph.ancestors(name for c in graph.conditions for name in references(c.node))
@@ -206,7 +210,7 @@ def add_statistics(
 
 @dataclass(frozen=True, slots=True)
 class _StatisticBuilder:
-    """Builder of the leaves of one graph's statistics."""
+    """A builder of the leaves of one graph's statistics."""
 
     graph: Graph
     leaves: Mapping[str, Leaf]
@@ -279,14 +283,14 @@ class _StatisticBuilder:
             )
         self.statistic_groups[key].statistics[name] = about
         switched = {axis for n in references(node) for axis in leaves[n].switch_axes}
-        # a switch may matter through these conditions alone
+        # conditions may depend on a switch that the formula does not depend on
         chosen = references(about.argument, *(c.node for c, _ in seen))
         switched |= graph.switches_of(chosen) & self.switches
         own_switches = tuple(axis for axis in axes if axis in switched)
         return LazyStatistic(self.statistic_groups[key], name, rest, own_switches)
 
     def _named_axes(self, name: StatisticName) -> set[str]:
-        """Return the axes along which a statistic is taken, as its text names them."""
+        """Return the axes that the text of a statistic names; ``design`` stands for several."""
         about, axes, result = name.statistic, self.axes, set[str]()
         for axis in about.axes:
             if axis == DESIGN:
@@ -318,7 +322,7 @@ class _StatisticBuilder:
         return result
 
     def _refuse_labels(self, name: StatisticName) -> None:
-        """Raise if a statistic other than a chance is taken of cases or bounds."""
+        """Raise DseError if a statistic other than ``chance`` has cases or bounds as its values."""
         about = name.statistic
         if about.kind == "chance" or about.argument.op != "reference":
             return
@@ -331,7 +335,7 @@ class _StatisticBuilder:
             )
 
     def check_sees_conditions(self, name: StatisticName) -> None:
-        """Raise if an output, as part of a condition, ignores another condition."""
+        """Raise DseError if an output that is part of a condition so ignores another condition."""
         named = self._named_axes(name)
         for condition in self.graph.conditions:
             node = self.graph.flat_condition(condition)
@@ -344,17 +348,17 @@ class _StatisticBuilder:
                 )
 
 
-#: Most values of a statistic in memory at once.
+#: Maximum number of values of a statistic in memory at once.
 MAX_PORTION_VALUES = sizes.PORTION
 
 
 def statistic_portions(
     grid: Grid, roots: Mapping[tuple[str, ...], Sequence[Node]], whole_axes: Iterable[str] = ()
 ) -> list[dict[str, slice]]:
-    """Return parts of a grid in which each statistic below some roots fits in memory.
+    """Cut a grid into parts in which the statistics below ``roots`` fit in memory.
 
-    They cut one axis that is not in ``whole_axes`` and that no statistic reduces; if there is no
-    such axis, or no need, the whole grid is returned.
+    One axis is cut that is not in ``whole_axes`` and that no statistic reduces. If there is no such
+    axis, or if all values fit, the only part is the whole grid.
     """
     result = [
         leaf
@@ -375,7 +379,7 @@ def statistic_portions(
 
 
 def _lazy_statistics(leaves: Mapping[str, Leaf], names: Iterable[str]) -> Iterator[LazyStatistic]:
-    """Yield the statistics among some leaves, and those nested in them."""
+    """Yield the leaves that are statistics, and the statistics that are nested in them."""
     for name in names:
         leaf = leaves[name]
         if isinstance(leaf, LazyStatistic):

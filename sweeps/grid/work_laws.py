@@ -1,4 +1,4 @@
-"""Laws of work as labels: the values of ``distribution`` that table equations read."""
+"""Laws of work as labels: values of the quantity ``distribution``, which table equations read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LaunchShape:
-    """Sizes of a launch (``lanes`` are items side by side in a warp), and its dispatch."""
+    """The sizes of a launch (``lanes`` is the number of items in a warp), and its dispatch."""
 
     blocks: int
     slots: int
@@ -44,7 +44,7 @@ class LaunchShape:
 
 
 class LaunchLaw(str):
-    """Text of a launch with its law, computed on first use; equal texts mean equal laws."""
+    """A text that identifies a launch; it has the law of the launch time, computed on first use."""
 
     law: Pmf
     shape: LaunchShape
@@ -52,7 +52,7 @@ class LaunchLaw(str):
     _lock: threading.Lock
 
     def __new__(cls, text: str, law: Pmf, shape: LaunchShape) -> LaunchLaw:
-        """Return the law of a launch whose items follow ``law``, named by ``text``."""
+        """Return the law of a launch whose items follow ``law``; ``text`` names this law."""
         warp = f"{shape.warps} warps of {shape.lanes} items"
         label = f"{text}: {shape.blocks} blocks of {warp} on {shape.slots} slots, {shape.dispatch}"
         label += f", alike {shape.correlation!r}" if shape.correlation else ""
@@ -66,7 +66,7 @@ class LaunchLaw(str):
         return self._text, self.law, self.shape
 
     def __getstate__(self) -> None:
-        """Pickle nothing that was computed."""
+        """Return None as the state to pickle, so that a copy computes the law again."""
 
     @property
     def _times_and_idle(self) -> tuple[TimeLaw | SharedLaunch, TimeBreakdown]:
@@ -89,7 +89,7 @@ class LaunchLaw(str):
 
     @property
     def simulation_count(self) -> int:
-        """Return the number of simulated launches behind the law; 0 if it is exact."""
+        """Return the number of simulated launches that give the law; 0 if it is exact."""
         result = self._times_and_idle[0]
         return 0 if getattr(result, "certain", False) else len(getattr(result, "times", ()))
 
@@ -105,13 +105,13 @@ class LaunchLaw(str):
 
     @property
     def idle(self) -> TimeBreakdown:
-        """Return the breakdown of the time of slots and lanes."""
+        """Return the breakdown of the time of slots and lanes into work and idle time."""
         return self._times_and_idle[1]
 
 
 @lru_cache(maxsize=1024)
 def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreakdown]:
-    """Compute the law of a launch; cached across queries, each of which builds a new grid."""
+    """Compute the law of a launch, with a cache shared by queries, because each has a new grid."""
     from stochastic import LawError
     from stochastic.launch_time.dispatch import dispatch_law
 
@@ -119,15 +119,15 @@ def _launch_result(launch: LaunchLaw) -> tuple[TimeLaw | SharedLaunch, TimeBreak
         s = launch.shape
         sizes = s.blocks, s.slots, s.lanes, s.warps
         return dispatch_law(launch.law, *sizes, s.dispatch, s.correlation, s.sharing)
-    except LawError as error:  # fails this launch alone, not the sweep
+    except LawError as error:  # a ValueError fails this launch only, not the sweep
         raise ValueError(str(error)) from error
 
 
 #: Quantity whose labels are laws.
 LAW_QUANTITY = "distribution"
-#: Most values at which a bin may end.
+#: Maximum number of values that are tried as ends of bins.
 _MAX_BIN_ENDS = sizes.LAW_BIN_ENDS
-_TAIL_CUTOFF = 1e-17  # probability that may be left out of the longest item
+_TAIL_CUTOFF = 1e-17  # maximum probability left out of the law of the longest item
 
 
 def has_law_labels(name: str) -> bool:
@@ -139,7 +139,7 @@ _Answer = TypeVar("_Answer")
 
 
 def _cached_by_law(answer: Callable[..., _Answer]) -> Callable[..., _Answer]:
-    """Return a method whose results are cached by the law, as texts need not be unique."""
+    """Return a cached method; the key is the law, because different laws may have the same text."""
     cached = lru_cache(maxsize=64)(answer)
 
     def method(self: WorkLaw, *given: Any) -> _Answer:
@@ -197,21 +197,21 @@ def _bounds(pmf: Pmf, lanes: float) -> Bounds:
 
 
 class WorkLaw(str):
-    """Text of a law of work with the law; ``content`` distinguishes laws of equal text."""
+    """A law of work and a text that names it; ``content`` tells laws of the same name apart."""
 
     __slots__ = ("content", "pmf")
 
     pmf: Pmf
     content: str
 
-    #: Law of the loss of a group of so many lanes; rigorous bounds on its mean.
+    #: Law of the loss of a group with the given number of lanes; rigorous bounds on its mean loss.
     imbalance = _cached_by_law(_imbalance)
     bounds = _cached_by_law(_bounds)
-    #: Sufficient number of bins, and the slowdown of items sorted into them (lanes, bins).
+    #: Sufficient number of bins, and the slowdown of items sorted into these (lanes, bins).
     binning = _cached_by_law(_binning)
-    #: Mean of the longest of some correlated items (items, correlation).
+    #: Mean of the longest of several correlated items (items, correlation).
     mean_max = _cached_by_law(_mean_max)
-    #: Best length of a piece, and the cost of lockstep then (lanes, overhead).
+    #: Best length of a piece, and the cost of lockstep with it (lanes, overhead).
     best_piece_length = _cached_by_law(_best_piece_length)
     #: Best number of items in lockstep, and its cost (lanes, overhead).
     best_granularity = _cached_by_law(_best_granularity)
@@ -227,11 +227,11 @@ class WorkLaw(str):
         return str(self), self.pmf, self.content
 
     def order_statistics(self, lanes: float) -> OrderStatistics:
-        """Return the moments of the longest item of a group, and of one item."""
+        """Return the moments of a group's longest item, and those of a single item."""
         return self.imbalance(lanes).order_statistics()
 
     def pieces(self, length: float, overhead: float) -> tuple[WorkLaw, float]:
-        """Return the law of a piece of an item and the mean number of pieces; length 0 is whole."""
+        """Return the law of a piece of an item, and the mean number of pieces. Length 0: no cut."""
         if length == 0:
             return self, 1.0
         pmf, count = self._cached_piece_law(length, overhead)
@@ -261,7 +261,7 @@ class WorkLaw(str):
 
 
 def read_law(value: Any, folder: PathBase = None, where: str = f"{LAW_QUANTITY} =") -> WorkLaw:
-    """Return the label of a law given as a Pmf, a text ("geometric:0.05") or a path of a CSV file.
+    """Return the label of a law that is given as a Pmf, a text ("geometric:0.05") or a CSV file.
 
     Relative paths start at ``folder``; ``where`` begins error messages.
     """
@@ -271,7 +271,7 @@ def read_law(value: Any, folder: PathBase = None, where: str = f"{LAW_QUANTITY} 
         return value
     if isinstance(value, Pmf):
         text, content = repr(value), _content(value)
-        shortened = not text.startswith("Pmf.")  # no constructor: many laws may share it
+        shortened = not text.startswith("Pmf.")  # no constructor: the text may not be unique
         return WorkLaw(f"{text} {content[-8:]}" if shortened else text, value, content)
     if not isinstance(value, (str, Path)):
         raise DseError(f"{where} {value!r}: expected a law as text, or a Pmf")
@@ -285,7 +285,7 @@ def read_law(value: Any, folder: PathBase = None, where: str = f"{LAW_QUANTITY} 
 
 
 def _content(pmf: Pmf) -> str:
-    """Return a text that distinguishes a law from others of the same name."""
+    """Return a text that tells a law apart from other laws with the same name."""
     if not pmf.is_finite:
         return repr(pmf)
     digest = hashlib.sha256(f"{pmf.low} {pmf.missing!r} ".encode() + pmf.weights.tobytes())
@@ -293,11 +293,11 @@ def _content(pmf: Pmf) -> str:
 
 
 def contents(labels: Iterable[str]) -> dict[str, str]:
-    """Return the contents of those labels that are laws from files or Pmf objects."""
+    """Return the ``content`` of each label that is a law from a file or a Pmf object."""
     return {t: t.content for t in labels if isinstance(t, WorkLaw) and t.content}
 
 
 def read_label(name: str, value: Any, folder: PathBase = None, where: str = "") -> str:
-    """Return the label of any quantity; the text of a law is parsed."""
+    """Return the label of any quantity; for ``distribution``, parse the text of the law."""
     is_law = has_law_labels(name)
     return read_law(value, folder, where or f"{name} =") if is_law else label_text(value)

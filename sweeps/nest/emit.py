@@ -1,4 +1,4 @@
-"""Write a graph as a loop nest: each step in the outermost loop that binds its inputs.
+"""Write a graph as a loop nest, with each step in the outermost loop where it can be computed.
 
 The trailing axes of the grid are flattened into one *row*, so that the innermost loop is long and
 vectorised however short the last axes are. A step that does not depend on a loop's axis is moved
@@ -25,12 +25,12 @@ from sweeps.grid.build import fold_constants
 from symbolic.ops import Node, reference, walk
 from symbolic.primitives import PRIMITIVES
 
-#: Loops along the row with more steps are split at their calls.
+#: Number of steps above which a loop along the row is split at its calls.
 _MAX_LOOP_STEPS = sizes.NEST_STEPS
 
 
 def safe_identifier(name: str) -> str:
-    """Return a quantity's name as an identifier, because statistics are named by their text.
+    """Return an identifier for the name of a quantity or of a statistic such as ``mean(time)``.
 
     >>> safe_identifier("time"), safe_identifier("mean(time)")
     ('time', 'of_a3f09511')
@@ -39,10 +39,10 @@ def safe_identifier(name: str) -> str:
 
 
 class StepPlacement:
-    """Loop depth and stage along the row of each step of some formulas.
+    """The loop depth, and the stage along the row, of each step of some formulas.
 
-    A step that varies along the row and is used in an inner loop or a later stage is kept in a
-    buffer of ``size`` values.
+    The values of a step are kept in a buffer of ``size`` values if it varies along the row and is
+    used in an inner loop or a later stage.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class StepPlacement:
         self._classify()
 
     def _classify(self) -> None:
-        """Determine the loop depth of each node, whether it varies along the row, and buffers."""
+        """Find each node's loop depth, and which nodes vary along the row and need buffers."""
         level = {axis: depth + 1 for depth, axis in enumerate(self.outer)}
         for node in self.nodes:
             if node.op == "constant":
@@ -99,10 +99,10 @@ class StepPlacement:
                 self.buffer[id(node)] = len(self.buffer)
 
     def _split_stages(self) -> None:
-        """Assign the steps of long loops along the row to stages; odd stages hold the calls.
+        """Assign the steps of long loops along the row to stages; odd stages contain the calls.
 
-        A step with one operand moves to the stage of its first use if that is later: its operand is
-        buffered instead, which others may need too.
+        A step with one operand moves to the stage of its first use, if that stage is later. Then
+        its operand is buffered instead of its result; other steps may also need it.
         """
         steps = [n for n in self.nodes if self.varies_along_row[id(n)] and n.op != "reference"]
         depths = [self.depth[id(node)] for node in steps]
@@ -132,7 +132,7 @@ class StepPlacement:
         return self.depth[id(node)], self.stage.get(id(node), 0)
 
     def _is_inlined(self, node: Node) -> bool:
-        """True if a node is written where it is used: buffers hold no conditions."""
+        """True if a node is written where it is used, because buffers cannot hold conditions."""
         return node.is_boolean and self.varies_along_row[id(node)]
 
     def name(self, node: Node) -> str:
@@ -142,7 +142,7 @@ class StepPlacement:
         return self.variables[id(node)]
 
     def operand(self, node: Node, position: tuple[int, int]) -> str:
-        """Return the text that reads a node at some depth and stage."""
+        """Return the text that reads a node's value at a position: a depth and a stage."""
         if node.op == "constant":
             value = node.args[0]
             if isinstance(value, bool):
@@ -160,7 +160,7 @@ class StepPlacement:
         return self.name(node)
 
     def _place(self, node: Node) -> str:
-        """Return the index of a leaf's value, or of the first of its row."""
+        """Return the text of the index where a leaf's value, or its row's first one, is stored."""
         axes = [axis for axis in self.outer if axis in self.leaves[node.args[0]]]
         place = ""
         for axis in axes:
@@ -182,7 +182,7 @@ class StepPlacement:
         return [f"{name} = " + PRIMITIVES[node.op].nest.format(*operands)]
 
     def scalars_at(self, depth: int) -> list[str]:
-        """Return the statements at a depth outside loops along the row."""
+        """Return the statements at a loop depth, outside of loops along the row."""
         lines = []
         for node in self.nodes:
             if self.depth[id(node)] != depth or node.op == "constant":
@@ -193,7 +193,7 @@ class StepPlacement:
         return lines
 
     def rows_at(self, depth: int) -> dict[int, list[str]]:
-        """Return the statements of the loops along the row at a depth, by stage."""
+        """Return, by stage, the statements of the loops along the row at a loop depth."""
         stages: dict[int, list[str]] = {}
         for node in self.nodes:
             if not self.varies_along_row[id(node)] or self.depth[id(node)] != depth:
@@ -207,14 +207,15 @@ class StepPlacement:
         return dict(sorted(stages.items()))
 
 
-#: Longest piece of a row that is processed at once; its buffers fit the first-level cache.
+#: Maximum length of a piece of a row; with this length the buffers fit the first-level cache.
 ROW_PIECE = sizes.NEST_ROW
-#: The row takes trailing axes until it is this long; a shorter one is preferred to a split axis.
+#: A row of at least the first length gets no further axis. A row of at least the second length gets
+#: no axis with which it would become longer than a piece.
 _LONG_ENOUGH, _ACCEPTABLE_ROW = sizes.NEST_LONG, sizes.NEST_SHORT
 
 
 def row_axis_count(sizes: Sequence[int]) -> int:
-    """Return how many trailing axes form the row."""
+    """Return the number of trailing axes that form the row."""
     length, count = 1, 0
     for size in reversed(sizes):
         if length >= (_LONG_ENOUGH if length * size <= ROW_PIECE else _ACCEPTABLE_ROW):
@@ -226,13 +227,13 @@ def row_axis_count(sizes: Sequence[int]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nest:
-    """Text of a loop nest and the order of its arguments.
+    """The text of a loop nest, and the order of its arguments.
 
     The function takes ``bounds`` (first and last+1 index of each outer axis, then of the row),
     ``sizes`` (of the outer axes, then of the row), ``origin`` (flat index of the first element of
-    the output arrays), ``scalars``, one array per leaf in ``arrays``, then the outputs, or for a
-    reduction ``best`` (values, ascending) and ``places`` (their flat indices). A name with ``_`` is
-    the array, without it the address of its first item. Outputs must not overlap other arguments.
+    the output arrays), ``scalars``, one array per leaf in ``arrays``, then the outputs. A reduction
+    has ``best`` (ascending values) and ``places`` (their flat indices) instead of outputs. In the
+    text, ``best_`` is an array and ``best`` is its address. Outputs overlap no other argument.
     """
 
     source: str
@@ -244,7 +245,7 @@ class Nest:
 
     @property
     def key(self) -> str:
-        """Return the hash of text and kinds under which the compiled function is cached."""
+        """Return the key under which compiled code is cached: the hash of the text and kinds."""
         return _hash(self.kinds, self.source)
 
 
@@ -259,7 +260,7 @@ _CASTS = {"float": "", "flag": "np.int8", "bool": ""}
 def _safe_axis_names(
     outer: Sequence[str], row: Sequence[str], leaves: Mapping[str, Sequence[str]]
 ) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[str, ...]]]:
-    """Return the axes renamed to identifiers if need be."""
+    """Return the axes, renamed if some of their names are not valid identifiers."""
     axes = (*outer, *row)
     plain = all(axis.isascii() and axis.isidentifier() and axis != "row" for axis in axes)
     short = {axis: axis if plain else f"axis{k}" for k, axis in enumerate(axes)}
@@ -280,13 +281,13 @@ def emit(
     constants: Mapping[str, float] | None = None,
     reduce: bool = False,
 ) -> Nest:
-    """Write the loop nest that fills outputs, or finds the smallest values of one (``reduce``).
+    """Write a loop nest that fills outputs or, with ``reduce``, finds an output's smallest values.
 
-    ``outer`` and ``row`` are the axes of the outer loops and of the row; ``leaves`` holds the axes
-    of each leaf. Each of ``outputs`` is a node over the leaves and its kind (``"float"``,
-    ``"flag"`` or ``"bool"``); a reduction takes one, infinite at points to ignore. ``names`` of
-    nodes, by ``id``, keep the text readable. The values of ``constants``, which are leaves without
-    axes, are folded into the text.
+    ``outer`` and ``row`` are the axes of the outer loops and of the row; ``leaves`` maps leaves to
+    their axes. Each of ``outputs`` is a node over the leaves and its kind (``"float"``, ``"flag"``
+    or ``"bool"``). A reduction takes one output, which is infinite at points to ignore. ``names``
+    maps the ``id`` of nodes to names that make the text readable. The values of ``constants``
+    (leaves without axes) are folded.
     """
     roots, names = fold_constants([node for node, _ in outputs], constants or {}, names)
     outer, row, leaves = _safe_axis_names(outer, row, leaves)
@@ -345,7 +346,7 @@ def emit(
             value = emitter.operand(roots[0], written[0])
             final = rows.pop(written[0][1], [])
             loops(indent, rows)
-            # later pieces of the row return to lower places, which win ties
+            # a later piece of the row can have lower indices, and ties go to the lowest index
             add_lines(indent, "bar = next_up(limit) if place < places[last] else limit")
             add_lines(indent, "hits = 0", "for j in range(width):")
             add_lines(
@@ -393,12 +394,12 @@ def emit(
     )
 
 
-# --- Compiling the text of a loop nest: the project's only exec
+# --- Compilation of the text of a loop nest (this is the only use of exec in this project)
 
 
 _compiled_nests: dict[str, compile_cache.CompiledFunction] = {}
 _lock = threading.Lock()
-#: Functions that nests call.
+#: Names of the functions that loop nests call.
 _NUMBER_FUNCTIONS = (
     *("ceil", "exp", "floor", "log", "log10", "log2", "next_up"),
     *("maximum", "minimum", "pow", "sqrt", "where"),
@@ -419,7 +420,7 @@ _RESULTS: dict[str, tuple[type, ...]] = {
 
 
 def compile_nest(nest: Nest) -> Callable[..., None]:
-    """Return the compiled function of a nest, cached by its text."""
+    """Return the compiled function of a nest; it is cached under the nest's text."""
     if nest.key not in _compiled_nests:
         with _lock:
             if nest.key not in _compiled_nests:

@@ -1,4 +1,4 @@
-"""Numba intrinsics that loop nests call, each as few machine instructions as possible."""
+"""Numba intrinsics for loop nests; each compiles to as few machine instructions as possible."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def _from_bits(_: Any, x: Any) -> Any:
 def log(x: Any) -> Any:
     """Return the natural logarithm without a branch or a call, so that loops vectorise.
 
-    x = 2^k m with m between the roots of 1/2 and 2; ln m = 2 artanh s with s = (m - 1) / (m + 1),
-    by its series, written as f - s (f - r) with f = m - 1, because 2 s = f - s f. Below 1 ulp.
-    Floats and arrays take the same steps (:func:`symbolic.primitives.elementary.log`).
+    Let x = 2^k m with m between the square roots of 1/2 and 2, f = m - 1 and s = f / (m + 1). Then
+    ln m = 2 artanh s. Its series is summed as f - s (f - r), because 2 s = f - s f. The error is
+    below 1 ulp. :func:`symbolic.primitives.elementary.log` has the same steps for arrays.
     """
     small = x < SMALLEST_NORMAL
     shifted = _to_bits(x * (SUBNORMAL_SCALE if small else 1.0)) + (ONE - ROOT)
@@ -62,13 +62,13 @@ def log(x: Any) -> Any:
 
 @numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]
 def next_up(x: Any) -> Any:
-    """Return the next larger float of a finite one."""
+    """Return the next larger float after a finite float."""
     return _from_bits(_to_bits(x + 0.0) + (1 if x >= 0.0 else -1))
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def where(_: Any, condition: Any, yes: Any, no: Any) -> Any:
-    """Return one of two values by a select instruction: a mispredicted branch is slow."""
+    """Return one of two values by a select instruction, as mispredicted branches are slow."""
     boolean = isinstance(yes, types.Boolean) and isinstance(no, types.Boolean)
     kind = types.boolean if boolean else types.float64
 
@@ -93,18 +93,18 @@ _PAIR = types.float64(types.float64, types.float64)
 
 @intrinsic  # type: ignore[untyped-decorator]
 def minimum(_: Any, a: Any, b: Any) -> Any:
-    """Return the smaller value; the second if one is NaN."""
+    """Return the smaller of two values, or the second one if either is NaN."""
     return _PAIR, _smaller
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def maximum(_: Any, a: Any, b: Any) -> Any:
-    """Return the larger value; the second if one is NaN."""
+    """Return the larger of two values, or the second one if either is NaN."""
     return _PAIR, _larger
 
 
 def _llvm_intrinsic(name: str) -> Any:
-    """Return an LLVM intrinsic of one float; Numba would take long to resolve NumPy's ufunc."""
+    """Return an LLVM function of one float; Numba would take long to resolve NumPy's ufunc."""
 
     def code(_: Any, builder: Any, __: Any, args: Any) -> Any:
         return builder.call(builder.module.declare_intrinsic(f"llvm.{name}", [args[0].type]), args)
@@ -122,7 +122,7 @@ exp, log2, log10 = _llvm_intrinsic("exp"), _llvm_intrinsic("log2"), _llvm_intrin
 
 @intrinsic  # type: ignore[untyped-decorator]
 def pow(_: Any, x: Any, y: Any) -> Any:  # noqa: A001 - its name in the text of a nest
-    """Return the power by the C library; LLVM would rewrite x ** 2.0 and others, one ulp off."""
+    """Return the C library's power; LLVM would rewrite powers like x ** 2.0, with a small error."""
 
     def hide_from_optimizer(builder: Any, value: Any) -> Any:
         bits = ir.IntType(64)
@@ -137,12 +137,12 @@ def pow(_: Any, x: Any, y: Any) -> Any:  # noqa: A001 - its name in the text of 
     return _PAIR, generate
 
 
-# --- Memory by pointers: for items of arrays Numba emits code that handles negative indices, which
-# LLVM removes again, but takes long to
+# --- Access to memory by pointers
+# For indices of arrays Numba emits code for negative indices, and LLVM takes long to remove it.
 
 
 _REALS = types.CPointer(types.float64)
-#: Bytes of a cache line.
+#: Size of a cache line. [B]
 _LINE = 64
 
 
@@ -153,13 +153,13 @@ def data_pointer(_: Any, array: Any) -> Any:
     def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
         return builder.extract_value(args[0], 4)
 
-    is_boolean = isinstance(array.dtype, types.Boolean)  # which are bytes
+    is_boolean = isinstance(array.dtype, types.Boolean)  # a boolean takes one byte
     return types.CPointer(types.int8 if is_boolean else array.dtype)(array), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def offset_pointer(_: Any, address: Any, place: Any) -> Any:
-    """Return the address so many items further on."""
+    """Return the address that is ``place`` items after ``address``."""
 
     def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
         return builder.gep(args[0], [args[1]])
@@ -169,7 +169,7 @@ def offset_pointer(_: Any, address: Any, place: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def allocate_floats(_: Any, count: Any) -> Any:
-    """Allocate memory for floats with room to align it; the caller frees it."""
+    """Allocate memory for ``count`` floats, with room to align it; the caller must free it."""
 
     def generate(context: Any, builder: Any, _: Any, args: Any) -> Any:
         size, byte = ir.IntType(64), ir.IntType(8).as_pointer()
@@ -187,7 +187,7 @@ def allocate_floats(_: Any, count: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def align_pointer(_: Any, memory: Any) -> Any:
-    """Return the first address in allocated memory that begins a cache line."""
+    """Return the first address in allocated memory at which a cache line begins."""
 
     def generate(_: Any, builder: Any, __: Any, args: Any) -> Any:
         size, kind = ir.IntType(64), args[0].type
@@ -201,7 +201,7 @@ def align_pointer(_: Any, memory: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def free(_: Any, memory: Any) -> Any:
-    """Free memory of :func:`allocate_floats`."""
+    """Free memory that :func:`allocate_floats` returned."""
 
     def generate(context: Any, builder: Any, _: Any, args: Any) -> Any:
         byte = ir.IntType(8).as_pointer()

@@ -1,4 +1,4 @@
-"""Reductions over arrays: the smallest values, the Pareto front, the best of each draw."""
+"""Find the smallest values of an array, the Pareto front, and the best rows of each draw."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from stochastic import sizes
 from stochastic.compile_cache import compiled
 
-#: Strong points with which others are compared first; points among which they are sought; points
-#: that are compared with the front together.
+#: Number of strong points (those compared first with all points); size of the sample from which
+#: they are chosen; number of points that are compared with the front in one batch.
 _ARCHIVE, _SAMPLE, _BATCH_POINTS = sizes.REDUCE_ARCHIVE, sizes.REDUCE_SAMPLE, sizes.REDUCE_TOGETHER
 
 
 def smallest_indices(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """Return the indices of the ``count`` smallest finite values, ascending, ties by index.
+    """Return the indices of the ``count`` smallest finite values, from the smallest up.
 
     >>> smallest_indices(np.array([3.0, 1.0, np.inf, 1.0]), 3).tolist()
     [1, 3, 0]
@@ -39,10 +39,10 @@ def smallest_indices(values: NDArray[np.float64], count: int) -> NDArray[np.int6
 def non_dominated_by(
     values: NDArray[np.float64], strong: NDArray[np.float64], places: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the indices of the points (columns) that no strong point dominates.
+    """Return the indices of the points (columns of ``values``) that no strong point dominates.
 
-    ``places`` are the indices of the strong points, negative if they precede all; among equal
-    points only the lowest index is returned. Strong points must be finite.
+    A point that equals a strong point with a lower index is not returned either. ``places`` are the
+    indices of the strong points (-1: before all points), which must be finite.
     """
     result = np.empty(values.shape[1], dtype=np.int64)
     strong, places = np.ascontiguousarray(strong), places.astype(np.int64)
@@ -75,12 +75,12 @@ def _fill_non_dominated(values, strong, places, indices):
 
 
 def _strong_points(values: NDArray[np.float64], step: int) -> NDArray[np.int64]:
-    """Return indices of every ``step``-th points that are likely to dominate many others."""
+    """Return the indices of points that probably dominate many; only every ``step``-th is tried."""
     part = values[:, ::step]
     low = part.min(axis=1, keepdims=True)
     spread = part.max(axis=1, keepdims=True) - low
     scaled = (part - low) / np.where(spread > 0, spread, 1.0)
-    mixed = max(_ARCHIVE - len(part), 0)  # there may be more objectives than strong points
+    mixed = max(_ARCHIVE - len(part), 0)  # random weights, in addition to one per objective
     weights = np.random.default_rng(0).dirichlet(np.ones(len(part)), mixed)
     weights = np.concatenate([np.eye(len(part)), weights])
     return np.unique([int(np.argmin(weight @ scaled)) for weight in weights]) * step
@@ -91,7 +91,7 @@ def non_dominated_in_order(
 ) -> NDArray[np.int64]:
     """Return the indices of the points that no earlier point dominates or equals.
 
-    No point may be dominated by a later one. ``check_interrupt`` is called from time to time.
+    No point may be dominated by a later point. ``check_interrupt`` is called from time to time.
     """
     front, result = np.empty((len(values), 0)), [np.empty(0, dtype=np.int64)]
     for start in range(0, values.shape[1], _BATCH_POINTS):
@@ -105,10 +105,10 @@ def non_dominated_in_order(
 
 
 def pareto_indices(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the indices of the non-dominated points, ascending; all objectives are minimised.
+    """Return the indices of the non-dominated points, ascending; all objectives are minimized.
 
-    ``values`` has shape (objectives, points). Points with NaN or infinity are ignored; among equal
-    points only the lowest index is returned.
+    ``values`` has shape (objectives, points). Points with NaN or infinity are ignored. Of equal
+    points only the first is returned.
 
     >>> pareto_indices(np.array([[1.0, 2.0, 3.0, 1.0], [3.0, 2.0, 2.5, 3.0]])).tolist()
     [0, 1]
@@ -119,7 +119,7 @@ def pareto_indices(values: NDArray[np.float64]) -> NDArray[np.int64]:
     if not finite.size:
         return finite.astype(np.int64)
     rest = np.arange(finite.size)
-    for sample in (_SAMPLE, finite.size):  # a sample's strong points already remove most
+    for sample in (_SAMPLE, finite.size):  # the strong points of a sample remove most points
         if rest.size > max(4 * _ARCHIVE, sample if sample == _SAMPLE else 0):
             part = values[:, rest]
             places = _strong_points(part, -(-rest.size // sample))
@@ -135,12 +135,12 @@ def pareto_indices(values: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.sort(finite[rest[order]]).astype(np.int64)
 
 
-# --- The best of each draw: rows are configurations, columns are draws
+# --- The best configuration of each draw: rows are configurations, columns are draws
 
 
 @compiled(_nrt=False)
 def update_winners(values, best, winner_rows):
-    """Update the best of each column; store rows that equal or improve one, return their number."""
+    """Update each column's minimum; store and count the rows that reach or lower a minimum."""
     count = 0
     for i in range(values.shape[0]):
         row = values[i]
@@ -157,7 +157,10 @@ def update_winners(values, best, winner_rows):
 
 @compiled(_nrt=False)
 def sum_cells(values, weights, cells, sums) -> None:
-    """Fill ``sums`` (rows, cells) with weighted sums of rows by ``cells`` (partitions, columns)."""
+    """Fill ``sums`` (rows, cells) with the weighted sum of each row over each cell.
+
+    ``cells`` has the shape (partitions, columns): in each partition, each column lies in one cell.
+    """
     sums[:] = 0.0
     for i in range(values.shape[0]):
         row, row_sums = values[i], sums[i]
@@ -168,7 +171,7 @@ def sum_cells(values, weights, cells, sums) -> None:
 
 @compiled(_nrt=False)
 def update_two_best(values, best, second, ties) -> None:
-    """Update the least and the second least of each column, and the number of ties."""
+    """Update the two smallest values of each column, and the number of rows with the smallest."""
     for i in range(values.shape[0]):
         row = values[i]
         for j in range(row.size):
@@ -186,12 +189,12 @@ def update_two_best(values, best, second, ties) -> None:
 def share_wins_and_regret(
     values, best, second, ties, weights, win_shares, regrets, counts_and_distance
 ) -> None:
-    """Fill for each row the share of columns it wins (ties shared) and its regret.
+    """Compute, for each row, the share of columns it wins (ties share a column) and its regret.
 
-    Both are weighted sums over the columns that have a best value, one for each of as many equal
-    groups of columns as ``win_shares`` and ``regrets`` (rows, groups) have. ``counts_and_distance``
-    gets the number of columns where the row is best, where another is better, and the root mean
-    square distance to the best other row.
+    Both are weighted sums over the columns with a finite best value. The columns are divided into
+    equal groups. ``win_shares`` and ``regrets``, of shape (rows, groups), have a sum per group.
+    ``counts_and_distance`` has, for each row, the number of columns where it is best, the number
+    where another row is better, and the root mean square distance to the best other row.
     """
     parts = win_shares.shape[1]
     size = values.shape[1] // parts

@@ -20,26 +20,26 @@ from sweeps.runtime.progress import Listener, RunCounter
 from sweeps.runtime.resources import check_memory, run_in_threads
 from symbolic.ops import Node, references
 
-#: Most points of a tile; a grid with fewer is cut into about four.
+#: Maximum number of points of a tile; a grid of fewer points is cut into about four tiles.
 TILE = sizes.RUN_TILE
-#: Below this many points a group is evaluated in NumPy, without compiling or threads.
+#: Up to this number of points, NumPy evaluates a group without compilation or threads.
 NUMPY_POINTS = sizes.RUN_SMALL
-#: Below this many points a group is one tile.
+#: Up to this number of points, a group is a single tile.
 SINGLE_TILE_POINTS = sizes.RUN_SINGLE
-#: From so many points on, tiles without feasible points are skipped.
+#: From this number of points, tiles of a group that have no feasible points are skipped.
 RULE_CHECK_POINTS = sizes.RUN_MANY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputGroup:
-    """Outputs over the same axes, computed together."""
+    """Outputs over the same axes, which are computed together."""
 
     dims: tuple[str, ...]
     outputs: tuple[str, ...]
 
 
 def output_groups(grid: Grid, *, expand: bool = False) -> tuple[OutputGroup, ...]:
-    """Return the outputs grouped by their axes; ``expand`` puts all over all axes."""
+    """Group the outputs by their axes; ``expand`` makes all axes the axes of every output."""
     names = [*grid.outputs, *([FEASIBLE] if grid.conditions else [])]
     result: dict[tuple[str, ...], list[str]] = {}
     for name in names:
@@ -50,9 +50,9 @@ def output_groups(grid: Grid, *, expand: bool = False) -> tuple[OutputGroup, ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NestProgram:
-    """Loop nest with its data, run on the bounds of a tile.
+    """A loop nest with its data, which runs on the bounds of a tile.
 
-    ``row`` are the sizes of the axes in the row, ``sizes`` of the outer axes, then of the row.
+    ``row``: the sizes of the axes in the row. ``sizes``: those of the outer axes, then of the row.
     """
 
     nest: Nest
@@ -62,11 +62,11 @@ class NestProgram:
     arrays: tuple[NDArray[np.float64], ...]
 
     def run(self, bounds: NDArray[np.int64], origin: int, *results: NDArray[Any]) -> None:
-        """Fill the results, or reduce into them."""
+        """Fill the results, or update them if the nest is a reduction."""
         compile_nest(self.nest)(bounds, self.sizes, origin, self.scalars, *self.arrays, *results)
 
     def tiling(self, target: int) -> Tiling:
-        """Return tiles of at most about ``target`` points."""
+        """Return a tiling with tiles of up to ``target`` points."""
         return Tiling([int(n) for n in self.sizes[:-1]], int(self.sizes[-1]), target)
 
 
@@ -79,7 +79,10 @@ def prepare(
     reduce: bool = False,
     row: int | None = None,
 ) -> NestProgram:
-    """Return the cached nest of outputs over axes (no switches), the last ``row`` in its row."""
+    """Return the cached program that computes outputs over ``dims``: axes that are not switches.
+
+    The last ``row`` axes form the row; by default, :func:`row_axis_count` chooses their number.
+    """
     cache_key = (key, tuple(dims), tuple(outputs), reduce, row)
     if (ready := grid.cache.get(cache_key)) is not None:
         return ready  # type: ignore[no-any-return]
@@ -117,7 +120,7 @@ def prepare(
 def flatten_leaf(
     leaf: Leaf, outer: Sequence[str], row: Sequence[str], sizes: Mapping[str, int]
 ) -> NDArray[np.float64]:
-    """Return the values of a leaf as a nest reads them; over the whole row if over a part of it."""
+    """Return a leaf's values as a nest reads them: over the whole row, if it varies there."""
     axes = (*(axis for axis in outer if axis in leaf.axes), *row)
     array = leaf.align_to(axes)
     if any(axis in row for axis in leaf.axes):
@@ -156,7 +159,7 @@ def _fill(
     kinds = [grid.kind(name) for name in part.outputs]
     shape = grid.shape(plain)
     points = math.prod(shape)
-    # switch axes lead in memory, so that each nest fills one contiguous piece
+    # in memory switch axes come first, so that each nest fills a contiguous piece
     inner = (*(axis for axis in part.dims if axis not in plain), *plain)
     full = [np.empty(grid.shape(inner), dtype=grid.dtype(name)) for name in part.outputs]
     infeasible = InfeasibleTiles(grid, part.outputs, part.dims)
@@ -203,19 +206,19 @@ def _fill_tiles(
 
 
 def tile_count(shape: Sequence[int]) -> int:
-    """Return the number of tiles of a group over axes (no switches)."""
+    """Return the number of tiles of a group, given the sizes of its axes (except switch axes)."""
     count = row_axis_count(shape)
     outer, row = shape[: len(shape) - count], math.prod(shape[len(shape) - count :])
     return Tiling(outer, row, _target(math.prod(shape))).count
 
 
 def _target(points: int) -> int:
-    """Return the points of a tile, which depend on the size of the grid alone."""
+    """Return the target number of points of a tile; it depends on nothing but ``points``."""
     return min(TILE, max(SINGLE_TILE_POINTS, points // 4))
 
 
 def plan_rows(grid: Grid, *, expand: bool = False) -> Iterator[Mapping[str, Any]]:
-    """Yield the name, axes, points and bytes of each output that a run would store."""
+    """Yield the name, axes, point count and byte count of each output that a run would store."""
     for part in output_groups(grid, expand=expand):
         points = math.prod(grid.shape(part.dims))
         for name in part.outputs:

@@ -1,22 +1,21 @@
-"""Statistics of a formula over a grid, streamed over its values, and their errors.
+"""Compute statistics of a formula over a grid in one pass over its values, and their errors.
 
-Errors of statistics over draws are half the widths of 95 % intervals. Every statistic is a mean
-over the draws, or a function of one: a chance is the mean of a condition, a tail the mean of the
-excess over a quantile, a quantile the place where a chance equals its level. So one rule bounds
-them all: the replicates give the error of a mean (Student's interval). Values that few or no draws
-have reached need other rules:
+The error of a statistic over draws is half the width of its 95 % interval. Every statistic is a
+mean over the draws or a function of a mean: a chance is the mean of a condition, a tail is the mean
+excess over a quantile, and a quantile is the value at which a chance equals the quantile's level.
+So one rule serves all: the replicates give the error of a mean (Student's interval). Other rules
+allow for values that few or no draws have reached:
 
-- a chance with few hits has the interval of Clopper and Pearson (1934), 3.7 / n after no hit in n
-  draws;
-- the error of a mean is at least that of 3.7 draws across the widest gap between two values, or as
-  far beyond the extremes as a tail reaches that is as heavy as the extremes of the replicates
-  suggest; if few draws make up most of the mean, at least that of such a small count;
-- if all draws give one value, others have a chance of at most 3.7 / n and lie in the range of the
-  formula over the laws of its inputs, which an enclosure proves;
-- a quantile lies between order statistics; that range bounds it beyond the last of them.
+- A chance with few hits has the interval of Clopper and Pearson (1934): 3.7 / n for no hit in n.
+- The error of a mean includes 3.7 / n times the widest gap between two values, or times the reach
+  of a tail beyond the extremes (as heavy as the replicates' extremes suggest), if that is longer.
+  If few draws contribute most of a mean, its error is at least that of a count of so few.
+- If all draws have the same value, other values have a chance of at most 3.7 / n. They lie in the
+  range of the formula over the laws of its inputs, which an enclosure proves.
+- A quantile lies between order statistics. Beyond the last one, the formula's range bounds it.
 
-An error is infinite if nothing bounds a statistic. It is 0 if a value is proven, and if a quantile
-is one value up to a chance of 1e-4.
+The error is infinite if nothing bounds a statistic. It is 0 if the statistic is proven, or if a
+quantile's interval with an error probability of 1e-4 is a single value.
 """
 
 from __future__ import annotations
@@ -56,15 +55,15 @@ from symbolic.statistics import DRAW, Statistic
 
 Indices = NDArray[np.int64]
 
-#: Points that are enclosed together.
+#: Number of points that are enclosed together.
 _ENCLOSED_POINTS = sizes.REACH_TOGETHER
 
 
 def _range_function(group: StatisticGroup) -> Callable[[Indices, bool], tuple[Floats, Floats]]:
     """Return a function that encloses a formula at points given by flat indices.
 
-    It returns the least and largest values, of shape (points, values within a draw). Neighbouring
-    points are enclosed together and cached, because several statistics need the same ones.
+    The function returns lower and upper bounds of shape (points, values within a draw). It encloses
+    neighbouring points together and caches them, because several statistics need the same points.
     """
     inner = tuple(axis for axis in group.reduced_axes if axis != DRAW)
     dims, each = (*group.result_axes, *inner), math.prod(group.grid.shape(inner))
@@ -88,7 +87,7 @@ def _range_function(group: StatisticGroup) -> Callable[[Indices, bool], tuple[Fl
         numbers, starts = tiling.locate(flat)
         for number in np.unique(numbers).tolist():
             here = numbers == number
-            with lock:  # threads that need the same tile compute it once
+            with lock:  # so that threads that need the same tile compute it only once
                 least, most = enclose_tile(number, whole)
             places = flat[here] - starts[here]
             low[here], high[here] = least[places], most[places]
@@ -100,10 +99,11 @@ def _range_function(group: StatisticGroup) -> Callable[[Indices, bool], tuple[Fl
 def range_of(
     part: Grid, root: Node, dims: Sequence[str], whole: bool = False
 ) -> tuple[Floats, Floats]:
-    """Return the least and largest value of a formula over a part of a grid, whatever is drawn.
+    """Return bounds of a formula over a part of a grid that hold for all draws.
 
-    Both broadcast over ``dims``, all axes of the formula but the draws. Random inputs span the
-    range that is drawn, or that of the ``whole`` law. Infinite if nothing encloses the formula.
+    Both bounds broadcast over ``dims``: all axes of the formula except the draws. A random input
+    lies in the range of its draws or, if ``whole``, of its law. The bounds are infinite if a
+    primitive or input of the formula has no enclosure.
     """
     spans, leaves = part.axes[DRAW].random_ranges, part.leaves[()]
     known = {*interval_algebra(), "constant", "reference"}
@@ -122,18 +122,18 @@ def range_of(
     return np.asarray(result.lo), np.asarray(result.hi)
 
 
-#: Factor on the tail index that the replicates show, and the largest index: that of a Pareto tail,
-#: by which the mean excess grows.
+#: Factor by which the tail index estimated from the replicates is multiplied; maximum tail index.
+#: The tail index of a Pareto law is the rate at which its mean excess grows.
 _TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
 
 
 @compiled(_nrt=False)
 def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
-    """Fill each row of ``out`` with the terms of the error of the row's mean.
+    """Fill each row of ``out`` with seven terms of the error of the row's mean.
 
-    They are the standard deviation of the means of the replicates; the widest gap between values;
-    sum and sum of squares of distances to the median, in units of the range; the least and largest
-    value; and how far the tail reaches beyond them.
+    The terms are the standard deviation of the replicates' means; the widest gap between values;
+    the sum, and the sum of squares, of the distances to the median in units of the range; the
+    smallest and the largest value; and the distance by which the tail reaches beyond these.
     """
     draws = rows.shape[1]
     size = draws // replicates
@@ -163,7 +163,8 @@ def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
             continue
         for j in range(draws):
             work[0, j], work[1, j], work[2, j] = 0.0, np.inf, -np.inf
-        for j in range(draws):  # with a bucket per value, one is empty or all gaps are equal
+        # with a bucket per value, the widest gap is between buckets unless all gaps are equal
+        for j in range(draws):
             place = min(int((row[j] - low) / width * draws), draws - 1)
             work[0, place] += 1.0
             work[1, place] = min(work[1, place], row[j])
@@ -196,7 +197,7 @@ def _fill_mean_error_terms(rows, replicates, work, ends, out) -> None:
 
 
 class SortedRows:
-    """Rows in ascending order, for their quantiles."""
+    """Rows of values in ascending order, from which quantiles are read."""
 
     def __init__(self, values: Floats, weights: Floats | None) -> None:
         if weights is None:
@@ -208,7 +209,7 @@ class SortedRows:
         self.has_nan = np.isnan(self.values[:, -1])
 
     def quantile(self, level: Fraction | Floats) -> Floats:
-        """Return the quantile of each row: the least value with P(X <= value) >= level."""
+        """Return the quantile of each row: the smallest value with P(X <= value) >= level."""
         count = self.values.shape[1]
         if self.cumulative_weights is not None:
             least = np.broadcast_to(np.asarray(level, dtype=np.float64), len(self.values))
@@ -222,26 +223,26 @@ class SortedRows:
         return np.where(self.has_nan, np.nan, result)
 
 
-#: Returns the least and largest value of the formula at some rows, of shape (rows, values within a
-#: draw), over the drawn range of its inputs' laws or the whole laws.
+#: Function of row indices and a flag: True for the whole laws of inputs, False for their drawn
+#: ranges. It returns lower and upper bounds of the formula, of shape (rows, values within a draw).
 RangeFunction = Callable[[Indices, bool], tuple[Floats, Floats]]
-#: Maps that range, at some rows, to the range of the averaged values.
+#: Function of lower bounds, upper bounds and row indices; it returns bounds of derived values.
 Change = Callable[[Floats, Floats, Indices], tuple[Floats, Floats]]
 
-#: One-sided error probability for quantiles that seem to be one value.
+#: Error probability, on each side, of a quantile whose error is reported as 0.
 _CERTAIN_TAIL = 5e-5
-#: Values that differ less, relatively, are equal.
+#: Relative difference up to which values are taken as equal.
 _EQUAL_TOLERANCE = 1e-13
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingDesign:
-    """Design by which rows of values were drawn.
+    """The way in which rows of values were drawn.
 
-    A row holds equally many values of each of ``draws`` draws, one draw after another.
-    ``replicates`` is the number of independent parts of the draws; below 2 the draws are all values
-    of a law. ``weights`` of all values in a row sum to 1; draws have equal weights. ``range_at``
-    encloses the formula over the laws of its inputs.
+    A row has the same number of values for each of ``draws`` draws, one draw after the other. The
+    draws consist of ``replicates`` independent parts; with fewer than two, the draws are all
+    values of a law. ``weights`` of the values in a row sum to 1; all draws have the same weight.
+    ``range_at`` encloses the formula over the laws of its inputs.
     """
 
     draws: int
@@ -250,21 +251,21 @@ class SamplingDesign:
     range_at: RangeFunction | None = None
 
     def value_weights(self, count: int) -> Floats:
-        """Return the weights of the values within a draw, in sum 1."""
+        """Return the weights of the values within a draw; the sum is 1."""
         each = count // self.draws
         if self.weights is None:
             return np.full(each, 1 / each)
         return self.weights[:each] * self.draws
 
     def means_per_draw(self, values: Floats) -> Floats:
-        """Return the weighted mean within each draw, of shape (points, draws)."""
+        """Return the weighted mean of the values in each draw, of shape (points, draws)."""
         points, count = values.shape
         if count == self.draws:
             return np.ascontiguousarray(values)
         return _weighted_sum(values.reshape(points, self.draws, -1), self.value_weights(count))
 
     def value_ranges(self, rows: Indices, count: int, whole: bool = False) -> tuple[Floats, Floats]:
-        """Return the least and largest value of the formula at some rows; infinite if unknown."""
+        """Return lower and upper bounds of the formula at some rows; unknown ones are infinite."""
         if self.range_at is None:
             shape = rows.size, count // self.draws
             return np.full(shape, -np.inf), np.full(shape, np.inf)
@@ -273,25 +274,25 @@ class SamplingDesign:
 
 
 def _weighted_sum(values: Floats, shares: Floats) -> Floats:
-    """Return weighted sums along the last axis; infinite values may have weight 0."""
+    """Return weighted sums along the last axis; infinite values with weight 0 are also ignored."""
     some = shares > 0
     return np.asarray(values[..., some] @ shares[some])
 
 
 def _max_distance(low: Floats, value: Floats, high: Floats) -> Floats:
-    """Return the distance to the farther end of a range; infinite if unknown."""
+    """Return the distance from a value to the farther end of its range; infinite if unknown."""
     far = np.maximum(np.maximum(high - value, value - low), 0.0)
     equal = far <= _EQUAL_TOLERANCE * np.abs(value)
     return np.where(equal, 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf))
 
 
-#: Kinds of :func:`moments`.
+#: Values of ``kind`` in :func:`moments`.
 MEAN, STD = 0, 1
 
 
 @compiled
 def _total(row):
-    """Return the sum, of long rows in eight interleaved parts."""
+    """Return the sum of a row; long rows are summed in eight interleaved parts."""
     count = row.size
     whole = count - count % 8 if count >= 32 else 0
     a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -316,7 +317,7 @@ def _mean(row, weights):
         return _total(row) / row.size
     result = 0.0
     for j in range(row.size):
-        if weights[j] > 0:  # infinite values may have weight 0
+        if weights[j] > 0:  # an infinite value may have weight 0
             result += weights[j] * row[j]
     return result
 
@@ -330,7 +331,10 @@ def totals(values, out) -> None:
 
 @compiled
 def moments(values, weights, kind, out) -> None:
-    """Fill ``out`` with each row's mean or (population) deviation; empty ``weights`` are equal."""
+    """Fill ``out`` with each row's mean or (population) standard deviation, by ``kind``.
+
+    An empty array of ``weights`` means equal weights.
+    """
     work = np.empty(values.shape[1])
     for i in range(values.shape[0]):
         row = values[i]
@@ -344,7 +348,7 @@ def moments(values, weights, kind, out) -> None:
 
 @compiled(_nrt=False)
 def fill_extremes(values, sign, skip, out) -> None:
-    """Fill ``out`` with each row's largest (``sign`` 1) or least (-1), NaN unless ``skip``."""
+    """Fill ``out`` with each row's maximum (``sign`` 1) or minimum (-1); ``skip`` ignores NaN."""
     for i in range(values.shape[0]):
         row = values[i]
         result, holes = -np.inf, 0
@@ -358,12 +362,12 @@ def fill_extremes(values, sign, skip, out) -> None:
 
 
 _NO_WEIGHTS = np.empty(0)
-#: Longest rows that a proof expands term by term (:mod:`sweeps.bounds.statistics_as_formulas`).
+#: Maximum length of a row that a proof writes as a formula (`statistics_as_formulas`).
 SHORT_ROW = sizes.SUM_SHORT
 
 
 def compute_statistics(groups: Sequence[StatisticGroup]) -> Mapping[str, Floats]:
-    """Return every statistic of formulas over the same grid, in one pass over their values."""
+    """Return a mapping of all statistics of formulas over the same grid, computed in one pass."""
     first = groups[0]
     rest, along, weights = first.result_axes, first.reduced_axes, first.weights
     grid = first.grid
@@ -420,10 +424,10 @@ def summary(
 
 
 class RowValues:
-    """Rows of values, with the statistics of each row and their errors.
+    """Rows of values, with methods for the statistics of each row and their errors.
 
-    ``weights`` of the values in a row sum to 1; None means equal. ``sorted_rows`` are the same rows
-    sorted, if known. ``sample`` is the design by which the values were drawn.
+    ``weights`` of the values in a row sum to 1; None means equal weights. ``sorted_rows`` are the
+    same rows in ascending order, if known. ``sample`` describes how the values were drawn.
     """
 
     def __init__(
@@ -441,7 +445,7 @@ class RowValues:
         self.draws, self.value_weights = self.sample.draws, self.sample.value_weights(self.count)
 
     def moment(self, kind: int, out: Floats, values: Floats | None = None) -> None:
-        """Fill ``out`` with the mean of each row, or with the standard deviation."""
+        """Fill ``out`` with each row's mean or standard deviation, by ``kind``."""
         weights = _NO_WEIGHTS if self.weights is None else self.weights
         moments(self.values if values is None else values, weights, kind, out)
 
@@ -461,7 +465,7 @@ class RowValues:
             out[...] = rows.quantile(self.level)
 
     def tail(self, sign: float, out: Floats) -> None:
-        """Fill ``out`` with the mean beyond the quantile: above for ``sign`` 1, below for -1."""
+        """Fill ``out`` with the mean of values above (``sign`` 1) or below (-1) the quantile."""
         values = self.values if sign > 0 else -self.values
         with np.errstate(all="ignore"):
             if self.weights is None:
@@ -476,9 +480,9 @@ class RowValues:
         return int(max(math.ceil(self.level * self.count) - 1, 0))
 
     def _fill_unweighted_tail(self, values: Floats, out: Floats) -> None:
-        """Fill ``out`` with the mean from a rank on, the value of which counts in part.
+        """Fill ``out`` with the mean of the values beyond the quantile, and a part of the quantile.
 
-        Short rows are summed in ascending order, as a proof expands them
+        Short rows are summed in ascending order, because proofs expand such sums in this order
         (:class:`symbolic.statistics.NodeValues`).
         """
         level, count, rank = self.level, self.count, self._rank
@@ -489,7 +493,7 @@ class RowValues:
         out /= float((1 - level) * count)
 
     def _fill_weighted_tail(self, values: Floats, out: Floats) -> None:
-        """Fill ``out`` with the quantile plus the mean excess over it.
+        """Fill ``out`` with the quantile plus the mean excess over it, given weights.
 
         See Rockafellar and Uryasev 2000, Optimization of conditional value-at-risk, Journal of Risk
         2, equation 4.
@@ -501,7 +505,10 @@ class RowValues:
         out[finite] += more[finite] / (1 - float(self.level))
 
     def mean_error(self, values: Floats, change: Change) -> Floats:
-        """Return the error of the mean of values derived from the rows; ``change`` maps ranges."""
+        """Return the error of the mean of ``values``, which are derived from the rows.
+
+        ``change`` converts bounds of the formula into bounds of the derived values.
+        """
         rows = self.sample.means_per_draw(values)
         about, parts = np.empty((self.points, 7)), self.sample.replicates
         _fill_mean_error_terms(rows, parts, np.empty((3, self.draws)), np.empty((2, parts)), about)
@@ -525,7 +532,7 @@ class RowValues:
         return np.where(np.isnan(wide), np.nan, result)
 
     def std_error(self) -> Floats:
-        """Return the error of the standard deviation, from that of the variance."""
+        """Return the error of the standard deviation, computed from the error of the variance."""
         centre = self.sample.means_per_draw(self.values).mean(axis=1)[:, None]
         squares = (self.values - centre) ** 2
 
@@ -540,7 +547,7 @@ class RowValues:
         return result
 
     def geomean_error(self) -> Floats:
-        """Return the error of the geometric mean, from that of the mean of logarithms."""
+        """Return the error of the geometric mean, from the error of the mean of logarithms."""
         logs = np.log(self.values)
 
         def change(low: Floats, high: Floats, _: Indices) -> tuple[Floats, Floats]:
@@ -551,7 +558,7 @@ class RowValues:
         return np.where(off == 0, 0.0, middle * np.expm1(off))
 
     def chance_error(self) -> Floats:
-        """Return the error of a chance; 0 if it is proven to be 0 or 1."""
+        """Return the error of a chance, or 0 if the chance is proven to be 0 or 1."""
         rows = self.sample.means_per_draw(self.values)
         result = chance_half_width_of_rows(rows, self.sample.replicates)
         places = np.flatnonzero((rows == rows[:, :1]).all(axis=1))
@@ -561,7 +568,7 @@ class RowValues:
         return result
 
     def extreme_error(self, high: bool, skip: bool) -> Floats:
-        """Return how far the range of the formula reaches beyond the largest, or least, value."""
+        """Return the distance from the largest (or smallest) value to the bound of the formula."""
         sign = 1.0 if high else -1.0
         least, most = self.sample.value_ranges(np.arange(self.points), self.count, whole=True)
         end = np.where(self.value_weights > 0, most if high else -least, -np.inf).max(axis=1)
@@ -569,10 +576,10 @@ class RowValues:
         return np.where(np.isnan(here), np.nan, _max_distance(here, here, end))
 
     def quantile_error(self) -> Floats:
-        """Return the distance to the quantiles at the ends of the interval of the level.
+        """Return the distance from a quantile to the farther end of its confidence interval.
 
-        The share of draws up to a quantile is a mean (Woodruff 1952); if few draws are on one side
-        of it, order statistics bound it.
+        The share of draws up to the quantile is a mean; its confidence interval gives the levels of
+        both ends (Woodruff 1952). If few draws are on one side, order statistics give these levels.
         """
         if self.level in (0, 1):
             return self.extreme_error(self.level == 1, False)
@@ -598,7 +605,10 @@ class RowValues:
     def _quantile_distance(
         self, order: SortedRows, quantile: Floats, low: Floats, high: Floats
     ) -> Floats:
-        """Return the distance to quantiles of two levels; beyond the draws, to the range."""
+        """Return the distance from a quantile to the farther one of the quantiles at two levels.
+
+        For a level below the first draw or above the last, the bound of the formula is used.
+        """
         first, last = order.quantile(low), order.quantile(high)
         open_ended = np.flatnonzero((low * self.draws < 1 - ROUNDING) | (high > 1 + ROUNDING))
         if open_ended.size:
@@ -612,10 +622,10 @@ class RowValues:
         return _max_distance(first, quantile, last)
 
     def tail_error(self, sign: float) -> Floats:
-        """Return the error of the mean of a tail, from the excess over the quantile of all draws.
+        """Return the error of a tail's mean, from the error of the mean excess over the quantile.
 
-        To first order this mean does not depend on the quantile (Rockafellar and Uryasev 2000). If
-        there are too few draws to bound the quantile, the range of the formula is the bound.
+        To first order the tail's mean does not depend on the quantile (Rockafellar and Uryasev
+        2000). If there are too few draws to bound the quantile, bounds of the formula are used.
         """
         p, rank, signed = float(self.level), self._rank, sign * self.values
         if self.weights is None:
@@ -644,7 +654,7 @@ class RowValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowStatistic:
-    """Functions of a statistic; ``error`` is half its 95 % interval's width (None: infinite)."""
+    """The functions that compute a statistic and half the width of its 95 % interval."""
 
     fill: Callable[[RowValues, Floats], None]
     error: Callable[[RowValues], Floats] | None = None
@@ -667,7 +677,7 @@ def _extreme_of(high: bool, skip: bool) -> RowStatistic:
     )
 
 
-#: Functions of each statistic, by its name.
+#: The functions for each kind of statistic.
 ROW_STATISTICS: dict[str, RowStatistic] = {
     "mean": _moment_of(
         MEAN, lambda rows: rows.mean_error(rows.values, lambda low, high, _: (low, high))
@@ -691,7 +701,7 @@ def error_of(
     sample: SamplingDesign,
     sorted_rows: SortedRows | None = None,
 ) -> Floats:
-    """Return half the width of the 95 % interval of a statistic of each row."""
+    """Return, for each row, half the width of the 95 % interval of a statistic."""
     if sample.replicates < 2:
         return np.zeros(len(values))
     error = ROW_STATISTICS[statistic.kind].error

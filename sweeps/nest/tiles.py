@@ -1,4 +1,4 @@
-"""Iterate over tiles of a loop nest, skipping those that enclosures exclude."""
+"""Iterate over the tiles of a loop nest, and skip tiles that enclosures exclude."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from sweeps.runtime.resources import run_in_threads
 from sweeps.runtime.search_loop import iterate_batches
 from symbolic.ops import Node
 
-#: Below this many points no nest is compiled; points of a tile, whose values fit the cache.
+#: Up to this number of points, NumPy evaluates without a nest; points of a tile that fits the
+#: cache.
 NUMPY_POINTS, TILE_POINTS = sizes.PASS_SMALL, sizes.PASS_PIECE
-#: Fewest tiles for which enclosures pay off; most tiles enclosed together.
+#: Minimum number of tiles for which enclosures save time; maximum number of tiles in a batch.
 _MIN_TILES, _BATCH = sizes.PASS_WORTH, sizes.PASS_BATCH
-#: Pieces of a batch for each thread.
+#: Number of pieces of a batch for each thread.
 _SHARES = sizes.PASS_SHARES
 
 Result = TypeVar("Result")
@@ -34,25 +35,27 @@ TileFilter = Callable[[list[Any], TileNumbers], NDArray[np.bool_]]
 
 @dataclass(slots=True)
 class SkippedTiles:
-    """Number of tiles and points skipped, because no point can be feasible or matter."""
+    """The numbers of tiles and points that were skipped because they cannot change the result.
+
+    ``points_left`` is the number of points that an interrupt left out.
+    """
 
     tiles: int = 0
     points: int = 0
-
     points_left: int = 0
 
     def add_points_left(self, points: int) -> None:
-        """Add points that an interrupt left."""
+        """Add points that an interrupt left out."""
         self.points_left += points
 
     def attributes(self, weight: int = 1) -> dict[str, int]:
-        """Return attributes of a Dataset; each point stands for ``weight`` configurations."""
+        """Return the counts as attributes; each point stands for ``weight`` configurations."""
         result = {"tiles_skipped": self.tiles, "points_skipped": self.points * weight}
         return {**result, "points_left": self.points_left * weight} if self.points_left else result
 
 
 def batches(count: int) -> Iterator[TileNumbers]:
-    """Yield the numbers of tiles in batches, small ones first: their results prune the others."""
+    """Yield tile numbers in batches that grow, as results of early batches exclude later tiles."""
     low, size = 0, 2 * _MIN_TILES
     while low < count:
         yield np.arange(low, min(low + size, count))
@@ -69,11 +72,11 @@ def iterate_tiles(
     *,
     partial: bool = False,
 ) -> Iterator[Result]:
-    """Yield the result of ``work`` on some tiles at a time, in order, from threads.
+    """Run ``work`` on tiles in threads, several tiles at a time, and yield the results in order.
 
-    ``tile_filter`` returns from enclosures over tiles, and their points, which to visit; it is
-    called for each batch after the results of the batch before. On an interrupt this raises; if a
-    ``partial`` answer is useful, it ends early and ``skipped`` counts the points left.
+    ``tile_filter`` takes the enclosures over tiles and the tiles' numbers of points, and returns
+    the mask of tiles to visit. It is called for each batch, after the results of the batch before.
+    An interrupt raises an error. If ``partial``, it ends the loop; ``skipped`` counts points left.
     """
     points_of = math.prod(tiling.sizes)
 
@@ -109,11 +112,11 @@ def aggregate_points(
     *,
     partial: bool = False,
 ) -> Iterator[Result]:
-    """Yield partial aggregates of formulas over axes (no switches), some tiles each, in order.
+    """Yield, in order, aggregates of formulas over ``dims``; each aggregate is of some tiles.
 
-    ``add_values`` adds to what ``make_partial`` returns a row of values per formula, the mask of
-    the ``condition``, and the flat index of the first point. ``tile_filter`` gets enclosures of the
-    formulas, then of the condition.
+    ``dims`` have no switch axes. ``make_partial`` creates an aggregate. ``add_values`` takes it, a
+    row of values per formula, the mask of the ``condition``, and the flat index of the first point.
+    ``tile_filter`` gets enclosures of the formulas, then of the condition.
     """
     nodes = [*formulas, *([] if condition is None else [condition])]
     count, points = len(formulas), math.prod(grid.shape(dims))
@@ -130,7 +133,7 @@ def aggregate_points(
     kinds = [*["float"] * count, "bool"][: len(nodes)]
     ready = prepare(grid, key, dims, list(zip(nodes, kinds, strict=True)))
     compile_nest(ready.nest)
-    tiling = ready.tiling(TILE_POINTS if count else 2 * TILE_POINTS)  # booleans are small
+    tiling = ready.tiling(TILE_POINTS if count else 2 * TILE_POINTS)  # a mask takes less memory
 
     points_cut: list[int] = []
 
@@ -157,13 +160,13 @@ def _map_shares(work: Callable[[TileNumbers], Result], shares: list[TileNumbers]
     return run_in_threads(lambda place: work(shares[place]), len(shares))
 
 
-# --- Rows of values along some axes, for each point of the others
+# --- Rows of values along some axes, for each point of the other axes
 
 Floats = NDArray[np.float64]
 
-#: Below this many values no nest is compiled; values per visit.
+#: Up to this number of values, NumPy evaluates rows without a nest; number of values per visit.
 ROWS_SMALL, ROWS_BLOCK = sizes.ROWS_SMALL, sizes.ROWS_BLOCK
-#: If rows have fewer values, the loops run over points innermost.
+#: If rows have fewer values than this, the innermost loops run over points, not along rows.
 _SHORT_ROW = sizes.ROWS_SHORT
 
 
@@ -176,11 +179,11 @@ def visit_rows(
     visit: Callable[[list[Floats], int], None],
     point_filter: Callable[[Floats], NDArray[np.bool_]] | None = None,
 ) -> None:
-    """Call ``visit`` with the values of formulas along some axes, for points of the other axes.
+    """Call ``visit`` with rows: the values of formulas along ``reduced_axes``, for some points.
 
-    ``visit`` gets the rows of each formula, of shape (points, values along), and the flat index of
-    the first of these points; several threads call it. ``point_filter``, with one formula, gets
-    lower bounds of the values at some points and returns which to visit.
+    ``visit`` gets the rows of each formula, of shape (points, values), and the flat index of the
+    first of these points over ``result_axes``; several threads call it. ``point_filter``, for one
+    formula only, takes lower bounds of the values in tiles, and returns the mask of tiles to visit.
     """
     points, count = math.prod(grid.shape(result_axes)), math.prod(grid.shape(reduced_axes))
     if points * count <= ROWS_SMALL:
@@ -201,7 +204,7 @@ def _visit_rows_innermost(
     visit: Callable[[list[Floats], int], None],
     point_filter: Callable[[Floats], NDArray[np.bool_]] | None,
 ) -> None:
-    """Visit rows with the axes of the values as innermost loops."""
+    """Visit rows with ``reduced_axes`` as the innermost loops."""
     count = math.prod(grid.shape(reduced_axes))
     row = row_axis_count(grid.shape(reduced_axes))
     dims = (*result_axes, *reduced_axes)
@@ -244,7 +247,7 @@ def _visit_rows_outermost(
     reduced_axes: Sequence[str],
     visit: Callable[[list[Floats], int], None],
 ) -> None:
-    """Visit rows with the axes of the values as outermost loops: one pass for each value."""
+    """Visit rows with ``reduced_axes`` as the outermost loops: one pass for each value of a row."""
     count = math.prod(grid.shape(reduced_axes))
     ready = prepare(grid, key, (*reduced_axes, *result_axes), [(root, "float") for root in roots])
     compile_nest(ready.nest)

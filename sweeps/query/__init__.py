@@ -1,7 +1,7 @@
-"""Queries over any source, and how answers are composed.
+"""Queries over any source of configurations.
 
-A source (`source`) answers one objective at a time: its best points, and all points as good as some
-value. `optimum` composes objectives in order, ties, tolerances, ranks and labels from that;
-`distribution` counts and folds, `uncertainty` compares over draws, and `support_table` says which
-options each verb supports on which source.
+A source (`source`) answers queries for one objective: its best points, and all points within a
+tolerance of a value. From these two answers `optimum` handles objectives in order of priority,
+ties, tolerances, ranks and labels. `distribution` counts and aggregates, `uncertainty` compares
+over draws, and `support_table` lists the options that each verb supports on each source.
 """

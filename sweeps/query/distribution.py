@@ -1,4 +1,4 @@
-"""Count feasible configurations, and describe how a quantity is distributed over them."""
+"""Count feasible configurations, and compute quantiles, histograms and folds over them."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 @compiled(_nrt=False)
 def count_bins(values, allowed, edges, first_bin, scale, counts, outside_counts) -> None:
-    """Count values between ``edges``; see :class:`BinCounts`.
+    """Count the values in each bin between ``edges``; see :class:`BinCounts`.
 
-    ``first_bin`` holds the bin in which each of many equal slots of the whole range begins, and at
-    its end the last bin. ``outside_counts`` counts values below, above and NaN.
+    The whole range is divided into many equal slots. ``first_bin`` has the bin in which each slot
+    begins, then the last bin. ``outside_counts`` counts values below, values above, and NaN.
     """
     slots = first_bin.size - 2
     low, high = edges[0], edges[edges.size - 1]
@@ -51,7 +51,8 @@ def count_bins(values, allowed, edges, first_bin, scale, counts, outside_counts)
         value = values[j]
         if value >= low and value <= high:
             slot = min(max(int((value - low) * scale), 0), slots)
-            place = first_bin[max(slot - 1, 0)]  # by rounding it may be one too high, or too low
+            # because of rounding, the number of the slot may be too high or too low by one
+            place = first_bin[max(slot - 1, 0)]
             left = first_bin[min(slot + 2, slots + 1)] - place
             while left > 0:
                 half = (left + 1) >> 1
@@ -68,11 +69,11 @@ def count_bins(values, allowed, edges, first_bin, scale, counts, outside_counts)
 
 @compiled(_nrt=False)
 def count_digits(values, allowed, prefixes, first_prefix, shift, width, counts, totals) -> None:
-    """Count the next digit of keys that share a prefix; see :class:`DigitCounts`.
+    """Count the next digit of the keys that begin with some prefixes; see :class:`DigitCounts`.
 
-    ``counts`` has a row for each of ``prefixes``, which ascend. ``first_prefix`` holds the first
-    prefix with each first digit, or -1; it is empty while the first digit is counted. ``totals``
-    counts numbers and NaN.
+    ``counts`` has a row for each of the ascending ``prefixes``. ``first_prefix`` has, for each
+    value of the first digit, the index of the first prefix that begins with this digit, or -1. It
+    is empty while the first digit is counted. ``totals`` are the counts of numbers and of NaN.
     """
     bits = values.view(np.uint64)
     sign, one = np.uint64(1) << np.uint64(63), np.uint64(1)
@@ -99,33 +100,33 @@ def count_digits(values, allowed, prefixes, first_prefix, shift, width, counts, 
                 break
 
 
-#: Values from which on compiled code counts them.
+#: From this number of values, compiled code counts them.
 _COMPILED_MIN_VALUES = sizes.BINS_COMPILED
-#: Least number of slots of the whole range of a histogram.
+#: Minimum number of slots into which the range of a histogram is divided.
 _SLOTS = sizes.BINS_SLOTS
-#: Bits of a digit; a number has 64.
+#: Number of bits of a digit; a key has 64 bits.
 DIGIT_BITS = sizes.BINS_DIGIT
 
 
 class ValueRange:
-    """The least and the largest finite value."""
+    """The smallest and the largest finite value."""
 
     def __init__(self) -> None:
         self.low, self.high = math.inf, -math.inf
 
     def feed(self, values: Floats, allowed: Mask) -> None:
-        """Include some values, where ``allowed``."""
+        """Include the values where ``allowed`` is True."""
         counts = np.isfinite(values) & allowed
         self.low = min(self.low, float(np.min(values, where=counts, initial=math.inf)))
         self.high = max(self.high, float(np.max(values, where=counts, initial=-math.inf)))
 
     def add(self, other: ValueRange) -> None:
-        """Include the range of another part."""
+        """Extend the range by the range of another part."""
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
 
 
 class BinCounts:
-    """Counts of values in bins, and of those below, above and NaN."""
+    """The numbers of values in each bin, of values below and above all bins, and of NaN."""
 
     def __init__(self, edges: Floats) -> None:
         self.edges, bins = edges, len(edges) - 1
@@ -138,7 +139,7 @@ class BinCounts:
         self.first_bin = np.append(self.first_bin, bins - 1)
 
     def feed(self, values: Floats, allowed: Mask) -> None:
-        """Count some values, where ``allowed``."""
+        """Count the values where ``allowed`` is True."""
         edges, rest = self.edges, self.outside_counts
         if values.size >= _COMPILED_MIN_VALUES:
             count_bins(values, allowed, edges, self.first_bin, self.scale, self.counts, rest)
@@ -157,7 +158,7 @@ class BinCounts:
 
 
 class DigitCounts:
-    """Counts of the next digit of the values whose keys begin with one of some prefixes."""
+    """For each prefix, counts of the digit at bit ``shift`` of the 64-bit keys that begin so."""
 
     def __init__(self, prefixes: NDArray[np.uint64], shift: int) -> None:
         self.prefixes, self.shift = prefixes, shift
@@ -168,7 +169,7 @@ class DigitCounts:
         self.totals = np.zeros(2, dtype=np.int64)  # numbers, NaN
 
     def feed(self, values: Floats, allowed: Mask) -> None:
-        """Count some values, where ``allowed``."""
+        """Count the values where ``allowed`` is True."""
         if values.size >= _COMPILED_MIN_VALUES:
             table = (self.prefixes, self.first_prefix, self.shift, DIGIT_BITS)
             count_digits(values, allowed, *table, self.counts, self.totals)
@@ -188,14 +189,14 @@ class DigitCounts:
 
 
 def order_key(values: Floats) -> NDArray[np.uint64]:
-    """Return integers that are ordered as the floats are; both zeros share one."""
+    """Return integer keys in the same order as the floats; 0.0 and -0.0 have the same key."""
     bits = (values + 0.0).view(np.uint64)
     sign = np.uint64(1 << 63)
     return np.where(bits & sign, ~bits, bits | sign)
 
 
 def value_of_key(key: int) -> float:
-    """Return the float that has a key."""
+    """Return the float with the given key (:func:`order_key`)."""
     bits = key ^ (1 << 63) if key >> 63 else key ^ ((1 << 64) - 1)
     return float(np.uint64(bits).view(np.float64))
 
@@ -203,15 +204,16 @@ def value_of_key(key: int) -> float:
 def _quantiles(source: FormulaValues, q: float | Sequence[float]) -> xr.Dataset:
     """Return the exact quantiles of a formula over the feasible configurations.
 
-    The quantile q of N values is the least one that at least q N of them do not exceed (the inverse
-    of the distribution function, no interpolation); q = 0 is the least of all. NaN does not count.
-    Four passes fix 16 bits of the keys each.
+    The q-quantile of N values is the smallest value x such that at least q N values are <= x (the
+    inverse of the distribution function, without interpolation); for q = 0, the minimum. NaN is
+    ignored. Each of four passes determines 16 bits of the keys of the quantiles.
     """
     shares = _parse_shares(q)
     begins, before = [0] * len(shares), [0] * len(shares)
     ranks: list[int] = []
     rest = np.zeros(2, dtype=np.int64)
-    lowest, highest = order_key(np.array([-math.inf, math.inf])).tolist()  # NaN lies beyond
+    # the keys of NaN lie outside of this range
+    lowest, highest = order_key(np.array([-math.inf, math.inf])).tolist()
     for shift in range(64 - DIGIT_BITS, -1, -DIGIT_BITS):
         distinct = sorted(set(begins))
         wanted = np.array(distinct, dtype=np.uint64)
@@ -250,7 +252,7 @@ def _quantiles(source: FormulaValues, q: float | Sequence[float]) -> xr.Dataset:
 
 
 def count_attributes(source: FormulaValues, totals: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the conditions and the number of feasible and undefined configurations."""
+    """Return as attributes: the conditions, and the numbers of feasible and of undefined points."""
     numbers, undefined = (int(n) * source.weight for n in totals)
     return {
         "conditions": "; ".join(source.conditions),
@@ -266,7 +268,7 @@ def unit_attributes(source: FormulaValues) -> dict[str, Any]:
 
 
 def _parse_shares(q: Any) -> list[Fraction]:
-    """Return shares as the decimals that they are written as: 0.1 is a tenth."""
+    """Return shares as exact decimal fractions: 0.1 is exactly one tenth."""
     listed = q[()] if isinstance(q, np.ndarray) else [q] if isinstance(q, str) else q
     shares = []
     for share in listed if isinstance(listed, (Sequence, np.ndarray)) else [listed]:
@@ -279,14 +281,11 @@ def _parse_shares(q: Any) -> list[Fraction]:
     return shares
 
 
-# --- Histograms
-
-
 _MAX_BINS = sizes.BINS_MOST
 
 
 def _histogram(source: FormulaValues, edges: Floats) -> xr.Dataset:
-    """Count the feasible configurations with a value in each bin."""
+    """Return the number of feasible configurations with a value in each bin."""
     result = source.gather(lambda: BinCounts(edges))
     skipped = source.skipped_tiles.attributes(source.weight)
     weight, outside = source.weight, result.outside_counts
@@ -311,8 +310,8 @@ def _histogram(source: FormulaValues, edges: Floats) -> xr.Dataset:
 
 
 def bin_edges(source: FormulaValues, bins: Any) -> Floats:
-    """Return the edges of equal bins over the finite values, or the given edges."""
-    bins = bins[()] if isinstance(bins, np.ndarray) else bins  # an array of no dimensions: a number
+    """Return the edges of ``bins`` equal bins over the finite values; or check the edges given."""
+    bins = bins[()] if isinstance(bins, np.ndarray) else bins  # an array of shape () is a number
     if isinstance(bins, (int, np.integer)) and not isinstance(bins, bool):
         if not 1 <= bins <= _MAX_BINS:
             raise DseError(f"bins = {bins}: expected from 1 to {_MAX_BINS:,} bins, or their edges")
@@ -320,7 +319,7 @@ def bin_edges(source: FormulaValues, bins: Any) -> Floats:
         if result.low > result.high:
             raise no_number_error(source)
         edges = np.linspace(result.low, result.high, int(bins) + 1)
-        if not np.all(np.isfinite(edges)):  # the span overflows
+        if not np.all(np.isfinite(edges)):  # high - low overflows
             edges = 2 * np.linspace(result.low / 2, result.high / 2, int(bins) + 1)
         edges = np.unique(np.clip(edges, result.low, result.high))
         return edges if edges.size > 1 else np.repeat(edges, 2)
@@ -329,7 +328,7 @@ def bin_edges(source: FormulaValues, bins: Any) -> Floats:
     edges = np.array([_parse_edge(source, edge) for edge in bins], dtype=np.float64)
     if not 2 <= edges.size <= _MAX_BINS + 1 or not np.all(np.diff(edges) > 0):
         shown = ", ".join(f"{edge:g}" for edge in edges[:8]) or "none"
-        raise DseError(f"bins with the edges {shown}: expected two or more, each above the last")
+        raise DseError(f"bins with the edges {shown}: expected two or more in ascending order")
     return edges
 
 
@@ -345,7 +344,7 @@ def _parse_edge(source: FormulaValues, edge: Any) -> float:
 
 
 def grid_count(grid: Grid) -> xr.Dataset:
-    """Count the feasible points of a grid, skipping tiles that bounds decide."""
+    """Count the feasible points of a grid; tiles that bounds decide are not evaluated."""
     check_grid(grid, require_feasible=False)
     skipped, total = SkippedTiles(), 0
     dims = grid.dims(FEASIBLE)
@@ -366,7 +365,7 @@ def grid_count(grid: Grid) -> xr.Dataset:
 
 
 def dataset_count(ds: xr.Dataset, where: Sequence[str] = ()) -> xr.Dataset:
-    """Count the points of a Dataset that it marks as feasible and ``where`` allows."""
+    """Count the points of a Dataset that are marked as feasible and meet ``where``."""
     table = DatasetTable(ds, where)
     ds = table.ds
     nodes = conjuncts([*table.conditions, *([reference(FEASIBLE) > 0] if FEASIBLE in ds else [])])
@@ -391,7 +390,7 @@ def count_by_independent_groups(
     sizes: Mapping[str, int],
     count: Callable[[Node, Sequence[str]], int],
 ) -> int:
-    """Return how many points meet all conditions: the product over groups that share no axes."""
+    """Count points that meet all conditions, as a product over groups that share no axes."""
     groups: list[tuple[list[Node], set[str]]] = []
     for node, axes in conditions:
         meets = [group for group in groups if not group[1].isdisjoint(axes)]
@@ -408,7 +407,7 @@ def count_by_independent_groups(
 def _count_condition(
     grid: Grid, key: tuple[str, ...], node: Node, dims: Sequence[str], skipped_tiles: SkippedTiles
 ) -> int:
-    """Count the points of some switch-free axes where a condition holds."""
+    """Count the points over ``dims``, which are not switch axes, where a condition holds."""
     certain = 0
 
     def is_undecided(enclosures: list[Any], points: NDArray[np.int64]) -> Mask:
@@ -442,12 +441,12 @@ def count_dataset(
 
 
 def count(source: QuerySource, per: Sequence[str] = ()) -> xr.Dataset:
-    """Count the feasible configurations for each value of some axes."""
+    """Count the feasible configurations for each value of the axes ``per``."""
     return stack_answers(source, per, lambda part: part.count())
 
 
 def histogram(source: QuerySource, text: str, bins: Any, per: Sequence[str] = ()) -> xr.Dataset:
-    """Count the feasible configurations in each bin, the same bins for all values of ``per``."""
+    """Count the feasible configurations in each bin; all values of ``per`` have the same bins."""
     values = source.values(text)
     edges = bin_edges(values, bins)
     if not per:
@@ -456,27 +455,27 @@ def histogram(source: QuerySource, text: str, bins: Any, per: Sequence[str] = ()
 
 
 def quantiles(source: QuerySource, text: str, q: Any, per: Sequence[str] = ()) -> xr.Dataset:
-    """Return quantiles for each value of some axes."""
+    """Return the quantiles of a formula for each value of the axes ``per``."""
     return stack_answers(source, per, lambda part: _quantiles(part.values(text), q))
 
 
-# --- Folds written by users, over the values of formulas
+# --- Folds over the values of formulas, written by users
 
 
 class Fold(Protocol):
-    """An aggregate of the feasible configurations, as users of ``fold`` write it.
+    """An aggregate of the feasible configurations, written by a user of ``fold``.
 
-    Threads and processes feed folds of their own, which are merged in the order of the axes.
+    Each thread or process feeds a separate fold; the folds are merged in the order of the axes.
     """
 
     def feed(self, values: Floats, weight: int) -> None:
-        """Include some configurations: a row for each formula; each stands for ``weight`` of them.
+        """Include configurations: a row of ``values`` for each formula, a column for each point.
 
-        The weight is more than 1 where the formulas and conditions are the same along an axis.
+        A column stands for ``weight`` configurations: more than 1 if axes have no influence.
         """
 
     def merge(self, other: Self) -> None:
-        """Include another fold, of other configurations."""
+        """Include the configurations of another fold."""
 
     def answer(self) -> Any:
         """Return the result: a number, an array or a Dataset."""
@@ -486,13 +485,13 @@ AnyFold = TypeVar("AnyFold", bound=Fold)
 
 
 class _FoldAggregate:
-    """A fold as an aggregate of values, fed only with feasible configurations."""
+    """An adapter that feeds a user's fold with feasible configurations only."""
 
     def __init__(self, fold: Any, weight: int) -> None:
         self.fold, self.weight = fold, weight
 
     def feed(self, values: Floats, allowed: Mask) -> None:
-        """Feed some values, a row for each formula, where ``allowed``."""
+        """Feed the values (a row for each formula) where ``allowed`` is True."""
         rows = np.atleast_2d(values)
         rows = rows if np.all(allowed) else rows[:, allowed]
         if rows.shape[1]:
@@ -509,7 +508,7 @@ def run_fold(
     formulas: Sequence[str],
     indexers: Indexers | None = None,
 ) -> AnyFold:
-    """Return a fold of every feasible configuration; ``make`` makes one for each thread's share."""
+    """Return the fold of all feasible configurations; ``make`` creates the empty folds."""
     make_checked_fold(make, formulas)
     values = source.values(*formulas, indexers=indexers)
     result = values.gather(lambda: _FoldAggregate(make(), values.weight))
@@ -518,14 +517,14 @@ def run_fold(
 
 
 def make_checked_fold(make: Callable[[], AnyFold], formulas: Sequence[str]) -> AnyFold:
-    """Return a new fold; raise unless it has the methods of :class:`Fold`."""
+    """Create a fold; raise DseError unless it has the methods of :class:`Fold`."""
     if not formulas:
         raise DseError("formulas is empty: name the quantities whose values the fold is fed")
     fold = make()
     for name in ("feed", "merge", "answer"):
         if not callable(getattr(fold, name, None)):
             raise DseError(
-                f"what {getattr(make, '__name__', make)!r} makes has no method {name}(): a fold "
+                f"the result of {getattr(make, '__name__', make)!r} has no method {name}(): a fold "
                 "has feed(values, weight), merge(other) and answer()"
             )
     return fold

@@ -1,4 +1,4 @@
-"""Compare the models of a Dataset: where they differ, and the regret of choosing by another one."""
+"""Compare the models of a Dataset: where they differ, and the regret of following a wrong model."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from symbolic.ops import reference, references
 if TYPE_CHECKING:
     import xarray as xr
 
-#: The dimension of the models, and its twin: the model taken to be right.
+#: Dimension of the models that are followed, and dimension of those that are assumed to be right.
 MODEL_DIMENSION, REFERENCE_DIMENSION = "model", "under"
-#: Values closer than this are equal.
+#: Objectives with a smaller relative difference are ties.
 TIE_TOLERANCE = 1e-12
 
 Variable = tuple[tuple[str, ...], NDArray[Any], dict[str, Any]]
 
 
 def flag_names(ds: xr.Dataset) -> list[str]:
-    """Return the variables of a Dataset that hold cases or bounds."""
+    """Return the names of the variables of a Dataset that are cases or bounds."""
     marks = ("flag_meanings", "flag_meanings_by_model")
     return [str(n) for n, v in ds.data_vars.items() if any(mark in v.attrs for mark in marks)]
 
@@ -42,12 +42,12 @@ def dataset_disagreement(
     where: Sequence[str] = (),
     per: str | Sequence[str] | None = None,
 ) -> xr.Dataset:
-    """See :func:`dse.disagreement`; without a goal only cases and bounds are compared."""
+    """Compare the models as :func:`dse.disagreement` does; without a goal, leave out the optima."""
     count = int(ds.sizes.get(MODEL_DIMENSION, 0))
     if count < 2:
         what = "holds one model" if count else f"has no dimension {MODEL_DIMENSION!r}"
         raise DseError(
-            f"the Dataset {what}: expected that of several models, as dse.Study(model=[...]) gives"
+            f"the Dataset {what}: expected one of several models, as of dse.Study(model=[...])"
         )
     table = DatasetTable(ds, where)
     axes = [axis for axis in table.axes if axis != MODEL_DIMENSION]
@@ -84,7 +84,7 @@ def dataset_disagreement(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ModelComparison:
-    """A Dataset of several models, and the axes for each value of which they are compared."""
+    """A Dataset of several models, compared separately for each value of the axes ``per``."""
 
     table: DatasetTable
     models: tuple[str, ...]
@@ -92,7 +92,7 @@ class _ModelComparison:
 
     # --- cases, bounds, feasibility
     def feasibility_differences(self) -> dict[str, Variable]:
-        """Return where some models allow a configuration and others do not."""
+        """Return the mask of configurations that some models allow and others do not."""
         dims = self.table.dims([])
         feasible = self.table.broadcast_over(FEASIBLE, dims).astype(bool)
         allowed = self._with_models_first(feasible, dims)
@@ -102,7 +102,7 @@ class _ModelComparison:
         return {f"{FEASIBLE}_differs": (rest, differs, about)}
 
     def flag_differences(self, name: str) -> dict[str, Variable]:
-        """Return where a case or bound has another meaning, and the share of points by pair."""
+        """Return where the models' cases or bounds differ; and the share of points, by pair."""
         node = reference(name)
         known = self.table.dims([node, *self.table.conditions])
         dims = known if MODEL_DIMENSION in known else (MODEL_DIMENSION, *known)
@@ -123,7 +123,8 @@ class _ModelComparison:
         meant = str(self.table.ds[name].attrs.get("long_name", name))
         about = {
             "long_name": f"whether models differ on {meant}",
-            "compared": int((counts.sum(axis=0) > 1).sum()),  # that two or more models allow
+            # number of configurations that two or more models allow
+            "compared": int((counts.sum(axis=0) > 1).sum()),
         }
         return {
             f"{name}_differs": (rest, differs, about),
@@ -135,7 +136,7 @@ class _ModelComparison:
         }
 
     def _with_models_first(self, array: NDArray[Any], dims: Sequence[str]) -> NDArray[Any]:
-        """Return the array with the models as its first axis."""
+        """Move the axis of the models to the front; add it if the array has none."""
         if MODEL_DIMENSION not in dims:
             return np.broadcast_to(array, (len(self.models), *array.shape))
         return np.moveaxis(array, list(dims).index(MODEL_DIMENSION), 0)
@@ -143,7 +144,7 @@ class _ModelComparison:
     def _differing_share(
         self, codes: NDArray[Any], counts: NDArray[np.bool_], model: int, axes: tuple[int, ...]
     ) -> NDArray[np.float64]:
-        """Return the share of points, feasible for both, where a model differs from each other."""
+        """Return the share of differences among the points feasible for both, by other model."""
         both = counts & counts[model]
         differ = ((codes != codes[model]) & both).sum(axis=axes)
         compared = both.sum(axis=axes)
@@ -151,7 +152,7 @@ class _ModelComparison:
         return result
 
     def _common_codes(self, name: str) -> list[NDArray[np.int64]]:
-        """Return for each model a table from its values to codes that all models share, or -1."""
+        """Return, for each model, a table from flag values to codes of meanings (-1 if unused)."""
         attrs = self.table.ds[name].attrs
         if "flag_meanings_by_model" in attrs:
             texts: Mapping[str, Any] = read_json(attrs["flag_meanings_by_model"])
@@ -178,7 +179,7 @@ class _ModelComparison:
 
     # --- optima
     def optima(self, goal: Goal) -> dict[str, Variable]:
-        """Return each model's best configuration, and its regret under the others."""
+        """Return each model's best configuration, and its regret under each other model."""
         table = self.table
         used = references(goal.node(table.quantities))
         if not any(MODEL_DIMENSION in table.ds[name].dims for name in used):
@@ -225,7 +226,7 @@ class _ModelComparison:
     def _best_coordinates(
         self, axis: str, places: NDArray[np.int64], missing: NDArray[np.bool_]
     ) -> Variable:
-        """Return the values of an axis at the optima."""
+        """Return the values of an axis at the models' optima."""
         ds, size = self.table.ds, self.table.axes[axis]
         values = np.asarray(ds[axis].values) if axis in ds.coords else np.arange(size)
         result = values[np.maximum(places, 0)]
@@ -240,7 +241,7 @@ class _ModelComparison:
     def _regret(
         self, goal: Goal, rows: NDArray[np.float64], best_scores: NDArray[np.float64], places: Any
     ) -> NDArray[np.float64]:
-        """Return the ratio of each model's objective at the chosen places to its optimum."""
+        """Return the ratio (>= 1) of each model's objective at some points to that model's best."""
         index = np.broadcast_to(np.maximum(places, 0), best_scores.shape)[..., None]
         there = np.take_along_axis(rows, index, axis=-1)[..., 0]
         for array in (best_scores, there):

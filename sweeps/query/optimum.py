@@ -1,8 +1,8 @@
-"""Find the best configurations of any source: objectives in order, ranks, ties, tolerances, labels.
+"""Find the best configurations or the Pareto front of any source.
 
-A source answers one objective within the bounds of earlier ones; that is all that is needed. Of
-several objectives the first ranks, and the next decides among its ties; configurations within a
-tolerance are listed; each value of an axis is answered by the part of the source there.
+A source answers only one objective at a time, under bounds on earlier objectives. With several
+objectives, the first ranks the configurations, and the next decides among its ties. For an answer
+at each value of an axis, each part of the source is asked separately.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-# --- Invariants of every answer, whatever the source and the method
-# The points of an answer are evaluated once more, one by one, and so is a sample of other points:
-# an answer that its own source contradicts is a fault of this program. To bound the check to a few
-# milliseconds, at most MAX_NAMED_POINTS are evaluated, evenly spread, and SAMPLE_POINTS are drawn.
-# None is drawn where a point takes long (lazy Dataset, pending statistics) or nothing is proven.
+# --- Checks of every answer, for all sources and methods
+# The named points (those of the answer) and a sample of other points are evaluated again, one by
+# one. If their values contradict the answer, this program has an error. To limit the check to
+# milliseconds, at most MAX_NAMED_POINTS are evaluated, and SAMPLE_POINTS drawn. No points are drawn
+# if one takes long to evaluate (lazy Dataset, pending statistics) or if the answer is not proven.
 
 
-#: Most named points that are evaluated; points drawn to contradict an answer; points of a front
-#: that are compared with all of it.
+#: Maximum number of named points that are evaluated again; number of random points to compare with
+#: an answer; maximum number of points of a front that are compared with all others.
 MAX_NAMED_POINTS, SAMPLE_POINTS = sizes.INVARIANT_NAMED, sizes.INVARIANT_SAMPLE
 MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
 
@@ -52,7 +52,7 @@ MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
 def check_optimum(
     source: QuerySource, query: Query, points: RankedPoints, attributes: Mapping[str, Any]
 ) -> None:
-    """Raise unless named points have the scores of the search, in order, and none is better."""
+    """Raise unless named points have the search's scores, in order, and no other is better."""
     report = _FailureReport(source, query.goals, query, ())
     named = points.scores < math.inf
     flat = {axis: index[named] for axis, index in points.places.items()}
@@ -87,7 +87,7 @@ def check_optimum(
         return
     against = [best[k][tuple(places[axis] for axis in query.per)] for k in range(len(drawn))]
     counts = allowed & np.all(np.isfinite(drawn), axis=0)
-    if len(drawn) > 1:  # later objectives may have no number where an earlier one is best
+    if len(drawn) > 1:  # a later objective may be NaN where an earlier one is best
         counts &= np.all(np.isfinite(against), axis=0)
     better, equal = np.zeros(counts.shape, dtype=bool), np.ones(counts.shape, dtype=bool)
     for mine, theirs in zip(drawn, against, strict=True):
@@ -105,7 +105,7 @@ def check_optimum(
 
 
 def check_no_feasible_point(source: QuerySource, query: Query) -> None:
-    """Raise if a sampled point is feasible and finite though the answer is that none is."""
+    """Raise if a sampled point is feasible and finite, although the answer is that none is."""
     if len(query.goals) > 1 or not source.is_cheap:
         return
     places = _sample(source.sizes, {})
@@ -124,10 +124,9 @@ def check_front(
     *,
     complete: bool = True,
 ) -> None:
-    """Raise unless the points of a front are feasible, finite, and none dominates another.
+    """Raise unless the points of a front are feasible and finite, and none dominates another.
 
-    ``proven_mask`` marks the points that certainly nothing dominates; ``complete`` means that all
-    points were considered.
+    ``proven_mask`` marks the points that are proven. ``complete``: all points were considered.
     """
     if not source.sizes:
         return
@@ -155,7 +154,7 @@ def check_front(
 
 
 def _cell_numbers(places: Places, per: Sequence[str], sizes: Mapping[str, int]) -> Indices:
-    """Return one number for the values of the axes ``per`` at each point."""
+    """Return, for each point, the number of its cell: its combination of values along ``per``."""
     label = np.zeros(next((index.size for index in places.values()), 1), dtype=np.int64)
     for axis in per:
         label = label * sizes[axis] + places[axis]
@@ -165,7 +164,7 @@ def _cell_numbers(places: Places, per: Sequence[str], sizes: Mapping[str, int]) 
 def _evaluate_both(
     source: QuerySource, goals: Sequence[Goal], answer_places: Places, sample: Places, count: int
 ) -> Iterator[tuple[list[Floats], Mask]]:
-    """Return goals and feasibility at ``count`` named points, and at those drawn."""
+    """Yield the objectives and the feasibility of ``count`` named points, then of the sample."""
     both = {
         axis: np.concatenate([answer_places[axis], sample[axis]]) for axis in sample
     } or answer_places
@@ -175,12 +174,12 @@ def _evaluate_both(
 
 
 def _first_index(wrong: Any) -> list[int]:
-    """Return the first place where something is wrong, or nothing."""
+    """Return a list of the first index at which a mask is true; it is empty if there is none."""
     return [int(place) for place in np.flatnonzero(wrong)[:1]]
 
 
 def _sample(sizes: Mapping[str, int], near_places: Places) -> dict[str, Indices]:
-    """Return some points, the same each time: random ones, and neighbours of the first named."""
+    """Return random points with a fixed seed, and the neighbours of the first named point."""
     rng = np.random.default_rng(0)
     places = {axis: rng.integers(0, size, SAMPLE_POINTS) for axis, size in sizes.items()}
     if not near_places or not next(iter(near_places.values())).size:
@@ -199,7 +198,7 @@ def _sample(sizes: Mapping[str, int], near_places: Places) -> dict[str, Indices]
 
 
 class _FailureReport:
-    """The query and the answer, for the message of an internal error."""
+    """The query and its conditions, for the message of an internal error."""
 
     def __init__(
         self, source: QuerySource, goals: Sequence[Goal], query: Query | None, per: Sequence[str]
@@ -218,14 +217,14 @@ class _FailureReport:
     def check_finite_and_feasible(
         self, places: Places, values: Sequence[Floats], feasible: Mask
     ) -> None:
-        """Raise unless all points are feasible and all their goals finite."""
+        """Raise unless all points are feasible and all their objectives are finite."""
         if wrong := _first_index(~feasible):
             self.fail("a named point is not feasible", places, values, wrong)
         if wrong := _first_index(~np.all(np.isfinite(values), axis=0)):
             self.fail("a named point has no finite value", places, values, wrong)
 
     def check_order(self, ranked: Floats, places: Places, named_mask: Mask) -> None:
-        """Raise unless each rank is no better than the one before, ties in axis order."""
+        """Raise if a rank is better than the rank before it, or if ties are not in axis order."""
         later, before = ranked[..., 1:], ranked[..., :-1]
         worse, equal = np.zeros(later.shape[1:], dtype=bool), np.ones(later.shape[1:], dtype=bool)
         for mine, theirs in zip(later, before, strict=True):
@@ -264,21 +263,18 @@ class _FailureReport:
         raise InternalError(what, query=self.query_text, result=text)
 
 
-# --- Optima
-
-
 def optimum(source: QuerySource, query: Query) -> xr.Dataset:
     """Return the best configurations of a source.
 
-    Each objective decides among the ties of those before it. With ``ties`` they lie along ``tie``,
-    otherwise along ``rank`` where several are wanted; NaN, -1, False or an empty label fills up
-    where a value of ``per`` has fewer than others.
+    Each objective decides among the ties of the objectives before it. Several configurations lie
+    along ``tie`` if the query asks only for ties, otherwise along ``rank``. A value of ``per`` with
+    fewer configurations than others is filled up with NaN, -1, False or an empty label.
     """
     goals = query.goals
     try:
         choice = _find_points(source, query)
     except InfeasibleError as error:
-        # an interrupt leaves points unseen
+        # after an interrupt there may be feasible points that were not visited
         if type(error) is InfeasibleError and not is_interrupted():
             check_no_feasible_point(source, query)
         raise
@@ -294,13 +290,13 @@ def optimum(source: QuerySource, query: Query) -> xr.Dataset:
 
 
 def _find_points(source: QuerySource, query: Query) -> RankedPoints:
-    """Return the configurations that the query asks for."""
+    """Return the configurations that the query asks for, best first."""
     goals = query.goals
     if len(goals) == 1 and not query.has_ties_or_within:
         choice = source.best(ObjectiveStage(goals=goals), query.per, query.top)
     else:
-        # a point without a number in a later objective must not take a rank; within a tolerance
-        # ``top`` only limits the list
+        # a point where a later objective is not finite must not take a rank; with ``within``,
+        # ``top`` only limits the length of the list
         ranked = query.top > 1 and query.within is None
         known = tuple(ObjectiveBound(goal=goal) for goal in goals[1:]) if ranked else ()
         first = ObjectiveStage(goals=goals, earlier_bounds=known)
@@ -315,11 +311,11 @@ def _find_points(source: QuerySource, query: Query) -> RankedPoints:
 
 
 def _optimize_from_stage(source: QuerySource, query: Query, stage: ObjectiveStage) -> RankedPoints:
-    """Return the configurations wanted by the objectives from one on."""
+    """Return the configurations that are best by the objectives from ``stage`` to the last."""
     first = source.best(stage, (), 1 if query.within is not None else query.top)
     if not first.scores.size or not first.scores[0] < math.inf:
         raise source.no_point_error(stage)
-    if is_interrupted() and not query.has_ties_or_within:  # decided so far
+    if is_interrupted() and not query.has_ties_or_within:  # best by the objectives so far
         return first
     if stage.number < len(query.goals) - 1:
         return RankedPoints.concatenate(list(_optimize_ties(source, query, stage, first)))
@@ -332,11 +328,12 @@ def _optimize_from_stage(source: QuerySource, query: Query, stage: ObjectiveStag
 def _optimize_ties(
     source: QuerySource, query: Query, stage: ObjectiveStage, first: RankedPoints
 ) -> Iterator[RankedPoints]:
-    """Yield the best by the next objective among the ties of each value of one."""
+    """Yield, for each value of an objective, the best among its ties by the objectives after it."""
     values, counts = np.unique(first.scores, return_counts=True)
     for place, (score, count) in enumerate(zip(values.tolist(), counts.tolist(), strict=True)):
         last = place == len(values) - 1
-        if count == 1 and not last:  # better than the last, so all points of its value are here
+        # only the last value can have further ties that the source did not return
+        if count == 1 and not last:
             yield first.take(first.scores == score)
             continue
         now = ObjectiveBound(goal=stage.goal, score=score, exact=place > 0)
@@ -349,13 +346,13 @@ def _optimize_ties(
         except OutOfTimeError:
             if query.has_ties_or_within or query.top > 1:
                 raise
-            yield first  # decided so far
+            yield first  # best by the objectives so far
 
 
 def _stack_points(
     parts: Sequence[RankedPoints | InfeasibleError], shape: tuple[int, ...], axes: Sequence[str]
 ) -> RankedPoints:
-    """Return the configurations of each cell, in arrays as long as the longest."""
+    """Return the configurations of all cells in arrays, padded to the longest list."""
     if isinstance(parts[0], RankedPoints) and not shape:
         return parts[0]
     some = {row: part for row, part in enumerate(parts) if isinstance(part, RankedPoints)}
@@ -372,11 +369,8 @@ def _stack_points(
     )
 
 
-# --- Pareto fronts
-
-
 def pareto(source: QuerySource, goals: Sequence[Goal], per: Sequence[str] = ()) -> xr.Dataset:
-    """Return the non-dominated configurations for each value of some axes, along ``point``."""
+    """Return the Pareto front for each value of the axes ``per``, along the dimension ``point``."""
     fronts = successful_answers(answers_or_errors(source, per, lambda part: part.front(goals)))
     places = {
         axis: np.concatenate([np.asarray(front.places[axis]) for front in fronts])

@@ -1,4 +1,4 @@
-"""The interface of a source: what it answers of one objective; and the record of a query."""
+"""The interface that a source of configurations implements, and the record of a query."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 def shape_of(places: Mapping[str, NDArray[np.int64]]) -> tuple[int, ...]:
-    """Return the shape of some places; without an axis there is one point."""
+    """Return the shape of index arrays, one for each axis; (1,) if there is no axis."""
     return next((index.shape for index in places.values()), (1,))
 
 
@@ -47,7 +47,7 @@ def winners_dataset(
     goals: Sequence[Goal],
     with_rank: bool,
 ) -> xr.Dataset:
-    """Return the Dataset of winners at ``places`` (*per, top) along each axis, -1 where none is."""
+    """Return the Dataset of winners; ``places`` has their indices or -1, of shape (*per, top)."""
     dims = (*per, *(["rank"] if with_rank else []))
 
     def without_rank(array: NDArray[Any]) -> NDArray[Any]:
@@ -69,7 +69,7 @@ def winners_dataset(
 
 
 def _fill_missing(array: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return the array with NaN, -1, False or an empty label where there is no winner."""
+    """Replace missing values by NaN, -1, False or an empty label, depending on the dtype."""
     if not np.any(missing):
         return array
     if array.dtype.kind == "i" and array.dtype.itemsize > 1:
@@ -81,12 +81,12 @@ def _fill_missing(array: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[An
 # --- Queries for each value of some axes
 
 
-#: Attributes that take the least of all parts; others the sum.
+#: Attributes that are merged from parts by their minimum; most other attributes are added.
 _MIN_KEYS = ("complete", "settled")
 
 
 class Sliceable(Protocol):
-    """A space of configurations that has parts."""
+    """A space of configurations that can be restricted to a part."""
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -94,10 +94,10 @@ class Sliceable(Protocol):
 
     @property
     def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
-        """Return for each coordinate its axis, its values and its attributes."""
+        """Return, for each coordinate, its axis, its values and its attributes."""
 
     def part_at(self, indices: Mapping[str, int]) -> Self:
-        """Return the part at one index of some axes; its places are those of the whole."""
+        """Return the part at one index of some axes; its answers have indices into the whole."""
 
 
 AnySource = TypeVar("AnySource", bound=Sliceable)
@@ -107,9 +107,9 @@ AnyAnswer = TypeVar("AnyAnswer")
 def answers_or_errors(
     source: AnySource, per: Sequence[str], answer_part: Callable[[AnySource], AnyAnswer]
 ) -> list[AnyAnswer | InfeasibleError]:
-    """Return the answer, or the error, of the part at each value of some axes.
+    """Return the answer, or the error if no point is feasible, for each value of the axes ``per``.
 
-    Without axes the whole source answers, and errors are raised; running out of time always is.
+    If ``per`` is empty, the whole source answers. Then errors are raised; OutOfTimeError always is.
     """
     result: list[AnyAnswer | InfeasibleError] = []
     sizes = [source.sizes[axis] for axis in per]
@@ -126,7 +126,7 @@ def answers_or_errors(
 
 
 def successful_answers(parts: Sequence[AnyAnswer | InfeasibleError]) -> list[AnyAnswer]:
-    """Return the answers among them; raise the last error if there is none."""
+    """Return the results that are answers; raise the last error if all are errors."""
     result = [part for part in parts if not isinstance(part, InfeasibleError)]
     if not result and isinstance(why := parts[-1], InfeasibleError):
         raise why
@@ -136,7 +136,7 @@ def successful_answers(parts: Sequence[AnyAnswer | InfeasibleError]) -> list[Any
 def stack_answers(
     source: AnySource, per: Sequence[str], answer_part: Callable[[AnySource], xr.Dataset]
 ) -> xr.Dataset:
-    """Return the answers of all parts along the axes ``per``; NaN where a part has none."""
+    """Return the answers of all parts along the axes ``per``; NaN for parts without an answer."""
     if not per:
         return answer_part(source)
     per = per_axes(per, tuple(source.sizes))
@@ -156,7 +156,7 @@ def stack_answers(
 
 
 def merge_attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the attributes of several parts as those of one: sums, least or largest."""
+    """Merge attributes of parts: the minimum of flags, the maximum of gaps, sums of others."""
     result: dict[str, Any] = {}
     for part in parts:
         for key, value in part.items():
@@ -171,19 +171,22 @@ def merge_attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedPoints:
-    """Configurations (*per, n), best first: index along every axis (-1: none), signed objective."""
+    """Configurations in arrays of shape (*per, n), best first.
+
+    ``places`` has the index along each axis (-1: no point); ``scores`` has the signed objective.
+    """
 
     places: Mapping[str, Indices]
     scores: Floats
 
     def take(self, selection: Any) -> RankedPoints:
-        """Return some of the points."""
+        """Return the points that an index, slice or mask selects."""
         places = {axis: index[selection] for axis, index in self.places.items()}
         return RankedPoints(places=places, scores=self.scores[selection])
 
     @classmethod
     def concatenate(cls, parts: Sequence[RankedPoints]) -> RankedPoints:
-        """Return all points of several, over the same axes."""
+        """Return the points of several lists over the same axes as one list."""
         places = {
             axis: np.concatenate([part.places[axis] for part in parts], axis=-1)
             for axis in parts[0].places
@@ -193,14 +196,14 @@ class RankedPoints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectiveBound:
-    """A bound from an earlier objective: finite, at most ``score``, or ``score`` if ``exact``."""
+    """A condition on an earlier objective: finite and at most ``score``, or equal if ``exact``."""
 
     goal: Goal
     score: float = math.inf
     exact: bool = False
 
     def condition(self, signed: Any) -> Any:
-        """Return the condition on the signed objective, a formula or values."""
+        """Return the condition on the signed objective, given as a formula or as values."""
         if isinstance(signed, Node) and self.exact:
             return equal(signed, self.score)
         if self.score == math.inf:
@@ -210,7 +213,7 @@ class ObjectiveBound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectiveStage:
-    """One of several objectives in order, subject to the bounds of those before it."""
+    """One of several objectives in order of priority, with bounds on the objectives before it."""
 
     goals: tuple[Goal, ...]
     number: int = 0
@@ -218,89 +221,89 @@ class ObjectiveStage:
 
     @property
     def goal(self) -> Goal:
-        """Return the objective."""
+        """Return the objective of this stage."""
         return self.goals[self.number]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Front:
-    """Points of a front in axis order, attributes, and mask of the proven points (None: all)."""
+    """The points of a front in axis order, its attributes, and a mask of points that are proven."""
 
     places: Mapping[str, Indices]
     attributes: Mapping[str, Any]
     proven_mask: NDArray[np.bool_] | None = None
 
     def full_proven_mask(self) -> NDArray[np.bool_]:
-        """Return for each point whether nothing can beat it."""
+        """Return the mask of points that certainly no point dominates."""
         count = len(next(iter(self.places.values()), ()))
         return np.ones(count, dtype=bool) if self.proven_mask is None else self.proven_mask
 
 
 class QuerySource(Sliceable, Protocol):
-    """A space of configurations that answers one objective at a time.
+    """A space of configurations that can find the best points by one objective.
 
-    Its points can be evaluated one by one, to check and to complete an answer.
+    Single points can also be evaluated, to check an answer and to add outputs to it.
     """
 
     @property
     def quantities(self) -> Mapping[str, Any]:
-        """Return what formulas may name."""
+        """Return the quantities that a formula can contain."""
 
     @property
     def fixed_indices(self) -> Mapping[str, int]:
-        """Return the index along each axis that is fixed."""
+        """Return the index of each axis that is fixed in this part of a source."""
 
     @property
     def is_cheap(self) -> bool:
-        """True if points that no answer names can be evaluated at little cost."""
+        """True if single points can be evaluated at little cost, so that answers can be checked."""
 
     @property
     def condition_texts(self) -> Sequence[str]:
-        """Return the conditions, as text."""
+        """Return the conditions of feasible points, as text."""
 
     @property
     def conditions(self) -> Sequence[Node]:
-        """Return formulas that are true where a point is feasible."""
+        """Return formulas that are all true where a point is feasible."""
 
     def compute(self, nodes: Sequence[Node], places: Mapping[str, Indices]) -> list[Any]:
-        """Return the values of formulas at some places, each of the shape of these."""
+        """Return the values of formulas at some points, each in the shape of the index arrays."""
 
     def outputs_at(self, places: Mapping[str, Indices], shape: tuple[int, ...]) -> dict[str, Any]:
-        """Return every output at some places, of the given shape, with its attributes."""
+        """Return every output at some points, in the given shape, with its attributes."""
 
     def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
-        """Return the first ``top`` by an objective within earlier bounds, ties in axis order.
+        """Return the ``top`` best points by a stage's objective, with ties in axis order.
 
-        There are fewer ranks where there are no more points, unless there are ``per`` axes.
+        Points must meet earlier objectives' bounds. Without ``per``, the list may be shorter.
         """
 
     def within_tolerance(
         self, stage: ObjectiveStage, best_score: float, tolerance: float
     ) -> RankedPoints:
-        """Return all that are off the least by at most a share of it, the best first."""
+        """Return all points whose objective is <= ``tolerance_limit(best_score, tolerance)``."""
 
     def no_point_error(self, stage: ObjectiveStage) -> InfeasibleError:
-        """Return the error to raise where nothing is best by an objective."""
+        """Return the error to raise if an objective is not finite at any feasible point."""
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
-        """Return what the answer says of how it was found."""
+        """Return the attributes of an answer that say how it was found."""
 
     def count(self) -> xr.Dataset:
-        """Return how many configurations are feasible, of how many."""
+        """Return the number of feasible configurations and of all configurations."""
 
     def values(self, text: str, *more: str, indexers: Indexers | None = None) -> FormulaValues:
-        """Return one or several formulas over the source, or over a part of it."""
+        """Return the values of formulas over the source, or over the part at ``indexers``."""
 
     def draw_scores(self, goal: Goal, along: str) -> DrawScores:
-        """Return an objective over configurations and draws, which lie along one axis."""
+        """Return the objective of each configuration in each draw (along the axis ``along``)."""
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """Return the non-dominated points; of equal ones the first. Raises InfeasibleError."""
+        """Return the Pareto front, without equal points; raise InfeasibleError if it is empty."""
 
     def evaluate(
         self, places: Mapping[str, Indices], goals: Sequence[Goal]
     ) -> tuple[list[Floats], NDArray[np.bool_]]:
-        """Return the signed goals at some points, and where these are feasible."""
+        """Return the signed objectives at some points, and the mask of feasible points."""
         nodes = [goal.node(self.quantities) for goal in goals]
         result = self.compute([*nodes, *self.conditions], places)
         holds = np.logical_and.reduce(result[len(nodes) :], axis=0, initial=True)
@@ -308,7 +311,7 @@ class QuerySource(Sliceable, Protocol):
         return values, np.broadcast_to(holds, shape_of(places)).astype(bool)
 
     def answer(self, places: Mapping[str, Indices], query: Query) -> xr.Dataset:
-        """Return the Dataset of some configurations, with every objective."""
+        """Return the Dataset of some configurations, with all outputs and objectives."""
         result, goals = self.outputs_at(places, shape_of(places)), query.goals
         for number, goal in enumerate(goals):
             if goal.text not in self.quantities and goal.text not in result:
@@ -328,15 +331,15 @@ class QuerySource(Sliceable, Protocol):
         return make_answer(variables, coords, {"question": question})
 
 
-# --- Configurations as indices along every axis, including axes along which nothing varies
+# --- Lists of configurations over all axes, including idle axes, which have no influence
 
 
-#: Most configurations listed as ties, or as near the best.
+#: Maximum number of configurations that an answer lists as ties or near-best.
 MAX_LISTED = sizes.LISTED_MOST
 
 
 def describe_near_best(goal: Goal, best_score: float, tolerance: float) -> str:
-    """Return the text that says how near the best some configurations are."""
+    """Return the predicate of an error message: about ties, or about near-best configurations."""
     value = f"{goal.sign * best_score:.6g}"
     if tolerance:
         return f"are within {tolerance:.6g} of the best {goal.text}, {value}"
@@ -344,9 +347,9 @@ def describe_near_best(goal: Goal, best_score: float, tolerance: float) -> str:
 
 
 def tolerance_limit(best_score: float, tolerance: float) -> float:
-    """Return the largest signed objective within a share of the least; always a finite number.
+    """Return best_score + tolerance * |best_score|, but never infinity.
 
-    A point that does not count has an infinite objective, so an infinite limit would admit it.
+    Points that are not feasible have an infinite objective, so an infinite limit would admit them.
     """
     if not tolerance:
         return best_score
@@ -357,9 +360,10 @@ def tolerance_limit(best_score: float, tolerance: float) -> float:
 
 
 def check_listable(count: int, what: str, idle: Sequence[str] = (), *, exact: bool = True) -> None:
-    """Raise if there are more configurations than can be listed.
+    """Raise DseError if there are more configurations than can be listed.
 
-    ``idle`` are axes of no influence; without ``exact`` there may be more than ``count``.
+    ``what`` is the predicate of the message; ``idle`` axes have no influence. If not ``exact``, the
+    message says that there are at least ``count`` configurations.
     """
     if count > MAX_LISTED:
         along = f"; nothing varies along {', '.join(idle)}" if idle else ""
@@ -373,9 +377,9 @@ def check_listable(count: int, what: str, idle: Sequence[str] = (), *, exact: bo
 def ranked_points(
     flat: Indices, scores: Floats, rest: Sequence[str], per: Sequence[str], sizes: Mapping[str, int]
 ) -> RankedPoints:
-    """Return winners by flat indices over some axes, shape (*per, top), as places."""
+    """Convert winners, given as flat indices over ``rest``, into an index along each axis."""
     flat, scores, rest = add_idle_axes(flat, scores, rest, per, sizes)
-    if not per:  # without the ranks that no point takes
+    if not per:  # drop ranks that have no point
         flat = flat[: max(int(np.count_nonzero(flat >= 0)), 1)]
     scores = np.where(flat < 0, math.inf, scores[..., : flat.shape[-1]])
     return RankedPoints(places=unravel_places(flat, rest, per, sizes), scores=scores)
@@ -384,7 +388,7 @@ def ranked_points(
 def list_all_points(
     flat: Indices, scores: Floats, dims: Sequence[str], sizes: Mapping[str, int], what: str
 ) -> RankedPoints:
-    """Return all configurations with some flat indices, the best first."""
+    """Return the configurations at flat indices over ``dims``, for all values of other axes."""
     idle = [axis for axis in sizes if axis not in dims]
     count = flat.size * math.prod(sizes[axis] for axis in idle)
     check_listable(count, what, idle)
@@ -395,7 +399,7 @@ def list_all_points(
 def repeat_over_idle_axes(
     index: Mapping[str, Indices], scores: Floats, sizes: Mapping[str, int]
 ) -> RankedPoints:
-    """Return configurations at every value of the axes they do not name, the best first."""
+    """Repeat configurations at every value of the axes without an index; sort them, best first."""
     idle = [axis for axis in sizes if axis not in index]
     copies = math.prod(sizes[axis] for axis in idle)
     places = {axis: np.repeat(each, copies) for axis, each in index.items()}
@@ -408,7 +412,7 @@ def repeat_over_idle_axes(
 
 
 def merge_ranked_points(parts: Sequence[RankedPoints], top: int | None = None) -> RankedPoints:
-    """Return the best of several lists over the same axes, ties in axis order."""
+    """Merge lists over the same axes; return the ``top`` best points, ties in axis order."""
     every = RankedPoints.concatenate(parts)
     order = np.lexsort([*reversed(list(every.places.values())), every.scores], axis=-1)[..., :top]
     scores = np.take_along_axis(every.scores, order, axis=-1)
@@ -419,19 +423,16 @@ def merge_ranked_points(parts: Sequence[RankedPoints], top: int | None = None) -
 
 
 def points_in_whole(points: RankedPoints, fixed_indices: Mapping[str, int]) -> RankedPoints:
-    """Return points of a part at fixed indices as points of the whole."""
+    """Convert points of a part into points of the whole source."""
     return replace(points, places=places_in_whole(points.places, fixed_indices))
 
 
 def places_in_whole(
     places: Mapping[str, Indices], fixed_indices: Mapping[str, int]
 ) -> dict[str, Indices]:
-    """Return places of a part at fixed indices as places of the whole."""
+    """Convert indices of points in a part into indices in the whole source; -1 is kept."""
     fixed = {axis: np.where(places[axis] < 0, -1, index) for axis, index in fixed_indices.items()}
     return {**places, **fixed}
-
-
-# --- The record of a query
 
 
 _METHODS = ("auto", "scan", "certified")
@@ -439,11 +440,12 @@ _METHODS = ("auto", "scan", "certified")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A request for an optimum: objectives in order, axes, ranks, tolerance, method and limits.
+    """A request for an optimum, with all its options.
 
-    ``per`` are axes for each value of which an answer is wanted; ``top`` how many, best first;
-    ``ties`` asks for all as good as the last of these, ``within`` for all whose objective differs
-    from the best by at most that share. ``time_limit`` [s] and ``gap`` bound a certified search.
+    For each value of the axes ``per``, the query asks for the ``top`` best configurations, by
+    objectives in order of priority. ``ties`` adds all configurations that are as good as the last
+    of these. ``within`` asks for all configurations whose objective differs from the best by at
+    most this share of the best. ``time_limit`` [s] and ``gap`` end a certified search early.
     """
 
     goals: tuple[Goal, ...]
@@ -457,17 +459,17 @@ class Query:
 
     @property
     def has_ties_or_within(self) -> bool:
-        """True if all configurations as good as some value are wanted."""
+        """True if the query asks for ties or for configurations within a tolerance."""
         return self.ties or self.within is not None
 
     @property
     def is_ranked(self) -> bool:
-        """True if several configurations may be wanted, which then lie along ``rank``."""
+        """True if the answer may have several configurations, which lie along ``rank``."""
         return self.has_ties_or_within or self.top > 1
 
     @property
     def has_limit(self) -> bool:
-        """True if the search is bounded, so that its answer needs a certificate."""
+        """True if the query limits the search, so that its answer needs a certificate."""
         return self.time_limit is not None or self.gap is not None
 
 
@@ -483,7 +485,7 @@ def build_query(
     time_limit: float | None = None,
     gap: float | None = None,
 ) -> Query:
-    """Return a checked query; raise if an option is wrong or contradicts another."""
+    """Build a query; raise DseError if an option is invalid or contradicts another."""
     check_top(top)
     if within is not None:
         _check_number("within", within, "a share of the best value, such as 0.01")
@@ -492,8 +494,8 @@ def build_query(
     several = [name for name, is_set in options.items() if is_set]
     if gap and several:
         raise DseError(
-            f"gap = {gap:g} leaves open which others are as good: leave {', '.join(several)} out, "
-            "or gap"
+            f"gap = {gap:g} does not settle which others are as good: leave {', '.join(several)} "
+            "out, or gap"
         )
     return Query(
         goals=tuple(goals),
@@ -508,7 +510,7 @@ def build_query(
 
 
 def _check_method(method: str, time_limit: Any, gap: Any) -> None:
-    """Raise if the method is unknown, or a scan has limits."""
+    """Raise DseError if the method is unknown, or if a scan is given a limit."""
     if method not in _METHODS:
         raise DseError(f"method = {method!r}: expected one of {', '.join(_METHODS)}")
     limits = {"time_limit": time_limit, "gap": gap}
@@ -520,7 +522,7 @@ def _check_method(method: str, time_limit: Any, gap: Any) -> None:
 
 
 def _check_number(name: str, value: Any, expected: str) -> None:
-    """Raise unless a value is a finite number that is not below 0."""
+    """Raise DseError unless a value is a finite number that is not negative."""
     wrong = isinstance(value, bool) or not isinstance(value, (int, float))
     if wrong or not 0 <= value < math.inf:
         raise DseError(f"{name} = {value!r}: expected {expected}")

@@ -1,4 +1,4 @@
-"""Say which options a verb supports on a source, and why not, for calls and docs/asking.md."""
+"""List the options that each verb supports on each source, and reasons for those it does not."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from symbolic.errors import DseError
 
-#: The kinds of sources, described.
+#: Kinds of sources, with their descriptions.
 SOURCES = {
-    "study": "a study over values of its axes, or a finished store of it",
-    "Dataset": "a Dataset in memory, of another file, or of a store whose model is not at hand",
-    "rows": "measured rows along `configuration`",
+    "study": "a study with axes, or a finished store of a study",
+    "Dataset": "a Dataset in memory, from another file, or from a store whose model is missing",
+    "rows": "measured rows along the dimension `configuration`",
 }
 MODIFIERS = ("where", "per", "top", "ties", "within", "objectives", "method", "time_limit", "gap")
 
@@ -18,8 +18,8 @@ _SELECTION_MODIFIERS = "top ties within gap"
 _WHY_ONE_OBJECTIVE = "it takes one objective"
 _WHY_NO_PARTIAL_ANSWER = "it aggregates over all points, so a partial answer would be wrong"
 
-#: Verbs, sources and modifiers (any, where empty), and why these do not go together; empty where
-#: they do. The first row that fits counts.
+#: Each row has verbs, sources and modifiers (empty: all of them), and the reason why they cannot be
+#: combined (empty: they can be). The first row that matches decides.
 _RULES = (
     (*("meets ranges borders information law", "rows", ""), "measured rows have no equations"),
     (
@@ -44,7 +44,7 @@ _RULES = (
     ),
     (
         *("chances", "", "ties within gap"),
-        "each draw has one best configuration, ties share it; the loss of others is their regret",
+        "ties share the chance of a draw, and the regret says how near the best a configuration is",
     ),
     (
         *("chances", "rows", "per"),
@@ -73,9 +73,9 @@ _RULES = (
 
 #: Why a statistic cannot be bounded over boxes.
 WHY_UNBOUNDED = {
-    "moved": "it is over more than 64 points, all of which a moved quantity changes",
-    "many": "bounds carry one copy of the equations for each point of a statistic, of at most 64, "
-    "and computing it first would take too many values",
+    "moved": "it is over more than 64 points and depends on an input that is varied",
+    "many": "it is over more points than the bounds can expand (at most 64), and has too many "
+    "values to be computed in advance",
 }
 _WORKAROUNDS = {
     "moved": "take fewer points",
@@ -84,7 +84,7 @@ _WORKAROUNDS = {
 
 
 def why_unsupported(verb: str, source: str, modifier: str = "") -> str:
-    """Return why a source, or one modifier, does not support a verb; empty where it does.
+    """Return why a verb does not support a source or a modifier; '' if it does.
 
     >>> why_unsupported("optimum", "study", "ties"), why_unsupported("count", "Dataset", "top")[:34]
     ('', 'it chooses no configurations, so n')
@@ -97,7 +97,7 @@ def why_unsupported(verb: str, source: str, modifier: str = "") -> str:
 
 
 def reject_statistic(name: str, why: str) -> None:
-    """Raise if a statistic, by its name, cannot be bounded for the reason ``why``."""
+    """Raise DseError for the statistic ``name``, unless it is empty; ``why`` names the reason."""
     if name:
         raise DseError(f"{name} cannot be bounded: {WHY_UNBOUNDED[why]}; {_WORKAROUNDS[why]}")
 
@@ -119,7 +119,7 @@ def support_table(verbs: Iterable[str]) -> str:
     reasons: dict[str, int] = {}
     lines = [f"| verb | of | {' | '.join(MODIFIERS)} |", f"|---|---|{'---|' * len(MODIFIERS)}"]
     for verb in verbs:
-        rows: dict[str, list[str]] = {}  # sources by what they support
+        rows: dict[str, list[str]] = {}  # the cells of a row, and the sources that have this row
         for source in SOURCES:
             cells = []
             for modifier in MODIFIERS:

@@ -1,7 +1,7 @@
-"""Find how often each configuration is best over draws, its regret, and the value of information.
+"""Compute chances to be the best configuration over draws, regrets, and the value of information.
 
-Candidates are chosen on the draws of a study and assessed on fresh ones, which avoids the
-optimism of selection (winner's curse); ``left`` is the chance that fresh draws give to others.
+Candidates are chosen on the draws of a study and assessed on fresh draws. This avoids the optimism
+of selection (winner's curse). The result ``left`` is the chance that no candidate is the best.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Indices = NDArray[np.int64]
 
 
 def draw_dimension(axes: Collection[str]) -> str:
-    """Return the dimension of a Dataset that holds draws; raise if there is none, or two."""
+    """Return the dimension of the draws of a Dataset; raise DseError if it has none or two."""
     result = [axis for axis in (DRAW, RUN) if axis in axes]
     if len(result) != 1:
         what = "neither" if not result else "both"
@@ -64,9 +64,9 @@ def draw_dimension(axes: Collection[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOverDraws(Sliceable):
-    """The configurations of a source, each with values along the axis of the draws.
+    """The configurations of a source, each with one value per draw.
 
-    ``fresh`` is the same with other draws; ``exact``: the draws enumerate all that may happen.
+    ``fresh`` is the same source with other draws. If ``exact``, the draws enumerate all outcomes.
     """
 
     source: QuerySource
@@ -76,26 +76,26 @@ class SourceOverDraws(Sliceable):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """See :class:`sweeps.query.source.Sliceable`."""
+        """Return the length of each axis, in order."""
         return {axis: size for axis, size in self.source.sizes.items() if axis != self.draw_axis}
 
     @property
     def coordinates(self) -> dict[str, tuple[str, Any, Any]]:
-        """See :class:`sweeps.query.source.Sliceable`."""
+        """Return, for each coordinate, its axis, its values and its attributes."""
         return {n: c for n, c in self.source.coordinates.items() if c[0] != self.draw_axis}
 
     def part_at(self, indices: Mapping[str, int]) -> Self:
-        """See :class:`sweeps.query.source.Sliceable`."""
+        """Return the part at one index of some axes; its answers have indices into the whole."""
         fresh = None if self.fresh is None else self.fresh.part_at(indices)
         return replace(self, source=self.source.part_at(indices), fresh=fresh)
 
     def first_and_fresh_scores(self, goal: Goal) -> tuple[DrawScores, DrawScores]:
-        """Return the objective over draws, and over fresh ones if there are."""
+        """Return the objective over the draws and over the fresh draws (or the draws, if none)."""
         first = self.source.draw_scores(goal, self.draw_axis)
         return first, first if self.fresh is None else self.fresh.draw_scores(goal, self.draw_axis)
 
     def places(self, rest: Sequence[str], flat: Indices) -> dict[str, Indices]:
-        """Return an index along each axis for some flat indices over the axes ``rest``."""
+        """Convert flat indices over the axes ``rest`` into an index along each axis."""
         split = unravel(flat, [self.source.sizes[axis] for axis in rest])
         fixed = self.source.fixed_indices.items()
         whole = {axis: np.full_like(flat, index) for axis, index in fixed}
@@ -109,7 +109,11 @@ class SourceOverDraws(Sliceable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PartChances:
-    """Chances and regrets of the likeliest configurations of a part, and totals of the part."""
+    """Chances to be best, and regrets, of the likeliest configurations of a part of a source.
+
+    ``columns`` are results by configuration, ``scalars`` are results for the part, and ``count``
+    configurations can be the best.
+    """
 
     places: Mapping[str, Indices]
     columns: Mapping[str, Floats]
@@ -118,14 +122,14 @@ class _PartChances:
 
     @property
     def length(self) -> int:
-        """Return how many configurations are listed."""
+        """Return the number of listed configurations."""
         return len(self.columns["chance"])
 
 
 def chances(
     source: SourceOverDraws, goal: Goal, *, per: Sequence[str] = (), top: int | None = None
 ) -> xr.Dataset:
-    """Return how often each configuration (at most ``top``) is best, and its expected regret."""
+    """Return the chances to be best of the ``top`` likeliest configurations, and their regrets."""
     if top is not None:
         check_top(top)
     per = per_axes(per, tuple(source.sizes))
@@ -142,7 +146,7 @@ def chances(
 
     first = successes[0]
     places = {a: stack_parts("places", a, -1).astype(np.int64) for a in first.places}
-    if not places:  # there is one configuration
+    if not places:  # the source has a single configuration
         places = {"": np.zeros((*shape, longest), dtype=np.int64)}
     lists = {n: stack_parts("columns", n, np.nan) for n in first.columns}
     alone = {
@@ -179,14 +183,15 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
     able, chance = able[result.chance > 0], result.chance[result.chance > 0]
     if not able.size:
         raise InfeasibleError(
-            f"{goal.text} is finite at no feasible point of any draw: relax the constraints, or "
-            "change the axes"
+            f"{goal.text} is not finite at any feasible point of any draw: relax the constraints, "
+            "or change the axes"
         )
     if top is None:
         check_listable(able.size, "can be the best")
     if not source.exact and fresh is not first:
         rivals = np.union1d(able, possible_winners(fresh, able[np.argsort(-chance)[:MAX_RIVALS]]))
-        rivals = np.union1d(rivals, sample_configurations(fresh))  # tell how far others are
+        # a sample of other configurations shows how far they are from the best
+        rivals = np.union1d(rivals, sample_configurations(fresh))
         result = win_statistics(fresh, rivals)
         of = np.searchsorted(rivals, able)
     else:
@@ -215,21 +220,21 @@ def _part_chances(source: SourceOverDraws, goal: Goal, top: int | None) -> _Part
 
 
 # --- Value of information
-# One configuration is best on average over all draws. With some inputs known, the best on average
-# could be chosen for each of their values; the gain is the value of knowing them (Raiffa and
-# Schlaifer 1961: EVPI of all inputs, EVPPI of some).
+# One configuration is the best on average over all draws. If some inputs were known, one could
+# choose the configuration that is best on average for each of their values. The expected gain is
+# the value of knowing these inputs (Raiffa and Schlaifer 1961: EVPI; EVPPI for some).
 
 
-#: Answer where no measurement is worth its error.
+#: Answer if no input has a value of information above its error.
 NOTHING_TO_MEASURE = "none"
-#: Cells of draws in which likely winners are sought.
+#: Approximate number of cells into which draws are grouped to find likely winners.
 _CELLS = sizes.CELLS_OF_DRAWS
-#: Most configurations taken as likely winners.
+#: At most this number of configurations are likely winners because they win the most draws.
 _MAX_LIKELY_WINNERS = sizes.LIKELY_WINNERS
 
 
 class _InformationValue(NamedTuple):
-    """Value of knowing a set, its error, and the share of draws that choose each rival."""
+    """The value of knowing a set of inputs, its error, and how often each rival is then chosen."""
 
     value: float
     error: float
@@ -242,10 +247,10 @@ def information(
     sets: Mapping[str, Sequence[str]],
     nested_grid: Callable[[str], tuple[Grid, int, int]],
 ) -> xr.Dataset:
-    """Return the expected value of perfect information, of all and of sets of inputs.
+    """Return the expected value of perfect information on all inputs and on each set of inputs.
 
-    ``nested_grid`` returns the grid with nested draws for a set, and how many outer and inner draws
-    each replicate has.
+    ``nested_grid`` takes the name of a set. It returns the grid with nested draws for this set, and
+    the numbers of outer and of inner draws in each replicate.
     """
     first, fresh = source.first_and_fresh_scores(goal)
     assert isinstance(first, GridDrawScores)
@@ -283,7 +288,7 @@ def information(
 
 
 def _draw_cells(columns: Sequence[Floats], exact: bool) -> Indices:
-    """Return the cell of each draw: draws with equal, or near, values in all columns."""
+    """Return the cell of each draw: draws in a cell have equal or similar values in all columns."""
     parts = max(2, round(_CELLS ** (1 / len(columns))))
     keys = []
     for column in columns:
@@ -297,14 +302,17 @@ def _draw_cells(columns: Sequence[Floats], exact: bool) -> Indices:
 
 
 def _likely_winners(scores: DrawScores) -> Indices:
-    """Return the configurations that are best in the most draws, and a few others."""
+    """Return the configurations that win the most draws, and four evenly spaced configurations."""
     able = possible_winners(scores)
     order = np.argsort(-win_statistics(scores, able).chance, kind="stable")
     return np.union1d(able[order[:_MAX_LIKELY_WINNERS]], sample_configurations(scores, 4))
 
 
 def _cell_winners(scores: DrawScores, cells: Sequence[Indices], known_winners: Indices) -> Indices:
-    """Return the first configuration with the least mean in each cell, and known winners."""
+    """Return the known winners and the configurations with the smallest mean in some cell.
+
+    ``cells`` has the cell of each draw in several partitions of the draws. The result ascends.
+    """
     starts = np.cumsum([0, *(int(numbers.max()) + 1 for numbers in cells[:-1])])
     together = np.stack([numbers + low for numbers, low in zip(cells, starts, strict=True)])
     able = possible_cell_winners(scores, together)
@@ -316,7 +324,7 @@ def _cell_winners(scores: DrawScores, cells: Sequence[Indices], known_winners: I
 
 
 def _cell_sums(scores: DrawScores, flat: Indices, cells: Indices) -> Floats:
-    """Return weighted sums of configurations over cells of draws: (configurations, cells)."""
+    """Return each configuration's weighted sum over each cell: shape (configurations, cells)."""
     result = np.empty((flat.size, int(cells.max()) + 1))
     order = np.argsort(cells, kind="stable")
     starts = np.searchsorted(cells[order], np.arange(result.shape[1]))
@@ -330,7 +338,7 @@ def _cell_sums(scores: DrawScores, flat: Indices, cells: Indices) -> Floats:
 
 
 def _shares_of_rivals(able: Indices, choice_shares: Floats, rivals: Indices) -> Floats:
-    """Return the shares of the rivals among those of the configurations ``able``."""
+    """Return the shares of ``rivals``, given those of ``able``; rivals not in ``able`` have 0."""
     shares = dict(zip(able.tolist(), choice_shares.tolist(), strict=True))
     return np.array([shares.get(rival, 0.0) for rival in rivals.tolist()])
 
@@ -338,7 +346,7 @@ def _shares_of_rivals(able: Indices, choice_shares: Floats, rivals: Indices) -> 
 def _value_by_cells(
     sums: Floats, current: int, cells: Indices, scores: DrawScores
 ) -> _InformationValue:
-    """Return the value of information from enumerated laws."""
+    """Return the exact value of information if the draws enumerate all outcomes."""
     chosen = np.zeros(len(sums))
     np.add.at(chosen, sums.argmin(axis=0)[cells], scores.weights)
     return _InformationValue(float((sums[current] - sums.min(axis=0)).sum()), 0.0, chosen)
@@ -347,12 +355,12 @@ def _value_by_cells(
 def _value_by_nested_draws(
     goal: Goal, rivals: Indices, current: int, grid: Grid, outer: int, inner: int
 ) -> _InformationValue:
-    """Return the value of information from nested draws: inner means decide the choice.
+    """Return the value of information from nested draws; the means of inner draws give the choice.
 
-    The least of noisy means is biased low by about their variance, so the value is biased high. The
-    excess with half of the inner draws, over that with all, measures the bias: it falls with the
-    number of draws, or with its square where they fill the cube evenly, so the bias is the excess
-    or a third of it. Two thirds are subtracted, a third is added to the error of the replicates.
+    The minimum of noisy means is too low by about their variance, so the value is too high. With
+    half of the n inner draws the value is higher still. This excess measures the bias, which equals
+    it if the bias falls as 1/n, and is a third of it if the bias falls as 1/n**2 (evenly spread
+    draws). So two thirds of the excess are subtracted, and one third is added to the error.
     """
     contest = GridDrawScores.from_grid(grid, goal)
     parts = contest.replicates
@@ -381,7 +389,7 @@ def _value_by_nested_draws(
 def _make_monotone(
     set_values: Mapping[str, _InformationValue], sets: Mapping[str, Sequence[str]], maximum: float
 ) -> dict[str, _InformationValue]:
-    """Return values that never fall as a set grows, nor exceed the value of knowing all."""
+    """Adjust values so that no set is worth more than a set that contains it or ``maximum``."""
     done: dict[str, _InformationValue] = {}
     for name in sorted(set_values, key=lambda name: len(sets[name])):
         within = [v.value for other, v in done.items() if set(sets[other]) <= set(sets[name])]
@@ -437,7 +445,7 @@ def _information_dataset(
 
 
 def _most_frequent_alternative(choice_shares: Floats, current: int) -> int:
-    """Return the most frequent choice other than the current one; -1 if there is none."""
+    """Return the rival that is chosen most often instead of the current choice; -1 if none is."""
     rest = choice_shares.copy()
     rest[current] = 0
     return int(np.argmax(rest)) if rest.any() else -1
@@ -448,7 +456,7 @@ def _next_to_measure(
     sets: Mapping[str, Sequence[str]],
     perfect: _InformationValue,
 ) -> str:
-    """Return what to measure: the input, else the set, else all, worth more than its error."""
+    """Return the most valuable input; if none exceeds its error, the best set or all inputs."""
     worth = {name: each.value for name, each in set_values.items() if each.value > each.error}
     alone = [name for name in worth if len(sets[name]) == 1] or list(worth)
     if not alone and perfect.value > perfect.error:

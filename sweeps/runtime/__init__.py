@@ -1,1 +1,1 @@
-"""Execution of long work: threads, memory checks, progress, interrupts and time limits."""
+"""Support for long work: threads, memory checks, progress, interrupts and time limits."""

@@ -1,7 +1,7 @@
 """Interrupts and time limits that end a search with the best result so far.
 
-While a query handles interrupts (:func:`return_best_on_interrupt`), the first one only asks its
-loops to stop; they check :func:`is_interrupted` as they check the clock. A second one interrupts.
+While a query handles interrupts (:func:`return_best_on_interrupt`), the first interrupt only asks
+its loops to stop: they regularly check :func:`is_interrupted`. A second interrupt raises at once.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from symbolic.errors import InfeasibleError, OutOfTimeError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-#: Least seconds to wait for compiled code, because it may be cached.
+#: Minimum time to wait for compiled code; it may be in the cache and only have to be loaded. [s]
 _MIN_LOAD_SECONDS = 1.0
 _POLL_SECONDS = 0.05
-#: Seconds after the limit during which further cells still get a quick answer.
+#: Time after the limit in which the remaining cells of ``per`` still get a quick answer. [s]
 _GRACE = 1.0
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 
 class _InterruptState:
-    """State of the process: handling interrupts, stop requested, thread left compiling."""
+    """Flags of the process; and the thread, if any, that still compiled when its query ended."""
 
     is_handling = False
     is_requested = False
@@ -46,7 +46,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def request_stop() -> bool:
-    """Ask the running search to end; False if none runs or it was asked before."""
+    """Ask the running query to end; return False if no query runs or it was already asked."""
     if not _InterruptState.is_handling or _InterruptState.is_requested:
         return False
     _InterruptState.is_requested = True
@@ -54,20 +54,20 @@ def request_stop() -> bool:
 
 
 def is_interrupted() -> bool:
-    """True if the running search was asked to end."""
+    """True if the running query was asked to end."""
     return _InterruptState.is_requested
 
 
 def deadline() -> float:
-    """Return when the query must end, by :func:`time.monotonic`; infinite without a limit."""
+    """Return the time (:func:`time.monotonic`) when the query must end; infinity if unlimited."""
     return _deadline.get()
 
 
 @contextmanager
 def time_limited(seconds: float | None) -> Iterator[None]:
-    """Limit the time of the block; an earlier outer limit stays."""
+    """Limit the time of the block; an outer limit still applies if it is earlier."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
-        yield  # no limit, or an invalid one, which the query rejects
+        yield  # there is no limit, or the query will reject it as invalid
         return
     token = _deadline.set(min(_deadline.get(), time.monotonic() + seconds))
     try:
@@ -77,7 +77,7 @@ def time_limited(seconds: float | None) -> Iterator[None]:
 
 
 def raise_if_interrupted() -> None:
-    """Raise Interrupted or OutOfTimeError if work without partial answer must end."""
+    """Raise Interrupted or OutOfTimeError if work that has no partial answer must end."""
     if _InterruptState.is_requested:
         raise Interrupted("interrupted before there was an answer")
     if time.monotonic() > _deadline.get():
@@ -85,7 +85,7 @@ def raise_if_interrupted() -> None:
 
 
 def raise_if_out_of_time(cell: int, cells: int) -> None:
-    """Raise OutOfTimeError if time was up a second ago; each cell still takes a little."""
+    """Raise OutOfTimeError if the time was up over a second ago, but not before the first cell."""
     if cell and time.monotonic() > _deadline.get() + _GRACE:
         raise OutOfTimeError(
             f"the time was up after {cell:,} of {cells:,} cells of per: give more time, or use "
@@ -101,7 +101,7 @@ def _on_sigint(*_: Any) -> None:
 @contextmanager
 def _handle_interrupts() -> Iterator[None]:
     ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if ours:  # else the handler of the program calls request_stop
+    if ours:  # a program with its own handler calls `request_stop` itself
         signal.signal(signal.SIGINT, _on_sigint)
     _InterruptState.is_handling = True
     try:
@@ -116,7 +116,7 @@ def return_best_on_interrupt(query: _F) -> _F:
     """Decorate a query so that an interrupt raises :class:`Interrupted` with the answer so far.
 
     The answer has the attribute ``interrupted`` = 1. Only the main thread receives interrupts; in
-    others the query runs unchanged.
+    other threads the query runs unchanged.
     """
 
     @wraps(query)
@@ -142,7 +142,10 @@ def return_best_on_interrupt(query: _F) -> _F:
 
 
 def run_with_deadline(work: Callable[[], object], deadline: float, what: str) -> None:
-    """Do work in a thread until the deadline; on OutOfTimeError it goes on, for later calls."""
+    """Do work in a thread; raise OutOfTimeError at the deadline, but let the thread continue.
+
+    Later calls then find the work done. ``what`` names it in the message.
+    """
     failed: list[BaseException] = []
     over = threading.Event()
 
@@ -173,6 +176,6 @@ def run_with_deadline(work: Callable[[], object], deadline: float, what: str) ->
 
 
 def has_background_work() -> bool:
-    """True if a thread still does work that nobody waits for."""
+    """True if a thread of :func:`run_with_deadline` still works after its deadline."""
     thread = _InterruptState.abandoned_thread
     return thread is not None and thread.is_alive()

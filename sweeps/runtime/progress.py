@@ -16,12 +16,13 @@ from stochastic.compile_cache import compile_seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """State of a long run: values done or failed out of ``total``, seconds since it began.
+    """State of a long run.
 
-    ``compiling`` is the part of the seconds spent compiling; ``skipped`` the values that an earlier
-    run stored; ``best`` the best value of the objective so far; ``infeasible`` the values not
-    computed because no point of their tile is feasible. ``gap`` is the relative optimality gap of a
-    certified search; ``points`` the size of a front so far.
+    ``done`` and ``failed`` are numbers of values out of ``total``. ``elapsed`` is the time since
+    the run began, and ``compiling`` is the part of it spent on compiling. [s] ``skipped`` counts
+    the values that an earlier run stored; ``infeasible`` counts those not computed because no point
+    of their tile is feasible. ``best`` is the best value of the objective so far, ``gap`` is the
+    relative optimality gap of a certified search, and ``points`` is the size of a front so far.
     """
 
     done: int
@@ -37,13 +38,13 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Return values computed per second, without compiling and skipped values."""
+        """Return the number of values computed per second, without the time of compilation."""
         seconds = self.elapsed - self.compiling
         return (self.done - self.skipped) / seconds if seconds > 0 else 0.0
 
     @property
     def remaining(self) -> float:
-        """Return the estimated seconds to the end."""
+        """Return the estimated time to the end. [s]"""
         left = self.total - self.done - self.failed
         return left / self.rate if self.rate else math.inf
 
@@ -55,11 +56,12 @@ Listener = Callable[[Progress], None]
 class Outcome:
     """Summary of a run.
 
-    ``open_dataset`` returns its Dataset. ``seconds`` is without ``compiling``; ``share`` the share
-    of the values computed now; ``tiles`` the number computed now and before; ``feasible`` the
-    number of feasible points, None if all are; ``old_store`` where a fresh run moved the earlier
-    store; ``failures`` the configurations that could not be computed; ``infeasible`` the number of
-    values not computed because no point of their tile is feasible.
+    ``open_dataset`` returns its Dataset. ``seconds`` is the time without ``compiling``. [s]
+    ``share`` is the share of the values that this run computed; ``tiles`` are the numbers of tiles
+    computed by it and by earlier runs. ``feasible`` is the number of feasible points, or None if
+    all are feasible. ``infeasible`` is the number of values not computed because no point of their
+    tile is feasible. ``old_store`` is the name to which a fresh run moved the earlier store, and
+    ``failures`` are the configurations that could not be computed.
     """
 
     open_dataset: Any = None
@@ -81,7 +83,7 @@ def gap_of(value: float, bound: float) -> float:
 
 
 class RunCounter:
-    """Thread-safe counter of values that notifies a listener."""
+    """A thread-safe counter of the values of a run, which reports to a listener."""
 
     def __init__(self, total: int, listener: Listener | None, *, sign: float = 1.0) -> None:
         self.total, self.listener, self.sign = total, listener, sign
@@ -93,7 +95,7 @@ class RunCounter:
 
     @property
     def compiling(self) -> float:
-        """Return the seconds this process has compiled since the run began."""
+        """Return the time this process has spent compiling since the run began. [s]"""
         return compile_seconds() - self._compiled_before
 
     def add_skipped(self, points: int, best: float | None = None) -> None:
@@ -103,7 +105,7 @@ class RunCounter:
         self._update_best(best)
 
     def add_done(self, points: int, best: float | None = None) -> None:
-        """Count values done, and the best of them."""
+        """Count computed values; ``best`` is the best of these values."""
         with self.lock:
             self.done += points
             self._update_best(best)
@@ -118,12 +120,12 @@ class RunCounter:
                 self.listener(self.snapshot())
 
     def move_to_failed(self, points: int) -> None:
-        """Count values as failed that are about to be counted as done."""
+        """Count values as failed; a following call of :meth:`add_done` includes them."""
         self.done -= points
         self.failed += points
 
     def add_infeasible(self, points: int) -> None:
-        """Count values that need no computing; they are counted as done as well."""
+        """Count values of infeasible tiles; :meth:`add_done` counts them too."""
         with self.lock:
             self.infeasible += points
 
@@ -163,7 +165,7 @@ _query_progress: ContextVar[_QueryProgress | None] = ContextVar("watch", default
 
 @contextmanager
 def report_progress(listener: Listener | None, sign: float = 1.0) -> Iterator[None]:
-    """Report the progress of queries in this context; ``sign`` restores maximized values."""
+    """Report the progress of queries in this context; ``sign`` is -1 if they maximize."""
     before = _query_progress.set(None if listener is None else _QueryProgress(listener, sign))
     try:
         yield
@@ -186,7 +188,7 @@ def add_done(points: int) -> None:
 
 
 def report_front_size(points: int) -> None:
-    """Report how many points a front has so far; its inner searches report no best."""
+    """Report the number of points of a front so far; this ends the reports of a best value."""
     watch = _query_progress.get()
     if watch is not None:
         watch.latest = replace(watch.latest, points=points)

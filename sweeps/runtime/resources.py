@@ -1,6 +1,6 @@
 """Memory checks before allocation, and a thread pool.
 
-Linux grants more memory than there is and kills the process once it is used.
+The checks are needed because Linux grants more memory than it has, and kills processes that use it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import TypeVar
 from stochastic.threads import cpu_count
 from symbolic.errors import TooLargeError
 
-#: Smaller requests are not checked; largest share of the available memory.
+#: Requests above this size are checked [B]; maximum share of the available memory for a request.
 _MIN_CHECKED_BYTES, _SHARE = 1 << 26, 0.95
-#: Folder of both kinds of control groups; their files of the limit and usage; reclaimable bytes.
+#: For cgroup v2, then v1: folder, file of the limit, file of the usage, key of reclaimable bytes.
 _GROUPS = (
     ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
     (
@@ -32,7 +32,7 @@ _GROUPS = (
 
 
 def available_memory(root: Path = Path("/")) -> int:
-    """Return the bytes this process can still take, by machine and control groups."""
+    """Return the memory that the machine and the control groups leave to this process. [B]"""
     result = [sys.maxsize]
     with suppress(OSError, ValueError, KeyError):
         result.append(1024 * _rows(root / "proc/meminfo")["MemAvailable:"])
@@ -50,7 +50,7 @@ def available_memory(root: Path = Path("/")) -> int:
 
 
 def _free_in_group(folder: Path, limit: str, used: str, idle: str) -> list[int]:
-    """Return the bytes that one control group leaves, if it has a limit."""
+    """Return a list of the memory that a control group leaves [B]; it is empty without a limit."""
     with suppress(OSError, ValueError):
         most = int((folder / limit).read_text())
         now = int((folder / used).read_text())
@@ -63,7 +63,7 @@ def _rows(path: Path) -> dict[str, int]:
 
 
 def check_memory(needed: float, what: str, hint: str) -> None:
-    """Raise TooLargeError if ``what`` needs more memory than there is."""
+    """Raise TooLargeError if ``what`` needs more memory [B] than is available."""
     if needed < _MIN_CHECKED_BYTES:
         return
     there = available_memory()
@@ -78,7 +78,7 @@ Result = TypeVar("Result")
 
 
 def run_in_threads(work: Callable[[int], Result], count: int) -> list[Result]:
-    """Return ``work`` of each number below ``count``, in order; after an error no more begin."""
+    """Return ``work(0)`` to ``work(count - 1)``, called in threads; an error ends further calls."""
     threads = min(cpu_count(), count)
     if threads <= 1:
         return [work(number) for number in range(count)]

@@ -1,7 +1,7 @@
 """Main loops of all queries, with time limit, interrupt and progress.
 
 A search (:func:`run_search`) repeatedly splits or evaluates its most promising open pieces, and
-drops what cannot matter. A scan (:func:`iterate_batches`) visits all its pieces.
+drops pieces that cannot change the answer. A scan (:func:`iterate_batches`) visits all pieces.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Batch = TypeVar("Batch")
 
 @dataclass(slots=True, kw_only=True)
 class SearchStats:
-    """Counts of a search, and its deadline by :func:`time.monotonic`."""
+    """The counts of a search, and its deadline as a :func:`time.monotonic` time."""
 
     deadline: float = math.inf
     boxes: int = 0
@@ -40,17 +40,17 @@ class SearchStats:
         return is_interrupted() or time.monotonic() > self.deadline
 
     def share_time(self, end: float, parts: int) -> None:
-        """Set the deadline to an equal share of the time until ``end``, for one of ``parts``."""
+        """Set the deadline for the next of ``parts`` searches that share the time until ``end``."""
         if end < math.inf:
             now = time.monotonic()
             self.deadline = now + max(end - now, 0.0) / max(parts, 1)
 
 
 class Search(Protocol):
-    """Pieces of a space, some of which are open."""
+    """A search over pieces of a space; open pieces must still be split or evaluated."""
 
     def has_open_pieces(self) -> bool:
-        """True if a piece is left that may matter; others are dropped."""
+        """Drop the pieces that cannot change the answer; return True if a piece is left."""
 
     def step(self) -> None:
         """Split or evaluate the most promising pieces."""
@@ -62,7 +62,10 @@ class Search(Protocol):
 def run_search(
     search: Search, stats: SearchStats, max_boxes: float = math.inf, *, min_steps: int = 0
 ) -> bool:
-    """Run at least ``min_steps``; False if the time or ``max_boxes`` ended the search early."""
+    """Step until no piece is open; return False if the deadline or ``max_boxes`` comes first.
+
+    At least ``min_steps`` steps are made as long as pieces are open.
+    """
     done = 0
     while search.has_open_pieces():
         if done >= min_steps and (stats.is_late or stats.boxes >= max_boxes):
@@ -78,10 +81,10 @@ def iterate_batches(
     points: int,
     report_left: Callable[[int], object] | None = None,
 ) -> Iterator[Batch]:
-    """Yield batches of a scan, each with its number of points, until an interrupt.
+    """Yield the batches of a scan, given with their numbers of points, until an interrupt.
 
-    An interrupt raises, unless ``report_left`` is given: it gets the number of points left, and the
-    results so far count as an answer.
+    An interrupt raises an error. But if ``report_left`` is given, the results so far are an answer:
+    the loop ends after a call of ``report_left`` with the number of points that are left.
     """
     add_total(points)
     left = points

@@ -1,5 +1,5 @@
-"""Scan values that are not stored, tile by tile, in bounded memory.
+"""Evaluate a grid or Dataset tile by tile, in bounded memory, without storing the values.
 
-`optimum` keeps the best of each tile, or the front; `values` yields the values of formulas over a
-grid or a Dataset; `winners_per_draw` compares configurations over draws; `variance` decomposes.
+`optimum` finds the best points or the front; `values` aggregates the values of formulas;
+`winners_per_draw` compares configurations over draws; `variance` decomposes a variance by axis.
 """

@@ -1,4 +1,4 @@
-"""Scan a grid that is not stored for its best points, or its front, tile by tile."""
+"""Find the best points or the front of a grid by evaluating it tile by tile."""
 
 from __future__ import annotations
 
@@ -24,13 +24,17 @@ from sweeps.runtime.search_loop import iterate_batches
 from symbolic.errors import InfeasibleError
 from symbolic.ops import Node
 
-# --- The smallest of some values along some axes, and where they lie
+# --- The smallest values along some axes, and their indices
 
 
 def top_k(
     values: Floats, dims: Sequence[str], per: Sequence[str], count: int
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Return the ``count`` smallest values, shape (*per, count), and flat indices over the rest."""
+    """Return the ``count`` smallest values for each cell of the axes ``per``.
+
+    The results are flat indices over the other axes (-1 if there is no finite value), the values,
+    both of shape (*per, count), and the names of these other axes.
+    """
     rest = tuple(dim for dim in dims if dim not in per)
     moved = values.transpose([dims.index(dim) for dim in (*per, *rest)])
     shape = moved.shape[: len(per)]
@@ -52,7 +56,7 @@ def top_k(
 def broadcast_axes(
     values: Floats, dims: Sequence[str], extra_axes: Sequence[str], sizes: Mapping[str, int]
 ) -> tuple[Floats, tuple[str, ...]]:
-    """Return values over some axes as values over further ones, along which they are constant."""
+    """Broadcast values along additional axes, on which they do not depend; also return all axes."""
     whole = tuple(axis for axis in sizes if axis in dims or axis in extra_axes)
     shape = [sizes[axis] if axis in dims else 1 for axis in whole]
     return np.broadcast_to(values.reshape(shape), [sizes[axis] for axis in whole]), whole
@@ -61,10 +65,10 @@ def broadcast_axes(
 def add_idle_axes(
     flat: Indices, values: Floats, rest: Sequence[str], per: Sequence[str], sizes: Mapping[str, int]
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Return the winners among all axes; points along idle axes tie.
+    """Return the winners over all axes, including idle ones, along which all points tie.
 
-    ``flat`` and ``values`` are those of :func:`top_k`, over the axes ``rest``. A configuration of
-    the first ``top`` lies, along either kind of axes, among the first ``top`` that tie.
+    ``flat`` and ``values`` are results of :func:`top_k` over the axes ``rest``. They suffice: each
+    of the first ``top`` winners over all axes projects to one of the first ``top`` over ``rest``.
     """
     idle = [axis for axis in sizes if axis not in rest and axis not in per]
     top = flat.shape[-1]
@@ -89,7 +93,7 @@ def add_idle_axes(
 def unravel_places(
     flat: Indices, rest: Sequence[str], per: Sequence[str], sizes: Mapping[str, int]
 ) -> dict[str, Indices]:
-    """Return an index along every axis for flat indices over ``rest``, shape (*per, top)."""
+    """Convert flat indices over ``rest``, of shape (*per, top), to an index along every axis."""
     shape = tuple(sizes[axis] for axis in rest)
     split = unravel(np.maximum(flat, 0), shape)
     places = {axis: np.zeros(flat.shape, dtype=np.int64) for axis in sizes}
@@ -104,9 +108,9 @@ def unravel_places(
     return places
 
 
-#: Points of a tile that is only reduced.
+#: Number of points of a tile, whose values are reduced and not stored.
 REDUCED_TILE = sizes.SCAN_TILE
-#: Points evaluated together for many short rankings.
+#: Number of points evaluated in one batch if there are many short rankings.
 BLOCK = sizes.SCAN_BLOCK
 
 
@@ -118,7 +122,7 @@ def scan_top_k(
     top: int,
     skipped_tiles: SkippedTiles,
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Return :func:`top_k` of a node of each graph over some axes."""
+    """Return the result of :func:`top_k` for an objective (a node per graph) over ``dims``."""
     points = math.prod(grid.shape(dims))
     if points <= tiles.NUMPY_POINTS:
         return top_k(_evaluate(grid, objectives, dims), dims, per, top)
@@ -129,7 +133,7 @@ def scan_top_k(
 
 
 def _evaluate(grid: Grid, nodes: Roots, dims: Sequence[str]) -> Floats:
-    """Evaluate a node of each graph over all given axes, switch axes included, in NumPy."""
+    """Evaluate a node of each graph over ``dims``, switch axes included, with NumPy."""
     full = np.empty(grid.shape(dims))
     for key, piece in grid.split_by_switches(full, dims):
         piece[...] = grid.evaluate([nodes[key]], key, grid.non_switch_axes(dims))[0]
@@ -139,7 +143,7 @@ def _evaluate(grid: Grid, nodes: Roots, dims: Sequence[str]) -> Floats:
 def _top_k_in_blocks(
     grid: Grid, objectives: Roots, dims: Sequence[str], per: Sequence[str], top: int
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Return :func:`top_k` by blocks of the first ``per`` axis: many short rankings."""
+    """Compute :func:`top_k` for many short rankings, in blocks along the first ``per`` axis."""
     size = grid.axes[per[0]].size
     step = max(1, BLOCK * size // math.prod(grid.shape(dims)))
     parts = []
@@ -161,7 +165,7 @@ def _top_k_fused(
     top: int,
     skipped_tiles: SkippedTiles,
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Return :func:`top_k` by the fused nest: each tile keeps its best, the tiles are merged."""
+    """Compute :func:`top_k` by a loop nest that keeps the best of each tile; merge the tiles."""
     rest = tuple(dim for dim in dims if dim not in per)
     shape = grid.shape(per)
     result = np.full((*shape, top), -1, dtype=np.int64)
@@ -184,7 +188,7 @@ def _top_k_fused(
 def _merge_top_k(
     best: Floats, best_places: Indices, values: Any, places: Any
 ) -> tuple[Floats, Indices]:
-    """Return the best of the best so far and further values, with their places."""
+    """Merge new values and their indices into the best so far; ties go to the lower index."""
     joined, at = np.concatenate([best, values]), np.concatenate([best_places, places])
     order = np.lexsort((at, joined))[: best.size]
     return joined[order], at[order]
@@ -193,7 +197,7 @@ def _merge_top_k(
 def ravel_with_switches(
     flat: Indices, plain: Sequence[str], labels: Mapping[str, int], rest: Sequence[str], grid: Grid
 ) -> Indices:
-    """Return flat indices over ``rest`` for flat indices over the switch-free axes."""
+    """Convert flat indices over ``plain`` into flat indices over ``rest``, with switch labels."""
     if not any(dim in labels for dim in rest):
         return flat
     split = unravel(np.maximum(flat, 0), grid.shape(plain))
@@ -219,7 +223,7 @@ def _top_k_of_case(
     best, result = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
 
     def may_improve(enclosures: list[Any], _: Any) -> Mask:
-        return np.asarray(enclosures[0].lo < best[-1])  # ties are won by earlier tiles
+        return np.asarray(enclosures[0].lo < best[-1])  # a tie in a later tile does not matter
 
     def work(numbers: Indices) -> tuple[Floats, Indices]:
         values, places = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
@@ -236,22 +240,19 @@ def _top_k_of_case(
     return best, result
 
 
-# --- The Pareto front
-
-
-#: Most points of a front that a tile is compared with.
+#: A tile is compared with at most this number of points of the front.
 _MAX_COMPARED = sizes.FRONT_JUDGES
 
 
 class _RunningFront:
-    """The front so far: objectives (rows) of some points, and their flat indices, ascending."""
+    """The front so far: the objectives (rows) of its points, and their ascending flat indices."""
 
     def __init__(self, objectives: int) -> None:
         self.values = np.empty((objectives, 0))
         self.places = np.empty(0, dtype=np.int64)
 
     def add(self, values: Floats, places: Indices) -> None:
-        """Add some points; drop those, new or old, that another dominates."""
+        """Add points, then drop each new or old point that another dominates."""
         places = np.concatenate([self.places, places])
         order = np.argsort(places, kind="stable")
         joined = np.ascontiguousarray(np.concatenate([self.values, values], axis=1)[:, order])
@@ -271,7 +272,7 @@ class _RunningFront:
 def _scan_front_of_case(
     grid: Grid, goals: Sequence[Goal], key: Key, dims: Sequence[str], skipped_tiles: SkippedTiles
 ) -> _RunningFront:
-    """Return the front over the switch-free axes under some labels of the others."""
+    """Return the front over ``dims``, which are not switch axes, under one set of switch labels."""
     nodes, result = [objective_node(grid, key, goal) for goal in goals], _RunningFront(len(goals))
 
     def add_tile(tile_front: _RunningFront, values: Floats, _: Any, origin: int) -> None:
@@ -298,7 +299,7 @@ def _scan_front_of_case(
 
 
 def scan_front(grid: Grid, goals: Sequence[Goal], skipped_tiles: SkippedTiles) -> dict[str, Any]:
-    """Return the front, tile by tile: indices along every axis, in axis order, first of equals."""
+    """Return the front, in axis order and without equal points, as an index along every axis."""
     check_grid(grid)
     dims = grid.sort_axes(dims_of(grid, goals))
     plain, whole = grid.non_switch_axes(dims), _RunningFront(len(goals))

@@ -1,4 +1,4 @@
-"""Yield the values of formulas, some at a time, over a grid that is not stored or a Dataset."""
+"""Aggregate the values of formulas over a grid that is not stored, or over a Dataset."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from symbolic.quantities import indexed_quantity
 if TYPE_CHECKING:
     import xarray as xr
 
-#: The dimension of measured rows.
+#: Name of the dimension along which measured rows lie.
 ROW_DIMENSION = "configuration"
 
 
 class DatasetTable:
-    """A Dataset as arrays over its axes, for formulas."""
+    """A Dataset whose variables can be used in formulas, as arrays over its axes."""
 
     def __init__(self, ds: xr.Dataset, where: Sequence[str]) -> None:
         self.ds = ds = add_label_indices(ds)
@@ -41,16 +41,16 @@ class DatasetTable:
         self.conditions = [parse_condition(text, self.quantities) for text in where]
 
     def part_at(self, indexers: Indexers) -> DatasetTable:
-        """Return the part at an index, or within a slice, of some axes, which stay."""
+        """Return the part at an index or slice of some axes; all axes stay."""
         return DatasetTable(select_part(self.ds, indexers), self.where)
 
     @property
     def outputs(self) -> dict[str, dict[str, Any]]:
-        """Return the attributes of each variable that is no coordinate."""
+        """Return the attributes of each variable that is not a coordinate."""
         return {str(name): dict(one.attrs) for name, one in self.ds.data_vars.items()}
 
     def dims(self, nodes: Sequence[Node]) -> tuple[str, ...]:
-        """Return the axes on which formulas, and feasibility, depend."""
+        """Return the axes on which formulas or feasibility depend."""
         names = references(*nodes)
         if missing := [name for name in names if name not in self.ds.variables]:
             raise UnknownNameError(
@@ -63,7 +63,7 @@ class DatasetTable:
         return tuple(axis for axis in self.axes if axis in used)
 
     def broadcast_over(self, name: str, dims: Sequence[str]) -> NDArray[Any]:
-        """Return a variable shaped for broadcasting over some axes."""
+        """Return a variable as an array that can be broadcast over ``dims``."""
         variable = self.ds[name].variable
         present = [dim for dim in dims if dim in variable.dims]
         array = variable.transpose(*present).values.astype(np.float64, copy=False)
@@ -80,7 +80,7 @@ class DatasetTable:
         return np.broadcast_to(counts, tuple(self.axes[dim] for dim in dims))
 
     def values(self, goals: Sequence[Goal]) -> tuple[list[Floats], tuple[str, ...]]:
-        """Return the signed goals over their axes, infinite where a point does not count."""
+        """Return the signed objectives and their axes; they are infinite at infeasible points."""
         nodes = [goal.node(self.quantities) for goal in goals]
         dims = self.dims([*nodes, *self.conditions])
         arrays = {name: self.broadcast_over(name, dims) for name in references(*nodes)}
@@ -91,7 +91,7 @@ class DatasetTable:
 
     @property
     def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
-        """Return for each coordinate its axis, its values and its attributes."""
+        """Return, for each coordinate, its axis, its values and its attributes."""
         result = {
             str(name): (str(c.dims[0]), np.asarray(c.values), dict(c.attrs))
             for name, c in self.ds.coords.items()
@@ -112,12 +112,12 @@ class DatasetTable:
 
     @property
     def is_lazy(self) -> bool:
-        """True if a variable is not in memory."""
+        """True if some variable is not in memory."""
         return any(_is_lazy(variable) for variable in self.ds.data_vars.values())
 
 
 def select_part(ds: xr.Dataset, indexers: Indexers) -> xr.Dataset:
-    """Return the part of a Dataset at an index, or within a slice, of some axes, which stay."""
+    """Return the part of a Dataset at an index or slice of some axes; all axes stay."""
     cut = {a: i if isinstance(i, slice) else slice(i, i + 1) for a, i in indexers.items()}
     return ds.isel(cut) if cut else ds
 
@@ -127,16 +127,16 @@ def _is_lazy(variable: Any) -> bool:
 
 
 def axis_sizes(ds: xr.Dataset) -> dict[str, int]:
-    """Return the length of each axis: first those of the study, whose order breaks ties."""
+    """Return the length of each axis; the study's axes come first, as their order breaks ties."""
     sizes = {str(dim): int(size) for dim, size in ds.sizes.items()}
     listed = [axis for axis in str(ds.attrs.get("axes", "")).split() if axis in sizes]
     return {axis: sizes[axis] for axis in (*listed, *sizes)}
 
 
 def columns_as_axes(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
-    """Return measured rows with some columns as axes: each row is feasible at its own values.
+    """Turn some columns of measured rows into axes; a row is feasible only at its recorded values.
 
-    Columns that are none, or axes already, are left as they are.
+    Names that are not columns, or are axes already, are ignored.
     """
     columns = [str(n) for n, v in ds.variables.items() if v.dims == (ROW_DIMENSION,)]
     names = [name for name in names if name in columns and name not in ds.dims]
@@ -152,27 +152,27 @@ def columns_as_axes(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     return ds.assign_attrs(axes=" ".join([*names, ROW_DIMENSION])) if names else ds
 
 
-#: Points of a Dataset that are read together.
+#: Number of points of a Dataset that are read in one block.
 BLOCK = sizes.TABLE_BLOCK
 
 ValueRanges = Sequence[tuple[float, float]]
 
 
 class Aggregate(Protocol):
-    """A mergeable partial aggregate of values."""
+    """An aggregate of values that can be merged with the aggregate of other values."""
 
     def feed(self, values: Floats, allowed: Mask) -> None:
-        """Include some values, a row for each formula, where ``allowed``."""
+        """Include the values (a row for each formula) where ``allowed`` is True."""
 
     def add(self, other: Self) -> None:
-        """Merge the aggregate of another part."""
+        """Include the values of another aggregate."""
 
 
 AnyAggregate = TypeVar("AnyAggregate", bound=Aggregate)
 
 
 class GridValues:
-    """Formulas over a grid, by one loop nest; tiles that conditions exclude are skipped."""
+    """The values of formulas over a grid, except in tiles where the conditions cannot be met."""
 
     def __init__(self, grid: Grid, text: str, *more: str) -> None:
         check_grid(grid, require_feasible=False)
@@ -193,7 +193,7 @@ class GridValues:
     def gather(
         self, make: Callable[[], AnyAggregate], value_ranges: ValueRanges | None = None
     ) -> AnyAggregate:
-        """See :data:`FormulaValues`."""
+        """Aggregate the values (:data:`FormulaValues`) except in tiles beyond ``value_ranges``."""
         whole, self.skipped_tiles = make(), SkippedTiles()
         keys = self.grid.graphs
         roots = {key: [*self._formula_nodes(key), *self._feasible_nodes(key)] for key in keys}
@@ -211,7 +211,7 @@ class GridValues:
         make: Callable[[], AnyAggregate],
         value_ranges: ValueRanges | None,
     ) -> None:
-        """Merge the aggregate of a part of the grid into the whole."""
+        """Aggregate the values of one part of the grid, and merge the result into ``whole``."""
 
         def add_tile(part: AnyAggregate, values: Floats, allowed: Mask, _: int) -> None:
             part.feed(values[0] if len(values) == 1 else values, allowed)
@@ -235,7 +235,7 @@ class GridValues:
                 whole.add(part)
 
     def _formula_nodes(self, key: Key) -> list[Node]:
-        """Return the formulas over the leaves, NaN where something has no value."""
+        """Return the formulas over the leaves; NaN at points where an input has no value."""
         grid, result = self.grid, []
         for node in self.nodes:
             value = grid.graphs[key].flatten(node)
@@ -246,15 +246,15 @@ class GridValues:
 
 
 def no_number_error(source: FormulaValues) -> InfeasibleError:
-    """Return the error to raise where a formula is a number at no configuration.
+    """Return the error to raise if a formula is NaN at all feasible configurations.
 
-    For a grid :func:`sweeps.bounds.checks.check_grid` says which conditions exclude all points.
+    If a grid has no feasible point, raise the error of :func:`sweeps.bounds.checks.check_grid`.
     """
     if isinstance(source, GridValues):
         check_grid(source.grid)
     texts = " and ".join(map(repr, source.conditions)) or "all conditions"
     return InfeasibleError(
-        f"{source.text} is a number at no configuration that satisfies {texts}: relax them"
+        f"{source.text} is not a number at any configuration that satisfies {texts}: relax them"
     )
 
 
@@ -285,7 +285,7 @@ def _chunk_slices(lengths: Sequence[int]) -> list[slice]:
 
 
 class TableValues:
-    """Formulas over a Dataset: in memory, or read chunk by chunk."""
+    """The values of formulas over a Dataset, which is in memory or is read chunk by chunk."""
 
     def __init__(self, ds: xr.Dataset, text: str, *more: str, where: Sequence[str] = ()) -> None:
         table = DatasetTable(ds, where)
@@ -305,7 +305,7 @@ class TableValues:
     def gather(
         self, make: Callable[[], AnyAggregate], value_ranges: ValueRanges | None = None
     ) -> AnyAggregate:
-        """See :data:`FormulaValues`; everything is read."""
+        """Aggregate all values (:data:`FormulaValues`), even those outside of ``value_ranges``."""
         whole = make()
         for part in iterate_blocks(self.ds[self.names], self.dims):
             table = DatasetTable(part, self.where)
@@ -320,20 +320,21 @@ class TableValues:
 
 
 def _contiguous_row(array: Any, kind: type, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return an array, broadcast to a shape, as one writable row; a copy only if needed."""
+    """Broadcast an array to a shape, and return it as a writable row; copy only if needed."""
     whole: NDArray[Any] = np.asarray(array, dtype=kind)
     if whole.shape != shape:
         whole = np.broadcast_to(whole, shape)
     return np.require(whole.reshape(-1), requirements=["C", "W"])
 
 
-#: Formulas over a source; each value stands for ``weight`` configurations. ``gather`` returns the
-#: aggregate of all values; it may skip those outside of ``value_ranges``.
+#: The values of formulas over a source. Each value stands for ``weight`` configurations.
+#: ``gather(make, value_ranges)`` returns an aggregate, created by ``make``, of all values; it may
+#: skip values outside of the ranges.
 FormulaValues = GridValues | TableValues
 
 
 def condition_texts(ds: xr.Dataset, more: Sequence[str]) -> tuple[str, ...]:
-    """Return the conditions that a Dataset carries, and those of a query."""
+    """Return the texts of the conditions stored in a Dataset, and of those in ``more``."""
     carried = str(ds[FEASIBLE].attrs.get("conditions", "")) if FEASIBLE in ds else ""
     texts = [text for text in carried.split("; ") if text] or [FEASIBLE] * (FEASIBLE in ds)
     return tuple(dict.fromkeys([*texts, *more]))

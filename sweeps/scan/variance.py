@@ -1,8 +1,8 @@
-"""Decompose the variance of an output over a grid by its axes, exactly, in blocks.
+"""Decompose the variance of an output over a grid by its axes, exactly and in blocks.
 
-Every feasible point has the same weight. The first-order index of an axis (Sobol, as a variance) is
-the variance of the means along it; the total index is what is left where all other axes are known.
-If every point counts the two are those of the analysis of variance.
+Every feasible point has the same weight. The first-order part of an axis (Sobol's index times the
+variance) is the variance of the means along it. The total part is the mean variance that is left if
+all other axes are known. If all points are feasible, this is the usual analysis of variance.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from stochastic import sizes
 
-#: Points of a block: every step of a formula stays in memory while it is evaluated.
+#: Number of points of a block; for these, all intermediate values of a formula are in memory.
 BLOCK = sizes.DECOMPOSE_BLOCK
-#: Spreads below this share of the size of the values are rounding.
+#: If the range of values, relative to their magnitude, is below this, it is due to rounding.
 _ROUNDING = 16 * np.finfo(np.float64).eps
 
 Floats = NDArray[np.float64]
@@ -27,10 +27,10 @@ ReadBlock = Callable[[tuple[slice, ...]], Floats]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VarianceDecomposition:
-    """Variances by axis, and means along each.
+    """The parts of a variance by axis, and the means along each axis.
 
-    ``first[k]`` and ``total[k]`` are variances; ``means[k]`` the mean at each value of axis ``k``,
-    NaN where no point counts, and ``counts[k]`` how many do.
+    ``first[k]`` and ``total[k]`` are variances. At each value of axis ``k``, ``means[k]`` is the
+    mean of the feasible points (NaN if there are none), and ``counts[k]`` is their number.
     """
 
     count: int
@@ -54,9 +54,9 @@ def decompose_variance(
 ) -> VarianceDecomposition:
     """Return the variance of a grid, and its first-order and total parts by axis.
 
-    ``block`` returns the values within one slice of each axis, NaN where a point does not count.
-    Blocks have at most ``limit`` points where that leaves an axis whole: a larger grid is read
-    twice or more, as total parts need all values along an axis together.
+    ``block`` returns the values within one slice of each axis, NaN at infeasible points. Blocks
+    have at most ``limit`` points, if these include all values along some axis. The total part of an
+    axis needs all values along it together, so a grid above ``limit`` is read twice or more.
 
     >>> values = np.add.outer([0.0, 1.0], [0.0, 2.0, 4.0])
     >>> result = decompose_variance((2, 3), values.__getitem__)
@@ -119,7 +119,7 @@ def decompose_variance(
 
 
 def _squares_along(values: Floats, counts: NDArray[np.bool_], axis: int) -> float:
-    """Return the sum of squares about the means of the lines along an axis."""
+    """Return the sum of squared deviations from the mean of each line along an axis."""
     size = counts.sum(axis=axis, keepdims=True)
     means = values.sum(axis=axis, keepdims=True) / np.maximum(size, 1)
     rest = np.where(counts, values - means, 0.0)
@@ -127,14 +127,14 @@ def _squares_along(values: Floats, counts: NDArray[np.bool_], axis: int) -> floa
 
 
 def _axis_passes(shape: Sequence[int], limit: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the axes that are whole in a pass, each in one of them, and those split into blocks."""
+    """Yield, for each pass, the axes that are whole for the first time, and the split axes."""
     left = list(range(len(shape)))
     first = True
     while left or first:
         split: list[int] = []
         points = math.prod(shape)
         done = [axis for axis in range(len(shape)) if axis not in left]
-        for axis in [*done, *left[:-1]]:  # the last one left stays whole
+        for axis in [*done, *left[:-1]]:  # the last axis that is left stays whole
             if points <= limit:
                 break
             split.append(axis)
@@ -146,7 +146,7 @@ def _axis_passes(shape: Sequence[int], limit: int) -> Iterator[tuple[list[int], 
 
 
 def _blocks(shape: Sequence[int], split: Sequence[int], limit: int) -> Iterator[tuple[slice, ...]]:
-    """Yield slices that cover a grid: steps of one along split axes, but for the last of them."""
+    """Yield slices that cover a grid; their length is 1 along all split axes but the last."""
     rest = math.prod(size for axis, size in enumerate(shape) if axis not in split)
     steps = dict.fromkeys(split, 1)
     if split:

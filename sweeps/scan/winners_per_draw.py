@@ -1,7 +1,7 @@
-"""Find which configurations can be best over draws, and how often.
+"""Find the configurations that are best in some draw, and how often each is best.
 
-Only the least value in each draw is stored. Configurations as good as the least so far are
-evaluated again when the least is known: no other can be best, whatever the order.
+Only the minimum of each draw is stored. A first pass collects configurations that are as good as
+the minimum so far: no others can be best. They are evaluated again when all minima are known.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from symbolic.confidence import MIN_NORMAL_DRAWS, ZERO_COUNT_BOUND, half_width, 
 from symbolic.ops import references
 from symbolic.statistics import DRAW
 
-#: Takes the values of some configurations in all draws, and their flat indices or numbers.
+#: Function of values (configurations, draws), and of the configurations' flat indices or positions.
 ScoreConsumer = Callable[[Floats, Indices], None]
 ScoreFilter = Callable[[Floats], Mask]
-#: Parts of draws without replicates of their own, each taken as a sample.
+#: Number of parts into which draws without replicates are split; each part is taken as a sample.
 _REPLICATES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawScores(ABC):
-    """The signed objective over configurations and draws, infinite where a point does not count.
+    """The signed objective over configurations and draws, infinite at infeasible points.
 
-    There are ``count`` configurations over the ``axes``. ``weights`` of the draws sum to 1; each of
-    ``replicates`` equal parts is a sample by itself.
+    There are ``count`` configurations over the ``axes``. The ``weights`` of the draws sum to 1. The
+    draws consist of ``replicates`` equal parts, each of which is an independent sample.
     """
 
     axes: tuple[str, ...]
@@ -51,26 +51,27 @@ class DrawScores(ABC):
 
     @abstractmethod
     def visit_all(self, consume: ScoreConsumer, may_matter: ScoreFilter) -> None:
-        """Pass every configuration to a consumer, by its flat index; from several threads.
+        """Pass every configuration, with its flat index, to a consumer, from several threads.
 
-        Those for which ``may_matter`` of a lower bound of all their values is false are left out.
+        ``may_matter`` takes lower bounds of configurations' values in all draws; configurations for
+        which it returns False may be left out.
         """
 
     @abstractmethod
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """Pass some configurations to a consumer, by their numbers in ``flat``."""
+        """Pass the configurations ``flat`` to a consumer, with their positions in ``flat``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridDrawScores(DrawScores):
-    """Draw scores of a grid."""
+    """The scores of a grid whose points NumPy or a loop nest evaluates."""
 
     grid: Grid
     goal: Goal
 
     @classmethod
     def from_grid(cls, grid: Grid, goal: Goal) -> GridDrawScores:
-        """Return the scores of an objective; idle axes are left out."""
+        """Return the scores of an objective; axes without influence are left out."""
         check_grid(grid)
         rest, draws = grid.sort_axes(dims_of(grid, [goal]) - {DRAW}), grid.axes[DRAW]
         return cls(
@@ -83,7 +84,7 @@ class GridDrawScores(DrawScores):
         )
 
     def visit_all(self, consume: ScoreConsumer, may_matter: ScoreFilter) -> None:
-        """See :class:`DrawScores`."""
+        """Pass every configuration, with its flat index, to a consumer, from several threads."""
         grid, rest = self.grid, self.axes
         plain = grid.non_switch_axes(rest)
         for at, key in grid.keys(rest):
@@ -96,7 +97,7 @@ class GridDrawScores(DrawScores):
             visit_rows(grid, key, [node], plain, (DRAW,), consume_rows, may_matter)
 
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """See :class:`DrawScores`."""
+        """Pass the configurations ``flat`` to a consumer, with their positions in ``flat``."""
         grid, rest = self.grid, self.axes
         split = unravel(flat, grid.shape(rest))
         places = dict(zip(rest, split, strict=True))
@@ -111,7 +112,7 @@ class GridDrawScores(DrawScores):
             used = {name: grid.leaves[key][name] for name in references(node)}
             plain = {axis: i[numbers] for axis, i in places.items() if axis not in at}
             part = gather_points(replace(grid, leaves={key: used}), key, plain, (DRAW,))
-            copies = 1 if plain else numbers.size  # only switches: a point each
+            copies = 1 if plain else numbers.size  # with switch axes only, the part is one point
 
             def consume_points(
                 rows: list[Floats], first: int, numbers: Indices = numbers, c: int = copies
@@ -123,13 +124,13 @@ class GridDrawScores(DrawScores):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableDrawScores(DrawScores):
-    """Draw scores of values in memory, of shape (configurations, draws)."""
+    """The scores of values in memory, of shape (configurations, draws)."""
 
     values: Floats
 
     @classmethod
     def from_table(cls, table: DatasetTable, goal: Goal, draw_axis: str) -> TableDrawScores:
-        """Return the scores of an objective; consecutive parts of the draws are samples."""
+        """Return the scores of an objective; replicates are equal parts of consecutive draws."""
         values, dims = table.values([goal])
         size, rest = table.axes[draw_axis], tuple(axis for axis in dims if axis != draw_axis)
         whole = np.broadcast_to(values[0], [table.axes[axis] for axis in dims])
@@ -152,25 +153,22 @@ class TableDrawScores(DrawScores):
         )
 
     def visit_all(self, consume: ScoreConsumer, may_matter: ScoreFilter) -> None:
-        """See :class:`DrawScores`."""
+        """Pass every configuration, with its flat index, to a consumer, from several threads."""
         consume(self.values, np.arange(len(self.values)))
 
     def visit_some(self, flat: Indices, consume: ScoreConsumer) -> None:
-        """See :class:`DrawScores`."""
+        """Pass the configurations ``flat`` to a consumer, with their positions in ``flat``."""
         consume(np.ascontiguousarray(self.values[flat]), np.arange(flat.size))
-
-
-# --- Win statistics of some configurations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WinStatistics:
     """Chances and mean regrets of some configurations; ties share a draw equally.
 
-    ``replicate_chances`` and ``replicate_regrets``, of shape (configurations, replicates), are the
-    same of each replicate. ``no_winner_weight`` is the weight of draws in which nothing counts;
-    regrets are over the others. In ``losses`` draws another is better; ``distance_to_best`` is how
-    far each is from the best of the others (root mean square).
+    ``replicate_chances`` and ``replicate_regrets`` have shape (configurations, replicates).
+    ``no_winner_weight`` is the weight of the draws without a feasible configuration; regrets are
+    means over the other draws. ``losses`` is the number of draws in which another configuration is
+    better, ``distance_to_best`` the root mean square distance from the best of the others.
     """
 
     chance: Floats
@@ -183,9 +181,9 @@ class WinStatistics:
 
 
 def widen_for_few_draws(width: Floats, count: Any, mean: Any, size: Any, draws: int) -> Floats:
-    """Return half the width of a mean's interval, widened where few draws contribute to it.
+    """Widen half the width of a mean's interval if few draws contribute to the mean.
 
-    ``count`` draws contribute to the mean; ``size`` is what another one may contribute.
+    ``count`` draws contribute to the mean; ``size`` is what one more draw might contribute.
     """
     count = np.asarray(count, dtype=np.float64)
     some = np.maximum(count, 1.0)
@@ -195,7 +193,7 @@ def widen_for_few_draws(width: Floats, count: Any, mean: Any, size: Any, draws: 
 
 
 def regret_width(statistics: WinStatistics, selection: Any, draws: int) -> Floats:
-    """Return half the widths of the intervals of some regrets."""
+    """Return half the widths of the intervals of the selected configurations' regrets."""
     width = half_width(statistics.replicate_regrets[selection])
     return widen_for_few_draws(
         width,
@@ -207,7 +205,7 @@ def regret_width(statistics: WinStatistics, selection: Any, draws: int) -> Float
 
 
 def win_statistics(scores: DrawScores, flat: Indices) -> WinStatistics:
-    """Return the win statistics of some configurations among each other."""
+    """Return the win statistics of the configurations ``flat``, compared only with each other."""
     weights, parts = scores.weights, scores.replicates
     best, second = np.full((2, weights.size), np.inf)
     ties = np.zeros(weights.size, dtype=np.int64)
@@ -242,19 +240,16 @@ def win_statistics(scores: DrawScores, flat: Indices) -> WinStatistics:
         )
 
 
-# --- Possible winners of a draw
-
-
-#: Configurations visited first, so that few are as good as the least so far.
+#: Number of configurations visited first; their minima exclude most other configurations.
 _FIRST_VISITED = sizes.LEADERS_FIRST
-#: Likely winners with which all others are compared on fresh draws.
+#: On fresh draws, all others are compared with at most this number of likely winners.
 MAX_RIVALS = sizes.CHANCE_RIVALS
-#: Equal up to rounding, as a share.
+#: Relative difference up to which values may be equal: loop nests and NumPy round differently.
 _ROUNDING = 1e-12
 
 
 def possible_winners(scores: DrawScores, likely: Indices | None = None) -> Indices:
-    """Return configurations that are best, or tie, in some draw, and maybe others; ascending."""
+    """Return, ascending, all configurations that win or tie in some draw, and perhaps others."""
 
     def find_winners(values: Floats, numbers: Indices) -> int:
         return int(update_winners(values, best, numbers))
@@ -267,9 +262,9 @@ def possible_winners(scores: DrawScores, likely: Indices | None = None) -> Indic
 
 
 def possible_cell_winners(scores: DrawScores, cells: Indices) -> Indices:
-    """Return the configurations with the least mean in some cell of draws, and maybe others.
+    """Return all configurations with the smallest mean in some cell of draws, and perhaps others.
 
-    ``cells`` (partitions, draws) as in :func:`sweeps.nest.reduce.sum_cells`. The result ascends.
+    ``cells`` (partitions, draws) is as in :func:`sweeps.nest.reduce.sum_cells`. The result ascends.
     """
     best = np.full(int(cells.max()) + 1, np.inf)
     weights = scores.weights
@@ -283,7 +278,7 @@ def possible_cell_winners(scores: DrawScores, cells: Indices) -> Indices:
         find_winners(values, np.empty_like(flat))
 
     scores.visit_some(sample_configurations(scores), visit_first)
-    best += _ROUNDING * np.abs(best)  # computed elsewhere it may differ in the last bit
+    best += _ROUNDING * np.abs(best)  # `visit_all` may round differently
     each = np.bincount(cells.reshape(-1), np.tile(weights, len(cells)))
 
     def may_win(low: Floats) -> Mask:
@@ -293,7 +288,7 @@ def possible_cell_winners(scores: DrawScores, cells: Indices) -> Indices:
 
 
 def _lower_best(values: Floats, best: Floats) -> None:
-    least = values.min(axis=0)  # computed elsewhere it may differ in the last bit
+    least = values.min(axis=0)  # `visit_all` may round differently
     np.minimum(best, least + _ROUNDING * np.abs(least), out=best)
 
 
@@ -309,7 +304,8 @@ def _collect_winners(
 
     def collect(values: Floats, flat: Indices) -> None:
         numbers = np.empty(len(values), dtype=np.int64)
-        if count := find_winners(values, numbers):  # threads may undo each other's least: harmless
+        # threads may overwrite each other's minima; then only more configurations are returned
+        if count := find_winners(values, numbers):
             result.append(flat[numbers[:count]])
 
     scores.visit_all(collect, may_win)

@@ -1,1 +1,1 @@
-"""Sources of queries: grids that are scanned (`grid_scan`) or certified (`grid_proof`), tables."""
+"""Sources of queries: a scan of a grid (`grid_scan`), a proof (`grid_proof`), a `table`."""

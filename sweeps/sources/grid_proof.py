@@ -1,4 +1,4 @@
-"""A grid as a source with certificates: enclosures of boxes prove that nothing is better."""
+"""A grid as a source with certificates: bounds over boxes prove that no configuration is better."""
 
 from __future__ import annotations
 
@@ -53,13 +53,17 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-#: Most boxes held to list all configurations near the best.
+#: Maximum number of boxes in memory during a search for all near-best configurations.
 _MAX_BOXES = sizes.LISTED_BOXES
 
 
 @dataclass(slots=True, kw_only=True)
 class _ProofState:
-    """The state shared by all searches of one answer: the clock, and certificates by objective."""
+    """The state that all searches of one answer share.
+
+    ``stages_left`` is the number of searches that share the time until ``final_deadline`` [s].
+    ``winners`` has, for each objective, the certified winner of each search.
+    """
 
     query: Query
     stats: SearchStats
@@ -74,11 +78,11 @@ class _ProofState:
 
 
 def prepare_proof(grid: Grid, query: Query, *, front: bool = False) -> GridProof:
-    """Return a grid to certify a query or front; DseError where no enclosure or no value exists."""
+    """Return a source that certifies answers; raise DseError if a quantity has no enclosure."""
     grid, tally = expand_statistics(grid), SearchStats.start(query.time_limit)
     if query.time_limit is not None:
         preload_xarray()
-    if not front:  # a front is checked where it is searched
+    if not front:  # `certified_front` makes these checks itself
         prepare_search(tally.deadline)
     for roots in _objective_roots(grid, query):
         reject_statistic(unexpanded_statistic(grid, roots), "many")
@@ -95,13 +99,13 @@ def prepare_proof(grid: Grid, query: Query, *, front: bool = False) -> GridProof
 
 
 def _objective_roots(grid: Grid, query: Query) -> list[dict[tuple[str, ...], Node]]:
-    """Return each objective over the leaves, by the labels of the switch axes."""
+    """Return, for each objective, a mapping from switch labels to its node over the leaves."""
     return [{key: objective_node(grid, key, goal) for key in grid.graphs} for goal in query.goals]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridProof(GridSource):
-    """A grid, and the searches that certify its answers."""
+    """A grid as a source whose answers are certified by searches."""
 
     grid: Grid
     state: _ProofState
@@ -113,7 +117,7 @@ class GridProof(GridSource):
         return replace(self, fixed_indices={**self.fixed_indices, **indices})
 
     def _stage_cases(self, stage: ObjectiveStage, extra_axes: Sequence[str]) -> list[SwitchCase]:
-        """Return the next objective within earlier bounds, under each label of the switch axes."""
+        """Return the case of each switch label, with the objective of a stage under the bounds."""
         if tuple(extra_axes) not in self._cases:
             self._cases[tuple(extra_axes)] = switch_cases(self.grid, stage.goals, extra_axes)
         return [
@@ -122,10 +126,10 @@ class GridProof(GridSource):
         ]
 
     def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the ``top`` best points by a stage's objective, with ties in axis order."""
         grid, search = self.grid, self.state
         shape = grid.shape(per)
-        # several winners may be equal along axes on which nothing depends
+        # several winners may differ only along axes without influence, so these axes are included
         axes = tuple(grid.axes) if top > 1 else grid.sort_axes({*per, *self.fixed_indices})
         parts = self._stage_cases(stage, axes)
         lost, winners = False, []
@@ -137,7 +141,7 @@ class GridProof(GridSource):
             for result in winners[-1]:
                 late = search.stats.is_late or result.bound < math.inf
                 lost |= result.place is None and late
-        # allocated late: no large arrays where time is up before all cells are searched
+        # allocate the arrays only after all cells were searched in time
         places = {axis: np.full((*shape, top), -1, dtype=np.int64) for axis in grid.axes}
         scores = np.full((*shape, top), math.inf)
         for cell, ranked in zip(np.ndindex(*shape), winners, strict=True):
@@ -153,7 +157,7 @@ class GridProof(GridSource):
                 f"{'' if limit is None else f' in {limit:g} s'}, nor is it proven that there is "
                 "none: give more time, or relax the constraints"
             )
-        if not per:  # without the ranks that no point takes
+        if not per:  # drop the ranks without a point
             ranks = max(int(np.count_nonzero(scores < math.inf)), 1)
             places = {axis: index[:ranks] for axis, index in places.items()}
             scores = scores[:ranks]
@@ -176,7 +180,7 @@ class GridProof(GridSource):
     def within_tolerance(
         self, stage: ObjectiveStage, best_score: float, tolerance: float
     ) -> RankedPoints:
-        """See :class:`sweeps.query.source.QuerySource`; raises OutOfTimeError."""
+        """Return all points within a tolerance of a value; raise OutOfTimeError if not proven."""
         tally, goal = self.state.stats, stage.goal
         best = self.state.winners[stage.number][-1]
         if best.bound < best.value:
@@ -194,10 +198,10 @@ class GridProof(GridSource):
         sure = Boxes(met.lo, met.hi).take(met.certain)
         count = sum(math.prod(int(n) for n in row) for row in (sure.hi - sure.lo + 1).T)
         if not met.complete:
-            late, full = "in time: give more time", f"with {_MAX_BOXES:,} boxes: scan them"
+            late, full = "in time: give more time", f"with {_MAX_BOXES:,} boxes: use method='scan'"
             raise OutOfTimeError(
                 f"at least {count:,} configurations {what}; not all could be listed "
-                f"{late if tally.is_late else full}, a smaller share, or fix some axes by "
+                f"{late if tally.is_late else full}, ask for a smaller share, or fix some axes by "
                 "constraints"
             )
         idle = [axis for axis in grid.axes if axis not in dims]
@@ -212,7 +216,7 @@ class GridProof(GridSource):
         return points_in_whole(repeat_over_idle_axes(index, scores, sizes), self.fixed_indices)
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """See :class:`sweeps.query.source.QuerySource`; parts share the time left."""
+        """Return the Pareto front, without equal points; its parts share the time that is left."""
         search = self.state
         search.share_time()
         part = subgrid(self.grid, self.fixed_indices)
@@ -222,13 +226,12 @@ class GridProof(GridSource):
         return Front(places=places, attributes=attributes, proven_mask=proven)
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
-        """Return the certificate: how far off every objective can be, and the work done.
+        """Return the certificate of each objective, and the work done, as attributes.
 
-        No configuration is better than ``bound``; ``gap`` is its distance from the value, relative
-        to it: 0 if that is the proven optimum. Objectives in order of priority have a bound and a
-        gap each. ``settled`` is 1 if ties are broken by the order of the axes. ``points_visited``
-        counts evaluated points, some more than once; ``points_excluded`` those that bounds over
-        boxes exclude.
+        No configuration is better than ``bound``. ``gap`` is the distance between the value and the
+        bound, relative to the value: 0 if the value is the proven optimum. If there are several
+        objectives, these are lists. ``settled`` is 1 if ties are broken by axis order.
+        ``points_visited`` counts evaluations; ``points_excluded`` counts points excluded by bounds.
         """
         tally, bounds, gaps = self.state.stats, [], []
         for number, (goal, winners) in enumerate(zip(goals, self.state.winners, strict=True)):
@@ -239,7 +242,7 @@ class GridProof(GridSource):
                 continue
             values = [winner.value for winner in winners]
             if len(goals) > 1 and len(winners) == 1 and not answer.sizes:
-                # later objectives may improve one that is proven up to a gap only
+                # the search for later objectives may improve a value that has a gap
                 name = objective_name(goals, number, answer.variables)
                 values = [min(values[0], goal.sign * float(answer[name]))]
             off = [gap_of(v, winner.bound) for v, winner in zip(values, winners, strict=True)]
@@ -263,16 +266,16 @@ class GridProof(GridSource):
 # --- The choice between a scan and a proof
 
 
-#: Points up to which a scan takes no longer than a proof; points up to which it is the fallback
-#: where no proof is found in the time of a scan; points a scan evaluates in a second.
+#: Up to the first number of points, a scan is as fast as a proof. Up to the second, a scan replaces
+#: a proof that takes longer than the scan. The last is a scan's number of points per second.
 SCAN_FIRST_POINTS, MAX_SCAN_POINTS, SCAN_POINTS_PER_SECOND = sizes.SCANNED, sizes.SCANNABLE, 1e9
 
 
 def find_optimum(source: Any, query: Query) -> xr.Dataset:
     """Return the optimum of any source; the attribute ``method`` says how a grid was searched.
 
-    ``"auto"`` scans small grids, and larger ones for several ranks. Otherwise it searches for a
-    certificate for as long as a scan would take, and then scans if that is reasonable.
+    ``"auto"`` scans small grids, and also larger grids if several ranks are wanted. For other grids
+    it searches for a certificate for as long as a scan would take. If it finds none, it scans.
     """
     if not isinstance(source, GridScan) or query.method == "scan":
         return optimum(source, query)
@@ -303,7 +306,7 @@ def find_optimum(source: Any, query: Query) -> xr.Dataset:
 
 
 def find_front(source: Any, query: Query) -> xr.Dataset:
-    """Return the front of any source; ``"auto"`` scans grids that a scan can cover."""
+    """Return the front of any source; ``"auto"`` scans grids of at most MAX_SCAN_POINTS points."""
     if isinstance(source, GridScan) and query.method != "scan":
         grid = source.grid
         vast = math.prod(grid.shape(dims_of(grid, query.goals))) > MAX_SCAN_POINTS

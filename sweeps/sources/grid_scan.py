@@ -1,4 +1,4 @@
-"""A grid as a source: every point is evaluated by compiled nests that store nothing."""
+"""A grid as a source that is scanned: compiled loop nests evaluate every point and store none."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def stage_node(grid: Grid, key: Key, stage: ObjectiveStage) -> Node:
-    """Return an objective over the leaves, infinite where a bound of an earlier one fails."""
+    """Return the node of an objective that is infinite where an earlier objective's bound fails."""
     bounds = stage.earlier_bounds
     before = [bound.condition(objective_node(grid, key, bound.goal)) for bound in bounds]
     root = objective_node(grid, key, stage.goal)
@@ -52,7 +52,7 @@ def stage_node(grid: Grid, key: Key, stage: ObjectiveStage) -> Node:
 
 
 class GridSource(QuerySource, Protocol):
-    """The part of a source that grids share, however they are searched."""
+    """The methods that `GridScan` and `GridProof` have in common."""
 
     grid: Grid
 
@@ -63,16 +63,16 @@ class GridSource(QuerySource, Protocol):
 
     @property
     def coordinates(self) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
-        """Return for each coordinate its axis, its values and its attributes."""
+        """Return, for each coordinate, its axis, its values and its attributes."""
         return axis_coordinates(self.grid)
 
     @property
     def quantities(self) -> Mapping[str, Any]:
-        """Return the quantities that formulas may name."""
+        """Return the quantities that a formula can contain."""
         return self.grid.model.quantities
 
     def compute(self, nodes: Sequence[Node], places: Places) -> list[Any]:
-        """See :class:`sweeps.query.source.QuerySource`; each point by itself, in NumPy."""
+        """Return the values of formulas at some points; NumPy evaluates each point separately."""
         known = self.grid.outputs_at_points(_flat_places(places), references(*nodes))
         result = interpret_arrays(nodes, {n: a.astype(np.float64) for n, a in known.items()})
         shape = shape_of(places)
@@ -80,46 +80,46 @@ class GridSource(QuerySource, Protocol):
         return [np.broadcast_to(np.asarray(v), size).reshape(shape) for v in result]
 
     def outputs_at(self, places: Places, shape: tuple[int, ...]) -> dict[str, Any]:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return every output at some points, in the given shape, with its attributes."""
         names = [*self.grid.outputs, *([FEASIBLE] if self.grid.conditions else [])]
         result = self.grid.outputs_at_points(_flat_places(places), names)
         return {n: (a.reshape(shape), variable_attributes(self.grid, n)) for n, a in result.items()}
 
     @property
     def condition_texts(self) -> list[str]:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the conditions of feasible points, as text."""
         return [condition.text for condition in self.grid.conditions]
 
     @property
     def conditions(self) -> list[Node]:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return formulas that are all true where a point is feasible."""
         return [reference(FEASIBLE)]
 
     @property
     def is_cheap(self) -> bool:
-        """See :class:`sweeps.query.source.QuerySource`; false while a statistic is pending."""
+        """True if evaluating single points is cheap; False while a statistic is not computed."""
         every = (leaf for leaves in self.grid.leaves.values() for leaf in leaves.values())
         return all(leaf.pending_group is None for leaf in every)
 
     def no_point_error(self, stage: ObjectiveStage) -> InfeasibleError:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the error to raise if an objective is not finite at any feasible point."""
         before = describe_goals(stage.goals[: stage.number])
         among = f" that is best by {before}" if before else ""
         return InfeasibleError(
-            f"{stage.goal.text} is finite at no feasible point{among}: nothing to choose; relax "
-            "the constraints or change the axes"
+            f"{stage.goal.text} is not finite at any feasible point{among}: nothing to choose; "
+            "relax the constraints or change the axes"
         )
 
     def count(self) -> xr.Dataset:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the number of feasible configurations and of all configurations."""
         return grid_count(self.grid)
 
     def values(self, text: str, *more: str, indexers: Indexers | None = None) -> GridValues:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the values of formulas over the source, or over the part at ``indexers``."""
         return GridValues(subgrid(self.grid, indexers or {}), text, *more)
 
     def draw_scores(self, goal: Goal, along: str) -> GridDrawScores:
-        """See :class:`sweeps.query.source.QuerySource`; draws have an axis of their own."""
+        """Return the objective of each configuration in each draw; the draws' axis is `DRAW`."""
         return GridDrawScores.from_grid(self.grid, goal)
 
 
@@ -129,21 +129,21 @@ def _flat_places(places: Places) -> dict[str, Indices]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridScan(GridSource):
-    """A grid whose points are all evaluated, but for tiles that bounds exclude."""
+    """A grid as a source that evaluates all points, except in tiles that bounds exclude."""
 
     grid: Grid
     skipped_tiles: SkippedTiles = field(default_factory=SkippedTiles)
     fixed_indices: Mapping[str, int] = field(default_factory=dict)
 
     def part_at(self, indices: Mapping[str, int]) -> GridScan:
-        """Return the part at one index of some axes; all parts count skipped tiles together."""
+        """Return the part at one index of some axes; it shares the count of skipped tiles."""
         fixed = {**self.fixed_indices, **indices}
         return replace(self, grid=subgrid(self.grid, indices), fixed_indices=fixed)
 
     def _stage_nodes(
         self, stage: ObjectiveStage, per: Sequence[str] = ()
     ) -> tuple[dict[tuple[str, ...], Node], tuple[str, ...], list[dict[str, slice]]]:
-        """Return each graph's next objective, axes that matter, and parts that fit in memory."""
+        """Return each graph's objective, its axes, and parts whose statistics fit in memory."""
         grid = self.grid
         nodes = {key: stage_node(grid, key, stage) for key in grid.graphs}
         roots = {key: [node] for key, node in nodes.items()}
@@ -156,22 +156,22 @@ class GridScan(GridSource):
         answer_part: Callable[[GridScan], RankedPoints],
         top: int | None = None,
     ) -> RankedPoints:
-        """Answer parts of the grid one after the other, and merge the results."""
+        """Answer for the parts of the grid one after the other, and merge the results."""
         result: list[RankedPoints] = []
         for cut in cuts:
             part = subgrid(self.grid, cut)
-            part.cache["checked"] = True  # the whole is feasible
+            part.cache["checked"] = True  # skip the check, which only applies to the whole grid
             here = answer_part(replace(self, grid=part))
             ((axis, where_),) = cut.items()
             index = here.places[axis]
             moved = {**here.places, axis: np.where(index < 0, -1, index + where_.start)}
             result.append(replace(here, places=moved))
-            if top is not None:  # only the first are needed
+            if top is not None:  # keep only the best so far
                 result = [merge_ranked_points(result, top)]
         return merge_ranked_points(result, top)
 
     def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the ``top`` best points by a stage's objective, with ties in axis order."""
         grid = self.grid
         check_grid(grid)
         nodes, dims, cuts = self._stage_nodes(stage, per)
@@ -185,7 +185,7 @@ class GridScan(GridSource):
     def within_tolerance(
         self, stage: ObjectiveStage, best_score: float, tolerance: float
     ) -> RankedPoints:
-        """See :class:`sweeps.query.source.QuerySource`; tiles above the limit are skipped."""
+        """Return all points within a tolerance of a value; bounds exclude tiles above the limit."""
         grid = self.grid
         nodes, dims, cuts = self._stage_nodes(stage)
         if len(cuts) > 1:
@@ -206,14 +206,14 @@ class GridScan(GridSource):
         return points_in_whole(points, self.fixed_indices)
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the Pareto front, without equal points; raise InfeasibleError if it is empty."""
         skipped = SkippedTiles()
         places = scan_front(self.grid, goals, skipped)
         attributes = replace(self, skipped_tiles=skipped).result_attributes(goals, None)
         return Front(places=places_in_whole(places, self.fixed_indices), attributes=attributes)
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset | None) -> dict[str, Any]:
-        """Return the method, and how many points were skipped."""
+        """Return the method and the number of skipped points, as attributes."""
         dims = self.grid.sort_axes(dims_of(self.grid, goals))
         weight = self.grid.points // math.prod(self.grid.shape(dims))
         return {"method": "scan", **self.skipped_tiles.attributes(weight)}
@@ -222,7 +222,7 @@ class GridScan(GridSource):
 def _points_below(
     grid: Grid, key: Key, node: Node, dims: Sequence[str], limit: float, skipped_tiles: SkippedTiles
 ) -> Iterator[tuple[Indices, Floats]]:
-    """Yield flat indices over switch-free axes of values up to a limit, and the values."""
+    """Yield the values <= ``limit`` and their flat indices over ``dims`` (without switch axes)."""
 
     def add_tile(points: list[Any], values: Floats, _: Any, origin: int) -> None:
         flat = np.flatnonzero(values[0] <= limit)

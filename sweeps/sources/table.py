@@ -1,4 +1,4 @@
-"""A Dataset as a source: its arrays over its axes, all evaluated."""
+"""A Dataset as a source: formulas are evaluated from its variables at all points."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableScan(QuerySource):
-    """A Dataset whose points are all evaluated."""
+    """A Dataset as a source that evaluates all its points."""
 
     table: DatasetTable
     fixed_indices: Mapping[str, int] = field(default_factory=dict)
@@ -56,29 +56,32 @@ class TableScan(QuerySource):
 
     @property
     def coordinates(self) -> Mapping[str, tuple[str, Any, Any]]:
-        """Return for each coordinate its axis, its values and its attributes."""
+        """Return, for each coordinate, its axis, its values and its attributes."""
         return self.table.coordinates
 
     @property
     def quantities(self) -> Mapping[str, Any]:
-        """Return the quantities that formulas may name."""
+        """Return the quantities that a formula can contain."""
         return self.table.quantities
 
     def count(self) -> xr.Dataset:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the number of feasible configurations and of all configurations."""
         return dataset_count(self.table.ds, self.table.where)
 
     def values(self, text: str, *more: str, indexers: Indexers | None = None) -> TableValues:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the values of formulas over the source, or over the part at ``indexers``."""
         ds = select_part(self.table.ds, indexers or {})
         return TableValues(ds, text, *more, where=self.table.where)
 
     def draw_scores(self, goal: Goal, along: str) -> TableDrawScores:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the objective of each configuration in each draw (along the axis ``along``)."""
         return TableDrawScores.from_table(self.table, goal, along)
 
     def _stage_values(self, stage: ObjectiveStage) -> tuple[Floats, tuple[str, ...]]:
-        """Return the next objective, infinite where a point or an earlier bound fails."""
+        """Return the objective of a stage and its axes.
+
+        It is infinite where a point is infeasible or breaks the bound of an earlier objective.
+        """
         if stage.goals not in self._values_cache:
             self._values_cache[stage.goals] = self.table.values(stage.goals)
         values, dims = self._values_cache[stage.goals]
@@ -90,7 +93,7 @@ class TableScan(QuerySource):
         return result, dims
 
     def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the ``top`` best points by a stage's objective, with ties in axis order."""
         values, dims = self._stage_values(stage)
         values, dims = broadcast_axes(values, dims, per, self.sizes)
         points = ranked_points(*top_k(values, dims, per, top), per, self.sizes)
@@ -99,7 +102,7 @@ class TableScan(QuerySource):
     def within_tolerance(
         self, stage: ObjectiveStage, best_score: float, tolerance: float
     ) -> RankedPoints:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return all points whose objective is <= ``tolerance_limit(best_score, tolerance)``."""
         values, dims = self._stage_values(stage)
         flat = np.flatnonzero(values <= tolerance_limit(best_score, tolerance))
         scores = values.reshape(-1)[flat]
@@ -108,7 +111,7 @@ class TableScan(QuerySource):
         return points_in_whole(points, self.fixed_indices)
 
     def front(self, goals: Sequence[Goal]) -> Front:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the Pareto front, without equal points; raise InfeasibleError if it is empty."""
         values, dims = self.table.values(goals)
         shape = tuple(self.sizes[dim] for dim in dims)
         whole = [np.broadcast_to(value, shape).reshape(-1) for value in values]
@@ -119,13 +122,13 @@ class TableScan(QuerySource):
         return Front(places=places, attributes={"method": "scan"})
 
     def compute(self, nodes: Sequence[Node], places: Places) -> list[Any]:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the values of formulas at some points, each in the shape of the index arrays."""
         known = {n: self.table.values_at(n, places).astype(np.float64) for n in references(*nodes)}
         shape = shape_of(places)
         return [np.broadcast_to(np.asarray(v), shape) for v in interpret_arrays(nodes, known)]
 
     def outputs_at(self, places: Places, shape: tuple[int, ...]) -> dict[str, Any]:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return every output at some points, in the given shape, with its attributes."""
         at = self.table.values_at
         return {
             name: (np.broadcast_to(at(name, places), shape), attributes)
@@ -134,31 +137,31 @@ class TableScan(QuerySource):
 
     @property
     def condition_texts(self) -> tuple[str, ...]:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the conditions of feasible points, as text."""
         return self.table.where
 
     @property
     def conditions(self) -> list[Node]:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return formulas that are all true where a point is feasible."""
         feasible = [constant(reference(FEASIBLE) > 0)] if FEASIBLE in self.table.ds else []
         return [*self.table.conditions, *feasible]
 
     @property
     def is_cheap(self) -> bool:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """True if single points can be evaluated at little cost, so that answers can be checked."""
         return not self.table.is_lazy
 
     def no_point_error(self, stage: ObjectiveStage) -> InfeasibleError:
-        """See :class:`sweeps.query.source.QuerySource`."""
+        """Return the error to raise if an objective is not finite at any feasible point."""
         return no_row_error(stage.goals[: stage.number + 1], self.table.where)
 
     def result_attributes(self, goals: Sequence[Goal], answer: xr.Dataset) -> dict[str, Any]:
-        """Return the method."""
+        """Return the method as an attribute."""
         return {"method": "scan"}
 
 
 def no_row_error(goals: Sequence[Goal], where: Sequence[str]) -> InfeasibleError:
-    """Return the error to raise where no recorded point is left."""
+    """Return the error to raise if no recorded point has finite objectives and meets ``where``."""
     constraints = " and ".join(map(repr, where)) or "the constraints of the study"
     return InfeasibleError(
         f"no point with a finite {', '.join(goal.text for goal in goals)} satisfies "

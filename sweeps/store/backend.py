@@ -1,4 +1,4 @@
-"""Backends of stores: a local folder or an fsspec URL, where keys appear only when complete."""
+"""Access to stores in a local folder or under an fsspec URL; a key appears only when complete."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from typing import Any, TypeAlias
 
 from symbolic.errors import DseError, OtherProcessError, UnreachableError
 
-#: Folder of a store with the files that only this package reads.
+#: Folder in a store for files that only this package reads.
 PRIVATE_FOLDER = ".simt-dse"
 #: Suffix of files that are being written.
 PART_SUFFIX = ".part"
-#: Keys by which a store is recognized; a copy sets them last.
+#: Keys by which a store is recognized; a copy writes them last.
 _MARKER_KEYS = (f"{PRIVATE_FOLDER}/manifest", "zarr.json", f"{PRIVATE_FOLDER}/finished")
-#: Mark of a finished store that is being copied over another one.
+#: Key of the mark in a finished store that is being copied over another store.
 _REPLACING_MARK = f"{PRIVATE_FOLDER}/replacing"
 
 
 def unwritable_error(folder: Path, error: OSError) -> DseError:
-    """Return the error for a folder that cannot be written, with a remedy."""
+    """Return the error for a folder that cannot be written; its message suggests a remedy."""
     ways = {errno.ENOENT: "create the folder", errno.ENOTDIR: "create the folder"}
     ways |= {errno.ENOSPC: "free some space", errno.EDQUOT: "free some space"}
     ways |= {errno.ENAMETOOLONG: "choose a shorter name"}
@@ -43,15 +43,15 @@ def sync(path: Path) -> None:
 
 
 class LocalBackend:
-    """Store in a folder. Keys are paths with ``/``."""
+    """A store in a folder; keys are relative paths with ``/``."""
 
     def __init__(self, path: str | Path) -> None:
         self.name, path = str(path), Path(path)
-        # follow a link, so that replacing the store keeps it
+        # follow a link, so that replacing the store does not replace the link
         self.path = Path(os.path.realpath(path)) if path.is_symlink() else path
 
     def exists(self) -> bool:
-        """True if anything is there."""
+        """True if a file, folder or link with the name of the store exists."""
         try:
             os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError):
@@ -69,9 +69,9 @@ class LocalBackend:
             raise FileNotFoundError(*error.args) from None
 
     def put(self, key: str, data: Any, *, durable: bool = True) -> None:
-        """Set a key; its name is durable after :meth:`make_durable` on the folder."""
+        """Write a key atomically; call :meth:`make_durable` so that the name survives a crash."""
         path = self.path / key
-        # a worker that was given up may still be writing the same key
+        # use a unique name: a worker that was taken for lost may still be writing the same key
         temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{PART_SUFFIX}")
         with suppress(FileExistsError):
             path.parent.mkdir(parents=True)
@@ -85,7 +85,7 @@ class LocalBackend:
                     os.fsync(handle)
             finally:
                 os.close(handle)
-            if path.is_dir() and not path.is_symlink():  # damage: keys are files
+            if path.is_dir() and not path.is_symlink():  # a damaged store: keys are files
                 shutil.rmtree(path)
             os.replace(temporary, path)
         except BaseException:
@@ -94,8 +94,8 @@ class LocalBackend:
             raise
 
     def make_durable(self, folders: Iterable[str], files: Iterable[str] = ()) -> None:
-        """Flush some files, then the names in some folders."""
-        with ThreadPoolExecutor(8) as pool:  # disks sync many files as fast as one
+        """Flush some files to disk, then the file names in some folders."""
+        with ThreadPoolExecutor(8) as pool:  # a disk syncs many files as fast as one file
             list(pool.map(lambda key: sync(self.path / key), files))
             list(pool.map(lambda key: sync(self.path / key), folders))
 
@@ -109,7 +109,7 @@ class LocalBackend:
         result = {}
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in list(os.scandir(self.path / folder)):
-                with suppress(FileNotFoundError):  # renamed or removed meanwhile
+                with suppress(FileNotFoundError):  # the file was just renamed or removed
                     if entry.is_file():
                         result[entry.name] = entry.stat().st_size
         return result
@@ -125,13 +125,13 @@ class LocalBackend:
         return dict(sorted(result.items()))
 
     def create(self, files: Mapping[str, bytes]) -> None:
-        """Create the store from files, all or nothing."""
+        """Create the store from files: all of them appear at once, or none."""
         made = LocalBackend(self._sibling_path("new"))
         shutil.rmtree(made.path, ignore_errors=True)
         try:
             for key in {key.rpartition("/")[0] for key in files}:
                 (made.path / key).mkdir(parents=True, exist_ok=True)
-            with ThreadPoolExecutor(8) as pool:  # disks write many small files in parallel
+            with ThreadPoolExecutor(8) as pool:  # a disk can write many small files in parallel
                 list(pool.map(made.put, files, files.values()))
             made.make_durable({key.rpartition("/")[0] for key in files})
             if self.exists():
@@ -143,7 +143,7 @@ class LocalBackend:
         sync(self.path.parent)
 
     def _sibling_path(self, kind: str) -> Path:
-        """Return the path of a hidden sibling, which only the writer uses."""
+        """Return the path of a hidden folder next to the store, for the writer only."""
         return self.path.with_name(f".{self.path.name}.{kind}")
 
     def lock_path(self) -> Path:
@@ -155,7 +155,7 @@ class LocalBackend:
         return LocalBackend(self._sibling_path("next"))
 
     def recover(self) -> None:
-        """Finish or undo a replacement that was killed; only the writer may call this."""
+        """Finish or undo a replacement whose process was killed; only the writer may call this."""
         for kind in ("new", "gone"):
             if (left := self._sibling_path(kind)).exists():
                 shutil.rmtree(left, ignore_errors=True)
@@ -171,14 +171,14 @@ class LocalBackend:
         return any(self._sibling_path(kind).exists() for kind in ("new", "next", "last", "gone"))
 
     def is_being_replaced(self) -> bool:
-        """True if a replacement was killed between its two renames."""
+        """True if the process of a replacement was killed between its two renames."""
         return not self.exists() and self._sibling_path("last").exists()
 
     def replace_by(self, other: Any) -> None:
-        """Replace this store by another folder and remove the old one.
+        """Replace this store by another folder and remove the old store.
 
-        Atomic if the system can exchange names; else the old store has another name for a moment,
-        from which :meth:`recover` restores it.
+        This is atomic if the system can exchange two names. Otherwise the old store has another
+        name for a moment; if the process is killed then, :meth:`recover` restores the name.
         """
         if _exchange_names(self.path, other.path):
             sync(self.path.parent)
@@ -196,14 +196,14 @@ class LocalBackend:
         self._discard(last)
 
     def _discard(self, path: Path) -> None:
-        """Remove a folder; it is renamed first, so that no remnant is taken for a store."""
+        """Rename and remove a folder, so that no partly removed folder is taken for a store."""
         gone = self._sibling_path("gone")
         shutil.rmtree(gone, ignore_errors=True)
         os.rename(path, gone)
         shutil.rmtree(gone, ignore_errors=True)
 
     def remove(self) -> None:
-        """Remove everything here."""
+        """Remove the store, if it exists."""
         if self.exists():
             self._discard(self.path)
 
@@ -213,7 +213,7 @@ class LocalBackend:
 
 
 def _exchange_names(path: Path, other: Path) -> bool:
-    """Exchange two names atomically; False if the system cannot."""
+    """Exchange two names atomically; return False if the system cannot do this."""
     import ctypes
 
     now, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
@@ -226,7 +226,7 @@ def _exchange_names(path: Path, other: Path) -> bool:
 
 
 class RemoteBackend:
-    """Store under a URL. Objects appear atomically."""
+    """A store of objects under a URL, each of which is written atomically."""
 
     def __init__(self, url: str) -> None:
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
@@ -235,7 +235,7 @@ class RemoteBackend:
         if set("*?[]") & set(self.name):
             raise DseError(f"{url!r} holds one of the wildcards * ? [ ]: rename it")
         try:
-            # other hosts set objects meanwhile
+            # no cache, because other hosts also write objects
             fs, root = url_to_fs(self.name, use_listings_cache=False)
         except ImportError as error:
             kind = url.partition("://")[0]
@@ -250,8 +250,8 @@ class RemoteBackend:
         return f"{self.root}/{key}"
 
     def exists(self) -> bool:
-        """True if any object is there."""
-        # fsspec may return False on errors
+        """True if the store has any object."""
+        # fsspec's `exists` may return False after an error, but `sizes` raises
         return bool(self.fs.exists(self.root) or self.sizes(""))
 
     def get(self, key: str) -> bytes:
@@ -259,11 +259,11 @@ class RemoteBackend:
         return bytes(self.fs.cat_file(self._path(key)))
 
     def put(self, key: str, data: Any, *, durable: bool = True) -> None:
-        """Set an object."""
+        """Write an object."""
         self.fs.pipe_file(self._path(key), bytes(data))
 
     def make_durable(self, folders: Iterable[str], files: Iterable[str] = ()) -> None:
-        """Do nothing: objects are durable once they are set."""
+        """Do nothing, because objects are durable once they are written."""
 
     def delete(self, key: str) -> None:
         """Remove an object, if it exists."""
@@ -284,7 +284,7 @@ class RemoteBackend:
         return {path[len(self.root) + 1 :]: result[path]["size"] for path in sorted(result)}
 
     def create(self, files: Mapping[str, bytes]) -> None:
-        """Set the objects, the manifest first, so that a killed run can continue."""
+        """Write the objects, the manifest first, so that a run can continue if it is killed."""
         for key in sorted(files, key=lambda key: key not in _MARKER_KEYS):
             self.put(key, files[key])
 
@@ -302,19 +302,19 @@ class RemoteBackend:
         return self.staging().exists()
 
     def is_being_replaced(self) -> bool:
-        """True if a replacement was killed while it copied."""
+        """True if the process of a replacement was killed while it copied."""
         return get_or_none(self.staging(), _REPLACING_MARK) is not None
 
     def recover(self) -> None:
-        """Finish a replacement that was killed; only the writer may call this."""
+        """Finish a replacement whose process was killed; only the writer may call this."""
         if self.is_being_replaced():
             self.replace_by(self.staging())
 
     def replace_by(self, other: Any) -> None:
-        """Replace this store by a copy of another and remove the other.
+        """Replace this store by a copy of another store, and remove the other.
 
-        Marker keys are deleted first and copied last, so that no partial copy is taken for a store;
-        a mark in the other place lets :meth:`recover` repeat it.
+        Marker keys are deleted first and copied last, so that no partial copy is taken for a store.
+        A mark in the other store makes :meth:`recover` repeat a copy whose process was killed.
         """
         other.put(_REPLACING_MARK, b"")
         for key in _MARKER_KEYS:
@@ -343,7 +343,7 @@ class RemoteBackend:
 
 
 class _ReachableFileSystem:
-    """Wrapper of fsspec that raises UnreachableError on all but missing objects."""
+    """A wrapper of fsspec that raises UnreachableError for all errors but missing objects."""
 
     def __init__(self, fs: Any, name: str) -> None:
         self._fs, self._name = fs, name
@@ -369,14 +369,14 @@ StoreBackend: TypeAlias = LocalBackend | RemoteBackend
 
 
 def get_or_none(backend: StoreBackend, key: str) -> bytes | None:
-    """Return the content of a key, or None."""
+    """Return the content of a key, or None if it is missing."""
     with suppress(FileNotFoundError):
         return backend.get(key)
     return None
 
 
 def free_name(backend: StoreBackend) -> str:
-    """Return an unused name next to a store, to move it to."""
+    """Return an unused name in the folder of a store, so that the store can be moved there."""
     (stem, ending), number = os.path.splitext(backend.name), 1
     while type(backend)(result := f"{stem}.old-{number}{ending}").exists():
         number += 1
@@ -384,12 +384,12 @@ def free_name(backend: StoreBackend) -> str:
 
 
 def is_url(place: object) -> bool:
-    """True if a place is a URL rather than a path."""
+    """True if the location of a store is a URL, False if it is a path."""
     return isinstance(place, str) and "://" in place
 
 
 def backend_of(place: str | Path) -> Any:
-    """Return the backend of a path or URL; raise if it is invalid or links lead out of it."""
+    """Return the backend of a path or URL; raise if that is invalid or has links to the outside."""
     if is_url(place) and not str(place).startswith("file://"):
         return RemoteBackend(str(place))
     result = LocalBackend(str(Path(str(place).removeprefix("file://"))))

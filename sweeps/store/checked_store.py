@@ -1,7 +1,6 @@
-"""Zarr store of a run that checks each shard against its record when it is read.
+"""A zarr store of a run that checks each shard against its record when it is read.
 
-An opened Dataset belongs to one study: if the store was replaced, or a shard is missing or damaged,
-reading raises.
+Reading raises an error if a shard is missing or damaged, or if the store was replaced meanwhile.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ from sweeps.store.records import (
     read_record,
 )
 
-#: Number of shards cached for their next chunks.
+#: Number of shards in the cache. The next chunk that is read is often in the same shard.
 _CACHED_SHARDS = sizes.READER_SHARDS
 
 
 class CheckedStore(WrapperStore[Store]):
-    """Read-only zarr store of one run, every file of which is checked."""
+    """A read-only zarr store of one run that checks every file it reads."""
 
     def __init__(self, info: StoreInfo) -> None:
         self.info, self._backend = info, backend_of(info.place)
@@ -51,11 +50,11 @@ class CheckedStore(WrapperStore[Store]):
         return type(self).__name__, self.info.place, self.info.identity, self.info.is_complete
 
     def with_read_only(self, read_only: bool = False) -> Self:
-        """Return the store itself, which is never written."""
+        """Return the store itself, because it is always read-only."""
         return self
 
     def read(self, key: str) -> Any:
-        """Return the content of a key, None if not stored yet; raise if damaged or replaced."""
+        """Return the content of a key, or None if it is not stored yet; raise if it is damaged."""
         with self._lock:
             if key in self._cache:
                 self._cache.move_to_end(key)
@@ -63,7 +62,7 @@ class CheckedStore(WrapperStore[Store]):
         data, problem = self._read_and_check(key)
         if problem:
             self.info.check_same()
-            data, problem = self._read_and_check(key)  # may just have been repaired
+            data, problem = self._read_and_check(key)  # a repair may just have rewritten the shard
         if problem:
             problem = "it is missing" if data is None else problem
             raise damaged_error(self._backend.name, key, problem)
@@ -75,7 +74,7 @@ class CheckedStore(WrapperStore[Store]):
         return data
 
     def _read_and_check(self, key: str) -> tuple[Any, str]:
-        """Return the content of a key, and its problem or an empty text."""
+        """Return the content of a key, and its problem or ''."""
         data = get_or_none(self._backend, key)
         known = self.info.manifest["files"].get(key)
         if known is not None:
@@ -83,7 +82,7 @@ class CheckedStore(WrapperStore[Store]):
         name, _, chunk = key.rpartition("/")
         part = self.info.manifest["chunks"].get(name)
         if part is None or chunk.split(".")[0] != "c":
-            return None, ""  # not ours: zarr looks for metadata of other versions
+            return None, ""  # zarr looks for metadata of other versions, which no run writes
         tile = ".".join([str(part["part"]), *chunk.split(".")[1:]])
         record, problem = read_record(self._backend, tile, self.info.identity)
         if problem and problem != WRONG_TILE and not self.info.is_complete:
@@ -95,7 +94,7 @@ class CheckedStore(WrapperStore[Store]):
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return bytes of a key."""
+        """Return the bytes of a key within a range."""
         data = await asyncio.to_thread(self.read, key)
         if data is None:
             return None
@@ -105,5 +104,5 @@ class CheckedStore(WrapperStore[Store]):
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
-        """Return bytes of some keys."""
+        """Return the bytes of several keys within ranges."""
         return [await self.get(key, prototype, ends) for key, ends in key_ranges]

@@ -19,15 +19,14 @@ from sweeps.nest.emit import compile_nest
 from sweeps.nest.run import NestProgram, prepare
 from sweeps.store.layout import StoreLayout, StorePart, Tile
 
-#: Tiles that are checked together for a feasible point.
+#: Number of tiles that are checked together for feasible points.
 _BLOCK = sizes.STORE_BLOCK
 
 
 class BoxProgram:
-    """Picklable program that computes boxes of outputs over the same axes.
+    """A picklable program that computes boxes of outputs over the same axes.
 
-    When pickled it holds a loop nest (or the values of a small grid) for each label of the
-    switches, which are text and numbers only.
+    The pickled program is a loop nest, or a small grid's values, for each label of the switch axes.
     """
 
     def __init__(self, grid: Grid, dims: Sequence[str], names: Sequence[str]) -> None:
@@ -64,7 +63,7 @@ class BoxProgram:
         return self._programs[switch_index]
 
     def compile(self, tile: Tile) -> None:
-        """Compile the nests of a tile."""
+        """Compile the loop nests that compute a tile."""
         ranges = (range(tile.low[k], tile.high[k]) for k in self.switch_positions)
         for at in itertools.product(*ranges):
             program = self._program(at)
@@ -74,7 +73,7 @@ class BoxProgram:
     def compute(
         self, low: Sequence[int], high: Sequence[int], *, infeasible: bool = False
     ) -> list[NDArray[Any]]:
-        """Return each output over a box of the axes; fill values if the box is ``infeasible``."""
+        """Return each output over a box; if the box is infeasible, return fill values."""
         shape = tuple(b - a for a, b in zip(low, high, strict=True))
         arrays: list[NDArray[Any]] = [np.empty(shape, dtype) for dtype in self.dtypes]
         if infeasible:
@@ -110,8 +109,8 @@ def _fill_box(
     box: Sequence[tuple[int, int]],
     pieces: Sequence[NDArray[Any]],
 ) -> None:
-    """Fill flat arrays with the values of a box, one contiguous run of the grid at a time."""
-    whole = len(shape)  # axes from here on are whole
+    """Fill flat arrays with the values of a box, one contiguous range of the grid at a time."""
+    whole = len(shape)  # the box contains all of each axis from this number on
     while whole and box[whole - 1] == (0, shape[whole - 1]):
         whole -= 1
     outer, begin = len(shape) - len(program.row), 0
@@ -130,7 +129,7 @@ def _fill_box(
 
 
 def program_of(layout: StoreLayout, part: StorePart) -> BoxProgram:
-    """Return the program of a part's tiles, with ``feasible`` if the part's axes decide it."""
+    """Return the program of a part's tiles, and of ``feasible`` if that has no other axes."""
     grid = layout.grid
     inside = bool(grid.conditions) and set(grid.dims(FEASIBLE)) <= set(part.dims)
     names = tuple(dict.fromkeys((*part.outputs, *([FEASIBLE] if inside else []))))
@@ -140,7 +139,7 @@ def program_of(layout: StoreLayout, part: StorePart) -> BoxProgram:
 def mark_infeasible_tiles(
     layout: StoreLayout, tiles: Iterable[Tile]
 ) -> Iterator[tuple[Tile, bool]]:
-    """Yield tiles, each with True if no point of it is feasible; checked in blocks."""
+    """Yield each tile, and True if bounds prove that no point of it is feasible."""
     grid = layout.grid
     for number, part_tiles in itertools.groupby(tiles, key=lambda tile: tile.part):
         part = layout.parts[number]
@@ -148,7 +147,7 @@ def mark_infeasible_tiles(
         plain = [k for k, axis in enumerate(part.dims) if axis not in grid.switch_axes]
         switched = [k for k, axis in enumerate(part.dims) if axis in grid.switch_axes]
         switches = [part.dims[k] for k in switched]
-        # NumPy computes small parts faster than the check
+        # for small parts the check takes longer than computing them with NumPy
         small = math.prod(part.shape[k] for k in plain) <= sweeps.nest.run.NUMPY_POINTS
         while block := list(itertools.islice(part_tiles, _BLOCK)):
             infeasible = np.zeros(len(block), dtype=bool)

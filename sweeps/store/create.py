@@ -1,4 +1,4 @@
-"""Initial files of a store: metadata and coordinates by zarr, and the manifest."""
+"""Create the initial files of a store: metadata and coordinates (with zarr), and the manifest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Metadata file of zarr groups and arrays.
 METADATA_FILE = "zarr.json"
-#: Fill values of missing chunks, by the kind of the type.
+#: Fill value of missing chunks by kind of dtype.
 FILL: dict[str, Any] = {"f": float("nan"), "i": -1, "b": False}
 _CHUNK_KEY_ENCODING: Any = {"name": "default", "separator": "."}
 
@@ -37,7 +37,7 @@ def ignore_format_warnings() -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True)
 class StorePlan:
-    """Content of a store to be: layout, manifest of its study, attributes."""
+    """The planned content of a store: its layout, the manifest of its study, and its attributes."""
 
     layout: StoreLayout
     manifest: dict[str, Any]
@@ -50,7 +50,7 @@ class StorePlan:
 
     @cached_property
     def files(self) -> dict[str, bytes]:
-        """Return the initial files: all but shards of outputs, records and the end mark."""
+        """Return the initial files by key: all files except shards, records and the end mark."""
         import zarr
         from zarr.storage import MemoryStore
 
@@ -59,7 +59,7 @@ class StorePlan:
         parts = {name: part for part in self.layout.parts for name in part.outputs}
         coordinates = axis_coordinates(grid)
         extra = " ".join(name for name in coordinates if name not in grid.axes)
-        # xarray reads from this attribute which other arrays are coordinates
+        # this attribute tells xarray which arrays, apart from the axes, are coordinates
         about = {**self.attributes, **({"coordinates": extra} if extra else {})}
         with ignore_format_warnings():
             root = zarr.create_group(MemoryStore(files), attributes=_to_json(about))
@@ -77,7 +77,7 @@ class StorePlan:
 
 
 def _order_arrays(root: bytes, names: Sequence[str]) -> bytes:
-    """Return the metadata of a group with its arrays in an order, which readers show."""
+    """Sort the arrays in the metadata of a group, because readers show them in this order."""
     tree = json.loads(root)
     arrays = tree["consolidated_metadata"]["metadata"]
     ordered = {name: arrays[name] for name in dict.fromkeys([*names, *arrays])}
@@ -121,7 +121,7 @@ def _output(root: zarr.Group, layout: StoreLayout, part: StorePart, name: str) -
     dtype = layout.dtype(name)
     compressors: list[Any] = [Crc32cCodec()]
     if layout.compression == COMPRESSIONS[0]:
-        # shuffling bytes pays off if values vary along every axis
+        # shuffling bytes improves compression if values vary along every axis
         varies = len(layout.grid.dims(name)) == len(part.dims) and dtype.itemsize > 1
         shuffle: Any = "shuffle" if varies else "noshuffle"
         blosc = BloscCodec(cname="lz4", clevel=1, shuffle=shuffle, typesize=dtype.itemsize)
@@ -142,7 +142,7 @@ def _output(root: zarr.Group, layout: StoreLayout, part: StorePart, name: str) -
 
 
 class ShardEncoder:
-    """Encoder of tiles as shards, by zarr; not thread-safe."""
+    """An encoder that turns the values of tiles into zarr shards; it is not thread-safe."""
 
     def __init__(self, metadata: Mapping[str, bytes]) -> None:
         import zarr
@@ -159,7 +159,7 @@ class ShardEncoder:
             self._arrays[name] = opened.with_config({"write_empty_chunks": True})
 
     def encode(self, name: str, key: str, low: Any, values: Any) -> memoryview:
-        """Return the shard of an output under a key, whose values begin at ``low``."""
+        """Return the shard ``key`` of an output; ``low`` is the index of the first value."""
         array = self._arrays[name]
         if values.ndim:
             array[tuple(slice(a, a + n) for a, n in zip(low, values.shape, strict=True))] = values

@@ -1,4 +1,4 @@
-"""Fill a store: complete tiles stay, missing ones are computed; resumable at any time."""
+"""Fill a store: compute the tiles that are missing; an interrupted run can be continued."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ from sweeps.store.records import (
 )
 from symbolic.errors import DseError, UnreachableError
 
-#: Retries of a failed tile; failures in a row that end a run.
+#: Number of retries of a failed tile; this number of consecutive failed tiles ends a run.
 RETRIES, _MAX_CONSECUTIVE_FAILURES = 2, 16
-#: Most bytes of the values of running tiles, and their copies as shards.
+#: Maximum memory for the values of tiles in progress and for their copies as shards. [B]
 _MEMORY = sizes.STORE_MEMORY
 _READERS = 8
 _LOST_REASON = "the worker was lost each time, as if memory ran out"
-#: Seconds until a worker on another host must see files of this process.
+#: Time within which a worker on another host must see files of this process. [s]
 _VISIBILITY_TIMEOUT = 10.0
 
-#: Output whose best value is reported with the progress, and 1 (least) or -1 (largest).
+#: Output whose best value is reported with the progress; and 1 if it is minimized, -1 if maximized.
 WatchedOutput: TypeAlias = tuple[str, float]
 
 
 class TileWriter:
-    """Picklable, thread-safe task that computes a tile and stores its shards, then its record."""
+    """A picklable, thread-safe task that computes a tile and stores its shards, then its record."""
 
     def __init__(
         self, plan: StorePlan, part: StorePart, place: str, watch: str | None = None
@@ -97,12 +97,12 @@ class TileWriter:
             shard = encoder.encode(name, key, tile.low, values[name])
             backend.put(key, shard)
             record["shards"][name] = [len(shard), checksum(shard)]
-        # not durable: records torn by a power failure are detected
+        # no sync is needed, because a record torn by a power failure is detected
         backend.put(f"{RECORDS}/{tile.name}", encode_checked_json(record), durable=False)
         return record
 
     def _open_store(self) -> StoreBackend:
-        """Return the backend, after waiting until this host sees the store."""
+        """Wait until this host sees the store, and return its backend."""
         backend: StoreBackend = backend_of(self.place)
         limit = time.monotonic() + _VISIBILITY_TIMEOUT
         while True:
@@ -118,14 +118,14 @@ class TileWriter:
 
 
 def _extremes(values: Any, allowed: Any) -> list[float] | None:
-    """Return the least and largest finite value among the feasible ones."""
+    """Return the smallest and the largest finite value at feasible points, or None."""
     counts = np.isfinite(values) if allowed is None else np.isfinite(values) & allowed
     chosen = values[counts]
     return [float(chosen.min()), float(chosen.max())] if chosen.size else None
 
 
 def thread_count(layout: StoreLayout) -> int:
-    """Return how many threads compute tiles: more than CPUs, as some wait for the disk."""
+    """Return the number of threads: more than there are CPUs, as some wait, if memory allows."""
     widest = max(
         (sum(layout.dtype(n).itemsize for n in part.outputs) + 24) * part.tile(0).points
         for part in layout.parts
@@ -134,7 +134,7 @@ def thread_count(layout: StoreLayout) -> int:
 
 
 class _ThreadPool(ThreadPoolExecutor):
-    """Threads of this process with the interface of a cluster's workers."""
+    """Threads of this process, with the interface of `sweeps.cluster.scheduler.Workers`."""
 
     def __init__(self, layout: StoreLayout) -> None:
         self.count = thread_count(layout)
@@ -144,15 +144,15 @@ class _ThreadPool(ThreadPoolExecutor):
         self.shutdown(cancel_futures=True)
 
     def capacity(self) -> int:
-        """Return how many tasks to keep submitted."""
+        """Return the number of tasks to keep submitted."""
         return 2 * self.count
 
     def share_writer(self, writer: TileWriter) -> TileWriter:
-        """Return the writer as an argument of tasks."""
+        """Return the writer in the form in which it is passed to tasks: unchanged."""
         return writer
 
     def cancel(self, future: Future[Any]) -> bool:
-        """Return True if a task had not begun and is cancelled."""
+        """Cancel a task that has not begun; return False if it has."""
         return future.cancel()
 
 
@@ -164,10 +164,10 @@ def fill(
     watch: WatchedOutput | None = None,
     pool: Any = None,
 ) -> Outcome:
-    """Compute the missing tiles of a store, which is created if need be.
+    """Compute the missing tiles of a store; create the store if it does not exist.
 
-    The caller holds the lock. ``pool`` computes the tiles, threads of this process by default.
-    After an error the same call continues.
+    The caller holds the lock. ``pool`` computes the tiles; by default, threads of this process do.
+    After an error the same call continues the run.
     """
     if (done := finished_outcome(plan, backend)) is not None:
         return done
@@ -177,10 +177,12 @@ def fill(
         try:
             backend.create(files)
         except OSError as error:
-            raise DseError(f"{backend.name} cannot be made: {error.strerror or error}") from error
+            raise DseError(
+                f"{backend.name} cannot be created: {error.strerror or error}"
+            ) from error
     else:
         _remove_part_files(backend)
-        for key, data in files.items():  # creation in an object store may have been killed
+        for key, data in files.items():  # a killed run may have created only some of them
             if get_or_none(backend, key) != data:
                 backend.put(key, data)
     job = TileJob(plan, backend, listener, watch=watch, pool=pool)
@@ -194,7 +196,7 @@ def fill(
         check_grid(layout.grid)
     job.run(missing)
     if pool is not None:
-        _remove_part_files(backend)  # of lost workers
+        _remove_part_files(backend)  # lost workers may have left such files
     if job.failures:
         backend.delete(FINISHED)
     else:
@@ -222,25 +224,25 @@ def _remove_part_files(backend: StoreBackend) -> None:
 
 
 def end_mark(plan: StorePlan, feasible: int) -> bytes:
-    """Return the mark that all tiles are complete."""
+    """Return the content of the end mark, which says that all tiles are complete."""
     count = feasible_points(plan.layout, feasible)
     mark = {"identity": plan.identity, "tiles": plan.layout.count, "feasible": count}
     return encode_checked_json(mark)
 
 
 def tile_feasible_points(layout: StoreLayout, tile: Tile, record: Mapping[str, Any]) -> int:
-    """Return the number of feasible points in a tile of ``feasible``; else 0."""
+    """Return the number of feasible points in a tile; 0 if ``feasible`` is no output of it."""
     return int(record["feasible"]) if FEASIBLE in layout.parts[tile.part].outputs else 0
 
 
 def feasible_points(layout: StoreLayout, feasible: int) -> int | None:
-    """Return the feasible points of the grid from those in the tiles; None if not an output."""
+    """Return the grid's number of feasible points, from the tiles' sum; None if it is unknown."""
     parts = [part for part in layout.parts if FEASIBLE in part.outputs]
     return feasible * (layout.grid.points // parts[0].points) if parts else None
 
 
 def finished_outcome(plan: StorePlan, backend: StoreBackend) -> Outcome | None:
-    """Return the outcome of a store that is complete already; else None."""
+    """Return the outcome of a run if its store is already complete, else None."""
     mark = decode_checked_json(get_or_none(backend, FINISHED))
     if mark is None or mark.get("identity") != plan.identity:
         return None
@@ -252,7 +254,7 @@ def finished_outcome(plan: StorePlan, backend: StoreBackend) -> Outcome | None:
 def _iterate_records(
     plan: StorePlan, backend: StoreBackend
 ) -> Iterator[tuple[Tile, dict[str, Any]]]:
-    """Yield every tile with its record; empty if it or a shard is missing or too short."""
+    """Yield every tile and its record, which is empty if a file is missing or has a wrong size."""
     layout = plan.layout
     there = backend.sizes(RECORDS)
     lengths = {name: backend.sizes(name) for part in layout.parts for name in part.outputs}
@@ -275,10 +277,10 @@ def _iterate_records(
 
 
 class TileJob:
-    """Job that computes tiles of a store, and its results.
+    """A job that computes tiles of a store, and the results of the job.
 
-    A tile that fails is retried, then recorded as failed while the rest continues. The job ends if
-    the place cannot be written, or if many tiles in a row fail.
+    A tile that fails is retried. If it fails again, it is recorded as failed, and the other tiles
+    continue. The job ends if the store cannot be written, or if many consecutive tiles fail.
     """
 
     def __init__(
@@ -303,7 +305,7 @@ class TileJob:
         self.counter.add_skipped(tile.points, self._best(record))
 
     def _best(self, record: Mapping[str, Any]) -> float | None:
-        """Return the best value of a tile."""
+        """Return the best value of the watched output in a tile, if any."""
         ends = (record.get("extremes") or {}).get(self.watch)
         return None if ends is None else float(ends[0 if self.counter.sign > 0 else 1])
 
@@ -342,7 +344,7 @@ class TileJob:
             for tile, infeasible in mark_infeasible_tiles(layout, tiles):
                 part, program = layout.parts[tile.part], writers[tile.part].program
                 at = (tile.part, *(tile.index[k] for k in program.switch_positions))
-                if at not in compiled:  # here, so that it counts as compiling time
+                if at not in compiled:  # compile here, so that the time counts as compiling time
                     program.compile(tile)
                     compiled.add(at)
                 box = part.dims, tile.low, tile.high
@@ -355,7 +357,7 @@ class TileJob:
             while self._running:
                 self._collect_ended()
         except BaseException:
-            # wait for running tiles, and cancel the others
+            # cancel the tiles that have not begun, and wait for the others
             left = set(self._running)
             while left := {future for future in left if not pool.cancel(future)}:
                 ended, left = wait(left, timeout=1.0)
@@ -364,12 +366,12 @@ class TileJob:
             raise
 
     def _collect_ended(self) -> None:
-        """Wait for tiles and handle their results."""
+        """Wait until some tiles end, or for one second, and handle the results."""
         ended, _ = wait(self._running, timeout=1.0, return_when=FIRST_COMPLETED)
         for future in ended:
             begin, tile, infeasible, attempt = self._running.pop(future)
             if future.cancelled():
-                raise UnreachableError("the scheduler of the cluster was lost, or its tasks were")
+                raise UnreachableError("the cluster lost its scheduler or the tasks")
             error = future.exception()
             if error is None:
                 self._finish(tile, future.result(), infeasible=infeasible)
@@ -392,8 +394,8 @@ class TileJob:
         self.counter.add_done(tile.points, self._best(record))
 
     def _fail(self, tile: Tile, error: Exception) -> None:
-        """Record that a tile failed in all attempts; raise if many did in a row."""
-        # this error's text names hosts, which no store should
+        """Record that all attempts at a tile failed; raise if many consecutive tiles failed."""
+        # the message of KilledWorker names hosts; these must not get into a store
         lost = type(error).__name__ == "KilledWorker"
         failure = Failure(
             tile=tile.name,
@@ -409,5 +411,5 @@ class TileJob:
 
 
 def _store(writer: TileWriter, tile: Tile, *more: Any) -> dict[str, Any]:
-    """Compute and store a tile, as a task."""
+    """Compute and store a tile; this is the task that a pool runs."""
     return writer.store(tile, *more)

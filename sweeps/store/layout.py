@@ -1,8 +1,8 @@
-"""Tiles of a store: outputs over the same axes are cut alike, with one shard per tile and output.
+"""Tiles of a store: outputs over the same axes have the same tiles, and a shard for each tile.
 
-A tile has one index of each leading axis, an even share of the axis that is cut, and the trailing
-axes whole, so that it is contiguous in memory. Switch axes are cut at each label. The cuts depend
-on the study alone.
+A tile has one index of each leading axis, a range of one axis, which is cut into even parts, and
+all indices of the trailing axes. So it is contiguous in memory. Switch axes are cut at each label.
+The cuts depend on nothing but the study.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from sweeps.nest.run import output_groups
 #: Compressions of chunks; the first is the default of a new store.
 COMPRESSIONS = ("lz4", "none")
 
-#: Most points of a tile; approximate points of a chunk, which readers fetch individually.
+#: Maximum number of points of a tile; approximate number of points of a chunk (a unit of reading).
 TILE, CHUNK = sizes.STORE_TILE, sizes.STORE_CHUNK
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One tile of the outputs of a part: its index among the tiles, and its bounds."""
+    """A tile of the outputs of a part: its index along each axis of tiles, and its bounds."""
 
     part: int
     index: tuple[int, ...]
@@ -37,7 +37,7 @@ class Tile:
 
     @property
     def name(self) -> str:
-        """Return the name of the tile, unique in its store."""
+        """Return the name of the tile, which is unique in its store."""
         return ".".join(map(str, (self.part, *self.index)))
 
     @property
@@ -50,8 +50,8 @@ class Tile:
 class StorePart:
     """Outputs over the same axes, cut into the same tiles.
 
-    ``shard`` is the shape of a shard, ``chunk`` that of the chunks in it; a shard may extend beyond
-    the end of the axis that its chunks cut.
+    ``shard`` is the shape of a shard, ``chunk`` the shape of a chunk in it. A shard is a multiple
+    of chunks, so it may extend beyond the end of an axis.
     """
 
     number: int
@@ -64,7 +64,7 @@ class StorePart:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Return how many tiles lie along each axis."""
+        """Return the number of tiles along each axis."""
         return tuple(-(-n // step) for n, step in zip(self.shape, self.tile_shape, strict=True))
 
     @property
@@ -86,12 +86,12 @@ class StorePart:
 
     @staticmethod
     def key(output: str, tile: Tile) -> str:
-        """Return the key of an output's shard."""
+        """Return the key of an output's shard for a tile."""
         return f"{output}/{'.'.join(['c', *map(str, tile.index)])}"
 
 
 class StoreLayout:
-    """Tiles in which the outputs of a grid are stored."""
+    """The tiles in which the outputs of a grid are stored."""
 
     def __init__(
         self, grid: Grid, *, expand: bool = False, compression: str = COMPRESSIONS[1]
@@ -142,7 +142,7 @@ def _part(grid: Grid, number: int, dims: tuple[str, ...], outputs: tuple[str, ..
     step = tuple(steps.get(axis, 1) for axis in dims)
     chunk = _even_steps(step, CHUNK)
     shard = tuple(-(-n // k) * k for n, k in zip(step, chunk, strict=True))
-    # tiles are cut where shards are
+    # tiles end where shards end
     shape = grid.shape(dims)
     step = tuple(min(n, k) for n, k in zip(shape, shard, strict=True))
     return StorePart(
@@ -157,7 +157,7 @@ def _part(grid: Grid, number: int, dims: tuple[str, ...], outputs: tuple[str, ..
 
 
 def _even_steps(shape: Sequence[int], target: int) -> tuple[int, ...]:
-    """Return the shape of even pieces of about ``target`` points; only one axis is cut.
+    """Return the shape of even pieces of at most ``target`` points; one axis is cut into parts.
 
     >>> _even_steps((3, 100000), 2048), _even_steps((1, 20, 100000), 131072)
     ((1, 2041), (1, 1, 100000))

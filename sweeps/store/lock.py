@@ -1,4 +1,4 @@
-"""Locks that admit one writer: a lock file next to a folder, or an object naming its holder."""
+"""Locks that admit one writer: a lock file next to a folder, or an object in an object store."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from typing import Any
 from sweeps.store.backend import LocalBackend, StoreBackend, unwritable_error
 from symbolic.errors import DseError, OtherProcessError, UnreachableError
 
-#: Seconds to try a lock, as the last writer may be removing its file.
+#: Time for which a lock is tried again, as its last holder may be removing the file. [s]
 _LOCK_TIMEOUT = 0.1
-#: Errors of file systems without locks, where a file that names its holder is the lock.
+#: Errors of file systems without locks. There, the existence of the lock file is the lock.
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
 _RESUME_HINT = "what is stored stays, and the same command continues"
-#: Attempts on a lock object that neither exists nor can be created.
+#: Maximum number of attempts to create a lock object that does not exist.
 _TRIES = 3
 
 
 @contextmanager
 def write_lock(backend: StoreBackend) -> Iterator[None]:
-    """Lock a place for writing, after recovery from a killed writer; OtherProcessError if busy."""
+    """Lock a store, and clean up after a killed writer; OtherProcessError if it is locked."""
     with (
         file_lock(backend.lock_path(), backend.name)
         if isinstance(backend, LocalBackend)
@@ -38,7 +38,7 @@ def write_lock(backend: StoreBackend) -> Iterator[None]:
         except BrokenPipeError:
             raise
         except UnreachableError as error:
-            if isinstance(error.__cause__, UnreachableError):  # of tiles: has a hint already
+            if isinstance(error.__cause__, UnreachableError):  # `TileJob.run` has added a hint
                 raise
             raise UnreachableError(f"{error}; {_RESUME_HINT}") from error
         except OSError as error:
@@ -61,10 +61,10 @@ def _busy_error(name: str, more: str = "") -> OtherProcessError:
 
 @contextmanager
 def file_lock(path: Path, name: str) -> Iterator[None]:
-    """Hold a lock file, which is removed afterwards; ``name`` is what it protects."""
+    """Hold a lock file during the block, then remove it; ``name`` says what it protects."""
     from filelock import FileLock, SoftFileLock, Timeout
 
-    try:  # else FileLock would create the folder
+    try:  # FileLock would create a missing folder
         os.stat(f"{path.parent}/.")
     except OSError as error:
         raise unwritable_error(path.parent, error) from error
@@ -88,7 +88,7 @@ def file_lock(path: Path, name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # others check after locking that the file is still the same
+        with suppress(OSError):  # after locking, waiting processes check that it is the same file
             if not path.stat().st_size:
                 path.unlink()
         lock.release()
@@ -98,8 +98,8 @@ def file_lock(path: Path, name: str) -> Iterator[None]:
 def _lock_object(backend: Any) -> Iterator[None]:
     """Hold a lock object that names its holder.
 
-    The next writer removes it if the holder ran on this host and has ended. For other hosts a
-    person must find out.
+    The next writer removes it if the holder ran on the writer's host and has ended. If the holder
+    ran on another host, a person must find out whether it has ended.
     """
     lock, data = backend.lock_path(), json.dumps(_process(os.getpid())).encode()
     url = f"{backend.name.removesuffix('.zarr')}.lock"
@@ -109,7 +109,7 @@ def _lock_object(backend: Any) -> Iterator[None]:
             break
         except (OSError, NotImplementedError, UnreachableError) as error:
             if not backend.fs.exists(lock):
-                if isinstance(error, NotImplementedError):  # no conditional writes
+                if isinstance(error, NotImplementedError):  # conditional writes are not supported
                     backend.fs.pipe_file(lock, data)
                     break
                 if attempt == _TRIES:
@@ -134,7 +134,7 @@ def _lock_object(backend: Any) -> Iterator[None]:
 
 
 def _process(number: int) -> dict[str, Any]:
-    """Return what identifies a process of this host: host, boot, number and start time."""
+    """Return the identity of a process of this host: host name, boot, number and start time."""
     result: dict[str, Any] = {"host": socket.gethostname(), "process": number}
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -144,11 +144,11 @@ def _process(number: int) -> dict[str, Any]:
 
 
 def _has_ended(holder: dict[str, Any]) -> bool:
-    """True if a holder has surely ended, which is only known for this host."""
+    """True if the holder of a lock has certainly ended; False if it ran on another host."""
     here = _process(int(holder["process"]))
     if "system" not in here or any(holder.get(k) != here[k] for k in ("host", "system")):
         return False
-    with suppress(PermissionError):  # it runs as another user
+    with suppress(PermissionError):  # the process runs as another user
         try:
             os.kill(int(holder["process"]), 0)
         except ProcessLookupError:

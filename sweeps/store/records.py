@@ -1,7 +1,7 @@
 """Manifest, tile records and end mark of a store: small JSON files with their own checksums.
 
 The record of a tile is written after all its shards, so that a tile with a record is complete. It
-holds lengths and checksums, and nothing that depends on when, where or how it was computed.
+contains lengths and checksums, and nothing that depends on the time, host or method of computation.
 """
 
 from __future__ import annotations
@@ -21,20 +21,23 @@ from symbolic.json_text import read_json
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Study of a store, and the checksums of its metadata files.
+#: Key of the study of a store, and of the checksums of its metadata files.
 MANIFEST = f"{PRIVATE_FOLDER}/manifest"
-#: Folder of the records, and the mark that all of them are there.
+#: Folder of the records, and key of the end mark, which says that all records are stored.
 RECORDS, FINISHED = f"{PRIVATE_FOLDER}/tiles", f"{PRIVATE_FOLDER}/finished"
-#: Problems of a file.
+#: Descriptions of problems of a file.
 MISSING, UNFIT = "missing", "its checksum does not fit"
 WRONG_TILE = "it belongs to another tile or store"
 _SEAL = "crc32"
-#: Most bytes of such a file.
+#: Maximum size of a manifest, record or end mark. [B]
 _MAX_BYTES = 1 << 26
 
 
 def checksum(data: Any) -> str:
-    """Return the CRC-32 of bytes; the CRC-32C of chunks, which end in theirs, is a constant."""
+    """Return the CRC-32 of bytes, in hexadecimal digits.
+
+    We do not use CRC-32C: a chunk ends in its own CRC-32C, so the CRC-32C of a chunk is constant.
+    """
     return f"{zlib.crc32(data):08x}"
 
 
@@ -49,7 +52,7 @@ def _seal(value: str) -> str:
 
 
 def decode_checked_json(data: bytes | None) -> dict[str, Any] | None:
-    """Return the tree of :func:`encode_checked_json`; None if missing or damaged.
+    """Decode a result of :func:`encode_checked_json`; return None if it is missing or damaged.
 
     >>> decode_checked_json(encode_checked_json({"a": 1}).replace(b"1,", b"2,")) is None
     True
@@ -81,7 +84,10 @@ def read_record(
     outputs: Collection[str] | None = None,
     points: int | None = None,
 ) -> tuple[dict[str, Any], str]:
-    """Return the record of a tile and "", or an empty one and the problem; check what is given."""
+    """Return the record of a tile and '', or an empty record and a description of the problem.
+
+    ``outputs`` and ``points`` are compared with the record if they are given.
+    """
     data = get_or_none(backend, f"{RECORDS}/{tile}")
     record = decode_checked_json(data)
     if record is None:
@@ -98,7 +104,7 @@ def read_record(
 
 
 def problem_of_shard(data: bytes | None, record: Mapping[str, Any], output: str) -> str:
-    """Return the problem of an output's shard; empty if it matches its record."""
+    """Return the problem of an output's shard, or '' if the shard matches its record."""
     if data is None:
         return MISSING
     length, crc = record["shards"].get(output, (0, ""))
@@ -114,9 +120,9 @@ def damaged_error(place: str, key: str, problem: str) -> DamagedError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreInfo:
-    """Place and manifest of the store of a run, and whether it is complete.
+    """The location and the manifest of a run's store; ``is_complete`` if all tiles are stored.
 
-    ``manifest`` holds ``identity``, ``study`` (the text of the study) and other data of the study.
+    ``manifest`` has the keys ``identity``, ``study`` (text of the study), ``files`` and ``chunks``.
     """
 
     place: str
@@ -133,7 +139,7 @@ class StoreInfo:
         backend = backend_of(self.place)
         now = get_or_none(backend, MANIFEST)
         begun = self.is_complete and get_or_none(backend, FINISHED) is None
-        # a damaged manifest is not that of another store
+        # a damaged manifest does not mean that the store was replaced
         if now is None or begun or decode_checked_json(now) not in (None, self.manifest):
             raise OtherProcessError(
                 f"another process has extended, replaced or removed {self.place} since it was "
@@ -142,7 +148,7 @@ class StoreInfo:
 
 
 def read_info(place: str | Path) -> StoreInfo | None:
-    """Return the info of the store of a run, or None; DamagedError if its manifest is damaged."""
+    """Return the info of a run's store (None: no run wrote it); raise DamagedError if damaged."""
     backend = backend_of(place)
     data = get_or_none(backend, MANIFEST)
     if data is None:
@@ -163,7 +169,7 @@ def read_info(place: str | Path) -> StoreInfo | None:
     mark = get_or_none(backend, FINISHED)
     end = decode_checked_json(mark)
     if mark is not None and (end is None or end.get("identity") != manifest["identity"]):
-        if get_or_none(backend, MANIFEST) != data:  # replaced meanwhile
+        if get_or_none(backend, MANIFEST) != data:  # another process replaced the store
             return read_info(place)
         problem = UNFIT if end is None else "it is that of another store"
         raise damaged_error(backend.name, FINISHED, problem)
@@ -171,16 +177,16 @@ def read_info(place: str | Path) -> StoreInfo | None:
 
 
 def check_not_replaced(backend: StoreBackend) -> None:
-    """Raise if a store is being replaced and neither the old nor the new one is complete."""
+    """Raise OtherProcessError if a store is being replaced, so that no complete store exists."""
     if backend.is_being_replaced():
         raise OtherProcessError(
-            f"{backend.name} is being replaced by another process, or was when that was stopped: "
-            f"wait for it, or finish it with dse verify {backend.name}"
+            f"another process is replacing {backend.name}, or was stopped while it did: wait for "
+            f"it, or finish the replacement with dse verify {backend.name}"
         )
 
 
 def info_of(source: xr.Dataset | str | Path) -> StoreInfo | None:
-    """Return the info of a run's store, by path or unchanged Dataset opened from it, or None."""
+    """Return the StoreInfo of a path or of an unchanged Dataset opened from a store, else None."""
     if isinstance(source, (str, Path)):
         return read_info(source) if str(source).rstrip("/").endswith(".zarr") else None
     info: StoreInfo | None = source_store(source)

@@ -1,8 +1,8 @@
-"""Checks of a store of unknown origin, before it is read.
+"""Check a store of unknown origin before it is read.
 
-Links that lead out of it would read other files; devices and pipes may never end; chunks may
-declare more bytes than memory has. Without its records a store is read as any zarr group, where
-missing chunks silently are fill values.
+Links that lead out of the store would read other files. Reading a device or pipe may never end.
+Chunks may declare more bytes than the memory has. A store without records is read as a plain zarr
+group, in which missing chunks are silently replaced by fill values.
 """
 
 from __future__ import annotations
@@ -22,41 +22,41 @@ from stochastic import sizes
 from symbolic.errors import DamagedError, DseError
 from symbolic.json_text import MAX_LENGTH, read_json
 
-#: Metadata file, which is read at once; folder of the records of a run.
+#: Metadata file, which is read as a whole; folder of the manifest and records of a run.
 _METADATA_FILE, _PRIVATE_FOLDER = "zarr.json", ".simt-dse"
-#: Most bytes of a chunk or an axis.
+#: Maximum size of a chunk or an axis. [B]
 _MAX_BYTES = sizes.CHUNK_READ
-#: Bytes that compression may add to a chunk.
+#: Maximum size that compression and checksums may add to a chunk. [B]
 _SLACK = 1 << 20
 _COPY_HINT = "copy the folder of the store as a whole (cp -r OUT.zarr COPY.zarr)"
 
 
 def check_no_outside_links(path: Path) -> None:
-    """Raise if a file in a folder leads out of it, or is no regular file; none is opened."""
+    """Raise DseError if a folder has links to the outside or special files; open no file."""
     try:
         if not stat.S_ISDIR(os.stat(path).st_mode):
             return
         with os.scandir(path) as entries:
             folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
         changed = tuple(os.stat(folder).st_mtime_ns for folder in (str(path), *sorted(folders)))
-    except (OSError, ValueError):  # removed meanwhile, or not readable
+    except (OSError, ValueError):  # a folder was just removed, or is not readable
         return
     _check(str(path), changed)
 
 
 @lru_cache(maxsize=64)
 def _check(path: str, _mtimes: tuple[int, ...]) -> None:
-    """Check a folder, unless it and its subfolders are unchanged since the last time."""
+    """Check a folder; the cache skips folders whose modification times are unchanged."""
     root = os.path.realpath(path)
     waiting = [root]
     while waiting:
         try:
             entries = list(os.scandir(waiting.pop()))
-        except OSError:  # removed meanwhile, or not readable
+        except OSError:  # the folder was just removed, or is not readable
             continue
         for entry in entries:
             what = ""
-            with suppress(FileNotFoundError):  # removed meanwhile
+            with suppress(FileNotFoundError):  # the file was just removed
                 if entry.is_symlink():
                     if not Path(os.path.realpath(entry.path)).is_relative_to(root):
                         what = "is a link that leads out of the store"
@@ -75,10 +75,13 @@ def _check(path: str, _mtimes: tuple[int, ...]) -> None:
 
 
 def check_unrecorded(backend: Any) -> None:
-    """Check a zarr group without records: raise on missing or huge chunks, else warn."""
+    """Raise an error if a zarr group without records lacks chunks or has huge ones.
+
+    If a run wrote the group, warn that damage is not detected.
+    """
     try:
         tree = read_json(backend.get(_METADATA_FILE))
-    except FileNotFoundError:  # zarr will raise
+    except FileNotFoundError:  # zarr will raise an error
         return
     if (inline := tree.get("consolidated_metadata")) is not None:
         result = inline["metadata"]
@@ -105,7 +108,7 @@ def check_unrecorded(backend: Any) -> None:
 
 
 def _check_array(backend: Any, name: str, about: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the chunks that an array of a run lacks; raise if a chunk or axis is too large."""
+    """Return the missing chunks of an array that a run wrote; raise if a chunk is too large."""
     from zarr.dtype import parse_dtype
 
     with warnings.catch_warnings():
@@ -133,7 +136,7 @@ def _check_array(backend: Any, name: str, about: Mapping[str, Any]) -> dict[str,
     if separator != "." or codecs[-1]["name"] != "crc32c":
         return {}
     counts = [math.ceil(size / length) for size, length in zip(shape, outer, strict=True)]
-    if len(there) > math.prod(counts):  # all chunks and the metadata file
+    if len(there) > math.prod(counts):  # all chunks and the metadata file are there
         return {name: []}
     places = itertools.product(*map(range, counts))
     keys = (".".join(["c", *map(str, place)]) for place in places)

@@ -30,7 +30,7 @@ _READERS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """File that is damaged; ``configurations`` are those of its tile."""
+    """A damaged file; ``configurations`` describes the points of its tile."""
 
     file: str
     problem: str
@@ -44,7 +44,10 @@ class Damage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyResult:
-    """Numbers of tiles and of unstored ones, damage, and where a repair put foreign files."""
+    """The number of tiles, the number of tiles not stored (``pending``), and the damage.
+
+    ``moved_to`` is the folder to which a repair moved files that do not belong to the store.
+    """
 
     tiles: int
     pending: int
@@ -62,8 +65,7 @@ def verify(
 ) -> VerifyResult:
     """Compare every file of a store with its checksum or its known content.
 
-    A repair, which needs the lock, rewrites the initial files that differ and recomputes the
-    damaged tiles.
+    A repair (needs the lock) rewrites initial files that differ and recomputes damaged tiles.
     """
     layout, identity = plan.layout, plan.identity
     ended = get_or_none(backend, FINISHED) is not None
@@ -96,7 +98,7 @@ def verify(
             lost += 1
             backend.delete(FINISHED)
     if not pending and not has_failed:
-        # the count in the mark is known only if all tiles are complete
+        # the number of feasible points in the mark is known only if all tiles are complete
         is_known = not broken or (repair and not lost)
         there = decode_checked_json(get_or_none(backend, FINISHED)) or {}
         if is_known or there.get("identity") != identity:
@@ -112,7 +114,10 @@ def verify(
 
 
 def _expected_files(backend: StoreBackend, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
-    """Return the initial files of a store: its own, if vouched for, as versions of zarr differ."""
+    """Return the initial files that a store should have.
+
+    These are the stored files if they fit their manifest, as other zarr versions write others.
+    """
     data = get_or_none(backend, MANIFEST)
     there, ours = read_manifest(data), decode_checked_json(files[MANIFEST])
     if there is None or ours is None or {**there, "files": ours["files"]} != ours:
@@ -127,7 +132,7 @@ def _expected_files(backend: StoreBackend, files: Mapping[str, bytes]) -> Mappin
 def _check_unknown_files(
     layout: StoreLayout, backend: StoreBackend, files: Mapping[str, bytes], *, repair: bool
 ) -> tuple[list[Damage], str | None]:
-    """Return the files that do not belong to a store, and where a repair moved them."""
+    """Return the files that do not belong to a store, and the name to which a repair moved them."""
     known = {*files, FINISHED}
     for tile in layout.tiles():
         part = layout.parts[tile.part]
@@ -149,7 +154,7 @@ def _check_unknown_files(
 
 
 def _check_files(backend: StoreBackend, files: Mapping[str, bytes], repair: bool) -> list[Damage]:
-    """Return the damage of files that differ from their expected content."""
+    """Return the files that differ from their expected content, as damage."""
     damages = []
     for key, data in files.items():
         result = get_or_none(backend, key)
@@ -172,7 +177,7 @@ def _describe_difference(stored: bytes | None, expected: bytes) -> str:
 def _check_tile(
     layout: StoreLayout, backend: StoreBackend, tile: Tile, identity: str
 ) -> tuple[Tile, Mapping[str, Any], Sequence[Damage], bool]:
-    """Return a tile, its record, its damage, and True if nothing of it is stored."""
+    """Return a tile, its record, its damage, and whether neither record nor shards are stored."""
     part, damages = layout.parts[tile.part], []
     about = {"tile": tile.name, "configurations": layout.describe(tile)}
     record, problem = read_record(backend, tile.name, identity, part.outputs, tile.points)

@@ -1,11 +1,12 @@
-"""Cycles of an instruction mix without memory: at its peak, and as it runs (Hong 2012, Eqs. 65-70).
+"""Cycles of an instruction mix without memory accesses, ideal and real (Hong 2012, Eqs. 65-70).
 
-Two kinds of floating-point instructions count: those at the scalar peak, and those at a higher one,
-which is fused multiply-add on a GPU and SIMD on a CPU. A GPU runs vectorisable instructions like
-any other; a CPU makes two instructions of a fused one. ILP divides perfect and total cycles alike,
-while the peak is that of all units. So ``flops`` times the run time is the number of operations if
-ILP is the number of units that a thread can fill: 1 on a GPU, ``fp_units`` on a CPU. With a smaller
-ILP ``flops`` is too high, as printed; times are right.
+Floating-point instructions are of two kinds: *narrow* ones run at the scalar peak, *wide* ones at a
+higher peak. On a GPU the wide ones are fused multiply-adds, on a CPU SIMD instructions. A GPU runs
+vectorisable instructions like any others; a CPU runs a fused instruction as two. Perfect and total
+cycles are both divided by the ILP, but the peak is that of all units. So ``flops`` times the run
+time equals the number of operations only if the ILP is the number of units that a thread can fill:
+1 on a GPU, ``fp_units`` on a CPU. With a smaller ILP, the thesis's ``flops`` is too high; times are
+right.
 """
 
 from __future__ import annotations
@@ -17,18 +18,15 @@ from symbolic.ops import divide, maximum, where
 GPU, CPU = {"processor": "gpu"}, {"processor": "cpu"}
 
 
-# --- the mix of instructions, and its peak
-
-
 @equation(source="Hong 2012, Table 15", symbol=r"\#FP", when=GPU)
 def narrow_fp_insts(fp_insts, fp_vec_insts):
-    """Instructions of one peak: of one operation, or fused multiply-adds. [instructions]"""
+    """Floating-point instructions of one kind, including vectorisable ones. [instructions]"""
     return fp_insts + fp_vec_insts
 
 
 @equation(name="narrow_fp_insts", source="Hong 2012, §5.7", symbol=r"\#FP", when=CPU)
 def narrow_fp_insts_cpu(fp_insts, fp_fused_insts):
-    """Instructions of one peak, scalar or SIMD; a fused one is two. [instructions]"""
+    """Scalar (or SIMD) floating-point instructions; a fused one counts as two. [instructions]"""
     return fp_insts + 2 * fp_fused_insts
 
 
@@ -46,40 +44,41 @@ wide_fp_insts_cpu = narrow_fp_insts_cpu.copy_as(
 
 @equation(source="Hong 2012, Eq. 65")
 def narrow_fraction(narrow_fp_insts, wide_fp_insts):
-    """Share of the scalar peak in the peak of the mix; 1 without floating point. [ratio]"""
+    """Share of narrow floating-point instructions; 1 without floating point. [ratio]"""
     return divide(narrow_fp_insts, narrow_fp_insts + wide_fp_insts, at_zero=1.0)
 
 
 @equation(source="Hong 2012, Eq. 66")
 def wide_fraction(narrow_fp_insts, wide_fp_insts):
-    """Share of the higher peak in the peak of the mix. [ratio]"""
+    """Share of wide floating-point instructions. [ratio]"""
     return divide(wide_fp_insts, narrow_fp_insts + wide_fp_insts, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Eq. 65 and Table 14", symbol="DevPeakFP")
 def peak_narrow(active_sms, fp_units, core_clock):
-    """Operations a second of the scalar units of the cores in use. [1/s]"""
+    """Peak operations per second of the scalar units of the active cores. [1/s]"""
     return active_sms * fp_units * core_clock
 
 
 @equation(source="Hong 2012, §5.3.4", symbol="DevPeakFusedFP", when=GPU)
 def peak_wide(peak_narrow):
-    """Operations a second if every instruction is a fused one. [1/s]"""
+    """Peak operations per second if every instruction is a fused multiply-add. [1/s]"""
     return 2 * peak_narrow
 
 
 @equation(name="peak_wide", source="Hong 2012, Eq. 66, Table 14", symbol="DevPeakFusedFP", when=CPU)
 def peak_wide_cpu(active_sms, simd_units, simd_lanes, core_clock):
-    """Operations a second of the SIMD units of the cores in use. [1/s]"""
+    """Peak operations per second of the SIMD units of the active cores. [1/s]"""
     return active_sms * simd_units * simd_lanes * core_clock
 
 
 @equation(source="Hong 2012, Eqs. 65-67", symbol="PeakAchi")
 def peak_achievable(peak_narrow, narrow_fraction, peak_wide, wide_fraction):
-    """Operations a second if only floating-point instructions ran, without waiting. [1/s]
+    """Operations per second if only floating-point instructions ran, without waiting. [1/s]
 
-    The mean is that of the print, by instructions. It is exact on a GPU; on a CPU that mixes scalar
-    and SIMD instructions it is too high, since an instruction at the lower rate takes longer.
+    As printed, it is the mean of both peaks weighted by instructions. That is exact on a GPU. On a
+    CPU that mixes scalar and SIMD instructions it is too high, because an instruction at the lower
+    rate takes longer.
     """
     return peak_narrow * narrow_fraction + peak_wide * wide_fraction
 
@@ -89,19 +88,19 @@ def peak_achievable(peak_narrow, narrow_fraction, peak_wide, wide_fraction):
 
 @equation(source="Hong 2012, Table 15")
 def comp_insts(fp_insts, fp_fused_insts, fp_vec_insts, fp_vec_fused_insts, int_insts, misc_insts):
-    """Instructions of one thread besides those of memory, as the kernel has them. [instructions]"""
+    """Instructions of one thread that do not access memory. [instructions]"""
     return fp_insts + fp_fused_insts + fp_vec_insts + fp_vec_fused_insts + int_insts + misc_insts
 
 
 @equation(source="Hong 2012, §5.3.4, a core narrower than a warp")
 def lane_passes(warp_size, fp_units):
-    """Times that an instruction of a warp fills the units of a core. [ratio]"""
+    """Number of passes through the units of a core that an instruction of a warp takes. [ratio]"""
     return maximum(warp_size / fp_units, 1)
 
 
 @equation(source="Hong 2012, §5.2")
 def simd_ilp(ilp, simd_lanes):
-    """SIMD instructions of a thread that issue at once, each of which serves all lanes. [ratio]"""
+    """Elements that SIMD instructions of a thread process at once: ILP times SIMD lanes. [ratio]"""
     return ilp * simd_lanes
 
 
@@ -119,25 +118,25 @@ def perfect_cycles_cpu(narrow_fp_insts, wide_fp_insts, ilp, simd_ilp):
 
 @equation(source="Hong 2012, §5.3.4", symbol=r"DEP\_Effect", when=CORRECTED)
 def dependency_factor(inst_latency, dependency_distance, warps_per_sm):
-    """Slowdown of instructions that wait for the result of an earlier one. [ratio]
+    """Slowdown because instructions wait for the result of an earlier one. [ratio]
 
-    Correction: as printed the other warps hide nothing of it, so that 20 cycles of latency would
-    slow any GPU down by 20 / DEP, whatever N is. The two agree on a CPU, where N is 1.
+    Correction: in the printed equation other warps hide none of this latency, so that 20 cycles
+    would slow down any GPU by 20 / DEP, for any N. Both equations agree on a CPU, where N is 1.
     """
     return maximum(divide(inst_latency, dependency_distance * warps_per_sm, at_zero=1.0), 1)
 
 
 @equation(name="dependency_factor", source="Hong 2012, §5.3.4", symbol=r"DEP\_Effect", when=PRINTED)
 def dependency_factor_printed(inst_latency, dependency_distance):
-    """Slowdown of instructions that wait for the result of an earlier one. [ratio]"""
+    """Slowdown because instructions wait for the result of an earlier one, as printed. [ratio]"""
     return maximum(inst_latency / dependency_distance, 1)
 
 
 @equation(source="Hong 2012, Eq. 70", symbol="TotalCycles", when=GPU)
 def comp_cycles(total_insts, dependency_factor, ilp, lane_passes, imbalance_loss):
-    """Cycles of all instructions of one warp, without memory access. [cycles]
+    """Cycles of all instructions of one warp, without the time of memory accesses. [cycles]
 
-    Imbalance of its lanes, if known, scales them.
+    They are multiplied by the loss from imbalance of the lanes, if it is known.
     """
     return total_insts * dependency_factor / ilp * lane_passes * imbalance_loss
 
@@ -153,7 +152,7 @@ def comp_cycles_cpu(
     simd_ilp,
     imbalance_loss,
 ):
-    """Cycles of all instructions of a thread without memory access; a fused one is two. [cycles]"""
+    """Cycles of all instructions of a thread, without the time of memory accesses. [cycles]"""
     wide = wide_fp_insts_cpu(fp_vec_insts, fp_vec_fused_insts)
     scalar = maximum(total_insts + fp_fused_insts - fp_vec_insts - fp_vec_fused_insts, 0)
     return (scalar / ilp + wide / simd_ilp) * dependency_factor * imbalance_loss
@@ -161,7 +160,7 @@ def comp_cycles_cpu(
 
 @equation(source="Hong 2012, §5.3.3", symbol="EffComp")
 def effective_comp(comp_cycles, mem_insts):
-    """Cycles of a warp per memory instruction; all of them if there is none. [cycles]"""
+    """Computation cycles of a warp per memory instruction; the total if there is none. [cycles]"""
     return comp_cycles / where(mem_insts > 0, mem_insts, 1.0)
 
 

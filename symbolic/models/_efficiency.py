@@ -1,7 +1,7 @@
-"""Work per energy, and the SMs that are best for it (Hong 2012, §3.5.4 and Eqs. 62-63).
+"""Work per energy, and the number of SMs that maximizes it (Hong 2012, §3.5.4 and Eqs. 62-63).
 
-``optimal_sms`` takes MWP and CWP with every SM in use, whatever ``active_sms`` is, so that it can
-be compared with an exact search: ``Study(model="ipp", axes={"active_sms":
+``optimal_sms`` uses MWP and CWP for all SMs, and does not depend on ``active_sms``. So it can be
+compared with an exact search: ``Study(model="ipp", axes={"active_sms":
 ...}).optimum(maximize="perf_per_watt")``.
 """
 
@@ -15,26 +15,26 @@ from symbolic.ops import both, ceil, divide, either, equal, floor, maximum, mini
 
 @equation(source="Hong 2012, section 3.5.4")
 def work_insts(total_insts, elements):
-    """Instructions of all threads, the thesis's unit of work. [instructions]"""
+    """Instructions of all threads, which is how the thesis measures work. [instructions]"""
     return total_insts * elements
 
 
 @equation(source="Hong 2012, section 3.5.4", symbol="IPS")
 def insts_per_second(work_insts, time):
-    """Instructions of all threads a second, GIPS where 1e9. [1/s]"""
+    """Instructions per second of all threads (1e9 are one GIPS). [1/s]"""
     return divide(work_insts, time, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Fig. 48, as Eq. 7 counts bytes")
 def bandwidth_used(load_bytes_per_warp, mem_insts, warps_run_per_sm, busy_sms, time):
-    """Bytes a second that the requests of all warps load. [B/s]"""
+    """Bytes per second that the requests of all warps load. [B/s]"""
     requests = mem_insts * warps_run_per_sm * busy_sms
     return divide(load_bytes_per_warp * requests, time, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Eq. 62", symbol="Perf/W")
 def perf_per_watt(work_insts, energy):
-    """Instructions a second for each watt, which is instructions for each joule. [1/J]"""
+    """Instructions per second and watt, which equals instructions per joule. [1/J]"""
     return divide(work_insts, energy, at_zero=0.0)
 
 
@@ -43,14 +43,14 @@ def perf_per_watt(work_insts, energy):
 
 @equation(source="Hong 2012, section 2.3.5, every SM in use", symbol="N")
 def warps_on_all_sms(warps_per_sm, blocks, n_sms, warps_per_block):
-    """Warps resident on a busy SM if every SM may be used. [warps]"""
+    """Warps resident on a busy SM if blocks are distributed over all SMs. [warps]"""
     most = ceil(blocks / minimum(blocks, n_sms)) * warps_per_block
     return maximum(minimum(warps_per_sm, most), 1)
 
 
 @equation(source="Hong 2012, Eq. 6, every SM in use")
 def mwp_peak_bw_on_all_sms(mem_bandwidth, bw_per_warp, blocks, n_sms):
-    """Warps of one SM that reach the peak bandwidth if every SM may be used. [warps]
+    """Warps per SM that reach the peak bandwidth if blocks are distributed over all SMs. [warps]
 
     >>> round(mwp_peak_bw_on_all_sms(120e9, 1.3e9 * 128 / 450, 300.0, 30.0), 4)
     10.8173
@@ -71,13 +71,13 @@ mwp_on_all_sms = _memory.mwp.copy_as(
 
 @equation(source="Hong 2012, Eq. 9, every SM in use", symbol="CWP")
 def cwp_on_all_sms(cwp_full, warps_on_all_sms):
-    """Computation warp parallelism if every SM may be used. [warps]"""
+    """Computation warp parallelism if blocks are distributed over all SMs. [warps]"""
     return minimum(cwp_full, warps_on_all_sms)
 
 
 @equation(source="Hong 2012, Eq. 63, its last line")
 def sms_at_peak_bw(mem_bandwidth, bw_per_warp, warps_on_all_sms, n_sms):
-    """SMs that reach the peak bandwidth together. [SMs]
+    """Number of SMs that together reach the peak bandwidth. [SMs]
 
     >>> round(sms_at_peak_bw(120e9, 1.3e9 * 128 / 450, 16.0, 30.0), 2)
     20.28
@@ -89,12 +89,12 @@ def sms_at_peak_bw(mem_bandwidth, bw_per_warp, warps_on_all_sms, n_sms):
 def optimal_sms(
     n_sms, sms_at_peak_bw, mwp_on_all_sms, cwp_on_all_sms, warps_on_all_sms, mwp_peak_bw_on_all_sms
 ):
-    """SMs with the most work per energy: those that reach the peak bandwidth together. [SMs]
+    """Number of SMs with the most work per energy: those that reach the peak bandwidth. [SMs]
 
-    All, however, (1) in case 1, (2) where MWP > CWP, (3) where MWP < MWP_peak_BW. Condition (1) is
-    read as case 1 is, MWP = N *and* CWP = N: with the printed "or", bandwidth-bound benchmarks,
-    whose CWP is N, would get all SMs, where the thesis prints 20. Rounded to the nearest: 20 is
-    printed for 20.28 (§3.5.5), and 11 for 10.77 (Table 13).
+    All SMs are best (1) in case 1, (2) if MWP > CWP, (3) if MWP < MWP_peak_BW. We read condition
+    (1) as MWP = N *and* CWP = N. With the printed "or", bandwidth-bound benchmarks, whose CWP is N,
+    would get all SMs, but the thesis prints 20. The result is rounded to the nearest whole number,
+    because the thesis prints 20 for 20.28 (§3.5.5) and 11 for 10.77 (Table 13).
 
     >>> optimal_sms(30.0, 20.28, 10.8173, 16.0, 16.0, 10.8173)
     20.0
@@ -106,7 +106,7 @@ def optimal_sms(
 
 @equation(name="optimal_sms", source="Hong 2012, Eq. 63", when=PRINTED, inputs=optimal_sms.inputs)
 def optimal_sms_printed(n_sms, at_peak_bw, mwp, cwp, warps, mwp_peak_bw):
-    """SMs for the most work per energy, with "MWP = N or CWP = N" as printed. [SMs]
+    """Number of SMs with the most work per energy, with "MWP = N or CWP = N" as printed. [SMs]
 
     >>> optimal_sms_printed(30.0, 20.28, 10.8173, 16.0, 16.0, 10.8173)
     30.0

@@ -13,15 +13,15 @@ def energy(power, time):
 
 @equation(source="energy-delay product", symbol="E T")
 def edp(energy, time):
-    """Energy-delay product: time counts as much as energy. [J s]"""
+    """Energy-delay product: energy times run time. [J s]"""
     return energy * time
 
 
 @equation(source="energy-delay-squared product", symbol="E T^2")
 def ed2p(edp, time):
-    """Energy-delay-squared product: time counts twice as much as energy. [J s²]
+    """Energy-delay-squared product: energy times the square of the run time. [J s²]
 
-    Dynamic power that is cubic in the clock, with time inverse to it, leaves this one unchanged.
+    It does not change with the clock if power is cubic in the clock and time is inverse to it.
     """
     return edp * time
 

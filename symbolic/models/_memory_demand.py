@@ -1,6 +1,6 @@
-"""Requests in flight that a workload needs and a machine allows (Hong 2012, §5.3.5-5.3.9).
+"""Requests in flight that a workload needs and that a machine allows (Hong 2012, §5.3.5-5.3.9).
 
-Without memory instructions the latency is 0, so that one warp is enough and nothing is short.
+Without memory instructions the latency is 0: one warp is enough, and no resource limits it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from symbolic.ops import ceil, divide, maximum, minimum, where
 
 @equation(source="Hong 2012, §5.6")
 def dram_share(l1_share, l2_share):
-    """Share of the requests that no cache serves. [ratio]"""
+    """Share of the requests that DRAM serves, because they hit no cache. [ratio]"""
     return maximum(1 - l1_share - l2_share, 0)
 
 
@@ -22,9 +22,9 @@ def dram_share(l1_share, l2_share):
 def transactions_per_request(warp_size, thread_distance_bytes, bytes_per_thread, transaction_bytes):
     """Transactions of one request of a warp, aligned at its first thread. [transactions]
 
-    The thesis names the distance of the threads as an input and gives no equation. These are the
-    transactions of the bytes that the warp spans, or of each thread alone if its threads lie
-    further apart.
+    The thesis names the distance between threads as an input and gives no equation. This equation
+    counts the transactions that cover all bytes from the first to the last thread. If threads lie
+    further apart than a transaction, it counts the transactions of each thread.
     """
     span = (warp_size - 1) * thread_distance_bytes + bytes_per_thread
     alone = warp_size * ceil(bytes_per_thread / transaction_bytes)
@@ -42,9 +42,10 @@ def mem_latency(
     transactions_per_request,
     mem_insts,
 ):
-    """Mean latency of one request of a warp: the sum of its transactions. [cycles]
+    """Mean latency of one request of a warp: the sum over its transactions. [cycles]
 
-    Load_bytes_per_warp grows with them, too, so that their ratio in Eq. 76 does not change.
+    ``load_bytes_per_warp`` is also proportional to the transactions, so that the ratio of bytes to
+    latency in Eq. 76 does not depend on them.
     """
     hits = l1_share * l1_latency + l2_share * l2_latency
     latency = (hits + dram_share * mem_latency_dram) * transactions_per_request
@@ -53,7 +54,7 @@ def mem_latency(
 
 @equation(source="Hong 2012, §5.3.8", symbol=r"Load\_bytes\_per\_warp")
 def load_bytes_per_warp(transactions_per_request, transaction_bytes):
-    """Bytes of one request of a warp, whole transactions. [B]"""
+    """Bytes of one request of a warp, in whole transactions. [B]"""
     return transactions_per_request * transaction_bytes
 
 
@@ -62,13 +63,13 @@ bw_per_warp = _memory.bw_per_warp
 
 @equation(source="Hong 2012, Eq. 72", symbol=r"MWP\_App\_InfiN")
 def mwp_app_infinite(mem_latency, effective_comp):
-    """Warps of a core that hide all latency, if there were enough. [warps]"""
+    """Number of warps per core that would hide all latency, if so many were resident. [warps]"""
     return maximum(divide(mem_latency, effective_comp, at_zero=math.inf), 1)
 
 
 @equation(source="Hong 2012, Eq. 73", symbol=r"MWP\_App\_OneMemWarp")
 def mwp_app_one_warp(mwp_app_infinite, warps_per_sm):
-    """Warps that hide latency, limited to the resident warps. [warps]"""
+    """Number of warps that hide latency, limited to the resident warps. [warps]"""
     return minimum(mwp_app_infinite, warps_per_sm)
 
 
@@ -84,44 +85,45 @@ def mwp_app(mwp_app_one_warp, mem_strength):
 
 @equation(source="Hong 2012, Eq. 75", symbol=r"MWP\_BW")
 def mwp_bw(mem_bandwidth, bw_per_warp, dram_share, active_sms):
-    """Requests in flight that the bandwidth allows each core. [requests]
+    """Number of requests in flight that the bandwidth allows for each core. [requests]
 
-    Hits in a cache use none of it; in the thesis every request reaches DRAM.
+    Cache hits use no DRAM bandwidth; in the thesis every request reaches DRAM.
     """
     return divide(mem_bandwidth, bw_per_warp * dram_share * active_sms, at_zero=math.inf)
 
 
 @equation(source="Hong 2012, Eq. 16 and §5.3.8", symbol=r"MWP\_Proc")
 def mwp_proc(mem_latency, departure_delay):
-    """Requests in flight that the departure delay allows; infinite without one. [requests]"""
+    """Number of requests in flight that the departure delay allows; inf without it. [requests]"""
     return where(mem_latency > 0, divide(mem_latency, departure_delay, at_zero=math.inf), math.inf)
 
 
 @equation(name="sharing_requests", source="Hong 2012, Eq. 71", when={"saturation": "warps"})
 def sharing_requests_warps():
-    """Requests of a warp that share the bandwidth: one, as printed. [requests]"""
+    """Number of requests of a warp that share the bandwidth: 1, as printed. [requests]"""
     return 1
 
 
 @equation(name="sharing_requests", source="Hong 2012, §5.4.4", when={"saturation": "requests"})
 def sharing_requests_all(mem_strength):
-    """Requests of a warp that share the bandwidth: all that it has in flight. [requests]
+    """Number of requests of a warp that share the bandwidth: all in flight. [requests]
 
-    Eq. 71 compares requests, MWP_App and MWP_BW, with the warps N. A second request of a warp then
-    uses bandwidth but takes no time, while Fig. 119 measures that it does.
+    Eq. 71 compares numbers of requests (MWP_App, MWP_BW) with the number of warps N. By that, a
+    second request of a warp would use bandwidth but take no time. Fig. 119 shows that it takes
+    time.
     """
     return mem_strength
 
 
 @equation(source="Hong 2012, Eqs. 71 and 75, in warps")
 def mwp_bw_warps(mwp_bw, sharing_requests):
-    """Warps whose requests the bandwidth allows each core. [warps]"""
+    """Number of warps per core for whose requests the bandwidth is sufficient. [warps]"""
     return mwp_bw / sharing_requests
 
 
 @equation(source="Hong 2012, Eq. 71", symbol="MWP")
 def mwp(mwp_app, mwp_bw_warps, mwp_proc, warps_per_sm):
-    """Memory warp parallelism: requests of one core that overlap. [warps]
+    """Memory warp parallelism: number of requests of one core that overlap. [warps]
 
     >>> mwp(4.0, 3.0, float("inf"), 2.0)  # Fig. 101
     2.0

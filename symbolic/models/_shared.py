@@ -5,34 +5,34 @@ from __future__ import annotations
 from symbolic.equation import equation
 from symbolic.ops import ceil
 
-#: The switch of every correction: equations as a paper prints them, or as corrected.
+#: The switch ``printed`` selects equations as the paper prints them, or as corrected.
 PRINTED, CORRECTED = {"printed": True}, {"printed": False}
 
 
 @equation(source="Hong 2012, Table 1", symbol=r"\#Blocks")
 def blocks(elements, threads_per_block):
-    """Blocks of the grid, one thread for each element. [blocks]"""
+    """Number of blocks of a grid with one thread for each element. [blocks]"""
     return ceil(elements / threads_per_block)
 
 
 @equation(source="Hong 2012, Table 1", symbol=r"\#Active\_warps\_per\_block")
 def warps_per_block(threads_per_block, warp_size):
-    """Warps of one block; a partly filled last warp counts in full. [warps]"""
+    """Number of warps of one block; a partly filled last warp counts in full. [warps]"""
     return ceil(threads_per_block / warp_size)
 
 
 @equation(source="Hong 2012, Table 1", symbol=r"N_\mathrm{SM}")
 def warps_per_sm(active_blocks_per_sm, warps_per_block):
-    """Warps that one multiprocessor can hold at once. [warps]"""
+    """Number of warps that one multiprocessor can hold at once. [warps]"""
     return active_blocks_per_sm * warps_per_block
 
 
 @equation(source="Hong 2012, Table 5, at its clock", symbol=r"Mem\_LD")
 def mem_latency_dram(mem_latency_nominal, core_clock, nominal_clock):
-    """DRAM round trip of one transaction, in cycles at the core clock. [cycles]
+    """DRAM round trip of one transaction, in cycles of the core clock. [cycles]
 
-    The thesis never changes a clock. DRAM has its own, so that a round trip takes the same time
-    whatever the cores do, and fewer of their cycles where they are slower.
+    The thesis never changes a clock. DRAM has its own clock, so a round trip takes the same time at
+    any core clock, and fewer core cycles at a lower one.
     """
     return mem_latency_nominal * (core_clock / nominal_clock)
 

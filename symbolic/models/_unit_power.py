@@ -1,17 +1,17 @@
 """Power of the units of a GPU from their access rates (Hong 2012, §3.2).
 
-Counts are instructions of one thread. All rates are a count times ``issue_rate``, so that one
-logarithm serves all units. If rates are measured, give ``issue_rate = 1`` and the rates in place of
-the counts.
+Counts are instructions of one thread. The access rate of a unit is its count times ``issue_rate``.
+If rates are measured, give ``issue_rate = 1`` and the rates in place of the counts.
 
-A unit draws its access rate × its maximum. Units that Table 8 marks *Spec.Linear* jump when first
-accessed and rise slowly from there; their function is 0 below a rate of 6.516e-4 and without
-accesses. Its logarithm is that of the count plus that of ``issue_rate``. Rates above 1 count as 1.
+The power of a unit is its access rate × its maximum power. The power of units that Table 8 marks
+*Spec.Linear* jumps at the first access and then rises slowly with the logarithm of the rate; it is
+0 below a rate of 6.516e-4. The logarithm of a rate is computed as that of the count plus that of
+``issue_rate``, so that all units share the second. Rates above 1 count as 1.
 
-Table 11 has neither this column nor an ALU for GTX580, and Fig. 58 no formulas. So the column of
-Table 8 is used there too, the L1 cache like the shared memory that it is one with (linear), the L2
-cache like the DRAM behind it (Spec.Linear). Memory and L2 exist once for the chip, the others once
-for each SM.
+For GTX580, Table 11 has no such marks and no ALU, and Fig. 58 has no formulas. We use the marks of
+Table 8 there too. The L1 cache is linear like the shared memory, with which it forms one unit. The
+L2 cache is Spec.Linear like the DRAM behind it. The chip has one memory system and one L2 cache; it
+has one of the other units for each SM.
 """
 
 from __future__ import annotations
@@ -19,45 +19,45 @@ from __future__ import annotations
 from symbolic.equation import Equation, equation
 from symbolic.ops import divide, log, maximum, minimum, where
 
-#: §3.2.4, the function of the Spec.Linear units.
+#: Coefficients of the Spec.Linear function: slope by ln(rate), and value at rate 1 (§3.2.4).
 SLOPE, AT_ONE = 0.1365, 1.001375
 
 
 @equation(source="Hong 2012, Eq. 42", symbol=r"Warps\_per\_SM")
 def warps_run_per_sm(warps_per_block, blocks, busy_sms):
-    """Warps that one SM executes in all, not only the resident ones. [warps]"""
+    """Number of warps that one SM executes during the run. [warps]"""
     return warps_per_block * (blocks / busy_sms)
 
 
 @equation(source="Hong 2012, Eqs. 40 and 61, of one instruction")
 def issue_rate(warps_run_per_sm, issue_cycles, exec_cycles):
-    """Access rate of a unit that one instruction of each thread accesses. [ratio]
+    """Access rate of a unit that is accessed by one instruction of each thread. [ratio]
 
-    The 4 of Eq. 40 is the cycles that a warp takes to issue. The cycles are those without
-    synchronisation, measured (§3.2) or predicted (Eq. 61); 0 where there are none.
+    ``issue_cycles`` is the 4 of Eq. 40. ``exec_cycles`` are the cycles without synchronisation,
+    measured (§3.2) or predicted (Eq. 61); if they are 0, the rate is 0.
     """
     return divide(warps_run_per_sm * issue_cycles, exec_cycles, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Eqs. 40-41, Table 7")
 def access_rate(insts, issue_rate):
-    """Access rate of the unit. [ratio]
+    """Access rate of a unit. [ratio]
 
-    The rate of fetch, decode and schedule, which all instructions access, is 1 if the workload
-    reaches the peak of the machine (§3.5.1).
+    All instructions access fetch, decode and schedule; their rate is 1 if the workload reaches the
+    peak of the machine (§3.5.1).
     """
     return insts * issue_rate
 
 
 @equation(source="Hong 2012, Eq. 39, Table 8")
 def linear_power(most, insts, issue_rate):
-    """Power of a unit that grows with its access rate, before scaling. [W]"""
+    """Power, before scaling, of a unit whose power is proportional to its access rate. [W]"""
     return where(insts > 0, most * minimum(insts * issue_rate, 1), 0.0)
 
 
 @equation(source="Hong 2012, Eq. 39, Table 8")
 def special_power(most, insts, issue_rate):
-    """Power of a unit that jumps when first accessed (Spec.Linear), before scaling. [W]"""
+    """Power, before scaling, of a unit whose power jumps at the first access (Spec.Linear). [W]"""
     jump = SLOPE * log(where(insts > 0, insts, 1)) + AT_ONE
     drawn = maximum(most * minimum(jump + SLOPE * log(issue_rate), AT_ONE), 0)
     return where(insts > 0, drawn, 0.0)
@@ -65,11 +65,11 @@ def special_power(most, insts, issue_rate):
 
 @equation(source="Hong 2012, Fig. 36")
 def scaled_power(unit_power, scale, clock_power_factor):
-    """Share of the unit in the power of the machine, scaled by the SMs in use and the clock. [W]"""
+    """Power that a unit adds to the machine, scaled by the active SMs and the clock. [W]"""
     return unit_power * scale * clock_power_factor
 
 
-#: Each unit with the paper's name, its power equation and its scale.
+#: Name, name in the paper, power equation and scale of each unit.
 UNITS = (
     ("int", "Int", special_power, "sm_scale"),
     ("fp", "Fp", special_power, "sm_scale"),
@@ -90,7 +90,7 @@ UNITS = (
 def _unit_equations(
     unit: str, symbol: str, power_equation: Equation, scale: str
 ) -> tuple[Equation, ...]:
-    """Return the access rate, power before scaling and share of one unit."""
+    """Return the equations of a unit: access rate, power before scaling, and scaled power."""
     counts = ("total_insts" if unit == "fds" else f"{unit}_insts", "issue_rate")
     fermi = unit in ("l1", "l2")
     sources = ("Eqs. 40-41, section 3.6", "Eq. 39, Table 11", "Fig. 72")
@@ -115,9 +115,10 @@ RATE_EQUATIONS, UNSCALED_POWERS, SCALED_POWERS = (
     inputs=[rate.name for rate in RATE_EQUATIONS],
 )
 def rate_clamped(*rates):
-    """1 if an access rate is above 1, which no unit can reach: it then counts as 1.
+    """1 if an access rate is above 1, which no unit can reach, so that it is replaced by 1; else 0.
 
-    The reason is fewer cycles than the issue takes, or more instructions of a class than there are.
+    Such a rate means that the given cycles are too few to issue all instructions, or that the given
+    count of a class exceeds the number of all instructions.
     """
     return where(maximum(*rates) > 1, 1.0, 0.0)
 
@@ -136,9 +137,9 @@ def sm_component_power(
     l1_unit_power,
     max_power_const_sm,
 ):
-    """Power of one SM: its units, and its constant power while in use. [W]
+    """Power of one active SM: that of its units, and a constant. [W]
 
-    The column of Table 8 sums to 5.063 W.
+    The maximum powers in Table 8 sum to 5.063 W.
 
     >>> round(sm_component_power(0.25, 0.2, 0.5, 0.2, 0.9, 0.4, 1.0, 0.3, 0.5, 0.0, 0.813), 9)
     5.063
@@ -150,7 +151,7 @@ def sm_component_power(
 
 @equation(source="Hong 2012, Eq. 43", symbol=r"RP\_Memory")
 def memory_component_power(global_unit_power, local_unit_power, l2_unit_power):
-    """Power of the memory system, with the L2 cache if there is one. [W]"""
+    """Power of the memory system, including the L2 cache if there is one. [W]"""
     return global_unit_power + local_unit_power + l2_unit_power
 
 
@@ -164,7 +165,7 @@ const_sm_power = scaled_power.copy_as(
     inputs=[*(share.name for share in SCALED_POWERS), "const_sm_power", "activation_power"],
 )
 def largest_power(*shares):
-    """Share of the unit that draws most while the machine runs. [W]"""
+    """Power of the unit that draws the most, without idle power. [W]"""
     return maximum(*shares)
 
 

@@ -1,8 +1,9 @@
-"""Power from measured activity: linear in the access rates, with a memory clock of its own.
+"""Power from measured activity: linear in the access rates, with separate core and memory clocks.
 
-Each access costs an energy, so its power is linear in the rate. The power of multiprocessors with
-work, and of busy pipelines, scales with the core clock; the memory's clock draws power
-independently of the cores. Energies and powers are fitted (``dse.calibrate``) to measured watts.
+Each access costs a constant energy, so power is linear in the access rates. The power of active
+multiprocessors and of busy pipelines is proportional to the core clock; another term is
+proportional to the memory clock. Energies and powers are fitted (``dse.calibrate``) to measured
+watts.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def access_power(
     energy_per_dram_access,
     dram_rate,
 ):
-    """Power of accesses to all levels of memory. [W]"""
+    """Power of the accesses to all levels of memory. [W]"""
     near = energy_per_l1_access * l1_rate + energy_per_shared_access * shared_rate
     return near + energy_per_l2_access * l2_rate + energy_per_dram_access * dram_rate
 

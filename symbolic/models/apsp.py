@@ -1,12 +1,13 @@
 """All-pairs shortest paths by repeated squaring, under the TMM model (Ma 2014, §III).
 
-A matrix of distances is squared lg n times (lg is log₂), in sub-blocks, one for each thread block.
-Work and transactions follow from the vertices, the edge of a sub-block and the accesses grouped in
-one transaction; everything else is the TMM model. Computation bounds if 𝒯 S_D C > L (after Eq. 12).
+A matrix of distances is squared lg n times (lg is log₂). It is divided into sub-blocks, one for
+each thread block. Work and transactions follow from the number of vertices n, the edge length S_D
+of a sub-block and the number C of accesses in one transaction; the other equations are those of the
+TMM model. Computation is the bound if 𝒯 S_D C > L (after Eq. 12).
 
-Eqs. 12-14 put n/√B_r in the place of S_D; ``relative_time_by_blocks`` is that form. Correction: Eq.
-12 prints n³ in its memory term, where the substitution leaves the n² of Eq. 14; ``printed``
-restores it.
+Eqs. 12-14 replace S_D by n/√B_r; ``relative_time_by_blocks`` has this form. Correction: Eq. 12
+prints n³ in its memory term, but the substitution gives the n² of Eq. 14. The switch ``printed``
+selects n³.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ VALIDITY = Validity(
 
 FAMILIES = tmm.FAMILIES
 
-#: §III: the graph is fixed; larger sub-blocks, or more threads, hide the latency.
+#: §III: the graph is fixed; larger sub-blocks or more threads hide the latency.
 ADVICE = tuple(
     replace(
         guide,
@@ -43,25 +44,25 @@ RULES = (*tmm.RULES, "tile_dim <= vertices")
 
 @equation(source="Ma 2014, §III", symbol=r"\lg n")
 def squarings(vertices):
-    """Squarings of the matrix until paths of all lengths are known. [squarings]"""
+    """Number of squarings of the matrix until paths of all lengths are known. [squarings]"""
     return log2(vertices)
 
 
 @equation(source="Ma 2014, §III", symbol="T_1")
 def work(vertices, squarings):
-    """Operations in all: n³ per squaring. [operations]"""
+    """Number of operations: n³ for each squaring. [operations]"""
     return power(vertices, 3) * squarings
 
 
 @equation(source="Ma 2014, Eq. 10", symbol="M")
 def transactions(vertices, squarings, tile_dim, chunk):
-    """Global memory transactions: each element is read for n/S_D sub-blocks, C at once."""
+    """Number of global memory transactions of C elements; each element is read n/S_D times."""
     return power(vertices, 3) * squarings / (tile_dim * chunk)
 
 
 @equation(source="Ma 2014, §III, between Eqs. 11 and 12", symbol="B_r")
 def blocks(vertices, tile_dim):
-    """Thread blocks requested: one per sub-block, partial ones at the border included. [blocks]
+    """Number of thread blocks: one per sub-block, including partial ones at the border. [blocks]
 
     >>> blocks(8192, 32)
     65536.0
@@ -76,9 +77,9 @@ TMM = equations_of(tmm)
 def latency_steps_by_blocks(
     vertices, squarings, mem_latency, blocks, chunk, threads_per_core, n_cores
 ):
-    """Steps of latency that a core waits, by the number of blocks. [steps]
+    """Steps of latency that a core waits, in terms of the number of blocks. [steps]
 
-    Correction: Eq. 12 prints n³ for the n² that S_D = n/√B_r leaves of Eq. 11.
+    Correction: Eq. 12 prints n³, but substituting S_D = n/√B_r in Eq. 11 gives n².
     """
     latency = power(vertices, 2) * squarings * mem_latency * sqrt(blocks)
     return divide(latency, chunk * threads_per_core * n_cores, at_zero=math.inf)
@@ -88,12 +89,12 @@ def latency_steps_by_blocks(
 def latency_steps_by_blocks_printed(
     vertices, squarings, mem_latency, blocks, chunk, threads_per_core, n_cores
 ):
-    """Steps of latency that a core waits, by the number of blocks. [steps]"""
+    """Steps of latency that a core waits, as printed. [steps]"""
     latency = power(vertices, 3) * squarings * mem_latency * sqrt(blocks)
     return divide(latency, chunk * threads_per_core * n_cores, at_zero=math.inf)
 
 
 @equation(source="Ma 2014, Eqs. 12-14")
 def relative_time_by_blocks(work_steps, latency_steps_by_blocks, sched_factor):
-    """Run time in steps, by the number of blocks. [steps]"""
+    """Run time in steps, in terms of the number of blocks. [steps]"""
     return maximum(work_steps, latency_steps_by_blocks) * sched_factor

@@ -1,19 +1,20 @@
-"""Time by the shape of a block: the memory lines that the lanes of a warp touch together.
+"""Run time by the shape of a block, from the cache lines that each request of a warp touches.
 
-Lanes of a warp that are neighbours along x (``block_x``) read one line; lanes of another row of the
-block may read another. MWP-CWP has one number of transactions for all shapes. Here requests are of
-three kinds, which the source shows (``row = block_y, column = block_x``):
+Lanes of a warp that are neighbours along x (``block_x``) read the same line; lanes in another row
+of the block may read another line. MWP-CWP has one number of transactions for all shapes. This
+model has three kinds of requests, which can be read from the source code (``row`` is the index
+along y, ``column`` along x):
 
-* ``a[k * n + column]``, ``x[k]``: a line, whatever the shape;
+* ``a[k * n + column]``, ``x[k]``: one line for any shape;
 * ``a[row * n + k]``, ``c[row * n + column]``: a line for each row of the warp (``row_loads``,
   ``row_stores``);
-* ``a[column * n + k]``: a line for each further lane (``column_loads``).
+* ``a[column * n + k]``: a line for each lane of a row (``column_loads``).
 
-Loaded lines occupy the requesting SM, which looks them up one after another, and the cache that all
-SMs share; stores are written through to that cache. Both take time besides waiting, joined as in
-``latency_roofline``. Four numbers of the machine and the start-up time are calibrated;
-``docs/validation.md`` has the errors. Lines have 128 bytes and numbers 4, so 32 numbers fill a
-line. Join with ``occupancy``, or give the blocks of an SM.
+Each loaded line occupies the requesting SM, which looks up one line after another, and the cache
+that all SMs share. Stores are written through to that cache. These times are joined with the time
+of waiting as in ``latency_roofline``. Four numbers of the machine and the start-up time are
+calibrated; ``docs/validation.md`` has the errors. A line has 128 bytes, 32 numbers of 4 bytes. Join
+with ``occupancy``, or give the blocks of an SM.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ SHARED = (*BLOCK_EQUATIONS, warps_per_block)
 
 @equation(source="CUDA programming guide: threads of a block are numbered along x first")
 def warp_rows(threads_per_block, block_x, warp_size):
-    """Rows of a block that a warp spans. [rows]"""
+    """Number of rows of a block over which a warp extends. [rows]"""
     return ceil(minimum(threads_per_block, warp_size) / minimum(block_x, warp_size))
 
 
 @equation(source="CUDA programming guide: a request is as many transactions as lines are touched")
 def load_lines(mem_insts, store_insts, row_loads, column_loads, warp_rows, block_x, warp_size):
-    """Lines that the loads of a warp touch. [lines]"""
+    """Number of lines that the loads of a warp touch. [lines]"""
     row_lanes = minimum(block_x, warp_size)
     further = row_loads * (warp_rows - 1) + column_loads * (row_lanes - 1)
     return mem_insts - store_insts + further
@@ -50,7 +51,7 @@ def load_lines(mem_insts, store_insts, row_loads, column_loads, warp_rows, block
 
 @equation(source="CUDA programming guide: a request is as many transactions as lines are touched")
 def store_lines(store_insts, row_stores, warp_rows):
-    """Lines that the stores of a warp touch. [lines]"""
+    """Number of lines that the stores of a warp touch. [lines]"""
     return store_insts + row_stores * (warp_rows - 1)
 
 
@@ -58,7 +59,7 @@ def store_lines(store_insts, row_stores, warp_rows):
 def sm_cycles(
     blocks_per_busy_sm, warps_per_block, total_insts, issue_cycles, load_lines, load_line_cycles
 ):
-    """Cycles of the SM with most blocks, for their instructions and lines. [cycles]"""
+    """Cycles of the SM with the most blocks to issue instructions and look up lines. [cycles]"""
     of_warp = total_insts * issue_cycles + load_lines * load_line_cycles
     return blocks_per_busy_sm * warps_per_block * of_warp
 
@@ -67,14 +68,14 @@ def sm_cycles(
 def shared_cache_cycles(
     blocks, warps_per_block, active_sms, load_lines, request_cycles, store_lines, store_line_cycles
 ):
-    """Cycles of the cache that all SMs share, at their clock. [cycles]"""
+    """Cycles that the cache shared by all SMs is busy, at the core clock. [cycles]"""
     of_warp = load_lines * request_cycles + store_lines * store_line_cycles
     return blocks * warps_per_block / active_sms * of_warp
 
 
 @equation(source="Volkov 2016, Little's law: warps in turns wait one after the other")
 def wait_cycles(repetitions, mem_insts, request_wait):
-    """Cycles that warps wait for their requests. [cycles]"""
+    """Cycles that the warps of an SM wait for their requests. [cycles]"""
     return repetitions * mem_insts * request_wait
 
 

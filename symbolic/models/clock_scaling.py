@@ -1,16 +1,17 @@
 """Time and power of one workload against the core clock (DVFS).
 
-Core cycles take less time at a higher clock; waiting for memory, which has its own clock, does not.
-Power grows with the clock and with the square of the voltage that the clock needs.
-``voltage_curve`` is proportional to the clock, so that dynamic power is cubic (as in ``power``,
-whose exponent applies here too), or flat up to a knee, below which the lowest voltage of the chip
-serves all clocks, and linear from there.
+Core cycles take less time at a higher clock. Waiting for memory does not, because memory has its
+own clock. Power grows with the clock and with the square of the voltage. The switch
+``voltage_curve`` has two forms. ``proportional``: the voltage is proportional to the clock, and
+dynamic power grows with its cube (as in ``power``, whose exponent applies here too). ``knee``: the
+voltage is constant, the lowest of the chip, up to a knee clock, and rises linearly above it.
 
-Whether waiting for memory adds to the cycles or overlaps with them differs by GPU:
-``clock_overlap`` is chosen by the error on rows left out (``dse.calibrate``, ``choose=``).
+On some GPUs waiting for memory adds to the core cycles, on others it overlaps with them. To choose
+``clock_overlap`` by the error on rows that were left out of the fit, use ``dse.calibrate`` with
+``choose=``.
 
 The numbers of a workload are fitted (``dse.fit``) to its time and power at a few clocks; knee and
-slope belong to the machine. The clock of least energy is then a query.
+slope are numbers of the machine. Then a query finds the clock with the least energy.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ PROPORTIONAL, KNEE = {"voltage_curve": "proportional"}, {"voltage_curve": "knee"
     when={"clock_overlap": "none"},
 )
 def time_apart(stall_time, core_cycles, core_clock):
-    """Run time. [s]
+    """Run time if waiting for memory adds to the core cycles. [s]
 
-    Stalls during which cores compute are part of the cycles, so that the two add.
+    Waiting during which the cores compute is contained in the cycles.
     """
     return stall_time + core_cycles / core_clock
 
@@ -47,13 +48,13 @@ def time_apart(stall_time, core_cycles, core_clock):
     when={"clock_overlap": "full"},
 )
 def time_together(stall_time, core_cycles, core_clock):
-    """Run time if cores and memory work at once. [s]"""
+    """Run time if waiting for memory overlaps with the core cycles. [s]"""
     return maximum(stall_time, core_cycles / core_clock)
 
 
 @equation(source="a lowest voltage, and a straight line from the clock it serves", when=KNEE)
 def relative_voltage(voltage_slope, core_clock, voltage_knee_clock):
-    """Voltage relative to that of low clocks. [ratio]"""
+    """Voltage over the lowest voltage of the chip. [ratio]"""
     return 1 + voltage_slope * maximum(core_clock - voltage_knee_clock, 0)
 
 
@@ -65,7 +66,7 @@ def power_proportional(constant_power, dynamic_power, clock_power_factor):
 
 @equation(name="power", source="power of CMOS, C V^2 f, and leakage with it", when=KNEE)
 def power_knee(constant_power, dynamic_power, core_clock, nominal_clock, relative_voltage):
-    """Power of the run, both parts at the lowest voltage before it is scaled. [W]"""
+    """Power of the run; both constant and dynamic power grow with the square of the voltage. [W]"""
     flat = constant_power + dynamic_power * (core_clock / nominal_clock)
     return flat * (relative_voltage * relative_voltage)
 

@@ -1,8 +1,9 @@
 """Divergent branches: a warp executes every path that any of its lanes takes (Hong 2012, §2.6.5).
 
-``paths`` lists the mutually exclusive paths of a branch as ``probability: cycles`` separated by
-commas: ``"0.5: 100, 0.3: 20, 1/5: 7"``. Each lane takes one, independently of the others. The
-thesis sums all paths (within 6 % of its hardware); that is the bound for many lanes.
+``paths`` lists the mutually exclusive paths of a branch as ``probability: cycles``, separated by
+commas: ``"0.5: 100, 0.3: 20, 1/5: 7"``. Each lane takes one path, independently of the others. The
+thesis sums the cycles of all paths (within 6 % of its measurements); for many lanes the expected
+cycles approach this sum.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ EXACT_LANES = 1024
 
 @lru_cache(maxsize=256)
 def _parse_paths(paths):
-    """Return the probabilities and cycles of the paths, checked."""
+    """Parse and check ``paths``; return the (probability, cycles) pair of each path."""
     pairs: list[tuple[Fraction, Fraction]] = []
     for part in paths.split(","):
         try:
@@ -53,7 +54,10 @@ def _parse_paths(paths):
 
 
 def _untaken_probability(chance, lanes):
-    """Return the exact probability that no lane takes any path of this joint probability."""
+    """Return the probability that no lane takes paths with the total probability ``chance``.
+
+    It is exact for up to ``EXACT_LANES`` lanes.
+    """
     if chance >= 1:
         return Fraction(0)
     if lanes <= EXACT_LANES:
@@ -63,13 +67,13 @@ def _untaken_probability(chance, lanes):
 
 @equation(source="Hong 2012, §2.6.5")
 def path_taken(path_probability, lanes):
-    """Probability that a warp executes a path which each lane takes with the given one. [ratio]"""
+    """Probability that at least one lane of a warp takes a path. [ratio]"""
     return 1 - power(1 - path_probability, lanes)
 
 
 @equation(source="Hong 2012, §2.6.5, in expectation", table=True)
 def divergent_cycles(paths, lanes):
-    r"""Expected cycles of a warp over all paths that one of its lanes takes. [cycles]
+    r"""Expected cycles of a warp, which executes every path that a lane takes. [cycles]
 
     .. math:: E = \sum_i c_i (1 - (1-p_i)^{lanes})
     """
@@ -83,9 +87,9 @@ def divergent_cycles(paths, lanes):
 
 @equation(source="Hong 2012, §2.6.5, in expectation", table=True)
 def divergent_cycles_std(paths, lanes):
-    r"""Standard deviation of those cycles from warp to warp, exact. [cycles]
+    r"""Standard deviation of the cycles of a warp, exact. [cycles]
 
-    With the joint probabilities that neither of two paths is taken,
+    It follows from the probabilities that neither of two paths is taken:
 
     .. math:: \sigma^2 = \sum_{i,j} c_i c_j \left[(1-p_i-p_j)^{lanes}
         - (1-p_i)^{lanes}(1-p_j)^{lanes}\right],\quad (1-p_i)^{lanes} \text{ for } i = j.
@@ -103,17 +107,17 @@ def divergent_cycles_std(paths, lanes):
 
 @equation(source="Hong 2012, §2.6.5 and Fig. 30", table=True)
 def divergent_cycles_bound(paths):
-    """Cycles of a warp that takes every path, as in the thesis. [cycles]"""
+    """Cycles of a warp that executes every path, as in the thesis. [cycles]"""
     return float(sum(cycles for _, cycles in _parse_paths(paths)))
 
 
 @equation(source="Hong 2012, §2.6.5, of one lane", table=True)
 def convergent_cycles(paths):
-    """Expected cycles of a lane that runs alone. [cycles]"""
+    """Expected cycles of a lane that does not run in lockstep with others. [cycles]"""
     return float(sum(chance * cycles for chance, cycles in _parse_paths(paths)))
 
 
 @equation(source="Hong 2012, §2.6.5")
 def divergence_loss(divergent_cycles, convergent_cycles):
-    """Slowdown by lockstep at the branch: cycles of a warp over those of a lane alone. [ratio]"""
+    """Slowdown from lockstep: expected cycles of a warp over those of a lane alone. [ratio]"""
     return divide(divergent_cycles, convergent_cycles, at_zero=1.0)

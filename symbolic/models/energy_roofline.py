@@ -1,8 +1,9 @@
-"""The roofline of power: energy of bytes and operations, and constant power (Choi 2013).
+"""The roofline of power, from energy per byte, energy per operation and constant power (Choi 2013).
 
-A run that moves data and computes at once attains the slower of the two limits (the roofline of
-Williams 2009). Its energy is that of its operations, of its bytes, and of constant power while it
-lasts; divided by its time that is power. Measured rates can replace the roofline.
+A run that moves data and computes at the same time attains the lower of the two limits (the
+roofline of Williams 2009). Its energy is the sum of the energies of its operations, of its bytes,
+and of constant power during the run. Power is this energy divided by the time. Measured rates can
+replace the roofline.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ FAMILIES = (
 
 @equation(source="Williams 2009, the slope of the roofline")
 def bandwidth_flops(arithmetic_intensity, mem_bandwidth):
-    """Operations a second that the bandwidth allows. [flop/s]"""
+    """Operations per second that the bandwidth allows. [flop/s]"""
     return arithmetic_intensity * mem_bandwidth
 
 
 @equation(source="Williams 2009, the roofline")
 def attained_flops(bandwidth_flops, peak_flops):
-    """Operations a second that are attained. [flop/s]"""
+    """Attained operations per second. [flop/s]"""
     return minimum(bandwidth_flops, peak_flops)
 
 
 @equation(source="Williams 2009, by the definition of intensity")
 def attained_bandwidth(attained_flops, arithmetic_intensity):
-    """Bytes a second that are moved. [B/s]"""
+    """Bytes moved per second. [B/s]"""
     return attained_flops / arithmetic_intensity
 
 
@@ -46,5 +47,5 @@ def power(constant_power, energy_per_byte, attained_bandwidth, energy_per_flop, 
 
 @equation(source="Choi 2013, the roofline of energy")
 def flops_per_watt(attained_flops, power):
-    """Operations for a joule. [flop/J]"""
+    """Operations per joule. [flop/J]"""
     return divide(attained_flops, power, at_zero=math.inf)

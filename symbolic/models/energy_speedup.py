@@ -1,15 +1,15 @@
-"""Energy efficiency against speed-up if a CPU and a GPU share the work (Hong 2012, app. A).
+"""Energy efficiency and speed-up if a CPU and a GPU share the work (Hong 2012, app. A).
 
-``gpu_share`` of the work goes to the GPU, the rest to the CPU; both run at once. The baseline is
-all work on the CPU at its nominal clock. Table 16's ``benchmark_series`` 1-16 say which device is
-slow or fast and which draws low or high power; ``node_configuration`` 1-4 are Figs. 152-155. The
-thesis prints no numbers for these words: a machine file gives them, as assumed. Series count
-through four words, slow before fast and low before high: the performance of the CPU changes
-slowest, then that of the GPU, the power of the CPU, and that of the GPU fastest.
+The GPU does ``gpu_share`` of the work and the CPU does the other part; both run at the same time.
+The baseline is that the CPU does all work at its nominal clock. ``benchmark_series`` 1-16 (Table
+16) are the combinations of a slow or fast CPU, a slow or fast GPU, a CPU of low or high power, and
+a GPU of low or high power; the last of these changes with every series, the first after 8 series.
+``node_configuration`` 1-4 are Figs. 152-155. The thesis prints no numbers for slow, fast, low and
+high: a machine file contains assumed ones.
 
-Corrections: Table 16 prints a slow CPU in every series (``printed``); series 9-16 are of a fast
-one, as in Fig. 156. A device without a share of the work draws no dynamic power; as printed it
-does, and the energy efficiency of the baseline is not 1. The best shares are as corrected.
+Corrections: Table 16 prints a slow CPU in every series (``printed``), but in Fig. 156 series 9-16
+have a fast one. A device without a share of the work draws no dynamic power; as printed it does,
+and then the energy efficiency of the baseline is not 1. The best shares follow the corrections.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OUTPUTS = (
 )
 VALIDITY = Validity(statement="any two devices: only shares of work, time and power are modelled")
 
-#: The device that finishes last, and §A.5-A.7: share of the work, cores, clocks.
+#: The device that finishes last determines the time; what helps (share, cores, clocks): §A.5-A.7.
 FAMILIES = (Family(of="shared_time", terms={"cpu": "cpu_time", "gpu": "gpu_time"}, largest=True),)
 _SPEED_GUIDE = Guide(
     state="shared_time",
@@ -59,7 +59,7 @@ ADVICE = (
 
 
 def _place_in_four(benchmark_series):
-    """Return the place 1-4 within the four series of one pair of performances."""
+    """Return the position, 1 to 4, of a series among the four with the same pair of speeds."""
     return benchmark_series - 4 * floor((benchmark_series - 1) / 4)
 
 
@@ -84,13 +84,13 @@ def gpu_work(benchmark_series, slow_work, fast_work):
 
 @equation(source="Hong 2012, Table 16", symbol=r"\lambda_C")
 def cpu_core_power(benchmark_series, low_core_power, high_core_power):
-    """Dynamic power of a core of the CPU: low in the first two of each four series. [W]"""
+    """Dynamic power of a CPU core: low in the first two of every four series. [W]"""
     return where(_place_in_four(benchmark_series) <= 2, low_core_power, high_core_power)
 
 
 @equation(source="Hong 2012, Table 16", symbol=r"\lambda_G")
 def gpu_core_power(benchmark_series, low_core_power, high_core_power):
-    """Dynamic power of a core of the GPU: low in series of odd number. [W]"""
+    """Dynamic power of a GPU core: low in series with odd numbers. [W]"""
     place = _place_in_four(benchmark_series)
     low = either(equal(place, 1), equal(place, 3))
     return where(low, low_core_power, high_core_power)
@@ -98,23 +98,20 @@ def gpu_core_power(benchmark_series, low_core_power, high_core_power):
 
 @equation(source="Hong 2012, Figs. 152-155")
 def cpu_scale(node_configuration, reduced_share):
-    """Performance and power of the CPU over the default: less in configurations 2 and 4. [ratio]"""
+    """Factor of the CPU's performance and power: below 1 in configurations 2 and 4. [ratio]"""
     less = either(equal(node_configuration, 2), equal(node_configuration, 4))
     return where(less, reduced_share, 1.0)
 
 
 @equation(source="Hong 2012, Figs. 152-155")
 def gpu_scale(node_configuration, reduced_share):
-    """Performance and power of the GPU over the default: less in configurations 3 and 4. [ratio]"""
+    """Factor of the GPU's performance and power: below 1 in configurations 3 and 4. [ratio]"""
     return where(node_configuration >= 3, reduced_share, 1.0)
-
-
-# --- time, power and what comes of them
 
 
 @equation(source="Hong 2012, Eq. 104, all work on the CPU", symbol="T_{CPU}")
 def cpu_full_time(work_units, cpu_work, cpu_cores, cpu_throughput, cpu_scale, cpu_clock):
-    """Time of all work on one device. [s]"""
+    """Time that one device takes for all the work. [s]"""
     return work_units * cpu_work / (cpu_cores * (cpu_throughput * cpu_scale) * cpu_clock)
 
 
@@ -130,7 +127,7 @@ gpu_full_time = cpu_full_time.copy_as(
 def cpu_full_power(
     cpu_cores, cpu_clock, cpu_nominal_clock, cpu_core_power, cpu_scale, clock_power_exponent
 ):
-    """Dynamic power of one device at work. [W]"""
+    """Dynamic power of one device while it works. [W]"""
     relative = raised(cpu_clock / cpu_nominal_clock, clock_power_exponent)
     return cpu_cores * (cpu_core_power * cpu_scale) * relative
 
@@ -160,40 +157,41 @@ def baseline_power(baseline_dynamic_power, system_power):
 
 @equation(source="Hong 2012, Eq. 113")
 def cpu_time(cpu_full_time, gpu_share):
-    """Time of the CPU's share. [s]"""
+    """Time that the CPU takes for its share of the work. [s]"""
     return cpu_full_time * (1 - gpu_share)
 
 
 @equation(source="Hong 2012, Eq. 113")
 def gpu_time(gpu_full_time, gpu_share):
-    """Time of the GPU's share. [s]"""
+    """Time that the GPU takes for its share of the work. [s]"""
     return gpu_full_time * gpu_share
 
 
 @equation(source="Hong 2012, Eqs. 110 and 113", symbol="T_N")
 def shared_time(cpu_time, gpu_time):
-    """Time until both devices are done. [s]"""
+    """Time until both devices have finished. [s]"""
     return maximum(cpu_time, gpu_time)
 
 
 @equation(source="Hong 2012, Eq. 114", when=CORRECTED)
 def cpu_dynamic_power(cpu_full_power, gpu_share):
-    """Dynamic power of the CPU, none without a share of the work. [W]
+    """Dynamic power of the CPU; 0 if the CPU has no share of the work. [W]
 
-    Correction: with what Eq. 114 adds for a device without work, E is not 1 at the baseline.
+    Correction: Eq. 114 also adds power for a device without work, so that E is not 1 at the
+    baseline.
     """
     return where(gpu_share < 1, cpu_full_power, 0.0)
 
 
 @equation(name="cpu_dynamic_power", source="Hong 2012, Eq. 114", when=PRINTED)
 def cpu_dynamic_power_printed(cpu_full_power):
-    """Dynamic power of a device, whether it has a share or not. [W]"""
+    """Dynamic power of a device, even if it has no share of the work, as printed. [W]"""
     return cpu_full_power
 
 
 @equation(source="Hong 2012, Eq. 114", when=CORRECTED)
 def gpu_dynamic_power(gpu_full_power, gpu_share):
-    """Dynamic power of the GPU, none without a share of the work; see the CPU's. [W]"""
+    """Dynamic power of the GPU; 0 if the GPU has no share of the work. [W]"""
     return where(gpu_share > 0, gpu_full_power, 0.0)
 
 
@@ -202,7 +200,7 @@ gpu_dynamic_power_printed = cpu_dynamic_power_printed.copy_as("gpu_dynamic_power
 
 @equation(source="Hong 2012, Eqs. 111 and 114", symbol="P_N")
 def combined_power(cpu_dynamic_power, gpu_dynamic_power, system_power):
-    """Power of the system while both work: one base, not two. [W]"""
+    """Power of the system while both devices work; ``system_power`` is added once. [W]"""
     return cpu_dynamic_power + gpu_dynamic_power + system_power
 
 
@@ -214,13 +212,13 @@ def speedup(baseline_time, shared_time):
 
 @equation(source="Hong 2012, Eqs. 96, 103 and 112", symbol="E")
 def energy_efficiency(baseline_power, combined_power, speedup):
-    """Energy of the baseline over that of the new run. [ratio]"""
+    """Energy of the baseline over the energy of the shared run. [ratio]"""
     return baseline_power / combined_power * speedup
 
 
 @equation(source="Hong 2012, Eq. 110, both devices done at once")
 def best_speed_share(cpu_full_time, gpu_full_time):
-    """Share of the GPU for the shortest time. [ratio]"""
+    """GPU share with the shortest time. [ratio]"""
     return cpu_full_time / (cpu_full_time + gpu_full_time)
 
 
@@ -228,10 +226,10 @@ def best_speed_share(cpu_full_time, gpu_full_time):
 def best_energy_share(
     best_speed_share, cpu_full_time, gpu_full_time, cpu_full_power, gpu_full_power, system_power
 ):
-    """Share of the GPU for the least energy: none, all, or that of the shortest time. [ratio]
+    """GPU share with the least energy: 0, 1, or the share with the shortest time. [ratio]
 
-    Power is the same at every share between none and all, so that only the shortest time can be
-    best there. The smallest share on ties.
+    Power is the same at every share between 0 and 1, so that of these shares the one with the
+    shortest time is the best. Ties go to the smallest share.
     """
     none = (cpu_full_power + system_power) * cpu_full_time
     every = (gpu_full_power + system_power) * gpu_full_time
@@ -245,12 +243,12 @@ def best_energy_share(
 def efficiency_curvature(
     speedup, baseline_power, baseline_dynamic_power, system_power, power_growth
 ):
-    r"""Second derivative of energy efficiency by speed-up, 0 if their relation is linear.
+    r"""Second derivative of energy efficiency with respect to speed-up; 0 if E is linear in S.
 
-    It is that of :math:`P_N = d S^k + B`: 0 for k = 0, more work on a device that is on anyway (the
-    share of work within either bound), and for d = 0; for k = 1, more cores, only if B is 0 too,
-    and E is constant then; for k = 3, a higher clock, at one speed-up only. The statement of §A.8,
-    that it is mostly linear unless power grows by the square, is thus true of the first only.
+    For :math:`P_N = d S^k + B` it is 0 if d = 0, or if k = 0: more work on a device that is on
+    anyway. For k = 1 (more cores) it is 0 only if B = 0, and then E is constant. For k = 3 (a
+    higher clock) it is 0 at one speed-up only. So the statement of §A.8, that the relation is
+    mostly linear unless power grows with the square, is true only for k = 0.
 
     .. math:: \frac{\partial^2 E}{\partial S^2} = P_o \frac{k d S^{k-1} \left((k-1) d S^k
         - (k+1) B\right)}{(d S^k + B)^3}

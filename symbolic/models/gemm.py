@@ -16,6 +16,7 @@ has those of its nearest relatives, and else the defaults, which are fitted to f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -306,3 +307,48 @@ def gemm_flops(gemm_operations, time):
 def gemm_efficiency(gemm_flops, gemm_peak):
     """Operations per second over the printed rate. [ratio]"""
     return gemm_flops / gemm_peak
+
+
+# --- power, where products run for longer than the power controller needs
+
+
+@equation(source="Choi 2013, energy roofline; fitted to the power of a B200")
+def gemm_energy(
+    board_power,
+    gemm_compute_power_share,
+    gemm_operations,
+    gemm_peak,
+    gemm_memory_power_share,
+    gemm_dram_bytes,
+    result_bytes,
+    mem_bandwidth,
+):
+    """Energy of operations and bytes, beyond that of an idle machine. [J]"""
+    compute = gemm_compute_power_share * gemm_operations / gemm_peak
+    memory = gemm_memory_power_share * (gemm_dram_bytes + result_bytes) / mem_bandwidth
+    return board_power * (compute + memory)
+
+
+@equation(source="Choi 2013, constant power")
+def gemm_idle_power(board_power, gemm_idle_power_share):
+    """Power of the machine between operations. [W]"""
+    return board_power * gemm_idle_power_share
+
+
+@equation(source="by definition")
+def power_demand(gemm_idle_power, gemm_energy, time):
+    """Power if nothing limited it; the machine throttles where it is above the limit. [W]"""
+    return gemm_idle_power + gemm_energy / time
+
+
+@equation(source="Choi 2014, power cap: the energy takes as long as the limit allows")
+def sustained_time(time, gemm_energy, power_limit, gemm_idle_power):
+    """Run time of a product that is repeated for longer than a second. [s]"""
+    left = maximum(power_limit - gemm_idle_power, 0)
+    return maximum(time, divide(gemm_energy, left, at_zero=math.inf))
+
+
+@equation(name="power", source="by definition")
+def gemm_power(gemm_idle_power, gemm_energy, sustained_time):
+    """Power while the product is repeated. [W]"""
+    return gemm_idle_power + gemm_energy / sustained_time

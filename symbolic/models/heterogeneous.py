@@ -1,9 +1,9 @@
-"""Work shared between a CPU and a GPU by their throughput (Hong 2012, §5.9).
+"""Work shared between a CPU and a GPU in proportion to their throughput (Hong 2012, §5.9).
 
-``cpu_flops`` and ``gpu_flops`` are the ``flops`` of the model ``throughput`` on either machine. The
-thesis leaves the transfer of data out; ``transfer_time`` is that of all the work, and the GPU's
-part of it is in proportion. Give ``gpu_share`` to evaluate another share, and the power of either
-device at work for the energy.
+``cpu_flops`` and ``gpu_flops`` are the ``flops`` of the model ``throughput`` for each machine. The
+thesis ignores the transfer of data. Here ``transfer_time`` is the time to transfer all data; it is
+multiplied by the GPU's share. Give ``gpu_share`` to evaluate another share. For the energy, give
+the power of each device while it works.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ VALIDITY = Validity(statement="any two devices: the rates that both attain are g
 
 @equation(source="Hong 2012, §5.9")
 def cpu_full_time(work_flops, cpu_flops):
-    """Time of all work on the CPU. [s]"""
+    """Time that the CPU takes for all the work. [s]"""
     return work_flops / cpu_flops
 
 
 @equation(source="Hong 2012, §5.9, with the transfer")
 def gpu_full_time(work_flops, gpu_flops, transfer_time):
-    """Time of all work on the GPU, with the transfer of its data before. [s]"""
+    """Time that the GPU takes for all the work, after the transfer of all data. [s]"""
     return work_flops / gpu_flops + transfer_time
 
 
@@ -35,7 +35,7 @@ gpu_share = energy_speedup.best_speed_share.copy_as(
 
 @equation(source="Hong 2012, Fig. 147")
 def cpu_share(gpu_share):
-    """Share of the CPU, the rest. [ratio]"""
+    """Share of the work that the CPU does. [ratio]"""
     return 1 - gpu_share
 
 
@@ -45,18 +45,18 @@ gpu_time = energy_speedup.gpu_time
 
 @equation(source="Hong 2012, §5.9")
 def time(cpu_time, gpu_time):
-    """Time until both are done. [s]"""
+    """Time until both devices have finished. [s]"""
     return maximum(cpu_time, gpu_time)
 
 
 @equation(source="Hong 2012, Eqs. 107 and 112, over the time of both")
 def power(cpu_full_power, cpu_time, gpu_full_power, gpu_time, time, system_power):
-    """Mean power until both are done; a device draws its power while it works. [W]"""
+    """Mean power until both devices have finished; a device draws power while it works. [W]"""
     work = cpu_full_power * cpu_time + gpu_full_power * gpu_time
     return divide(work, time, at_zero=0.0) + system_power
 
 
 @equation(source="Hong 2012, Fig. 148")
 def sharing_gain(cpu_full_time, gpu_full_time, time):
-    """Speed-up over the faster device alone; below 1 for a bad share. [ratio]"""
+    """Speed-up over the faster device alone; below 1 if the share is bad. [ratio]"""
     return divide(minimum(cpu_full_time, gpu_full_time), time, at_zero=1.0)

@@ -1,11 +1,13 @@
 """Imbalance: the cost of lockstep if the work of the lanes is random (Swatman 2022).
 
-``distribution`` is the law of the work W of one item, an integer of 0 or more. One group of
-``lanes`` items costs lanes · max(W) for ΣW of useful work: its loss is X = lanes · max / sum, 1
-without work. The switch ``work_law`` takes the law from a family and its parameters.
+``distribution`` is the probability law of the work W of one item, an integer >= 0. A group of
+``lanes`` items takes lanes · max(W) lane-iterations for ΣW of useful work. Its loss is the ratio X
+= lanes · max / sum, or 1 if it has no work. The switch ``work_law`` chooses a family of laws, whose
+parameters are then inputs.
 
-The laws are computed elsewhere: ``distribution`` is text that carries its law (``pmf``,
-``imbalance(lanes)``, ``order_statistics(lanes)``, ``bounds(lanes)``), parsed by the evaluation.
+``distribution`` is a text object with methods that compute results of the law
+(``imbalance(lanes)``, ``order_statistics(lanes)``, ``bounds(lanes)``); the evaluation of a study
+creates it from the text that the user gives.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ FAMILY_SOURCE = f"{PAPER}, §IV-A"
 
 
 def require_law(distribution):
-    """Return the law behind the text."""
+    """Return ``distribution``; raise an error if it is plain text without a parsed law."""
     if not hasattr(distribution, "imbalance"):
         raise DseError(
             f"distribution = {distribution!r} is bare text: laws are read where a study or "
@@ -58,7 +60,7 @@ def require_law(distribution):
 
 
 def _family_equation(family):
-    """Return the equation that writes a law of a family with given parameters as text."""
+    """Return the equation that yields the law of a family from its parameters, as text."""
 
     def text(*values):
         return family.as_text(*values)
@@ -79,9 +81,6 @@ def _family_equation(family):
 LAWS = tuple(map(_family_equation, FAMILIES.values()))
 
 
-# --- one item
-
-
 @equation(source=f"{PAPER}, §III", symbol=r"\mathrm{E}[W]", table=True)
 def work_mean(distribution):
     """Mean work of an item. [iterations]"""
@@ -96,22 +95,19 @@ def work_std(distribution):
 
 @equation(source=f"{PAPER}, §III", symbol=r"\min W", table=True)
 def work_min(distribution):
-    """Work of the shortest item. [iterations]"""
+    """Smallest possible work of an item. [iterations]"""
     return float(require_law(distribution).pmf.low)
 
 
 @equation(source=f"{PAPER}, §III", symbol="S", table=True)
 def work_max(distribution):
-    """Work of the longest item; infinite if the law has no end. [iterations]"""
+    """Largest possible work of an item; infinite if the law has no upper limit. [iterations]"""
     return float(require_law(distribution).pmf.high)
-
-
-# --- a group in lockstep
 
 
 @equation(source=f"{PAPER}, Eq. 7", symbol=r"\mathrm{E}[W_{(n:n)}]", table=True)
 def expected_max(distribution, lanes):
-    r"""Expected work of the longest of all lanes. [iterations]
+    r"""Expected work of the lane with the most work in a group. [iterations]
 
     .. math:: \sum_{a \ge 0} (1 - F_W(a)^n)
     """
@@ -120,13 +116,13 @@ def expected_max(distribution, lanes):
 
 @equation(source=f"{PAPER}, Eqs. 7 and 8", symbol=r"\mathrm{Cov}[W_{(n:n)}, \Sigma W]", table=True)
 def max_sum_covariance(distribution, lanes):
-    """Covariance of the longest item with the sum of all. [iterations²]"""
+    """Covariance of the maximum and the sum of the work of a group. [iterations²]"""
     return require_law(distribution).order_statistics(lanes).cov_max_sum
 
 
 @equation(source=f"{PAPER}, Eqs. 4-11", symbol=r"\mathrm{E}[X_W(n)]", table=True)
 def imbalance_loss(distribution, lanes):
-    r"""Mean loss of a group: lane-iterations spent over those of useful work. [ratio]
+    r"""Mean loss of a group: lane-iterations that it takes over useful lane-iterations. [ratio]
 
     .. math:: \mathrm{E}\left[n \frac{\max_i W_i}{\sum_i W_i}\right]
 
@@ -139,21 +135,18 @@ def imbalance_loss(distribution, lanes):
 
 @equation(source=f"{PAPER}, Eqs. 4-11", symbol=r"\sigma_X", table=True)
 def imbalance_loss_std(distribution, lanes):
-    """Standard deviation of the loss from group to group. [ratio]"""
+    """Standard deviation of the loss of a group. [ratio]"""
     return float(require_law(distribution).imbalance(lanes).std())
 
 
 @equation(source=f"{PAPER}, Eqs. 2 and 3, of many groups", symbol=r"\rho")
 def imbalance_slowdown(expected_max, work_mean):
-    """Slowdown of a workload of many groups by lockstep: a ratio of means. [ratio]
+    """Slowdown of a workload of many groups from lockstep: mean maximum over mean work. [ratio]
 
-    The paper takes the mean loss of a group in its place. A workload weighs each group by its work,
-    so the two differ by the covariance of loss and work.
+    The paper uses the mean loss of a group for this. But a group with more work counts more in the
+    time of a workload, so the two differ by the covariance of loss and work.
     """
     return divide(expected_max, work_mean, at_zero=1.0)
-
-
-# --- bounds, approximations, limits
 
 
 @equation(source="second moments of the sum for each maximum", table=True)
@@ -170,7 +163,7 @@ def imbalance_upper(distribution, lanes):
 
 @equation(source=f"{PAPER}, Eq. 4, its largest value")
 def imbalance_largest(lanes, work_min, work_max):
-    """Largest loss of a group: one item as long as possible, the others as short. [ratio]"""
+    """Largest possible loss of a group: one item has the most work, all others least. [ratio]"""
     return lanes / (1 + (lanes - 1) * divide(work_min, work_max, at_zero=1.0))
 
 
@@ -178,7 +171,7 @@ def imbalance_largest(lanes, work_min, work_max):
 def imbalance_delta(
     imbalance_slowdown, expected_max, max_sum_covariance, work_mean, work_std, lanes
 ):
-    r"""The mean loss to second order in the fluctuation of the sum; no bound. [ratio]
+    r"""Approximation of the mean loss to second order in the deviation of the sum. [ratio]
 
     .. math:: \rho \left(1 + \frac{\sigma_W^2}{n \mathrm{E}[W]^2}
         - \frac{\mathrm{Cov}[W_{(n:n)}, \Sigma W]}{n \mathrm{E}[W] \mathrm{E}[W_{(n:n)}]}\right)
@@ -190,13 +183,13 @@ def imbalance_delta(
 
 @equation(source=f"{PAPER}, Eq. 4, for many lanes")
 def imbalance_limit(work_max, work_mean):
-    """Limit of loss and slowdown for many lanes; infinite for endless laws. [ratio]"""
+    """Limit of loss and slowdown for many lanes; infinite if work has no upper limit. [ratio]"""
     return divide(work_max, work_mean, at_zero=1.0)
 
 
 @equation(source="max/sum and sum of exponential work are independent", symbol="H_n", table=True)
 def exponential_loss(lanes):
-    """Mean loss and slowdown for exponential work, a limit of long geometric work: H_n. [ratio]"""
+    """Mean loss, equal to the slowdown, of exponential work: the harmonic number H_n. [ratio]"""
     if lanes < EXACT_LANES:
         return math.fsum(1 / k for k in range(1, int(lanes) + 1))
     correction = 1 / (2 * lanes) - 1 / (12 * lanes**2)
@@ -205,8 +198,8 @@ def exponential_loss(lanes):
 
 EXACT_LANES, EULER = 10_000, 0.57721566490153286
 
-# --- remedies: bins, pieces, shared items (Swatman 2022, §II and §III)
-# Bins cost nothing here. Pieces and sharing need their costs, ``cut_overhead`` and
+# --- remedies (Swatman 2022, §II and §III): sort items into bins, cut them, share them among lanes
+# Sorting costs nothing in this model. The costs of the others are ``cut_overhead`` and
 # ``share_overhead``.
 
 BINS_SOURCE = "Swatman 2022, §III-B, by exact partition"
@@ -216,35 +209,35 @@ CUTTING_SOURCE = "E[pieces] E[longest piece] / E[W] of every length"
 
 @equation(source=BINS_SOURCE, table=True)
 def suggested_bins(distribution, lanes, most_bins):
-    """Bins of similar work into which items are sorted: one more gains less than 1 %."""
+    """Number of bins of similar work to sort items into: one more bin gains less than 1 %."""
     return distribution.binning(lanes, most_bins)[0]
 
 
 @equation(source=BINS_SOURCE, table=True)
 def binned_slowdown(distribution, lanes, most_bins):
-    """Slowdown of a workload by lockstep with its items in these bins. [ratio]"""
+    """Slowdown of a workload from lockstep if items are sorted into ``suggested_bins``. [ratio]"""
     return distribution.binning(lanes, most_bins)[1]
 
 
 @equation(source=CUTTING_SOURCE, table=True)
 def suggested_piece(distribution, lanes, cut_overhead):
-    """Length into which longer items are cut for the least total work. [iterations]"""
+    """Length of the pieces into which longer items are cut for the least cost. [iterations]"""
     return distribution.best_piece_length(lanes, cut_overhead)[0]
 
 
 @equation(source=CUTTING_SOURCE, table=True)
 def cut_slowdown(distribution, lanes, cut_overhead):
-    """Slowdown of a workload by lockstep and cuts with its items in these pieces. [ratio]"""
+    """Slowdown of a workload from lockstep and cuts if items are cut into such pieces. [ratio]"""
     return distribution.best_piece_length(lanes, cut_overhead)[1]
 
 
 @equation(source=SHARING_SOURCE, table=True)
 def suggested_lanes(distribution, lanes, share_overhead):
-    """Items in lockstep at the least cost, if the remaining lanes share an item. [lanes]"""
+    """Number of items in lockstep with the least cost, if several lanes share an item. [lanes]"""
     return distribution.best_granularity(lanes, share_overhead)[0]
 
 
 @equation(source=SHARING_SOURCE, table=True)
 def shared_slowdown(distribution, lanes, share_overhead):
-    """Slowdown of a workload by lockstep and sharing with so many items in it. [ratio]"""
+    """Slowdown of a workload from lockstep and sharing with ``suggested_lanes`` items. [ratio]"""
     return distribution.best_granularity(lanes, share_overhead)[1]

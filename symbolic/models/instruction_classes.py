@@ -1,9 +1,9 @@
 """Slowdown of a mix of instructions by their classes (Hong 2012, §2.6.4); join with ``mwp_cwp``.
 
-Table 6: a multiprocessor completes eight simple operations a cycle, which is M_Factor 1, and fewer
-of the classes below. The factors are the measured ones; the manual has 4 for divisions of floating
-point and products of integers, and calls divisions of integers costly. The text after the table
-interchanges 4.3 and 35. The counts are parts of ``comp_insts``.
+In Table 6, a multiprocessor completes eight simple operations per cycle (M_Factor 1), and fewer
+operations of the classes below. The default factors are the measured ones. The manual gives 4 for
+floating-point division and integer multiplication, and calls integer division costly. The text
+after the table interchanges 4.3 and 35. All counts are parts of ``comp_insts``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def comp_factor(
     int_mod_insts,
     int_mod_factor,
 ):
-    """Mean factor of all instructions; 1 if all are simple. [ratio]"""
+    """Mean of M_Factor over all instructions; 1 if all are simple. [ratio]"""
     divisions = fp_div_insts * (fp_div_factor - 1) + int_div_insts * (int_div_factor - 1)
     others = int_mul_insts * (int_mul_factor - 1) + int_mod_insts * (int_mod_factor - 1)
     return 1 + divide(divisions + others, total_insts, at_zero=0.0)

@@ -1,8 +1,8 @@
 """IPP: performance and power together (Hong 2012, §3.3), the union of three models.
 
-Power takes its access rates from the predicted cycles (Eq. 61), energy from the predicted time with
-synchronisation, which is not monotone where that of ``mwp_cwp`` is not. Join ``temperature`` for
-the power that heating adds: ``"ipp + temperature"``.
+Access rates are computed from the predicted cycles (Eq. 61), energy from the predicted time
+including synchronisation, which is not monotone where that of ``mwp_cwp`` is not. Join
+``temperature`` for the power that heating adds: ``"ipp + temperature"``.
 """
 
 from __future__ import annotations

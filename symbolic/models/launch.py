@@ -1,15 +1,16 @@
-"""The law of a launch's time: blocks with random work run on slots.
+"""The probability law of a launch's time, for blocks with random work on slots.
 
-Blocks go to the first free slot; a block takes as long as its longest warp, a warp as long as its
-longest lane. ``launch_time`` has a law: ask for ``mean``, ``std``, ``quantile``, ``cvar`` or
-``chance`` of it, which are computed exactly, without draws. ``distribution`` is the law of the work
-of one item, in steps. One step takes ``step_cycles``, from a model of the kernel if one is joined.
+Blocks go to the first free slot. A block takes as long as its longest warp, a warp as long as its
+longest lane. ``launch_time`` is a random quantity: ask for its ``mean``, ``std``, ``quantile``,
+``cvar`` or ``chance``, which are computed exactly, without draws. ``distribution`` is the law of
+the work of one item, in steps. One step takes ``step_cycles``, which a joined model of the kernel
+computes.
 
-With ``sharing = "none"`` slots do not slow each other down: a step takes the time of a full machine
-until the end, and the law is exact. With ``sharing = "rate"``, if more warps are resident than run
-at full rate, ``warp_parallelism`` of them, each of n running warps has the rate min(1,
-warp_parallelism / n), and the launch is simulated; ``error(...)`` of a statistic gives its error.
-The laws are computed elsewhere, as those of ``imbalance``.
+With ``sharing = "none"`` slots do not slow each other down: until the end a step takes as long as
+on a full machine, and the law is exact. With ``sharing = "rate"``, only ``warp_parallelism`` warps
+run at full rate; if n warps run, each has the rate min(1, warp_parallelism / n). Then the launch is
+simulated, and ``error(...)`` of a statistic gives its error. As in ``imbalance``, the text object
+``distribution`` computes the laws.
 """
 
 from __future__ import annotations
@@ -48,12 +49,9 @@ WALD_SOURCE = "Wald: mean steps of all slots"
 SHARED = (_shared.blocks, _shared.warps_per_block, work_mean)
 
 
-# --- what is launched
-
-
 @equation(source="items cut into equal pieces and a rest", table=True)
 def piece_law(distribution, piece_length, piece_overhead):
-    """The law of the work of a piece of an item, or of the uncut item."""
+    """The law of the work of a piece of an item, or of the item if it is not cut."""
     return require_law(distribution).pieces(piece_length, piece_overhead)[0]
 
 
@@ -65,25 +63,25 @@ def pieces_per_item(distribution, piece_length, piece_overhead):
 
 @equation(source="pieces are distributed far apart", inputs=("alike", "piece_length"))
 def alike_pieces(correlation, piece_length):
-    """Probability that an item repeats its neighbour in the launch; pieces never do. [ratio]"""
+    """Probability that an item has the same work as its neighbour; 0 for pieces. [ratio]"""
     return where(piece_length > 0, 0.0, correlation)
 
 
 @equation(source="Swatman 2022, §II-B")
 def lockstep_items(lanes, lanes_per_item):
-    """Items that a warp works on together. [items]"""
+    """Number of items that a warp processes in lockstep. [items]"""
     return floor(lanes / lanes_per_item)
 
 
 @equation(source="as many items in each block as it has lanes for")
 def launch_blocks(blocks, pieces_per_item, lanes, lockstep_items):
-    """Blocks of the launch; ``blocks`` is their number with one lane per uncut item. [blocks]"""
+    """Number of blocks; ``blocks`` is the number for one lane per uncut item. [blocks]"""
     return ceil(divide(blocks * pieces_per_item * lanes, lockstep_items, at_zero=1.0) - 1e-9)
 
 
 @equation(source="Gilman 2020: blocks are placed wherever there is room")
 def slots(active_blocks_per_sm, active_sms):
-    """Blocks that the machine runs at once. [blocks]"""
+    """Number of blocks that the machine runs at once. [blocks]"""
     return active_blocks_per_sm * active_sms
 
 
@@ -92,27 +90,27 @@ def slots(active_blocks_per_sm, active_sms):
 
 @equation(source="Hong 2012, Eqs. 21-27: a repetition is one block on each slot")
 def step_cycles(total_cycles, repetitions, work_mean, imbalance_loss):
-    """Cycles of a step of an item while the slots are full. [cycles]
+    """Cycles of a step of an item while all slots are occupied. [cycles]
 
-    The model's cycles are those of blocks with equal work, of ``work_mean`` steps. The law counts
-    the lanes' waiting, so a loss that the cycles already contain is divided out.
+    The cycles of the kernel's model are for blocks with equal work of ``work_mean`` steps. The law
+    includes the waiting of lanes, so the cycles are divided by the loss that they already contain.
     """
     return divide(total_cycles, repetitions * work_mean * imbalance_loss, at_zero=0.0)
 
 
 @equation(source="cycles at the clock")
 def item_step_time(step_cycles, core_clock):
-    """Time of a step of an item on one lane. [s]"""
+    """Time of a step if one lane processes an item. [s]"""
     return step_cycles / core_clock
 
 
 @equation(source="Swatman 2022, §II-B")
 def step_time(item_step_time, lanes_per_item, lane_overhead):
-    """Time of a step if lanes share an item and each further one adds work. [s]"""
+    """Time of a step if several lanes share an item; each further lane adds overhead. [s]"""
     return item_step_time * (1 + (lanes_per_item - 1) * lane_overhead) / lanes_per_item
 
 
-# --- the law of the steps, by the distribution of work and by sharing of a rate
+# --- the law of the number of steps, by ``dispatch`` and ``sharing``
 
 EXACT_SOURCE = "the law of the B-th start of independent renewal processes"
 HARDWARE, LOOP, QUEUE = (
@@ -134,7 +132,7 @@ RATE_INPUTS = (*SHAPE_INPUTS, "warp_parallelism", "active_blocks_per_sm", "simul
 
 @equation(name="launch_steps", source=EXACT_SOURCE, table=True, when=HARDWARE, inputs=SHAPE_INPUTS)
 def by_hardware(piece_law, *shape):
-    """The law of the steps of a launch whose blocks go to the first free slot."""
+    """The law of the number of steps if each block goes to the first free slot."""
     return require_law(piece_law).launch_law("hardware", *shape)
 
 
@@ -146,13 +144,13 @@ def by_hardware(piece_law, *shape):
     inputs=SHAPE_INPUTS,
 )
 def by_loop(piece_law, *shape):
-    """The law of the steps if each slot has one block, which loops over its share."""
+    """The law of the number of steps if each slot has one block that loops over its share."""
     return require_law(piece_law).launch_law("loop", *shape)
 
 
 @equation(name="launch_steps", source=EXACT_SOURCE, table=True, when=QUEUE, inputs=SHAPE_INPUTS)
 def by_queue(piece_law, *shape):
-    """The law of the steps if persistent warps take the work of one warp at a time."""
+    """The law of the number of steps if persistent warps take work from a queue."""
     return require_law(piece_law).launch_law("queue", *shape)
 
 
@@ -167,7 +165,7 @@ def _rate_equation(dispatch):
         inputs=RATE_INPUTS,
     )
     def by_rate(piece_law, *shape):
-        """The law of the steps, of a full machine, where resident warps share a rate."""
+        """The law of the number of steps (as long as on a full machine) if warps share a rate."""
         return require_law(piece_law).launch_law(dispatch, *shape)
 
     return by_rate.copy_as(by_rate.name, *by_rate.inputs, formula=dispatch)
@@ -178,52 +176,49 @@ hardware_by_rate, loop_by_rate, queue_by_rate = map(_rate_equation, ("hardware",
 
 @equation(source=EXACT_SOURCE, table=True)
 def launch_steps_mean(launch_steps):
-    """Mean steps of a launch. [steps]"""
+    """Mean number of steps of a launch. [steps]"""
     return launch_steps.mean
 
 
 @equation(source=EXACT_SOURCE, table=True)
 def launch_steps_std(launch_steps):
-    """Standard deviation of the steps of a launch. [steps]"""
+    """Standard deviation of the number of steps of a launch. [steps]"""
     return launch_steps.std
 
 
 @equation(source=WALD_SOURCE, table=True)
 def tail_idle_share(launch_steps):
-    """Share of all slot time spent waiting for the end of the launch. [ratio]"""
+    """Share of the time of all slots in which a slot waits for the end of the launch. [ratio]"""
     return launch_steps.idle.slot_share
 
 
 @equation(source=WALD_SOURCE, table=True)
 def lane_idle_share(launch_steps):
-    """Share of all slot time that lanes wait for the longest lane of their warp. [ratio]"""
+    """Share of the time of all slots in which lanes wait for the longest of their warp. [ratio]"""
     return launch_steps.idle.lane_share
 
 
 @equation(source=WALD_SOURCE, table=True)
 def warp_idle_share(launch_steps):
-    """Share of all slot time that warps wait for the longest warp of their block. [ratio]"""
+    """Share of the time of all slots in which warps wait for the longest of a block. [ratio]"""
     return launch_steps.idle.warp_share
 
 
 @equation(source=WALD_SOURCE, table=True)
 def working_share(launch_steps):
-    """Share of all slot time that lanes work. [ratio]"""
+    """Share of the time of all slots in which lanes work. [ratio]"""
     return launch_steps.idle.working_share
 
 
 @equation(source="order statistics", table=True)
 def block_steps_mean(piece_law, lockstep_items, warps_per_block, alike_pieces):
-    """Mean steps of a block, its longest item. [steps]"""
+    """Mean number of steps of a block, which are those of its longest item. [steps]"""
     return require_law(piece_law).mean_max(lockstep_items * warps_per_block, alike_pieces)
-
-
-# --- in seconds
 
 
 @equation(source="steps, each of the same time")
 def launch_time(launch_steps, step_time):
-    """Time of a launch, a law with exact statistics, and its mean and standard deviation. [s]
+    """Time of a launch, as a law; copies of this equation compute its mean and deviation. [s]
 
     >>> launch_time_mean(1000.0, 0.5), launch_time_std(50.0, 0.5)
     (500.0, 25.0)
@@ -239,34 +234,31 @@ launch_time_mean, launch_time_std = (
 
 @equation(source="wave quantisation")
 def launch_waves(launch_blocks, slots):
-    """Times that the slots are filled, the last time partly. [waves]"""
+    """Number of waves: times that the slots are filled, the last time perhaps partly. [waves]"""
     return ceil(divide(launch_blocks, slots, at_zero=0.0))
 
 
 @equation(source="wave quantisation")
 def waves_time(launch_waves, block_steps_mean, step_time):
-    """Waves times the mean time of a block: exact for constant work, but not a law. [s]"""
+    """Number of waves times the mean time of a block; exact if all work is equal. [s]"""
     return launch_waves * block_steps_mean * step_time
 
 
 @equation(source="no slot ever waits")
 def work_bound_time(launch_time_mean, tail_idle_share):
-    """Time of all blocks if no slot ever waits, a lower bound of the mean. [s]"""
+    """Time of all blocks if no slot ever waits: a lower bound on the mean time. [s]"""
     return launch_time_mean * (1 - tail_idle_share)
-
-
-# --- waiting time of slots, and energy
 
 
 @equation(source="Wald: mean steps of all slots")
 def idle_slot_time(slots, launch_time_mean, tail_idle_share):
-    """Total time that all slots wait for the end of the launch. [s]"""
+    """Sum over all slots of the time that a slot waits for the end of the launch. [s]"""
     return slots * launch_time_mean * tail_idle_share
 
 
 @equation(source="power times time")
 def idle_energy(idle_slot_time, idle_power, slots, idle_slot_power):
-    """Energy of waiting slots: their share of the idle power, and their own. [J]"""
+    """Energy of waiting slots, from their share of the idle power and ``idle_slot_power``. [J]"""
     return idle_slot_time * (divide(idle_power, slots, at_zero=0.0) + idle_slot_power)
 
 

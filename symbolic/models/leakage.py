@@ -1,11 +1,11 @@
-"""Static power of a chip over temperature, and its linear model (Hong 2012, §3.1.2).
+"""Static power of a chip as a function of temperature, and its linear model (Hong 2012, §3.1.2).
 
-The thesis cites both equations (Butts and Sohi; HotLeakage) and continues with a line, because a
-chip's range of temperature is narrow. Here the line is the tangent at a reference; its slope is the
-derivative of Eq. 34 by the temperature at a fixed threshold, which a test derives. Multiplied by
-the static power it is the σ of Eq. 56.
+The thesis cites both equations (Butts and Sohi; HotLeakage) and then uses a linear model, because
+the range of chip temperatures is narrow. Here the line is the tangent at a reference temperature.
+Its slope is the derivative of Eq. 34 by temperature at a constant threshold voltage (a test derives
+it). The slope times the static power is the σ of Eq. 56.
 
-The sign of V_off is as in the text, :math:`-(|V_{th}| - V_{off})/(n v_t)`.
+The sign of V_off is as in the text of the thesis, :math:`-(|V_{th}| - V_{off})/(n v_t)`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from symbolic.ops import exp
 OUTPUTS = ("static_power", "linear_static_power", "leakage_slope")
 VALIDITY = Validity(statement="its numbers are fitted to the chip at hand")
 
-#: Volts for each kelvin: the Boltzmann constant over the elementary charge, exact in the SI.
+#: Boltzmann constant over elementary charge, both exact in the SI. [V/K]
 BOLTZMANN_OVER_CHARGE = 1.380649e-23 / 1.602176634e-19
 KELVIN_AT_ZERO_CELSIUS = 273.15
 
@@ -38,7 +38,7 @@ def leakage_current(
     offset_voltage,
     subthreshold_swing,
 ):
-    """Leakage current of one transistor that is off; ``leakage_scale`` is μ₀ C_OX W/L. [A]"""
+    """Leakage current of one transistor in the off state; ``leakage_scale`` is μ₀ C_OX W/L. [A]"""
     raised = exp(voltage_leakage_slope * (supply_voltage - nominal_supply_voltage))
     drained = 1 - exp(-(supply_voltage / thermal_voltage))
     barrier = (threshold_voltage - offset_voltage) / (subthreshold_swing * thermal_voltage)
@@ -70,9 +70,10 @@ def reference_static_power(supply, transistors, design, scale, slope, nominal, r
 def leakage_slope(
     reference_temperature, threshold_voltage, offset_voltage, subthreshold_swing, supply_voltage
 ):
-    """Relative growth of static power per degree at the reference. [1/K]
+    """Relative growth of static power per degree at the reference temperature. [1/K]
 
-    The square of :math:`v_t` gives 2/T, the text's "quadratic"; the barrier gives more.
+    The factor :math:`v_t^2` contributes 2/T, which the thesis calls "quadratic"; the exponential of
+    the threshold voltage contributes more.
     """
     volts = thermal_voltage(reference_temperature)
     barrier = (threshold_voltage - offset_voltage) / (subthreshold_swing * volts)
@@ -83,6 +84,6 @@ def leakage_slope(
 
 @equation(source="Hong 2012, section 3.1.2, the linear model")
 def linear_static_power(reference_static_power, leakage_slope, temperature, reference_temperature):
-    """Static power on the tangent at the reference. [W]"""
+    """Static power on the tangent at the reference temperature. [W]"""
     rise = temperature - reference_temperature
     return reference_static_power * (1 + leakage_slope * rise)

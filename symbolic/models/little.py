@@ -1,8 +1,8 @@
-"""Bytes in flight, and how many a bandwidth needs (Little 1961; Volkov 2016).
+"""Bytes in flight of a kernel, and the number that a bandwidth needs (Little 1961; Volkov 2016).
 
-Bytes in flight are throughput times latency. A memory runs at its bandwidth only while bandwidth
-times latency bytes are in flight; a kernel has its resident warps times the requests that each
-sends before it waits.
+Bytes in flight equal throughput times latency. A memory attains its bandwidth only if bandwidth
+times latency bytes are in flight. The bytes in flight of a kernel follow from its resident warps
+and the number of requests that a warp sends before it waits.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ VALIDITY = Validity(statement="a law of queues, for any machine")
 
 @equation(source="Volkov 2016: warps times the requests of each")
 def bytes_in_flight_per_sm(warps_per_sm, mem_strength, warp_size, bytes_per_thread):
-    """Most bytes that the warps of one SM have requested at once. [B]"""
+    """Maximum number of bytes in flight that the warps of one SM have requested. [B]"""
     return warps_per_sm * mem_strength * warp_size * bytes_per_thread
 
 
 @equation(source="Volkov 2016: over the SMs in use")
 def bytes_in_flight(bytes_in_flight_per_sm, active_sms):
-    """Most bytes that the machine has requested at once. [B]"""
+    """Maximum number of bytes in flight of the machine. [B]"""
     return bytes_in_flight_per_sm * active_sms
 
 
 @equation(source="Little 1961, L = λ W")
 def bytes_in_flight_needed(mem_latency_dram, core_clock, mem_bandwidth):
-    """Bytes that must be in flight for the whole bandwidth. [B]"""
+    """Number of bytes that must be in flight to attain the bandwidth. [B]"""
     return mem_latency_dram / core_clock * mem_bandwidth

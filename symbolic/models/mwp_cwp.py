@@ -1,10 +1,11 @@
 """MWP-CWP: run time from memory and computation warp parallelism (Hong 2012, chapter 2).
 
-The switch ``printed`` restores the equations as printed. Corrected by default: (a) computation
-longer than memory is case 3; (b) independent requests raise MWP above N (Eq. 28). ``rounding``
-rounds MWP and CWP up, ``waves`` the repetitions. Case 2 is Eq. 22, which has MWP − 1 in the place
-of Eq. 1's MWP. Without memory instructions latency, departure delay and bandwidth of a warp are 0:
-only N limits MWP, and case 3 holds. MWP − 1 is 0 if MWP is below 1.
+The switch ``printed`` selects the equations as printed. By default, two corrections apply: (a) if
+computation takes longer than memory, case 3 holds; (b) independent requests raise MWP above N (Eq.
+28). The switch ``rounding`` rounds MWP and CWP up, ``waves`` rounds the repetitions up. Case 2 uses
+Eq. 22, which has MWP − 1 where Eq. 1 has MWP. Without memory instructions, latency, departure delay
+and bandwidth of a warp are 0; then only N limits MWP, and case 3 holds. MWP − 1 is replaced by 0 if
+MWP is below 1.
 
 Not monotone: the equations of the three cases do not meet at their borders, so that the time may
 grow with more of ``mem_bandwidth``, ``read_bandwidth``, ``triad_bandwidth``,
@@ -46,7 +47,7 @@ SHARED, RESIDENCY, MEMORY_WARPS = map(equations_of, (_shared, _residency, _memor
 
 CASES = {1: "not enough warps", 2: "memory bound", 3: "computation bound"}
 
-#: Inputs that a programmer or a designer can change; the threads of a block change the work, too.
+#: ``threads_per_block`` is not advised, because it also changes the work.
 ADVICE = Guide(
     state="case",
     goal="time",
@@ -63,31 +64,31 @@ ADVICE = Guide(
 
 @equation(source="Hong 2012, Eqs. 18 and 30", symbol=r"Comp\_cycles")
 def comp_cycles(issue_cycles, comp_factor, total_insts, imbalance_loss):
-    """Computation cycles of one warp, scaled by the imbalance of its lanes if known. [cycles]"""
+    """Computation cycles of one warp, times the loss from imbalance if it is known. [cycles]"""
     return issue_cycles * comp_factor * total_insts * imbalance_loss
 
 
 @equation(source="Hong 2012, Eq. 2", symbol=r"Comp\_p")
 def comp_period(comp_cycles, mem_insts):
-    """Computation of a warp between two of its requests; 0 without requests. [cycles]"""
+    """Computation cycles of a warp between two of its requests; 0 without requests. [cycles]"""
     return divide(comp_cycles, mem_insts, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Eq. 19", symbol=r"Mem\_cycles")
 def mem_cycles(mem_latency_uncoalesced, uncoalesced_insts, mem_latency_coalesced, coalesced_insts):
-    """Memory cycles of one warp, one request after the other. [cycles]"""
+    """Memory cycles of one warp whose requests do not overlap. [cycles]"""
     return mem_latency_uncoalesced * uncoalesced_insts + mem_latency_coalesced * coalesced_insts
 
 
 @equation(source="Hong 2012, Eq. 8", symbol=r"CWP\_full")
 def cwp_full(mem_cycles, comp_cycles):
-    """Warps whose computation fits into the memory period of one, plus that one. [warps]"""
+    """Number of warps that can compute during the memory period of one warp, plus 1. [warps]"""
     return divide(mem_cycles + comp_cycles, comp_cycles, at_zero=1.0)
 
 
 @equation(source="Hong 2012, Eq. 9", symbol="CWP", when={"rounding": "continuous"})
 def cwp(cwp_full, resident_warps):
-    """Computation warp parallelism, at most the resident warps. [warps]"""
+    """Computation warp parallelism: CWP_full, but at most the resident warps. [warps]"""
     return minimum(cwp_full, resident_warps)
 
 
@@ -99,7 +100,7 @@ def cwp_whole(cwp_full, resident_warps):
 
 @equation(source="Hong 2012, §2.3.1")
 def warp_parallelism(mwp, cwp):
-    """The smaller of MWP and CWP, which dominates the run time. [warps]"""
+    """The smaller of MWP and CWP, which determines the run time. [warps]"""
     return minimum(mwp, cwp)
 
 
@@ -107,9 +108,9 @@ def warp_parallelism(mwp, cwp):
 def case(mwp, cwp, resident_warps, comp_cycles, mem_cycles, mem_insts):
     """The first of the three cases that holds.
 
-    Correction (a): computation longer than memory is case 3, as in Fig. 8 and its text. Case 1
-    still comes first: a single warp hides nothing (Fig. 9a). Correction (b): MWP may exceed N in
-    case 1. Without memory instructions it is case 3.
+    Correction (a): if computation takes longer than memory, case 3 holds, as in Fig. 8 and its
+    text. Case 1 is tested first, because a single warp hides nothing (Fig. 9a). Correction (b): MWP
+    may exceed N in case 1. Without memory instructions, case 3 holds.
     """
     few = both(mwp >= resident_warps, equal(cwp, resident_warps))
     memory = both(cwp >= mwp, comp_cycles <= mem_cycles)
@@ -128,13 +129,14 @@ def case_printed(mwp, cwp, resident_warps, comp_cycles, mem_cycles, mem_insts):
 def few_warps_cycles(mem_cycles, comp_cycles, comp_period, mwp, resident_warps, mem_latency):
     """Cycles of one repetition in case 1: too few warps to hide anything. [cycles]
 
-    Correction (b): if independent requests raise MWP above N, the requests of one warp overlap too:
-    its memory cycles shrink by N/MWP, not below one latency, and N − 1 periods remain.
+    Correction (b): if independent requests raise MWP above N, the requests of one warp overlap too.
+    Its memory cycles are multiplied by N/MWP, but are at least one latency, and there are N − 1
+    computation periods.
 
     >>> few_warps_cycles(6.0, 2.0, 1.0, 2.0, 2.0, 3.0)  # Fig. 9b
     9.0
     """
-    shrunk = mem_cycles * resident_warps / mwp  # the same step as in Eq. 22
+    shrunk = mem_cycles * resident_warps / mwp  # the same expression as in Eq. 22
     overlapped = where(resident_warps < mwp, shrunk, mem_cycles)
     waiting = maximum(overlapped, minimum(mem_latency, mem_cycles))
     return waiting + comp_cycles + comp_period * maximum(minimum(mwp, resident_warps) - 1, 0)
@@ -142,7 +144,7 @@ def few_warps_cycles(mem_cycles, comp_cycles, comp_period, mwp, resident_warps, 
 
 @equation(name="few_warps_cycles", source="Hong 2012, Eq. 21", when=PRINTED)
 def few_warps_cycles_printed(mem_cycles, comp_cycles, comp_period, mwp):
-    """Cycles of one repetition in case 1: too few warps to hide anything. [cycles]"""
+    """Cycles of one repetition in case 1 (too few warps to hide anything), as printed. [cycles]"""
     return mem_cycles + comp_cycles + comp_period * maximum(mwp - 1, 0)
 
 
@@ -164,14 +166,14 @@ def computation_bound_cycles(mem_latency, comp_cycles, resident_warps):
 
 @equation(source="Hong 2012, Eqs. 21-23", symbol=r"Exec\_cycles\_app")
 def exec_cycles(case, few_warps_cycles, memory_bound_cycles, computation_bound_cycles, repetitions):
-    """Cycles of the whole workload without synchronisation: those of its case × #Rep. [cycles]"""
+    """Cycles of the workload without synchronisation: those of its case times #Rep. [cycles]"""
     longest = where(equal(case, 2), memory_bound_cycles, computation_bound_cycles)
     return where(equal(case, 1), few_warps_cycles, longest) * repetitions
 
 
 @equation(source="Hong 2012, Eq. 26", symbol="NpWB")
 def parallel_warps_per_block(mwp, warps_per_block):
-    """Warps of one block whose requests overlap. [warps]"""
+    """Number of warps of one block whose requests overlap. [warps]"""
     return minimum(mwp, warps_per_block)
 
 

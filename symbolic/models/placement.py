@@ -1,13 +1,13 @@
-"""Placement of active multiprocessors: few and distant TPCs (Hong 2012, ch. 4).
+"""Placement of active multiprocessors on few and distant clusters (Hong 2012, ch. 4).
 
-A texture processing cluster (TPC) holds several SMs and shared units, which draw power as soon as
-one of them is lit. ``lit_sms`` names the lit SMs as in Table 12, ``"0-7-1-8"``; if it is not given,
-``placement_policy`` chooses as many as ``active_sms``: ``compact`` lights the fewest TPCs,
-``scatter`` the most, ``apart`` the fewest and of these the farthest apart.
+A texture processing cluster (TPC) contains several SMs and shared units. The shared units draw
+power if at least one SM of the TPC is active. ``lit_sms`` lists the active SMs as in Table 12,
+``"0-7-1-8"``. If it is not given, ``placement_policy`` chooses them: ``compact`` uses the fewest
+TPCs, ``scatter`` the most, ``apart`` the fewest TPCs with the largest distances between them.
 
-The thesis found which SMs share a TPC on the 8800GT only (§4.5.2): SM i is on TPC i mod 7. For
-other machines ``tpc_map`` assumes the same order, unless given. Its floor plan is only a figure:
-``tpc_distances`` is a matrix given by the user, and only ``apart`` uses it.
+The thesis determined which SMs share a TPC only for the 8800GT (§4.5.2): SM i is on TPC i mod 7.
+For other machines the same order is assumed, unless ``tpc_map`` is given. The thesis shows the
+floor plan only as a figure, so the user gives ``tpc_distances``, a matrix that only ``apart`` uses.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ VALIDITY = Validity(
     statement="placement knows only which SMs of a GPU of 2007 (8800 GT) share a cluster",
 )
 
-#: Both may be given.
+#: The user may give both ``lit_sms`` and ``active_sms``.
 RULES = ("lit_count == active_sms",)
 
-#: Power is linear in the TPCs: nothing competes. The state says whether the line was fitted.
+#: Power is linear in the number of TPCs, so there are no competing terms. The state says whether
+#: the line was fitted for this number of SMs.
 ADVICE = Guide(
     state="placement_fit",
     goal="placement_power",
@@ -57,16 +58,13 @@ TABLE_12 = "Hong 2012, Table 12 and §4.6.2"
 COMPACT, SCATTER, APART = ({"placement_policy": way} for way in ("compact", "scatter", "apart"))
 
 
-# --- sets of multiprocessors on their TPCs
-
-
-#: Most choices of TPCs that are tried one by one for the largest distance.
+#: Maximum number of sets of TPCs whose distances are compared one by one.
 MAX_CHOICES = 1_000_000
 
 
 @lru_cache(maxsize=4096)
 def _parse_numbers(name, text):
-    """Return the whole numbers of a text joined by hyphens, as in Table 12."""
+    """Parse whole numbers that are joined by hyphens, as in Table 12."""
     parts = [part.strip() for part in re.split("[-,]", text)]
     if not all(part.isdecimal() for part in parts):
         raise DseError(
@@ -77,7 +75,7 @@ def _parse_numbers(name, text):
 
 @lru_cache(maxsize=4096)
 def _parse_lit_sms(text):
-    """Return the SMs of a set, which must be distinct."""
+    """Parse ``lit_sms``; raise an error if it names an SM twice."""
     sms = _parse_numbers("lit_sms", text)
     twice = [sm for sm, count in Counter(sms).items() if count > 1]
     if twice:
@@ -86,7 +84,7 @@ def _parse_lit_sms(text):
 
 
 def _lit_tpcs(text, tpc_map):
-    """Return the TPCs that a set of SMs lights, in rising order."""
+    """Return the TPCs with at least one active SM, in ascending order."""
     tpc_of = _parse_numbers("tpc_map", tpc_map)
     for sm in _parse_lit_sms(text):
         if sm >= len(tpc_of):
@@ -97,7 +95,7 @@ def _lit_tpcs(text, tpc_map):
 
 
 def _sms_by_tpc(tpc_map):
-    """Return the SMs of each TPC."""
+    """Return a dictionary from each TPC to its SMs."""
     result: dict[int, list[int]] = {}
     for sm, tpc in enumerate(_parse_numbers("tpc_map", tpc_map)):
         result.setdefault(tpc, []).append(sm)
@@ -105,7 +103,7 @@ def _sms_by_tpc(tpc_map):
 
 
 def _check_count(count, tpc_map):
-    """Return a number of SMs as a whole number that the machine has."""
+    """Return a number of SMs as int; raise an error unless it is from 1 to the machine's number."""
     there = len(_parse_numbers("tpc_map", tpc_map))
     if not 1 <= count <= there or count != int(count):
         raise DseError(f"{count:g} SMs are to be lit: expected a whole number from 1 to {there}")
@@ -113,7 +111,7 @@ def _check_count(count, tpc_map):
 
 
 def _fewest_tpcs(count, tpc_map):
-    """Return the fewest TPCs that hold so many SMs: those with the most SMs first."""
+    """Return the smallest number of TPCs with at least ``count`` SMs: use the largest first."""
     left, needed = _check_count(count, tpc_map), 0
     for size in sorted(map(len, _sms_by_tpc(tpc_map).values()), reverse=True):
         if left > 0:
@@ -122,11 +120,11 @@ def _fewest_tpcs(count, tpc_map):
 
 
 def _count_sets(count, tpc_map, lit_tpcs):
-    """Return the exact number of sets of so many SMs that light exactly so many TPCs.
+    """Return the exact number of sets of ``count`` SMs on exactly ``lit_tpcs`` TPCs.
 
-    With T_c TPCs of c SMs it is the coefficient of x^k y^t in the product over c of (1 + y ((1 +
-    x)^c - 1))^T_c. Expanded in powers of 1 + x it has as many terms as there are numbers of TPCs
-    and of SMs in them, whatever the number of sets.
+    If T_c TPCs have c SMs each, it is the coefficient of x^k y^t in the product over c of (1 + y
+    ((1 + x)^c - 1))^T_c, with k SMs and t TPCs. The product is expanded in powers of 1 + x, where
+    the number of terms does not grow with the number of sets.
     """
     terms = {(0, 0): 1}
     for size, there in Counter(map(len, _sms_by_tpc(tpc_map).values())).items():
@@ -143,19 +141,19 @@ def _count_sets(count, tpc_map, lit_tpcs):
 
 
 def _join_sms(sms):
-    """Return SMs as text, in rising order."""
+    """Return SMs as text, in ascending order."""
     return "-".join(map(str, sorted(sms)))
 
 
 def _fill_tpcs(count, tpc_map, tpcs):
-    """Return so many SMs of some TPCs, one TPC after another, as text."""
+    """Return the first ``count`` SMs of some TPCs, one TPC after another, as text."""
     of = _sms_by_tpc(tpc_map)
     return _join_sms([sm for tpc in tpcs for sm in of[tpc]][: _check_count(count, tpc_map)])
 
 
 @lru_cache(maxsize=64)
 def _parse_distances(text, tpcs):
-    """Return distances between TPCs, numbered in rising order, from rows as JSON."""
+    """Parse the matrix of distances between TPCs (in ascending order) from JSON, and check it."""
     try:
         rows = json.loads(text)
         square = len(rows) == tpcs and all(len(row) == tpcs for row in rows)
@@ -176,17 +174,14 @@ def _parse_distances(text, tpcs):
 
 
 def _separation(places, distances):
-    """Return the least distance of two TPCs, then the sum of all."""
+    """Return the smallest distance between two of some TPCs, and the sum of all distances."""
     pairs = [distances[i][j] for i, j in combinations(places, 2)]
     return min(pairs, default=math.inf), math.fsum(pairs)
 
 
-# --- equations
-
-
 @equation(source="Hong 2012, §4.5.2", table=True)
 def tpc_map(n_sms, n_tpcs):
-    """The TPC of each SM, i mod n_TPC, joined by hyphens.
+    """The TPC of each SM i, which is i mod n_TPC, joined by hyphens.
 
     >>> tpc_map(14, 7)  # 8800GT
     '0-1-2-3-4-5-6-0-1-2-3-4-5-6'
@@ -198,33 +193,33 @@ def tpc_map(n_sms, n_tpcs):
     name="lit_sms", source="Hong 2012, §4.7: as few TPCs as possible", table=True, when=COMPACT
 )
 def lit_sms_compact(sms_to_light, tpc_map):
-    """A set that lights the fewest TPCs; exact, since TPCs are filled from the largest on.
+    """A set of SMs on the fewest TPCs. It is exact, because the largest TPCs are filled first.
 
     >>> lit_sms_compact(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")  # "0-7-1-8", the best of Table 12
     '0-1-7-8'
     """
-    of = _sms_by_tpc(tpc_map)  # the fullest TPCs first, the lowest where equal
+    of = _sms_by_tpc(tpc_map)  # take TPCs with many SMs first
     return _fill_tpcs(sms_to_light, tpc_map, sorted(of, key=lambda tpc: -len(of[tpc])))
 
 
 @equation(name="lit_sms", source="Hong 2012, §4.6.2: the worst", table=True, when=SCATTER)
 def lit_sms_scatter(sms_to_light, tpc_map):
-    """A set that lights the most TPCs.
+    """A set of SMs on the most TPCs.
 
     >>> lit_sms_scatter(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")  # the worst of Table 12
     '0-1-2-3'
     """
-    # the first SM of each TPC, then the second
+    # the first SM of each TPC, then the second SM of each TPC, ...
     turns = [(turn, sm) for sms in _sms_by_tpc(tpc_map).values() for turn, sm in enumerate(sms)]
     return _join_sms([sm for _, sm in sorted(turns)[: _check_count(sms_to_light, tpc_map)]])
 
 
 @equation(name="lit_sms", source="Hong 2012, §4.7: few TPCs, far apart", table=True, when=APART)
 def lit_sms_apart(sms_to_light, tpc_map, tpc_distances):
-    """A set that lights the fewest TPCs, and of these the farthest apart; exact.
+    """A set of SMs on the fewest TPCs with the largest distances; exact.
 
-    Far apart means the largest least distance of two lit TPCs, then the largest sum of all
-    distances; the thesis does not say.
+    Of all sets, those with the largest minimum distance between two TPCs are chosen; of these, the
+    set with the largest sum of distances. The thesis does not define distance.
     """
     of = _sms_by_tpc(tpc_map)
     needed = _fewest_tpcs(sms_to_light, tpc_map)
@@ -247,19 +242,19 @@ def lit_sms_apart(sms_to_light, tpc_map, tpc_distances):
 
 @equation(source="Hong 2012, Table 12", table=True)
 def lit_count(lit_sms):
-    """Number of lit SMs. [SMs]"""
+    """Number of SMs in ``lit_sms``. [SMs]"""
     return float(len(_parse_lit_sms(lit_sms)))
 
 
 @equation(source="Hong 2012, Table 12")
 def active_sms(lit_count):
-    """Active SMs: those lit. [SMs]"""
+    """Number of active SMs, which are those in ``lit_sms``. [SMs]"""
     return lit_count
 
 
 @equation(source="Hong 2012, Table 12", table=True)
 def active_tpcs(lit_sms, tpc_map):
-    """TPCs with a lit SM. [TPCs]
+    """Number of TPCs with at least one active SM. [TPCs]
 
     >>> shown = "0-1-2-3-4-5-6-0-1-2-3-4-5-6"  # 8800GT
     >>> [active_tpcs(sms, shown) for sms in ("0-7-1-8", "4-11-0-1", "0-1-2-3")]
@@ -270,19 +265,19 @@ def active_tpcs(lit_sms, tpc_map):
 
 @equation(source="Hong 2012, §4.7", table=True)
 def fewest_tpcs(active_sms, tpc_map):
-    """Fewest TPCs with as many lit SMs. [TPCs]"""
+    """Smallest number of TPCs for this number of active SMs. [TPCs]"""
     return float(_fewest_tpcs(active_sms, tpc_map))
 
 
 @equation(source="Hong 2012, §4.6.2", table=True)
 def most_tpcs(active_sms, tpc_map):
-    """Most TPCs with as many lit SMs. [TPCs]"""
+    """Largest number of TPCs for this number of active SMs. [TPCs]"""
     return float(min(_check_count(active_sms, tpc_map), len(_sms_by_tpc(tpc_map))))
 
 
 @equation(source="Hong 2012, §4.6.2, all sets of Table 12's kind", table=True)
 def placements(active_sms, tpc_map):
-    """Number of sets of as many SMs. [sets]
+    """Number of sets with this number of active SMs. [sets]
 
     >>> placements(4, "0-1-2-3-4-5-6-0-1-2-3-4-5-6")
     1001.0
@@ -293,9 +288,9 @@ def placements(active_sms, tpc_map):
 
 @equation(source="counted exactly, by the TPCs of Hong 2012, §4.5.2", table=True)
 def equal_placements(active_sms, tpc_map, active_tpcs):
-    r"""Number of sets of as many SMs that light as many TPCs. [sets]
+    r"""Number of sets with this number of active SMs and this number of active TPCs. [sets]
 
-    For T TPCs of c SMs each, t of them lit by k SMs,
+    For T TPCs of c SMs each, with k active SMs on t TPCs,
 
     .. math:: \binom{T}{t} \sum_j (-1)^j \binom{t}{j} \binom{c (t - j)}{k}
 
@@ -308,7 +303,7 @@ def equal_placements(active_sms, tpc_map, active_tpcs):
 
 @equation(source="Hong 2012, §4.7, by a matrix of one's own", table=True)
 def tpc_separation(lit_sms, tpc_map, tpc_distances):
-    """Least distance of two lit TPCs, infinite for one."""
+    """Smallest distance between two active TPCs; infinite if there is only one."""
     tpcs = list(_sms_by_tpc(tpc_map))
     places = [tpcs.index(tpc) for tpc in _lit_tpcs(lit_sms, tpc_map)]
     return _separation(places, _parse_distances(tpc_distances, len(tpcs)))[0]
@@ -316,10 +311,10 @@ def tpc_separation(lit_sms, tpc_map, tpc_distances):
 
 @equation(source=f"{TABLE_12}, least squares")
 def placement_power(placement_base_power, power_per_tpc, active_tpcs):
-    """Power of the system with these SMs lit, by a line through measurements. [W]
+    """Power of the system with these active SMs, by a line fitted to measurements. [W]
 
-    The measurements of the thesis, and so the coefficients of the 8800GT, are of four SMs: it holds
-    for these only, see :func:`placement_fit`. Without a base power it is the power of the TPCs.
+    The thesis measured four active SMs, so the coefficients of the 8800GT hold only for four SMs;
+    see :func:`placement_fit`. If the base power is 0, the result is the power of the TPCs.
 
     >>> [round(placement_power(245.834, 3.9276, tpcs), 2) for tpcs in (2, 3, 4)]
     [253.69, 257.62, 261.54]
@@ -329,7 +324,7 @@ def placement_power(placement_base_power, power_per_tpc, active_tpcs):
 
 @equation(source=f"{TABLE_12}, least squares")
 def placement_loss(power_per_tpc, active_tpcs, fewest_tpcs):
-    """Power that the fewest TPCs for as many SMs would save, see :func:`placement_fit`. [W]"""
+    """Power that the smallest possible number of TPCs would save. See :func:`placement_fit`. [W]"""
     return power_per_tpc * (active_tpcs - fewest_tpcs)
 
 
@@ -341,23 +336,23 @@ def placement_loss(power_per_tpc, active_tpcs, fewest_tpcs):
     },
 )
 def placement_fit(active_sms, fitted_sms):
-    """0 if the line of power on TPCs was fitted to as many lit SMs, else 1.
+    """0 if the line of :func:`placement_power` was fitted with this number of active SMs, else 1.
 
-    The thesis lit one, two, four and seven SMs of the 8800GT and measured a difference only with
-    four: fewer make no hot spots, and seven heat the whole chip.
+    The thesis measured one, two, four and seven active SMs of the 8800GT and found a difference
+    between placements only for four: fewer make no hot spots, and seven heat the whole chip.
     """
     return where(equal(active_sms, fitted_sms), 0.0, 1.0)
 
 
 @equation(source="Hong 2012, §4.7: as few TPCs as possible", table=True)
 def suggested_placement(active_sms, tpc_map):
-    """A set of as many SMs on the fewest TPCs."""
+    """A set with the same number of active SMs on the fewest TPCs."""
     return lit_sms_compact(active_sms, tpc_map)
 
 
 @equation(source="Hong 2012, Table 12", table=True)
 def suggested_tpcs(suggested_placement, tpc_map):
-    """TPCs that the suggested placement lights. [TPCs]"""
+    """Number of TPCs with active SMs in the suggested placement. [TPCs]"""
     return float(len(_lit_tpcs(suggested_placement, tpc_map)))
 
 

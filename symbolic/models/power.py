@@ -1,14 +1,15 @@
 """Power of a GPU from the access rates of its units (Hong 2012, chapter 3).
 
-In the general form, Eq. 32, power = Σ rate × ArchitecturalScaling × MaxPower + NonGatedClockPower +
-idle, the thesis takes the scaling as part of MaxPower and the clock power as 0 (§3.2.1).
+The general form is Eq. 32: power = Σ rate × ArchitecturalScaling × MaxPower + NonGatedClockPower +
+idle. The thesis includes the scaling in MaxPower and sets the clock power to 0 (§3.2.1).
 
-``sm_scaling``: power grows with the logarithm of the SMs in use (GTX280, Eqs. 44-48), or linearly
-(GTX580, Fig. 73, with a jump when the chip is activated). ``power_gating``: unused SMs draw no
-power, not even idle power (§3.5.6). An SM in use is one that has a block (footnote 1 of the
-thesis). Dynamic power, all beyond idle, grows with the clock to ``clock_power_exponent``.
+The switch ``sm_scaling`` says whether power grows with the logarithm of the number of active SMs
+(GTX280, Eqs. 44-48), or linearly (GTX580, Fig. 73, with a jump when the chip is activated). With
+``power_gating``, unused SMs draw no power, not even idle power (§3.5.6). An SM is active if it has
+a block (footnote 1 of the thesis). Dynamic power, which is all power except idle power, is
+proportional to the clock raised to ``clock_power_exponent``.
 
-Work per energy and the SMs that are best for it (Eqs. 62-63) need MWP-CWP, as in ``ipp``.
+Work per energy and the best number of SMs for it (Eqs. 62-63) need MWP-CWP, as in ``ipp``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SHARED = (
     _shared.total_insts,
     _residency.busy_sms,
 )
-#: The unit that draws most is relieved by fewer accesses, fewer SMs, or a slower clock.
+#: Fewer accesses, fewer SMs or a slower clock reduce the power of the unit that draws the most.
 _UNITS = tuple(unit[0] for unit in _unit_power.UNITS)
 _SHARES = {name: f"{name}_power" for name in (*_UNITS, "const_sm", "activation")}
 FAMILIES = (Family(of="largest_power", terms=_SHARES, largest=True),)
@@ -58,13 +59,13 @@ UNGATED, GATED = {"power_gating": False}, {"power_gating": True}
 
 @equation(source="Hong 2012, Eqs. 46 and 47", symbol=r"\alpha")
 def scaling_slope(n_sms, scaling_offset):
-    """Slope of the logarithmic scaling: all SMs together give log₁₀ 10. [1/SM]"""
+    """Slope of the logarithmic scaling, chosen so that the factor of all SMs is log₁₀ 10. [1/SM]"""
     return (10 - scaling_offset) / n_sms
 
 
 @equation(source="Hong 2012, Eqs. 44 and 48")
 def scaling_factor(scaling_slope, busy_sms, scaling_offset):
-    """Dynamic power of the SMs in use, as a share of that of all SMs. [ratio]
+    """Dynamic power of the active SMs over that of all SMs. [ratio]
 
     >>> [round(scaling_factor(8.9 / 30, sms, 1.1), 5) for sms in (1.0, 20.0, 30.0)]
     [0.14509, 0.84716, 1.0]
@@ -74,13 +75,13 @@ def scaling_factor(scaling_slope, busy_sms, scaling_offset):
 
 @equation(name="sm_scale", source="Hong 2012, Eqs. 44 and 45", when=LOG)
 def sm_scale_log(n_sms, scaling_factor):
-    """Power of the SMs in use, in SMs. [SMs]"""
+    """Factor from the power of one SM to the power of all active SMs. [SMs]"""
     return n_sms * scaling_factor
 
 
 @equation(name="sm_scale", source="Hong 2012, section 3.11.1, Fig. 73", when=LINEAR)
 def sm_scale_linear(busy_sms):
-    """Power of the SMs in use, in SMs. [SMs]"""
+    """Factor from the power of one SM to the power of all active SMs: their number. [SMs]"""
     return busy_sms
 
 
@@ -91,17 +92,17 @@ sm_scale_gated = sm_scale_linear.copy_as(
 
 @equation(name="memory_scale", source="Hong 2012, Eq. 48", when=LOG)
 def memory_scale_log(scaling_factor):
-    """Share of the memory system's power that is drawn; it follows the SMs. [ratio]"""
+    """Share of the memory system's power that is drawn; it grows like that of the SMs. [ratio]"""
     return scaling_factor
 
 
 @equation(name="memory_scale", source="Hong 2012, Eq. 48 and section 3.11.1", when=LINEAR)
 def memory_scale_linear(busy_sms, n_sms):
-    """Share of the memory system's power that is drawn; it follows the SMs. [ratio]
+    """Share of the memory system's power that is drawn; it grows like that of the SMs. [ratio]
 
-    The thesis has no equation for GTX580. In Eq. 48 memory follows the SMs, and the line of Fig. 73
-    begins 2 W above idle and activation. With a constant share one SM would draw all of the DRAM's
-    power, and more of them less, as each waits longer.
+    The thesis has no equation for GTX580. We use a share proportional to the SMs, as in Eq. 48; the
+    line of Fig. 73 begins only 2 W above idle and activation power. With a constant share, one SM
+    would draw all power of the DRAM, and more SMs less power, because each waits longer.
     """
     return busy_sms / n_sms
 
@@ -113,10 +114,10 @@ memory_scale_gated = memory_scale_linear.copy_as(
 
 @equation(source="Hong 2012, Eq. 107", symbol="F^3")
 def clock_power_factor(core_clock, nominal_clock, clock_power_exponent):
-    """Dynamic power over that at the nominal clock. [ratio]
+    """Dynamic power over the dynamic power at the nominal clock. [ratio]
 
-    Cubic by default: chapter 3 keeps the clock, appendix A has F³ for a voltage that follows it. An
-    exponent of 1 keeps the voltage.
+    The default exponent is 3: chapter 3 never changes the clock, and appendix A has F³ for a
+    voltage proportional to the clock. An exponent of 1 means a constant voltage.
     """
     return raised(core_clock / nominal_clock, clock_power_exponent)
 
@@ -134,19 +135,19 @@ memory_power = _unit_power.scaled_power.copy_as(
 
 @equation(source="Hong 2012, Table 11, section 3.8.1", when=UNGATED)
 def activation_power(max_power_activation, clock_power_factor):
-    """Power that the chip draws once anything runs on it. [W]"""
+    """Power that the chip draws as soon as anything runs on it. [W]"""
     return max_power_activation * clock_power_factor
 
 
 @equation(name="activation_power", source="Hong 2012, section 3.5.6", when=GATED)
 def activation_power_gated(max_power_activation, clock_power_factor, busy_sms, n_sms):
-    """Power that the chip draws once anything runs on it, gated with the SMs. [W]"""
+    """Power that the chip draws as soon as anything runs; unused SMs are gated. [W]"""
     return max_power_activation * clock_power_factor * (busy_sms / n_sms)
 
 
 @equation(source="Hong 2012, Eqs. 36 and 48", symbol=r"Runtime\_power")
 def runtime_power(sm_power, memory_power, activation_power):
-    """Power beyond idle. [W]"""
+    """Power in addition to idle power. [W]"""
     return sm_power + memory_power + activation_power
 
 

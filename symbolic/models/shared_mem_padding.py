@@ -1,10 +1,11 @@
 """Unused shared memory that blocks request, so that fewer blocks are active (Ma 2014, §V).
 
-The scheduler fills a multiprocessor with as many blocks as fit; the paper measured faster runs with
-fewer, by requesting more shared memory. Sweep ``most_blocks_per_sm``: the padding is the least that
-leaves at most that many blocks. Join ``occupancy``, which computes the blocks, and a model of their
-cost. Fewer blocks are fewer threads for each core, unless ``threads_per_core`` is given: the
-paper's Fig. 5 compares at the same number. ``shared_mem_padding`` may be given or swept itself.
+The scheduler fills a multiprocessor with as many blocks as fit. In the paper some runs were faster
+with fewer blocks, each of which requested more shared memory. ``most_blocks_per_sm`` is the maximum
+number of blocks; the padding is the smallest that enforces it. Sweep this number, or give or sweep
+``shared_mem_padding`` itself. Join ``occupancy``, which computes the blocks, and a model of the run
+time. Fewer blocks mean fewer threads per core, unless ``threads_per_core`` is given; the paper's
+Fig. 5 compares runs with the same number of threads.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ PRINTED, CUDA = occupancy.PRINTED, occupancy.CUDA
 def automatic_blocks_per_sm(
     shared_mem_per_sm, shared_mem_needed, blocks_by_registers, max_blocks_per_sm, blocks_by_threads
 ):
-    """Blocks that the scheduler makes active without padding. [blocks]
+    """Number of blocks per SM that the scheduler makes active without padding. [blocks]
 
     >>> automatic_blocks_per_sm(49152, 12288, 32.0, 8, 48.0)  # §V
     4.0
@@ -48,7 +49,7 @@ def automatic_blocks_per_sm(
     ),
 )
 def automatic_blocks_per_sm_cuda(*limits):
-    """Blocks that the scheduler makes active without padding. [blocks]"""
+    """Number of blocks per SM that the scheduler makes active without padding. [blocks]"""
     return minimum(occupancy.blocks_by_shared_mem_cuda(*limits[:5]), *limits[5:])
 
 
@@ -56,10 +57,10 @@ def automatic_blocks_per_sm_cuda(*limits):
 def shared_mem_padding(
     shared_mem_per_sm, shared_mem_needed, most_blocks_per_sm, automatic_blocks_per_sm
 ):
-    """Least extra shared memory to request so that no more blocks are active. [B]
+    """Smallest extra shared memory with which at most ``most_blocks_per_sm`` are active. [B]
 
-    The paper gives no amount. One block more than b no longer fits from the first byte above
-    :math:`Z/(b+1)` on; nothing is needed if other limits leave b or fewer.
+    The paper gives no amount. If each block requests more than :math:`Z/(b+1)` bytes, b + 1 blocks
+    no longer fit. The padding is 0 if other limits allow at most b blocks.
     """
     least = floor(shared_mem_per_sm / (most_blocks_per_sm + 1)) + 1
     more = maximum(least - shared_mem_needed, 0.0)
@@ -77,9 +78,10 @@ def shared_mem_padding_cuda(
     most_blocks_per_sm,
     automatic_blocks_per_sm,
 ):
-    """Least extra shared memory to request, with allocation unit u. [B]
+    """Smallest extra shared memory with which at most ``most_blocks_per_sm`` are active. [B]
 
-    It is the first byte of the first unit with which b + 1 blocks no longer fit.
+    Memory is allocated in units: the request must reach one byte into the first unit with which
+    b + 1 blocks no longer fit.
     """
     unit = shared_mem_allocation_unit
     full = floor(shared_mem_per_sm / (unit * (most_blocks_per_sm + 1))) * unit

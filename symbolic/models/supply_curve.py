@@ -1,10 +1,11 @@
-"""The memory supply curve with the corner of the machine: bandwidth against threads.
+"""The memory supply curve, bandwidth against threads, with an adjustable sharpness of its corner.
 
-Transit draws f(k) sharp (min) or smooth (half of the peak at δ); hardware lies between. A norm of
-the two limits, whose order is the sharpness, interpolates: 1 is Transit's smooth curve, infinity
-its sharp one. With few threads bandwidth grows somewhat slower than they do if latency rises with
-load already (``supply_rise`` below 1). Stores do not wait for an answer, so that a kernel that
-stores has a δ of its own: fit each mix of loads and stores separately.
+The supply f(k) of Transit is either sharp (a minimum) or smooth (half of the peak at δ); measured
+curves lie between. This model joins the two limits by a norm whose order is ``supply_sharpness``: 1
+gives Transit's smooth curve, infinity its sharp curve. If latency rises with load already at few
+threads, bandwidth grows more slowly than the number of threads (``supply_rise`` below 1). Stores do
+not wait for an answer, so δ depends on the stores of a kernel: fit each mix of loads and stores
+separately.
 """
 
 from __future__ import annotations

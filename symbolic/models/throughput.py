@@ -1,21 +1,22 @@
-"""Throughput of a GPU or CPU: floating point a second, and its bottlenecks (Hong 2012, ch. 5).
+"""Floating-point throughput of a GPU or CPU, and its bottlenecks (Hong 2012, ch. 5).
 
-The switch ``processor`` chooses the form: warps on multiprocessors, or on a CPU one thread on each
-core (``warps_per_sm`` and ``warp_size`` 1), where SMs are cores. ``printed`` restores the equations
-as printed: other warps do not hide waits for results, and a scaled number of warps. With
-``saturation = "requests"`` every request of a warp shares the bandwidth (Fig. 119), while Eq. 71
-counts one of each.
+The switch ``processor`` chooses the form: warps on the multiprocessors of a GPU, or one thread on
+each core of a CPU (``warps_per_sm`` and ``warp_size`` are 1, and SMs are cores). ``printed``
+selects the equations as printed, in which other warps do not hide the wait for results, and the
+suggested number of warps is scaled. With ``saturation = "requests"`` all requests of a warp share
+the bandwidth (Fig. 119); Eq. 71 counts one request per warp.
 
-If requests hit caches, ``l1_share`` and ``l2_share`` say how many. ``flops_l1`` and ``flops_dram``
-are the results if all or none do.
+``l1_share`` and ``l2_share`` are the shares of requests that hit the caches. ``flops_l1`` and
+``flops_dram`` are the results if all requests hit the first cache, or if none hits a cache.
 
 Not monotone: idle cycles may grow with MWP (Eq. 80), so that the time may grow with more of
 ``mem_bandwidth``, ``n_sms`` or ``active_sms``, and with less of ``departure_delay``. Advice lists
 no move that gains from it.
 
-Join ``power`` for energy. Its ``fp_insts`` are the unfused ones only; if there are others, give
-``access_rate_fp = "(narrow_fp_insts + wide_fp_insts) * issue_rate"``. ``dse kernel`` counts all of
-them in ``fp_insts``, as profilers do, and gives ``narrow_fp_insts`` for the unfused ones.
+Join ``power`` for energy. The ``fp_insts`` of that model are only the unfused instructions; if
+there are others, give ``access_rate_fp = "(narrow_fp_insts + wide_fp_insts) * issue_rate"``. ``dse
+kernel`` counts all floating-point instructions in ``fp_insts``, as profilers do, and gives
+``narrow_fp_insts`` for the unfused ones.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ VALIDITY = Validity(
 RULES = (
     "warps_per_sm >= 1",
     "l1_share + l2_share <= 1",
-    # the second holds where narrow_fp_insts is given, and fp_insts counts the fused ones too
+    # the second alternative is for fp_insts that include fused ones, if narrow_fp_insts is given
     "fp_insts + fp_fused_insts + fp_vec_insts + fp_vec_fused_insts + int_insts + misc_insts "
     "<= comp_insts or narrow_fp_insts + wide_fp_insts + int_insts + misc_insts <= comp_insts",
 )
@@ -63,8 +64,8 @@ FAMILIES = (
     ),
 )
 
-#: Figs. 114 and 115. Too few warps leave latency unhidden. Fig. 115's text of category 7 names the
-#: bandwidth, too, which its condition excludes.
+#: Figs. 114 and 115. "Too few warps" means that latency is not hidden. The text of category 7 in
+#: Fig. 115 also names the bandwidth, which its condition excludes.
 CATEGORIES = {
     1: "too few warps and bandwidth and departures saturated",
     2: "too few warps and departures saturated",
@@ -78,8 +79,8 @@ CATEGORIES = {
     10: "nothing short",
 }
 
-#: §5.5: warps, cores, bandwidth; and changes by a compiler. More ILP is not listed: ``flops`` shows
-#: it only as far as there are units for it.
+#: Moves of §5.5 (warps, cores, bandwidth), and changes that a compiler can make. ILP is not listed,
+#: because ``flops`` shows its effect only up to the number of units that a thread can fill.
 MOVES = (
     "warps_per_sm, active_sms, mem_bandwidth, core_clock, int_insts, misc_insts, mem_insts, "
     "dependency_distance, thread_distance_bytes, l1_share, l2_share"
@@ -106,31 +107,31 @@ SHARED = (*equations_of(_shared), _residency.busy_sms, _unit_power.warps_run_per
 CYCLES, MEMORY_DEMAND = equations_of(_cycles), equations_of(_memory_demand)
 
 
-# --- cycles waiting for memory, and the share of useful ones (§5.3.10, Eqs. 77-82)
-# If a warp has several requests in flight, MWP counts them all, and idle cycles may grow with it:
-# Eq. 80 adds a computation period for each. They never do if MSTR is 1.
+# --- cycles waiting for memory, and the share of useful cycles (§5.3.10, Eqs. 77-82)
+# If a warp has several requests in flight, MWP counts all of them. Then idle cycles may grow with
+# MWP, because Eq. 80 adds a computation period for each. With MSTR = 1 they never grow.
 #
-# Eq. 82 counts all computation as hidden, also that before the first request: a single warp takes
-# the longer of its two periods, while it takes both in chapter 2 (Eq. 21).
+# Eq. 82 assumes that all computation is hidden, also the part before the first request: a single
+# warp takes the longer of its two periods. In chapter 2 it takes the sum of both (Eq. 21).
 
 
 @equation(source="Hong 2012, Eq. 78", symbol=r"Mem\_SerialN")
 def serial_mem_cycles(mem_latency, warps_per_sm):
-    """Periods of all warps of a core, one after another. [cycles]"""
+    """Sum of the memory (or computation) periods of all warps of a core. [cycles]"""
     return mem_latency * warps_per_sm
 
 
 @equation(source="Hong 2012, Eq. 79", symbol=r"Mem\_DividedN")
 def divided_mem_cycles(serial_mem_cycles, mwp):
-    """Periods of all warps of a core, MWP at a time. [cycles]"""
+    """Memory cycles of all warps of a core if MWP memory periods overlap. [cycles]"""
     return divide(serial_mem_cycles, mwp, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Eq. 80", symbol=r"Mem\_N")
 def overlapped_mem_cycles(divided_mem_cycles, effective_comp, mwp):
-    """Cycles from the first request to the end of the last. [cycles]
+    """Cycles from the first request of a core to the end of its last. [cycles]
 
-    MWP − 1 is 0 where MWP falls below 1, as in chapter 2.
+    MWP − 1 is replaced by 0 if MWP is below 1, as in chapter 2.
     """
     return divided_mem_cycles + effective_comp * maximum(mwp - 1, 0)
 
@@ -144,7 +145,7 @@ serial_comp_cycles = serial_mem_cycles.copy_as(
 
 @equation(source="Hong 2012, Eq. 82", symbol="IdleMemCycles")
 def idle_mem_cycles(overlapped_mem_cycles, serial_comp_cycles):
-    """Memory cycles that computation does not hide. [cycles]
+    """Memory cycles that are not hidden by computation. [cycles]
 
     >>> idle_mem_cycles(220.0, 60.0)  # Fig. 102
     160.0
@@ -160,19 +161,19 @@ def period_cycles(serial_comp_cycles, idle_mem_cycles):
 
 @equation(source="Hong 2012, Eq. 77", symbol="EffRatio")
 def effective_ratio(effective_perfect, warps_per_sm, period_cycles):
-    """Share of the cycles that ideal floating point would take. [ratio]"""
+    """Share of the cycles that the floating-point instructions alone would take. [ratio]"""
     return divide(effective_perfect * warps_per_sm, period_cycles, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Fig. 107, memory")
 def idle_fraction(idle_mem_cycles, period_cycles):
-    """Share of cycles that wait for memory: of all, or of all memory periods in turn. [ratio]"""
+    """Share of all cycles (or, in a copy, of the sum of memory periods) that are idle. [ratio]"""
     return divide(idle_mem_cycles, period_cycles, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Fig. 107, other instructions and results waited for")
 def overhead_fraction(effective_ratio, idle_fraction):
-    """Share of the cycles of other computation: the rest. [ratio]"""
+    """Share of the cycles for other instructions and waits for results. [ratio]"""
     return 1 - effective_ratio - idle_fraction
 
 
@@ -182,12 +183,12 @@ exposed_mem_ratio = idle_fraction.copy_as(
 
 
 # --- if one level of memory served every request (§5.6, Figs. 131-135)
-# All hits in the first cache bound performance from above and no hits from below, as in the thesis:
-# for requests one at a time (MSTR 1) that holds for every mix of hits.
+# As in the thesis, performance is highest if all requests hit the first cache, and lowest if none
+# hits a cache. For MSTR = 1 (one request at a time), these bound the performance of every mix.
 
 
 def _flops_at_latency(latency, mwp_bw, delay, peak, perfect, comp, warps, strength):
-    """Return Eqs. 64 and 71-82 for requests of this latency, so many of which may be in flight."""
+    """Return the throughput by Eqs. 64 and 71-82 if all requests have the given latency."""
     needed = _memory_demand.mwp_app_infinite(latency, comp)
     demand = _memory_demand.mwp_app(_memory_demand.mwp_app_one_warp(needed, warps), strength)
     mwp = _memory_demand.mwp(demand, mwp_bw, _memory_demand.mwp_proc(latency, delay), warps)
@@ -211,7 +212,7 @@ PACE_INPUTS = (
     inputs=("l1_latency", "transactions_per_request", "mem_insts", *PACE_INPUTS),
 )
 def flops_l1(l1_latency, transactions_per_request, mem_insts, *pace):
-    """Floating-point operations a second if one cache serves every request. [1/s]"""
+    """Floating-point operations per second if one cache serves every request. [1/s]"""
     latency = where(mem_insts > 0, l1_latency * transactions_per_request, 0.0)
     return _flops_at_latency(latency, math.inf, *pace)
 
@@ -234,7 +235,7 @@ DRAM_INPUTS = (
 def flops_dram(
     mem_latency_dram, transactions_per_request, mem_insts, clock, load_bytes, bandwidth, sms, *rest
 ):
-    """Floating-point operations a second if DRAM serves every request. [1/s]
+    """Floating-point operations per second if DRAM serves every request. [1/s]
 
     >>> machine, workload = (1e9, 128.0, 128e9, 10.0, 0.0), (11.0, 2.0, 10.0, 8.0, 1.0, 1.0)
     >>> round(flops_dram(450.0, 1.0, 1.0, *machine, *workload), 4)
@@ -252,9 +253,10 @@ def flops_dram(
 
 @equation(source="Hong 2012, Figs. 114 and 115", flags=CATEGORIES)
 def category(warps_per_sm, mwp_app_infinite, mwp_proc, mwp_bw, mwp_app):
-    """The category of ten of a workload on a machine; 10 is the best.
+    """The category, 1 to 10, of a workload on a machine.
 
-    From the best: 10, 9, 5, 4. A bandwidth that is short by at most 15 % is just enough.
+    The best categories are, in this order, 10, 9, 5 and 4. The bandwidth is "just enough" if it is
+    up to 15 % below the demand.
     """
     saturated = where(mwp_bw < mwp_app, 1.0, 2.0)
     short = where(mwp_bw < 0.85 * mwp_app, 3.0, where(mwp_bw < mwp_app, 4.0, 5.0))
@@ -264,15 +266,15 @@ def category(warps_per_sm, mwp_app_infinite, mwp_proc, mwp_bw, mwp_app):
 
 @equation(source="Hong 2012, Eqs. 83-85", symbol=r"\alpha")
 def bandwidth_excess(mwp_app, mwp_bw):
-    """Factor by which the bandwidth would have to grow for the workload's requests. [ratio]"""
+    """Factor by which the workload's requests exceed the bandwidth; at least 1. [ratio]"""
     return maximum(divide(mwp_app, mwp_bw, at_zero=math.inf), 1)
 
 
 @equation(source="Hong 2012, Eqs. 83-88", symbol=r"\#ActiveSM / \alpha")
 def suggested_sms(active_sms, mwp_bw, mwp_app):
-    """Most cores that the bandwidth supplies, rounded up as published. [SMs]
+    """Number of cores that use up the bandwidth, rounded up as published. [SMs]
 
-    One fewer needs no more than the bandwidth, so this is the last step before saturation.
+    One core fewer does not saturate the bandwidth.
 
     >>> [suggested_sms(16.0, 592 / 16, 2.0 * warps) for warps in (16.0, 24.0, 32.0)]
     [16.0, 13.0, 10.0]
@@ -283,31 +285,32 @@ def suggested_sms(active_sms, mwp_bw, mwp_app):
 
 @equation(source="Hong 2012, Eqs. 89-92", symbol="N", when=CORRECTED)
 def suggested_warps(warps_per_sm, mwp_app, mwp_bw, mem_strength):
-    r"""Most warps of a core, rounded down, whose requests the bandwidth allows. [warps]
+    r"""Largest number of warps per core for which the bandwidth is sufficient. [warps]
 
-    Correction of "decreasing N by :math:`1 - \alpha`", which misses Eq. 90 if N is above
-    MWP_App_InfiN: such warps do not need more. 1 if even one warp needs too much.
+    It is 1 if even one warp needs more. Correction: the thesis decreases N by :math:`1 - \alpha`,
+    which does not satisfy Eq. 90 if N is above MWP_App_InfiN, because warps above that number add
+    no demand.
 
     >>> suggested_warps(32.0, 64.0, 592 / 16, 2.0)
     18.0
     """
     most = floor(mwp_bw / mem_strength)
-    most = where(mwp_bw < most * mem_strength, most - 1, most)  # the quotient was rounded up
+    most = where(mwp_bw < most * mem_strength, most - 1, most)  # if the quotient was rounded up
     return where(mwp_bw < mwp_app, maximum(most, 1), warps_per_sm)
 
 
 @equation(name="suggested_warps", source="Hong 2012, Eqs. 89-92", symbol="N", when=PRINTED)
 def suggested_warps_printed(warps_per_sm, mwp_app, mwp_bw):
-    """Warps of a core, scaled by the excess of their requests. [warps]"""
+    """Number of warps per core over the factor by which they exceed the bandwidth. [warps]"""
     scaled = floor(warps_per_sm * divide(mwp_bw, mwp_app, at_zero=1.0))
     return where(mwp_bw < mwp_app, maximum(scaled, 1), warps_per_sm)
 
 
 @equation(source="Hong 2012, Eq. 93", symbol="CoreReduction")
 def clock_reduction(mwp_app_infinite, warps_per_sm):
-    """Factor by which the core clock may fall, since memory is waited for. [ratio]
+    """Factor by which the core clock can be divided, because the cores wait for memory. [ratio]
 
-    It is below 1 if there are enough warps: the clock could rise before memory is waited for. NaN
+    If there are enough warps it is below 1: the clock could rise until the cores wait. It is NaN
     for a single warp, which hides nothing.
 
     >>> clock_reduction(4.0, 2.0)  # Fig. 130
@@ -316,24 +319,21 @@ def clock_reduction(mwp_app_infinite, warps_per_sm):
     return divide(mwp_app_infinite - 1, warps_per_sm - 1, at_zero=math.nan)
 
 
-# --- throughput and time
-
-
 @equation(source="Hong 2012, Eq. 64", symbol="Perf")
 def flops(peak_achievable, effective_ratio):
-    """Floating-point operations a second. [1/s]"""
+    """Floating-point operations per second. [1/s]"""
     return peak_achievable * effective_ratio
 
 
 @equation(source="Hong 2012, Eq. 68 and Fig. 108, computations only")
 def flops_without_memory(peak_achievable, perfect_cycles, comp_cycles):
-    """Floating-point operations a second if memory took no time. [1/s]"""
+    """Floating-point operations per second if memory accesses took no time. [1/s]"""
     return peak_achievable * divide(perfect_cycles, comp_cycles, at_zero=0.0)
 
 
 @equation(source="Hong 2012, Fig. 108, no ILP")
 def flops_without_ilp(flops_without_memory, ilp):
-    """Floating-point operations a second if, besides, instructions issued one at a time. [1/s]"""
+    """Operations per second if memory took no time and instructions issued one by one. [1/s]"""
     return flops_without_memory / ilp
 
 
@@ -341,9 +341,9 @@ def flops_without_ilp(flops_without_memory, ilp):
 def exec_cycles(period_cycles, mem_insts, warps_run_per_sm, warps_per_sm):
     """Cycles of the whole workload. [cycles]
 
-    The thesis stops at operations a second. All warps of a core take as many turns of N warps as it
-    has; a grid that does not fill the cores takes one. On a GPU with an ILP of 1 the time that
-    follows is that of all floating-point operations at ``flops``.
+    The thesis gives only operations per second. Here the warps of a core run in turns of N warps;
+    a grid that does not fill the cores takes one turn. On a GPU with an ILP of 1, the time equals
+    the number of floating-point operations over ``flops``.
     """
     turns = maximum(divide(warps_run_per_sm, warps_per_sm, at_zero=1.0), 1)
     return period_cycles * where(mem_insts > 0, mem_insts, 1.0) * turns

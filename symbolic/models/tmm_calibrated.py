@@ -1,11 +1,12 @@
-"""The TMM model calibrated to seconds (Ma 2014, §IV): linear while latency shows, then flat.
+"""The TMM model calibrated to seconds (Ma 2014, §IV): linear, then constant if latency is hidden.
 
-On one machine and for one problem, L, C and n only scale Eq. 14: run time is linear in √B_r/𝒯 (Eq.
-15) until computation bounds, and then flat (Eq. 13). The coefficients are quantities like any
-other, given or fitted: ``memory_time_slope`` and ``memory_time_offset`` of the first regime,
-``compute_bound_time`` of the second. Join ``apsp`` for the blocks, ``occupancy`` for the threads.
+For one machine and one problem, L, C and n are constant factors in Eq. 14. Run time is linear in
+√B_r/𝒯 (Eq. 15) as long as latency is not hidden, and constant if computation is the bound (Eq. 13).
+The coefficients are given or fitted, like other quantities: ``memory_time_slope`` and
+``memory_time_offset`` for the first regime, ``compute_bound_time`` for the second. Join ``apsp``
+for the blocks and ``occupancy`` for the threads.
 
-Eq. 15 has no f_sched, though Eq. 14 does: in the paper's runs it is within 0.1 % of 1.
+Unlike Eq. 14, Eq. 15 has no f_sched, which is within 0.1 % of 1 in the paper's runs.
 
 Not monotone: the coefficients are those of one machine, and more ``cores_per_sm`` leave fewer
 threads to each core to hide latency, so that the time grows with them (Eq. 15).
@@ -35,8 +36,7 @@ FAMILIES = (
     ),
 )
 
-#: The graph and the machine are fixed; ``latency_time`` and ``memory_time_offset`` show which term
-#: of Eq. 15 dominates.
+#: The graph and the machine are fixed. The two terms of Eq. 15 are shown.
 ADVICE = Guide(
     state="time",
     goal="time",
@@ -53,22 +53,22 @@ TMM = (tmm.threads_per_core,)
 
 @equation(source="Ma 2014, Fig. 2", symbol=r"\sqrt{B_r}/\mathcal{T}")
 def root_blocks_per_thread(blocks, threads_per_core):
-    """The variable in which run time is linear while latency shows. [ratio]"""
+    """The variable √B_r/𝒯, in which run time is linear if latency is not hidden. [ratio]"""
     return divide(sqrt(blocks), threads_per_core, at_zero=math.inf)
 
 
 @equation(source="Ma 2014, Eq. 15")
 def latency_time(memory_time_slope, root_blocks_per_thread):
-    """The term of Eq. 15 that falls with the threads and rises with the blocks. [s]"""
+    """The first term of Eq. 15, which falls with the threads and rises with the blocks. [s]"""
     return memory_time_slope * root_blocks_per_thread
 
 
 @equation(source="Ma 2014, Eq. 15", symbol="Time")
 def memory_bound_time(latency_time, memory_time_offset):
-    """Run time while memory latency shows. [s]
+    """Run time if memory latency is not hidden. [s]
 
-    The paper prints :math:`a_1 = 0.957`, :math:`a_0 = 53.9`, :math:`r^2 = 0.9916`. At its example
-    of §V that is 115.15 s, where it prints 105 s.
+    The paper prints :math:`a_1 = 0.957`, :math:`a_0 = 53.9`, :math:`r^2 = 0.9916`. For its example
+    in §V they give 115.15 s, but it prints 105 s.
 
     >>> round(memory_bound_time(61.248, 53.9), 3)
     115.148

@@ -1,12 +1,12 @@
-"""Transit: threads travel between a computation and a memory system in balance (Li 2015).
+"""Transit: a balance of threads between a computation system and a memory system (Li 2015).
 
-Of n threads, k wait for memory and x = n − k compute. Memory supplies f(k) requests a cycle, the
-lanes demand g(x) (Eqs. 1-2); in a steady state f(k) = g(n − k) (Eq. 3), and a test derives the
-throughput at which they cross in each regime.
+Of n threads, k wait for memory and x = n − k compute. Memory supplies f(k) requests per cycle, and
+the lanes demand g(x) (Eqs. 1-2). In the steady state f(k) = g(n − k) (Eq. 3); a test derives the
+throughput at which the curves cross in each regime.
 
-In the paper's abstract machine as many threads as lanes fill it, π = M. Its measured π (576 threads
-on 32 lanes) is another: an operation occupies its thread for l cycles, ``arithmetic_latency``, 1
-unless given; so π = l M and g(x) = min(x/(l Z), M/Z).
+In the paper's abstract machine one thread fills a lane, π = M. But the paper measures π = 576
+threads on 32 lanes. So in this model an operation occupies its thread for l cycles,
+``arithmetic_latency`` (default: 1); then π = l M and g(x) = min(x/(l Z), M/Z).
 
 The switch ``supply`` chooses the memory curve: the roofline of the paper, f(k) = min(R, k/L), or
 the smooth f(k) = k/(L + k/R), which has the same slope at 0 and the same limit.
@@ -31,7 +31,7 @@ SYMBOLS |= {"mem_latency": "L", "arithmetic_latency": "l"}
 
 FLAGS = {0: "thread", 1: "memory", 2: "computation", 3: "capacity"}
 
-#: §2.4, Figs. 11-17. The latency is fixed: it is "generally very difficult to change".
+#: Moves of §2.4, Figs. 11-17; not the latency, which is "generally very difficult to change".
 ADVICE = Guide(
     state="bound",
     goal="cs_throughput",
@@ -50,13 +50,13 @@ ADVICE = Guide(
     notes={"supply=smooth": "the memory system never fills: thread and memory name its asymptotes"},
 )
 
-#: Two limits closer than one part in this many are a tie.
+#: Limits whose relative difference is below 1 / TIE are equal.
 TIE = 10**12
 
 
 @equation(source="Li 2015, Eqs. 1-3 where both curves rise", symbol=r"\frac{n}{L+lZ}")
 def thread_limit(threads, mem_latency, intensity, arithmetic_latency):
-    r"""Requests a cycle if neither system is full: each thread makes one per turnaround. [1/cycle]
+    r"""Requests per cycle if neither system is full: one per thread and round trip. [1/cycle]
 
     .. math:: k/L = (n-k)/(lZ) \;\Rightarrow\; r = n/(L+lZ)
     """
@@ -65,23 +65,23 @@ def thread_limit(threads, mem_latency, intensity, arithmetic_latency):
 
 @equation(source="Li 2015, Eq. 2", symbol=r"\frac{M}{Z}")
 def computation_limit(lanes_width, intensity):
-    """Requests a cycle that all lanes together make. [1/cycle]"""
+    """Requests per cycle if all lanes are busy. [1/cycle]"""
     return lanes_width / intensity
 
 
 @equation(name="supply_limit", source="Li 2015, Fig. 4-B", when={"supply": "sharp"})
 def supply_limit_sharp(thread_limit, ms_peak):
-    """Requests a cycle where the rising demand meets the roofline supply. [1/cycle]"""
+    """Requests per cycle at the crossing of the rising demand and the roofline supply. [1/cycle]"""
     return minimum(thread_limit, ms_peak)
 
 
 @equation(name="supply_limit", source="Li 2015, Fig. 4-A, Eq. 3", when={"supply": "smooth"})
 def supply_limit_smooth(threads, mem_latency, intensity, arithmetic_latency, ms_peak):
-    r"""Requests a cycle where the rising demand meets the smooth supply. [1/cycle]
+    r"""Requests per cycle at the crossing of the rising demand and the smooth supply. [1/cycle]
 
-    The smaller root of :math:`(z/R) r^2 - (L + z + n/R) r + n = 0`, z being l Z, which is
-    k/(L + k/R) = (n − k)/z in r. Written so that nothing cancels: the discriminant is a sum of
-    squares, and the root has it in the divisor.
+    With z = l Z, the condition k/(L + k/R) = (n − k)/z is
+    :math:`(z/R) r^2 - (L + z + n/R) r + n = 0` in r; the result is the smaller root. The form below
+    avoids cancellation: all terms in the divisor are positive.
 
     .. math:: r = \frac{2n}{L + z + n/R + \sqrt{(z - n/R)^2 + L(L + 2(z + n/R))}}
 
@@ -97,19 +97,19 @@ def supply_limit_smooth(threads, mem_latency, intensity, arithmetic_latency, ms_
 
 @equation(name="ms_throughput", source="Li 2015, Eqs. 1-3", symbol="r", when={"supply": "sharp"})
 def ms_throughput_sharp(thread_limit, ms_peak, computation_limit):
-    """Requests that the memory system serves. [1/cycle]"""
+    """Requests per cycle that the memory system serves. [1/cycle]"""
     return minimum(thread_limit, ms_peak, computation_limit)
 
 
 @equation(name="ms_throughput", source="Li 2015, Eqs. 2-3", symbol="r", when={"supply": "smooth"})
 def ms_throughput_smooth(supply_limit, computation_limit):
-    """Requests that the memory system serves. [1/cycle]"""
+    """Requests per cycle that the memory system serves. [1/cycle]"""
     return minimum(supply_limit, computation_limit)
 
 
 @equation(source="Li 2015, §2.2", symbol="Zr")
 def cs_throughput(intensity, ms_throughput):
-    """Operations that the lanes complete. [1/cycle]"""
+    """Operations per cycle that the lanes complete. [1/cycle]"""
     return intensity * ms_throughput
 
 
@@ -117,8 +117,8 @@ def cs_throughput(intensity, ms_throughput):
 def bound_sharp(ms_throughput, ms_peak, computation_limit):
     """The bottleneck of the machine.
 
-    Memory and computation both (within 1e-12): capacity. At a tie with the threads the full system
-    is the bound, because more threads no longer help.
+    If the limits of memory and computation both bind (within 1e-12), it is capacity. If the thread
+    limit equals the limit of a system, that system is the bound: more threads no longer help.
     """
     near = ms_throughput + ms_throughput / TIE
     memory = ms_peak <= near
@@ -130,8 +130,8 @@ def bound_sharp(ms_throughput, ms_peak, computation_limit):
 def bound_smooth(ms_throughput, thread_limit, ms_peak, computation_limit):
     """The bottleneck of the machine.
 
-    A smooth supply never fills the memory system: without full lanes the bound is the nearer of its
-    two asymptotes, the threads or the peak. There is no capacity bound.
+    With a smooth supply the memory system is never full. If the lanes are not full, the bound is
+    the lower of the two asymptotes of the supply, threads or memory. There is no capacity bound.
     """
     computation = computation_limit <= ms_throughput + ms_throughput / TIE
     return where(computation, 2.0, where(ms_peak <= thread_limit, 1.0, 0.0))
@@ -141,7 +141,7 @@ def bound_smooth(ms_throughput, thread_limit, ms_peak, computation_limit):
 def threads_in_ms_low_sharp(
     bound, threads, ms_throughput, mem_latency, intensity, arithmetic_latency
 ):
-    """Fewest threads in the memory system at this throughput. [threads]"""
+    """Smallest possible number of threads in the memory system. [threads]"""
     computing = ms_throughput * (arithmetic_latency * intensity)
     return where(equal(bound, 1), threads - computing, ms_throughput * mem_latency)
 
@@ -150,9 +150,9 @@ def threads_in_ms_low_sharp(
 def threads_in_ms_high_sharp(
     bound, threads_in_ms_low, threads, ms_throughput, intensity, arithmetic_latency
 ):
-    """Most threads in the memory system at this throughput. [threads]
+    """Largest possible number of threads in the memory system. [threads]
 
-    They exceed the least only if both systems are full: spare threads may wait in either.
+    It exceeds the smallest only if both systems are full: spare threads may then wait in either.
     """
     computing = ms_throughput * (arithmetic_latency * intensity)
     most = maximum(threads_in_ms_low, threads - computing)
@@ -163,7 +163,7 @@ def threads_in_ms_high_sharp(
 def threads_in_ms_low_smooth(
     bound, threads, ms_throughput, ms_peak, mem_latency, intensity, arithmetic_latency
 ):
-    """Threads in the memory system: the smooth supply leaves no range. [threads]"""
+    """Number of threads in the memory system, which a smooth supply determines. [threads]"""
     waiting = maximum(threads - ms_throughput * (arithmetic_latency * intensity), 0.0)
     spare = maximum(1 - ms_throughput / ms_peak, 0.0)
     supplying = divide(ms_throughput * mem_latency, spare, at_zero=math.inf)
@@ -172,23 +172,23 @@ def threads_in_ms_low_smooth(
 
 @equation(name="threads_in_ms_high", source="Li 2015, Eq. 3", when={"supply": "smooth"})
 def threads_in_ms_high_smooth(threads_in_ms_low):
-    """Threads in the memory system: the smooth supply leaves no range. [threads]"""
+    """Number of threads in the memory system, which a smooth supply determines. [threads]"""
     return threads_in_ms_low
 
 
 @equation(source="Li 2015, Fig. 6", symbol="k")
 def threads_in_ms(threads_in_ms_low, threads_in_ms_high):
-    """Threads in the memory system; the middle of a range. [threads]
+    """Number of threads in the memory system: the middle of the possible range. [threads]
 
-    The model does not say where spare threads wait. The middle favours neither system, and is exact
-    without a range.
+    If both systems are full, the model does not say where spare threads wait. Otherwise the range
+    is one number.
     """
     return (threads_in_ms_low + threads_in_ms_high) / 2
 
 
 @equation(source="Li 2015, Fig. 6", symbol="x")
 def threads_in_cs(threads, threads_in_ms):
-    """Threads in the computation system, x = n − k; the fewest and most of a range. [threads]"""
+    """Number of threads in the computation system, x = n − k. [threads]"""
     return threads - threads_in_ms
 
 
@@ -202,7 +202,7 @@ threads_in_cs_high = threads_in_cs.copy_as(
 
 @equation(source="Li 2015, Eq. 1", symbol=r"\pi")
 def cs_transition(lanes_width, arithmetic_latency):
-    """Threads that fill the lanes: each lane as many as the cycles of an operation. [threads]
+    """Number of threads that fill the lanes: per lane, the cycles of an operation. [threads]
 
     >>> cs_transition(32.0, 18.0)  # C2075
     576.0
@@ -212,5 +212,5 @@ def cs_transition(lanes_width, arithmetic_latency):
 
 @equation(source="Li 2015, §2.2", symbol=r"\delta")
 def ms_transition(ms_peak, mem_latency):
-    """Threads that fill the memory system, δ = R L, unless the machine gives them. [threads]"""
+    """Number of threads that fill the memory system: δ = R L. [threads]"""
     return ms_peak * mem_latency

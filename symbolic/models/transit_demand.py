@@ -1,9 +1,9 @@
 """The demand curve of the lanes, as benchmarks measure it: operations against threads.
 
-Of Transit's two curves, G(x) is measured by a kernel that only computes, each operation on the
-result of the one before. Its corner is the point π that the paper prints for each machine: the
-threads that fill the lanes, and their rate. ``dse.fit`` determines both from measured rates; over
-the lanes of the machine, π's threads are its ``arithmetic_latency``.
+G(x), one of Transit's two curves, is measured by a kernel that only computes, with each operation
+on the result of the one before. Its corner is the point π that the paper prints for each machine:
+the number of threads that fill the lanes, and their rate. ``dse.fit`` determines both from measured
+rates. The threads at π divided by the number of lanes are the ``arithmetic_latency``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ VALIDITY = Validity(statement="a machine of two units, whose curves are measured
 
 @equation(source="Li 2015, Eq. 1, Fig. 3-A", symbol="G(x)")
 def attained_flops(cs_peak_flops, threads_in_cs, cs_transition):
-    """Operations a second of x threads of one multiprocessor that only compute. [1/s]
+    """Operations per second of x threads on one multiprocessor that only compute. [1/s]
 
     >>> attained_flops(24.8e9, 288.0, 576.0)  # C2075
     12400000000.0

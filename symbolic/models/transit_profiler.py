@@ -1,8 +1,8 @@
-"""Transit from a profiler's counters, compared with its measurements (Li 2015, §3).
+"""Inputs of Transit from a profiler's counters, and comparison with its measurements (Li 2015, §3).
 
-Join with ``transit``. Counters are of one multiprocessor, and all of one kind: instructions of
-threads and their requests of ``request_bytes``. With ``kernel_time`` the prediction is compared:
-PCT, RCT and the star of Figs. 18 and 19.
+Join with ``transit``. Counters are for one multiprocessor, and count instructions of threads and
+their requests of ``request_bytes`` (not of warps). If ``kernel_time`` is given, the prediction is
+compared with the measurement: PCT, RCT and the star of Figs. 18 and 19.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from symbolic.ops import absolute, divide
 OUTPUTS = ("threads", "intensity")
 VALIDITY = Validity(statement="a machine of two units, whose curves are measured at hand")
 
-#: A workload that never reaches DRAM is outside the model.
+#: The model does not cover a workload that never accesses DRAM.
 RULES = ("dram_reads + dram_writes > 0",)
 
 
 @equation(source="Li 2015, §3", symbol="n")
 def threads(occupancy, max_threads_per_sm):
-    """Threads of one multiprocessor: occupancy × the most that can be resident. [threads]"""
+    """Number of threads of one multiprocessor: occupancy × maximum number. [threads]"""
     return occupancy * max_threads_per_sm
 
 
@@ -33,28 +33,28 @@ def intensity(issued_insts, dram_reads, dram_writes):
 
 @equation(source="Li 2015, Figs. 18-19")
 def measured_ms_throughput(dram_reads, dram_writes, kernel_time, core_clock):
-    """Requests a cycle that the memory system served: the star. [1/cycle]"""
+    """Measured requests per cycle that the memory system served: the star in Fig. 18. [1/cycle]"""
     return (dram_reads + dram_writes) / (kernel_time * core_clock)
 
 
 @equation(source="Li 2015, Figs. 18-19", symbol="PCT")
 def predicted_flops(cs_throughput, core_clock):
-    """Operations a second of one multiprocessor, as predicted. [1/s]"""
+    """Predicted operations per second of one multiprocessor. [1/s]"""
     return cs_throughput * core_clock
 
 
 @equation(source="Li 2015, Figs. 18-19", symbol="RCT")
 def measured_flops(issued_insts, kernel_time):
-    """Operations a second of one multiprocessor, as measured. [1/s]"""
+    """Measured operations per second of one multiprocessor. [1/s]"""
     return issued_insts / kernel_time
 
 
 @equation(source="Li 2015, §3")
 def prediction_accuracy(predicted_flops, measured_flops):
-    """One minus the relative error of the predicted computation throughput. [ratio]
+    """1 minus the relative error of the predicted computation throughput. [ratio]
 
-    The paper gives means of 90.4 % (C2075) and 82.6 % (GTX 690) over Rodinia without three
-    outliers, and does not say how they are computed.
+    The paper gives means over Rodinia without three outliers, 90.4 % (C2075) and 82.6 % (GTX 690),
+    and does not say how they are computed.
     """
     error = absolute(predicted_flops - measured_flops)
     return 1 - divide(error, measured_flops, at_zero=math.inf)

@@ -1,9 +1,9 @@
-"""Run time by Transit of a workload of MWP-CWP: join ``occupancy + transit + transit_time``.
+"""Run time by Transit from the inputs of MWP-CWP: join ``occupancy + transit + transit_time``.
 
-The two models can then be compared over the same axes and with the same inputs. Threads and
-requests are those of warps on one multiprocessor, as in ``transit_warps``: one warp computes at a
-time, and a request leaves the multiprocessor after the departure delay of the one before, or as the
-bandwidth allows. Transit has no barriers: ``sync_insts`` cost nothing here.
+The two models can then be compared over the same axes. As in ``transit_warps``, the threads and
+requests of Transit are the warps of one multiprocessor and their requests. One warp computes at a
+time. The rate of requests is limited by the departure delay and by the bandwidth. Transit has no
+barriers: ``sync_insts`` cost no time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ threads = transit_warps.threads.copy_as(
 
 @equation(source="Li 2015, Table 1; Hong 2012, Eq. 18", symbol="M")
 def lanes_width(warp_size):
-    """Warps that compute at once: one, since the issue cycles are those of a whole warp. [warps]
+    """Number of warps that compute at once: 1, as issue cycles are those of a warp. [warps]
 
     >>> lanes_width(32)
     1.0
@@ -48,18 +48,18 @@ def lanes_width(warp_size):
 
 @equation(source="Li 2015, Table 1; Hong 2012, Eqs. 6 and 16", symbol="R")
 def ms_peak(mwp_without_bw_full, mwp_peak_bw, mem_latency):
-    """Most requests of warps that a multiprocessor has served per cycle. [1/cycle]"""
+    """Maximum number of requests of warps per cycle for one multiprocessor. [1/cycle]"""
     return divide(minimum(mwp_without_bw_full, mwp_peak_bw), mem_latency, at_zero=math.inf)
 
 
 @equation(source="Li 2015, §2.3; Hong 2012, Eq. 20")
 def time(resident_warps, repetitions, mem_insts, ms_throughput, core_clock):
-    """Run time: the requests of all warps of a multiprocessor at Transit's throughput. [s]"""
+    """Run time: requests of all warps of a multiprocessor over Transit's throughput. [s]"""
     requests = resident_warps * repetitions * mem_insts
     return divide(requests, ms_throughput * core_clock, at_zero=math.inf)
 
 
 @equation(source="Li 2015, §2.4, in the words of Hong 2012, §2.3.1", flags=CASES)
 def case(bound):
-    """The bound of Transit as a case of MWP-CWP; capacity is memory and computation at once."""
+    """The bound of Transit as a case of MWP-CWP; capacity is memory bound and computation bound."""
     return bound + 1

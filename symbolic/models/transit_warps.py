@@ -1,8 +1,8 @@
 """Inputs of the transit model from MWP-CWP: join ``transit + transit_warps + mwp_cwp``.
 
-Threads and requests are then those of warps on one multiprocessor, and so must be those of the
-machine: ``lanes_width`` counts warps that issue at once (1 if ``issue_cycles`` is the cost of a
-warp), ``ms_peak`` requests of warps a cycle.
+The threads and requests of Transit are then the warps of one multiprocessor and their requests. The
+numbers of the machine must be in the same units: ``lanes_width`` in warps that issue at once (1 if
+``issue_cycles`` is the cost of a warp), ``ms_peak`` in requests of warps per cycle.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 from symbolic.equation import Validity, equation
 from symbolic.ops import divide
 
-#: A workload without memory instructions is outside the model.
+#: The model does not cover a workload without memory instructions.
 RULES = ("mem_insts > 0",)
 
 VALIDITY = Validity(statement="a machine of two units, whose curves are measured at hand")
@@ -20,11 +20,11 @@ VALIDITY = Validity(statement="a machine of two units, whose curves are measured
 
 @equation(source="Li 2015, §2.2; Hong 2012, Eq. 2", symbol="Z")
 def intensity(comp_cycles, mem_insts):
-    """Computation of a warp between two of its memory requests. [cycles]"""
+    """Computation cycles of a warp between two of its memory requests. [cycles]"""
     return divide(comp_cycles, mem_insts, at_zero=math.inf)
 
 
 @equation(source="Li 2015, §2.2; Hong 2012, Table 1", symbol="n")
 def threads(warps_per_sm):
-    """Warps of one multiprocessor. [warps]"""
+    """Number of warps of one multiprocessor. [warps]"""
     return warps_per_sm

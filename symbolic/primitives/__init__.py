@@ -1,16 +1,15 @@
-"""The primitives in which equations are written: one table, a row for each.
+"""The table of primitives in which equations are written.
 
-A new primitive is one row (:class:`symbolic.primitives.spec.Primitive`) in `arithmetic`, `choices`
-or `functions`. Its fields give the evaluation of floats and arrays, the closed form, the loop nest,
-JavaScript, enclosures, directions, the grammar of formulas and the machine code of the certified
-search. Rules over boxes are written once, in the operations of `rule_operations`, which each
-backend binds in its own way. The planes with which the search also bounds some steps
-(`sweeps.bounds.compiled.planes`) cover the primitives above `pow` in the table; any other is
-bounded by the least of its enclosure.
+To add a primitive, add one row (:class:`symbolic.primitives.spec.Primitive`) in `arithmetic`,
+`choices` or `functions`. Its fields give the evaluation of floats and arrays, the closed form, the
+loop nest, JavaScript, enclosures, directions and the grammar of formulas; the rules of enclosures
+are also compiled for the certified search. These rules are written once, in terms of the operations
+in `rule_operations`, for which each backend has its own functions. The certified search also bounds
+some primitives by planes (`sweeps.bounds.compiled.planes`). A primitive without a plane is bounded
+by its enclosure alone.
 """
 
 from symbolic.primitives import arithmetic, choices, functions
 from symbolic.primitives.spec import Primitive
 
-#: Every primitive by name, grouped by kind.
 PRIMITIVES: dict[str, Primitive] = {**arithmetic.ROWS, **choices.ROWS, **functions.ROWS}

@@ -1,4 +1,9 @@
-"""Sums, products and quotients."""
+"""Primitives for sums, products and quotients.
+
+In the rules, the suffixes ``l`` and ``h`` are the lower and upper end of the operands ``a`` and
+``b``, ``u`` is the mask of boxes in which an operand may be NaN, and ``up`` and ``dn`` are the axes
+along which it never falls and never rises.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +40,8 @@ from symbolic.primitives.spec import FormulaSyntax, Primitive
 def _add_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
     """Return the enclosure of the sum.
 
-    An end is NaN if one operand is a single infinity and the other reaches the opposite one: then
-    that infinity is the only sum that is a number.
+    A computed end is NaN if one operand is always the same infinity and the other may be the
+    opposite infinity. Then the first infinity is the only sum that is a number.
     """
     lo, hi = add_low(al, bl), add_high(ah, bh)
     undefined = either_flag(ua, ub)
@@ -52,9 +57,10 @@ def _sub_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
 
 
 def _zero_if_nan(value: Any) -> Any:
-    """Return a corner, or zero if it is NaN (zero times infinity and the like).
+    """Return the value at a corner of the box, or zero if it is NaN, as for zero times infinity.
 
-    If an end makes a corner NaN, the values near it reach those of the other corners.
+    Zero is correct there, because the value of points near that corner ranges from zero to the
+    values at the other corners.
     """
     return choose(value != value, 0.0, value)
 
@@ -72,12 +78,12 @@ def _largest_corner(w: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 def _can_be_infinite(low: Any, high: Any) -> Any:
-    """Return a mask of values that may be infinite."""
+    """Return a mask of the intervals that contain an infinity."""
     return (abs(low) == INF) | (abs(high) == INF)
 
 
 def _is_infinite(low: Any, high: Any) -> Any:
-    """Return a mask of values that are certainly infinite, with one sign."""
+    """Return a mask of the intervals that consist of one infinity."""
     return (low == INF) | (high == -INF)
 
 
@@ -106,7 +112,7 @@ def _mul_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
 
 
 def _quotient_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    """Return the enclosure of a / b where b does not contain zero; arbitrary elsewhere."""
+    """Return the enclosure of a / b; it is meaningless where b contains zero."""
     undefined = either_flag(ua, ub)
     if all_true(al >= 0) and all_true(bl > 0):
         lo, hi = div_low(al, bh), div_high(ah, bl)
@@ -126,7 +132,7 @@ def _quotient_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> 
 
 
 def _div_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    """Return the enclosure of the quotient, all numbers where the divisor contains zero."""
+    """Return the enclosure of a quotient: all numbers if the divisor's interval contains zero."""
     lo, hi, undefined = _quotient_interval(al, ah, ua, bl, bh, ub)
     zero = (bl <= 0) & (bh >= 0)
     if not any_true(zero):
@@ -138,7 +144,10 @@ def _div_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
 
 
 def _one_sided_quotient(side: Any, al: Any, ah: Any, divisor: Any, lo: Any, hi: Any) -> Any:
-    """Return the ends, replaced by those of a / b where b reaches zero from one side."""
+    """Replace the ends in boxes (``side``) in which zero is one end of the divisor's interval.
+
+    ``divisor`` is its other end, which is positive.
+    """
     if not any_true(side):
         return lo, hi
     low = choose(al >= 0, _zero_if_nan(div_low(al, divisor)), -INF)
@@ -149,7 +158,7 @@ def _one_sided_quotient(side: Any, al: Any, ah: Any, divisor: Any, lo: Any, hi: 
 def _divide_interval(
     al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any, zl: Any, zh: Any, uz: Any
 ) -> Any:
-    """Return the hull of a / b for b other than zero, and of ``at_zero`` where b may be zero."""
+    """Return an enclosure of a / b for nonzero b, and of ``at_zero`` if b may be zero."""
     lo, hi, undefined = _quotient_interval(al, ah, ua, bl, bh, ub)
     zero = (bl <= 0) & (bh >= 0)
     never = either_flag(is_empty(ua, al, ah), is_empty(ub, bl, bh))
@@ -170,7 +179,7 @@ def _divide_interval(
 
 # --- directions
 def scale_trend(up: Any, down: Any, low: Any, high: Any) -> Any:
-    """Return the directions of a value multiplied by a number between two ends."""
+    """Return the directions of a value multiplied by a factor between ``low`` and ``high``."""
     if all_true(low >= 0):
         return up, down
     idle = up & down
@@ -179,14 +188,14 @@ def scale_trend(up: Any, down: Any, low: Any, high: Any) -> Any:
 
 
 def common_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
-    """Return the directions that both arguments have."""
+    """Return the directions that both arguments have in common."""
     return aup & bup, adn & bdn
 
 
 def difference_trend(
     al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any
 ) -> Any:
-    """Return the directions of the first argument that the second has reversed."""
+    """Return the directions of a - b: a and b must move in opposite directions."""
     return aup & bdn, adn & bup
 
 
@@ -197,7 +206,7 @@ def _mul_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any,
 
 
 def _div_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
-    """Return the directions of a quotient; none where the divisor, or its sign, may be zero."""
+    """Return the directions of a quotient; it has none where the divisor may be zero."""
     au, ad = scale_trend(aup, adn, bl, bh)
     bu, bd = scale_trend(bup, bdn, al, ah)
     clear = (bl > 0) | (bh < 0)
@@ -218,14 +227,14 @@ def _divide_trend(
     zup: Any,
     zdn: Any,
 ) -> Any:
-    """Return the directions of a quotient with a value where the divisor is zero."""
+    """Return the directions of ``divide``, whose value is given where the divisor is zero."""
     au, ad = scale_trend(aup, adn, bl, bh)
     bu, bd = scale_trend(bup, bdn, al, ah)
     up, down = au & bd, ad & bu
     clear = (bl > 0) | (bh < 0)
     if all_true(clear):
         return up, down
-    # the quotient grows as the divisor falls to zero, where it is infinite
+    # for a >= 0 and the value inf at zero, the quotient rises to inf as the divisor falls to zero
     falls_from = (bl >= 0) & (al >= 0) & (zl == INF)
     idle = aup & adn & bup & bdn & zup & zdn
     up = choose(clear, up, choose(falls_from, up & zup, idle))
@@ -250,7 +259,7 @@ def _sympy_divide(s: Any, a: Any, b: Any, at_zero: Any) -> Any:
 def _operator(
     function: Callable[[Any, Any], Any], sign: str, interval: Any, trend: Any, units: str = "like"
 ) -> Primitive:
-    """Return the row of an operator that each backend has."""
+    """Return the row of a Python operator that has the same sign in all backends."""
     text = f"{{0}} {sign} {{1}}"
     return Primitive(
         arity=2,

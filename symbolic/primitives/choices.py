@@ -1,4 +1,4 @@
-"""Comparisons, logical operations, and choices between values."""
+"""Primitives for comparisons, logical operations, and choices between values."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _where_interval(
 
 
 def _minimum_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    """Return the enclosure of the minimum: NaN for a gives b; NaN for b gives NaN."""
+    """Return the enclosure of the minimum, which is b if a is NaN, and NaN if b is NaN."""
     lo = choose(is_empty(ub, bl, bh), INF, min_of(al, bl))
     return lo, choose(ua, bh, min_of(ah, bh)), ub
 
@@ -110,9 +110,10 @@ def _negate_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
 
 
 def _selected_trend(first: Any, second: Any, aup: Any, adn: Any, bup: Any, bdn: Any) -> Any:
-    """Return the directions of b where ``second`` holds, of a where ``first`` does, else of both.
+    """Return the directions of the argument that is chosen, or the common ones if that is unknown.
 
-    ``second`` is tested first: it holds where a is empty, which leaves b.
+    Where ``second`` holds, b is chosen; where ``first`` holds, a. If both hold, b is chosen: this
+    happens where a is empty.
     """
     up = choose(second, bup, choose(first, aup, aup & bup))
     return up, choose(second, bdn, choose(first, adn, adn & bdn))
@@ -145,7 +146,7 @@ def _where_trend(
     bdn: Any,
 ) -> Any:
     still = cup & cdn
-    rises = choose(bh <= al, ALL_AXES, NO_AXES)  # when the condition comes to hold
+    rises = choose(bh <= al, ALL_AXES, NO_AXES)  # when the condition changes from false to true
     falls = choose(ah <= bl, ALL_AXES, NO_AXES)
     up = aup & bup & (still | (rises & cup) | (falls & cdn))
     down = adn & bdn & (still | (rises & cdn) | (falls & cup))
@@ -161,7 +162,10 @@ def _sympy_where(s: Any, condition: Any, if_true: Any, if_false: Any) -> Any:
 
 
 def _extremum(kind: Any, drop: Any, a: Any, b: Any) -> Any:
-    """Return Min or Max without SymPy's slow search for comparable arguments."""
+    """Return SymPy's Min or Max (``kind``) of a and b, without its slow comparison of arguments.
+
+    ``drop`` is the number that does not change the result: inf for Min, -inf for Max.
+    """
     parts = [p for arg in (a, b) for p in (arg.args if isinstance(arg, kind) else (arg,))]
     numbers = [part for part in parts if part.is_number]
     rest = list(dict.fromkeys(part for part in parts if not part.is_number))
@@ -177,7 +181,7 @@ def _extremum(kind: Any, drop: Any, a: Any, b: Any) -> Any:
 def _comparison(
     function: Function, closed: str, sign: str, interval: Function, *names: str, **cells: Any
 ) -> Primitive:
-    """Return the row of a comparison; ``closed`` is SymPy's name of it."""
+    """Return the row of a comparison; ``closed`` is its name in SymPy, ``names`` in formulas."""
     text = f"{{0}} {sign} {{1}}"
     cells = {"scalar": function, "array": function, "trend": _comparison_trend} | cells
     return Primitive(

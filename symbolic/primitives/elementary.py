@@ -1,10 +1,10 @@
-"""Exponentials, logarithms and powers with the same bits in every backend that computes.
+"""Exponentials, logarithms and powers that give the same bits for floats, arrays and loop nests.
 
-NumPy's vectorized functions differ by an ulp from the C library, which Python's floats and the loop
-nests call, so that a point could meet a condition in one backend and break it in another. Here
-arrays have the values of the C library too. The natural logarithm is our own series, because the
-loop nests vectorize it (:func:`sweeps.nest.intrinsics.log`): floats and arrays take the same steps
-in the same order.
+NumPy's vectorized functions may differ by an ulp from the C library, which Python floats and loop
+nests call; a point could then meet a condition in one backend and break it in another. The array
+functions here give the values of the C library. The natural logarithm is a series, because the loop
+nests vectorize it (:func:`sweeps.nest.intrinsics.log`); floats and arrays execute the same steps in
+the same order.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ from stochastic import sizes
 Floats = NDArray[np.float64]
 Function = Callable[..., Any]
 
-#: ln 2 in two parts; a whole number times the first is exact.
+#: ln 2 as the sum of two parts; the product of the first part and an exponent is exact.
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
-#: The bits of 1.0 and of the root of 1/2, and the mask of a fraction.
+#: The bits of the doubles 1.0 and sqrt(1/2), and the mask of the fraction bits.
 ONE, ROOT, FRACTION = 0x3FF0000000000000, 0x3FE6A09E667F3BCD, 0x000FFFFFFFFFFFFF
-#: The least normal float, and a factor that makes smaller ones normal.
+#: The smallest normal float, and a factor that makes subnormal floats normal.
 SMALLEST_NORMAL, SUBNORMAL_SCALE = 2.0**-1022, 2.0**54
 _ROOT_OF_HALF = float(np.int64(ROOT).view(np.float64))
 
-#: Values computed together, so that the steps of a series stay in the cache.
+#: Number of values computed together, so that intermediate arrays stay in the cache.
 _BLOCK = sizes.ELEMENTARY_BLOCK
-#: Values on which the route to the C library is tested: NumPy's own functions differ at some 5 %.
+#: Number of values on which :func:`_call_reversed` is tested: NumPy's vectorized functions differ
+#: from the C library for some 5 % of values.
 _TRIAL_SIZE = 512
 
 
@@ -47,7 +48,7 @@ def _call_each(function: Function) -> Function:
 
 
 def _call_reversed(function: Function) -> Function:
-    """Return a NumPy function that reads its arrays from the end, which uses the C library."""
+    """Return a NumPy function that gets its arrays reversed, so that NumPy calls the C library."""
 
     def array(*args: Floats) -> Floats:
         return np.asarray(function(*(arg[::-1] for arg in args))[::-1])
@@ -59,8 +60,8 @@ def _call_reversed(function: Function) -> Function:
 def _c_library_function(name: str) -> Function:
     """Return a function of flat arrays with the values of the C library.
 
-    NumPy calls the C library for an array that is read backwards, ten times as fast as one call for
-    each value. That is not documented, so it is tried first.
+    NumPy calls the C library for a reversed array, which is ten times as fast as one Python call
+    for each value. That is not documented, so it is tested first.
     """
     scalar, fast = _SCALAR[name], _call_reversed(getattr(np, name))
     slow = _call_each(scalar)
@@ -101,12 +102,12 @@ def _scalar_logarithm(function: Function) -> Function:
 
 
 def scalar_power(a: Any, b: Any) -> float:
-    """Return a power of numbers as in IEEE 754, also where Python raises an error."""
+    """Return a power of numbers by the rules of IEEE 754, also where Python raises an error."""
     try:
         return math.pow(a, b)
     except (ValueError, OverflowError):
         with np.errstate(all="ignore"):
-            return float(np.power(float(a), float(b)))  # zero, infinite or NaN
+            return float(np.power(float(a), float(b)))  # the result is zero, infinite or NaN
 
 
 scalar_log2, scalar_log10 = _scalar_logarithm(math.log2), _scalar_logarithm(math.log10)
@@ -139,7 +140,7 @@ def scalar_log(a: Any) -> float:
         return -math.inf if a == 0 else math.nan
     try:
         m, k = math.frexp(a)
-    except OverflowError:  # a whole number beyond all floats
+    except OverflowError:  # a Python integer larger than all floats
         return math.log(a)
     if math.isinf(m):
         return m

@@ -1,4 +1,4 @@
-"""Functions of one number, and powers."""
+"""Primitives for functions of one number, and for powers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from symbolic.primitives.rule_operations import (
 )
 from symbolic.primitives.spec import FormulaSyntax, Function, Primitive
 
-#: JavaScript gives NaN for some powers of 1 and -1 that are 1 in IEEE 754.
+#: A power in JavaScript; Math.pow gives NaN for some powers of 1 and -1 that are 1 in IEEE 754.
 _JS_POWER = "{0} === 1 || ({0} === -1 && Math.abs({1}) === Infinity) ? 1 : Math.pow({0}, {1})"
 
 
@@ -40,7 +40,7 @@ def _rounding_scalar(rounding: Function) -> Function:
     def scalar(a: Any) -> Any:
         if isinstance(a, float):
             return math.copysign(rounding(a), a) if math.isfinite(a) else a  # keeps -0.0
-        return rounding(a) if isinstance(a, int) else type(a)(rounding(a))  # a Fraction stays one
+        return rounding(a) if isinstance(a, int) else type(a)(rounding(a))  # keeps Fraction
 
     return scalar
 
@@ -80,7 +80,7 @@ def _sqrt_interval(al: Any, ah: Any, ua: Any) -> Any:
 
 
 def _nan_below_zero(al: Any, ah: Any, ua: Any, lo: Any, hi: Any) -> Any:
-    """Return the enclosure of a function that is NaN below zero."""
+    """Return the enclosure of a function that is NaN for negative arguments."""
     negative = al < 0
     if not any_true(negative):
         return lo, hi, ua
@@ -109,16 +109,18 @@ def _log10_interval(al: Any, ah: Any, ua: Any) -> Any:
 
 
 def _pow_interval(al: Any, ah: Any, ua: Any, bl: Any, bh: Any, ub: Any) -> Any:
-    """Return the enclosure of a power: its corners for bases above zero, otherwise all or nothing.
+    """Return the enclosure of a power.
 
-    NaN to the power 0, and 1 to the power NaN, are 1.
+    If the base is positive, the extremes are at corners of the box. If it may be negative, the
+    enclosure is all numbers, or empty if the power is always NaN. NaN to the power 0, and 1 to the
+    power NaN, are 1.
     """
     x, y = max_of(al, 0.0), max_of(ah, 0.0)
     t, u, v, w = pow_of(x, bl), pow_of(x, bh), pow_of(y, bl), pow_of(y, bh)
     low, high = min_of(min_of(t, u), min_of(v, w)), max_of(max_of(t, u), max_of(v, w))
     lo, hi = widen(low, high, (al == ah) & (bl == bh))
     lo, undefined = max_of(lo, 0.0), either_flag(ua, ub)
-    open_ended = (al < 0) | ((al == 0) & (bl < 0))  # minus zero gives minus infinity
+    open_ended = (al < 0) | ((al == 0) & (bl < 0))  # the power of -0 may be minus infinity
     if any_true(open_ended):
         lo, hi = choose(open_ended, -INF, lo), choose(open_ended, INF, hi)
         part = (bl != bh) | (np.floor(bl) != bl)
@@ -148,7 +150,7 @@ def _absolute_trend(al: Any, ah: Any, aup: Any, adn: Any) -> Any:
 def _pow_trend(al: Any, ah: Any, aup: Any, adn: Any, bl: Any, bh: Any, bup: Any, bdn: Any) -> Any:
     au, ad = scale_trend(aup, adn, bl, bh)
     bu, bd = scale_trend(bup, bdn, al - 1, ah - 1)
-    # a base of zero may be -0, whose power may be -inf; below zero powers are not monotone
+    # a base of zero may be -0, whose power may be -inf; powers of negative bases are not monotone
     clear = (al > 0) | ((al == 0) & (bl >= 0))
     return choose(clear, au & bu, NO_AXES), choose(clear, ad & bd, NO_AXES)
 
@@ -163,7 +165,7 @@ def _increasing_function(
     *,
     call: bool = False,
 ) -> Primitive:
-    """Return the row of an increasing function with the same name in all backends."""
+    """Return the row of an increasing function that has the same name in all backends."""
     return Primitive(
         arity=1,
         scalar=scalar,
@@ -179,7 +181,7 @@ def _increasing_function(
 
 
 def _transcendental(name: str, closed: Function, box: Function) -> Primitive:
-    """Return the row of a library function of plain numbers."""
+    """Return the row of a library function whose argument is a plain number."""
     scalar, array = getattr(elementary, f"scalar_{name}"), getattr(elementary, name)
     return _increasing_function(name, scalar, array, closed, box, "plain", call=True)
 

@@ -1,8 +1,9 @@
-"""The operations in which rules of primitives over boxes are written.
+"""The operations in which the rules of enclosures and directions are written.
 
-A rule is one function for arrays of boxes, rounding to nearest or outward, and for the machine code
-of a search, one box at a time: only the operations that it calls differ (:func:`rebind_rule`). Here
-they are NumPy's functions, rounding to nearest.
+A rule is one Python function with three uses: arrays of boxes rounded to nearest, arrays of boxes
+rounded outward, and compiled code that handles one box at a time. The uses differ only in the
+operations that the rule calls (:func:`rebind_rule`). The operations in this module are those for
+arrays, rounded to nearest.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ import numpy as np
 
 from symbolic.primitives import elementary
 
-# --- Directed rounding by the error of a float operation, which is itself a float
-# Knuth's sum and Dekker's product give the error exactly (unless it leaves the range of floats,
-# where the result is always moved by one float); its sign says on which side of the rounded result
-# the true one lies.
+# --- Directed rounding
+# The rounding error of a float operation is itself a float, which Knuth's sum and Dekker's product
+# compute exactly. Its sign says on which side of the rounded result the true result lies. If the
+# error is outside the range of floats, the result is always moved by one float.
 
 
 _SPLIT = 2.0**27 + 1.0
@@ -40,7 +41,7 @@ def _split_float(a: Any) -> tuple[Any, Any]:
 
 
 def _product_error(value: Any, a: Any, b: Any) -> Any:
-    """Return a b - value exactly, or NaN if that is no float."""
+    """Return a * b - value exactly, or NaN if it may not be a float."""
     (a_high, a_low), (b_high, b_low) = _split_float(a), _split_float(b)
     error = ((a_high * b_high - value) + a_high * b_low + a_low * b_high) + a_low * b_low
     size = np.abs(value)
@@ -59,9 +60,10 @@ def _root_error(value: Any, a: Any) -> Any:
 
 
 def _round_outward(function: Callable[..., Any], error: Callable[..., Any], towards: float) -> Any:
-    """Return the operation, moved by one float if the true value may lie further that way.
+    """Return an operation that rounds towards minus or plus infinity (``towards``).
 
-    All four operations are exact on a zero or an infinity.
+    Its result is moved by one float if the true value may lie further in that direction. All four
+    operations are exact if an argument is zero or infinite.
     """
 
     def outward(*args: Any) -> Any:
@@ -76,7 +78,7 @@ def _round_outward(function: Callable[..., Any], error: Callable[..., Any], towa
     return outward
 
 
-#: Each operation rounded for a lower and for an upper end.
+#: Each operation rounded down (for lower ends) and up (for upper ends).
 _OUTWARD: dict[str, Callable[..., Any]] = {
     f"{name}_{end}": _round_outward(function, error, towards)
     for name, function, error in (
@@ -89,12 +91,12 @@ _OUTWARD: dict[str, Callable[..., Any]] = {
 }
 
 
-#: Every axis, and none.
+#: The set of all axes, and the empty set, as bits.
 ALL_AXES, NO_AXES = np.uint64(2**64 - 1), np.uint64(0)
 INF = math.inf
-#: Largest error of a library function in ulp, beyond the difference of its two sides.
+#: Assumed upper limit of the error of a library function. [ulp]
 ULPS = 4
-#: True if rounding down and up give the same.
+#: True if the operations for lower and upper ends are the same.
 ROUNDS_TO_NEAREST = True
 
 min_of, max_of = np.minimum, np.maximum
@@ -106,76 +108,79 @@ sqrt_low = sqrt_high = np.sqrt
 
 
 def all_true(test: Any) -> Any:
-    """True if it holds everywhere; for small arrays faster than ``np.all`` by a third."""
+    """True if the test holds in all boxes; a third faster than ``np.all`` for small arrays."""
     return np.logical_and.reduce(test, axis=None)
 
 
 def any_true(test: Any) -> Any:
-    """True if it holds anywhere."""
+    """True if the test holds in any box."""
     return np.logical_or.reduce(test, axis=None)
 
 
 def choose(test: Any, yes: Any, no: Any) -> Any:
-    """Return one of two values."""
+    """Return ``yes`` in boxes in which the test holds, ``no`` in the others."""
     return no if test is False else np.where(test, yes, no)
 
 
 def condition_end(test: Any) -> Any:
-    """Return the end of a condition."""
+    """Return a test as an end (possible or certain) of a condition; here it is the same array."""
     return test
 
 
 def is_true(end: Any) -> Any:
-    """True if the end of a condition is true."""
+    """Return an end (possible or certain) of a condition as a test."""
     return end
 
 
 def either_flag(first: Any, second: Any) -> Any:
-    """Return a mask where either value may be NaN; False if neither is anywhere."""
+    """Return the union of two masks of boxes; False stands for an empty mask."""
     if first is False:
         return second
     return first if second is False else np.logical_or(first, second)
 
 
 def is_empty(undefined: Any, low: Any, high: Any) -> Any:
-    """Return a mask of operands that are always NaN, with the ends (inf, -inf)."""
+    """Return a mask of the boxes in which an operand is always NaN: its ends are (inf, -inf)."""
     return False if undefined is False else undefined & (low > high)
 
 
 def clear_where(flag: Any, test: Any) -> Any:
-    """Return a test, cleared where a flag is set."""
+    """Return the test, set to False where a flag is True."""
     return test if flag is False else test & np.logical_not(flag)
 
 
 def flag_or_false(flag: Any) -> Any:
-    """Return a flag, or False if it is set nowhere."""
+    """Return the flag, or False if it is True in no box."""
     return flag if any_true(flag) else False
 
 
 def all_finite(first: Any, second: Any) -> Any:
-    """True if both are finite everywhere."""
+    """True if both values are finite in all boxes."""
     return all_true(np.isfinite(first)) and all_true(np.isfinite(second))
 
 
 def widen_by_ulps(low: Any, high: Any) -> tuple[Any, Any]:
-    """Return the values of a library function at the ends, widened by some ulp."""
+    """Widen the values of a library function at the two ends by its possible error."""
     for _ in range(ULPS):
         low, high = np.nextafter(low, -math.inf), np.nextafter(high, math.inf)
     return low, high
 
 
 def widen(low: Any, high: Any, point: Any) -> tuple[Any, Any]:
-    """Return the values at the ends widened, except at a point, where floats compute the same."""
+    """Widen the values of a library function at the two ends, except where ``point`` is True.
+
+    There, both ends are equal, and floats compute exactly this value.
+    """
     lo, hi = widen_by_ulps(low, high)
     return np.where(point, low, lo), np.where(point, high, hi)
 
 
-#: Library functions with the same bits as floats and loop nests.
+#: Library functions that give the same bits for floats and in loop nests.
 exp_of, log_of, log2_of = elementary.exp, elementary.log, elementary.log2
 log10_of, pow_of = elementary.log10, elementary.power
 
 
-#: Modules whose functions are the same for all operations.
+#: Modules whose functions are not rebound.
 _SHARED_MODULES = (__name__, elementary.__name__)
 
 
@@ -185,9 +190,10 @@ def rebind_rule(
     wrap: Callable[[Any], Any] = lambda function: function,
     rebound: dict[Any, Any] | None = None,
 ) -> Any:
-    """Return a rule, and those it calls, with other operations in the place of its own.
+    """Return a copy of a rule, and of the rules that it calls, with other operations.
 
-    ``wrap`` is applied to each function; ``rebound`` collects them.
+    ``operations`` maps the names of operations to their replacements. ``wrap`` is applied to each
+    copy; ``rebound`` collects the results, so that a rule is copied once.
     """
     if not isinstance(rule, FunctionType):
         raise TypeError(f"no rule that could be rebound: {rule!r}")

@@ -12,11 +12,11 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class FormulaSyntax:
-    """The names of a primitive in formulas, its number of terms, and their units.
+    """The names of a primitive in formulas, its number of terms, and the rule for their units.
 
-    ``units``: ``"like"`` (all the same, as is the result), ``"plain"`` (numbers without a unit),
-    ``"root"``, ``"product"``, ``"quotient"`` (and then like the third), ``"power"``; conditions
-    have none.
+    ``units`` is ``"like"`` (all terms have the same unit, and so has the result), ``"plain"`` (the
+    argument is a plain number), ``"root"``, ``"product"``, ``"quotient"`` (a third term has the
+    unit of the quotient) or ``"power"``. Conditions have no units.
     """
 
     names: tuple[str, ...]
@@ -26,36 +26,40 @@ class FormulaSyntax:
 
     @classmethod
     def fixed_count(cls, count: int, *names: str, units: str = "like") -> FormulaSyntax:
-        """Return the syntax with a fixed number of terms."""
+        """Return the syntax of a primitive that takes a fixed number of terms."""
         return cls(names, count, count, units)
 
     @classmethod
     def any_number(cls, *names: str) -> FormulaSyntax:
-        """Return the syntax with one or more terms."""
+        """Return the syntax of a primitive that takes one or more terms."""
         return cls(names, 1, math.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Primitive:
-    """A primitive in every backend.
+    """A primitive: one function or text for each backend.
 
-    * ``arity``: the number of arguments of a step.
-    * ``scalar``, ``array``: on Python's numbers, which may be fractions, and on NumPy arrays.
-    * ``sympy``: on SymPy expressions, after the module itself, which is loaded when first needed.
+    * ``arity``: the number of its arguments in a node.
+    * ``scalar``, ``array``: functions of Python numbers (which may be fractions), and of NumPy
+      arrays.
+    * ``sympy``: a function of SymPy expressions; its first argument is the module ``sympy``, which
+      is imported when it is first needed.
     * ``nest``, ``js``: the expression in a loop nest and in JavaScript, with ``{0}`` for the first
       operand (a name or a literal).
-    * ``interval``: the rule of its enclosure, from the lower end, upper end and ``may_be_nan`` of
-      each argument to those of the result. The ends of a condition are "certain" and "possible".
-      Written in :mod:`symbolic.primitives.rule_operations`, for arrays and machine code.
-    * ``trend``: the rule of its direction, in the same operations: from the ends of each argument,
-      and the axes along which it never falls and never rises, to these axes of the result.
-    * ``calls_library``: whether it calls a library, which works on one point at a time. Floats,
-      arrays and loop nests give the same bits, JavaScript a few ulp more or less.
-    * ``is_condition``: whether its value is true or false.
-    * ``is_choice``: whether an argument that is not chosen may be NaN without effect.
-    * ``propagates_nan``: whether a number is NaN wherever an argument is. Then the rule of its
-      enclosure need not handle operands that are always NaN: see :mod:`symbolic.intervals`.
-      Conditions are never NaN, so that it is irrelevant for them.
+    * ``interval``: the rule of its enclosure, written in the operations of
+      :mod:`symbolic.primitives.rule_operations`. It takes the lower end, upper end and
+      ``may_be_nan`` of each argument, and returns those of the result. The ends of a condition are
+      "certain" and "possible".
+    * ``trend``: the rule of its direction, in the same operations. It takes, for each argument, the
+      two ends and the axes along which it never falls and never rises; it returns such axes for
+      the result.
+    * ``calls_library``: True if it calls a library function, which handles one point at a time.
+      Floats, arrays and loop nests give the same bits; JavaScript may differ by a few ulp.
+    * ``is_condition``: True if its value is true or false.
+    * ``is_choice``: True if an argument that is not chosen may be NaN without effect.
+    * ``propagates_nan``: True if the result is NaN whenever an argument is NaN. Then the rule of
+      its enclosure need not handle operands that are always NaN: see :mod:`symbolic.intervals`.
+      It has no effect for conditions, which are never NaN.
     """
 
     arity: int

@@ -330,6 +330,7 @@ LATENCY_ROOFLINE = (
     resource(
         "memory_parallelism", "", "[1, inf)", "requests of a warp in flight at once", (1, 8), 3
     ),
+    cost("dispatch_cycles", "cycle", NONNEG, "cycles between starts of blocks", (0, 2), 0),
     cost("start_up_time", "s", NONNEG, "time of an empty launch", (1e-6, 1e-5), 0),
     # --- results
     row("l1_miss_share", "", SHARE, "share of bytes that miss the L1 cache"),
@@ -347,6 +348,7 @@ LATENCY_ROOFLINE = (
     row("dram_time", "s", RESULT, "time of DRAM"),
     row("tensor_rate", "1/s", NONNEG, "operations per second of tensor units, for the type"),
     row("tensor_time", "s", RESULT, "time of tensor units"),
+    row("dispatch_time", "s", RESULT, "time in which all blocks are started"),
     row("bound_by", "", COUNT0, "bottleneck: a unit, a level of memory, or latency"),
     row("throughput_time", "s", RESULT, "time if only the busiest unit limited the kernel"),
     row("limiting_time", "s", RESULT, "largest of the times of units and of latency"),

@@ -18,6 +18,7 @@ from symbolic.quantity import (
     resource,
     row,
     size,
+    spec,
     switch,
 )
 
@@ -40,6 +41,9 @@ WORKLOAD = (
     row("block_x", "", COUNT1, "threads of a block along x", (1, 512)),
     row("block_y", "", COUNT1, "threads of a block along y", (1, 64)),
     row("block_z", "", COUNT1, "threads of a block along z", (1, 64)),
+    row("threads_x", "", COUNT1, "threads of the launch along x", (1, 1e6)),
+    row("threads_y", "", COUNT1, "threads of the launch along y", (1, 1e6)),
+    row("threads_z", "", COUNT1, "threads of the launch along z", (1, 1e6)),
     row("grid_x", "", COUNT1, "blocks of the grid along x", (1, 1e6)),
     row("grid_y", "", COUNT1, "blocks of the grid along y", (1, 65535)),
     row("grid_z", "", COUNT1, "blocks of the grid along z", (1, 65535)),
@@ -189,7 +193,7 @@ BLOCK_SHAPE = (
 # --- matrix products in tiles
 
 #: Attained shares and start-up times of casts by number type, fitted to four GPUs together.
-_GEMM_SHARES = {"bf16": 0.8, "fp8": 0.72, "fp8_block": 0.6, "fp4": 0.5, "int8": 0.9}
+_GEMM_SHARES = {"bf16": 0.765, "fp8": 0.705, "fp8_block": 0.57, "fp4": 0.5, "int8": 0.9}
 _GEMM_ERRORS = {"low": 0.65, "high": 1.5}
 _GEMM_CAST_TIMES = {"fp8": 10.5e-6, "fp8_block": 2.5e-6, "fp4": 5e-6, "int8": 7.5e-6}
 
@@ -207,15 +211,15 @@ GEMM = (
         5,
     ),
     # --- the numbers of a GPU; defaults are fitted to A100, H100, B200 and L40S together
-    cost("gemm_start_time", "s", NONNEG, "time of the smallest product", (1e-6, 1e-5), 2.7e-6),
-    resource("gemm_dram_share", "", "(0, 1]", "attained share of mem_bandwidth", (0.5, 1), 0.78),
+    cost("gemm_start_time", "s", NONNEG, "time of the smallest product", (1e-6, 1e-5), 2.9e-6),
+    resource("gemm_dram_share", "", "(0, 1]", "attained share of mem_bandwidth", (0.5, 1), 0.776),
     resource(
         "gemm_operand_bytes_per_cycle",
         "B",
         POS,
         "bytes of operands that one multiprocessor reads in a cycle",
         (10, 150),
-        45,
+        76,
     ),
     resource(
         "gemm_wave_overlap",
@@ -223,10 +227,10 @@ GEMM = (
         SHARE,
         "share of the wait for the last wave that other work fills",
         (0, 1),
-        0.7,
+        0.75,
     ),
     resource(
-        "gemm_cache_share", "", POS, "share of the L2 cache that keeps operands", (0.3, 1.5), 0.6
+        "gemm_cache_share", "", POS, "share of the L2 cache that keeps operands", (0.3, 1.5), 0.77
     ),
     resource(
         "gemm_output_ratio",
@@ -234,7 +238,7 @@ GEMM = (
         POS,
         "rate at which results and casts move, over that of gemm_dram_rate",
         (0.5, 5),
-        1.5,
+        1.7,
     ),
     *(
         resource(
@@ -270,6 +274,36 @@ GEMM = (
         for label in _GEMM_SHARES
         for end, default in _GEMM_ERRORS.items()
     ),
+    # --- power, fitted to a B200
+    spec("power_limit", "W", POS, "power limit of the machine", (60, 1500), "board_power"),
+    spec(
+        "gemm_idle_power_share",
+        "",
+        SHARE,
+        "power between operations, of board_power",
+        (0.1, 0.5),
+        0.31,
+    ),
+    spec(
+        "gemm_compute_power_share",
+        "",
+        POS,
+        "power at gemm_peak, of board_power",
+        (0.3, 1.5),
+        1.0,
+    ),
+    spec(
+        "gemm_memory_power_share",
+        "",
+        POS,
+        "power at mem_bandwidth, of board_power",
+        (0.1, 1),
+        0.47,
+    ),
+    row("gemm_energy", "J", RESULT, "energy of operations and bytes"),
+    row("gemm_idle_power", "W", RESULT, "power between operations"),
+    row("power_demand", "W", RESULT, "power if nothing limited it"),
+    row("sustained_time", "s", RESULT, "run time where the power limit holds"),
     # --- results
     row("gemm_error_low", "", POS, "lower end of time over its prediction"),
     row("gemm_error_high", "", POS, "upper end of time over its prediction"),

@@ -27,6 +27,7 @@ NO_SIZES = """
 what is shown to people, drawn or part of a page
     dse/cli/*
     dse/cuda/compile.py _MAX_ERRORS
+    dse/cuda/kernel_file.py _MAX_SHOWN
     dse/verbs/study.py
     dse/catalog/models.py
     dse/importers/records.py _REASONS
@@ -62,6 +63,7 @@ numbers that doubles and integers have
 hardware, the C library and the operating system
     dse/gpu/*
     dse/cuda/memory_accesses.py SECTOR WORD BANKS QUARTERS
+    dse/cuda/tensor_instructions.py _WARPGROUP
     stochastic/validation.py
     sweeps/files/export.py
     sweeps/nest/intrinsics.py _LINE

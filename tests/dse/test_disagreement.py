@@ -233,7 +233,7 @@ def test_formulas_and_axes_without_labels() -> None:
 
 def test_misuse(merge: xr.Dataset) -> None:
     alone = merge.sel(model=HONG)
-    with pytest.raises(dse.DseError, match=r"no dimension 'model': expected that of several"):
+    with pytest.raises(dse.DseError, match=r"no dimension 'model': expected one of several"):
         dse.disagreement(alone.drop_vars("model"))
     with pytest.raises(dse.DseError, match="holds one model"):
         dse.disagreement(merge.sel(model=[HONG]))

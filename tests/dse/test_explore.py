@@ -299,6 +299,33 @@ def test_the_moves_are_those_of_the_advice(tour: Browser) -> None:
 
 
 @needs_chromium
+@pytest.mark.parametrize("kernel", ["triad", "bodies"])
+def test_moves_of_a_kernel_improve_its_time(kernel: str, page: Browser, tmp_path: Path) -> None:
+    """More bandwidth helps, and the work is none of the inputs to move."""
+    entries = {"machine": "h100_pcie", "workload": str(ROOT / f"examples/kernels/{kernel}.toml")}
+    model = "occupancy + latency_roofline + footprint"
+    axes = {"threads_per_block": [128, 256, 512]}
+    study = Study(model=model, **entries, axes=axes, outputs=["time"])
+    page.open(study.explore(tmp_path / "page.html").as_uri())
+    assert page.errors == []
+    state(page, "LEVERS.get('threads_per_block').put(here, 256); changed();")
+    moves = page.run(
+        "explorer.moves(explorer.data.guides.find(({ goal }) => goal === 'time'))"
+        ".map(({ lever, up, to, gain }) => [lever.name, up, to, gain])"
+    )
+    ways = {name: up for name, up, *_ in moves}
+    advice = study.advise(threads_per_block=256)
+    known = {move.quantity: move.direction == "raise" for move in advice.moves}
+    assert ways.items() <= known.items()
+    assert ("mem_bandwidth" in ways) == (kernel == "triad")
+    assert not {"elements", "blocks", "launch_bytes", "fp_insts"} & ways.keys()
+    here = float(dse.evaluate(model, **entries, threads_per_block=256).time)
+    for name, _, to, gain in moves:
+        there = dse.evaluate(model, **entries, **{"threads_per_block": 256, name: to})
+        assert here / float(there.time) == pytest.approx(gain, rel=1e-9)
+
+
+@needs_chromium
 def test_each_step_tells_its_equation_and_source(tour: Browser) -> None:
     tour.run("document.getElementById('steps').open = true")
     tour.run("new Promise((done) => setTimeout(done, 200))")

@@ -72,7 +72,7 @@ def fake_nvml(allowed, power=True):
 '''
 
 SIMULATED = """
-import json, runpy, sys
+import json, runpy, sys, warnings
 import numpy as np
 from dse import gpu
 from symbolic.errors import DseError
@@ -133,7 +133,8 @@ taken, looks = kernels.run_sustained(lambda: launched.append(0), lambda: len(lau
 found["sustained"] = looks, len(launched), taken
 class Idle:
     def __getitem__(self, shape):
-        return lambda *given: None
+        # as numba-cuda warns of the grids that some measurements need
+        return lambda *given: warnings.warn("\x1b[1mGrid size 1 will likely result in GPU")
 kernels.chase_pointers = kernels.multiply_add = Idle()
 kernels.stamp_blocks = kernels.stamp_loading_blocks = kernels.time_pointer_chase = Idle()
 said = []
@@ -156,17 +157,18 @@ dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(8, 0
 from dse.gpu import kernels
 
 whole, real = types.Array(types.int32, 1, "C"), types.Array(types.float32, 1, "C")
+places = types.Array(types.uint32, 1, "C")
 matrix = types.Array(types.float32, 2, "C")
 long, stamps = types.Array(types.int64, 1, "C"), types.Array(types.int64, 2, "C")
 found = {}
 try:
     for name, kernel, given in (
-        ("waiting", kernels.chase_pointers, (whole, whole, types.int64)),
-        ("thinking", kernels.multiply_add, (real, real, real, types.int64)),
+        ("waiting", kernels.chase_pointers, (places, places, types.int64)),
+        ("thinking", kernels.multiply_add, (real, real, types.int64)),
         ("squaring", kernels.min_plus_square(32), (matrix, matrix)),
-        ("standing", kernels.stamp_blocks, (real, real, real, whole, stamps)),
-        ("loading", kernels.stamp_loading_blocks, (whole, whole, whole, stamps)),
-        ("chasing", kernels.time_pointer_chase, (whole, types.int64, long)),
+        ("standing", kernels.stamp_blocks, (real, real, whole, stamps)),
+        ("loading", kernels.stamp_loading_blocks, (places, places, whole, stamps)),
+        ("chasing", kernels.time_pointer_chase, (places, types.int64, long)),
     ):
         found[name] = cuda.compile_ptx(kernel.py_func, given, cc=(8, 0))[0]
 except Exception as error:
@@ -475,7 +477,12 @@ def test_compiled_each_operation_waits_for_the_one_before(tmp_path: Path) -> Non
     assert len(chain) == 64
     for (result, _), (_, operands) in pairwise(chain):
         assert result in operands.split(", ")
-    assert "ld.global" in output["waiting"]
+    for name in ("waiting", "chasing", "loading"):
+        # the address is the place times four, added to the array, without a test of its sign
+        loads = re.findall(
+            r"mul\.wide\.u32[^;]*;\s*add\.s64[^;]*;(?:[^;]*;){0,3}\s*ld\.global", output[name]
+        )
+        assert len(loads) >= 4, name
     standing = output["standing"]
     assert standing.count("%smid") == 1
     assert standing.count("%globaltimer") == 2

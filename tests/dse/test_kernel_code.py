@@ -227,5 +227,5 @@ def test_what_is_put_on_the_stack_is_known_when_it_is_taken_off(
     ],
 )
 def test_what_may_have_been_written_over_is_asked_for(between: str) -> None:
-    with pytest.raises(DseError, match="loaded_at_60: value loaded at instruction 0x60"):
+    with pytest.raises(DseError, match="loaded_at_60: mean value loaded at instruction 0x60"):
         count_text(SPILLED.format(between=between), {"n": 32})

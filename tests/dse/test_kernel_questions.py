@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,7 +110,7 @@ __global__ void choose(const int *flag, float *y, int n)
 
 
 def test_the_share_that_skips_is_what_it_says(tmp_path: Path) -> None:
-    """With the share 1 nothing of the loop is counted, with 0 all; chance is the older name."""
+    """The share 1 leaves out the loop, 0 counts all of it; chance is the older name."""
     file = tmp_path / "choose.cu"
     file.write_text(SKIP)
     with pytest.raises(DseError, match=r"skip_line_5: share of threads \(0 to 1\) that skip lines"):
@@ -172,3 +173,74 @@ def test_a_copy_has_no_floating_point(arch: str, tmp_path: Path) -> None:
     file = tmp_path / "copy.cu"
     file.write_text(COPY)
     assert dse.kernel(file, arch=arch, block=256, set={"N": 10**6})["fp_insts"] == 0
+
+
+DIVIDE = """
+__global__ void divide(const float *a, const float *b, float *c, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int k = 0; k < 8; k++)
+        c[i + k * n] = a[i + k * n] / b[i];
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_the_slow_path_of_a_division_is_one_assumption_that_can_be_set(
+    arch: str, tmp_path: Path
+) -> None:
+    """A share of 1, as for 0 / 0, counts the instructions of the called function eight times."""
+    file = tmp_path / "divide.cu"
+    file.write_text(DIVIDE)
+    name = "slow_line_6"
+    counts = dse.kernel(file, arch=arch, set={"n": 4096})
+    assert counts.assumed["comp_insts"].count("slow path") == 1
+    assert name in counts.assumed["comp_insts"]
+    always = dse.kernel(file, {name: 1}, arch=arch, set={"n": 4096})
+    half = dse.kernel(file, {name: 0.5}, arch=arch, set={"n": 4096})
+    assert "not counted" not in always.assumed.get("comp_insts", "")
+    assert always["comp_insts"] > counts["comp_insts"] + 8 * 20
+    assert half["comp_insts"] == pytest.approx((always["comp_insts"] + counts["comp_insts"]) / 2)
+
+
+KERNELS = Path(__file__).parents[2] / "examples" / "kernels"
+#: Launches of the example kernels; the loops of spmv_csr depend on the data.
+LAUNCHES: dict[str, dict[str, Any]] = {
+    "axpy": {"set": {"n": 2**20}},
+    "stencil2d": {"block": (32, 8), "set": {"width": 4096, "height": 4096}},
+    "gemm": {
+        "block": ("TILE_N / THREAD_N", "TILE_M / THREAD_M"),
+        "grid": ("N / TILE_N", "M / TILE_M"),
+        "set": {"M": 1024, "N": 512, "K": 256},
+        "flops": "2 * M * N * K",
+    },
+    "gemm_mma": {
+        "block": "32 * (TILE_M / WARP_M) * (TILE_N / WARP_N)",
+        "grid": ("N / TILE_N", "M / TILE_M"),
+        "set": {"M": 1024, "N": 512, "K": 256},
+    },
+    "reduction": {"grid": 1024, "set": {"n": 2**20}},
+    "softmax": {"grid": 4096, "set": {"columns": 4096}},
+    "layer_norm": {"grid": 4096, "set": {"columns": 4096}},
+    "transpose": {
+        "block": ("TILE", "ROWS"),
+        "grid": ("width / TILE", "height / TILE"),
+        "set": {"width": 4096, "height": 2048},
+    },
+    "histogram": {"grid": 1024, "set": {"n": 2**20}},
+    "scan": {"grid": 4096, "set": {"n": 2**20}},
+    "spmv_csr": {"set": {"rows": 2**17}, "times": {"loaded_line_18": 0, "loaded_line_17": 64}},
+    "nbody": {"grid": 64, "set": {"n": 16384}},
+}
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_86", "sm_90", "sm_120"])
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_the_example_kernels_ask_nothing_that_source_and_launch_decide(
+    name: str, arch: str
+) -> None:
+    counts = dse.kernel(KERNELS / f"{name}.cu", arch=arch, **LAUNCHES[name])
+    assert counts["blocks"] > 1
+    if name == "gemm_mma":
+        launched = counts["blocks"] * counts["threads_per_block"] / 32
+        assert counts["warp_tensor_flops"] * launched == 2 * 1024 * 512 * 256

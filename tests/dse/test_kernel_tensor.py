@@ -106,8 +106,54 @@ __global__ void stage(const float4 *from, float4 *to, int last)
 
 @pytest.mark.parametrize(("last", "lanes"), [(127, 32), (79, 20)])
 def test_asynchronous_copies_have_their_bytes(last: int, lanes: float, tmp_path: Path) -> None:
-    """With 80 of 128 threads copying, two and a half of four warps copy 512 bytes each."""
+    """If 80 of 128 threads copy, two and a half of four warps copy 512 bytes each."""
     file = tmp_path / "stage.cu"
     file.write_text(COPY)
     counts = dse.kernel(file, block=128, grid=8, set={"last": last})
     assert counts["async_copy_bytes"] == pytest.approx(16 * lanes)
+
+
+def test_tiles_of_halves_are_counted_as_an_h100_counts_them() -> None:
+    """HMMA, global loads and wavefronts of docs/gpu-validation (NVIDIA H100, Nsight Compute)."""
+    counts = dse.kernel(
+        Path(__file__).parents[2] / "examples" / "kernels" / "gemm_mma.cu",
+        arch="sm_90",
+        block=256,
+        grid=("N / TILE_N", "M / TILE_M"),
+        set={"M": 4096, "N": 4096, "K": 4096},
+    )
+    warps = counts["blocks"] * 8
+    assert counts["tensor_insts"] * warps == 33554432
+    assert counts.numbers["global_load_requests"] * warps == 4194304
+    assert counts.numbers["global_store_requests"] * warps == 262144
+    assert counts["shared_wavefronts"] * warps == pytest.approx(50406676 + 25611489, rel=0.01)
+
+
+BULK = """
+#include <cuda/barrier>
+__global__ void stage(const float *from, float *to)
+{
+    __shared__ alignas(128) float own[1024];
+    __shared__ cuda::barrier<cuda::thread_scope_block> ready;
+    if (threadIdx.x == 0) init(&ready, blockDim.x);
+    __syncthreads();
+    cuda::barrier<cuda::thread_scope_block>::arrival_token token;
+    if (threadIdx.x == 0) {
+        cuda::device::memcpy_async_tx(own, from + blockIdx.x * 1024,
+                                      cuda::aligned_size_t<16>(4096), ready);
+        token = cuda::device::barrier_arrive_tx(ready, 1, 4096);
+    } else token = ready.arrive();
+    ready.wait(std::move(token));
+    to[blockIdx.x * 1024 + threadIdx.x] = own[threadIdx.x];
+}
+"""
+
+
+def test_a_bulk_copy_of_one_thread_has_the_bytes_of_its_operand(tmp_path: Path) -> None:
+    """One thread of a block of eight warps copies 4 KiB; each thread stores 4 bytes."""
+    file = tmp_path / "stage.cu"
+    file.write_text(BULK)
+    counts = dse.kernel(file, arch="sm_90", block=256, grid=64)
+    assert counts["async_copy_bytes"] * 8 == 4096
+    assert counts["warp_bytes"] * 8 == 4096 + 1024
+    assert counts["launch_bytes"] == 64 * (4096 + 1024)

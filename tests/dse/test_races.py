@@ -454,7 +454,9 @@ def test_an_exchange_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         LARGE.run(store=url, extend=True)
     for ask in (lambda: dse.open(url), lambda: dse.optimum(url, maximize="ms_throughput")):
-        with pytest.raises(OtherProcessError, match=r"finish it with dse verify memory"):
+        with pytest.raises(
+            OtherProcessError, match=r"finish the replacement with dse verify"
+        ):
             ask()
     assert opened.bound.load().equals(SMALL.run().bound)  # which is there still
     assert dse.verify(url).damages == ()

@@ -44,7 +44,8 @@ def test_every_gpu_of_today_gives_a_time(machine: str) -> None:
     bytes_moved = 3 * 4 * 16777216
     assert float(ds.dram_bytes) == bytes_moved
     rate = bytes_moved / float(ds.time)
-    assert 0.5 < rate / entry_number(dse.machine(machine), "mem_bandwidth") < 1
+    # on a B200 the integer units take longer than DRAM for four bytes a thread
+    assert 0.45 < rate / entry_number(dse.machine(machine), "mem_bandwidth") < 1
     low, high = ds.time.attrs.get("interval", (0.0, math.inf))
     assert low < float(ds.time) < high
     unpublished = {n for n, v in dse.machine(machine).values.items() if v.spread}
@@ -55,7 +56,8 @@ def test_every_gpu_of_today_gives_a_time(machine: str) -> None:
 
 def test_a_value_that_is_given_replaces_an_assumed_one() -> None:
     given: dict[str, Any] = {"l2_bandwidth": "9 TB/s", "dependent_latency": 4}
-    ds = dse.evaluate(MODEL, machine="l40", workload=TRIAD, l1_bytes_per_cycle=128, **given)
+    given |= {"bandwidth_share": 0.8, "l1_bytes_per_cycle": 128}
+    ds = dse.evaluate(MODEL, machine="l40", workload=TRIAD, **given)
     assert "assumed" not in ds.attrs
     assert "interval" not in ds.time.attrs
 
@@ -84,7 +86,7 @@ def test_spreads_cover_what_machines_say_of_each_other() -> None:
             ratio = entry_number(here, quantity) / (entry_number(there, quantity) * scale)
             assert 1 - row["spread"] <= ratio <= 1 + row["spread"], (quantity, names, ratio)
             compared[quantity] += 1
-    assert all(compared.values()), compared
+    assert all(compared[name] for name in compared if name != "dispatch_cycles"), compared
 
 
 def test_relatives_are_machines_that_have_the_values() -> None:
@@ -93,6 +95,34 @@ def test_relatives_are_machines_that_have_the_values() -> None:
     for name, known in table["relatives"].items():
         assert name not in known
         assert {*known} <= {*dse.machines()}
+
+
+DATA = Path("../shared/data/profiles/pytorch_elementwise/train_elem.csv.gz")
+PRINTED = {"P100": 732, "V100": 900, "P4": 192, "T4": 320, "A100": 1555}
+MACHINES = {"P100": "p100", "V100": "v100_pcie", "P4": "p4", "T4": "t4", "A100": "a100_40"}
+
+
+def test_shares_of_memory_cover_what_kernels_attain() -> None:
+    if not DATA.is_file():
+        pytest.skip(f"no measurements at {DATA}")
+    import pandas as pd
+
+    rows = pd.read_csv(DATA)
+    rows = rows[rows.OPName.isin(["add", "mul", "relu", "tanh"])]
+    rows["bytes"] = rows.B * rows.H * rows.OPName.map({"add": 12, "mul": 12}).fillna(8)
+    for gpu, printed in PRINTED.items():
+        own = rows[rows.Device.str.contains(rf"\b{gpu}\b", regex=True)]
+        long = own[own.bytes > own.bytes.quantile(0.7)]
+        share = float((long.bytes / (long.Latency * 1e-3)).median()) / (printed * 1e9)
+        value = dse.machine(MACHINES[gpu]).values["bandwidth_share"]
+        assert abs(share / float(value.value) - 1) <= value.spread, (gpu, share, value.value)
+
+
+def test_every_memory_of_today_has_a_share() -> None:
+    for name in TODAY:
+        value = dse.machine(name).values["bandwidth_share"]
+        assert 0.6 < float(value.value) < 1
+        assert 0.03 < value.spread < 0.2
 
 
 # --- random inputs of studies
@@ -123,7 +153,7 @@ def test_bad_requests_for_assumed_inputs() -> None:
     with pytest.raises(DseError, match="assumed = 1, expected true or false"):
         study(random={"assumed": 1})
     with pytest.raises(DseError, match="no output depends on an assumed input"):
-        study(machine="a100_40", random={"assumed": True})
+        study(machine="a100_40", random={"assumed": True}, set={"bandwidth_share": 0.9})
     with pytest.raises(DseError, match="differ along the axis machine"):
         study(machine=None, axes={"machine": ["l4", "t4"]}, random={"assumed": True})
     with pytest.raises(DseError, match="assumed = true for the inputs that nobody published"):
@@ -140,10 +170,10 @@ def run(*words: str) -> Any:
 
 
 def test_evaluate_marks_what_is_assumed() -> None:
-    words = ("evaluate", MODEL, "--machine", "h100_sxm", "--workload", TRIAD)
+    words = ("evaluate", MODEL, "--machine", "l4", "--workload", TRIAD)
     text = run(*words)
     assert "as assumed inputs vary" in text
-    assert "assumed: l2_bandwidth of h100_sxm = " in text
+    assert "assumed: l2_bandwidth of l4 = " in text
     data = json.loads(run(*words, "--json"))
     assert {row["quantity"] for row in data["assumed"]} >= {"l2_bandwidth"}
     low, high = data["intervals"][0]["time"]
@@ -169,10 +199,10 @@ def test_optimum_and_explain_mark_what_is_assumed(tmp_path: Path) -> None:
 
 def test_a_machine_axis_marks_the_machine_of_the_answer() -> None:
     both = study(machine=None, axes={"machine": ["a100_40", "l4"]})
-    of = {row.entry for row in both._parts.assumed}
-    assert of == {"l4"}
-    assert not dse.explain(both, machine="a100_40").assumed
-    assert dse.explain(both, machine="l4").assumed
+    assert {row.entry for row in both._parts.assumed} == {"a100_40", "l4"}
+    (share,) = dse.explain(both, machine="a100_40").assumed
+    assert share.startswith("bandwidth_share of a100_40 = 0.87")
+    assert len(dse.explain(both, machine="l4").assumed) > 3
 
 
 # --- files of the user
@@ -180,7 +210,7 @@ def test_a_machine_axis_marks_the_machine_of_the_answer() -> None:
 
 def write_machine(tmp_path: Path, line: str) -> str:
     path = tmp_path / "mine.toml"
-    path.write_text(f'title = "mine"\nbase = "h100_sxm"\n[values]\n{line}\n')
+    path.write_text(f'title = "mine"\nbase = "rtx4090"\n[values]\n{line}\n')
     return str(path)
 
 

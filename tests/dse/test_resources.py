@@ -200,3 +200,26 @@ def test_no_advice_gains_where_a_paper_is_not_monotone() -> None:
 @pytest.mark.parametrize("model", timed_models())
 def test_time_is_the_first_goal_of_a_model_that_yields_it(model: str) -> None:
     assert guides(load_model(model))[0].goal == "time"
+
+
+# --- the start of blocks
+
+MEASURED = Path("docs/gpu-validation/kernels-h100.csv")
+
+
+def test_no_measured_launch_starts_blocks_faster_than_predicted() -> None:
+    """Small blocks of a large launch are bound by their start, whatever the kernel."""
+    import pandas as pd
+
+    rows = pd.read_csv(MEASURED)
+    blocks, times = rows.grid_x * rows.grid_y, rows["time [s]"]
+    values = dse.machine("h100_sxm").values
+    floor = blocks * float(values["dispatch_cycles"].value) / 1.98e9
+    assert (times >= 0.995 * floor).all()
+    many = rows[(blocks >= 2**20) & (rows.block_x * rows.block_y <= 64)]
+    assert len(many) > 5
+    assert (times[many.index] <= 1.02 * floor[many.index]).all()
+    streaming: dict[str, Any] = {"workload": "examples/kernels/triad.toml", "elements": 2**27}
+    ds = dse.evaluate(UNIONS[0], machine="h100_sxm", threads_per_block=32, **streaming)
+    meanings = ds.bound_by.attrs["flag_meanings"].split()
+    assert meanings[[*ds.bound_by.attrs["flag_values"]].index(int(ds.bound_by))] == "dispatch"

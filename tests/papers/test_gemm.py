@@ -114,8 +114,7 @@ def test_a_column_more_is_a_wave_more_where_blocks_do_not_overlap() -> None:
         both = dse.evaluate("gemm", outputs=["time"], **shape, **values).time.values
         return float(both[1] / both[0] - 1)
 
-    assert growth(0.0) > 0.03
-    assert growth(1.0) < growth(0.0) / 2
+    assert growth(0.0) > 1.4 * growth(1.0)
 
 
 def test_the_former_model_is_named() -> None:
@@ -210,3 +209,52 @@ def test_errors_and_intervals_of_measured_times(
     left_out = tree["left_out"]["groups"][TYPES[raw]]
     assert left_out["median"] <= median
     assert left_out["p90"] <= tail
+
+
+# --- power
+
+
+def test_a_lower_limit_takes_longer_and_the_power_is_the_limit() -> None:
+    shape = {"m": 8192, "n": 8192, "k": 8192, "dtype": "bf16", "machine": "b200"}
+    outputs = ["time", "sustained_time", "power", "power_demand", "gemm_energy", "gemm_idle_power"]
+    limits = [300.0, 500.0, 1000.0, 2000.0]
+    ds = dse.evaluate("gemm", power_limit=limits, outputs=outputs, **shape)
+    assert np.all(np.diff(ds.sustained_time.values) <= 0)
+    assert ds.power.values[1] == pytest.approx(500)
+    assert ds.power.values[3] == pytest.approx(min(2000, float(ds.power_demand)))
+    assert ds.sustained_time.values[1] == pytest.approx(
+        float(ds.gemm_energy) / (500 - float(ds.gemm_idle_power))
+    )
+    assert math.isinf(ds.sustained_time.values[0])  # below the idle power
+    assert ds.sustained_time.values[3] == float(ds.time)
+
+
+def test_a_slower_clock_slows_products_and_not_memory() -> None:
+    options: dict[str, Any] = {"machine": "h100_sxm", "dtype": "bf16", "outputs": ["time"]}
+    for shape, least in (((8192, 8192, 8192), 1.8), ((1, 16384, 16384), 1.0)):
+        m, n, k = shape
+        times = dse.evaluate("gemm", m=m, n=n, k=k, core_clock=[990e6, 1980e6], **options).time
+        growth = float(times[0] / times[1])
+        assert least <= growth <= least + 0.2
+
+
+@needs_data
+def test_power_tells_which_products_throttle() -> None:
+    """The power itself errs by 20 % in the median: its meter averages over neighbours."""
+    import pandas as pd
+
+    rows = pd.read_parquet(DATA / "gemm_power_b200_sxm.parquet")
+    parts = []
+    for raw, part in rows.groupby("gemm_dtype"):
+        shape = {name: part[name].to_numpy() for name in "mnk"}
+        options: dict[str, Any] = {"machine": "b200", "dtype": TYPES[raw], "power_limit": 1000.0}
+        outputs = ["power", "power_demand"]
+        ds = dse.evaluate("gemm", outputs=outputs, **options, **shape)
+        columns = {name: ds[name].values for name in outputs}
+        parts.append(pd.DataFrame({**columns, "measured": part.power.to_numpy()}))
+    table = pd.concat(parts)
+    throttled = (table.measured > 0.97 * 1000).to_numpy()
+    ranks = table.power_demand.rank().to_numpy()
+    yes, no = throttled.sum(), (~throttled).sum()
+    assert (ranks[throttled].sum() - yes * (yes + 1) / 2) / (yes * no) >= 0.95
+    assert np.median(np.abs(table.power / table.measured - 1)) <= 0.22

@@ -173,6 +173,7 @@ def test_both_bounds_join_at_a_right_angle() -> None:
         issue_interval=4,
         core_clock=1e9,
         nominal_clock=1e9,
+        bandwidth_share=0.9,
     )
     assert result["dram_time"].item() == pytest.approx(800 * 6 * 128 / (0.9 * 900e9))
     assert result["throughput_time"].item() == pytest.approx(800 * 1000 / (4 * 80 * 1e9))

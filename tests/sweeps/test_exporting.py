@@ -50,7 +50,7 @@ def test_an_output_whose_formula_divides_is_read_back(ending: str, tmp_path: Pat
         (xr.Dataset({"x": ((), 1, {"a": None})}), ".csv", "attribute 'a' of 'x' is a NoneType"),
         (xr.Dataset({"x": ((), 1, {"scale_factor": 2})}), ".nc", "change how values are read"),
         (xr.Dataset({"x": np.array(1j)}), ".csv", "the variable 'x' is of the type complex128"),
-        (xr.Dataset({"a/b": 1, "a\u2215b": 2}), ".zarr", "differ by slashes and spaces alone"),
+        (xr.Dataset({"a/b": 1, "a\u2215b": 2}), ".zarr", "differ only by slashes and spaces"),
     ],
 )
 def test_what_a_format_cannot_hold_is_refused_before_anything_is_written(

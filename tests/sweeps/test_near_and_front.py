@@ -275,7 +275,7 @@ def test_where_a_quantity_is_undefined_along_an_axis(method: str) -> None:
         assert 1 not in near.intensity
         assert np.all(np.isfinite(near.objective))
         assert 1 not in made.pareto(minimize=[formula, "intensity"], method=method).intensity
-    with pytest.raises(InfeasibleError, match="finite at no feasible point"):
+    with pytest.raises(InfeasibleError, match="not finite at any feasible point"):
         made.optimum(maximize="log(intensity - 4)", method=method)
     with pytest.raises(DseError, match=r"the axis intensity\) is outside its domain"):
         dse.Study(model="transit", axes={"intensity": [0, 1], "threads": [1]}, set=SETS)

@@ -1,1 +1,1 @@
-"""Readers of profilers' files; the maps in ``dse/data/profiles`` give meaning to their columns."""
+"""Read files of profilers; maps in ``dse/data/profiles`` compute quantities from the columns."""

@@ -1,8 +1,8 @@
-"""Read Caliper's text records (``.cali``): a tree of nodes, and records of values at its paths.
+"""Read Caliper's text records (``.cali``), which contain a tree of nodes, and values at nodes.
 
 A line is ``__rec=node,id=..,attr=..,data=..,parent=..`` or
-``__rec=ctx,ref=..=..,attr=..=..,data=..=..``; attributes are nodes too, whose data are
-their names. The lowest nodes have fixed ids.
+``__rec=ctx,ref=..=..,attr=..=..,data=..=..``. Attributes are nodes, too; the data of such a node is
+the name of the attribute. The nodes with the lowest ids are the same in every file.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from dse.importers.formats import MeasuredFile
 from dse.importers.records import Records, rows_to_columns
 from symbolic.errors import DseError
 
-_NAME = "8"  # the attribute of nodes that name attributes
-#: Entries of a node by name.
+_NAME = "8"  # id of the attribute of those nodes that define attributes
+#: Entries of a node (id, attr, data, parent) by name.
 Node = dict[str, str]
 _PATHS = ("annotation", "region", "function", "loop")
 
 
 def from_caliper(file: MeasuredFile) -> Records:
-    """Return a row for each innermost path, with all values of its record."""
+    """Read a Caliper file; each innermost region is a row with all values of its record."""
     text, name = file.text, str(file.path)
     nodes: dict[str, Node] = {}
     result: list[tuple[tuple[str, ...], dict[str, Any]]] = []
@@ -66,7 +66,7 @@ def from_caliper(file: MeasuredFile) -> Records:
 
 
 def _follow_path(nodes: dict[str, Node], refs: str) -> tuple[tuple[str, ...], Node]:
-    """Return the path of regions, and the data of all nodes up to the root by their attributes."""
+    """Follow nodes to the root; return the path of regions, and the data by attribute."""
     path: list[str] = []
     attributes: dict[str, str] = {}
     for ref in filter(None, refs.split("=")):

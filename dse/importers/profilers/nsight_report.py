@@ -11,12 +11,12 @@ from symbolic.errors import DseError
 
 _SECTORS = "memory_l2_theoretical_sectors_global"
 _RUNS = ("inst_executed", "smsp__inst_executed", "sass__inst_executed")
-#: A time in nanoseconds, also where the report leaves its unit out.
+#: Name of a metric that is in nanoseconds, even if the report does not give its unit.
 _TIME = "__time_duration."
 
 
 def from_report(file: MeasuredFile) -> Records:
-    """Return the launches of a report, every metric in its base unit."""
+    """Read a report; each launch is a row with all metrics, converted to base units."""
     path = file.path
     try:
         import ncu_report
@@ -36,7 +36,7 @@ def from_report(file: MeasuredFile) -> Records:
             for j in range(context.range_by_idx(k).num_actions())
         ]
         rows = [_row(action) for action in actions]
-    except Exception as error:  # anything that the binary package raises for damaged files
+    except Exception as error:  # the binary package may raise anything for damaged files
         raise DseError(f"{str(path)!r} is no whole report of Nsight Compute: {error}") from error
     if not rows:
         raise DseError(f"{str(path)!r} is a report of Nsight Compute without launches, or cut off")
@@ -46,10 +46,10 @@ def from_report(file: MeasuredFile) -> Records:
 
 
 def _is_whole(raw: bytes) -> bool:
-    """True if a report ends with its last block; the package reads incomplete ones, too.
+    """True if the last block of a report is complete; the package would also read a cut report.
 
-    A block is the size of its header in four bytes, the header, whose field 5 is the size of the
-    payload, and the payload. Packed reports have their own check.
+    A block consists of the size of its header (four bytes), the header, whose field 5 is the size
+    of the payload, and the payload. Packed reports return True; the package checks them.
     """
     if raw[:4] != b"NVR\0":
         return True
@@ -62,7 +62,7 @@ def _is_whole(raw: bytes) -> bool:
 
 
 def _protobuf_field(message: bytes, field: int) -> int | None:
-    """Return an integer field of a protocol buffer: 0 if missing, None if cut off."""
+    """Return an integer field of a protocol buffer; 0 if it is missing, None if it is cut off."""
     at, result = 0, 0
     while at < len(message):
         key, at = _read_varint(message, at)
@@ -93,7 +93,7 @@ def _row(action: Any) -> tuple[dict[str, Any], dict[str, str]]:
     units: dict[str, str] = {}
     for name in action.metric_names():
         if name.startswith(("breakdown:", "group:")):
-            continue  # names of further metrics
+            continue  # these entries only list the names of metrics
         metric = action.metric_by_name(name)
         value = metric.value() if metric.has_value() else None
         if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -114,7 +114,7 @@ def _instances(action: Any, name: str) -> dict[Any, Any]:
 
 
 def _requests(action: Any) -> dict[str, float]:
-    """Return coalesced and uncoalesced global requests, and barriers, of all instructions."""
+    """Count coalesced and uncoalesced global requests and barriers from the instructions."""
     result: dict[str, float] = {}
     actual, ideal = (_instances(action, name) for name in (_SECTORS, f"{_SECTORS}_ideal"))
     runs = next(filter(None, (_instances(action, name) for name in _RUNS)), {})

@@ -1,6 +1,6 @@
-"""Read CSV of Nsight Compute, nvprof and rocprof: a launch or a metric in each row.
+"""Read CSV files of Nsight Compute, nvprof and rocprof; a row is a launch or one metric.
 
-Output of the application, and lines such as ``==PROF==``, may be before and between the rows.
+Before and between the rows there may be output of the application, and lines like ``==PROF==``.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _PREFIXES = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "K": 3, "G": 9, "
 
 
 def base_unit(unit: str, binary: bool = False) -> tuple[Fraction, str]:
-    """Return a profiler's unit as a factor and a unit of this library; unknown units stay.
+    """Convert a profiler's unit to a factor and a unit of this library; keep unknown units.
 
-    ``binary`` is for nvprof, whose KB are 1024 bytes: its traces print 1028 bytes as 1.003906 KB.
+    With ``binary``, a KB is 1024 bytes, as for nvprof: its traces print 1028 bytes as 1.003906 KB.
 
     >>> base_unit("usecond"), base_unit("Gbyte/second"), base_unit("Kbyte/block")
     ((Fraction(1, 1000000), 's'), (Fraction(1000000000, 1), 'B/s'), (Fraction(1000, 1), 'B'))
@@ -63,7 +63,11 @@ def _unit_part(unit: str) -> tuple[Fraction, str] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvLayout:
-    """A layout of CSV: its columns and, if a row is a metric, those of name, unit and value."""
+    """A layout of CSV files: the columns that identify it, and the roles of some columns.
+
+    If a row is one metric, ``name``, ``unit`` and ``value`` are the columns of the metric, and
+    ``key`` those that identify the launch.
+    """
 
     kind: str
     columns: frozenset[str]
@@ -82,7 +86,7 @@ def _make_layout(kind: str, columns: str, **more: Any) -> CsvLayout:
 _IMPORT = ", which holds no counters: import pmc_perf.csv or the counters"
 _NCU_METRIC = {"name": "Metric Name", "unit": "Metric Unit"}
 _PER_KERNEL = {"value": "Avg", "key": ("Device", "Kernel")}
-#: In the order in which they are tried.
+#: The known layouts, in the order in which they are tried.
 _LAYOUTS = (
     _make_layout(
         "ncu", "Kernel Name|Invocations|Metric Name",
@@ -117,37 +121,37 @@ _LAYOUTS = (
 )  # fmt: skip
 
 
-#: Every header has one of these.
+#: Names of columns, of which each header contains at least one.
 HINTS = tuple({max(layout.columns, key=lambda name: (len(name), name)) for layout in _LAYOUTS})
 
 
 def find_layout(fields: Sequence[str]) -> CsvLayout | None:
-    """Return the layout with these columns, or None."""
+    """Return the first layout whose columns are all in the header, or None."""
     names = {field.strip() for field in fields}
     return next((layout for layout in _LAYOUTS if layout.columns <= names), None)
 
 
-#: Columns about the process rather than the launch.
+#: Columns that are not read, because they describe the process and not the launch.
 _IGNORED_COLUMNS = re.compile(
     r"ID|Process ID|Process Name|Host Name|Context|Stream|Section Name|Rule .*|Metric Description|"
     r"Estimated Speedup.*|(obj|wave_size)_\d+|obj|sig|queue-\w+|pid|tid|DispatchNs|CompleteNs|"
     r"Correlation_I[dD]|Queue_Id|Process_Id|Thread_Id|Kernel_Id"
 )
 _WITH_UNIT = re.compile(r"(?:\w+ \()?([-+]?[\d.,]+(?:e[-+]?\d+)?)\)?\s*([%A-Za-z\u00b5\u03bc/]*)")
-#: A value followed by those of its instances.
+#: A value that is followed by the values of the metric's instances in parentheses.
 _INSTANCES = re.compile(r"([-+\d.,]+) \(.*;.*\)")
-#: Numbers of launches and devices that nvprof appends to names.
+#: Numbers of launches or devices that nvprof appends to names.
 _NUMBER = re.compile(r" (?:\[\d+\]|\(\d+\))$")
 _LABELS = {"Kernel Name", "Kernel", "Name", "Kernel_Name", "KernelName", "Device", "CC", "Type"}
-#: Columns of lanes and wavefronts in versions of rocprof.
+#: Names in versions of rocprof of the lanes of a wavefront, and of the number of wavefronts.
 _WAVE_SIZES, _WAVES = ("Wave_Size", "wave_size"), ("SQ_WAVES", "SQ_WAVES_sum")
-#: Names of what nvprof lists between kernels: copies, page faults.
+#: Start of the names of copies and page faults, which nvprof lists between the kernels.
 _NO_KERNEL = re.compile(r"\[(CUDA|Unified Memory) ")
-#: Text of nvprof that a header may follow on the same line.
+#: Message of nvprof after which the header may follow on the same line.
 _GLUED = re.compile(r"^==\d+== [\w ]+ result:(?=\S)", re.MULTILINE)
-#: Labels that may be numbers, written with a point in every locale.
+#: Columns of labels that may be numbers; such a number has a decimal point in every locale.
 _VERSIONS = {"CC", "Device"}
-#: Lines of a profiler's output, and the option for a table.
+#: Patterns of lines in output that is not CSV: the profiler's name and its option for CSV output.
 _PRINTED = {
     r"^==PROF== ": ("Nsight Compute", "--csv"),
     r"^==\d+== NVPROF is ": ("nvprof", "--csv"),
@@ -156,7 +160,7 @@ _COUNTS = {"inst", "sector", "request", "byte", "cycle", "block", "thread", "war
 
 
 def from_profiler_csv(file: MeasuredFile) -> Records | None:
-    """Return the records of a profiler's CSV; None if no line is a header of one."""
+    """Read the CSV file of a profiler; return None if no line is a known header."""
     name, text = str(file.path), _GLUED.sub("", file.text)
     listed = io.StringIO(text, newline="")
     lines = ((k, mark, line) for k, line in enumerate(listed, 1) for mark in ",;\t")
@@ -199,12 +203,12 @@ def _line_layout(line: str, mark: str) -> CsvLayout | None:
         return None
 
 
-#: Cells and units of a launch by column.
+#: The cells of a launch: for each column, the cell and its unit.
 Launch = dict[str, tuple[Cell, str]]
 
 
 class _LaunchTable:
-    """Rows by launch; cells stay texts until the separators of all of them are known."""
+    """The launches of a file; cells stay texts until the decimal mark of the file is known."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -215,14 +219,14 @@ class _LaunchTable:
     def add(self, layout: CsvLayout, names: list[str], lines: list[tuple[int, list[str]]]) -> None:
         below = dict.fromkeys(names, "")
         while names and not names[-1]:
-            names.pop()  # a separator at the end
+            names.pop()  # the header ends with a separator
         twice = [(names.index(n), k) for k, n in enumerate(names) if n and names.index(n) < k]
         for at, (number, fields) in enumerate(lines):
             least = names.index(layout.value) + 1 if layout.value else len(names)
             if len(fields) < 3:
-                continue  # what the application printed
+                continue  # a line that the application printed
             if any(map(_NO_KERNEL.match, fields)):
-                self.other_events += 1  # nvprof leaves fields out of some of these
+                self.other_events += 1  # such lines may lack fields
                 continue
             if not any(map(str.strip, fields[len(names) :])):
                 del fields[len(names) :]
@@ -257,11 +261,11 @@ class _LaunchTable:
                 self._set_cell(launch, column, Cell(number, text), "")
         metric, unit = row[layout.name].strip(), row.get(layout.unit, "")
         if not metric:
-            return  # a rule of Nsight Compute
+            return  # the row is a rule of Nsight Compute, not a metric
         value = row[layout.value]
         is_count = unit in _COUNTS and not metric.lower().startswith("avg")
         if metric in launch and launch[metric][0].text.startswith("("):
-            del launch[metric]  # the same as three sizes
+            del launch[metric]  # an earlier row has the same metric as three sizes
         if metric in launch and (launch[metric][0].text, launch[metric][1]) != (value, unit):
             same = base_unit(unit)[1] == self.units.get(metric) and launch[metric][0].text == value
             metric = metric if same else f"{metric} ({row.get('Section Name', number)})"
@@ -342,14 +346,14 @@ class _LaunchTable:
 
 
 def _with_wave_size(columns: dict[str, list[Any]], text: str) -> list[str]:
-    """Add the lanes of a wavefront if no column has them; return the assumptions."""
+    """Add a column with the lanes of a wavefront if there is none; return the assumptions."""
     name = next((n for n in _WAVE_SIZES if n in columns), _WAVE_SIZES[0])
     rows = len(next(iter(columns.values())))
     sizes = [size if size else None for size in columns.get(name, [None] * rows)]
     if None not in sizes or any(waves in columns for waves in _WAVES):
         return []
     known = set(re.findall(r"\bgfx([0-9a-f]{3,4})\b", text))
-    narrow = bool(known) and all(len(one) == 4 for one in known)  # gfx10 and later
+    narrow = bool(known) and all(len(one) == 4 for one in known)  # gfx10.. and later: four digits
     assumed = 32 if narrow else 64
     columns[name] = [size or assumed for size in sizes]
     where = "gfx10 and later (RDNA)" if narrow else "CDNA and gfx9; RDNA has 32"

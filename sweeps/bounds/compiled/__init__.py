@@ -1,6 +1,6 @@
-"""The compiled search: one program for every model, which reads its equations as a tape.
+"""The compiled search: one program for all models, which reads a model's equations as a tape.
 
-Nothing is compiled for a model: `tape` encodes its equations, `enclosure` bounds each step over a
-box by the rules of the primitives, `planes` bounds the objective by a plane in the values and
-logarithms of what varies, `depth_first` halves boxes. Arrays in, arrays out, no checks.
+So no model needs compilation. `tape` encodes the equations; `enclosure` bounds each step over a box
+by the rules of the primitives; `planes` bounds the objective by a plane in the leaves and their
+logarithms; `depth_first` halves boxes. The functions take and return arrays and check nothing.
 """

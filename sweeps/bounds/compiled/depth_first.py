@@ -1,4 +1,4 @@
-"""Search boxes depth first: bound, cut, try a point, halve, until a budget is spent."""
+"""Search boxes depth first: bound and cut each box, try a point, and halve it, within a budget."""
 
 from __future__ import annotations
 
@@ -21,18 +21,17 @@ from sweeps.bounds.compiled.tape import Tape, pruning_bound
 from symbolic.primitives.rule_operations import ALL_AXES
 
 INF = math.inf
-#: Rounding of a plane, as a share of the parts that are added: far above a thousand steps of one
-#: ulp each.
+#: Bound on the rounding of a plane, relative to its terms: far more than a thousand ulp.
 _SLACK = 1e-10
 
 
 @compiled_no_nrt
 def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buffers, cut_box):
-    """Return a lower bound of the objective over a box from planes; it may cut the box.
+    """Return a lower bound of the objective over a box, from planes; ``cut_box`` also shrinks it.
 
-    First the plane below the objective; then, for each comparison that must hold, the plane below
-    its excess, and a combination of both (Lagrangian, by bisection of the factor) where the best
-    place of the first breaks the comparison.
+    It first uses the plane of the objective. Then, for each comparison that must hold, it uses the
+    plane of the comparison's excess. If the minimizer of the first plane breaks the comparison, it
+    also uses a Lagrangian combination of both planes, whose factor is found by bisection.
     """
     lo, hi, und = state[0], state[1], state[2]
     value_weights, log_weights, ends, weights, low, at, loss, other, spot = buffers
@@ -70,7 +69,7 @@ def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buf
                     a, b = b, a
             if und[a] or und[b] or hi[a] <= lo[b]:
                 continue
-            if lo[b] == 0 == hi[b] and ops[a] == SUB:  # x - y against 0 is x against y
+            if lo[b] == 0 == hi[b] and ops[a] == SUB:  # compare x with y, not x - y with 0
                 a, b = args[a, 0], args[a, 1]
             elif lo[a] == 0 == hi[a] and ops[b] == SUB:
                 a, b = args[b, 1], args[b, 0]
@@ -98,7 +97,7 @@ def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buf
         most = 0.0 if row == 1 else goal
         factor, below, above = 0.0, 0.0, INF
         for turn in range(14):
-            # turn 0: the plane itself; later the objective plus a factor times the excess
+            # turn 0 uses the plane itself; later turns objective plus factor times excess
             if turn == 1:
                 if row == 0 or not known:
                     break
@@ -163,7 +162,7 @@ def _bound_by_planes(tape, first, last, assumptions, limit, prune_at, state, buf
 
 @compiled_no_nrt
 def _enclose_middle(tape, first, last, points, buffers):
-    """Work out the steps at the middle of a box, the reference point of tangents."""
+    """Evaluate all steps at the middle of a box; tangents will touch the functions there."""
     for axis in range(first.size):
         points[1, axis] = (first[axis] + last[axis]) // 2
     lo, hi, und, up, dn, loose, alias, ranks, nothing = buffers
@@ -172,11 +171,12 @@ def _enclose_middle(tape, first, last, points, buffers):
 
 @compiled_no_nrt
 def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buffers, max_turns):
-    """Return a lower bound over a box, cutting it while that pays, in at most ``max_turns`` turns.
+    """Return a lower bound over a box, and shrink the box, in at most ``max_turns`` turns.
 
-    It ends where the bound reaches ``prune_at``. Nothing below ``limit`` is cut off; between the
-    two lies what must be reported, so nothing is cut against ``prune_at``. A box may also shrink to
-    the better end of an axis: that may break what is supposed, which is then forgotten.
+    It ends when the bound reaches ``prune_at``, or when a turn removes less than 30 % of the
+    points. All points with values below ``limit`` are kept, as bounds between ``prune_at`` and
+    ``limit`` must be reported. The box may also shrink to the better end of an axis. This may break
+    assumptions, so they are all dropped then.
     """
     lo, hi, und, up, dn, loose, alias, ranks = state
     root = tape.objective_steps[1]
@@ -192,7 +192,7 @@ def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buff
         if bound >= prune_at or before == 1.0:
             return bound
         if max_turns > 0:
-            for axis in range(dims):  # shrink to the better end
+            for axis in range(dims):  # shrink monotone axes to their better end
                 bit = ONE << np.uint64(axis)
                 if up[root] & bit:
                     last[axis] = first[axis]
@@ -221,14 +221,14 @@ def bound_box(tape, first, last, assumptions, limit, prune_at, state, plane_buff
 
 
 _pruning_bound = compiled_no_nrt(pruning_bound)
-#: Most comparisons tried as a branch, those with the largest loss first.
+#: Branching in a box is tried on at most this number of steps, those with the largest loss.
 _MAX_BRANCH_TESTS = sizes.DIG_TRIED
-#: Weight of the half with the higher bound in the score of a branch.
+#: Weight of the half with the higher bound in the score of a branch; the other half has 1.
 _WORSE_HALF_WEIGHT = 0.17
 
 
 def make_buffers(tape: Tape, dims: int) -> Any:
-    """Return the work arrays of :func:`search_depth_first`, made here as that compiles nothing."""
+    """Return the work arrays of :func:`search_depth_first`, created outside of compiled code."""
     steps, leaves, branches = tape.ops.size, tape.leaves.shape[0], tape.branch_steps.size
 
     def enclosure_buffers() -> tuple[Any, ...]:
@@ -248,7 +248,7 @@ def make_buffers(tape: Tape, dims: int) -> Any:
 
 
 def compile_parts(tape: Tape, buffers: Any) -> None:
-    """Compile what :func:`search_depth_first` calls and is compiled separately."""
+    """Compile the functions that :func:`search_depth_first` calls but does not inline."""
     state, plane, (first, last, *_), forced, *_ = buffers
     relax.compile_separately(tape, 0, *state[:3], forced, *plane[:2], plane[6], plane[8][0])
     enclose.compile_separately(tape, first, last, forced, *state)
@@ -271,13 +271,13 @@ def search_depth_first(
     near_points,
     buffers,
 ):
-    """Process boxes from the top of a stack of ``count``; return the new stack size.
+    """Process boxes from the top of a stack of ``count`` boxes; return the new stack size.
 
-    A box is a range along each axis and what is supposed of some steps (``assumptions``); ``limit``
-    is the best value known, ``gap`` the permitted relative gap. ``best`` holds the best value and
-    the least bound set aside, ``place`` the point of the former; ``near_points`` those that may be
-    as good within the error of library functions. ``counters``: boxes bounded, points tried, points
-    that are boxes, and near points.
+    A box is a range along each axis and the ``assumptions`` about steps. ``limit`` is the best
+    value known, and ``gap`` the permitted relative gap. Outputs: ``best`` is the best value and the
+    lowest bound of dropped boxes; ``place`` is the best point; ``near_points`` are points that may
+    be better, within the error of library functions; ``counters`` are the numbers of boxes bounded,
+    points tried, boxes of a single point, and near points.
     """
     dims, branches = firsts.shape[1], tape.branch_steps.size
     state, plane, ends, forced, supposed, worth, open_to = buffers
@@ -296,7 +296,8 @@ def search_depth_first(
         points = 2.0
         left, score, left_score, right_score = 0.0, -INF, 0.0, 0.0
         chosen: Any = -1
-        stage = -2  # the box, one of its points, then both halves along each axis and comparison
+        # stage -2 bounds the box, -1 one of its points, 2k and 2k + 1 the halves of branch k
+        stage = -2
         while alive and stage < 2 * (dims + branches):
             number, side = stage // 2, stage % 2
             if stage < 0:
@@ -336,7 +337,7 @@ def search_depth_first(
                 points = 1.0
                 for axis in range(dims):
                     points *= last[axis] - first[axis] + 1
-                # the comparisons with the largest loss
+                # open the branch steps with the largest loss
                 for k in range(branches):
                     open_to[k] = False
                     worth[k] = loss[tape.branch_steps[k]]
@@ -406,7 +407,7 @@ def search_depth_first(
             if known < limit:
                 best[1] = min(best[1], known)
             continue
-        if chosen == -1:  # cut along every axis that could be halved: bound it again
+        if chosen == -1:  # every branch lost one half, so the box must be bounded again
             copy_into(firsts[count], first)
             copy_into(lasts[count], last)
             copy_into(assumptions[count], supposed)

@@ -1,4 +1,4 @@
-"""Enclose every step of a tape over a box, with the axes along which it rises or falls."""
+"""Compute an enclosure of every step of a tape over a box, and the axes where it is monotone."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from sweeps.bounds.compiled.tape import OPCODES
 from symbolic.primitives import PRIMITIVES, rule_operations
 from symbolic.primitives.rule_operations import ALL_AXES, NO_AXES, rebind_rule
 
-#: Without reference counts of arrays: nothing is allocated in these bodies, and counting took two
-#: thirds of their time.
+#: Compiled without reference counts of arrays (Numba's NRT): these functions allocate nothing, and
+#: counting took two thirds of their time.
 compiled_no_nrt = compiled(_nrt=False, flat=True)
 
 
 @compiled_no_nrt
 def copy_into(place, values) -> None:
-    """Write some values into a buffer of their size."""
+    """Copy values into a buffer of the same size."""
     for k in range(values.size):
         place[k] = values[k]
 
 
-# --- The rules of the primitives over one box, compiled
-# They are written once, for arrays of boxes and for this module (:mod:`symbolic.primitives`). A
-# condition is a number here: its lower end is 1 where it is certain, its upper end 0 where it is
-# impossible.
+# --- Compiled rules of the primitives over one box
+# :mod:`symbolic.primitives` has one version of the rules, for arrays of boxes and for this module.
+# Here a condition is an interval of numbers: the lower end is 1 if it is certain, the upper end 0
+# if impossible.
 
 
 INF = math.inf
-#: Relative error bound of the library's functions.
+#: Bound on the relative error of the functions of the mathematical library (exp, log, pow ...).
 _OFF = 1.8e-15
 
 
@@ -112,7 +112,7 @@ _RULE_OPERATIONS: dict[str, Any] = {
     "not_of": _not_of,
     "condition_end": _condition_end,
     "clear_where": _clear_where,
-    "widen": _widen,  # by a product, far quicker than nextafter four times
+    "widen": _widen,  # a multiplication is far quicker than four calls of nextafter
     "pow_of": operator.pow,
     "exp_of": np.exp,
     "log_of": np.log,
@@ -125,7 +125,8 @@ _RULE_OPERATIONS: dict[str, Any] = {
     **dict.fromkeys(("sqrt_low", "sqrt_high"), math.sqrt),
 }
 if unknown := _RULE_OPERATIONS.keys() - vars(rule_operations).keys():
-    raise NameError(f"rule_operations has no {', '.join(unknown)}")  # else silently not replaced
+    # a name that is not in the function would silently not be replaced
+    raise NameError(f"rule_operations has no {', '.join(unknown)}")
 _compiled_rules: dict[Any, Any] = {}
 
 
@@ -137,7 +138,7 @@ def interval_rule(name: str) -> Any:
 
 
 def trend_rule(name: str) -> Any:
-    """Return the compiled rule for the axes along which a primitive rises or falls."""
+    """Return the compiled rule that finds the axes along which a primitive rises and falls."""
     return rebind_rule(PRIMITIVES[name].trend, _RULE_OPERATIONS, compiled_no_nrt, _compiled_rules)
 
 
@@ -147,7 +148,7 @@ def _unknown_step(op, inside, ways):
 
 
 def _four_rules(rules: list[tuple[int, Any, Any]], rest: Any) -> Any:
-    """Return a function of up to four rules: one function for each would compile far longer."""
+    """Return a function that selects one of four rules; one function per rule compiles longer."""
     (code_1, ends_1, trend_1), (code_2, ends_2, trend_2) = rules[:2]
     (code_3, ends_3, trend_3), (code_4, ends_4, trend_4) = rules[2:]
 
@@ -172,7 +173,7 @@ def _four_rules(rules: list[tuple[int, Any, Any]], rest: Any) -> Any:
 
 
 def rule_chain(arity: int, excluded: Iterable[str]) -> Any:
-    """Return a function of all rules of primitives of an arity, but some, selected by opcode."""
+    """Return a function that applies the rules of all primitives of an arity but ``excluded``."""
     rules = [
         (OPCODES[name], interval_rule(name), trend_rule(name))
         for name, row in PRIMITIVES.items()
@@ -189,7 +190,7 @@ REFERENCE, WHERE = OPCODES["reference"], OPCODES["where"]
 LESS, LESS_EQUAL = OPCODES["less"], OPCODES["less_equal"]
 ADD, SUB, MUL, DIVIDE = (OPCODES[n] for n in ("add", "sub", "mul", "divide"))
 MINIMUM, MAXIMUM, FLOOR, CEIL = (OPCODES[n] for n in ("minimum", "maximum", "floor", "ceil"))
-#: The strict primitives that yield a number, as bits of their codes.
+#: Bit mask of the opcodes of primitives that return a number (NaN if an argument is NaN).
 _STRICT = [name for name, row in PRIMITIVES.items() if row.propagates_nan and not row.is_condition]
 STRICT = np.uint64(sum(1 << OPCODES[name] for name in _STRICT))
 ABSOLUTE, EXP, LOG, LOG2 = (OPCODES[n] for n in ("absolute", "exp", "log", "log2"))
@@ -198,7 +199,7 @@ LOG10, SQRT, POW = (OPCODES[n] for n in ("log10", "sqrt", "pow"))
 
 @compiled_no_nrt
 def _leaf_range(leaves, facts, numbers, k, first, last):
-    """Return the extremes of a leaf over a box, and whether it may be NaN there."""
+    """Return the minimum and maximum of a leaf over a box, and whether it may be NaN there."""
     form, dims, values = leaves[k, 0], leaves[k, 1], leaves[k, 2]
     if form == 1 or form == 2:
         axis = leaves[k, 7]
@@ -232,7 +233,7 @@ def _leaf_range(leaves, facts, numbers, k, first, last):
     return low, high, hole
 
 
-#: Steps that may be supposed, or that copy another, have code of their own.
+#: Steps about which assumptions can be made, or that copy another step, have separate code below.
 _SPECIAL_OPS = ("less", "less_equal", "where", "minimum", "maximum")
 _unary_rules, _binary_rules, _ternary_rules = (
     rule_chain(arity, _SPECIAL_OPS) for arity in (1, 2, 3)
@@ -245,12 +246,13 @@ _minimum_trend, _maximum_trend = trend_rule("minimum"), trend_rule("maximum")
 
 @compiled(_nrt=False, flat=True, gives=True)
 def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, alias, ranks):
-    """Work out the steps over the box from ``first`` to ``last``; False if the box is empty.
+    """Enclose all steps over the box from ``first`` to ``last``; return False if no point is left.
 
-    ``assumptions`` holds what is supposed of each comparison: 1 that it holds, 2 that it does not,
-    0 nothing; of a minimum or maximum which argument it is. ``conditional`` marks ends that hold
-    under that alone, while trends hold in any case. ``alias`` is the step of which one is sure to
-    be a copy, ``ranks`` what is supposed so far: that a step is no more than another, or is less.
+    ``assumptions``: 1 if a comparison is assumed to hold, 2 if not to hold, 0 if unknown; for a
+    minimum or maximum, the number (1, 2) of the argument that it is assumed to equal.
+    ``conditional`` marks enclosures that hold only under these assumptions; trends hold without
+    them. ``alias`` is the step that a step certainly copies. ``ranks`` lists the order relations
+    assumed so far: (smaller step, larger step, 1 if strict).
     """
     steps, ops, args, leaf_of = tape.steps, tape.ops, tape.args, tape.leaf_of
     constant_along = tape.idle_axes
@@ -282,7 +284,7 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
         a = args[n, 0]
         al, ah, ua, aup, adn = lo[a], hi[a], und[a], up[a], dn[a]
         low, high, hole, rises, falls = al, ah, ua, aup, adn
-        known = ua  # something may be NaN, an argument included
+        known = ua  # True if the step or an argument may be NaN
         empty = ua and al > ah
         idle = aup & adn
         free = conditional[a]
@@ -343,7 +345,7 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
                 known = ub or (ua and (al <= ah or conditional[a]))
                 if not known:
                     i, j = alias[a], alias[b]
-                    if ua and assumptions[n] == 1:  # an argument that is always NaN is never taken
+                    if ua and assumptions[n] == 1:  # argument 1 is always NaN: impossible
                         return False
                     pick = 2 if two else 1 if one else 0
                     if pick == 0 and ranked > 0:
@@ -376,7 +378,7 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
                         low, high = max(low, bl), min(high, bh)
                 if free:
                     rises, falls = aup & bup, adn & bdn
-            elif args[n, 2] < 0 or op == ADD:  # the third argument of a sum is a hint
+            elif args[n, 2] < 0 or op == ADD:  # the third argument of a sum is a hint for planes
                 low, high, hole, rises, falls = _binary_rules(
                     op, (al, ah, ua, bl, bh, ub), (al, ah, aup, adn, bl, bh, bup, bdn)
                 )
@@ -404,7 +406,7 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
                     if free:
                         known = known or ub or uc
                 else:
-                    # where the divisor is zero; ``hole`` covers a value that is always NaN
+                    # argument 3 is the value where the divisor is zero
                     known = known or (uc and (cl <= ch or conditional[c]))
                     empty = empty or (uc and cl > ch)
                     free = free or conditional[c]
@@ -414,7 +416,7 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
                         (al, ah, aup, adn, bl, bh, bup, bdn, cl, ch, cup, cdn),
                     )
         if free and (MUL <= op <= DIVIDE or op == ABSOLUTE or op >= POW):
-            rises, falls = idle, idle  # these follow from ends that are only conditional
+            rises, falls = idle, idle  # these trends would follow from conditional enclosures
         if empty and (STRICT >> np.uint64(op)) & ONE != NO_AXES:
             low, high, hole = INF, -INF, True
         if known or hole:

@@ -1,7 +1,7 @@
-"""Bound steps by planes: tangents and chords of what is neither a sum nor a product.
+"""Bound steps by planes (linear functions), made of tangents and chords of nonlinear steps.
 
-A plane is given by the shares of the arguments and a constant; the sign of the step's weight
-decides between tangent and chord, as the plane must lie below.
+A plane is given by a weight (share) of each argument and a constant. The plane must lie below the
+weighted step, so the sign of the step's weight decides between tangent and chord.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ SMALL, LARGE = 1e-280, 1e280
 
 @compiled_no_nrt
 def add_weight(weights, n, weight) -> None:
-    """Add weight to a step; row 1 sums magnitudes, as before any cancellation."""
+    """Add a weight to step n: row 0 sums the weights, row 1 their magnitudes."""
     weights[0, n] += weight
     weights[1, n] += abs(weight)
 
 
 @compiled_no_nrt
 def sign_of(low, high, hole):
-    """Return 1 or -1 for a step of one sign whose logarithm is representable, else 0."""
+    """Return the sign (1 or -1) of a step; 0 if it is unknown or log|step| is not bounded."""
     if hole:
         return 0
     if low > SMALL and high < LARGE:
@@ -55,13 +55,13 @@ def sign_of(low, high, hole):
 
 @compiled_no_nrt
 def _clamp_magnitude(x, low, high):
-    """Return the magnitude of a value, clamped to a positive range; its middle for NaN."""
+    """Return |x| clamped to the positive range [low, high]; if x is NaN, return sqrt(low high)."""
     return min(max(abs(x), low), high) if x == x else math.sqrt(low * high)
 
 
 @compiled_no_nrt
 def linearize_log(weight, small, large, about):
-    """Linearize the logarithm of a value: a chord below, a tangent above."""
+    """Return s, c with weight s x + c <= weight log(x): a chord or, for weight < 0, a tangent."""
     if weight > 0:
         lowest, highest = math.log(small), math.log(large)
         slope = (highest - lowest) / (large - small)
@@ -72,7 +72,7 @@ def linearize_log(weight, small, large, about):
 
 @compiled_no_nrt
 def linearize_exp(weight, small, large, about):
-    """Linearize the value of a logarithm: a tangent below, a chord above."""
+    """Return s, c with weight s y + c <= weight exp(y): a tangent or, for weight < 0, a chord."""
     if weight > 0:
         slope = _clamp_magnitude(about, small, large)
         return slope, weight * slope * (1.0 - math.log(slope))
@@ -93,7 +93,7 @@ def _log1mexp(t):
 
 @compiled_no_nrt
 def log_difference(weight, xl, xh, yl, yh, about):
-    """Linearize log(x - y) for x > y > 0: share of y and the rest; chord below, tangent above."""
+    """Linearize log(x - y) for x > y > 0: return the share of log(y) and the constant."""
     tl, th = math.log(xl / yh), math.log(xh / yl)
     sl, sh = _log1mexp(tl), _log1mexp(th)
     if weight > 0:
@@ -106,7 +106,7 @@ def log_difference(weight, xl, xh, yl, yh, about):
 
 @compiled_no_nrt
 def log_sum(weight, xl, xh, yl, yh, x, y):
-    """Linearize log(x + y): the share of x and the rest; a weighted mean below, a chord above."""
+    """Linearize log(x + y) for x, y > 0: return the share of log(x) and the constant."""
     if weight > 0:
         p, q = _clamp_magnitude(x, xl, xh), _clamp_magnitude(y, yl, yh)
         share = min(max(p / (p + q), 1e-15), 1.0 - 1e-15)
@@ -119,10 +119,10 @@ def log_sum(weight, xl, xh, yl, yh, x, y):
 
 @compiled_no_nrt
 def linearize_min(tl, th, weight, is_minimum, about):
-    """Linearize the lesser (or greater) of two steps that differ by t: both shares, constant."""
+    """Linearize min(a, b) or max(a, b), given tl <= a - b <= th: return two shares, a constant."""
     if about != about:
         about = tl + th
-    if not is_minimum:  # the greater of a and b is b - the lesser of (b - a, 0) ... mirrored
+    if not is_minimum:  # max(a, b) = -min(-a, -b)
         one, two, rest = _linearize_min_pair(-th, -tl, -weight, -about)
         return one, two, -rest
     return _linearize_min_pair(tl, th, weight, about)
@@ -130,10 +130,10 @@ def linearize_min(tl, th, weight, is_minimum, about):
 
 @compiled_no_nrt
 def _linearize_min_pair(tl, th, weight, about):
-    """Return p, q, r so that p a + q b + r is below min(a, b), or above for weights below 0.
+    """Return p, q, r with p a + q b + r <= min(a, b), or >= if the weight is negative.
 
-    With t = a - b. The smaller share is not computed as 1 minus the larger, which would lose it
-    where one step reaches far beyond the other.
+    It holds for tl <= a - b <= th. Both shares are computed directly: if |tl| and th differ
+    greatly, the smaller share would be rounded to 0 when computed as 1 minus the larger.
     """
     if th <= 0:
         return 1.0, 0.0, 0.0
@@ -147,7 +147,7 @@ def _linearize_min_pair(tl, th, weight, about):
 
 @compiled_no_nrt
 def linearize_product(al, ah, bl, bh, weight, x, y):
-    """Return weights on a and b and a constant that lie below weight * a * b (McCormick)."""
+    """Return p, q, r with p a + q b + r <= weight a b (McCormick), tight near (x, y)."""
     if weight > 0:
         one = al * y + bl * x - al * bl
         two = ah * y + bh * x - ah * bh
@@ -161,17 +161,17 @@ def linearize_product(al, ah, bl, bh, weight, x, y):
     return weight * bl, weight * ah, -weight * ah * bl
 
 
-# --- A plane along each axis: its least over a range of values, and the values it excludes
+# --- A plane along each axis: its minimum over a range, and the values of the axis it excludes
 
 
 INF = math.inf
-#: Values of an axis that are tried one by one.
+#: Maximum number of values of an axis that are tried one by one.
 SCAN_VALUES = sizes.ALONG_FEW
 
 
 @compiled_no_nrt
 def axis_term(table, axis, index, weights, row):
-    """Return the weighted sum of the leaves of one axis at one of its values."""
+    """Return the weighted sum of the leaves along one axis at one index."""
     axis_leaves, leaves, numbers, logs = table
     result = 0.0
     for j in range(axis_leaves.shape[1]):
@@ -191,7 +191,7 @@ def axis_term(table, axis, index, weights, row):
 
 @compiled_no_nrt
 def _min_linear_log(w, d, low, high):
-    """Return the least of w x + d ln |x| between two values of one sign (any, where d is 0)."""
+    """Return the minimum of w x + d ln |x| over [low, high], which contains 0 only if d is 0."""
     if d == 0:
         return w * (low if w > 0 else high)
     one = w * low + d * math.log(abs(low))
@@ -206,7 +206,7 @@ def _min_linear_log(w, d, low, high):
 
 @compiled_no_nrt
 def minimize_axis(table, axis, first, last, weights, row, ends):
-    """Return a lower bound along an axis from each leaf's extremes, and about where it is."""
+    """Return a lower bound of the axis's weighted sum over a range, and an index with a low sum."""
     axis_leaves = table[0]
     if last - first < SCAN_VALUES:
         result, place = INF, first
@@ -237,7 +237,7 @@ def minimize_axis(table, axis, first, last, weights, row, ends):
 
 @compiled_no_nrt
 def _last_index_below(table, axis, index_above, index_below, weights, row, most):
-    """Return by bisection the last index whose term does not exceed ``most``."""
+    """Find by bisection the index farthest from ``index_below`` whose term is still <= ``most``."""
     while abs(index_above - index_below) > 1:
         middle = (index_above + index_below) // 2
         if axis_term(table, axis, middle, weights, row) > most:
@@ -249,7 +249,7 @@ def _last_index_below(table, axis, index_above, index_below, weights, row, most)
 
 @compiled_no_nrt
 def cut_range(table, axis, first, last, weights, row, most):
-    """Return the range without the values at its ends whose terms exceed ``most``."""
+    """Shrink a range of indices: drop indices at its ends where the axis's sum is > ``most``."""
     axis_leaves, leaves = table[0], table[1]
     if last - first < SCAN_VALUES:
         while first <= last and axis_term(table, axis, first, weights, row) > most:
@@ -268,7 +268,7 @@ def cut_range(table, axis, first, last, weights, row, most):
             single = k
     if single < 0 or not sure:
         return first, last
-    # one leaf that rises or falls: the weight does so, too
+    # there is one monotone leaf, so the term is monotone too
     if axis_term(table, axis, first, weights, row) > most:
         first = _last_index_below(table, axis, first, last + 1, weights, row, most)
     elif axis_term(table, axis, last, weights, row) > most:
@@ -276,36 +276,38 @@ def cut_range(table, axis, first, last, weights, row, most):
     return first, last
 
 
-# --- A plane below a step of a tape over a box: a sum of one function of each axis
-# Weights lie on the values of steps (``value_weights``) and on the logarithms of their magnitudes
-# (``log_weights``), and move from each step to those it reads: sums pass values on, products
-# logarithms. Other steps are replaced by a tangent or a chord, whichever lies below for the sign of
-# the weight; a minimum by a chord between its arguments, an open choice by the lesser of both. So
-# boxes are bounded to second order, where the enclosures of single steps are of first order.
+# --- A plane below a step of a tape over a box: a sum of one function per axis
+# A step has a weight on its value (``value_weights``) and one on the logarithm of its magnitude
+# (``log_weights``). The weights move from each step to the steps that it reads: sums pass on
+# weights of values, and products pass on weights of logarithms. A minimum is replaced by a chord
+# between its arguments, and an undecided choice by the minimum of both. Any other step is replaced
+# by a tangent or a chord, whichever lies below for the sign of the weight. The error of this bound
+# is of second order in the size of the box; that of the enclosures is of first order.
 #
-# Invariant after each step: at every point of the box where the assumptions hold and neither the
-# top step nor one with a weight is NaN, the constant plus all weights times the computed values of
-# their steps is at most the top, but for rounding. So a weight may lie on a logarithm only where
-# the range of *its own* step is of one sign (:func:`sign_of`). If an argument of a minimum is
-# supposed, the range is that of the minimum: the argument's own may reach beyond, and through zero.
-# Such a weight becomes one on the value, by the range of the minimum, before it moves on. Rounding
-# is bounded at each step by the weight added before any cancellation (row 1 of the weights) times
-# the largest magnitude of the step.
+# Invariant after each step: at every point of the box where the assumptions hold, and where neither
+# the top step nor a step with a weight is NaN, the constant plus the weighted values of the steps
+# is at most the top step, apart from rounding. So a weight on a logarithm is allowed only if the
+# step's range has one sign (:func:`sign_of`). If an argument of a minimum is assumed to be the
+# minimum, the step's range applies: the argument's range may be larger and contain zero. Such a
+# weight moves from the logarithm to the value, within the range of the minimum, before it moves on.
+# The rounding of a step is at most proportional to its largest magnitude times the sum of the
+# magnitudes of all weights that were added to it (row 1 of the weights).
 
 
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
-#: An upper bound of |log| between SMALL and LARGE; and the rounding of one step as a share of that
-#: of a plane (`_SLACK` in depth_first): some 180 ulp of what is added in it.
+#: Upper bound of |log x| for SMALL <= x <= LARGE. Error of a step as a share of the error of a
+#: plane (`_SLACK` of depth_first): about 180 ulp of the terms that are added.
 _MAX_LOG, _STEP_ERROR = 700.0, 2e-4
-#: Ratio up to which a difference is too near to 0 for its logarithm to follow from both.
+#: Minimum ratio of x to y for which log(x - y) is bounded by the logarithms of x and y.
 _NEAR_RATIO = 1.0001
 
 
 @compiled(_nrt=False, flat=True, gives=(0.0, 0.0))
 def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss, ref):
-    """Move the weights of steps up to ``top`` down to the leaves; return the constant and its size.
+    """Move the weights of steps 0 to ``top`` to the leaves; return the constant of the plane.
 
-    The constant is minus infinity where nothing is known.
+    The constant is minus infinity if no plane is known. The second result is a sum of magnitudes;
+    ``_SLACK`` times this sum bounds the rounding.
     """
     ops, args, leaf_of, leaves, plain = (
         tape.ops,
@@ -323,7 +325,7 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
         far = max(abs(low), abs(high))
         if far <= LARGE:
             size += _STEP_ERROR * mass * far
-        elif mass > 2 * abs(w):  # after cancellation the weight may have the other sign
+        elif mass > 2 * abs(w):  # the terms of the weight cancel, so its sign is uncertain
             return -INF, 0.0
         size += _STEP_ERROR * _MAX_LOG * log_weights[1, n]
         op = ops[n]
@@ -348,7 +350,7 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
                 a, b = b, args[n, 2]
             elif MINIMUM <= op <= MAXIMUM:
                 pick = assumptions[n]
-                if und[a] and lo[a] > hi[a]:  # always NaN
+                if und[a] and lo[a] > hi[a]:  # the first argument is always NaN
                     pick = 2
                 elif not und[a] and not und[b]:
                     if hi[a] <= lo[b]:
@@ -357,10 +359,10 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
                         pick = 2 if op == MINIMUM else 1
                 if pick > 0:
                     copied = a if pick == 1 else b
-            elif op == ADD and args[n, 2] >= 0:  # x + max(y - x, 0) is the larger of x and y
+            elif op == ADD and args[n, 2] >= 0:  # x + max(y - x, 0) is max(x, y)
                 op, origin, b = MAXIMUM, b, args[n, 2]
                 if assumptions[origin] > 0:
-                    first = ops[args[origin, 0]] == SUB  # the excess, not 0
+                    first = ops[args[origin, 0]] == SUB  # argument 1 of max is y - x, not 0
                     copied = b if (assumptions[origin] == 1) == first else a
             al, ah = lo[a], hi[a]
             flat = und[a] or far > LARGE or abs(al) > LARGE or abs(ah) > LARGE
@@ -369,13 +371,13 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
                 bl, bh = lo[b], hi[b]
                 flat = flat or und[b] or abs(bl) > LARGE or abs(bh) > LARGE
                 sb = sign_of(bl, bh, und[b])
-            if origin != n and not flat:  # two roundings, of terms perhaps far larger than the sum
+            if origin != n and not flat:  # x + max(y - x, 0) rounds twice; terms may be large
                 part = max(abs(al), abs(ah)) + max(abs(bl), abs(bh))
                 size += (
                     _STEP_ERROR * part * (abs(w) + abs(d) / max(min(abs(low), abs(high)), SMALL))
                 )
             if copied >= 0 and not und[copied] and (origin == n or not flat):
-                # it has the sign of the step where the step copies it; elsewhere perhaps not
+                # the copied step may have another sign at points where it is not copied
                 if d == 0 or sign_of(lo[copied], hi[copied], False) == sign:
                     add_weight(value_weights, copied, w)
                     add_weight(log_weights, copied, d)
@@ -384,7 +386,7 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
             else:
                 copied = -1
         if not flat and copied < 0:
-            # does the step suit values or logarithms?
+            # decide whether to pass on a weight of the value or of the logarithm
             if op <= SUB:
                 if bl == 0 and bh == 0:
                     add_weight(value_weights, a, w)
@@ -492,7 +494,7 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
                     result += rest
                     add_weight(log_weights, b, -part * slope)
         elif pair:
-            for turn in range(2):  # of logarithms, then of values
+            for turn in range(2):  # first the weight of the logarithm, then that of the value
                 view = d if turn == 0 else w
                 if view == 0:
                     continue
@@ -522,7 +524,7 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
         elif op == ABSOLUTE:
             add_weight(value_weights, a, w * sa)
             add_weight(log_weights, a, d)
-        else:  # floor, ceil: within one of the value itself
+        else:  # floor and ceil differ from their argument by less than 1
             add_weight(value_weights, a, w)
             if op == FLOOR and w > 0:
                 result -= w

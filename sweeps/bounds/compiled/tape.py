@@ -1,4 +1,4 @@
-"""Encode an objective as a tape: its steps and the values of its leaves, as arrays."""
+"""Encode an objective as a tape: arrays of its steps and of the values of its leaves."""
 
 from __future__ import annotations
 
@@ -17,37 +17,40 @@ from symbolic.primitives import PRIMITIVES
 
 INF = math.inf
 
-#: Codes of the steps: constants and leaves, then the primitives in the order of their table.
+#: Operation codes of the steps: constant, reference (a leaf), then primitives in table order.
 OPCODES = {name: number for number, name in enumerate(("constant", "reference", *PRIMITIVES))}
 
 
 class Tape(NamedTuple):
-    """Steps in order, each after those it reads, and where the values of the leaves are."""
+    """An objective as arrays of its steps and leaves; each step follows the steps that it reads."""
 
-    #: The operation of each step, the steps it reads, and the steps that vary; the axes on which
-    #: each does not depend; the ends of those that do not vary (lower, upper, may be NaN).
+    #: ``ops``: the operation of each step. ``args``: the steps that it reads. ``steps``: the
+    #: numbers of the steps that vary. ``idle_axes``: the bit mask of the axes on which each step
+    #: does not depend. ``fixed_ranges``: a fixed step's lower end, upper end, and 1 if perhaps NaN.
     ops: Any
     args: Any
     steps: Any
     idle_axes: Any
     fixed_ranges: Any
-    #: The leaf of a step, or -1; a row for each leaf: its form (1 rising, 2 falling, 3 tables of
-    #: extremes, 4 extremes of the whole), how many axes it has, where in ``numbers`` its values,
-    #: its least, its largest and its holes begin (-1: none), its step; then the number, size and
-    #: levels of each axis. Its least and largest value and whether it has holes; the axes along
-    #: which it rises, falls, and which are not its own.
+    #: ``leaf_of``: the leaf of each step, or -1. ``leaves`` has a row per leaf: its form (1 rising,
+    #: 2 falling, 3 tables of extremes, 4 extremes of the whole leaf); its number of axes; the
+    #: offsets in ``numbers`` (-1: none) of its values and of its tables of minima, maxima and NaN;
+    #: its step; then the number, size and levels of each axis. ``leaf_ranges``: its minimum,
+    #: maximum, and 1 if it has NaN. ``leaf_trends`` has three bit masks: the axes along which it
+    #: rises, along which it falls, and on which it does not depend. ``logs``: log(abs(numbers)).
     leaf_of: Any
     leaves: Any
     leaf_ranges: Any
     leaf_trends: Any
     numbers: Any
     logs: Any
-    #: Steps followed in values, not in logarithms.
+    #: Mask of the steps that `planes` bounds by their values, never by their logarithms.
     value_steps: Any
-    #: The step of the objective where it is finite, and the root.
+    #: The step that equals the objective where that is finite, and the step of the root.
     objective_steps: Any
-    #: Comparisons that must hold; steps that may be supposed; choices, each with the numbers of the
-    #: supposed steps that decide it; the leaves of each axis alone (-1: no more).
+    #: Comparisons that must hold. Steps on whose outcome the search can branch. Choices
+    #: (``where``), each with the indices in ``branch_steps`` of the steps that decide it. For each
+    #: axis, the leaves that depend on it only (-1: no more).
     required_tests: Any
     branch_steps: Any
     choices: Any
@@ -55,10 +58,10 @@ class Tape(NamedTuple):
 
 
 def pruning_bound(value: Any, gap: Any) -> Any:
-    """Return the bound at which a box is set aside, given the best value and the permitted gap.
+    """Return the bound from which on a box is dropped, given the best value and the permitted gap.
 
-    A lower value that is found later may miss by its share, too: one above 0 by no more than
-    itself.
+    The gap must also hold relative to a lower value that is found later. So for a positive value
+    the bound is never below 0, however large the gap.
     """
     return value - (gap if value < 0 or gap < 1 else 1.0) * abs(value) if value < INF else INF
 
@@ -67,7 +70,7 @@ _LOGICAL_OPS = ("both", "either", "negate")
 
 
 def encode_tape(problem: BoxProblem) -> Tape:
-    """Return the tape of a problem."""
+    """Encode a problem as a tape."""
     nodes = walk((problem.root,))
     number = {id(node): k for k, node in enumerate(nodes)}
     ops = np.array([OPCODES[node.op] for node in nodes], dtype=np.int64)
@@ -110,7 +113,7 @@ def _int_array(values: Any) -> NDArray[np.int64]:
 def _rewrite_min_equals(
     problem: BoxProblem, nodes: list[Node], ops: NDArray[np.int64], args: NDArray[np.int64]
 ) -> None:
-    """Rewrite ``min(x, y) == y`` as ``y <= x``, which is the same where x is a number."""
+    """Rewrite ``min(x, y) == y`` as ``y <= x``, which is equivalent if x is never NaN."""
     equal = [k for k, node in enumerate(nodes) if node.op == "equal"]
     equal = [k for k in equal if id(nodes[k]) not in problem.fixed_trends]
     with np.errstate(all="ignore"):
@@ -132,7 +135,7 @@ def _rewrite_min_equals(
 def _rewrite_sum_as_maximum(
     problem: BoxProblem, number: dict[int, int], args: NDArray[np.int64]
 ) -> None:
-    """Mark ``x + max(y - x, 0)``, the larger of x and y: y becomes the third argument."""
+    """Make y the third argument of each ``x + max(y - x, 0)``, to mark that it equals max(x, y)."""
     for node in problem.steps:
         if node.op != "add":
             continue
@@ -150,7 +153,7 @@ def _rewrite_sum_as_maximum(
 def _objective_and_required_tests(
     problem: BoxProblem, number: dict[int, int]
 ) -> tuple[int, list[int]]:
-    """Return the step of the objective where it is finite, and the comparisons that must hold."""
+    """Return the step of the finite objective, and the comparisons that must hold for it."""
     node = problem.root
     if node.op != "where" or repr(node.args[2]) != "inf":
         return number[id(node)], []
@@ -165,7 +168,7 @@ def _objective_and_required_tests(
 def _branch_steps_and_choices(
     problem: BoxProblem, number: dict[int, int], ops: NDArray[np.int64], required_tests: set[int]
 ) -> tuple[list[int], NDArray[np.int64]]:
-    """Return the comparisons, minima and maxima that may be supposed, and choices they decide."""
+    """Return the steps on whose outcome the search can branch, and the choices they decide."""
     supposed: set[int] = set()
     under: dict[int, set[int]] = {}
     root = number[id(problem.root)]
@@ -186,7 +189,7 @@ def _branch_steps_and_choices(
 def _deciding_tests(
     problem: BoxProblem, number: dict[int, int], ops: NDArray[np.int64], node: Node
 ) -> set[int]:
-    """Return the comparisons on which a choice depends, through the cases it compares."""
+    """Return the comparisons that decide a choice, also those inside cases that it compares."""
     result: set[int] = set()
     seen: set[int] = set()
     stack = [node.args[0]]
@@ -198,7 +201,7 @@ def _deciding_tests(
         if test.op in _LOGICAL_OPS:
             stack.extend(test.args)
         elif ops[number[id(test)]] in (OPCODES["less"], OPCODES["less_equal"]):
-            result.add(number[id(test)])  # a rewritten equality included
+            result.add(number[id(test)])  # includes equalities rewritten as comparisons
         elif test.op == "equal":
             stack.extend(w.args[0] for w in walk(test.args) if w.op == "where")
     return result
@@ -207,7 +210,7 @@ def _deciding_tests(
 def _value_steps(
     nodes: list[Node], number: dict[int, int], ops: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return the mask of sums of logarithms, which are followed in values, not logarithms."""
+    """Return the mask of steps that contain sums of logarithms; only their values are bounded."""
     plain = np.zeros(len(nodes), dtype=np.bool_)
     for k, node in enumerate(nodes):
         if ops[k] <= OPCODES["reference"]:
@@ -223,7 +226,7 @@ def _value_steps(
 
 
 def _leaf_tables(problem: BoxProblem, number: dict[int, int], steps: int) -> dict[str, Any]:
-    """Return the values of the leaves, end to end, and a row about each."""
+    """Return the fields of a tape that describe its leaves and their values."""
     rows: list[list[int]] = []
     ranges: list[list[float]] = []
     trends: list[list[Any]] = []
@@ -251,7 +254,7 @@ def _leaf_tables(problem: BoxProblem, number: dict[int, int], steps: int) -> dic
         rows.append(row)
         ranges.append([leaf.least, leaf.most, float(leaf.has_nan)])
         trends.append([leaf.up, leaf.down, leaf.other_axes])
-    values = size  # extremes of ranges follow
+    values = size  # tables of extremes follow, which need no logarithms
     for row, leaf in zip(rows, leaves, strict=True):
         if leaf.tables is not None and not leaf.is_sorted:
             row[3:6] = [-1 if table is None else append(table) for table in leaf.tables]
@@ -270,7 +273,7 @@ def _leaf_tables(problem: BoxProblem, number: dict[int, int], steps: int) -> dic
 
 
 def _pad_rows(rows: Sequence[Sequence[int]], width: int) -> NDArray[np.int64]:
-    """Return rows of different lengths as an array, -1 behind each."""
+    """Return rows of different lengths as an array, padded with -1."""
     result = np.full((len(rows), width), -1, dtype=np.int64)
     for k, row in enumerate(rows):
         result[k, : len(row)] = row

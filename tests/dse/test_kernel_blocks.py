@@ -1,0 +1,161 @@
+"""Blocks of a launch: a study of them keeps the work, counts each, or is refused with a reason."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dse
+from symbolic.errors import DseError
+
+KERNELS = Path(__file__).parents[2] / "examples" / "kernels"
+MODEL = "occupancy + latency_roofline + footprint"
+TWICE = """
+__global__ void twice(float *a, int n)
+{
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    a[y * n + x] *= 2;
+}
+"""
+
+
+@pytest.fixture
+def twice(tmp_path: Path) -> Path:
+    """A kernel with a grid of two dimensions and no bounds check."""
+    file = tmp_path / "twice.cu"
+    file.write_text(TWICE)
+    return file
+
+
+def test_a_study_of_blocks_keeps_the_threads_of_a_grid_of_two_dimensions(
+    twice: Path, tmp_path: Path
+) -> None:
+    counts = dse.kernel(twice, block=256, grid=(16, 4096), set={"n": 4096})
+    (tmp_path / "twice.toml").write_text(counts.toml())
+    sizes = [32, 64, 128, 256, 512, 1024]
+    ds = dse.evaluate(
+        MODEL,
+        machine="a100_80",
+        workload=str(tmp_path / "twice.toml"),
+        threads_per_block=sizes,
+        outputs=["blocks", "launch_bytes", "time"],
+    )
+    assert (ds.blocks.values * sizes).tolist() == [4096 * 4096] * len(sizes)
+    assert ds.launch_bytes.values.tolist() == [8 * 4096 * 4096] * len(sizes)
+    assert ds.time.max() < 1.5 * ds.time.min()
+
+
+def test_what_follows_from_another_size_is_refused_with_the_formula(
+    twice: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "twice.toml"
+    path.write_text(dse.kernel(twice, block=256, grid=(16, 4096), set={"n": 4096}).toml())
+    with pytest.raises(DseError, match="follows from block_x = threads_per_block"):
+        dse.evaluate(MODEL, machine="a100_80", workload=str(path), block_x=[32, 64])
+    path.write_text(dse.kernel(twice, block=(16, 16), grid=(16, 64), set={"n": 256}).toml())
+    with pytest.raises(DseError, match=r"threads_per_block = block_x \* block_y \* block_z"):
+        dse.evaluate(MODEL, machine="a100_80", workload=str(path), threads_per_block=[32, 64])
+
+
+def test_several_blocks_need_a_grid_that_follows(twice: Path) -> None:
+    with pytest.raises(DseError, match=r"is for one block, and threads take elements along x"):
+        dse.kernel(twice, block=[[256], [128]], grid=(16, 4096), set={"n": 4096})
+    ds = dse.kernel(twice, block=[[256], [96]], grid=("ceil(n/block_x)", 4096), set={"n": 4096})
+    assert ds.block.values.tolist() == ["256x1x1", "96x1x1"]
+    assert ds.blocks.values.tolist() == [16 * 4096, 43 * 4096]
+
+
+def test_a_grid_that_is_not_whole_is_refused_with_a_way_out(twice: Path) -> None:
+    with pytest.raises(DseError, match=r"n / 96 is 42.6667: .* write ceil\(n / 96\)"):
+        dse.kernel(twice, grid="n / 96", set={"n": 4096})
+    with pytest.raises(DseError, match="expected one to three whole numbers, or formulas"):
+        dse.kernel(twice, grid="m / 96", set={"n": 4096})
+
+
+def warps_by_definition(shape: tuple[int, int], width: int, height: int) -> tuple[int, int]:
+    """Return the warps of the stencil with a cell, and those with an inner one."""
+    grid = -(-width // shape[0]), -(-height // shape[1])
+    some = inner_ones = 0
+    for block_y, block_x in itertools.product(range(grid[1]), range(grid[0])):
+        thread = np.arange(shape[0] * shape[1]).reshape(-1, 32)
+        x = block_x * shape[0] + thread % shape[0]
+        y = block_y * shape[1] + thread // shape[0]
+        inside = (x < width) & (y < height)
+        inner = inside & (x > 0) & (x < width - 1) & (y > 0) & (y < height - 1)
+        some += int(inside.any(axis=1).sum())
+        inner_ones += int(inner.any(axis=1).sum())
+    return some, inner_ones
+
+
+SHAPES = [(32, 8), (16, 16), (64, 4), (128, 1), (8, 32), (256, 1)]
+
+
+def test_the_grid_of_a_stencil_follows_its_bounds_checks_at_every_block() -> None:
+    """Without a grid; counts agree with those of each launch alone and with all warps by hand."""
+    width, height = 500, 300
+    about: dict[str, Any] = {"set": {"width": width, "height": height}}
+    ds = dse.kernel(KERNELS / "stencil2d.cu", block=SHAPES, **about)
+    for number, shape in enumerate(SHAPES):
+        row = ds.isel(block=number)
+        grid = (-(-width // shape[0]), -(-height // shape[1]))
+        alone = dse.kernel(KERNELS / "stencil2d.cu", block=shape, grid=grid, **about)
+        for name in ("blocks", "load_requests", "comp_insts", "warp_bytes", "launch_bytes"):
+            assert float(row[name]) == pytest.approx(alone[name]), (shape, name)
+        warps = float(row.blocks) * shape[0] * shape[1] / 32
+        some, inner = warps_by_definition(shape, width, height)
+        assert float(row.load_requests) * warps == pytest.approx(some + 4 * inner, rel=1e-3)
+        assert float(row.flops) * warps == pytest.approx(7 * inner, rel=1e-3)
+
+
+def test_the_work_of_a_product_is_constant_over_tiles_and_blocks() -> None:
+    ds = dse.kernel(
+        KERNELS / "gemm.cu",
+        define={"TILE_M": [32, 64], "TILE_N": [64, 128]},
+        block=("TILE_N / THREAD_N", "TILE_M / THREAD_M"),
+        grid=("N / TILE_N", "M / TILE_M"),
+        set={"M": 512, "N": 1024, "K": 256},
+    )
+    work = ds.flops * ds.threads_per_block * ds.blocks
+    assert work.values.ravel().tolist() == pytest.approx([2 * 512 * 1024 * 256] * 4)
+
+
+def test_a_block_that_the_source_fixes_cannot_vary() -> None:
+    with pytest.raises(DseError, match=r"gemm has a block of its own: it reads threadIdx.x"):
+        dse.kernel(
+            KERNELS / "gemm.cu",
+            block=[[16, 16], [8, 8]],
+            grid=("N / TILE_N", "M / TILE_M"),
+            set={"M": 512, "N": 512, "K": 256},
+        )
+
+
+@pytest.mark.parametrize("columns", [4096, 1000])
+def test_blocks_that_take_a_row_each_keep_the_number_of_blocks(columns: int) -> None:
+    """All elements are read three times at every block, and the file pins the block."""
+    ds = dse.kernel(
+        KERNELS / "softmax.cu", block=[[64], [128], [512]], grid=1024, set={"columns": columns}
+    )
+    assert ds.blocks.values.tolist() == [1024] * 3
+    counts = dse.kernel(KERNELS / "softmax.cu", block=128, grid=1024, set={"columns": columns})
+    assert counts.holds_for["blocks"] == ["threads_per_block"]
+    assert counts.formulas["elements"] == "blocks * threads_per_block"
+
+
+def test_the_grid_is_a_formula_of_the_problem_in_the_file(tmp_path: Path) -> None:
+    """A study may vary the problem where counts are formulas: threads follow the bounds check."""
+    counts = dse.kernel(KERNELS / "axpy.cu", set={"n": 2**20})
+    assert counts["blocks"] == 4096
+    assert counts.formulas["elements"] == "n"
+    counts = dse.kernel(
+        KERNELS / "gemm.cu",
+        block=(16, 16),
+        grid=("ceil(N / TILE_N)", "ceil(M / TILE_M)"),
+        set={"M": 512, "N": 1000, "K": 256},
+    )
+    assert counts.formulas["grid_x"] == "ceil(n / 64)"
+    assert counts.quantities["grid_x"] == 16
+    assert counts.holds_for["grid_x"] == ["block_x"]
