@@ -18,6 +18,18 @@ from symbolic.equation import Validity, equation
 from symbolic.models._attention import DATA, KV_ELEMENT_BYTES, decode_keys, rate_and_interval
 from symbolic.ops import divide, floor, maximum, minimum, power, sqrt, where
 
+FITTED = [
+    "decode_start_time",
+    "decode_head_latency",
+    "decode_head_block_time",
+    "decode_key_time",
+    "decode_bf16_block_time",
+    "decode_fp8_block_time",
+    "decode_head_growth",
+    "decode_dram_share",
+    "decode_head_merge_time",
+    "decode_group_merge_time",
+]
 OUTPUTS = ("time", "time_low", "time_high", "decode_splits", "decode_bound")
 VALIDITY = Validity(
     quantity="tensor_fp16_flops",

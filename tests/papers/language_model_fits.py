@@ -34,24 +34,7 @@ LIBRARY = {
     ("decode_attention", "h100_sxm"): {"decode_waves": 8.0, "decode_group_fill": 0.25},
     ("decode_attention", "b200"): {"decode_waves": 1.0, "decode_group_fill": 0.0},
 }
-_NUMBERS = {
-    "prefill_attention": (
-        "start_time cast_start_time bf16_share fp8_share softmax_cycles block_time tail_share "
-        "diagonal_keys window_keys fp8_window_keys"
-    ),
-    "decode_attention": (
-        "start_time head_latency head_block_time key_time bf16_block_time fp8_block_time "
-        "head_growth dram_share head_merge_time group_merge_time"
-    ),
-    "moe": (
-        "start_time fp8_start_time fp4_start_time activation_start_time fp8_block_share tile_time "
-        "dram_share wide_traffic fp4_traffic token_traffic pair_time expert_time"
-    ),
-}
-NUMBERS = {
-    model: [f"{model.split('_')[0]}_{name}" for name in names.split()]
-    for model, names in _NUMBERS.items()
-}
+MODELS = ("prefill_attention", "decode_attention", "moe")
 
 
 def read_rows(model: str, machine: str) -> pd.DataFrame:
@@ -142,7 +125,7 @@ def fit_numbers(model, rows, count, seed=0) -> tuple[dict[str, float], OptimizeR
     chosen = [(table.iloc[random.permutation(len(table))[:count]], v) for table, v in rows]
     names = [
         name
-        for name in NUMBERS[model]
+        for name in load_model(model).fitted
         if "fp4" not in name or any(table["dtype"].eq("fp4").any() for table, _ in chosen)
     ]
     quantities = load_model(model).quantities
@@ -225,7 +208,7 @@ def write_fit(folder: Path, model: str, machine: str, count=4000) -> None:
 
 def main() -> None:
     """Write all files; print defaults of machines that were not measured, and their errors."""
-    for model in sys.argv[2:] or NUMBERS:
+    for model in sys.argv[2:] or MODELS:
         tables, values = {}, {}
         for machine in FILES:
             write_fit(Path(sys.argv[1]), model, machine)

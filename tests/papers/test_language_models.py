@@ -10,6 +10,7 @@ import pytest
 
 import dse
 from symbolic.errors import DseError
+from symbolic.library import load_model
 from symbolic.models.decode_attention import decode_bytes, decode_splits
 from symbolic.models.moe import moe_expert_tokens, moe_occupied_experts, moe_rank_tokens
 from symbolic.models.prefill_attention import prefill_late_tiles, prefill_scores, prefill_tiles
@@ -17,7 +18,6 @@ from tests.long import mostly_long
 from tests.papers.language_model_fits import (
     DATA,
     LIBRARY,
-    NUMBERS,
     errors,
     fit_numbers,
     left_out_predictions,
@@ -129,7 +129,7 @@ def test_no_time_is_below_the_floor_of_the_machine(model):
     """The shares of a perfect machine are 1 and its other costs 0."""
     ideal = {
         name: 1 if name.endswith("_share") else 1e-12
-        for name in NUMBERS[model]
+        for name in load_model(model).fitted
         if not name.endswith("tail_share")
     }
     random = np.random.default_rng(1)
