@@ -346,13 +346,13 @@ def _calibrate_by_label(
         set_values = {**options["set"], **which}
         inputs = {name: array[here] for name, array in arrays.items()}
         now = {**values, **fitted}
-        found = log_slopes(model, inputs, now, to, {**entries, **set_values})
-        slopes[here] = found
+        slopes_here = log_slopes(model, inputs, now, to, {**entries, **set_values})
+        slopes[here] = slopes_here
         rows = measured[here]
         if not rows.any():
             continue
-        used = np.abs(found).max(axis=0) > 0
-        settled = determined_quantities(found[rows]) & used
+        used = np.abs(slopes_here).max(axis=0) > 0
+        settled = determined_quantities(slopes_here[rows]) & used
         free = [n for n, take in zip(now, settled, strict=True) if take and n not in fitted]
         lacking = [n for n, take in zip(now, used & ~settled, strict=True) if take]
         undetermined |= dict.fromkeys(name for name in lacking if name not in fitted)

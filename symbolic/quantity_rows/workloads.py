@@ -194,7 +194,7 @@ BLOCK_SHAPE = (
 
 #: Attained shares and start-up times of casts by number type, fitted to four GPUs together.
 _GEMM_SHARES = {"bf16": 0.765, "fp8": 0.705, "fp8_block": 0.57, "fp4": 0.5, "int8": 0.9}
-_GEMM_ERRORS = {"low": 0.65, "high": 1.5}
+_GEMM_ERRORS = {"low": 0.6, "high": 1.65}
 _GEMM_CAST_TIMES = {"fp8": 10.5e-6, "fp8_block": 2.5e-6, "fp4": 5e-6, "int8": 7.5e-6}
 
 GEMM = (
