@@ -17,19 +17,9 @@ from __future__ import annotations
 from symbolic.equation import Validity, equation
 from symbolic.models._attention import DATA, KV_ELEMENT_BYTES, decode_keys, rate_and_interval
 from symbolic.ops import divide, floor, maximum, minimum, power, sqrt, where
+from symbolic.quantity_rows.language_models import DECODE_NUMBERS
 
-FITTED = [
-    "decode_start_time",
-    "decode_head_latency",
-    "decode_head_block_time",
-    "decode_key_time",
-    "decode_bf16_block_time",
-    "decode_fp8_block_time",
-    "decode_head_growth",
-    "decode_dram_share",
-    "decode_head_merge_time",
-    "decode_group_merge_time",
-]
+FITTED = tuple(row.name for row in DECODE_NUMBERS)
 OUTPUTS = ("time", "time_low", "time_high", "decode_splits", "decode_bound")
 VALIDITY = Validity(
     quantity="tensor_fp16_flops",
@@ -93,12 +83,6 @@ def decode_splits(context, decode_per_head, decode_rows, decode_waves, n_sms):
     return maximum(minimum(most, filled), 1)
 
 
-@equation(source="by definition")
-def decode_blocks_per_sm(decode_rows, decode_splits, n_sms):
-    """Blocks of one multiprocessor. [blocks]"""
-    return decode_rows * decode_splits / n_sms
-
-
 # --- the three times
 
 
@@ -137,7 +121,8 @@ def decode_lone_time(
 @equation(source="by definition")
 def decode_blocks_time(
     decode_per_head,
-    decode_blocks_per_sm,
+    decode_rows,
+    n_sms,
     decode_head_block_time,
     decode_key_time,
     decode_keys,
@@ -148,7 +133,8 @@ def decode_blocks_time(
     """Time of the blocks of a multiprocessor. [s]"""
     keys = decode_key_time * decode_keys / decode_splits * (head_dim / 128)
     single = decode_head_block_time + keys
-    return decode_blocks_per_sm * where(decode_per_head > 0, single, decode_group_block_time)
+    block = where(decode_per_head > 0, single, decode_group_block_time)
+    return decode_rows * decode_splits / n_sms * block
 
 
 @equation(source="keys and values")

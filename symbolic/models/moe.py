@@ -19,21 +19,9 @@ from symbolic.equation import Validity, equation
 from symbolic.models._attention import DATA, rate_and_interval
 from symbolic.models._labels import by_label
 from symbolic.ops import ceil, divide, maximum, minimum, power, sqrt
+from symbolic.quantity_rows.language_models import MOE_NUMBERS
 
-FITTED = [
-    "moe_start_time",
-    "moe_fp8_start_time",
-    "moe_fp4_start_time",
-    "moe_activation_start_time",
-    "moe_fp8_block_share",
-    "moe_tile_time",
-    "moe_dram_share",
-    "moe_wide_traffic",
-    "moe_fp4_traffic",
-    "moe_token_traffic",
-    "moe_pair_time",
-    "moe_expert_time",
-]
+FITTED = tuple(row.name for row in MOE_NUMBERS)
 OUTPUTS = ("time", "time_low", "time_high", "moe_expert_tokens")
 VALIDITY = Validity(
     quantity="tensor_fp16_flops",

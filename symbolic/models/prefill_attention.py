@@ -19,19 +19,9 @@ from symbolic.equation import Validity, equation
 from symbolic.models._attention import DATA, KV_ELEMENT_BYTES, prefill_keys, rate_and_interval
 from symbolic.models._labels import by_label
 from symbolic.ops import ceil, divide, log2, maximum, minimum, power, sqrt, where
+from symbolic.quantity_rows.language_models import PREFILL_NUMBERS
 
-FITTED = [
-    "prefill_start_time",
-    "prefill_cast_start_time",
-    "prefill_bf16_share",
-    "prefill_fp8_share",
-    "prefill_softmax_cycles",
-    "prefill_block_time",
-    "prefill_tail_share",
-    "prefill_diagonal_keys",
-    "prefill_window_keys",
-    "prefill_fp8_window_keys",
-]
+FITTED = tuple(row.name for row in PREFILL_NUMBERS)
 OUTPUTS = ("time", "time_low", "time_high")
 VALIDITY = Validity(
     quantity="tensor_fp16_flops",

@@ -43,17 +43,9 @@ def _errors(model: str, low: float, high: float) -> tuple[Quantity, Quantity]:
     )
 
 
-ATTENTION = (
-    size("batch", "", COUNT1, "sequences of one call", (1, 1024)),
-    size("seq_len", "", COUNT1, "tokens of each prompt", (1, 16384)),
-    size("context", "", COUNT1, "tokens in the KV cache of each sequence", (1, 131072)),
-    size("heads", "", COUNT1, "query heads", (2, 128)),
-    size("kv_heads", "", COUNT1, "heads of keys and values", (1, 64)),
-    size("head_dim", "", COUNT1, "elements of a head", (64, 256), 128),
-    size("window", "", COUNT0, "keys that a query sees; 0: all before it", (0, 8192), 0),
-    switch("kv_dtype", "bf16 fp8", "number type of the KV cache"),
-    row("kv_element_bytes", "B", POS, "bytes of an element of the KV cache"),
-    # --- the numbers of a GPU, prompts
+# --- numbers that are fitted to a GPU; defaults are fitted to an H100 and a B200 together
+
+PREFILL_NUMBERS = (
     _start("prefill_start_time", "of attention over a prompt", 1.18e-5),
     _start("prefill_cast_start_time", "of the cast of queries", 6e-7),
     _share_of("prefill_bf16_share", "the rate of tensor cores, attention in bf16", 0.643),
@@ -78,8 +70,9 @@ ATTENTION = (
     cost("prefill_diagonal_keys", "", NONNEG, "dropped keys at the diagonal", (0, 500), 117),
     cost("prefill_window_keys", "", NONNEG, "dropped keys at a window, bf16", (0, 500), 242),
     cost("prefill_fp8_window_keys", "", NONNEG, "dropped keys at a window, fp8", (0, 1000), 319),
-    *_errors("prefill", 0.6, 1.56),
-    # --- the numbers of a GPU, new tokens
+)
+
+DECODE_NUMBERS = (
     _start("decode_start_time", "of attention of new tokens", 7.55e-6),
     _time("decode_head_latency", "of a lone block that reads for one head, without keys", 9.25e-7),
     _time("decode_head_block_time", "of a block that reads for one head, without keys", 1.3e-6),
@@ -90,6 +83,39 @@ ATTENTION = (
     _share_of("decode_dram_share", "the printed bandwidth by attention", 0.953),
     _time("decode_head_merge_time", "of the merge of splits of one head", 3.51e-6),
     _time("decode_group_merge_time", "of the merge of splits of a group", 8.2e-7),
+)
+
+MOE_NUMBERS = (
+    _start("moe_start_time", "of the kernels of a mixture of experts", 2.53e-5),
+    _start("moe_fp8_start_time", "of casts to fp8", 1.4e-7),
+    _start("moe_fp4_start_time", "of casts to fp4", 1.22e-5),
+    _start("moe_activation_start_time", "of an activation without a gate and its cast", 2.13e-5),
+    _share_of("moe_fp8_block_share", "the rate of tensor cores, experts in fp8_block", 0.637),
+    _time("moe_tile_time", "of a tile without terms", 1.58e-6),
+    _share_of("moe_dram_share", "the printed bandwidth by experts", 0.885),
+    cost(
+        "moe_wide_traffic", "", NONNEG, "times that activations move, 16 and 8 bits", (1, 20), 4.9
+    ),
+    cost("moe_fp4_traffic", "", NONNEG, "times that activations move, fp4", (1, 20), 11.6),
+    cost("moe_token_traffic", "", NONNEG, "times that tokens of all ranks move", (1, 10), 2.67),
+    _time("moe_pair_time", "of the sort for a pair of a token and an expert", 4.5e-10),
+    _time("moe_expert_time", "of each expert of a rank, fp8_block", 2.02e-7),
+)
+
+# --- shapes, errors and results
+
+ATTENTION = (
+    size("batch", "", COUNT1, "sequences of one call", (1, 1024)),
+    size("seq_len", "", COUNT1, "tokens of each prompt", (1, 16384)),
+    size("context", "", COUNT1, "tokens in the KV cache of each sequence", (1, 131072)),
+    size("heads", "", COUNT1, "query heads", (2, 128)),
+    size("kv_heads", "", COUNT1, "heads of keys and values", (1, 64)),
+    size("head_dim", "", COUNT1, "elements of a head", (64, 256), 128),
+    size("window", "", COUNT0, "keys that a query sees; 0: all before it", (0, 8192), 0),
+    switch("kv_dtype", "bf16 fp8", "number type of the KV cache"),
+    row("kv_element_bytes", "B", POS, "bytes of an element of the KV cache"),
+    *_errors("prefill", 0.6, 1.56),
+    # --- of the library on a GPU
     resource(
         "decode_waves", "", POS, "largest number of blocks per SM that splits make", (1, 8), 1
     ),
@@ -125,7 +151,6 @@ ATTENTION = (
     row("decode_per_head", "", "whole [0, 1]", "1: a block reads for one head, 0: for a group"),
     row("decode_rows", "", COUNT1, "blocks without splits"),
     row("decode_splits", "", COUNT1, "blocks that share a context"),
-    row("decode_blocks_per_sm", "", RESULT, "blocks of one multiprocessor"),
     row("decode_group_block_time", "s", RESULT, "time of a block that reads for a group"),
     row("decode_lone_time", "s", RESULT, "time of a block on an idle machine"),
     row("decode_blocks_time", "s", RESULT, "time of the blocks of a multiprocessor"),
@@ -147,21 +172,6 @@ EXPERTS = (
     size("expert_parallel", "", COUNT1, "ranks that share the experts", (1, 256), 1),
     switch("routing", "balanced", "loads of the experts"),
     switch("gated", "true false", "an expert has a gate: three matrices instead of two"),
-    # --- the numbers of a GPU
-    _start("moe_start_time", "of the kernels of a mixture of experts", 2.53e-5),
-    _start("moe_fp8_start_time", "of casts to fp8", 1.4e-7),
-    _start("moe_fp4_start_time", "of casts to fp4", 1.22e-5),
-    _start("moe_activation_start_time", "of an activation without a gate and its cast", 2.13e-5),
-    _share_of("moe_fp8_block_share", "the rate of tensor cores, experts in fp8_block", 0.637),
-    _time("moe_tile_time", "of a tile without terms", 1.58e-6),
-    _share_of("moe_dram_share", "the printed bandwidth by experts", 0.885),
-    cost(
-        "moe_wide_traffic", "", NONNEG, "times that activations move, 16 and 8 bits", (1, 20), 4.9
-    ),
-    cost("moe_fp4_traffic", "", NONNEG, "times that activations move, fp4", (1, 20), 11.6),
-    cost("moe_token_traffic", "", NONNEG, "times that tokens of all ranks move", (1, 10), 2.67),
-    _time("moe_pair_time", "of the sort for a pair of a token and an expert", 4.5e-10),
-    _time("moe_expert_time", "of each expert of a rank, fp8_block", 2.02e-7),
     *_errors("moe", 0.77, 2.05),
     # --- results
     row("moe_peak", "1/s", NONNEG, "printed rate of tensor cores for experts"),
