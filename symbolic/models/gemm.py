@@ -205,7 +205,7 @@ def _product_time(number: NumberType, label: str) -> Equation:
         times = []
         for split in number.splits:
             terms = ceil(product_depth / (split * number.step)) * number.step
-            compute = 2 * terms * n_sms / gemm_rate
+            compute = divide(2 * terms * n_sms, gemm_rate, at_zero=math.inf)
             operands = terms * element_bytes / gemm_operand_rate
             fourth_powers = []
             for rows, columns in number.tiles:
@@ -257,7 +257,8 @@ def gemm_floor(
 ):
     """Time below which the machine cannot be. [s]"""
     beyond = maximum(weight_bytes + activation_bytes + result_bytes - l2_size, 0)
-    return maximum(gemm_operations / gemm_peak, beyond / mem_bandwidth)
+    compute = divide(gemm_operations, gemm_peak, at_zero=math.inf)
+    return maximum(compute, beyond / mem_bandwidth)
 
 
 @equation(source="sum of what follows one after the other, and no less than the floor")
@@ -287,7 +288,7 @@ def gemm_flops(gemm_operations, time):
 @equation(source="by definition")
 def gemm_efficiency(gemm_flops, gemm_peak):
     """Operations per second over the printed rate. [ratio]"""
-    return gemm_flops / gemm_peak
+    return divide(gemm_flops, gemm_peak, at_zero=0.0)
 
 
 # --- power, where products run for longer than the power controller needs
@@ -305,7 +306,7 @@ def gemm_energy(
     mem_bandwidth,
 ):
     """Energy of operations and bytes, beyond that of an idle machine. [J]"""
-    compute = gemm_compute_power_share * gemm_operations / gemm_peak
+    compute = gemm_compute_power_share * divide(gemm_operations, gemm_peak, at_zero=0.0)
     memory = gemm_memory_power_share * (gemm_dram_bytes + result_bytes) / mem_bandwidth
     return board_power * (compute + memory)
 
@@ -319,7 +320,7 @@ def gemm_idle_power(board_power, gemm_idle_power_share):
 @equation(source="by definition")
 def power_demand(gemm_idle_power, gemm_energy, time):
     """Power if nothing limited it; the machine throttles where it is above the limit. [W]"""
-    return gemm_idle_power + gemm_energy / time
+    return gemm_idle_power + divide(gemm_energy, time, at_zero=math.inf)
 
 
 @equation(source="Choi 2014, power cap: the energy takes as long as the limit allows")
@@ -332,4 +333,4 @@ def sustained_time(time, gemm_energy, power_limit, gemm_idle_power):
 @equation(name="power", source="by definition")
 def gemm_power(gemm_idle_power, gemm_energy, sustained_time):
     """Power while the product is repeated. [W]"""
-    return gemm_idle_power + gemm_energy / sustained_time
+    return gemm_idle_power + divide(gemm_energy, sustained_time, at_zero=math.inf)
