@@ -17,10 +17,11 @@ has those of its nearest relatives, and else the defaults, which are fitted to f
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from symbolic.equation import Equation, Validity, equation
+from symbolic.models._labels import by_label
 from symbolic.ops import ceil, divide, maximum, minimum, power, sqrt
 
 OUTPUTS = ("time", "time_low", "time_high", "gemm_flops", "gemm_efficiency")
@@ -70,30 +71,9 @@ TYPES = {
 # --- what depends on the number type
 
 
-def _by_type(name: str, source: str, inputs: dict[str, str]) -> tuple[Equation, ...]:
-    """Return the equations by which a quantity equals an input that depends on the number type."""
-
-    def same(value: Any) -> Any:
-        return value
-
-    return tuple(
-        equation(same, name=name, source=source, inputs=(one,), when={"dtype": label})
-        for label, one in inputs.items()
-    )
-
-
-def _constants(
-    name: str, source: str, value: Callable[[NumberType], float]
-) -> tuple[Equation, ...]:
-    """Return the equations by which a quantity has one value for each number type."""
-
-    def make(number: float) -> Callable[[], float]:
-        return lambda: number
-
-    return tuple(
-        equation(make(value(one)), name=name, source=source, when={"dtype": label})
-        for label, one in TYPES.items()
-    )
+def _by_type(name: str, source: str, values: Mapping[str, str | float]) -> tuple[Equation, ...]:
+    """Return the equations by which a quantity has a value for each number type."""
+    return by_label(name, source, "dtype", values)
 
 
 FITTED_TIMES = "fitted to measured times"
@@ -111,16 +91,17 @@ gemm_error_low = _by_type(
 gemm_error_high = _by_type(
     "gemm_error_high", LEFT_OUT, {t: f"gemm_{name}_error_high" for t, name in FITTED_AS.items()}
 )
-gemm_cast_time = (
-    *_by_type("gemm_cast_time", FITTED_TIMES, {t: f"gemm_{t}_cast_time" for t in CAST}),
-    *(
-        each
-        for each in _constants("gemm_cast_time", "no cast", lambda one: 0.0)
-        if each.when["dtype"] not in CAST
-    ),
+gemm_cast_time = _by_type(
+    "gemm_cast_time",
+    FITTED_TIMES,
+    dict.fromkeys(TYPES, 0.0) | {t: f"gemm_{t}_cast_time" for t in CAST},
 )
-gemm_element = _constants("element_bytes", "by definition", lambda one: one.element)
-gemm_cast_bytes = _constants("gemm_cast_bytes", f"fitted to {DATA}", lambda one: one.cast)
+gemm_element = _by_type(
+    "element_bytes", "by definition", {t: one.element for t, one in TYPES.items()}
+)
+gemm_cast_bytes = _by_type(
+    "gemm_cast_bytes", f"fitted to {DATA}", {t: one.cast for t, one in TYPES.items()}
+)
 
 FITTED = (
     "gemm_start_time",
