@@ -73,11 +73,11 @@ def evaluate(
     >>> round(float(ds.cs_throughput), 6)
     10.0
     """
-    from dse.inputs.assumed import output_intervals
     from dse.inputs.fit_file import read_fits
     from dse.inputs.merge import by_quantity_name, merge_inputs, with_declared
-    from dse.inputs.possible import all_indices, impossible_points
     from dse.inputs.provenance import provenance_attributes
+    from dse.study.possible import all_indices, impossible_points
+    from dse.uncertain.assumed_draws import output_intervals
     from sweeps.grid.dataset import grid_dataset
     from sweeps.nest.run import compute
 

@@ -255,7 +255,7 @@ class Explanation(Report):
 def explain_point(study: StudyData, point: Mapping[str, Any]) -> Explanation:
     """Return the explanation of one configuration; see :func:`dse.explain`."""
     from dse.inputs.assumed import used_inputs
-    from dse.inputs.possible import impossible_points
+    from dse.study.possible import impossible_points
 
     grid, parts = study.grid(draws=True), study._parts
     indices = {name: axis.default_index for name, axis in grid.axes.items()}
