@@ -71,6 +71,16 @@ def test_the_best_block_is_searched_and_chances_add_up(run: Run) -> None:
         assert record["time"] == float(ds.time)
 
 
+def test_something_is_on_the_screen_before_the_analysis_is_imported() -> None:
+    """Imports of the analysis alone take longer than half a second on a busy machine."""
+    code = "import sys, dse.cli.analyze; print({'dse.analysis', 'numpy'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+    command = [sys.executable, "-m", "dse", "analyze", "no_such.toml", "--machine", "h100_pcie"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr.startswith("analyzing: 0 s so far\n")
+
+
 def test_several_machines_are_compared_in_a_table_for_a_terminal(run: Run) -> None:
     names = "v100_sxm2,a100_80,h100_pcie,h100_sxm,l4,l40,rtx4090,a40,t4,mi210"
     text = run("analyze", str(KERNELS / "options.toml"), "--machine", names).stdout
