@@ -445,8 +445,15 @@ def _check_complete(
         meaning, example = _DATA_INPUTS[name.partition("_")[0]]
         missing.append(f"  {name}: {meaning.format(_describe_place(code, analysis, name))}")
         examples.append(f"{name}={example}")
+    needed = analysis.needed_arguments()
+    for name, value in arguments.items():
+        if value != int(value) and code.offsets[name] in needed:
+            raise DseError(
+                f"the argument {name} = {value}: expected a whole number, because counts depend "
+                "on it"
+            )
     have = {code.offsets[name] for name in arguments}
-    wanted = [offset for offset in analysis.needed_arguments() if offset not in have]
+    wanted = [offset for offset in needed if offset not in have]
     names = [code.arguments.get(offset, f"bytes {offset}") for offset in wanted]
     missing += [f"  {name}: argument of the kernel" for name in names]
     if missing:

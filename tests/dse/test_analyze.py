@@ -124,6 +124,21 @@ def test_one_machine_without_an_answer_does_not_stop_the_others(run: Run) -> Non
     assert "no model gives a time" in alone
 
 
+def test_a_prediction_outside_its_interval_says_on_which_side(run: Run) -> None:
+    words = ("analyze", str(KERNELS / "triad.toml"), "--block", "256", "--machine")
+    record = answers(run, *words[1:], "h100_sxm")[0]
+    assert record["time"] < record["time_low"]
+    assert "which mostly take longer than predicted" in run(*words, "h100_sxm").stdout
+    assert "than predicted" not in run(*words, "a100_80").stdout
+
+
+def test_moves_fit_a_terminal(run: Run) -> None:
+    text = run("analyze", str(KERNELS / "triad.toml"), "--machine", "h100_sxm").stdout
+    table = text.partition("what would help\n")[2].partition("\n\n")[0].splitlines()
+    assert table[0].split() == ["who", "faster", "move"]  # the column that wraps is the last
+    assert max(line.index(" times ") for line in table[1:]) < 20
+
+
 # --- kernels from source
 def test_a_kernel_is_answered_with_the_launch_of_its_source(run: Run) -> None:
     records = answers(run, str(KERNELS / "gemm.cu"), "--machine", "h100_sxm")
@@ -221,6 +236,27 @@ def test_one_question_names_all_that_is_missing(run: Run, tmp_path: Path) -> Non
         "32",
     )
     assert answered[0]["time"] > 0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("1.5", "the argument N = 1.5: expected a whole number"), ("0", "(N = 0 gives no blocks)")],
+)
+def test_a_size_that_no_launch_has_is_refused(
+    value: str, text: str, run: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "scale.cu"
+    file.write_text(
+        "__global__ void scale(float *a, float by, int N) {\n"
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "  if (i < N) a[i] *= by;\n"
+        "}\n"
+    )
+    words = ("analyze", str(file), "--machine", "a100_80", "--block", "256")
+    assert text in run(*words, "--set", f"N={value}", status=2).stderr
+    answer = run(*words, "--set", "N=1000,by=2.5").stdout
+    assert "start_up_time of a100_80: not known" in answer
+    assert "start_up_time" not in run(*words, "--set", "N=100000000").stdout
 
 
 def test_a_wrong_option_in_the_comment_is_named() -> None:
