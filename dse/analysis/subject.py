@@ -397,6 +397,8 @@ class KernelSubject(Subject):
 
     def _ask(self, variants: Sequence[Variant]) -> None:
         """Raise an error that names every value that the source and the launch do not give."""
+        from dse.cuda.kernel_file import example_value
+
         text = variants[0].status
         missing = dict(_MISSING.findall(text)) if "does not determine" in text else {}
         missing |= dict(_MISSING.findall(text)) if "do not determine" in text else {}
@@ -404,13 +406,14 @@ class KernelSubject(Subject):
             raise DseError(f"{self.title}: {text}")
         arguments = [name for name, why in missing.items() if "argument" in why]
         options = [f"--set {name}=4096" for name in arguments]
-        options += [f"--times {name}=1" for name in missing if name not in arguments]
+        options += [f"--times {n}={example_value(n)}" for n in missing if n not in arguments]
         lines = [f"  {name}: {why}" for name, why in missing.items()]
         if not self.launch.grid:
             size = next(iter([*arguments, *self.arguments]), "4096")
             options.append(f'--grid "ceil({size} / block_x)"')
             empty = ", ".join(f"{n} = {v:g}" for n, v in self.arguments.items() if v <= 0)
             none = f" ({empty} gives no blocks)" if empty else ""
+            none = none or (", unless a bounds check of the kernel gives them" if missing else "")
             lines.append(f"  grid: blocks of the launch in x, y and z, numbers or formulas{none}")
         raise DseError(
             f"{self.title}: the source and the options do not say all of the launch:\n"

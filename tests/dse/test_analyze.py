@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -257,6 +258,29 @@ def test_a_size_that_no_launch_has_is_refused(
     answer = run(*words, "--set", "N=1000,by=2.5").stdout
     assert "start_up_time of a100_80: not known" in answer
     assert "start_up_time" not in run(*words, "--set", "N=100000000").stdout
+
+
+def test_the_example_of_a_question_is_a_launch_with_work(run: Run, tmp_path: Path) -> None:
+    """A share of 1 that skip a loop, or a range from 8 to 8, would delete the loads in it."""
+    file = tmp_path / "ranges.cu"
+    file.write_text(
+        "__global__ void ranges(const int *p, float *b, int n) {\n"
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "  if (i >= n) return;\n"
+        "  float s = 0;\n"
+        "  for (int j = p[i]; j < p[i + 1]; j++)\n"
+        "    for (float t = b[j]; t > 1.f; t *= .5f)\n"
+        "      s += t;\n"
+        "  b[i] = s;\n"
+        "}\n"
+    )
+    words = ("analyze", str(file), "--machine", "a100_80", "--set", "n=1000000")
+    text = run(*words, status=2).stderr
+    example = text.partition("// dse: ")[2].splitlines()[0]
+    assert "--times skip_line_6=0.25 --times trips_line_6=16" in example
+    assert "--times loaded_line_5=8 --times loaded_line_5_2=16" in example
+    answer = answers(run, *words[1:], *shlex.split(example))[0]
+    assert answer["limits"]["dram"] > 0.1
 
 
 def test_a_wrong_option_in_the_comment_is_named() -> None:
