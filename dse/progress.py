@@ -23,15 +23,16 @@ ProgressOption: TypeAlias = "bool | Callable[[Progress], None]"
 
 
 class Meter:
-    """Progress listener that shows text, from the first second on.
+    """Progress listener that shows text, from the second ``after`` on.
 
     On a terminal or in a notebook it updates one line, which is removed at the end. Otherwise it
     writes a line to standard error every few seconds and at the end. ``objective`` is the name and
     the unit of a quantity whose best value is also shown.
     """
 
-    def __init__(self, objective: tuple[str, str] | None = None) -> None:
+    def __init__(self, objective: tuple[str, str] | None = None, after: float = 1.0) -> None:
         self.objective = objective
+        self._after = after
         self._began = time.monotonic()
         self._last_shown, self._state_text = 0.0, ""
         self._closed = False
@@ -79,7 +80,9 @@ class Meter:
                 return
             elapsed = time.monotonic() - self._began
             pause = 0.2 if self._keeps_line else 5.0
-            early = elapsed - self._last_shown < pause if self._last_shown else elapsed < 1
+            early = (
+                elapsed - self._last_shown < pause if self._last_shown else elapsed < self._after
+            )
             if early and not (last and self._last_shown):
                 return
             self._last_shown = elapsed
@@ -151,36 +154,47 @@ class JsonLines:
 
 
 @contextmanager
-def progress_listener(progress: ProgressOption) -> Iterator[Any]:
+def progress_listener(progress: ProgressOption, after: float = 1.0) -> Iterator[Any]:
     """Yield the progress listener for an option: a new meter, the given function, or None.
 
-    A meter is closed at the end.
+    A meter shows text from the second ``after`` on, and is closed at the end.
     """
     if not isinstance(progress, bool) and not callable(progress):
         raise DseError(f"progress = {progress!r}: expected True, False or a function of a Progress")
-    with closing(Meter()) if progress is True else nullcontext(progress or None) as listener:
+    with (
+        closing(Meter(after=after))
+        if progress is True
+        else nullcontext(progress or None) as listener
+    ):
         yield listener
 
 
 @contextmanager
-def show_progress(progress: ProgressOption, activity: str, sign: float = 1.0) -> Iterator[None]:
-    """Show the progress of a query, or report it to a function; ``sign`` scales best values."""
-    from sweeps.runtime.progress import report_progress
+def show_progress(
+    progress: ProgressOption, activity: str, sign: float = 1.0, after: float = 1.0
+) -> Iterator[None]:
+    """Show the progress of a query, or report it to a function; ``sign`` scales best values.
 
-    with progress_listener(progress) as listener:
+    The progress is shown from the second ``after`` on.
+    """
+    with progress_listener(progress, after) as listener:
         if progress is not True:
+            from sweeps.runtime.progress import report_progress
+
             with report_progress(listener, sign) if progress else nullcontext():
                 yield
             return
         began, over = time.monotonic(), threading.Event()
 
         def tick() -> None:
-            while not over.wait(0.2):
+            while not over.wait(min(after, 0.2)):
                 listener.show_working(activity, time.monotonic() - began)
 
         thread = threading.Thread(target=tick, daemon=True)
-        thread.start()
+        thread.start()  # before the import below, which takes a quarter of a second
         try:
+            from sweeps.runtime.progress import report_progress
+
             with report_progress(listener.note_progress, sign):
                 yield
         finally:

@@ -19,7 +19,7 @@ from dse.study.study import StudyData
 from sweeps.bounds.checks import check_grid, outside_domain
 from sweeps.grid.build import build_grid
 from sweeps.grid.grid import Grid, Leaf
-from symbolic.advice import guides, search_values
+from symbolic.advice import OCTAVES, guides, search_values
 from symbolic.crossings import CaseLines, first_crossing
 from symbolic.errors import DseError, GraphError, UnknownNameError, nearest_hint
 from symbolic.expression import parse_condition
@@ -320,18 +320,27 @@ class _MovePath:
         best = self._best_before(float(xs[-1]), xs)
         if best is not None:
             return self._make_move(best, limit=f"where {goal} is best")
-        if closed and math.isfinite(end):
-            return self._make_move(end, limit=f"the end of its domain {domain}")
         gains = self.gains(xs)
         gain, before = float(gains[-1]), float(gains[max(len(xs) - 1 - _LAST_STEPS, 0)])
-        moving = np.flatnonzero(np.abs(gains - gain) > _MIN_IMPROVEMENT * abs(gain))
+        with np.errstate(invalid="ignore"):  # an infinite gain less itself
+            moving = np.flatnonzero(np.abs(gains - gain) > _MIN_IMPROVEMENT * abs(gain))
         at = int(moving[-1]) + 1 if moving.size else 0
-        if at < len(xs) // 2 and (gains[at:] == gain).all():  # reached, not only approached
-            plateau = self._refine_best(xs, at, gain)
+        closed = closed and math.isfinite(end)
+        ends_before = at < len(xs) - 1 or not closed
+        if ends_before and self._is_near(float(xs[at]), at, len(xs)) and (gains[at:] == gain).all():
+            plateau = self._refine_best(xs, at, gain)  # reached, not only approached
             return self._make_move(plateau, limit=f"where {goal} changes no more")
+        if closed:
+            return self._make_move(end, limit=f"the end of its domain {domain}")
         if gain > _GROWTH_WITHOUT_LIMIT * before or before > _GROWTH_WITHOUT_LIMIT * gain:
             gain = math.inf if gain > before else 0.0
         return self._make_move(math.nan, gain=gain)
+
+    def _is_near(self, place: float, index: int, size: int) -> bool:
+        """True if a place lies in the first half of an endless path, counted in octaves."""
+        if not (self.start and place):
+            return index < size // 2
+        return abs(math.log2(place / self.start)) < OCTAVES / 2
 
     def _best_before(self, end: float, xs: Floats) -> float | None:
         """Return the best place before ``end``; None unless it is better than ``end``."""

@@ -161,7 +161,7 @@ class Analysis(Report):
             "share of the time": _limits_text(best),
             "launch": _block_text(best),
             "model": best.model + (f" ({best.why_model})" if best.why_model else ""),
-            "interval": "" if best.interval is None else best.interval.of,
+            "interval": _interval_text(best),
         }
         tables = [_variants_table(answers), _moves_table(best)]
         tables.append(_refused_table(answers))
@@ -213,6 +213,17 @@ def _time_text(each: AnswerOfVariant) -> str:
     low, high = value_text(each.time_low, "s"), value_text(each.time_high, "s")
     level = 0.9 if each.interval is None else each.interval.level
     return f"{value_text(each.time, 's')} ({100 * level:.4g} % between {low} and {high})"
+
+
+def _interval_text(each: AnswerOfVariant) -> str:
+    """Return the rows behind an interval, and on which side of it the predicted time is."""
+    if each.interval is None:
+        return ""
+    text = each.interval.of
+    if not each.time_low <= each.time <= each.time_high:
+        usual = "longer" if each.time < each.time_low else "shorter"
+        text += f", which mostly take {usual} than predicted"
+    return text
 
 
 def _bottleneck_text(each: AnswerOfVariant) -> str:
@@ -286,11 +297,16 @@ def _moves_table(each: AnswerOfVariant) -> Table | None:
         return None
     rows = []
     for move in [move for move in each.moves if move.gain >= _LEAST_GAIN][:_MAX_MOVES]:
-        until = "" if move.until != move.until else f" to {value_text(move.until, move.unit)}"
-        text = f"{move.direction} {move.quantity} from {value_text(move.value, move.unit)}{until}"
-        then = f"then {_limit_name(move.next_bound)}" if move.next_bound else ""
-        rows.append([move.lever, text, f"{move.gain:.3g} times faster", then])
-    return Table(title="what would help", columns=("who", "move", "gain", ""), rows=rows)
+        until = "" if move.until != move.until else f" to {_short_text(move.until, move.unit)}"
+        text = f"{move.direction} {move.quantity} from {_short_text(move.value, move.unit)}{until}"
+        text += f", then {_limit_name(move.next_bound)}" if move.next_bound else ""
+        rows.append([move.lever, f"{move.gain:.3g} times", text])
+    return Table(title="what would help", columns=("who", "faster", "move"), rows=rows)
+
+
+def _short_text(value: float, unit: str) -> str:
+    """Return a value with four digits, so that a move fits a terminal; whole numbers with six."""
+    return value_text(value if value == round(value) else float(f"{value:.4g}"), unit)
 
 
 def _counters_table(counters: Sequence[Mapping[str, Any]]) -> Table:

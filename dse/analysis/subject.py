@@ -37,6 +37,12 @@ _OTHER_ARCH = 80
 #: Two launches do different work if one touches more bytes than the other by more than this factor.
 #: Partial blocks at the end of a grid touch no further bytes.
 _SAME_WORK = 1.1
+#: Time below which the start of a launch is more than a tenth [s], and what is said without it.
+_SHORT_TIME = 35e-6
+_NO_START_UP = (
+    "start_up_time of {}: not known, so the time is without the start of the launch (3.5 µs on "
+    "h100_sxm; --set start_up_time=3.5us)"
+)
 #: Line of an error that names a missing value.
 _MISSING = re.compile(r"^  (\w+): (.*)$", re.MULTILINE)
 
@@ -142,6 +148,8 @@ class Subject:
         interval = learnt_interval(prediction.model, entry.name, limits, level)
         ends = widen_interval(interval, prediction.draws.get(at, np.empty(0)))
         of_counts = [f"{n}: {why}" for n, why in variant.counts.get("assumed", {}).items()]
+        if time < _SHORT_TIME and prediction.value("start_up_time", at) == 0:
+            of_counts.append(_NO_START_UP.format(entry.name))
         return AnswerOfVariant(
             machine=entry.name,
             machine_title=entry.title,
@@ -389,6 +397,8 @@ class KernelSubject(Subject):
 
     def _ask(self, variants: Sequence[Variant]) -> None:
         """Raise an error that names every value that the source and the launch do not give."""
+        from dse.cuda.kernel_file import example_value
+
         text = variants[0].status
         missing = dict(_MISSING.findall(text)) if "does not determine" in text else {}
         missing |= dict(_MISSING.findall(text)) if "do not determine" in text else {}
@@ -396,12 +406,15 @@ class KernelSubject(Subject):
             raise DseError(f"{self.title}: {text}")
         arguments = [name for name, why in missing.items() if "argument" in why]
         options = [f"--set {name}=4096" for name in arguments]
-        options += [f"--times {name}=1" for name in missing if name not in arguments]
+        options += [f"--times {n}={example_value(n)}" for n in missing if n not in arguments]
         lines = [f"  {name}: {why}" for name, why in missing.items()]
         if not self.launch.grid:
             size = next(iter([*arguments, *self.arguments]), "4096")
             options.append(f'--grid "ceil({size} / block_x)"')
-            lines.append("  grid: blocks of the launch in x, y and z, numbers or formulas")
+            empty = ", ".join(f"{n} = {v:g}" for n, v in self.arguments.items() if v <= 0)
+            none = f" ({empty} gives no blocks)" if empty else ""
+            none = none or (", unless a bounds check of the kernel gives them" if missing else "")
+            lines.append(f"  grid: blocks of the launch in x, y and z, numbers or formulas{none}")
         raise DseError(
             f"{self.title}: the source and the options do not say all of the launch:\n"
             + "\n".join(lines)

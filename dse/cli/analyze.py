@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 import dse
-from dse.analysis.launch import split_sizes
 from dse.cli.command import command, input_errors
 from dse.cli.options import (
     complete_machine,
@@ -21,6 +20,10 @@ from dse.cli.options import (
     split_list,
     values_option,
 )
+from dse.progress import show_progress
+
+#: Seconds until progress is shown: an answer takes seconds, and a blank screen looks like a fault.
+_SHOWN_AFTER = 0.05
 
 _MACHINE = "Machines, or paths of their files, with commas between"
 _BLOCK = (
@@ -34,8 +37,16 @@ _TIMES = "Trip count of a loop, or fraction of threads at a branch, by name; rep
 _ARRAYS = "Size of an array that an argument points to, or a formula; repeatable"
 
 
+def _sizes(text: str | None) -> tuple[int | str, ...]:
+    if not text:
+        return ()
+    from dse.analysis.launch import split_sizes  # imports all of the analysis
+
+    return split_sizes(text)
+
+
 def _blocks(texts: Sequence[str]) -> list[tuple[int | str, ...]]:
-    return [split_sizes(text) for text in texts]
+    return [_sizes(text) for text in texts]
 
 
 def _numbers(texts: dict[str, str]) -> dict[str, float]:
@@ -56,11 +67,7 @@ def _numbers(texts: dict[str, str]) -> dict[str, float]:
     "--machine NAME,...", _MACHINE, "machine", required=True, shell_complete=complete_machine
 )
 @option("--block X[,Y[,Z]]", _BLOCK, multiple=True, callback=option_callback(_blocks))
-@option(
-    "--grid X[,Y[,Z]]",
-    _GRID,
-    callback=option_callback(lambda text: split_sizes(text) if text else ()),
-)
+@option("--grid X[,Y[,Z]]", _GRID, callback=option_callback(_sizes))
 @values_option("--set NAME=VALUE", _SET, "set_values", commas=True)
 @values_option("--define K=V,...", _MACRO)
 @values_option("--axis Q=V,...", _AXIS, "axes")
@@ -89,5 +96,5 @@ def analyze(source: str, machine: list[str], define: dict[str, str], **options: 
     axes = {name: parse_axis_text(text) for name, text in options.pop("axes").items()}
     values = {name: parse_number(text) for name, text in options.pop("set_values").items()}
     options |= {"block": list(options["block"]), "set": values, "axes": axes, "define": macros}
-    with input_errors():
-        return dse.analyze(source, machine, **nonempty_options(options), progress=True)
+    with input_errors(), show_progress(True, "analyzing", after=_SHOWN_AFTER):
+        return dse.analyze(source, machine, **nonempty_options(options))

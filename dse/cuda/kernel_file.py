@@ -194,6 +194,14 @@ _DATA_INPUTS = {
 }
 
 
+def example_value(name: str) -> float:
+    """Return an example of a data input; a later one of a line is larger, as the end of a range."""
+    kind, number = name.partition("_")[0], name.rpartition("_")[2]
+    example = _DATA_INPUTS[kind][1] if kind in _DATA_INPUTS else 1
+    is_later = kind == "loaded" and name.count("_") > 2 and number.isdigit()
+    return example * int(number) if is_later else example
+
+
 def count_file(file: Path, define: Macros, settings: Mapping[str, Any]) -> KernelCounts:
     """Return the quantities of a kernel in a file, given the options of :func:`dse.kernel`."""
     options = {name: settings[name] for name in ("entry", "arch", "options")}
@@ -442,11 +450,18 @@ def _check_complete(
     for name in analysis.data_inputs:
         if name in data_values:
             continue
-        meaning, example = _DATA_INPUTS[name.partition("_")[0]]
+        meaning, _ = _DATA_INPUTS[name.partition("_")[0]]
         missing.append(f"  {name}: {meaning.format(_describe_place(code, analysis, name))}")
-        examples.append(f"{name}={example}")
+        examples.append(f"{name}={example_value(name)}")
+    needed = analysis.needed_arguments()
+    for name, value in arguments.items():
+        if value != int(value) and code.offsets[name] in needed:
+            raise DseError(
+                f"the argument {name} = {value}: expected a whole number, because counts depend "
+                "on it"
+            )
     have = {code.offsets[name] for name in arguments}
-    wanted = [offset for offset in analysis.needed_arguments() if offset not in have]
+    wanted = [offset for offset in needed if offset not in have]
     names = [code.arguments.get(offset, f"bytes {offset}") for offset in wanted]
     missing += [f"  {name}: argument of the kernel" for name in names]
     if missing:

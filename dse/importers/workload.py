@@ -56,6 +56,9 @@ def workload_text(ds: xr.Dataset, row: int | None = None) -> str:
         if name in values:
             source = str(ds[name].attrs.get("source", name))
             lines.append(_line(name, values[name], "source", f"{place}: {source}"))
+    if "total_insts" in values and not {"comp_insts", "global_loads"} & values.keys():
+        source = str(ds["total_insts"].attrs.get("source", "total_insts"))
+        lines.append(_line("total_insts", values["total_insts"], "source", f"{place}: {source}"))
     lines += _assumed_lines(values)
     return "\n".join([*lines, ""])
 

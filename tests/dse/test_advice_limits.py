@@ -287,3 +287,29 @@ def test_no_advice_says_infinity() -> None:
     ):
         assert not re.search(r"(to|from) (inf|nan|-)\b", str(advice))
     assert dataclasses.replace(advice, moves=()).moves == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("registers_per_thread", 32), ("registers_per_sm", 131072)]
+)
+def test_a_move_ends_where_it_helps_no_more(name: str, expected: float) -> None:
+    """At 32 registers, or with twice as many, a multiprocessor is full; then threads limit it."""
+    move = dse.advise(
+        "occupancy + latency_roofline + footprint",
+        machine="h100_pcie",
+        workload="examples/kernels/triad.toml",
+        threads_per_block=256,
+        registers_per_thread=64,
+    )[name]
+    assert move.until == expected
+    assert move.gain > 1.01
+    assert "changes no more" in move.limit
+
+
+def test_a_time_that_only_approaches_its_limit_has_no_such_end() -> None:
+    move = dse.advise(
+        "occupancy + latency_roofline + footprint",
+        machine="h100_pcie",
+        workload="examples/kernels/triad.toml",
+    )["mem_latency_nominal"]
+    assert math.isnan(move.until)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -71,6 +72,16 @@ def test_the_best_block_is_searched_and_chances_add_up(run: Run) -> None:
         assert record["time"] == float(ds.time)
 
 
+def test_something_is_on_the_screen_before_the_analysis_is_imported() -> None:
+    """Imports of the analysis alone take longer than half a second on a busy machine."""
+    code = "import sys, dse.cli.analyze; print({'dse.analysis', 'numpy'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+    command = [sys.executable, "-m", "dse", "analyze", "no_such.toml", "--machine", "h100_pcie"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr.startswith("analyzing: 0 s so far\n")
+
+
 def test_several_machines_are_compared_in_a_table_for_a_terminal(run: Run) -> None:
     names = "v100_sxm2,a100_80,h100_pcie,h100_sxm,l4,l40,rtx4090,a40,t4,mi210"
     text = run("analyze", str(KERNELS / "options.toml"), "--machine", names).stdout
@@ -112,6 +123,21 @@ def test_one_machine_without_an_answer_does_not_stop_the_others(run: Run) -> Non
     assert "no model gives a time on gtx480" in text
     alone = run(*words[:3], "gtx480", status=2).stderr
     assert "no model gives a time" in alone
+
+
+def test_a_prediction_outside_its_interval_says_on_which_side(run: Run) -> None:
+    words = ("analyze", str(KERNELS / "triad.toml"), "--block", "256", "--machine")
+    record = answers(run, *words[1:], "h100_sxm")[0]
+    assert record["time"] < record["time_low"]
+    assert "which mostly take longer than predicted" in run(*words, "h100_sxm").stdout
+    assert "than predicted" not in run(*words, "a100_80").stdout
+
+
+def test_moves_fit_a_terminal(run: Run) -> None:
+    text = run("analyze", str(KERNELS / "triad.toml"), "--machine", "h100_sxm").stdout
+    table = text.partition("what would help\n")[2].partition("\n\n")[0].splitlines()
+    assert table[0].split() == ["who", "faster", "move"]  # the column that wraps is the last
+    assert max(line.index(" times ") for line in table[1:]) < 20
 
 
 # --- kernels from source
@@ -211,6 +237,50 @@ def test_one_question_names_all_that_is_missing(run: Run, tmp_path: Path) -> Non
         "32",
     )
     assert answered[0]["time"] > 0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("1.5", "the argument N = 1.5: expected a whole number"), ("0", "(N = 0 gives no blocks)")],
+)
+def test_a_size_that_no_launch_has_is_refused(
+    value: str, text: str, run: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "scale.cu"
+    file.write_text(
+        "__global__ void scale(float *a, float by, int N) {\n"
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "  if (i < N) a[i] *= by;\n"
+        "}\n"
+    )
+    words = ("analyze", str(file), "--machine", "a100_80", "--block", "256")
+    assert text in run(*words, "--set", f"N={value}", status=2).stderr
+    answer = run(*words, "--set", "N=1000,by=2.5").stdout
+    assert "start_up_time of a100_80: not known" in answer
+    assert "start_up_time" not in run(*words, "--set", "N=100000000").stdout
+
+
+def test_the_example_of_a_question_is_a_launch_with_work(run: Run, tmp_path: Path) -> None:
+    """A share of 1 that skip a loop, or a range from 8 to 8, would delete the loads in it."""
+    file = tmp_path / "ranges.cu"
+    file.write_text(
+        "__global__ void ranges(const int *p, float *b, int n) {\n"
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "  if (i >= n) return;\n"
+        "  float s = 0;\n"
+        "  for (int j = p[i]; j < p[i + 1]; j++)\n"
+        "    for (float t = b[j]; t > 1.f; t *= .5f)\n"
+        "      s += t;\n"
+        "  b[i] = s;\n"
+        "}\n"
+    )
+    words = ("analyze", str(file), "--machine", "a100_80", "--set", "n=1000000")
+    text = run(*words, status=2).stderr
+    example = text.partition("// dse: ")[2].splitlines()[0]
+    assert "--times skip_line_6=0.25 --times trips_line_6=16" in example
+    assert "--times loaded_line_5=8 --times loaded_line_5_2=16" in example
+    answer = answers(run, *words[1:], *shlex.split(example))[0]
+    assert answer["limits"]["dram"] > 0.1
 
 
 def test_a_wrong_option_in_the_comment_is_named() -> None:

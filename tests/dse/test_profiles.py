@@ -20,6 +20,7 @@ import dse
 from dse import DseError
 from dse.importers import open_measurements
 from dse.importers.mapping import shipped_maps
+from dse.importers.workload import workload_text
 
 Run = Callable[..., Result]
 
@@ -744,3 +745,16 @@ def test_a_workload_file_is_of_one_row(run: Run) -> None:
     written = Path("a.toml").read_text(encoding="utf-8")
     assert "registers_per_thread = { value = 66, source" in written
     assert 'comp_insts = { value = 587, assumed = "the profile does not count stores' in written
+
+
+def test_instructions_that_only_a_total_counts_are_in_the_workload(tmp_path: Path) -> None:
+    file = tmp_path / "ncu.csv"
+    row = '"0","1","a","h","f(int)","1","7","(256, 1, 1)","(64, 1, 1)","0","9.0"'
+    lines = [
+        "ID,Process ID,Process Name,Host Name,Kernel Name,Context,Stream,Block Size,Grid Size,"
+    ]
+    lines[0] += "Device,CC,Section Name,Metric Name,Metric Unit,Metric Value"
+    lines.append(f'{row},"GPU Speed Of Light Throughput","Duration","us","110.5"')
+    lines.append(f'{row},"Command line profiler metrics","smsp__inst_executed.sum","inst","8192"')
+    file.write_text("\n".join(lines) + "\n")
+    assert "total_insts = { value = 16, " in workload_text(dse.open(file))

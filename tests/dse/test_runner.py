@@ -152,3 +152,10 @@ def test_a_caller_may_listen() -> None:
     )
     study.run(progress=heard.append)
     assert heard[-1].done == heard[-1].total > 0
+
+
+def test_progress_is_shown_from_the_given_second_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Stream(terminal=False))
+    with show_progress(True, "analyzing", after=0.01):
+        time.sleep(0.3)
+    assert sys.stderr.getvalue() == "analyzing: 0 s so far\n"  # type: ignore[attr-defined]
