@@ -60,7 +60,7 @@ _FAILURES = (
     *(DamagedError, InfeasibleError, OtherProcessError, TooLargeError, UnfinishedError),
     UnreachableError,
 )
-#: Numbers of OSErrors that a wrong path causes; any other number is a failure of the system.
+#: Values of ``errno`` that a wrong path causes; any other value is a failure of the system.
 _INPUT_ERRNOS = {
     None,  # a library raised the OSError without a number
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.ELOOP),
@@ -291,7 +291,7 @@ def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> Stu
 
 
 def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
-    """Return the study of a .toml file or store; otherwise, or if ``values``, return a Dataset."""
+    """Return the study of a study file or store; for other files or if ``values``, a Dataset."""
     from dse.study.study import StudyData
     from dse.verbs.query import resolve_source
     from dse.verbs.study import run
@@ -403,8 +403,10 @@ def plain_warnings() -> Iterator[None]:
 
 
 # --- a line on the terminal that shows that a command works, until the command prints something
-#: Seconds until the line appears, and seconds between two updates of the line.
-_SOON, _OFTEN = 0.1, 0.2
+#: Seconds until the line appears.
+_SOON = 0.1
+#: Seconds between two updates of the line.
+_OFTEN = 0.2
 _CLEAR = "\r\x1b[K"
 
 

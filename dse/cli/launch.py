@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stochastic import Launch, Pmf
 
 
-#: If durations are rounded to coarser steps, steps for remedies are coarser by this factor.
+#: If durations are rounded, remedies are computed with steps this many times as long again.
 _COARSER = 5
 
 
@@ -165,7 +165,7 @@ def _launch_law_data(
 
 
 def _combine(early: Any, late: Any, combine_numbers: Callable[[float, float], float]) -> Any:
-    """Combine each number of nested ``late`` with that of ``early``; keep the texts of ``late``."""
+    """Combine the numbers at the same place of two nested dicts; keep the texts of ``late``."""
     if isinstance(late, dict):
         return {name: _combine(early[name], late[name], combine_numbers) for name in late}
     return late if isinstance(late, str) else combine_numbers(early, late)
@@ -199,7 +199,7 @@ def _parse_seconds(option: str, text: str | None) -> float | None:
 
 
 def _deadline_steps(text: str, step: float | None) -> float:
-    """Convert a deadline, a number of steps or a time, to steps."""
+    """Convert a deadline, given as a number of steps or as a time, to steps."""
     try:
         return float(text)
     except ValueError:

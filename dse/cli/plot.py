@@ -39,14 +39,15 @@ _KIND_OPTIONS = (
     *("quantity", "over", "by", "x", "at", "where", "minimize", "maximize"),
     *("borders", "move", "relative"),
 )
-#: Sides of a figure for --log.
+#: Values of --log: the axes that become logarithmic.
 _SIDES = ("x", "y", "xy")
-#: Dots per inch of a figure, and the most pixels of a side.
-_DPI, _MAX_PIXELS = 110, 20_000
+#: Default resolution of a figure in dots per inch.
+_DPI = 110
+#: Upper limit on the width and on the height of a figure in pixels.
+_MAX_PIXELS = 20_000
 
 
 def _kinds() -> Mapping[str, PlotKind]:
-    """Return the kinds of figures that the command can draw, by name."""
     from dse.plots.kinds import KINDS
 
     return {name: kind for name, kind in KINDS.items() if kind.source != "values"}
@@ -203,7 +204,7 @@ def _text(value: Any) -> str:
 def _arguments(
     kind: PlotKind, source: str | None, options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments for the function that draws a kind, and those that are defaults."""
+    """Return all arguments of the function that draws a kind, and separately the defaulted ones."""
     from dse.plots.data import GENERAL_KINDS, complete_options
 
     given = {name: options[name] for name in _KIND_OPTIONS if options[name]}
@@ -263,7 +264,6 @@ def _check_needed(kind: PlotKind, options: Mapping[str, Any]) -> None:
 def _study(
     kind: PlotKind, options: Mapping[str, Any], kind_options: Mapping[str, Any]
 ) -> StudyData:
-    """Return the study that the options describe."""
     from dse.study.study import StudyData
 
     model = options["model"] or kind.model
@@ -368,8 +368,10 @@ def _figure_list(paper: Paper) -> str:
 
 
 # --- size and file of a figure
-#: Minimum width and height of a figure, and the maximum of both. [inch]
-_LEAST, _MOST = (4.0, 3.0), 40.0
+#: Minimum width and minimum height of a figure. [inch]
+_LEAST = (4.0, 3.0)
+#: Maximum width, and maximum height, of a figure. [inch]
+_MOST = 40.0
 
 
 def save_figure(figure: Any, path: Path, is_fixed_size: bool, dpi: int = _DPI) -> None:

@@ -25,12 +25,10 @@ from symbolic.errors import DseError
 
 Floats = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
-#: A function that launches a kernel, and a function that is true if the results are right.
+#: A function that launches a kernel, and a function that returns True if the results are right.
 CheckedLaunch = tuple[Callable[[], None], Callable[[], bool]]
 _RING = 2**26  # number of uint32 elements of the ring, larger than any cache
-_LINE = (
-    128  # bytes between two elements of a ring in use, so that they are in different cache lines
-)
+_LINE = 128  # bytes from one used element of a ring to the next: each has its own cache line
 _RING_OF_BLOCKS = 2**23  # size in bytes of a ring larger than an L1 cache and smaller than L2
 _MAX_CLOCKS = 8  # default number of core clocks of a power measurement
 MAX_THREADS = 1024  # maximum number of threads in a block
@@ -406,14 +404,16 @@ def check_rounds(rounds: Any, threads: int) -> NDArray[np.int64]:
 
 
 def block_stamps(work: NDArray[np.int64], threads: int, loads: bool = False) -> NDArray[np.int64]:
-    """Run a launch; return the multiprocessor, start and end [ns] of each block, (3, blocks)."""
+    """Run a launch; return an array (3, blocks): multiprocessor, start and end [ns] of blocks."""
     kernels, _ = open_device()
     to_device = kernels.cuda.to_device
     rounds = to_device(work.astype(np.int32))
     shape = len(work), threads
     if loads:
         ring, order = _random_ring(_RING_OF_BLOCKS, np.random.default_rng(0))
-        first = np.arange(len(work)) * len(order) // len(work)  # each block begins elsewhere
+        first = (
+            np.arange(len(work)) * len(order) // len(work)
+        )  # each block begins at another element
         start, expected = order[first], order[(first + work) % len(order)]
         kernel, inputs = kernels.stamp_loading_blocks[shape], [to_device(ring)]
     else:
@@ -521,7 +521,7 @@ def lockstep(
     threads: int = 256,
     seed: int = 1,
 ) -> dict[str, NDArray[Any]]:
-    """Measure the losses of groups in lockstep, and compute those of the drawn work.
+    """Measure the losses of groups in lockstep, and compute the losses for the same drawn work.
 
     Parameters
     ----------

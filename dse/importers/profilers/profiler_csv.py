@@ -151,7 +151,7 @@ _NO_KERNEL = re.compile(r"\[(CUDA|Unified Memory) ")
 _GLUED = re.compile(r"^==\d+== [\w ]+ result:(?=\S)", re.MULTILINE)
 #: Columns of labels that may be numbers; such a number has a decimal point in every locale.
 _VERSIONS = {"CC", "Device"}
-#: Patterns of lines in output that is not CSV: the profiler's name and its option for CSV output.
+#: For lines in output that is not CSV: the profiler that prints them, and its option for CSV.
 _PRINTED = {
     r"^==PROF== ": ("Nsight Compute", "--csv"),
     r"^==\d+== NVPROF is ": ("nvprof", "--csv"),
@@ -265,7 +265,7 @@ class _LaunchTable:
         value = row[layout.value]
         is_count = unit in _COUNTS and not metric.lower().startswith("avg")
         if metric in launch and launch[metric][0].text.startswith("("):
-            del launch[metric]  # an earlier row has the same metric as three sizes
+            del launch[metric]  # an earlier row has this metric as (x, y, z)
         if metric in launch and (launch[metric][0].text, launch[metric][1]) != (value, unit):
             same = base_unit(unit)[1] == self.units.get(metric) and launch[metric][0].text == value
             metric = metric if same else f"{metric} ({row.get('Section Name', number)})"
