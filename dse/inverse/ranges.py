@@ -39,7 +39,7 @@ Inputs: TypeAlias = Sequence[UncertainInput]
 
 
 def answer_attributes(study: StudyData, question: str, **more: Any) -> dict[str, Any]:
-    """Return the attributes of an answer: the question, ``more`` attributes, and the study."""
+    """Return attributes of an answer: the question, those in ``more``, and those of the study."""
     identity = {"model": study.model, "study": study.text(), "simt_dse_version": version()}
     return {"question": question, **more, **identity}
 
@@ -220,8 +220,10 @@ def _tolerance_ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
 
 
 # --- configurations that can be the best, as boxes
-#: Maximum number of boxes of an answer, and of uncertain inputs.
-MAX_RIVAL_BOXES, MAX_RIVAL_INPUTS = sizes.RIVALRY_BOXES, sizes.RIVALRY_INPUTS
+#: Maximum number of boxes of an answer.
+MAX_RIVAL_BOXES = sizes.RIVALRY_BOXES
+#: Maximum number of uncertain inputs for an answer by boxes.
+MAX_RIVAL_INPUTS = sizes.RIVALRY_INPUTS
 _CHANCE = "bound on the chance that the box contains the best, inputs uniform and independent"
 _LONG_NAMES = {
     "certain": "true if the box is one configuration that is the best for some inputs",
@@ -332,8 +334,10 @@ def _quantity_leaf(grid: Grid, name: str) -> Leaf:
     return Leaf(axes=dims, array=array)
 
 
-#: Maximum number of configurations of an answer, and of cells of the input space.
-MAX_POINTS, MAX_CELLS = sizes.WITHIN_MOST, sizes.WITHIN_CELLS
+#: Maximum number of configurations in an answer.
+MAX_POINTS = sizes.WITHIN_MOST
+#: Maximum number of cells into which the space of uncertain inputs is divided.
+MAX_CELLS = sizes.WITHIN_CELLS
 ENDS = ("lower", "given", "upper")
 
 

@@ -51,12 +51,14 @@ _TRANSIT_QUANTITIES = (
 )
 #: Quantities that the figure of a launch needs in addition to its law.
 _LAUNCH_QUANTITIES = ("launch_time_mean", "waves_time", "step_time")
-#: Levels of memory and ceilings of the figure of a roofline, as those of ``dse plot roofline``.
+#: Memory levels and ceilings in the roofline of a page: the same as in ``dse plot roofline``.
 _ROOFLINE = KINDS["roofline"].row
-#: Maximum number of laws of work on a page; number of points and smallest probability in a tail.
-_MAX_LAWS, _TAIL_POINTS, _MIN_TAIL = 24, 120, 1e-9
-#: Maximum number of laws of launches on a page; number of points, smallest probability in a tail.
-_MAX_LAUNCHES, _LAUNCH_POINTS, _MIN_LAUNCH_TAIL = 96, 64, 1e-6
+#: Maximum numbers of laws of work and of laws of launches on a page.
+_MAX_LAWS, _MAX_LAUNCHES = 24, 96
+#: Number of points in the tail of a law of work, and in that of a law of launches.
+_TAIL_POINTS, _LAUNCH_POINTS = 120, 64
+#: Smallest probability in the tail of a law of work, and in that of a law of launches.
+_MIN_TAIL, _MIN_LAUNCH_TAIL = 1e-9, 1e-6
 _TRACE_OUTPUTS = ("ms_throughput", "threads_in_ms", "threads_in_cs")
 
 
@@ -174,8 +176,10 @@ def _work_tail(pmf: Pmf) -> dict[str, Any]:
 
 
 # --- the page of a Dataset: its values, at a selection of indices if axes are long
-#: Maximum number of values of an axis on the page, and of values of all quantities together.
-_MAX_STORED_AXIS, _MAX_STORED_VALUES = 1000, 60_000
+#: Maximum number of values of one axis on the page.
+_MAX_STORED_AXIS = 1000
+#: Maximum number of values on the page, of all quantities together.
+_MAX_STORED_VALUES = 60_000
 
 
 def dataset_page_data(
@@ -441,7 +445,7 @@ def _best_data(
 
 
 def _search_best(study: StudyData, indices: AxisIndices, best: BestQuery) -> dict[str, Any]:
-    """Search the grid in Python; return the axes and objectives of the best, along ``per``."""
+    """Search the grid in Python; return the best configuration for each value of ``per``."""
     import xarray as xr
 
     from dse.verbs.optimum import optimum
@@ -455,7 +459,6 @@ def _search_best(study: StudyData, indices: AxisIndices, best: BestQuery) -> dic
 
 
 def _study_toml(study: StudyData) -> dict[str, Any]:
-    """Return the texts of a study file by table; a value that is too long to show is None."""
     tree: dict[str, Any] = json.loads(study.text()) | {"model": study.model}
     tables = {key: tree.pop(key) for key in ("axes", "set")} | {"best": study.best or {}}
     head = {key: value for key, value in tree.items() if key not in ("draws", "random")}
@@ -484,8 +487,10 @@ def _unit(name: str) -> list[Any]:
 
 
 # --- the axes and values of a study, at a selection of indices if axes are long
-#: Maximum number of values of an axis on the page, and of all tables over several axes together.
-_MAX_AXIS_VALUES, _MAX_TABLE_VALUES = 1000, 10_000
+#: Maximum number of values of one axis on the page.
+_MAX_AXIS_VALUES = 1000
+#: Maximum number of values of all tables over several axes together.
+_MAX_TABLE_VALUES = 10_000
 
 
 def json_ready(value: Any) -> Any:
@@ -654,7 +659,7 @@ def add_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, An
 
 
 def compile_program(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Program:
-    """Compile graphs and conditions to JavaScript; each formula may be computed or an input."""
+    """Compile graphs and conditions to JavaScript, both with computed and with given formulas."""
     doubled = {}
     for key, graph in graphs.items():
         doubled[*key, "computed"] = graph

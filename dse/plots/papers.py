@@ -126,7 +126,7 @@ def number_ranges(numbers: Sequence[str]) -> Iterator[str]:
 
 
 def _merge_tables(base: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-    """Update ``base`` recursively by ``row``; a table with ``start``, an axis, is replaced."""
+    """Update ``base`` recursively by ``row``; but replace an axis (a table with ``start``)."""
 
     def is_table(value: Any) -> bool:
         return isinstance(value, dict) and "start" not in value

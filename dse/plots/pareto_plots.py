@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_POINTS, _MAX_LINES = 20_000, 3_000
-#: Number of best configurations with thick lines; maximum number of labels along an axis.
-_THICK_LINES, _MAX_LABELS = 10, 12
+#: Number of best configurations that get thick lines.
+_THICK_LINES = 10
+#: Maximum number of labels along an axis.
+_MAX_LABELS = 12
 
 
 def pareto(

@@ -24,12 +24,14 @@ from symbolic.library import load_model
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Endings of files that ``dse analyze`` reads. Any other file has answers of it, or is a profile.
+#: Suffixes of files that are analyzed; any other file has answers of ``dse analyze`` or a profile.
 _ANALYZED = (".cu", ".cuh", ".cubin", ".ptx", ".toml", "")
-#: Relative tolerance of a roof, for rounding.
+#: Relative excess over a roof that counts as rounding.
 _TOLERANCE = 1e-3
-#: Factor of the margin at both ends of an axis; ceilings within the second factor share a label.
-_MARGIN, _NEAR = 3.0, 1.25
+#: Factor by which an axis extends beyond the points at both ends.
+_MARGIN = 3.0
+#: Ceilings share a label if their ratio is at most this.
+_NEAR = 1.25
 _PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 6.4, 4.8, 0.16  # inches
 
 
@@ -47,18 +49,18 @@ class RooflinePoint:
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """Operations per second: in the time, and at both ends of its interval."""
+        """Operations per second, for the time and for both ends of its interval."""
         return tuple(self.values["work_flops"] / time for time in self.times)
 
     @property
     def missing(self) -> str:
-        """The kind of work or bytes that a point lacks to be shown; empty if it can be shown."""
+        """The kind of count that is missing, without which a point is not shown; else empty."""
         missing = "" if self.values["arithmetic_intensity"] < math.inf else "bytes of DRAM"
         return missing if self.values["work_flops"] > 0 else "floating-point operations"
 
     @property
     def fault(self) -> str:
-        """A sentence on the error if the point is above the lowest roof; else empty."""
+        """A sentence that says by how much the point is above the lowest roof; else empty."""
         rate, roof = self.rates[0], self.values["attainable_flops"]
         if self.missing or rate <= roof * (1 + _TOLERANCE):
             return ""
@@ -237,7 +239,7 @@ def _roofs(
 
 
 def _draw_roofs(ax: Axes, roofs: Mapping[str, Any], ends: tuple[float, float]) -> None:
-    """Draw a slope for each level of memory and a level for each pipe, with their names."""
+    """Draw a sloping line per memory level and a horizontal line per pipe, with their names."""
     top, fastest = roofs["peaks"][-1][0], max(speed for speed, _ in roofs["levels"])
     for speed, level in roofs["levels"]:
         across = np.array([ends[0], min(ends[1], top / speed)])
@@ -293,7 +295,7 @@ def _name_points(ax: Axes, points: Sequence[RooflinePoint]) -> None:
             if is_inside and not any(box.overlaps(other) for other in taken):
                 taken.append(box)
                 break
-            note.remove()  # the legend has its mark
+            note.remove()  # without a name; the legend explains the mark
 
 
 def _explain_marks(ax: Axes, points: Sequence[RooflinePoint], row: Mapping[str, Any]) -> None:

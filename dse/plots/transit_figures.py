@@ -49,11 +49,12 @@ _MEASURED_OUTPUTS = (
 #: Capacity of a system that never limits the other one, in the unit of the capacity.
 _UNLIMITED = 1e15
 _CURVE_POINTS = 2001
-#: Factor by which an input is changed if the advice has no end value, or does not help.
+#: Factor for an input if advice gives no end value; its divisor if no larger value is feasible.
 _DEFAULT_FACTOR = 2.0
-#: Regimes narrower than the first fraction of the plot get a vertical name; narrower than the
-#: second, no name.
-_UPRIGHT_LABEL_WIDTH, _MIN_LABEL_WIDTH = 0.2, 0.05
+#: Regimes narrower than this fraction of the plot have a vertical name.
+_UPRIGHT_LABEL_WIDTH = 0.2
+#: Regimes narrower than this fraction of the plot have no name.
+_MIN_LABEL_WIDTH = 0.05
 #: Relative difference up to which two throughputs count as equal.
 _SAME_TOLERANCE = 1e-9
 _CURVES = (("memory", "supply of memory, f(k)"), ("computation", "demand of the lanes, g(n - k)"))
