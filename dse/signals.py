@@ -72,7 +72,7 @@ def _resend_signal() -> None:
 
 @contextmanager
 def signals_as_exceptions(*, is_last: bool = False) -> Iterator[None]:
-    """Raise signals as exceptions in the block; if ``is_last``, they end the process after it."""
+    """Raise signals as exceptions in the block; if ``is_last``, later signals end the process."""
     handlers: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
