@@ -62,10 +62,10 @@ class Elasticities:
 def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int]) -> Elasticities:
     """Return the elasticities of formulas by every number on which they depend.
 
-    An integer is changed by one or by 1 %, any other number by 0.01 %. An elasticity is NaN if a
-    step leaves the domain of the input or breaks a rule, or if the output is 0, changes its sign or
-    jumps. The elasticity of both sides is also NaN if the two sides differ, as at a border of
-    regimes.
+    An integer is changed by 1 %, but at least by one; any other number by 0.01 %. An elasticity is
+    NaN if a step leaves the domain of the input or breaks a rule, or if the output is 0, changes
+    its sign or jumps. The elasticity of both sides is also NaN if the two sides differ, as at a
+    border of regimes.
     """
     key = tuple(grid.axes[a].labels[point[a]] for a in grid.switch_axes)
     graph, leaves = grid.graphs[key], grid.leaves[key]

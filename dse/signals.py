@@ -112,7 +112,7 @@ def time_left(seconds: float | None) -> float | None:
 
 
 def received_signal() -> int | None:
-    """Return the number of the last signal, or None; its exception may have been lost."""
+    """Return the number of the last signal, or None; Python may have dropped its exception."""
     return _SignalState.number
 
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _LONGEST = 20_000
 #: Exit status of a command whose search was ended by a limit before its answer was proven.
 UNPROVEN = 3
-#: Key in the metadata of click's context: the exit status of a command that prints an answer.
+#: Key of the exit status, in the metadata of click's context, of a command that prints an answer.
 _STATUS = "dse.status"
 #: Errors that do not come from wrong input; the exit status is 1.
 _FAILURES = (
@@ -229,7 +229,7 @@ def command(
 
 
 def new_file(out: str, *suffixes: str) -> Path:
-    """Return the path of a new file; raise InputError for another suffix or an existing file."""
+    """Return the path of a new file; raise InputError if its suffix is wrong or it exists."""
     path = Path(out)
     if path.suffix not in suffixes or not path.absolute().parent.is_dir():
         formats = ", ".join(suffixes)
@@ -245,7 +245,7 @@ def _is_interactive() -> bool:
 
 
 def _read_study_file(path: str) -> StudyData | ComparisonData:
-    """Read a study file; ask the user before a model file outside its folder is run."""
+    """Read a study file; ask the user before a model file from elsewhere runs."""
     from dse.study.file import is_trusted
     from dse.verbs.sources import load_study_file
 

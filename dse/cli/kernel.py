@@ -49,7 +49,6 @@ def _numbers(flag: str, text: str, *names: str) -> OptionDecorator:
 
 
 def _read_blocks(texts: Sequence[str]) -> list[Any]:
-    """Return the sizes of one block, or the sizes of each of several blocks."""
     blocks = [split_list([text]) for text in texts]
     return blocks[0] if len(blocks) == 1 else blocks
 

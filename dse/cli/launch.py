@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stochastic import Launch, Pmf
 
 
-#: If durations are rounded, remedies are computed with steps this many times as long again.
+#: If durations are rounded to units, remedies are computed with units longer by this factor.
 _COARSER = 5
 
 

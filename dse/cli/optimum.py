@@ -208,7 +208,6 @@ def certificate_text(attributes: Mapping[str, Any], gap: float | None = None) ->
 
 
 def _bounds_text(attributes: Mapping[str, Any]) -> str:
-    """Return a text with the bound and gap of each objective, in order of priority."""
     import numpy as np
 
     gaps, bounds = (np.atleast_1d(attributes[name]).tolist() for name in ("gap", "bound"))

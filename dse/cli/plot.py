@@ -193,7 +193,6 @@ def _finish(ax: Any, log: str | None, title: str | None) -> None:
 
 
 def _text(value: Any) -> str:
-    """Return the value of an option as text, in the syntax of the command line."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name}={_text(each)}" for name, each in value.items())
     if isinstance(value, list):
@@ -255,7 +254,6 @@ def _arguments(
 
 
 def _check_needed(kind: PlotKind, options: Mapping[str, Any]) -> None:
-    """Raise an error if an option that a kind of figure needs is not given."""
     for name in kind.required_options:
         if name not in options:
             raise click.UsageError(f"{kind.name} needs --{name}: give it a name")

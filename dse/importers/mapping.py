@@ -104,7 +104,7 @@ def merge_maps(column_map: ColumnMap | None, fallback: ColumnMap | None) -> Colu
 
 
 def load_user_map(columns: str | Path | Mapping[str, str] | None) -> ColumnMap | None:
-    """Return the map for a path, the name of a shipped map, or ``{"Latency": "time:ms"}``."""
+    """Return the map for a path, a name of a shipped map, or a dict ``{"Latency": "time:ms"}``."""
     if columns is None or isinstance(columns, Mapping):
         return _parse_columns(columns) if columns else None
     known = shipped_maps()

@@ -110,7 +110,7 @@ RESAMPLES = 4096
 MAX_ERRORS_BEHIND = 6.0
 #: A configuration with at least this chance counts as the best.
 SURE_CHANCE = 0.95
-_PARTS = 16  # the resamples are divided into this many independent samples
+_PARTS = 16  # number of independent groups of resamples, whose differences give the errors
 
 
 class BestCandidates(NamedTuple):

@@ -93,7 +93,6 @@ _FAILURE_TIME = 1e20  # early versions of Kernel Tuner write this time for a fai
 
 
 def _run_times(times: Any) -> tuple[list[float], dict[str, float]]:
-    """Return the times of the runs of a configuration, and their number and deviation."""
     runs = [run for run in times or () if isinstance(run, (int, float))]
     statistics: dict[str, float] = {"runs": len(runs)} if runs else {}
     if len(runs) > 1:

@@ -133,7 +133,6 @@ def _work_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
 
 
 def _part_of(leaf: Leaf, indices: AxisIndices) -> np.ndarray[Any, Any]:
-    """Return the values of a leaf at the indices that the page contains."""
     index = np.ix_(*(indices[name] for name in leaf.axes)) if leaf.axes else ()
     return np.asarray(leaf.array[index], dtype=leaf.array.dtype)
 
@@ -554,7 +553,8 @@ def axis_data(grid: Grid, indices: AxisIndices) -> list[dict[str, Any]]:
 def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
     """Return the values of each input over its axes.
 
-    If they differ between combinations of switches, ``which`` has each combination's variant.
+    If they differ between combinations of switches, ``which`` has the index of the variant for each
+    combination.
     """
     result: dict[str, dict[str, Any]] = {}
     for place, leaves in enumerate(grid.leaves.values()):
@@ -571,7 +571,7 @@ def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
 
 
 def _is_on_page(leaf: Leaf, grid: Grid) -> bool:
-    """True if the page can contain a leaf: it has numbers, and does not lie along draws."""
+    """True if the page can contain a leaf: it has numbers, which are the same in all draws."""
     return leaf.array.dtype.kind != "O" and set(leaf.axes) <= set(grid.axes)
 
 

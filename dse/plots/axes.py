@@ -28,7 +28,7 @@ _MAX_WHOLE = 1e9
 _LOG_COLOR_RATIO = 30.0
 #: Matplotlib draws no ticks on a logarithmic scale above this value or below its inverse.
 _MAX_LOG_COLOR = 1e250
-#: A geometric axis has at most this ratio of its largest to its smallest step factor.
+#: Largest factor between neighbours on a geometric axis, divided by the smallest; upper limit.
 _MAX_FACTOR_RATIO = 1.6
 #: A geometric axis has at least this ratio of its largest to its smallest value.
 _MIN_LOG_RATIO = 4.0

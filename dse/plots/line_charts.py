@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_MARKERS = 24
-#: The spike before the first full pass is clipped if it exceeds all later values by this factor.
+#: If the spike before the first full pass exceeds all later values by this factor, it is clipped.
 _SPIKE_RATIO = 3.0
 
 
@@ -91,8 +91,8 @@ def lines(
     """Draw a quantity along one axis, with a line for each value of the other axes.
 
     Keys of ``row``: ``with`` lists further quantities; ``alone`` forbids other axes; ``apart``
-    reserves the colours of some meanings; ``smallest`` is the minimum of all quantities; ``style``
-    and ``label`` apply to the lines; ``mark``, ``references``, ``bottom``, ``ylabel`` and ``cut``
+    reserves the colours of some meanings; ``smallest`` names the minimum of all quantities;
+    ``style`` and ``label`` apply to the lines; ``mark``, ``references``, ``bottom``, ``ylabel`` and ``cut``
     add marks, reference lines, a lower limit, a label, and the clipping of a spike.
     """
     goal, names = minimize or maximize, [quantity, *row.get("with", ())]
@@ -227,7 +227,6 @@ def terms(
 
 
 def _term_names(source: Any, smallest: str) -> list[str]:
-    """Return the names of the terms of a minimum, followed by that of the minimum."""
     if isinstance(source, StudyData):
         for family in source.grid().model.families:
             if family.of == smallest:

@@ -204,7 +204,6 @@ def _axis_numbers(ds: xr.Dataset, axis: str) -> Array:
 
 
 def _cell_edges(ds: xr.Dataset, axis: str) -> Array:
-    """Return the edges of cells along an axis, halfway between its values or their logarithms."""
     middles, geometric = _axis_numbers(ds, axis), is_geometric(ds[axis].values)
     if len(middles) == 1:
         return np.array([middles[0] - 0.5, middles[0] + 0.5])
@@ -325,9 +324,9 @@ def border_segments(
 ) -> list[list[Point]]:
     """Return the borders of a case over two axes as line segments.
 
-    Between two neighbouring points with different cases, the border is where ``table`` has it, or
-    halfway if their axis is not in ``real``. A cell has four points at its corners. If its edges
-    have two borders, a segment connects them; if they have more, each is connected to their mean.
+    Two neighbouring points with different cases have a border between them: at the position in
+    ``table`` along an axis in ``real``, and halfway along other axes. A cell has four points at its
+    corners. A segment connects two borders on its edges; more are each connected to their mean.
     """
     from dse.inverse.borders import case_name
 

@@ -93,7 +93,6 @@ def find_paper(name: str) -> Paper:
 
 
 def _read_paper(path: Path) -> Paper:
-    """Read the file of a paper; a row with ``like`` inherits the keys of another row."""
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     why = data.pop("why", {})
     rows: dict[str, dict[str, Any]] = {}

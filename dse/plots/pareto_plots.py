@@ -62,7 +62,9 @@ def pareto(
     ax.plot(across[::step], up[::step], ls="", rasterized=across.size > 2000, **look)
     order = np.argsort(front[goals[0]].values)
     x, y = (front[name].values[order] for name in goals)
-    stairs = "steps-post" if goals[0] in small else "steps-pre"  # steps are on the dominated side
+    stairs = (
+        "steps-post" if goals[0] in small else "steps-pre"
+    )  # the line runs on the side of dominated points
     style = STYLES["front"].points_options(drawstyle=stairs)
     ax.plot(x, y, **style, label=f"Pareto front: {len(x):,} of them")
     format_axis(ax.xaxis, ds[goals[0]])

@@ -128,7 +128,6 @@ def roofline(
 
 
 def _title(machine: str, points: Sequence[RooflinePoint]) -> str:
-    """Return the title of a panel: the machine, kernels above a roof, and those not shown."""
     notes = [point.fault for point in points if point.fault]
     for what in dict.fromkeys(point.missing for point in points if point.missing):
         names = ", ".join(point.name for point in points if point.missing == what)
@@ -222,7 +221,7 @@ def _roofs(
         try:
             return float(evaluate(model, machine=machine, outputs=[name], **used)[name])
         except GraphError:
-            return 0.0  # nobody published it
+            return 0.0  # the machine file lacks the value
 
     levels = [(find(level["bandwidth"]), level) for level in row["levels"]]
     peaks = sorted((find(name), text) for name, text in row["ceilings"].items())
@@ -299,7 +298,6 @@ def _name_points(ax: Axes, points: Sequence[RooflinePoint]) -> None:
 
 
 def _explain_marks(ax: Axes, points: Sequence[RooflinePoint], row: Mapping[str, Any]) -> None:
-    """Add entries of the legend for the bars and the small marks, if there are any."""
     known = {name for point in points for name in point.values}
     others = [level["name"] for level in row["levels"][1:] if level["intensity"] in known]
     if any(point.times[1] < point.times[2] for point in points):

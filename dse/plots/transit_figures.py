@@ -199,7 +199,6 @@ def _draw_state(ax: Axes, state: _State, *, is_after: bool) -> None:
 
 
 def _shade_regimes(ax: Axes, state: _State) -> None:
-    """Shade the regions of each bound; the bound of a region applies if the curves cross in it."""
     threads = state["threads"]
     filled, busy = state["ms_transition"], threads - state["cs_transition"]
     edges = sorted({0.0, threads, *(x for x in (filled, busy) if 0 < x < threads)})
@@ -217,7 +216,6 @@ def _shade_regimes(ax: Axes, state: _State) -> None:
 
 
 def _summary(state: _State) -> str:
-    """Return a text with the bound, and with measured and predicted performance if measured."""
     text = f"{flags_of(state.ds['bound'])[int(state['bound'])]} bound"
     if "measured_flops" in state.ds:
         rates = [f"{state[name] / 1e9:.3g}" for name in ("predicted_flops", "measured_flops")]
@@ -228,7 +226,7 @@ def _summary(state: _State) -> str:
 
 
 def _effect_text(before: _State, after: _State, advised: Move | None, values: Any) -> str:
-    """Return a text on the change of a move, its effect on throughputs, and the principles."""
+    """Return a text on a move: its change of inputs, its effect on throughputs, and principles."""
     first = next(iter(values))
     ends = " to ".join(value_text(state[first]) for state in (before, after))
     verb = "raised" if after[first] >= before[first] else "lowered"

@@ -68,12 +68,12 @@ class RandomInputs:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The random quantities."""
+        """The names of all random quantities."""
         return (*self.laws, *(name for law in self.joint.values() for name in law.names))
 
     @property
     def notes(self) -> dict[str, str]:
-        """The notes on truncated laws, by quantity."""
+        """Mapping from each quantity with a truncated law to a note on the truncation."""
         return {name: law.note for name, law in self.laws.items() if law.note}
 
     @property

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], Floats]
 
-#: Lowest level at which inputs are drawn.
+#: Lowest quantile level at which inputs are drawn.
 _MIN_LEVEL = 2.0**-40
 #: The range of an input is divided into this many parts; monotonicity is proven on each part.
 _PIECES = sizes.OUTPUT_PIECES
