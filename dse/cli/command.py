@@ -257,8 +257,8 @@ def _read_study_file(path: str) -> StudyData | ComparisonData:
         what = f"{path} runs the Python file {str(file)!r}, outside its folder and DSE_PATH"
         if not _is_interactive():
             raise InputError(
-                f"{what}, and nobody is there to be asked: read it (dse plan --no-code names the "
-                f"code), then allow its folder: DSE_PATH={shlex.quote(str(file.parent))}"
+                f"{what}, and there is no terminal to ask on: read it (dse plan --no-code names "
+                f"the code), then allow its folder: DSE_PATH={shlex.quote(str(file.parent))}"
             )
         return click.confirm(escape_controls(f"{what}. Run it?"), err=True)
 

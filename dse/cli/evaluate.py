@@ -40,7 +40,7 @@ def parse_point(options: Mapping[str, Any]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         name = name.strip()
         if not (name and equals and value.strip()):
-            raise click.UsageError(f"{text!r} is no NAME=VALUE: expected such as active_sms=20")
+            raise click.UsageError(f"{text!r} is no NAME=VALUE, such as active_sms=20")
         if name in at:
             raise click.UsageError(f"{name} is given twice: {at[name]} and {value.strip()}")
         at[name] = value.strip()

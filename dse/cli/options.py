@@ -100,7 +100,7 @@ def split_list(texts: Sequence[str]) -> list[str]:
                 piece += letter
         pieces += [piece.strip()] if piece.strip() else []
     if "" in pieces:
-        raise click.UsageError(f"{' '.join(texts)!r} has an empty place between commas")
+        raise click.UsageError(f"{' '.join(texts)!r} has an empty item between commas")
     return pieces
 
 

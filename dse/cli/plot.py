@@ -424,7 +424,7 @@ def new_axes(size: str | None) -> Any:
         if not times or not all(math.isfinite(length) for length in inches):
             raise ValueError
     except ValueError:
-        raise click.UsageError(f"--size {size!r}: expected such as 6.4x4.2, inches") from None
+        raise click.UsageError(f"--size {size!r}: expected inches, such as 6.4x4.2") from None
     if not (_LEAST[0] <= inches[0] <= _MOST and _LEAST[1] <= inches[1] <= _MOST):
         least = "x".join(f"{length:g}" for length in _LEAST)
         raise click.UsageError(

@@ -36,7 +36,7 @@ def ranges(study: str, within: dict[str, str], output: list[str], **options: Any
     from dse.display import column_order, dataset_answer, select_rows
 
     if None not in (options["minimize"], options["maximize"]):
-        raise click.UsageError("--minimize and --maximize are both given: ask one")
+        raise click.UsageError("--minimize and --maximize are both given: keep one of them")
     read = read_study(study)
     result = dse.ranges(read, within, outputs=output or None, **options, progress=True)
     answer = dataset_answer(_flatten_ends(result), column_order(read))

@@ -263,7 +263,7 @@ def read_value(value: Any, row: Quantity) -> float:
     """Parse one value of a quantity: a number, or text with a unit."""
     result = parse_value(value, row, {}) if isinstance(value, str) else value
     if isinstance(result, bool) or not isinstance(result, (int, float, np.number)):
-        raise DseError(f"{row.name} = {value!r}: expected a number, maybe with a unit")
+        raise DseError(f"{row.name} = {value!r}: expected a number, with or without a unit")
     return float(result)
 
 
