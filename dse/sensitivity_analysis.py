@@ -123,7 +123,9 @@ def _elasticities(
     if not whole:
         down, up = _extrapolated_slope(far_down, down), _extrapolated_slope(far_up, up)
     if math.isnan(down) or math.isnan(up):
-        at_end = whole or np.isnan(ys[0]) or np.isnan(ys[-1])  # only one side has points
+        at_end = (
+            whole or np.isnan(ys[0]) or np.isnan(ys[-1])
+        )  # x is the first or last point, or an integer
         return down, up, (up if math.isnan(down) else down) if at_end else math.nan
     if not whole and abs(up - down) > _SLOPE_TOLERANCE * (1 + abs(up)):
         return down, up, math.nan

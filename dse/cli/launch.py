@@ -110,7 +110,9 @@ def launch_data(
     if options["advice"]:
         more = {name: options[name] for name in ("cut_overhead", "share_overhead", "alike")}
         mean = data["mean"]
-        if unit > 1:  # compare with a launch that is rounded in the same way
+        if (
+            unit > 1
+        ):  # remedies are compared with a launch whose durations are rounded in the same way
             unit *= _COARSER
             work, more["cut_overhead"] = (
                 round_durations(work, unit)[1],

@@ -230,7 +230,7 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?( *[A-Za-z%µμ][A-Z
 
 
 def _axis_conditions(axis_values: Mapping[str, str]) -> list[str]:
-    """Convert --at to conditions; a value that is not a number (with a unit or not) is a label."""
+    """Convert --at to conditions; a value is a label unless it is a number or has a unit."""
     return [
         f"{axis} == {value}" if _NUMBER.fullmatch(value) else f"{axis} == {value!r}"
         for axis, value in axis_values.items()

@@ -180,7 +180,7 @@ def _kernel_arguments(
 
 
 def _finish(ax: Any, log: str | None, title: str | None) -> None:
-    """Give the panels of a figure the scales and the title of the command line."""
+    """Apply the options --log and --title to the panels of a figure."""
     from dse.plots.axes import set_title, use_log_scale
 
     panels = [each for each in ax.figure.axes if each.get_label() != "<colorbar>"]

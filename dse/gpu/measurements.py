@@ -461,9 +461,9 @@ def launches(
     dict
         ``distribution``, ``blocks``, ``lanes`` and ``warps_per_block`` (both 1, because the law is
         that of a block), ``slots`` (largest number of concurrent blocks on a multiprocessor, times
-        the multiprocessors in use), ``step_time`` (time of all blocks divided by their rounds) [s],
-        ``launch_time_mean`` and ``launch_time_std`` over the launches [s], ``block_time_mean``
-        [s], ``launches``. The columns fit :func:`dse.validate` of the model ``launch``.
+        the number of multiprocessors in use), ``step_time`` (time of all blocks divided by their
+        rounds) [s], ``launch_time_mean`` and ``launch_time_std`` over the launches [s],
+        ``block_time_mean`` [s], ``launches``. The columns fit :func:`dse.validate` of the model ``launch``.
     """
     if times < 2 or not len(blocks):
         raise DseError(f"times = {times}: expected 2 launches or more, of some number of blocks")
@@ -496,7 +496,7 @@ def launches(
 
 
 def _concurrent_blocks(sm: NDArray[Any], start: NDArray[Any], end: NDArray[Any]) -> int:
-    """Return the multiprocessors in use times the maximum of concurrent blocks on one of them.
+    """Return the number of used multiprocessors times the most blocks that ran at once on one.
 
     >>> _concurrent_blocks(np.array([0, 0, 1, 0]), np.array([0, 0, 0, 5]), np.array([5, 9, 3, 7]))
     4

@@ -250,10 +250,10 @@ def map_columns(
     constants: Mapping[str, float | str],
     user_map: ColumnMap | None = None,
 ) -> Records:
-    """Return records in which quantities, computed by a map, come before the file's own columns.
+    """Return records with the quantities that a map computes, followed by the file's columns.
 
     ``constants`` are quantities and labels that the file lacks; they apply to all rows. If columns
-    of ``user_map`` are missing, an error is raised; for other maps, a note names the quantities.
+    of ``user_map`` are missing, an error is raised; for other maps, a note names what is left out.
     """
     column_map = column_map or ColumnMap(title="")
     strict = {*user_map.labels, *user_map.quantities} if user_map is not None else set()

@@ -238,7 +238,7 @@ class BorderCase:
 
 
 def read_case(study: StudyData, text: str | None) -> BorderCase:
-    """Parse the quantity or condition whose borders are sought; None: the first case or bound."""
+    """Parse the quantity or condition whose borders are sought; default: first case or bound."""
     model = study.grid().model
     flags = {eq.name: eq.flags for eq in model.equations if eq.flags}
     families = {family.of: family for family in model.regime_families}

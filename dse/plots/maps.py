@@ -155,9 +155,10 @@ def _choose_axes(ds: Any, quantity: str, over: str | None, by: str | None) -> tu
 def _constraint_masks(
     ds: xr.Dataset, texts: Sequence[str], over: str, by: str
 ) -> tuple[Array, dict[str, Array]]:
-    """Return the mask of cells that meet all constraints, and the mask of each violated one.
+    """Return the mask of all constraints together, and a mask per constraint that is violated.
 
-    The constraints are ``texts`` and those that the Dataset was computed with.
+    Each mask is True where the constraint holds. The constraints are ``texts`` and those with which
+    the Dataset was computed.
     """
     known = add_label_indices(ds)
     quantities = quantities_of(known)

@@ -213,7 +213,7 @@ def _measured_points(
 def _roofs(
     machine: str, values: Mapping[str, Any], row: Mapping[str, Any]
 ) -> dict[str, list[tuple[float, Any]]]:
-    """Return the bandwidths of ``levels`` with their rows, and ``peaks`` with their names."""
+    """Return bandwidths of memory ``levels`` with their rows, and ``peaks`` of pipes with names."""
     model = load_model("roofline")
     used = {name: value for name, value in values.items() if name in model.quantities}
 

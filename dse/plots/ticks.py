@@ -90,7 +90,7 @@ def has_names(axis: Any) -> bool:
 
 
 def fit_ticks(axis: Any) -> None:
-    """Show as many numbers on an axis as have room; turn names that have no room."""
+    """Show as many numbers on an axis as have room; rotate names if they have no room."""
     locator = axis.get_major_locator()
     if not has_names(axis):
         if not isinstance(locator, FittingLocator):
