@@ -164,7 +164,7 @@ def progress_listener(progress: ProgressOption) -> Iterator[Any]:
 
 @contextmanager
 def show_progress(progress: ProgressOption, activity: str, sign: float = 1.0) -> Iterator[None]:
-    """Show the progress of a query, or report it to a function; ``sign`` scales best values."""
+    """Show or report the progress of a query; its best values are multiplied by ``sign``."""
     from sweeps.runtime.progress import report_progress
 
     with progress_listener(progress) as listener:

@@ -365,7 +365,7 @@ def query_options(options: Mapping[str, Any]) -> dict[str, Any]:
 def query_from_options(
     query: Mapping[str, Any], study_query: Mapping[str, Any] | None
 ) -> BestQuery | None:
-    """Return the query of the options; if they give no objective, they modify the study's query."""
+    """Return the query of the options; without an objective they only change the study's query."""
     from dse.study.study import read_best
 
     if "minimize" in query or "maximize" in query:

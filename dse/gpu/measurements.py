@@ -201,7 +201,7 @@ def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dic
 
 
 def _random_ring(size: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return a ring (for each index, the next index), and its indices in order from 0."""
+    """Return a ring (for each index, the next index), and its indices in ring order from 0."""
     step = _LINE // 4
     order = np.concatenate([[0], 1 + rng.permutation(size // _LINE - 1)]) * step
     ring = np.zeros(size // 4, np.uint32)
@@ -463,7 +463,8 @@ def launches(
         that of a block), ``slots`` (largest number of concurrent blocks on a multiprocessor, times
         the number of multiprocessors in use), ``step_time`` (time of all blocks divided by their
         rounds) [s], ``launch_time_mean`` and ``launch_time_std`` over the launches [s],
-        ``block_time_mean`` [s], ``launches``. The columns fit :func:`dse.validate` of the model ``launch``.
+        ``block_time_mean`` [s], ``launches``. The columns fit :func:`dse.validate` of the model
+        ``launch``.
     """
     if times < 2 or not len(blocks):
         raise DseError(f"times = {times}: expected 2 launches or more, of some number of blocks")

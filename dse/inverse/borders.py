@@ -217,7 +217,7 @@ _CONDITION_FLAGS = {0: "broken", 1: "met"}
 
 @dataclass(frozen=True, slots=True)
 class BorderCase:
-    """A formula whose values are cases; if they are regimes, ``family`` is the min or max."""
+    """A formula whose values are cases; ``family`` has the terms if the cases are its regimes."""
 
     name: str
     text: str
@@ -272,7 +272,7 @@ def read_case(study: StudyData, text: str | None) -> BorderCase:
 
 
 def _regime_case(family: Family) -> BorderCase:
-    """Return the case whose value is the index of the family's extreme term, or of the first."""
+    """Return the case that gives the index of a family's extreme term; ties go to the first."""
     labels, terms = list(family.terms), [reference(name) for name in family.terms.values()]
     node: Node = constant(float(len(terms) - 1))
     for place in reversed(range(len(terms) - 1)):

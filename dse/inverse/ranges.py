@@ -274,7 +274,7 @@ def free_quantities(
     outputs: Sequence[str],
     where: tuple[str, ...],
 ) -> Grid:
-    """Return a grid in which the named quantities are inputs, with their values in ``grid``.
+    """Return ``grid`` with the named quantities as inputs, which keep their present values.
 
     A quantity that was computed by a formula can then be varied by itself.
     """

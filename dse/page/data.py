@@ -262,7 +262,7 @@ def _dataset_definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
         equations = read_json(ds.attrs.get("equations", "[]"))
     except ValueError:  # another program may use this attribute for something else
         equations = []
-    for row in equations if isinstance(equations, list) else ():  # a dict has several models
+    for row in equations if isinstance(equations, list) else ():  # a dict is of several models
         if isinstance(row, dict) and {"name", "source"} <= row.keys():
             sources.setdefault(str(row["name"]), str(row["source"]))
     stored = {"kind": "stored", "needs": []}

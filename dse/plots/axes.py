@@ -28,9 +28,9 @@ _MAX_WHOLE = 1e9
 _LOG_COLOR_RATIO = 30.0
 #: Matplotlib draws no ticks on a logarithmic scale above this value or below its inverse.
 _MAX_LOG_COLOR = 1e250
-#: Largest factor between neighbours on a geometric axis, divided by the smallest; upper limit.
+#: An axis is geometric if the largest ratio of neighbours is at most this times the smallest.
 _MAX_FACTOR_RATIO = 1.6
-#: A geometric axis has at least this ratio of its largest to its smallest value.
+#: An axis is geometric only if its largest value is at least this times its smallest.
 _MIN_LOG_RATIO = 4.0
 
 

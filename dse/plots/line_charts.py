@@ -287,7 +287,7 @@ def efficiency(
     relative: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw speed-up against energy efficiency on axes in powers of two; above 1 is better."""
+    """Draw speed-up against energy efficiency on log2 axes; values above 1 are better."""
     ds = plot_data(source, ["speedup", "energy_efficiency"], at)
     across = "energy efficiency: baseline energy over the new (E)"
     if relative:

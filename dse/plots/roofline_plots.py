@@ -54,7 +54,7 @@ class RooflinePoint:
 
     @property
     def missing(self) -> str:
-        """The kind of count that is missing, without which a point is not shown; else empty."""
+        """The count that a point lacks, so that it cannot be shown; empty if none is missing."""
         missing = "" if self.values["arithmetic_intensity"] < math.inf else "bytes of DRAM"
         return missing if self.values["work_flops"] > 0 else "floating-point operations"
 
@@ -85,7 +85,7 @@ def roofline(
 ) -> Axes:
     """Draw kernels below the roofs of machines, a panel for each; return the first Axes.
 
-    ``row``: ``levels`` of memory and ``ceilings`` of pipes, as quantities of the model.
+    ``row`` has the ``levels`` of memory and the ``ceilings`` of pipes, as quantities of the model.
     """
     from matplotlib.ticker import EngFormatter
 

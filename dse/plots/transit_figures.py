@@ -226,7 +226,7 @@ def _summary(state: _State) -> str:
 
 
 def _effect_text(before: _State, after: _State, advised: Move | None, values: Any) -> str:
-    """Return a text on a move: its change of inputs, its effect on throughputs, and principles."""
+    """Return a text on a move: the changed inputs, and the effect on both throughputs."""
     first = next(iter(values))
     ends = " to ".join(value_text(state[first]) for state in (before, after))
     verb = "raised" if after[first] >= before[first] else "lowered"

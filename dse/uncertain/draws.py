@@ -165,7 +165,7 @@ class RandomInputs:
 
     @property
     def inputs(self) -> dict[str, tuple[str, ...]]:
-        """Mapping from each input whose value can become known to its random quantities."""
+        """Mapping from the name of each single or joint law to its quantities."""
         single = {name: (name,) for name in self.laws}
         return single | {key: law.names for key, law in self.joint.items()}
 

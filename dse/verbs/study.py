@@ -151,7 +151,7 @@ def explain(
 
 
 def is_model(source: object) -> bool:
-    """True if a source is a model: itself, its name, names joined by +, or its file."""
+    """True if a source is a Model, the name of one, names joined by +, or a model file."""
     if not isinstance(source, str):
         return isinstance(source, Model)
     return "+" in source or Path(source).suffix.lower() in ("", ".py")

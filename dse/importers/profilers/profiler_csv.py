@@ -353,7 +353,7 @@ def _with_wave_size(columns: dict[str, list[Any]], text: str) -> list[str]:
     if None not in sizes or any(waves in columns for waves in _WAVES):
         return []
     known = set(re.findall(r"\bgfx([0-9a-f]{3,4})\b", text))
-    narrow = bool(known) and all(len(one) == 4 for one in known)  # gfx10.. and later: four digits
+    narrow = bool(known) and all(len(one) == 4 for one in known)  # 4 digits: gfx10xx or later
     assumed = 32 if narrow else 64
     columns[name] = [size or assumed for size in sizes]
     where = "gfx10 and later (RDNA)" if narrow else "CDNA and gfx9; RDNA has 32"
