@@ -138,7 +138,6 @@ def _profile_comparison(ds: Any, out: str | None) -> Any:
 
 
 def _variants_answer(ds: Any, out: str | None) -> Any:
-    """Write the counts of all variants to a file, and return how many there are."""
     if out is None:
         raise click.UsageError("several variants make a table: give --out OUT.csv, .nc or .zarr")
     dse.export(ds, out)

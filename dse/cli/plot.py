@@ -153,7 +153,6 @@ def plot(
 
 
 def _only_source(kind: PlotKind, sources: tuple[str, ...]) -> str | None:
-    """Return the study or store that a kind draws, if one is given."""
     if len(sources) > 1:
         raise click.UsageError(f"{kind.name} draws one source, was given {', '.join(sources)}")
     ctx = click.get_current_context()
@@ -165,7 +164,6 @@ def _only_source(kind: PlotKind, sources: tuple[str, ...]) -> str | None:
 def _kernel_arguments(
     kind: PlotKind, sources: tuple[str, ...], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the arguments of a kind that draws kernels on machines."""
     taken = {"machine": "--machine", "set_values": "--set", "log": "--log", "title": "--title"}
     for name, value in options.items():
         if value and name not in taken:
@@ -354,7 +352,6 @@ def _paper_data(paper: Paper) -> dict[str, Any]:
 
 
 def _figure_list(paper: Paper) -> str:
-    """Return a text that lists the figures of a paper; equal descriptions share a line."""
     from dse.plots.papers import number_ranges
 
     groups: dict[str, list[str]] = {}

@@ -341,7 +341,6 @@ def _clock_pairs(
 
 
 def _idle(board: NvmlBoard, settle: float, seconds: float) -> dict[str, float]:
-    """Return the mean power of ten samples of the idle GPU."""
     time.sleep(settle)
     samples = []
     for _ in range(10):

@@ -310,7 +310,6 @@ def from_table(file: MeasuredFile) -> Records:
 
 
 def _read_parquet(path: Path) -> tuple[list[str], list[list[Any]]]:
-    """Return the names and the values of the columns of a Parquet file; integers stay exact."""
     import pandas as pd
 
     parquet_library()

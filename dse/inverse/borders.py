@@ -187,7 +187,6 @@ def _cases_at_points(
     dims: tuple[str, ...],
     places: Mapping[str, NDArray[np.int64]],
 ) -> NDArray[np.int16]:
-    """Evaluate the case at each configuration."""
     array = np.empty([len(places[dim]) for dim in dims], dtype=np.int16)
     for key, root in roots.items():
         label_of = dict(zip(grid.switch_axes, key, strict=True))

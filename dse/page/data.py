@@ -225,7 +225,6 @@ def dataset_page_data(
 
 
 def _indices_between(ds: xr.Dataset, name: str, low: float, high: float) -> np.ndarray[Any, Any]:
-    """Return the indices at which the values of an axis are between ``low`` and ``high``."""
     if name not in ds.dims or (name in ds.coords and ds[name].dtype.kind not in "iuf"):
         raise DseError(f"{name} is no axis of numbers: axes are {', '.join(map(str, ds.dims))}")
     values = ds[name].values if name in ds.coords else np.arange(ds.sizes[name])
@@ -233,7 +232,6 @@ def _indices_between(ds: xr.Dataset, name: str, low: float, high: float) -> np.n
 
 
 def _dataset_axis(cut: xr.Dataset, sample: xr.Dataset, dim: str) -> dict[str, Any]:
-    """Return the data of one axis; ``size`` is its number of values in the Dataset."""
     axis: dict[str, Any] = {"name": dim, "kind": "zip", "columns": [], "size": cut.sizes[dim]}
     values = sample[dim].values if dim in sample.coords else np.arange(sample.sizes[dim])
     if values.dtype.kind in "iuf":
@@ -370,7 +368,6 @@ def _conditions(grid: Grid, study: StudyData, best: BestQuery | None) -> list[di
 
 
 def _families(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
-    """Return each quantity that is a minimum or maximum, with its terms."""
     return [
         {"of": family.of, "terms": dict(family.terms), "largest": family.largest}
         for family in grid.model.regime_families
@@ -431,7 +428,6 @@ def _summands(node: Node) -> list[list[str]]:
 def _best_data(
     study: StudyData, grid: Grid, indices: AxisIndices, best: BestQuery
 ) -> dict[str, Any]:
-    """Return the query ``[best]``, with its answer if the page cannot search the whole grid."""
     query: dict[str, Any] = {
         "goals": [{"name": goal.text, "maximize": goal.sign < 0} for goal in best.goals],
         "where": list(best.where),
@@ -614,7 +610,6 @@ def formula_text(root: Node) -> str:
 
 
 def _node_text(node: Node, parts: list[tuple[str, int]]) -> tuple[str, int]:
-    """Return a node's text and precedence, from the texts and precedences of its arguments."""
     if node.op == "reference":
         return str(node.args[0]), _ATOM
     if node.op == "constant":
@@ -675,7 +670,6 @@ def compile_program(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Pr
 
 
 def _formulas_as_inputs(graph: Graph, exceptions: set[str]) -> Graph:
-    """Return the graph in which the formulas of the study, except some, are inputs."""
     definitions = {
         name: Definition(name=name, kind="given", node=reference(name), needs=())
         if definition.kind == "formula" and name not in exceptions

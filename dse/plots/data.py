@@ -325,7 +325,6 @@ def _cases(source: StudyData | xr.Dataset) -> list[str]:
 def _free_axes(
     source: StudyData | xr.Dataset, names: Sequence[str], at: Mapping[str, Any]
 ) -> dict[str, NDArray[Any]]:
-    """Return the axes along which ``names`` vary, except those that ``at`` fixes, with values."""
     if isinstance(source, StudyData):
         grid = source.grid([name for name in names if name not in source.axes])
         dims = {dim for name in grid.outputs for dim in grid.dims(name)} - {"draw"}

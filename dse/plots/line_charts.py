@@ -170,7 +170,6 @@ def _draw_reference(
     level: bool = False,
     x: str | None = None,
 ) -> None:
-    """Draw a reference: a vertical line (``across``), a horizontal ``level``, or a curve."""
     values = ds[quantity]
     if across:  # the reference is the quantity at the largest value of the axis
         value = values.isel({over: int(np.argmax(ds[over].values))}, missing_dims="ignore")
@@ -189,7 +188,6 @@ def _draw_reference(
 
 
 def _clip_spike(ax: Axes, lines: Sequence[Line]) -> None:
-    """Clip the spike before the first full pass, and write its height into the title."""
     most = max(float(np.nanmax(line.y)) for line in lines)
     later = 1.0
     for line in lines:

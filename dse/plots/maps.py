@@ -199,7 +199,6 @@ def _condition_mask(ds: xr.Dataset, node: Any) -> xr.DataArray:
 
 # --- cells
 def _axis_numbers(ds: xr.Dataset, axis: str) -> Array:
-    """Return the values of an axis as floats; labels are replaced by their indices."""
     values = ds[axis].values
     return values.astype(float) if is_numeric(ds, axis) else np.arange(len(values)) * 1.0
 
@@ -292,7 +291,6 @@ class _Cells:
 def _draw_borders(
     cells: _Cells, source: Any, quantity: str, at: AxisValues, where: Sequence[str]
 ) -> Any:
-    """Find the borders of a case by :func:`dse.borders`, and draw them as double lines."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
     from matplotlib.patheffects import withStroke

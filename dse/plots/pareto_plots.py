@@ -134,7 +134,6 @@ def parallel(
 
 
 def _draw_parallel_axis(ax: Axes, place: int, variable: Any, values: Any, indices: Any) -> Any:
-    """Draw one vertical axis and its end values; return the heights (0 to 1) of the values."""
     ax.axvline(place, color="0.3", lw=1)
     write: dict[str, Any] = {"fontsize": 7, "ha": "left", "va": "center"}
     if values.dtype.kind not in "iufb":

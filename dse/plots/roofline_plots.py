@@ -238,7 +238,6 @@ def _roofs(
 
 
 def _draw_roofs(ax: Axes, roofs: Mapping[str, Any], ends: tuple[float, float]) -> None:
-    """Draw a sloping line per memory level and a horizontal line per pipe, with their names."""
     top, fastest = roofs["peaks"][-1][0], max(speed for speed, _ in roofs["levels"])
     for speed, level in roofs["levels"]:
         across = np.array([ends[0], min(ends[1], top / speed)])
@@ -258,7 +257,6 @@ def _draw_roofs(ax: Axes, roofs: Mapping[str, Any], ends: tuple[float, float]) -
 
 
 def _draw_point(ax: Axes, point: RooflinePoint, look: Any, row: Mapping[str, Any]) -> None:
-    """Draw a kernel with its interval, and small marks at its operations per byte of caches."""
     rate, place = point.rates[0], point.values["arithmetic_intensity"]
     bar = [min(each, point.values["attainable_flops"]) for each in point.rates[:0:-1]]
     ax.plot([place, place], bar, color=look.color, lw=1.4, zorder=5)
@@ -274,7 +272,6 @@ def _draw_point(ax: Axes, point: RooflinePoint, look: Any, row: Mapping[str, Any
 
 
 def _name_points(ax: Axes, points: Sequence[RooflinePoint]) -> None:
-    """Write names of kernels next to their marks, where they overlap no other text or mark."""
     from matplotlib.patheffects import withStroke
     from matplotlib.transforms import Bbox
 

@@ -182,7 +182,6 @@ def _apply_move(
 
 
 def _draw_state(ax: Axes, state: _State, *, is_after: bool) -> None:
-    """Draw both curves and the equilibrium; after a move, the lines are thinner."""
     tail, wide = (" after the move", 1.5) if is_after else ("", 2.2)
     for meaning, name in _CURVES:
         look = STYLES[meaning]
@@ -226,7 +225,6 @@ def _summary(state: _State) -> str:
 
 
 def _effect_text(before: _State, after: _State, advised: Move | None, values: Any) -> str:
-    """Return a text on a move: the changed inputs, and the effect on both throughputs."""
     first = next(iter(values))
     ends = " to ".join(value_text(state[first]) for state in (before, after))
     verb = "raised" if after[first] >= before[first] else "lowered"
