@@ -224,7 +224,10 @@ MISUSED = [
     ("lines nowhere.toml --quantity time --out a.png", "does not exist"),
     ("lines study.toml --quantity time --size 5 --out a.png", "--size '5': expected inches"),
     ("lines study.toml --quantity time --size 1x1 --out a.png", "expected at least 4x3 inches"),
-    ("lines study.toml --quantity time --size 6xnan --out a.png", "--size '6xnan': expected inches"),
+    (
+        "lines study.toml --quantity time --size 6xnan --out a.png",
+        "--size '6xnan': expected inches",
+    ),
     (
         f"transit {DRAWN['transit']} --size 4x3 --out a.png",
         "do not fit in 4x3 inches: give a larger --size",
