@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dse.fitting.parameters import Floats, Parameters
 from stochastic import sizes
 from symbolic.intervals import PartialEvaluation
-from symbolic.ops import Node
+from symbolic.ops import Node, walk
 
 Mask = NDArray[np.bool_]
 TwoArrays = tuple[Floats, Floats]
@@ -305,9 +305,13 @@ def _linear_mask(problem: FitProblem, point: Floats, step: float) -> Mask:
     return result
 
 
-#: Number of rough searches that are refined, and maximum number of rows of a rough search.
-REFINED, MAX_ROUGH_ROWS = 2, 2048
-#: Relative step of a numerical derivative: the cube root of the machine precision.
+# --- The search
+
+
+#: Number of rough searches that are refined, and the most rows of a rough search; fewer if an
+#: equation has very many steps, such as one that chooses among tiles.
+REFINED, MAX_ROUGH_ROWS, MIN_ROUGH_ROWS, MAX_ROUGH_STEPS = 2, 2048, 128, 150_000
+#: Relative step of a numerical derivative: the cube root of the precision.
 STEP = float(np.finfo(float).eps) ** (1 / 3)
 #: Minimum size of a value, relative to the change that moves predictions by their own norm.
 NEAR_ZERO = 1e-3
@@ -341,7 +345,10 @@ def search(problem: FitProblem) -> Solution | None:
     points in each part of each range, so that they do not all lead to the same local minimum.
     Finally, values near an end of their domain are moved there if that costs nothing.
     """
-    sample = problem.subsample(MAX_ROUGH_ROWS)
+    steps = sum(1 for _ in walk(problem.nodes))
+    sample = problem.subsample(
+        max(MIN_ROUGH_ROWS, min(MAX_ROUGH_ROWS, MAX_ROUGH_STEPS // max(steps, 1)))
+    )
     rough = [_refine(sample, point, rough=True) for point in starting_points(sample)]
     if not rough:
         return None
