@@ -16,7 +16,7 @@ from typing import Any
 
 
 def _order(name: str) -> tuple[bool, str]:
-    """Return the sort key of a public name: classes first, then numbers in names by value."""
+    """Return a sort key: classes come first, and numbers in names are compared by value."""
     return name[0].islower(), re.sub(r"\d+", lambda number: f"{int(number[0]):09}", name)
 
 

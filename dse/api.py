@@ -205,7 +205,6 @@ def _title(study: StudyData) -> str:
 
 
 def _axis(axis: Axis, quantities: Mapping[str, Any]) -> list[str]:
-    """Return the row of a table for an axis: name, number of values, range or labels."""
     row = quantities.get(axis.name)
     values = [value_text(v, row.unit if row else "") for v in (axis.coordinate[[0, -1]]).tolist()]
     if axis.labels:
@@ -215,7 +214,6 @@ def _axis(axis: Axis, quantities: Mapping[str, Any]) -> list[str]:
 
 
 def _short_text(value: Any) -> str:
-    """Return an argument as text of at most 120 characters."""
     if hasattr(value, "dims"):
         return f"array over {', '.join(map(str, value.dims))}"
     text = str(value)

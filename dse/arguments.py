@@ -69,7 +69,6 @@ def require_outputs(outputs: Any) -> tuple[str, ...]:
 
 
 def _short_repr(value: Any) -> str:
-    """Return ``repr`` of a value, shortened to about 60 characters."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:40]} ... (a {type(value).__name__})"
 

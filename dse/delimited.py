@@ -12,7 +12,7 @@ from symbolic.units import dimension
 
 _BRACKETS = re.compile(r"\s*(?P<name>.*?)\s*(?:\[(?P<unit>[^\[\]]*)\])?\s*", re.DOTALL)
 _PARENTHESES = re.compile(r"\s*(?P<name>.*\S)(?P<space>\s*)\((?P<unit>[^()]+)\)\s*", re.DOTALL)
-#: Texts in parentheses that are no units: they usually mean minimum, thousands, or a letter.
+#: Texts in parentheses that are not read as units: "(min)" usually means minimum, not minutes.
 _NO_UNITS = {"min", "K", "A"}
 #: Ends of names after which "(s)" means seconds; after other names it is a plural.
 _TIMES = re.compile(r"(time|duration|latency|elapsed)$", re.IGNORECASE)

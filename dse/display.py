@@ -77,7 +77,7 @@ def select_rows(answer: Answer, rows: Sequence[Mapping[str, Any]]) -> Answer:
 
 
 def result_answer(result: Any, order: Sequence[str] = ()) -> Any:
-    """Return the answer for a result; the variables of a Dataset with equal axes share a table."""
+    """Return the answer for a result; variables of a Dataset with the same axes share a table."""
     if not hasattr(result, "data_vars"):
         return result
     groups: dict[tuple[Any, ...], list[Any]] = {}

@@ -173,9 +173,9 @@ def progress_listener(progress: ProgressOption, after: float = 1.0) -> Iterator[
 def show_progress(
     progress: ProgressOption, activity: str, sign: float = 1.0, after: float = 1.0
 ) -> Iterator[None]:
-    """Show the progress of a query, or report it to a function; ``sign`` scales best values.
+    """Show or report the progress of a query, from the second ``after`` on.
 
-    The progress is shown from the second ``after`` on.
+    The best values that it reports are multiplied by ``sign``.
     """
     with progress_listener(progress, after) as listener:
         if progress is not True:

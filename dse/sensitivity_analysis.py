@@ -36,9 +36,12 @@ Floats = NDArray[np.float64]
 
 # --- elasticities at one configuration, d log y / d log x, by small steps of the inputs
 
-#: Larger step in the logarithm of an input; ratio of the larger to the smaller step; relative
-#: difference of two slopes from which on the output has a jump or a corner.
-_STEP, _STEP_RATIO, _SLOPE_TOLERANCE = 1e-4, 8, 1e-2
+#: Larger of the two steps in the logarithm of an input.
+_STEP = 1e-4
+#: Ratio of the larger to the smaller step.
+_STEP_RATIO = 8
+#: If two slopes differ by more than this times 1 + |slope|, the output has a jump or a corner.
+_SLOPE_TOLERANCE = 1e-2
 #: Relative step of an integer quantity; the step is at least one.
 _INTEGER_STEP = 0.01
 
@@ -59,10 +62,10 @@ class Elasticities:
 def elasticities_at(grid: Grid, formulas: Sequence[str], point: Mapping[str, int]) -> Elasticities:
     """Return the elasticities of formulas by every number on which they depend.
 
-    An integer is changed by one or by 1 %, any other number by 0.01 %. An elasticity is NaN if a
-    step leaves the domain of the input or breaks a rule, or if the output is 0, changes its sign or
-    jumps. The elasticity of both sides is also NaN if the two sides differ, as at a border of
-    regimes.
+    An integer is changed by 1 %, but at least by one; any other number by 0.01 %. An elasticity is
+    NaN if a step leaves the domain of the input or breaks a rule, or if the output is 0, changes
+    its sign or jumps. The elasticity of both sides is also NaN if the two sides differ, as at a
+    border of regimes.
     """
     key = tuple(grid.axes[a].labels[point[a]] for a in grid.switch_axes)
     graph, leaves = grid.graphs[key], grid.leaves[key]
@@ -120,7 +123,9 @@ def _elasticities(
     if not whole:
         down, up = _extrapolated_slope(far_down, down), _extrapolated_slope(far_up, up)
     if math.isnan(down) or math.isnan(up):
-        at_end = whole or np.isnan(ys[0]) or np.isnan(ys[-1])  # only one side has points
+        at_end = (
+            whole or np.isnan(ys[0]) or np.isnan(ys[-1])
+        )  # x is the first or last point, or an integer
         return down, up, (up if math.isnan(down) else down) if at_end else math.nan
     if not whole and abs(up - down) > _SLOPE_TOLERANCE * (1 + abs(up)):
         return down, up, math.nan
@@ -155,9 +160,10 @@ def log_slope(x1: float, y1: float, x2: float, y2: float) -> float:
 
 # --- sources of values: the grid of a study, or a Dataset, read in blocks
 
-#: Number of points from which on a loop nest is compiled; numbers of points in a block that a loop
-#: nest computes and in a block that NumPy computes.
-_COMPILE_POINTS, _LARGE, _SMALL = sizes.EFFECTS_COMPILED, sizes.EFFECTS_LARGE, sizes.EFFECTS_SMALL
+#: Grids with at least this many points are computed by a compiled loop nest, others by NumPy.
+_COMPILE_POINTS = sizes.EFFECTS_COMPILED
+#: Number of points in a block that a loop nest computes, and in a block that NumPy computes.
+_LARGE, _SMALL = sizes.EFFECTS_LARGE, sizes.EFFECTS_SMALL
 #: Number of points of a block of a Dataset.
 BLOCK = sizes.EFFECTS_BLOCK
 _RESERVED = ("axis", "input", "output")

@@ -72,7 +72,7 @@ def _resend_signal() -> None:
 
 @contextmanager
 def signals_as_exceptions(*, is_last: bool = False) -> Iterator[None]:
-    """Raise signals as exceptions in the block; if ``is_last``, they end the process after it."""
+    """Raise signals as exceptions in the block; if ``is_last``, later signals end the process."""
     handlers: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
@@ -112,7 +112,7 @@ def time_left(seconds: float | None) -> float | None:
 
 
 def received_signal() -> int | None:
-    """Return the number of the last signal, or None; its exception may have been lost."""
+    """Return the number of the last signal, or None; Python may have dropped its exception."""
     return _SignalState.number
 
 

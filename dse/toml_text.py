@@ -65,7 +65,6 @@ def toml_value(value: Any) -> str:
 
 
 def _escape(sign: str) -> str:
-    """Return a character of a TOML text; it is escaped if it is not printable."""
     if sign == "\0" or "\ud800" <= sign <= "\udfff":
         raise DseError(
             f"a text holds {sign!a}, which no TOML file can hold: remove it from the names, "
@@ -101,6 +100,7 @@ def toml_key(name: str) -> str:
 def value_line(name: str, value: str, origin: str, text: str) -> str:
     """Return the line of a machine or workload file for a value and its source or assumption.
 
-    ``value`` is TOML text, ``origin`` is ``"source"`` or ``"assumed"``, and ``text`` states it.
+    ``value`` is TOML text; ``text`` is its source if ``origin`` is ``"source"``, and its assumption
+    if ``origin`` is ``"assumed"``.
     """
     return f"{toml_key(name)} = {{ value = {value}, {origin} = {toml_value(text)} }}"

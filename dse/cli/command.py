@@ -53,16 +53,16 @@ if TYPE_CHECKING:
 _LONGEST = 20_000
 #: Exit status of a command whose search was ended by a limit before its answer was proven.
 UNPROVEN = 3
-#: Key in the metadata of click's context: the exit status of a command that prints an answer.
+#: Key of the exit status, in the metadata of click's context, of a command that prints an answer.
 _STATUS = "dse.status"
 #: Errors that do not come from wrong input; the exit status is 1.
 _FAILURES = (
     *(DamagedError, InfeasibleError, OtherProcessError, TooLargeError, UnfinishedError),
     UnreachableError,
 )
-#: Numbers of OSErrors that a wrong path causes; any other number is a failure of the system.
+#: Values of ``errno`` that a wrong path causes; any other value is a failure of the system.
 _INPUT_ERRNOS = {
-    None,  # a library raised the OSError without a number
+    None,  # an OSError that a library raised without a number
     *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.ELOOP),
     *(errno.ENAMETOOLONG, errno.EINVAL, errno.ENXIO),
 }
@@ -229,7 +229,7 @@ def command(
 
 
 def new_file(out: str, *suffixes: str) -> Path:
-    """Return the path of a new file; raise InputError for another suffix or an existing file."""
+    """Return the path of a new file; raise InputError if its suffix is wrong or it exists."""
     path = Path(out)
     if path.suffix not in suffixes or not path.absolute().parent.is_dir():
         formats = ", ".join(suffixes)
@@ -245,7 +245,7 @@ def _is_interactive() -> bool:
 
 
 def _read_study_file(path: str) -> StudyData | ComparisonData:
-    """Read a study file; ask the user before a model file outside its folder is run."""
+    """Read a study file; ask the user before a model file from elsewhere runs."""
     from dse.study.file import is_trusted
     from dse.verbs.sources import load_study_file
 
@@ -257,8 +257,8 @@ def _read_study_file(path: str) -> StudyData | ComparisonData:
         what = f"{path} runs the Python file {str(file)!r}, outside its folder and DSE_PATH"
         if not _is_interactive():
             raise InputError(
-                f"{what}, and nobody is there to be asked: read it (dse plan --no-code names the "
-                f"code), then allow its folder: DSE_PATH={shlex.quote(str(file.parent))}"
+                f"{what}, and there is no terminal to ask on: read it (dse plan --no-code names "
+                f"the code), then allow its folder: DSE_PATH={shlex.quote(str(file.parent))}"
             )
         return click.confirm(escape_controls(f"{what}. Run it?"), err=True)
 
@@ -291,7 +291,7 @@ def warn_odd_numbers(study: StudyData, original: StudyData | None = None) -> Stu
 
 
 def read_source(path: str, *, values: bool = False) -> StudyData | xr.Dataset:
-    """Return the study of a .toml file or store; otherwise, or if ``values``, return a Dataset."""
+    """Return the study of a study file or store; for other files or if ``values``, a Dataset."""
     from dse.study.study import StudyData
     from dse.verbs.query import resolve_source
     from dse.verbs.study import run
@@ -365,7 +365,7 @@ def query_options(options: Mapping[str, Any]) -> dict[str, Any]:
 def query_from_options(
     query: Mapping[str, Any], study_query: Mapping[str, Any] | None
 ) -> BestQuery | None:
-    """Return the query of the options; if they give no objective, they modify the study's query."""
+    """Return the query of the options; without an objective they only change the study's query."""
     from dse.study.study import read_best
 
     if "minimize" in query or "maximize" in query:
@@ -403,8 +403,10 @@ def plain_warnings() -> Iterator[None]:
 
 
 # --- a line on the terminal that shows that a command works, until the command prints something
-#: Seconds until the line appears, and seconds between two updates of the line.
-_SOON, _OFTEN = 0.1, 0.2
+#: Seconds until the line appears.
+_SOON = 0.1
+#: Seconds between two updates of the line.
+_OFTEN = 0.2
 _CLEAR = "\r\x1b[K"
 
 

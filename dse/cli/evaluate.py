@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dse.study.study import StudyData
 
 study_or_model_argument = click.argument("source", metavar="STUDY_OR_MODEL", type=StudyPath())
-#: Rows of an answer that get intervals.
+#: Maximum number of rows of an answer that get intervals.
 _MAX_INTERVALS = 256
 EXAMPLE_POINT = "workload=svm machine=gtx280 core_clock=1.3GHz"
 
@@ -40,7 +40,7 @@ def parse_point(options: Mapping[str, Any]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         name = name.strip()
         if not (name and equals and value.strip()):
-            raise click.UsageError(f"{text!r} is no NAME=VALUE: expected such as active_sms=20")
+            raise click.UsageError(f"{text!r} is no NAME=VALUE, such as active_sms=20")
         if name in at:
             raise click.UsageError(f"{name} is given twice: {at[name]} and {value.strip()}")
         at[name] = value.strip()
@@ -157,7 +157,8 @@ def assumed_answer(
 ) -> tuple[list[dict[str, tuple[float, float]]], tuple[AssumedInput, ...]]:
     """Return intervals of the outputs in each row of an answer, and the inputs that cause them.
 
-    An interval goes from the 5 to the 95 % quantile if the inputs that nobody published are random.
+    To compute an interval, the inputs that nobody published are made random; the ends of the
+    interval are then the 5 and the 95 % quantile of the output.
     """
     from dse.arguments import axis_indices
     from dse.inputs.assumed import used_inputs
@@ -169,7 +170,9 @@ def assumed_answer(
         return [{} for _ in rows], used
     intervals: list[dict[str, tuple[float, float]]] = []
     for row in rows[:_MAX_INTERVALS]:
-        if any(row.get(name) != row.get(name) for name in grid.axes):  # NaN: there is no best
+        if any(
+            row.get(name) != row.get(name) for name in grid.axes
+        ):  # NaN: the row has no configuration
             intervals.append({})
             continue
         indices = axis_indices(grid, {name: row[name] for name in grid.axes})

@@ -38,7 +38,7 @@ def row_arguments(free_help: str) -> OptionDecorator:
 
 
 def _headers(texts: Sequence[str]) -> list[str] | dict[str, str]:
-    """Parse --columns; return names, or a mapping from quantities to headers if one is given."""
+    """Parse --columns; return names, or a dict if any text maps a quantity to a header by =."""
     if not any("=" in text for text in texts):
         return list(texts)
     pairs = {name.strip(): header.strip() for name, _, header in (t.partition("=") for t in texts)}

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 
 QUANTILES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
-#: If there are fewer lanes than the first number, and the law has more values than the second,
-#: quantiles come from a simulation; the third number is the number of simulated groups.
-_FEW_LANES, _VALUES, _GROUPS = sizes.LAW_FEW_LANES, sizes.LAW_VALUES, sizes.LAW_GROUPS
+#: Quantiles come from a simulation if there are fewer lanes than _FEW_LANES and the law has more
+#: values than _VALUES.
+_FEW_LANES, _VALUES = sizes.LAW_FEW_LANES, sizes.LAW_VALUES
+#: Number of groups of this simulation.
+_GROUPS = sizes.LAW_GROUPS
 #: Number of candidate edges of bins, if the law has too many values to try all.
 _PLACES = sizes.LAW_PLACES
 #: Program that compiles the functions that compute quantiles and bins.
@@ -99,7 +101,7 @@ def imbalance(law: str, lanes: str, trace: bool, plot: Path | None, **options: A
 
 
 def _trace(path: str, lanes: int, seed: int) -> dict[str, Any]:
-    """Read item lengths from a file, and return the loss if they run in each of several orders."""
+    """Read item lengths from a file, and return the loss for each of several item orders."""
     from stochastic import measured
 
     check_trace_file(path)

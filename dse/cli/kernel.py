@@ -49,7 +49,6 @@ def _numbers(flag: str, text: str, *names: str) -> OptionDecorator:
 
 
 def _read_blocks(texts: Sequence[str]) -> list[Any]:
-    """Return the sizes of one block, or the sizes of each of several blocks."""
     blocks = [split_list([text]) for text in texts]
     return blocks[0] if len(blocks) == 1 else blocks
 
@@ -139,7 +138,6 @@ def _profile_comparison(ds: Any, out: str | None) -> Any:
 
 
 def _variants_answer(ds: Any, out: str | None) -> Any:
-    """Write the counts of all variants to a file, and return how many there are."""
     if out is None:
         raise click.UsageError("several variants make a table: give --out OUT.csv, .nc or .zarr")
     dse.export(ds, out)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stochastic import Launch, Pmf
 
 
-#: If durations are rounded to coarser steps, steps for remedies are coarser by this factor.
+#: If durations are rounded to units, remedies are computed with units longer by this factor.
 _COARSER = 5
 
 
@@ -110,7 +110,9 @@ def launch_data(
     if options["advice"]:
         more = {name: options[name] for name in ("cut_overhead", "share_overhead", "alike")}
         mean = data["mean"]
-        if unit > 1:  # compare with a launch that is rounded in the same way
+        if (
+            unit > 1
+        ):  # remedies are compared with a launch whose durations are rounded in the same way
             unit *= _COARSER
             work, more["cut_overhead"] = (
                 round_durations(work, unit)[1],
@@ -165,7 +167,7 @@ def _launch_law_data(
 
 
 def _combine(early: Any, late: Any, combine_numbers: Callable[[float, float], float]) -> Any:
-    """Combine each number of nested ``late`` with that of ``early``; keep the texts of ``late``."""
+    """Combine the numbers at the same place of two nested dicts; keep the texts of ``late``."""
     if isinstance(late, dict):
         return {name: _combine(early[name], late[name], combine_numbers) for name in late}
     return late if isinstance(late, str) else combine_numbers(early, late)
@@ -199,7 +201,7 @@ def _parse_seconds(option: str, text: str | None) -> float | None:
 
 
 def _deadline_steps(text: str, step: float | None) -> float:
-    """Convert a deadline, a number of steps or a time, to steps."""
+    """Convert a deadline, given as a number of steps or as a time, to steps."""
     try:
         return float(text)
     except ValueError:

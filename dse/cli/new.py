@@ -99,7 +99,7 @@ def new(kind: str, out: str, base: str | None) -> Any:
 
 
 def _similar_machine(entry: Entry) -> Entry:
-    """Return the machine of the nearest compute capability with the most values, and a latency."""
+    """Return, among machines with a latency, the nearest in compute capability."""
     from dse.catalog.entries import machines
 
     def distance(other: Entry) -> tuple[float, int, int]:
@@ -126,7 +126,7 @@ def _models_gained(entry: Entry, other: Entry) -> dict[str, tuple[str, ...]]:
 
 
 def _transferable_values(other: Entry) -> dict[str, Value]:
-    """Return the values that other machines can use, too: formulas, and choices of programmers."""
+    """Return the values that also hold for other machines: formulas, and programmers' choices."""
     from dse.catalog.entries import formula_inputs
     from symbolic.quantities import TABLE
 
@@ -178,7 +178,6 @@ def entry_lines(kind: str, path: Path, entry: Entry, base_name: str, other: Entr
 
 
 def _line(name: str, value: Value) -> str:
-    """Return the line of a value in a file, with its source or assumption."""
     origin = "source" if value.source else "assumed"
     return value_line(name, toml_value(value.value), origin, value.source or value.assumed)
 

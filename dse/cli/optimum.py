@@ -208,7 +208,6 @@ def certificate_text(attributes: Mapping[str, Any], gap: float | None = None) ->
 
 
 def _bounds_text(attributes: Mapping[str, Any]) -> str:
-    """Return a text with the bound and gap of each objective, in order of priority."""
     import numpy as np
 
     gaps, bounds = (np.atleast_1d(attributes[name]).tolist() for name in ("gap", "bound"))
@@ -231,7 +230,7 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?( *[A-Za-z%µμ][A-Z
 
 
 def _axis_conditions(axis_values: Mapping[str, str]) -> list[str]:
-    """Convert --at to conditions; a value that is not a number (with a unit or not) is a label."""
+    """Convert --at to conditions; a value is a label unless it is a number or has a unit."""
     return [
         f"{axis} == {value}" if _NUMBER.fullmatch(value) else f"{axis} == {value!r}"
         for axis, value in axis_values.items()

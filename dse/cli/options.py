@@ -16,13 +16,13 @@ from symbolic.safe_text import escape_controls
 
 #: Decorator that adds an option or an argument to the function of a command.
 OptionDecorator = Callable[[Any], Any]
-#: Start of the range of an axis; a label such as geometric:0.05 does not match.
+#: Pattern of START:STOP at the beginning of a range; labels such as geometric:0.05 do not match.
 _RANGE = re.compile(r"\s*[-+.\d][^:,]*:[^,]+")
 _PICTURES = (".png", ".pdf", ".svg")
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print a text, with control characters replaced by their codes; ``err``: to standard error."""
+    """Print a text to standard output or error; replace control characters by their codes."""
     click.echo(escape_controls(text), err=err)
 
 
@@ -31,7 +31,7 @@ _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]
 
 
 def _make_completer(names: Callable[[], Iterable[str]], *files: str) -> _Complete:
-    """Return a completer for the last name in a list or sum; if none fits, it completes paths."""
+    """Return a completer for the last name in a list or sum, or for paths if no name fits."""
 
     def complete(_ctx: Any, _parameter: Any, typed: str) -> list[CompletionItem]:
         try:
@@ -100,7 +100,7 @@ def split_list(texts: Sequence[str]) -> list[str]:
                 piece += letter
         pieces += [piece.strip()] if piece.strip() else []
     if "" in pieces:
-        raise click.UsageError(f"{' '.join(texts)!r} has an empty place between commas")
+        raise click.UsageError(f"{' '.join(texts)!r} has an empty item between commas")
     return pieces
 
 
@@ -155,7 +155,7 @@ def values_option(
     commas: bool = False,
     parse: Callable[[dict[str, str]], Any] = dict,
 ) -> OptionDecorator:
-    """Return a repeatable option that takes NAME=VALUE; ``commas`` allows several, with commas."""
+    """Return a repeatable option that takes NAME=VALUE, or several of them if ``commas``."""
 
     def parse_texts(texts: Sequence[str]) -> Any:
         return parse(parse_pairs(split_list(texts) if commas else texts, flag.split()[0]))

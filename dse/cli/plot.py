@@ -39,14 +39,15 @@ _KIND_OPTIONS = (
     *("quantity", "over", "by", "x", "at", "where", "minimize", "maximize"),
     *("borders", "move", "relative"),
 )
-#: Sides of a figure for --log.
+#: Values of --log: the axes that become logarithmic.
 _SIDES = ("x", "y", "xy")
-#: Dots per inch of a figure, and the most pixels of a side.
-_DPI, _MAX_PIXELS = 110, 20_000
+#: Default resolution of a figure in dots per inch.
+_DPI = 110
+#: Upper limit on the width and on the height of a figure in pixels.
+_MAX_PIXELS = 20_000
 
 
 def _kinds() -> Mapping[str, PlotKind]:
-    """Return the kinds of figures that the command can draw, by name."""
     from dse.plots.kinds import KINDS
 
     return {name: kind for name, kind in KINDS.items() if kind.source != "values"}
@@ -152,7 +153,6 @@ def plot(
 
 
 def _only_source(kind: PlotKind, sources: tuple[str, ...]) -> str | None:
-    """Return the study or store that a kind draws, if one is given."""
     if len(sources) > 1:
         raise click.UsageError(f"{kind.name} draws one source, was given {', '.join(sources)}")
     ctx = click.get_current_context()
@@ -164,7 +164,6 @@ def _only_source(kind: PlotKind, sources: tuple[str, ...]) -> str | None:
 def _kernel_arguments(
     kind: PlotKind, sources: tuple[str, ...], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the arguments of a kind that draws kernels on machines."""
     taken = {"machine": "--machine", "set_values": "--set", "log": "--log", "title": "--title"}
     for name, value in options.items():
         if value and name not in taken:
@@ -179,7 +178,7 @@ def _kernel_arguments(
 
 
 def _finish(ax: Any, log: str | None, title: str | None) -> None:
-    """Give the panels of a figure the scales and the title of the command line."""
+    """Apply the options --log and --title to the panels of a figure."""
     from dse.plots.axes import set_title, use_log_scale
 
     panels = [each for each in ax.figure.axes if each.get_label() != "<colorbar>"]
@@ -192,7 +191,6 @@ def _finish(ax: Any, log: str | None, title: str | None) -> None:
 
 
 def _text(value: Any) -> str:
-    """Return the value of an option as text, in the syntax of the command line."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name}={_text(each)}" for name, each in value.items())
     if isinstance(value, list):
@@ -203,7 +201,7 @@ def _text(value: Any) -> str:
 def _arguments(
     kind: PlotKind, source: str | None, options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments for the function that draws a kind, and those that are defaults."""
+    """Return all arguments of the function that draws a kind, and separately the defaulted ones."""
     from dse.plots.data import GENERAL_KINDS, complete_options
 
     given = {name: options[name] for name in _KIND_OPTIONS if options[name]}
@@ -254,7 +252,6 @@ def _arguments(
 
 
 def _check_needed(kind: PlotKind, options: Mapping[str, Any]) -> None:
-    """Raise an error if an option that a kind of figure needs is not given."""
     for name in kind.required_options:
         if name not in options:
             raise click.UsageError(f"{kind.name} needs --{name}: give it a name")
@@ -263,7 +260,6 @@ def _check_needed(kind: PlotKind, options: Mapping[str, Any]) -> None:
 def _study(
     kind: PlotKind, options: Mapping[str, Any], kind_options: Mapping[str, Any]
 ) -> StudyData:
-    """Return the study that the options describe."""
     from dse.study.study import StudyData
 
     model = options["model"] or kind.model
@@ -356,7 +352,6 @@ def _paper_data(paper: Paper) -> dict[str, Any]:
 
 
 def _figure_list(paper: Paper) -> str:
-    """Return a text that lists the figures of a paper; equal descriptions share a line."""
     from dse.plots.papers import number_ranges
 
     groups: dict[str, list[str]] = {}
@@ -368,8 +363,10 @@ def _figure_list(paper: Paper) -> str:
 
 
 # --- size and file of a figure
-#: Minimum width and height of a figure, and the maximum of both. [inch]
-_LEAST, _MOST = (4.0, 3.0), 40.0
+#: Minimum width and minimum height of a figure. [inch]
+_LEAST = (4.0, 3.0)
+#: Maximum width, and maximum height, of a figure. [inch]
+_MOST = 40.0
 
 
 def save_figure(figure: Any, path: Path, is_fixed_size: bool, dpi: int = _DPI) -> None:
@@ -424,7 +421,7 @@ def new_axes(size: str | None) -> Any:
         if not times or not all(math.isfinite(length) for length in inches):
             raise ValueError
     except ValueError:
-        raise click.UsageError(f"--size {size!r}: expected such as 6.4x4.2, inches") from None
+        raise click.UsageError(f"--size {size!r}: expected inches, such as 6.4x4.2") from None
     if not (_LEAST[0] <= inches[0] <= _MOST and _LEAST[1] <= inches[1] <= _MOST):
         least = "x".join(f"{length:g}" for length in _LEAST)
         raise click.UsageError(

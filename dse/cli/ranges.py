@@ -31,12 +31,12 @@ def ranges(study: str, within: dict[str, str], output: list[str], **options: Any
     """Compute guaranteed ranges of outputs from tolerances of inputs.
 
     With an objective, the answer lists each configuration that is the best for some values of the
-    inputs within the tolerances. At these values it is compared with all other configurations.
+    inputs within the tolerances. It is compared with the others at the same values.
     """
     from dse.display import column_order, dataset_answer, select_rows
 
     if None not in (options["minimize"], options["maximize"]):
-        raise click.UsageError("--minimize and --maximize are both given: ask one")
+        raise click.UsageError("--minimize and --maximize are both given: keep one of them")
     read = read_study(study)
     result = dse.ranges(read, within, outputs=output or None, **options, progress=True)
     answer = dataset_answer(_flatten_ends(result), column_order(read))

@@ -86,7 +86,6 @@ def _report(
     store: str | None,
     best: xr.Dataset | None,
 ) -> Answer:
-    """Return the report of a run; it took ``seconds``, of which ``compiling`` for compilation."""
     from dse.cli.export import byte_size
     from dse.display import column_order, dataset_answer, failure_lines
     from dse.inputs.validity import validity_warnings

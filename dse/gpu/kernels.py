@@ -52,7 +52,7 @@ def multiply_add(values: Any, term: Any, rounds: Any) -> None:
 
 @cache
 def min_plus_square(tile: int) -> Any:
-    """Return a kernel that squares a matrix of distances in (min, +), by tiles (Ma 2014, Eq. 9).
+    """Return a kernel that squares a distance matrix in (min, +) algebra by tiles (Ma 2014, Eq. 9).
 
     A block holds three tiles in shared memory: a tile of the result, and one tile of each factor;
     the tiles of the factors move along a row and a column. Distances beyond the matrix are

@@ -25,12 +25,10 @@ from symbolic.errors import DseError
 
 Floats = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
-#: A function that launches a kernel, and a function that is true if the results are right.
+#: A function that launches a kernel, and a function that returns True if the results are right.
 CheckedLaunch = tuple[Callable[[], None], Callable[[], bool]]
 _RING = 2**26  # number of uint32 elements of the ring, larger than any cache
-_LINE = (
-    128  # bytes between two elements of a ring in use, so that they are in different cache lines
-)
+_LINE = 128  # bytes from one used element of a ring to the next: each has its own cache line
 _RING_OF_BLOCKS = 2**23  # size in bytes of a ring larger than an L1 cache and smaller than L2
 _MAX_CLOCKS = 8  # default number of core clocks of a power measurement
 MAX_THREADS = 1024  # maximum number of threads in a block
@@ -203,7 +201,7 @@ def latency(sizes: Sequence[int], *, requests: int = 4096, seed: int = 0) -> dic
 
 
 def _random_ring(size: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return a ring (for each index, the next index), and its indices in order from 0."""
+    """Return a ring (for each index, the next index), and its indices in ring order from 0."""
     step = _LINE // 4
     order = np.concatenate([[0], 1 + rng.permutation(size // _LINE - 1)]) * step
     ring = np.zeros(size // 4, np.uint32)
@@ -343,7 +341,6 @@ def _clock_pairs(
 
 
 def _idle(board: NvmlBoard, settle: float, seconds: float) -> dict[str, float]:
-    """Return the mean power of ten samples of the idle GPU."""
     time.sleep(settle)
     samples = []
     for _ in range(10):
@@ -406,14 +403,16 @@ def check_rounds(rounds: Any, threads: int) -> NDArray[np.int64]:
 
 
 def block_stamps(work: NDArray[np.int64], threads: int, loads: bool = False) -> NDArray[np.int64]:
-    """Run a launch; return the multiprocessor, start and end [ns] of each block, (3, blocks)."""
+    """Run a launch; return an array (3, blocks): multiprocessor, start and end [ns] of blocks."""
     kernels, _ = open_device()
     to_device = kernels.cuda.to_device
     rounds = to_device(work.astype(np.int32))
     shape = len(work), threads
     if loads:
         ring, order = _random_ring(_RING_OF_BLOCKS, np.random.default_rng(0))
-        first = np.arange(len(work)) * len(order) // len(work)  # each block begins elsewhere
+        first = (
+            np.arange(len(work)) * len(order) // len(work)
+        )  # each block begins at another element
         start, expected = order[first], order[(first + work) % len(order)]
         kernel, inputs = kernels.stamp_loading_blocks[shape], [to_device(ring)]
     else:
@@ -461,9 +460,10 @@ def launches(
     dict
         ``distribution``, ``blocks``, ``lanes`` and ``warps_per_block`` (both 1, because the law is
         that of a block), ``slots`` (largest number of concurrent blocks on a multiprocessor, times
-        the multiprocessors in use), ``step_time`` (time of all blocks divided by their rounds) [s],
-        ``launch_time_mean`` and ``launch_time_std`` over the launches [s], ``block_time_mean``
-        [s], ``launches``. The columns fit :func:`dse.validate` of the model ``launch``.
+        the number of multiprocessors in use), ``step_time`` (time of all blocks divided by their
+        rounds) [s], ``launch_time_mean`` and ``launch_time_std`` over the launches [s],
+        ``block_time_mean`` [s], ``launches``. The columns fit :func:`dse.validate` of the model
+        ``launch``.
     """
     if times < 2 or not len(blocks):
         raise DseError(f"times = {times}: expected 2 launches or more, of some number of blocks")
@@ -496,7 +496,7 @@ def launches(
 
 
 def _concurrent_blocks(sm: NDArray[Any], start: NDArray[Any], end: NDArray[Any]) -> int:
-    """Return the multiprocessors in use times the maximum of concurrent blocks on one of them.
+    """Return the number of used multiprocessors times the most blocks that ran at once on one.
 
     >>> _concurrent_blocks(np.array([0, 0, 1, 0]), np.array([0, 0, 0, 5]), np.array([5, 9, 3, 7]))
     4
@@ -521,7 +521,7 @@ def lockstep(
     threads: int = 256,
     seed: int = 1,
 ) -> dict[str, NDArray[Any]]:
-    """Measure the losses of groups in lockstep, and compute those of the drawn work.
+    """Measure the losses of groups in lockstep, and compute the losses for the same drawn work.
 
     Parameters
     ----------

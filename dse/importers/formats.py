@@ -164,7 +164,6 @@ def is_measurement_file(path: Path) -> bool:
 
 
 def _is_exported_file(path: Path) -> bool:
-    """True if this library wrote a CSV or Parquet file."""
     try:
         if not path.name.lower().endswith(".parquet"):
             opened: Any = gzip.open if path.suffix == ".gz" else open
@@ -202,7 +201,7 @@ def read_measurements(path: Path) -> Records:
 
 
 _SIZES = re.compile(r"\(\s*([0-9]+)\s*,\s*([0-9]+)\s*,\s*([0-9]+)\s*\)")
-#: Other kinds of files, by their first bytes: a description, and often a way to export a table.
+#: First bytes of files that hold no measurements, and what the error message says about them.
 _FOREIGN_STARTS = {
     b"SQLite format 3": "a SQLite database, as nvprof -o, Nsight Systems and rocpd write: print it "
     "as CSV (nvprof -i FILE --csv --print-gpu-trace)",
@@ -311,7 +310,6 @@ def from_table(file: MeasuredFile) -> Records:
 
 
 def _read_parquet(path: Path) -> tuple[list[str], list[list[Any]]]:
-    """Return the names and the values of the columns of a Parquet file; integers stay exact."""
     import pandas as pd
 
     parquet_library()

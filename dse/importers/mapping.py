@@ -104,7 +104,7 @@ def merge_maps(column_map: ColumnMap | None, fallback: ColumnMap | None) -> Colu
 
 
 def load_user_map(columns: str | Path | Mapping[str, str] | None) -> ColumnMap | None:
-    """Return the map for a path, the name of a shipped map, or ``{"Latency": "time:ms"}``."""
+    """Return the map for a path, a name of a shipped map, or a dict ``{"Latency": "time:ms"}``."""
     if columns is None or isinstance(columns, Mapping):
         return _parse_columns(columns) if columns else None
     known = shipped_maps()
@@ -135,10 +135,11 @@ def _parse_columns(columns: Mapping[str, str]) -> ColumnMap:
 # --- formulas over the columns of a file: a sum of products, which may be divided by one column
 
 
-_MAX_NUMBER = 1e300  # larger numbers stand for missing values
-#: Floats represent every integer up to the first number exactly; larger integers, up to the second
-#: number, are computed as Python integers.
-_EXACT, _LARGEST = 2**53, 2**100
+_MAX_NUMBER = 1e300  # a larger number in a file means a missing value
+#: Floats represent every integer up to this one exactly; larger ones are Python integers.
+_EXACT = 2**53
+#: Upper limit on Python integers; still larger numbers are floats.
+_LARGEST = 2**100
 
 
 def formula_columns(formula: str) -> list[str]:
@@ -163,7 +164,7 @@ class ColumnFormulas:
         self.sources: dict[str, str] = {}
 
     def compute_first(self, name: str, formulas: Sequence[str], title: str) -> str | None:
-        """Compute the first formula whose columns exist; return its unit, or None if none do."""
+        """Compute the first formula whose columns all exist; return its unit, or None for none."""
         for formula in formulas:
             text, unit = split_header(formula)
             needed = formula_columns(formula)
@@ -240,7 +241,7 @@ class ColumnFormulas:
         return launched
 
 
-_COALESCED_PERCENT = 99.995  # profilers print at least this efficiency as 100 %
+_COALESCED_PERCENT = 99.995  # from this efficiency on, profilers print 100 %
 
 
 def map_columns(
@@ -249,10 +250,10 @@ def map_columns(
     constants: Mapping[str, float | str],
     user_map: ColumnMap | None = None,
 ) -> Records:
-    """Return records in which quantities, computed by a map, come before the file's own columns.
+    """Return records with the quantities that a map computes, followed by the file's columns.
 
     ``constants`` are quantities and labels that the file lacks; they apply to all rows. If columns
-    of ``user_map`` are missing, an error is raised; for other maps, a note names the quantities.
+    of ``user_map`` are missing, an error is raised; for other maps, a note names what is left out.
     """
     column_map = column_map or ColumnMap(title="")
     strict = {*user_map.labels, *user_map.quantities} if user_map is not None else set()
@@ -345,7 +346,7 @@ def _unknown_column(column: str, records: Records) -> UnknownNameError:
 
 
 def _coalesced_requests(values: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield coalesced and uncoalesced requests; NaN where sectors are only partly used."""
+    """Yield coalesced and uncoalesced requests; NaN if requests use only parts of sectors."""
     shares = [values.get(f"{kind}_efficiency") for kind in ("load", "store")]
     if "coalesced_insts" in values or "mem_insts" not in values or any(s is None for s in shares):
         return

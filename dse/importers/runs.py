@@ -104,10 +104,13 @@ def resample_means(values: Floats, block: int, times: int, rng: np.random.Genera
     return np.asarray(values[index].mean(axis=1))
 
 
-#: Number of resamples; number of standard errors by which a mean may lie behind if its
-#: configuration can be the best; probability from which on a configuration counts as the best.
-RESAMPLES, MAX_ERRORS_BEHIND, SURE_CHANCE = 4096, 6.0, 0.95
-_PARTS = 16  # the resamples are divided into this many independent samples
+#: Number of resamples of each configuration.
+RESAMPLES = 4096
+#: A configuration is a candidate if the intervals mean ± this number of standard errors overlap.
+MAX_ERRORS_BEHIND = 6.0
+#: A configuration with at least this chance counts as the best.
+SURE_CHANCE = 0.95
+_PARTS = 16  # number of independent groups of resamples, whose differences give the errors
 
 
 class BestCandidates(NamedTuple):
@@ -158,7 +161,7 @@ def _knowledge_gradients(means: Floats, errors: Floats) -> Floats:
     order = np.argsort(means, kind="stable")
     other = np.full(means.size, means[order[0]])
     other[order[0]] = means[order[1]]
-    moves = errors / math.sqrt(2)  # standard deviation of the change of a mean by further runs
+    moves = errors / math.sqrt(2)  # standard deviation of the change that more runs cause
     with np.errstate(all="ignore"):
         z = -np.abs(means - other) / moves
         result = moves * (z * ndtr(z) + np.exp(-z * z / 2) / math.sqrt(2 * math.pi))

@@ -88,12 +88,11 @@ _UNITS = {
     "temperature": "degC",
     "gr_voltage": "mV",
 }
-_ROUNDING = 1e-6  # relative rounding error of times that a file contains twice
+_ROUNDING = 1e-6  # relative tolerance for a mean that was rounded in the file
 _FAILURE_TIME = 1e20  # early versions of Kernel Tuner write this time for a failed configuration
 
 
 def _run_times(times: Any) -> tuple[list[float], dict[str, float]]:
-    """Return the times of the runs of a configuration, and their number and deviation."""
     runs = [run for run in times or () if isinstance(run, (int, float))]
     statistics: dict[str, float] = {"runs": len(runs)} if runs else {}
     if len(runs) > 1:
@@ -169,7 +168,7 @@ def from_t4(file: MeasuredFile) -> Records:
 
 
 def _is_time_of_runs(values: Sequence[Any], repeats: Sequence[Sequence[float]]) -> bool:
-    """True if each value lies between the times of its runs, so that both have the same unit."""
+    """True if each value lies between the shortest and longest time of its runs."""
     pairs = [(v, runs) for v, runs in zip(values, repeats, strict=False) if v is not None and runs]
     return bool(pairs) and all(
         min(runs) * (1 - _ROUNDING) <= value <= max(runs) * (1 + _ROUNDING) for value, runs in pairs
@@ -177,7 +176,7 @@ def _is_time_of_runs(values: Sequence[Any], repeats: Sequence[Sequence[float]]) 
 
 
 def _column_units(names: Sequence[str], file_units: Mapping[str, str], time: str) -> dict[str, str]:
-    """Return each column's unit in the file; or ``time`` for times, else that in ``_UNITS``."""
+    """Return each column's unit: from the file, else ``time`` (for times) or from ``_UNITS``."""
     times = ("time", "time_std", *_TIMES.values())
     return {n: file_units.get(n) or (time if n in times else _UNITS.get(n, "")) for n in names}
 

@@ -1,4 +1,4 @@
-"""Write a workload file from one row of a profile; each number names its counter."""
+"""Write a workload file from one row of a profile; name the counter of each number."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Queries from results to inputs: :func:`dse.borders`, :func:`dse.meets`, :func:`dse.ranges`."""
+"""Inverse queries, from results to inputs: ``dse.borders``, ``dse.meets`` and ``dse.ranges``."""

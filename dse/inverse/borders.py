@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from symbolic.model import Family, Model
 
 
-#: Maximum of the number of configurations times the number of varied quantities.
+#: Upper limit on the number of configurations times the number of varied quantities.
 MAX_CASES = sizes.CROSSING_MOST
 SIDES = ("below", "above")
 _RESERVED_NAMES = ("along", "side", "unit", "border", "beyond", "distance")
@@ -187,7 +187,6 @@ def _cases_at_points(
     dims: tuple[str, ...],
     places: Mapping[str, NDArray[np.int64]],
 ) -> NDArray[np.int16]:
-    """Evaluate the case at each configuration."""
     array = np.empty([len(places[dim]) for dim in dims], dtype=np.int16)
     for key, root in roots.items():
         label_of = dict(zip(grid.switch_axes, key, strict=True))
@@ -209,7 +208,7 @@ def _cases_at_points(
     return array
 
 
-# --- what a border can be of: a case or bound, the regimes of a quantity, or a condition
+# --- what has borders: a case or bound, the regimes of a quantity, or a condition
 #: Number that stands for a broken rule or constraint, in place of a case.
 INFEASIBLE = -1
 _CONDITION_FLAGS = {0: "broken", 1: "met"}
@@ -217,7 +216,7 @@ _CONDITION_FLAGS = {0: "broken", 1: "met"}
 
 @dataclass(frozen=True, slots=True)
 class BorderCase:
-    """A formula whose values are cases, with their meanings, and the family if they are regimes."""
+    """A formula whose values are cases; ``family`` has the terms if the cases are its regimes."""
 
     name: str
     text: str
@@ -226,7 +225,7 @@ class BorderCase:
     family: Family | None = None
 
     def case_node(self, grid: Grid, key: tuple[str, ...]) -> Node:
-        """Return the case as a formula of the leaves; -1 if a rule or constraint is broken."""
+        """Return the formula of the case; its value is -1 if a rule or constraint is broken."""
         if self.text == FEASIBLE:
             return constant(where(grid.feasible_node(key), 1.0, 0.0))
         graph = grid.graphs[key]
@@ -238,7 +237,7 @@ class BorderCase:
 
 
 def read_case(study: StudyData, text: str | None) -> BorderCase:
-    """Parse the quantity or condition whose borders are sought; None: the first case or bound."""
+    """Parse the quantity or condition whose borders are sought; default: first case or bound."""
     model = study.grid().model
     flags = {eq.name: eq.flags for eq in model.equations if eq.flags}
     families = {family.of: family for family in model.regime_families}
@@ -272,7 +271,7 @@ def read_case(study: StudyData, text: str | None) -> BorderCase:
 
 
 def _regime_case(family: Family) -> BorderCase:
-    """Return the case whose value is the index of the family's extreme term; ties: the first."""
+    """Return the case that gives the index of a family's extreme term; ties go to the first."""
     labels, terms = list(family.terms), [reference(name) for name in family.terms.values()]
     node: Node = constant(float(len(terms) - 1))
     for place in reversed(range(len(terms) - 1)):
@@ -345,7 +344,7 @@ def next_rows(table: xr.Dataset) -> list[dict[str, Any]]:
 def _add_closed_forms(
     case: BorderCase, grid: Grid, ways: Sequence[BorderQuantity], table: xr.Dataset
 ) -> xr.Dataset:
-    """Add the attribute ``closed_forms``, by quantity, cases and, if they matter, switch labels."""
+    """Add the attribute ``closed_forms``: per quantity, the solved border of each pair of cases."""
     model, choices = grid.model, _switch_choices(grid)
     varying = [s for s in choices[0] if len({choice[s] for choice in choices}) > 1]
     result: dict[str, dict[str, Any]] = {}
@@ -377,7 +376,7 @@ def _solve_border(model: Model, a: str, b: str, name: str, choice: dict[str, str
 
 
 def _switch_choices(grid: Grid) -> list[dict[str, str]]:
-    """Return the combinations of labels of switches that occur; "auto" stands for two labels."""
+    """Return the combinations of switch labels that occur, with "auto" replaced by its labels."""
     used = {switch for eq in grid.model.equations for switch in eq.when}
     result: list[dict[str, str]] = []
     for graph in grid.graphs.values():

@@ -39,7 +39,7 @@ Inputs: TypeAlias = Sequence[UncertainInput]
 
 
 def answer_attributes(study: StudyData, question: str, **more: Any) -> dict[str, Any]:
-    """Return the attributes of an answer: the question, ``more`` attributes, and the study."""
+    """Return attributes of an answer: the question, those in ``more``, and those of the study."""
     identity = {"model": study.model, "study": study.text(), "simt_dse_version": version()}
     return {"question": question, **more, **identity}
 
@@ -220,8 +220,10 @@ def _tolerance_ends(row: Quantity, spec: Any, value: Any) -> tuple[Any, Any]:
 
 
 # --- configurations that can be the best, as boxes
-#: Maximum number of boxes of an answer, and of uncertain inputs.
-MAX_RIVAL_BOXES, MAX_RIVAL_INPUTS = sizes.RIVALRY_BOXES, sizes.RIVALRY_INPUTS
+#: Maximum number of boxes of an answer.
+MAX_RIVAL_BOXES = sizes.RIVALRY_BOXES
+#: Maximum number of uncertain inputs for an answer by boxes.
+MAX_RIVAL_INPUTS = sizes.RIVALRY_INPUTS
 _CHANCE = "bound on the chance that the box contains the best, inputs uniform and independent"
 _LONG_NAMES = {
     "certain": "true if the box is one configuration that is the best for some inputs",
@@ -261,7 +263,7 @@ def read_value(value: Any, row: Quantity) -> float:
     """Parse one value of a quantity: a number, or text with a unit."""
     result = parse_value(value, row, {}) if isinstance(value, str) else value
     if isinstance(result, bool) or not isinstance(result, (int, float, np.number)):
-        raise DseError(f"{row.name} = {value!r}: expected a number, maybe with a unit")
+        raise DseError(f"{row.name} = {value!r}: expected a number, with or without a unit")
     return float(result)
 
 
@@ -272,7 +274,7 @@ def free_quantities(
     outputs: Sequence[str],
     where: tuple[str, ...],
 ) -> Grid:
-    """Return a grid in which the named quantities are inputs, with their values in ``grid``.
+    """Return ``grid`` with the named quantities as inputs, which keep their present values.
 
     A quantity that was computed by a formula can then be varied by itself.
     """
@@ -332,8 +334,10 @@ def _quantity_leaf(grid: Grid, name: str) -> Leaf:
     return Leaf(axes=dims, array=array)
 
 
-#: Maximum number of configurations of an answer, and of cells of the input space.
-MAX_POINTS, MAX_CELLS = sizes.WITHIN_MOST, sizes.WITHIN_CELLS
+#: Maximum number of configurations in an answer.
+MAX_POINTS = sizes.WITHIN_MOST
+#: Maximum number of cells into which the space of uncertain inputs is divided.
+MAX_CELLS = sizes.WITHIN_CELLS
 ENDS = ("lower", "given", "upper")
 
 

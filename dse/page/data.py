@@ -51,12 +51,14 @@ _TRANSIT_QUANTITIES = (
 )
 #: Quantities that the figure of a launch needs in addition to its law.
 _LAUNCH_QUANTITIES = ("launch_time_mean", "waves_time", "step_time")
-#: Levels of memory and ceilings of the figure of a roofline, as those of ``dse plot roofline``.
+#: Memory levels and ceilings in the roofline of a page: the same as in ``dse plot roofline``.
 _ROOFLINE = KINDS["roofline"].row
-#: Maximum number of laws of work on a page; number of points and smallest probability in a tail.
-_MAX_LAWS, _TAIL_POINTS, _MIN_TAIL = 24, 120, 1e-9
-#: Maximum number of laws of launches on a page; number of points, smallest probability in a tail.
-_MAX_LAUNCHES, _LAUNCH_POINTS, _MIN_LAUNCH_TAIL = 96, 64, 1e-6
+#: Maximum numbers of laws of work and of laws of launches on a page.
+_MAX_LAWS, _MAX_LAUNCHES = 24, 96
+#: Number of points in the tail of a law of work, and in that of a law of launches.
+_TAIL_POINTS, _LAUNCH_POINTS = 120, 64
+#: Smallest probability in the tail of a law of work, and in that of a law of launches.
+_MIN_TAIL, _MIN_LAUNCH_TAIL = 1e-9, 1e-6
 _TRACE_OUTPUTS = ("ms_throughput", "threads_in_ms", "threads_in_cs")
 
 
@@ -131,7 +133,6 @@ def _work_tails(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
 
 
 def _part_of(leaf: Leaf, indices: AxisIndices) -> np.ndarray[Any, Any]:
-    """Return the values of a leaf at the indices that the page contains."""
     index = np.ix_(*(indices[name] for name in leaf.axes)) if leaf.axes else ()
     return np.asarray(leaf.array[index], dtype=leaf.array.dtype)
 
@@ -174,8 +175,10 @@ def _work_tail(pmf: Pmf) -> dict[str, Any]:
 
 
 # --- the page of a Dataset: its values, at a selection of indices if axes are long
-#: Maximum number of values of an axis on the page, and of values of all quantities together.
-_MAX_STORED_AXIS, _MAX_STORED_VALUES = 1000, 60_000
+#: Maximum number of values of one axis on the page.
+_MAX_STORED_AXIS = 1000
+#: Maximum number of values on the page, of all quantities together.
+_MAX_STORED_VALUES = 60_000
 
 
 def dataset_page_data(
@@ -222,7 +225,6 @@ def dataset_page_data(
 
 
 def _indices_between(ds: xr.Dataset, name: str, low: float, high: float) -> np.ndarray[Any, Any]:
-    """Return the indices at which the values of an axis are between ``low`` and ``high``."""
     if name not in ds.dims or (name in ds.coords and ds[name].dtype.kind not in "iuf"):
         raise DseError(f"{name} is no axis of numbers: axes are {', '.join(map(str, ds.dims))}")
     values = ds[name].values if name in ds.coords else np.arange(ds.sizes[name])
@@ -230,7 +232,6 @@ def _indices_between(ds: xr.Dataset, name: str, low: float, high: float) -> np.n
 
 
 def _dataset_axis(cut: xr.Dataset, sample: xr.Dataset, dim: str) -> dict[str, Any]:
-    """Return the data of one axis; ``size`` is its number of values in the Dataset."""
     axis: dict[str, Any] = {"name": dim, "kind": "zip", "columns": [], "size": cut.sizes[dim]}
     values = sample[dim].values if dim in sample.coords else np.arange(sample.sizes[dim])
     if values.dtype.kind in "iuf":
@@ -259,7 +260,7 @@ def _dataset_definitions(ds: xr.Dataset, names: list[str]) -> dict[str, Any]:
         equations = read_json(ds.attrs.get("equations", "[]"))
     except ValueError:  # another program may use this attribute for something else
         equations = []
-    for row in equations if isinstance(equations, list) else ():  # a dict has several models
+    for row in equations if isinstance(equations, list) else ():  # a dict is of several models
         if isinstance(row, dict) and {"name", "source"} <= row.keys():
             sources.setdefault(str(row["name"]), str(row["source"]))
     stored = {"kind": "stored", "needs": []}
@@ -367,7 +368,6 @@ def _conditions(grid: Grid, study: StudyData, best: BestQuery | None) -> list[di
 
 
 def _families(grid: Grid, js_program: Program) -> list[dict[str, Any]]:
-    """Return each quantity that is a minimum or maximum, with its terms."""
     return [
         {"of": family.of, "terms": dict(family.terms), "largest": family.largest}
         for family in grid.model.regime_families
@@ -428,7 +428,6 @@ def _summands(node: Node) -> list[list[str]]:
 def _best_data(
     study: StudyData, grid: Grid, indices: AxisIndices, best: BestQuery
 ) -> dict[str, Any]:
-    """Return the query ``[best]``, with its answer if the page cannot search the whole grid."""
     query: dict[str, Any] = {
         "goals": [{"name": goal.text, "maximize": goal.sign < 0} for goal in best.goals],
         "where": list(best.where),
@@ -441,7 +440,7 @@ def _best_data(
 
 
 def _search_best(study: StudyData, indices: AxisIndices, best: BestQuery) -> dict[str, Any]:
-    """Search the grid in Python; return the axes and objectives of the best, along ``per``."""
+    """Search the grid in Python; return the best configuration for each value of ``per``."""
     import xarray as xr
 
     from dse.verbs.optimum import optimum
@@ -455,7 +454,6 @@ def _search_best(study: StudyData, indices: AxisIndices, best: BestQuery) -> dic
 
 
 def _study_toml(study: StudyData) -> dict[str, Any]:
-    """Return the texts of a study file by table; a value that is too long to show is None."""
     tree: dict[str, Any] = json.loads(study.text()) | {"model": study.model}
     tables = {key: tree.pop(key) for key in ("axes", "set")} | {"best": study.best or {}}
     head = {key: value for key, value in tree.items() if key not in ("draws", "random")}
@@ -484,8 +482,10 @@ def _unit(name: str) -> list[Any]:
 
 
 # --- the axes and values of a study, at a selection of indices if axes are long
-#: Maximum number of values of an axis on the page, and of all tables over several axes together.
-_MAX_AXIS_VALUES, _MAX_TABLE_VALUES = 1000, 10_000
+#: Maximum number of values of one axis on the page.
+_MAX_AXIS_VALUES = 1000
+#: Maximum number of values of all tables over several axes together.
+_MAX_TABLE_VALUES = 10_000
 
 
 def json_ready(value: Any) -> Any:
@@ -549,7 +549,8 @@ def axis_data(grid: Grid, indices: AxisIndices) -> list[dict[str, Any]]:
 def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
     """Return the values of each input over its axes.
 
-    If they differ between combinations of switches, ``which`` has each combination's variant.
+    If they differ between combinations of switches, ``which`` has the index of the variant for each
+    combination.
     """
     result: dict[str, dict[str, Any]] = {}
     for place, leaves in enumerate(grid.leaves.values()):
@@ -566,7 +567,7 @@ def leaf_data(grid: Grid, indices: AxisIndices) -> dict[str, Any]:
 
 
 def _is_on_page(leaf: Leaf, grid: Grid) -> bool:
-    """True if the page can contain a leaf: it has numbers, and does not lie along draws."""
+    """True if the page can contain a leaf: it has numbers, which are the same in all draws."""
     return leaf.array.dtype.kind != "O" and set(leaf.axes) <= set(grid.axes)
 
 
@@ -609,7 +610,6 @@ def formula_text(root: Node) -> str:
 
 
 def _node_text(node: Node, parts: list[tuple[str, int]]) -> tuple[str, int]:
-    """Return a node's text and precedence, from the texts and precedences of its arguments."""
     if node.op == "reference":
         return str(node.args[0]), _ATOM
     if node.op == "constant":
@@ -654,7 +654,7 @@ def add_goals(graphs: Graphs, goals: Iterable[Goal], quantities: Mapping[str, An
 
 
 def compile_program(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Program:
-    """Compile graphs and conditions to JavaScript; each formula may be computed or an input."""
+    """Compile graphs and conditions to JavaScript, both with computed and with given formulas."""
     doubled = {}
     for key, graph in graphs.items():
         doubled[*key, "computed"] = graph
@@ -670,7 +670,6 @@ def compile_program(graphs: Graphs, grid: Grid, goals: Iterable[str] = ()) -> Pr
 
 
 def _formulas_as_inputs(graph: Graph, exceptions: set[str]) -> Graph:
-    """Return the graph in which the formulas of the study, except some, are inputs."""
     definitions = {
         name: Definition(name=name, kind="given", node=reference(name), needs=())
         if definition.kind == "formula" and name not in exceptions

@@ -30,7 +30,7 @@ _SCRIPTS = (
 _CONTENT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
 )
-#: Characters that HTML would read as the end of a script or the begin of a comment, escaped.
+#: Escapes of characters with which HTML could end the script or begin a comment.
 _HTML_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 

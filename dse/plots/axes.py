@@ -18,16 +18,20 @@ if TYPE_CHECKING:
 _PREFIXED_UNITS = ("Hz", "s", "J", "W", "B/s", "B", "J s", "K")
 _UNIT_SYMBOLS = {"degC": "°C", "1": ""}
 _LABEL_WIDTH = 42  # maximum number of characters per line of an axis label
-#: Maximum number of ticks of a logarithmic axis, which are at values of the axis; digits of those
-#: that are not whole numbers, and the largest whole number that is written in full.
-_MAX_TICKS, _TICK_DIGITS, _MAX_WHOLE = 8, 4, 1e9
+#: Maximum number of ticks of a logarithmic axis; each tick is at a value of the axis.
+_MAX_TICKS = 8
+#: Digits of a tick label that is not a whole number.
+_TICK_DIGITS = 4
+#: Whole numbers below this are written in full in a tick label.
+_MAX_WHOLE = 1e9
 #: Colours are logarithmic if the largest value of a map is more than this many times the smallest.
 _LOG_COLOR_RATIO = 30.0
 #: Matplotlib draws no ticks on a logarithmic scale above this value or below its inverse.
 _MAX_LOG_COLOR = 1e250
-#: Limits for a geometric axis: maximum ratio of the factors between neighbouring values, and
-#: minimum ratio of the largest to the smallest value.
-_MAX_FACTOR_RATIO, _MIN_LOG_RATIO = 1.6, 4.0
+#: An axis is geometric if the largest ratio of neighbours is at most this times the smallest.
+_MAX_FACTOR_RATIO = 1.6
+#: An axis is geometric only if its largest value is at least this times its smallest.
+_MIN_LOG_RATIO = 4.0
 
 
 def new_figure(width: float = 6.4, height: float = 4.2) -> Figure:
@@ -51,7 +55,7 @@ def axes_of(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
 
 
 def split_axes(first: Axes, down: int, across: int) -> list[Axes]:
-    """Return panels in rows in place of an Axes, or raise DseError where it has no place."""
+    """Replace an Axes by ``down`` rows of ``across`` panels, and return the panels."""
     if down * across == 1:
         return [first]
     figure, place = first.figure, first.get_subplotspec()
@@ -87,7 +91,7 @@ def _number_formatter(form: str) -> Any:
 
 
 def short_number(value: float) -> str:
-    """Return a number as the label of a tick: whole ones in full, others rounded.
+    """Return a number as the label of a tick; numbers that are not whole are rounded.
 
     >>> [short_number(value) for value in (65536, 0.348636521, 2.1544347e-7)]
     ['65,536', '0.3486', '2.154e-07']
@@ -99,8 +103,8 @@ def short_number(value: float) -> str:
 def format_axis(axis: Any, variable: Any, text: str | None = None, *, span: float = 0) -> None:
     """Label the x or y axis of an Axes with a variable, and format the numbers at its ticks.
 
-    The scale is logarithmic if the variable is an axis of a study with geometric values, or if
-    ``span`` is given, the ratio of the largest to the smallest value.
+    The scale is logarithmic if the variable is an axis of a study with geometric values, or if the
+    ratio of the largest to the smallest value is given as ``span``.
     """
     from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 

@@ -71,7 +71,7 @@ def bars(
     """Draw quantities as bars, with a group of bars for each label of an axis.
 
     ``row["series"]`` maps quantities to labels; ``row["span"]`` is an interval that is drawn across
-    the last.
+    the last bar of each group.
     """
     series, span = dict(row.get("series", {})), row.get("span")
     names = [*series] or list(texts_of(quantity, "quantity"))

@@ -297,7 +297,7 @@ def _axes_to_show(
 
 
 def _goals(source: StudyData | xr.Dataset, best: Mapping[str, Any]) -> list[str]:
-    """Return the objectives of ``[best]`` as texts; a statistic is named as its output."""
+    """Return the objectives of ``[best]``; one that names a quantity is returned as this name."""
     if not best or not isinstance(source, StudyData):
         return []
     quantities = source.grid().model.quantities
@@ -325,7 +325,6 @@ def _cases(source: StudyData | xr.Dataset) -> list[str]:
 def _free_axes(
     source: StudyData | xr.Dataset, names: Sequence[str], at: Mapping[str, Any]
 ) -> dict[str, NDArray[Any]]:
-    """Return the axes along which ``names`` vary, except those that ``at`` fixes, with values."""
     if isinstance(source, StudyData):
         grid = source.grid([name for name in names if name not in source.axes])
         dims = {dim for name in grid.outputs for dim in grid.dims(name)} - {"draw"}

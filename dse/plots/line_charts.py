@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_MARKERS = 24
-#: The spike before the first full pass is clipped if it exceeds all later values by this factor.
+#: If the spike before the first full pass exceeds all later values by this factor, it is clipped.
 _SPIKE_RATIO = 3.0
 
 
@@ -51,7 +51,7 @@ def _is_coincident(line: Line, other: Line) -> bool:
 def draw_lines(
     ax: Axes, lines: Sequence[Line], looks: Sequence[Style], *, same: bool = False, **style: Any
 ) -> None:
-    """Draw lines, with markers at different points if some lines coincide or if ``same``."""
+    """Draw lines; if some coincide or if ``same``, no two lines have markers at the same point."""
     room = all(len(line.x) >= 2 * len(lines) for line in lines)
     same = same or (room and any(_is_coincident(*pair) for pair in combinations(lines, 2)))
     for k, (line, look) in enumerate(zip(lines, looks, strict=True)):
@@ -91,9 +91,9 @@ def lines(
     """Draw a quantity along one axis, with a line for each value of the other axes.
 
     Keys of ``row``: ``with`` lists further quantities; ``alone`` forbids other axes; ``apart``
-    reserves the colours of some meanings; ``smallest`` is the minimum of all quantities; ``style``
-    and ``label`` apply to the lines; ``mark``, ``references``, ``bottom``, ``ylabel`` and ``cut``
-    add marks, reference lines, a lower limit, a label, and the clipping of a spike.
+    reserves the colours of some meanings; ``smallest`` names the minimum of all quantities;
+    ``style`` and ``label`` apply to the lines; ``mark``, ``references``, ``bottom``, ``ylabel`` and
+    ``cut`` add marks, reference lines, a lower limit, a label, and the clipping of a spike.
     """
     goal, names = minimize or maximize, [quantity, *row.get("with", ())]
     known = [r for r in row.get("references", ()) if r.get("x", x) == x]
@@ -170,7 +170,6 @@ def _draw_reference(
     level: bool = False,
     x: str | None = None,
 ) -> None:
-    """Draw a reference: a vertical line (``across``), a horizontal ``level``, or a curve."""
     values = ds[quantity]
     if across:  # the reference is the quantity at the largest value of the axis
         value = values.isel({over: int(np.argmax(ds[over].values))}, missing_dims="ignore")
@@ -189,7 +188,6 @@ def _draw_reference(
 
 
 def _clip_spike(ax: Axes, lines: Sequence[Line]) -> None:
-    """Clip the spike before the first full pass, and write its height into the title."""
     most = max(float(np.nanmax(line.y)) for line in lines)
     later = 1.0
     for line in lines:
@@ -227,7 +225,6 @@ def terms(
 
 
 def _term_names(source: Any, smallest: str) -> list[str]:
-    """Return the names of the terms of a minimum, followed by that of the minimum."""
     if isinstance(source, StudyData):
         for family in source.grid().model.families:
             if family.of == smallest:
@@ -288,7 +285,7 @@ def efficiency(
     relative: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw speed-up against energy efficiency on axes in powers of two; above 1 is better."""
+    """Draw speed-up against energy efficiency on log2 axes; values above 1 are better."""
     ds = plot_data(source, ["speedup", "energy_efficiency"], at)
     across = "energy efficiency: baseline energy over the new (E)"
     if relative:

@@ -155,9 +155,10 @@ def _choose_axes(ds: Any, quantity: str, over: str | None, by: str | None) -> tu
 def _constraint_masks(
     ds: xr.Dataset, texts: Sequence[str], over: str, by: str
 ) -> tuple[Array, dict[str, Array]]:
-    """Return the mask of cells that meet all constraints, and the mask of each violated one.
+    """Return the mask of all constraints together, and a mask per constraint that is violated.
 
-    The constraints are ``texts`` and those that the Dataset was computed with.
+    Each mask is True where the constraint holds. The constraints are ``texts`` and those with which
+    the Dataset was computed.
     """
     known = add_label_indices(ds)
     quantities = quantities_of(known)
@@ -198,13 +199,11 @@ def _condition_mask(ds: xr.Dataset, node: Any) -> xr.DataArray:
 
 # --- cells
 def _axis_numbers(ds: xr.Dataset, axis: str) -> Array:
-    """Return the values of an axis as floats; labels are replaced by their indices."""
     values = ds[axis].values
     return values.astype(float) if is_numeric(ds, axis) else np.arange(len(values)) * 1.0
 
 
 def _cell_edges(ds: xr.Dataset, axis: str) -> Array:
-    """Return the edges of cells along an axis, halfway between its values or their logarithms."""
     middles, geometric = _axis_numbers(ds, axis), is_geometric(ds[axis].values)
     if len(middles) == 1:
         return np.array([middles[0] - 0.5, middles[0] + 0.5])
@@ -292,7 +291,6 @@ class _Cells:
 def _draw_borders(
     cells: _Cells, source: Any, quantity: str, at: AxisValues, where: Sequence[str]
 ) -> Any:
-    """Find the borders of a case by :func:`dse.borders`, and draw them as double lines."""
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
     from matplotlib.patheffects import withStroke
@@ -325,9 +323,9 @@ def border_segments(
 ) -> list[list[Point]]:
     """Return the borders of a case over two axes as line segments.
 
-    Between two neighbouring points with different cases, the border is where ``table`` has it, or
-    halfway if their axis is not in ``real``. A cell has four points at its corners. If its edges
-    have two borders, a segment connects them; if they have more, each is connected to their mean.
+    Two neighbouring points with different cases have a border between them: at the position in
+    ``table`` along an axis in ``real``, and halfway along other axes. A cell has four points at its
+    corners. A segment connects two borders on its edges; more are each connected to their mean.
     """
     from dse.inverse.borders import case_name
 

@@ -93,7 +93,6 @@ def find_paper(name: str) -> Paper:
 
 
 def _read_paper(path: Path) -> Paper:
-    """Read the file of a paper; a row with ``like`` inherits the keys of another row."""
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     why = data.pop("why", {})
     rows: dict[str, dict[str, Any]] = {}
@@ -126,7 +125,7 @@ def number_ranges(numbers: Sequence[str]) -> Iterator[str]:
 
 
 def _merge_tables(base: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-    """Update ``base`` recursively by ``row``; a table with ``start``, an axis, is replaced."""
+    """Update ``base`` recursively by ``row``; but replace an axis (a table with ``start``)."""
 
     def is_table(value: Any) -> bool:
         return isinstance(value, dict) and "start" not in value

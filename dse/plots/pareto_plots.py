@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_POINTS, _MAX_LINES = 20_000, 3_000
-#: Number of best configurations with thick lines; maximum number of labels along an axis.
-_THICK_LINES, _MAX_LABELS = 10, 12
+#: Number of best configurations that get thick lines.
+_THICK_LINES = 10
+#: Maximum number of labels along an axis.
+_MAX_LABELS = 12
 
 
 def pareto(
@@ -60,7 +62,9 @@ def pareto(
     ax.plot(across[::step], up[::step], ls="", rasterized=across.size > 2000, **look)
     order = np.argsort(front[goals[0]].values)
     x, y = (front[name].values[order] for name in goals)
-    stairs = "steps-post" if goals[0] in small else "steps-pre"  # steps are on the dominated side
+    stairs = (
+        "steps-post" if goals[0] in small else "steps-pre"
+    )  # the line runs on the side of dominated points
     style = STYLES["front"].points_options(drawstyle=stairs)
     ax.plot(x, y, **style, label=f"Pareto front: {len(x):,} of them")
     format_axis(ax.xaxis, ds[goals[0]])
@@ -130,7 +134,6 @@ def parallel(
 
 
 def _draw_parallel_axis(ax: Axes, place: int, variable: Any, values: Any, indices: Any) -> Any:
-    """Draw one vertical axis and its end values; return the heights (0 to 1) of the values."""
     ax.axvline(place, color="0.3", lw=1)
     write: dict[str, Any] = {"fontsize": 7, "ha": "left", "va": "center"}
     if values.dtype.kind not in "iufb":

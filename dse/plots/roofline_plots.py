@@ -24,12 +24,14 @@ from symbolic.library import load_model
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Endings of files that ``dse analyze`` reads. Any other file has answers of it, or is a profile.
+#: Suffixes of files that are analyzed; any other file has answers of ``dse analyze`` or a profile.
 _ANALYZED = (".cu", ".cuh", ".cubin", ".ptx", ".toml", "")
-#: Relative tolerance of a roof, for rounding.
+#: Relative excess over a roof that counts as rounding.
 _TOLERANCE = 1e-3
-#: Factor of the margin at both ends of an axis; ceilings within the second factor share a label.
-_MARGIN, _NEAR = 3.0, 1.25
+#: Factor by which an axis extends beyond the points at both ends.
+_MARGIN = 3.0
+#: Ceilings share a label if their ratio is at most this.
+_NEAR = 1.25
 _PANEL_WIDTH, _PANEL_HEIGHT, _LEGEND_LINE = 6.4, 4.8, 0.16  # inches
 
 
@@ -47,18 +49,18 @@ class RooflinePoint:
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """Operations per second: in the time, and at both ends of its interval."""
+        """Operations per second, for the time and for both ends of its interval."""
         return tuple(self.values["work_flops"] / time for time in self.times)
 
     @property
     def missing(self) -> str:
-        """The kind of work or bytes that a point lacks to be shown; empty if it can be shown."""
+        """The count that a point lacks, so that it cannot be shown; empty if none is missing."""
         missing = "" if self.values["arithmetic_intensity"] < math.inf else "bytes of DRAM"
         return missing if self.values["work_flops"] > 0 else "floating-point operations"
 
     @property
     def fault(self) -> str:
-        """A sentence on the error if the point is above the lowest roof; else empty."""
+        """A sentence that says by how much the point is above the lowest roof; else empty."""
         rate, roof = self.rates[0], self.values["attainable_flops"]
         if self.missing or rate <= roof * (1 + _TOLERANCE):
             return ""
@@ -83,7 +85,7 @@ def roofline(
 ) -> Axes:
     """Draw kernels below the roofs of machines, a panel for each; return the first Axes.
 
-    ``row``: ``levels`` of memory and ``ceilings`` of pipes, as quantities of the model.
+    ``row`` has the ``levels`` of memory and the ``ceilings`` of pipes, as quantities of the model.
     """
     from matplotlib.ticker import EngFormatter
 
@@ -126,7 +128,6 @@ def roofline(
 
 
 def _title(machine: str, points: Sequence[RooflinePoint]) -> str:
-    """Return the title of a panel: the machine, kernels above a roof, and those not shown."""
     notes = [point.fault for point in points if point.fault]
     for what in dict.fromkeys(point.missing for point in points if point.missing):
         names = ", ".join(point.name for point in points if point.missing == what)
@@ -212,7 +213,7 @@ def _measured_points(
 def _roofs(
     machine: str, values: Mapping[str, Any], row: Mapping[str, Any]
 ) -> dict[str, list[tuple[float, Any]]]:
-    """Return the bandwidths of ``levels`` with their rows, and ``peaks`` with their names."""
+    """Return bandwidths of memory ``levels`` with their rows, and ``peaks`` of pipes with names."""
     model = load_model("roofline")
     used = {name: value for name, value in values.items() if name in model.quantities}
 
@@ -220,7 +221,7 @@ def _roofs(
         try:
             return float(evaluate(model, machine=machine, outputs=[name], **used)[name])
         except GraphError:
-            return 0.0  # nobody published it
+            return 0.0  # the machine file lacks the value
 
     levels = [(find(level["bandwidth"]), level) for level in row["levels"]]
     peaks = sorted((find(name), text) for name, text in row["ceilings"].items())
@@ -237,7 +238,6 @@ def _roofs(
 
 
 def _draw_roofs(ax: Axes, roofs: Mapping[str, Any], ends: tuple[float, float]) -> None:
-    """Draw a slope for each level of memory and a level for each pipe, with their names."""
     top, fastest = roofs["peaks"][-1][0], max(speed for speed, _ in roofs["levels"])
     for speed, level in roofs["levels"]:
         across = np.array([ends[0], min(ends[1], top / speed)])
@@ -257,7 +257,6 @@ def _draw_roofs(ax: Axes, roofs: Mapping[str, Any], ends: tuple[float, float]) -
 
 
 def _draw_point(ax: Axes, point: RooflinePoint, look: Any, row: Mapping[str, Any]) -> None:
-    """Draw a kernel with its interval, and small marks at its operations per byte of caches."""
     rate, place = point.rates[0], point.values["arithmetic_intensity"]
     bar = [min(each, point.values["attainable_flops"]) for each in point.rates[:0:-1]]
     ax.plot([place, place], bar, color=look.color, lw=1.4, zorder=5)
@@ -273,7 +272,6 @@ def _draw_point(ax: Axes, point: RooflinePoint, look: Any, row: Mapping[str, Any
 
 
 def _name_points(ax: Axes, points: Sequence[RooflinePoint]) -> None:
-    """Write names of kernels next to their marks, where they overlap no other text or mark."""
     from matplotlib.patheffects import withStroke
     from matplotlib.transforms import Bbox
 
@@ -293,11 +291,10 @@ def _name_points(ax: Axes, points: Sequence[RooflinePoint]) -> None:
             if is_inside and not any(box.overlaps(other) for other in taken):
                 taken.append(box)
                 break
-            note.remove()  # the legend has its mark
+            note.remove()  # without a name; the legend explains the mark
 
 
 def _explain_marks(ax: Axes, points: Sequence[RooflinePoint], row: Mapping[str, Any]) -> None:
-    """Add entries of the legend for the bars and the small marks, if there are any."""
     known = {name for point in points for name in point.values}
     others = [level["name"] for level in row["levels"][1:] if level["intensity"] in known]
     if any(point.times[1] < point.times[2] for point in points):

@@ -74,7 +74,6 @@ def has_room(axis: Any, places: Sequence[float]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _label_size(text: str, font_size: float) -> tuple[float, float]:
-    """Return the width and the height of a label in points."""
     font = FontProperties(size=font_size)
     lines = text.split("\n")
     sizes = [text_to_path.get_text_width_height_descent(o, font, _FORMULA in o) for o in lines]
@@ -91,7 +90,7 @@ def has_names(axis: Any) -> bool:
 
 
 def fit_ticks(axis: Any) -> None:
-    """Show as many numbers on an axis as have room; turn names that have no room."""
+    """Show as many numbers on an axis as have room; rotate names if they have no room."""
     locator = axis.get_major_locator()
     if not has_names(axis):
         if not isinstance(locator, FittingLocator):

@@ -49,11 +49,12 @@ _MEASURED_OUTPUTS = (
 #: Capacity of a system that never limits the other one, in the unit of the capacity.
 _UNLIMITED = 1e15
 _CURVE_POINTS = 2001
-#: Factor by which an input is changed if the advice has no end value, or does not help.
+#: Factor for an input if advice gives no end value; its divisor if no larger value is feasible.
 _DEFAULT_FACTOR = 2.0
-#: Regimes narrower than the first fraction of the plot get a vertical name; narrower than the
-#: second, no name.
-_UPRIGHT_LABEL_WIDTH, _MIN_LABEL_WIDTH = 0.2, 0.05
+#: Regimes narrower than this fraction of the plot have a vertical name.
+_UPRIGHT_LABEL_WIDTH = 0.2
+#: Regimes narrower than this fraction of the plot have no name.
+_MIN_LABEL_WIDTH = 0.05
 #: Relative difference up to which two throughputs count as equal.
 _SAME_TOLERANCE = 1e-9
 _CURVES = (("memory", "supply of memory, f(k)"), ("computation", "demand of the lanes, g(n - k)"))
@@ -181,7 +182,6 @@ def _apply_move(
 
 
 def _draw_state(ax: Axes, state: _State, *, is_after: bool) -> None:
-    """Draw both curves and the equilibrium; after a move, the lines are thinner."""
     tail, wide = (" after the move", 1.5) if is_after else ("", 2.2)
     for meaning, name in _CURVES:
         look = STYLES[meaning]
@@ -198,7 +198,6 @@ def _draw_state(ax: Axes, state: _State, *, is_after: bool) -> None:
 
 
 def _shade_regimes(ax: Axes, state: _State) -> None:
-    """Shade the regions of each bound; the bound of a region applies if the curves cross in it."""
     threads = state["threads"]
     filled, busy = state["ms_transition"], threads - state["cs_transition"]
     edges = sorted({0.0, threads, *(x for x in (filled, busy) if 0 < x < threads)})
@@ -216,7 +215,6 @@ def _shade_regimes(ax: Axes, state: _State) -> None:
 
 
 def _summary(state: _State) -> str:
-    """Return a text with the bound, and with measured and predicted performance if measured."""
     text = f"{flags_of(state.ds['bound'])[int(state['bound'])]} bound"
     if "measured_flops" in state.ds:
         rates = [f"{state[name] / 1e9:.3g}" for name in ("predicted_flops", "measured_flops")]
@@ -227,7 +225,6 @@ def _summary(state: _State) -> str:
 
 
 def _effect_text(before: _State, after: _State, advised: Move | None, values: Any) -> str:
-    """Return a text on the change of a move, its effect on throughputs, and the principles."""
     first = next(iter(values))
     ends = " to ".join(value_text(state[first]) for state in (before, after))
     verb = "raised" if after[first] >= before[first] else "lowered"

@@ -98,7 +98,6 @@ def check_same_study(
 
 
 def _difference(theirs: Any, ours: dict[str, Any]) -> str:
-    """Return a text that describes the first difference between two manifests."""
     for key, name in (("simt_dse_version", "version of simt-dse"), ("model", "model")):
         if theirs.get(key) != ours[key]:
             return f"its {name} is {theirs.get(key)}, not {ours[key]}"

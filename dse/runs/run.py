@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def _check_store_name(store: str | Path) -> str | Path:
-    """Return the path of a store; raise DseError if it does not end in .zarr."""
     if not str(store).rstrip("/").endswith(".zarr") or Path(str(store)).name == ".zarr":
         raise DseError(f"store = {str(store)!r}: expected a name that ends in .zarr")
     if os.name != "nt" and "\\" in str(store):

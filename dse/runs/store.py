@@ -130,7 +130,7 @@ def _with_outputs(study: StudyData, outputs: tuple[str, ...]) -> StudyData:
 
 
 def _fill_store(backend: StoreBackend, plan: StorePlan, extends: bool, **work: Any) -> Outcome:
-    """Compute the missing tiles of a locked store, or a larger store, which then replaces it."""
+    """Compute the missing tiles of a locked store; or fill a larger store that then replaces it."""
     if not extends:
         _remove_old_store(backend)
         return fill(plan, backend, **work)
@@ -199,7 +199,6 @@ def _move_aside(backend: StoreBackend) -> Iterator[str | None]:
 
 
 def _existing_store(store: str | Path) -> StoreBackend:
-    """Return the backend of a store; raise DseError if the store does not exist."""
     backend: StoreBackend = backend_of(require_path(store))
     if not (backend.exists() or backend.is_being_replaced()):
         raise missing_store_error(store)

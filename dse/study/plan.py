@@ -71,7 +71,6 @@ def _unitless_numbers(study: StudyData) -> Iterator[tuple[str, float]]:
 
 
 def _numbers(value: Any) -> Iterator[float]:
-    """Yield the numbers without a unit in a value, a list, or any form of an axis."""
     if isinstance(value, dict):
         for key, part in value.items():
             if key in ("start", "stop", "values"):

@@ -233,7 +233,6 @@ class StudyData:
         return frozenset(name for name in names if not name.isidentifier())
 
     def _full_grid(self, more: Sequence[str], where: Sequence[str]) -> Grid:
-        """Build the grid over all axes, including the axis of draws."""
         parts = self._parts
         names = tuple(dict.fromkeys([*self._outputs(), *more]))
         statistics: list[str] = []
@@ -275,7 +274,7 @@ class StudyData:
         for name in more:
             if not name.isidentifier():
                 outputs += mean_and_error(name, self._parts.model)
-            elif name in grid.outputs:  # false for axes and zipped columns
+            elif name in grid.outputs:  # axes and zipped columns are coordinates
                 outputs.append(name)
         return drop_axes(replace(grid, outputs=tuple(dict.fromkeys(outputs))), {DRAW})
 
@@ -348,7 +347,6 @@ class StudyData:
 
 # --- the canonical text of a study
 def _hash_draws(parts: StudyInputs) -> str:
-    """Return a hash of the random draws and their weights."""
     result = hashlib.sha256()
     for axis in parts.axes:
         if axis.kind == DRAW:

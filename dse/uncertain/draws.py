@@ -35,10 +35,14 @@ Span = tuple[float, float]
 
 #: Keys of the table ``[random]`` that are not quantities.
 _RESERVED_KEYS = ("correlation", "draws", "seed")
-#: Default number of draws, default seed, and number of replicates.
-DRAWS, SEED, REPLICATES = 4096, 1, 16
-#: Maximum number of draws; minimum distance of a point's coordinates from 0 and 1.
-_MAX_DRAWS, _MIN_LEVEL = sizes.DRAWS_MOST, 2.0**-40
+#: Default number of draws, and default seed.
+DRAWS, SEED = 4096, 1
+#: Number of independently scrambled replicates of the Sobol points.
+REPLICATES = 16
+#: Maximum number of draws.
+_MAX_DRAWS = sizes.DRAWS_MOST
+#: Minimum distance of a point's coordinates from 0 and 1.
+_MIN_LEVEL = 2.0**-40
 _END_LEVELS = np.array([_MIN_LEVEL, 1 - _MIN_LEVEL])
 #: Added to the seed for draws that are independent of those of the study.
 _FRESH_SEED_OFFSET = 1 << 32
@@ -64,12 +68,12 @@ class RandomInputs:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The random quantities."""
+        """The names of all random quantities."""
         return (*self.laws, *(name for law in self.joint.values() for name in law.names))
 
     @property
     def notes(self) -> dict[str, str]:
-        """The notes on truncated laws, by quantity."""
+        """Mapping from each quantity with a truncated law to a note on the truncation."""
         return {name: law.note for name, law in self.laws.items() if law.note}
 
     @property
@@ -161,7 +165,7 @@ class RandomInputs:
 
     @property
     def inputs(self) -> dict[str, tuple[str, ...]]:
-        """The inputs that can be learnt: quantities, and joint laws with their quantities."""
+        """Mapping from the name of each single or joint law to its quantities."""
         single = {name: (name,) for name in self.laws}
         return single | {key: law.names for key, law in self.joint.items()}
 

@@ -20,7 +20,7 @@ from symbolic.quantities import Quantity
 Floats = NDArray[np.float64]
 Quantities: TypeAlias = Mapping[str, Quantity]
 
-#: Maximum share of draws that may be outside a domain.
+#: Maximum share of draws that lie outside a domain; with more, the law is refused.
 _MAX_OUTSIDE_SHARE = 1e-3
 #: A negative eigenvalue above this is treated as rounding error.
 _MIN_EIGENVALUE = -1e-9

@@ -288,7 +288,6 @@ def _law_of_table(value: Table, row: Quantity, where: str, folder: PathBase) -> 
 
 
 def _law_of_object(value: Any, where: str) -> InputLaw | None:
-    """Return the law of a Pmf or of a frozen law of scipy.stats; None for other objects."""
     from stochastic import Pmf
 
     if hasattr(value, "dist") and hasattr(value.dist, "pmf"):
@@ -386,7 +385,6 @@ def _read_csv(path: Any, where: str, folder: PathBase) -> dict[str, list[str]]:
 
 
 def _find_header(columns: Mapping[str, list[str]], name: Any, path: Any, where: str) -> str:
-    """Return the header of a column; ``name`` is the header, or the header without its unit."""
     short = {split_column_header(text)[0]: text for text in columns}
     problem = f"{where}: {str(path)!r} has no column {name!r}"
     check_name(name, {**columns, **short}, problem, "it has")

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], Floats]
 
-#: Lowest level at which inputs are drawn; number of parts of the range of an input, on each of
-#: which monotonicity is proven.
-_MIN_LEVEL, _PIECES = 2.0**-40, sizes.OUTPUT_PIECES
+#: Lowest quantile level at which inputs are drawn.
+_MIN_LEVEL = 2.0**-40
+#: The range of an input is divided into this many parts; monotonicity is proven on each part.
+_PIECES = sizes.OUTPUT_PIECES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +133,7 @@ class OutputLaw:
         return self._statistic(of, _level(at) if of == "quantile" else None, error=True)
 
     def _tail_error(self, kind: str, value: float) -> float:
-        """Return the error of a monotone law, which is 0 between the extreme levels of draws."""
+        """Return the error of a monotone law: 0 unless ``value`` is beyond all levels of draws."""
         assert self._monotone_input is not None
         if kind == "cdf":
             return _MIN_LEVEL if self.cdf(value) in (0, 1) else 0.0
@@ -233,7 +234,7 @@ def _point_indices(grid: Grid, goal: Goal, at: Mapping[str, Any]) -> dict[str, i
 
 
 def _enumerated_law(values: Floats, weights: Floats, attributes: Mapping[str, Any]) -> OutputLaw:
-    """Return the law of weighted values; merge equal values, and count infeasible ones apart."""
+    """Return the law of weighted values, given that they are finite; merge equal values."""
     defined = np.isfinite(values)
     if not defined.any():
         raise InfeasibleError(

@@ -181,8 +181,8 @@ def ranges(
         bound; NaN if a bound is unknown. With constraints, ``certainly_feasible`` is true if a
         configuration is feasible for all inputs, and ``possibly_feasible`` if it may be feasible
         for some. With an objective, ``can_be_best`` is False if, for all inputs, another
-        configuration is better; all configurations have the same value or relative error of the
-        inputs.
+        configuration is better. In this comparison an input has the same value, or the same
+        relative error, in all configurations.
 
         If there are more than 2**20 configurations, at most three inputs and no ``outputs``, the
         result has boxes along ``box``, as from :func:`meets`. No configuration outside the boxes

@@ -39,8 +39,8 @@ _IDENTITY = ("model", "study", "simt_dse_version")
 def resolve_source(source: SourceLike, *, values: bool = False) -> StudyData | xr.Dataset:
     """Return the study that a query of the source must evaluate, or the Dataset to scan.
 
-    For a finished store, this is its study; it is the Dataset if the study is unknown, if its model
-    is missing or has changed, or if ``values``. For a comparison, it is the Dataset of its run.
+    For a finished store, return its study; but return its Dataset if the study is unknown, if the
+    model is missing or has changed, or if ``values``. For a comparison, run it.
     """
     from dse.runs.files import open as open_dataset
     from dse.runs.identity import stored_study
@@ -125,7 +125,7 @@ def _scan(ds: xr.Dataset, where: Sequence[str], per: Sequence[str]) -> TableScan
 
 
 def _add_quantities(ds: Any, names: Sequence[str], study: StudyData) -> Any:
-    """Return a Dataset with additional quantities of its study, and with indices of labels."""
+    """Add quantities of a Dataset's study to it, and the numbers that formulas use for labels."""
     from dse.runs.files import derive
     from sweeps.grid.dataset import add_label_indices
     from symbolic.quantities import indexed_quantity

@@ -56,7 +56,7 @@ def chances(
     source : Study, Comparison, Dataset or path
         A study with random inputs; or values along ``draw``, whose errors come from 16 batches; or
         measurements along ``run``, as from ``dse.open(..., runs=True)``. For these, it is the
-        probability to be the best on average (:func:`dse.importers.runs.chances_of_runs`).
+        probability of being the best on average (:func:`dse.importers.runs.chances_of_runs`).
     minimize, maximize : str
         A quantity or formula that has a value in each draw.
     where : str or list of str

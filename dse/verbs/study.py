@@ -151,7 +151,7 @@ def explain(
 
 
 def is_model(source: object) -> bool:
-    """True if a source is a model: itself, its name, names joined by +, or its file."""
+    """True if a source is a Model, the name of one, names joined by +, or a model file."""
     if not isinstance(source, str):
         return isinstance(source, Model)
     return "+" in source or Path(source).suffix.lower() in ("", ".py")
@@ -211,7 +211,7 @@ class Step:
 class Explanation(Report):
     """The quantities at a configuration in order of computation, and whether conditions hold.
 
-    ``assumed`` lists inputs that nobody published, ``impossible`` limits that predictions exceed.
+    ``assumed`` lists inputs that nobody published; ``impossible`` lists limits that are exceeded.
     """
 
     point: Mapping[str, Any]
@@ -307,7 +307,7 @@ def explain_point(study: StudyData, point: Mapping[str, Any]) -> Explanation:
 
 
 def _origin(origins: str | Mapping[str, str] | None, labels: Iterable[Any]) -> str:
-    """Return the source of a value; if it depends on the machine or workload, for this label."""
+    """Return the source of a value for a machine and workload, given by their ``labels``."""
     if isinstance(origins, Mapping):
         return next((origins[label] for label in labels if label in origins), "the model's own")
     return origins or "default of the quantity"

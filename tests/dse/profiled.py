@@ -193,7 +193,7 @@ def main() -> None:
 
 HEAD = """# Instruction counts against profilers
 
-**In a minute.** `dse kernel` counts kernels without a GPU. Here its counts are compared with the
+**In a minute.** `dse kernel` counts instructions without a GPU. Here its counts are compared with the
 counters of profilers on real GPUs; nothing is fitted.
 
 * Coulomb sum and vector addition: all counts are equal.

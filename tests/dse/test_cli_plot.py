@@ -222,9 +222,12 @@ MISUSED = [
     ("lines study.toml --quantity time --machine gtx280 --out a.png", "is one already"),
     ("lines --quantity time --out a.png", "name its file, a store, or a --model"),
     ("lines nowhere.toml --quantity time --out a.png", "does not exist"),
-    ("lines study.toml --quantity time --size 5 --out a.png", "--size '5': expected such as"),
+    ("lines study.toml --quantity time --size 5 --out a.png", "--size '5': expected inches"),
     ("lines study.toml --quantity time --size 1x1 --out a.png", "expected at least 4x3 inches"),
-    ("lines study.toml --quantity time --size 6xnan --out a.png", "--size '6xnan': expected such"),
+    (
+        "lines study.toml --quantity time --size 6xnan --out a.png",
+        "--size '6xnan': expected inches",
+    ),
     (
         f"transit {DRAWN['transit']} --size 4x3 --out a.png",
         "do not fit in 4x3 inches: give a larger --size",

@@ -242,7 +242,7 @@ def test_a_study_runs_what_lies_beside_it(
     for name in ("far", "link"):
         for command in (["plan"], ["run"], ["optimum", "--minimize", "reach"], ["count"]):
             output = run(*command, f"{inbox}/{name}.toml", status=2).stderr
-            assert "outside its folder and DSE_PATH, and nobody is there to be asked" in output
+            assert "outside its folder and DSE_PATH, and there is no terminal to ask on" in output
         run(
             "verify",
             str(inbox.parent / "a.zarr"),

@@ -14,7 +14,7 @@ from dse.importers.formats import MeasuredFile
 from dse.importers.records import Records, rows_to_columns
 from symbolic.errors import DseError
 
-_NAME = "8"  # id of the attribute of those nodes that define attributes
+_NAME = "8"  # value of ``attr`` in nodes that define attributes
 #: Entries of a node (id, attr, data, parent) by name.
 Node = dict[str, str]
 _PATHS = ("annotation", "region", "function", "loop")

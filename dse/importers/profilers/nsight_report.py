@@ -46,7 +46,7 @@ def from_report(file: MeasuredFile) -> Records:
 
 
 def _is_whole(raw: bytes) -> bool:
-    """True if the last block of a report is complete; the package would also read a cut report.
+    """True if the last block of a report is complete; NVIDIA's package also reads a cut report.
 
     A block consists of the size of its header (four bytes), the header, whose field 5 is the size
     of the payload, and the payload. Packed reports return True; the package checks them.

@@ -151,7 +151,7 @@ _NO_KERNEL = re.compile(r"\[(CUDA|Unified Memory) ")
 _GLUED = re.compile(r"^==\d+== [\w ]+ result:(?=\S)", re.MULTILINE)
 #: Columns of labels that may be numbers; such a number has a decimal point in every locale.
 _VERSIONS = {"CC", "Device"}
-#: Patterns of lines in output that is not CSV: the profiler's name and its option for CSV output.
+#: For lines in output that is not CSV: the profiler that prints them, and its option for CSV.
 _PRINTED = {
     r"^==PROF== ": ("Nsight Compute", "--csv"),
     r"^==\d+== NVPROF is ": ("nvprof", "--csv"),
@@ -265,7 +265,7 @@ class _LaunchTable:
         value = row[layout.value]
         is_count = unit in _COUNTS and not metric.lower().startswith("avg")
         if metric in launch and launch[metric][0].text.startswith("("):
-            del launch[metric]  # an earlier row has the same metric as three sizes
+            del launch[metric]  # an earlier row has this metric as (x, y, z)
         if metric in launch and (launch[metric][0].text, launch[metric][1]) != (value, unit):
             same = base_unit(unit)[1] == self.units.get(metric) and launch[metric][0].text == value
             metric = metric if same else f"{metric} ({row.get('Section Name', number)})"
@@ -353,7 +353,7 @@ def _with_wave_size(columns: dict[str, list[Any]], text: str) -> list[str]:
     if None not in sizes or any(waves in columns for waves in _WAVES):
         return []
     known = set(re.findall(r"\bgfx([0-9a-f]{3,4})\b", text))
-    narrow = bool(known) and all(len(one) == 4 for one in known)  # gfx10.. and later: four digits
+    narrow = bool(known) and all(len(one) == 4 for one in known)  # 4 digits: gfx10xx or later
     assumed = 32 if narrow else 64
     columns[name] = [size or assumed for size in sizes]
     where = "gfx10 and later (RDNA)" if narrow else "CDNA and gfx9; RDNA has 32"
