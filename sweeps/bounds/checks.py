@@ -33,9 +33,9 @@ from symbolic.ops import (
 )
 from symbolic.quantities import Domain
 
-#: Number of points evaluated together, and of the first few: usually one of these is feasible.
+#: Number of points evaluated together. The first block is smaller: it usually has a feasible point.
 _BLOCK_POINTS, _FIRST_BLOCK_POINTS = sizes.FIRST_BLOCK, sizes.FIRST_GLANCE
-#: In grids with more points, boxes are bounded instead of evaluating every point.
+#: In grids with more points than this, boxes are bounded instead of evaluating every point.
 _MAX_SCAN_POINTS = sizes.FIRST_MANY
 
 

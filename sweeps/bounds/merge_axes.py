@@ -36,15 +36,14 @@ from sweeps.runtime.search_loop import SearchStats
 from symbolic.node import conjuncts
 from symbolic.ops import Node, constant, interpret_arrays, reference, references, walk
 
-#: Maximum number of combinations that are evaluated to merge axes; number of values of each axis in
-#: a first trial; a merge is worthwhile up to this share of distinct combinations; problems of at
-#: most this number of points are not merged.
-_MAX_COMBINATIONS, _TRIED_VALUES, _MAX_SHARE, _MIN_POINTS = (
-    sizes.MERGE_MOST,
-    sizes.MERGE_TRIED,
-    0.75,
-    sizes.MERGE_WORTH,
-)
+#: Maximum number of combinations that are evaluated to merge axes.
+_MAX_COMBINATIONS = sizes.MERGE_MOST
+#: Number of values of each axis in a first trial.
+_TRIED_VALUES = sizes.MERGE_TRIED
+#: Axes are merged only if at most this share of their combinations is distinct.
+_MAX_SHARE = 0.75
+#: Problems of at most this number of points are not merged.
+_MIN_POINTS = sizes.MERGE_WORTH
 
 
 def merge_axes(
@@ -99,7 +98,7 @@ class _AxisMerger:
         self.nodes, self.step_axes = self._walk_steps()
 
     def step(self) -> bool:
-        """Merge the axis or pair with the lowest share of distinct rows; False if all are high."""
+        """Merge the axis or pair with the lowest share of distinct rows; False if none is low."""
         axes = list(self.sizes)
         pairs = [*((axis,) for axis in axes), *itertools.combinations(axes, 2)]
         best: tuple[float, tuple[str, ...]] | None = None
@@ -151,7 +150,7 @@ class _AxisMerger:
         return list(read.values()), required
 
     def _has_distinct_values(self, nodes: Sequence[Node], group: Iterable[str]) -> bool:
-        """True if, along each axis, some node has no value twice, so that nothing can be merged."""
+        """True if along each axis some node has no repeated value: nothing can be merged then."""
         left = set(group)
         for node in nodes:
             if node.op == "reference" and self._is_injective(node.args[0]):

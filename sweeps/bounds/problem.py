@@ -42,7 +42,7 @@ Roots = Mapping[Key, Node]
 
 
 class Boxes(NamedTuple):
-    """Some boxes (columns), given by their first and last index along each axis (rows)."""
+    """Several boxes: arrays of first and last indices, with a row per axis and a column per box."""
 
     lo: Indices
     hi: Indices
@@ -184,7 +184,7 @@ class RangeExtremes:
             self.tables = least, _sparse_table(known, np.maximum), holes
 
     def __call__(self, lo: Sequence[Indices], hi: Sequence[Indices]) -> Trend:
-        """Return the trend of the leaf over boxes, given by an array per axis of each end."""
+        """Return the trend of the leaf over boxes; ``lo`` and ``hi`` have an index row per axis."""
         lows, highs = [lo[p] for p in self.axis_numbers], [hi[p] for p in self.axis_numbers]
         if self.is_sorted:
             first, last = self.array[lows[0]], self.array[highs[0]]
@@ -239,7 +239,7 @@ class RangeExtremes:
 
 
 def _sparse_table(array: NDArray[Any], join: Any) -> NDArray[Any]:
-    """Return extremes over ranges of 2**level indices; each axis becomes two axes: level, first."""
+    """Return extremes over ranges of 2**level indices; each axis becomes two: level and start."""
     for k in range(array.ndim):
         axis = 2 * k
         layers = [array]
@@ -382,7 +382,7 @@ class MergedProblem:
         return result
 
     def rows_of_axis(self, axis: str) -> tuple[int, Indices]:
-        """Return the number of the problem's axis that contains ``axis``; and each row's index."""
+        """Return the number of the axis that contains ``axis``, and its index in each row."""
         for number, (axes, table) in enumerate(self.rows):
             if axis in axes:
                 return number, table[axes.index(axis)]
@@ -527,7 +527,7 @@ class InfeasibleTiles:
         return self._enclosures[key]
 
     def is_infeasible(self, key: Key, low: Indices, high: Indices) -> Mask:
-        """Return the mask of boxes of the switch-free axes where no point meets the rules."""
+        """Return the mask of boxes where no point meets the rules; boxes have no switch axes."""
         rules = self._rule_enclosures(key)
         if rules is None:
             return np.zeros(low.shape[1], dtype=bool)

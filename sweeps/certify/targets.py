@@ -30,10 +30,10 @@ BATCH, MAX_SCAN_POINTS = sizes.TARGETS_BATCH, sizes.TARGETS_SCANNED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedBoxes:
-    """Boxes, given by their first and last index (one row per axis), and a mask: ``certain``.
+    """Boxes, given by their first and last index (one row per axis).
 
-    In a certain box all configurations meet the conditions; in the others some may. ``complete`` is
-    False if the search ended early, when some boxes could still be halved.
+    ``certain`` is the mask of proven boxes: all their configurations meet the conditions. In the
+    others some may. ``complete`` is False if the search ended before all boxes were decided.
     """
 
     dims: tuple[str, ...]
@@ -45,7 +45,7 @@ class CertifiedBoxes:
 
 
 class _CaseBoxes:
-    """The certain and the undecided boxes under one label of each switch axis."""
+    """The proven and the undecided boxes under one label of each switch axis."""
 
     def __init__(self, problem: BoxProblem, stats: SearchStats) -> None:
         self.problem, self.stats = problem, stats
@@ -58,7 +58,7 @@ class _CaseBoxes:
         return sum(boxes.lo.shape[1] for boxes in (*self.certain, *self.open_boxes))
 
     def classify(self, boxes: Boxes) -> tuple[Any, Any, Any]:
-        """Return two masks of boxes, which certainly or possibly meet the conditions, and widths.
+        """Return the masks of boxes that surely and that possibly meet the conditions, and widths.
 
         The width of a box is the sum of the relative ranges of both sides of undecided comparisons.
         """

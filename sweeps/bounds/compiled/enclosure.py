@@ -345,7 +345,7 @@ def enclose(tape, first, last, assumptions, lo, hi, und, up, dn, conditional, al
                 known = ub or (ua and (al <= ah or conditional[a]))
                 if not known:
                     i, j = alias[a], alias[b]
-                    if ua and assumptions[n] == 1:  # argument 1 is always NaN: impossible
+                    if ua and assumptions[n] == 1:  # cannot hold: argument 1 is always NaN
                         return False
                     pick = 2 if two else 1 if one else 0
                     if pick == 0 and ranked > 0:

@@ -135,7 +135,7 @@ def _rewrite_min_equals(
 def _rewrite_sum_as_maximum(
     problem: BoxProblem, number: dict[int, int], args: NDArray[np.int64]
 ) -> None:
-    """Make y the third argument of each ``x + max(y - x, 0)``, to mark that it equals max(x, y)."""
+    """Mark each sum ``x + max(y - x, 0)`` as max(x, y): make y its third argument."""
     for node in problem.steps:
         if node.op != "add":
             continue
