@@ -122,8 +122,8 @@ def range_of(
     return np.asarray(result.lo), np.asarray(result.hi)
 
 
-#: Factor by which the tail index estimated from the replicates is multiplied; maximum tail index.
-#: The tail index of a Pareto law is the rate at which its mean excess grows.
+#: The tail index of a Pareto law is the rate at which its mean excess grows. The index estimated
+#: from the replicates is multiplied by the factor, and then limited to the maximum.
 _TAIL_FACTOR, _MAX_TAIL_INDEX = 1.25, 0.9
 
 
@@ -229,7 +229,7 @@ RangeFunction = Callable[[Indices, bool], tuple[Floats, Floats]]
 #: Function of lower bounds, upper bounds and row indices; it returns bounds of derived values.
 Change = Callable[[Floats, Floats, Indices], tuple[Floats, Floats]]
 
-#: Error probability, on each side, of a quantile whose error is reported as 0.
+#: A quantile's error is 0 if an interval with this error probability per side is a single value.
 _CERTAIN_TAIL = 5e-5
 #: Relative difference up to which values are taken as equal.
 _EQUAL_TOLERANCE = 1e-13
@@ -331,7 +331,7 @@ def totals(values, out) -> None:
 
 @compiled
 def moments(values, weights, kind, out) -> None:
-    """Fill ``out`` with each row's mean or (population) standard deviation, by ``kind``.
+    """Fill ``out`` with each row's mean or population standard deviation, as ``kind`` says.
 
     An empty array of ``weights`` means equal weights.
     """
@@ -418,7 +418,7 @@ def summary(
     out: Floats,
     sorted_rows: SortedRows | None = None,
 ) -> None:
-    """Fill ``out`` with a statistic of each row of values."""
+    """Fill ``out`` with the given statistic of each row of values."""
     rows = RowValues(values, weights, statistic.level, sorted_rows)
     ROW_STATISTICS[statistic.kind].fill(rows, out)
 
@@ -480,10 +480,10 @@ class RowValues:
         return int(max(math.ceil(self.level * self.count) - 1, 0))
 
     def _fill_unweighted_tail(self, values: Floats, out: Floats) -> None:
-        """Fill ``out`` with the mean of the values beyond the quantile, and a part of the quantile.
+        """Fill ``out`` with the mean of each row's tail: the values beyond the quantile.
 
-        Short rows are summed in ascending order, because proofs expand such sums in this order
-        (:class:`symbolic.statistics.NodeValues`).
+        The value at the quantile counts in part. Short rows are summed in ascending order, because
+        proofs expand such sums in this order (:class:`symbolic.statistics.NodeValues`).
         """
         level, count, rank = self.level, self.count, self._rank
         short = count <= SHORT_ROW
@@ -605,7 +605,7 @@ class RowValues:
     def _quantile_distance(
         self, order: SortedRows, quantile: Floats, low: Floats, high: Floats
     ) -> Floats:
-        """Return the distance from a quantile to the farther one of the quantiles at two levels.
+        """Return the larger of the distances from a quantile to the quantiles at two levels.
 
         For a level below the first draw or above the last, the bound of the formula is used.
         """

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 # if one takes long to evaluate (lazy Dataset, pending statistics) or if the answer is not proven.
 
 
-#: Maximum number of named points that are evaluated again; number of random points to compare with
-#: an answer; maximum number of points of a front that are compared with all others.
+#: Maximum number of named points that are evaluated again, and number of random points.
 MAX_NAMED_POINTS, SAMPLE_POINTS = sizes.INVARIANT_NAMED, sizes.INVARIANT_SAMPLE
+#: Maximum number of points of a front that are compared with all other points of the front.
 MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
 
 
@@ -87,7 +87,7 @@ def check_optimum(
         return
     against = [best[k][tuple(places[axis] for axis in query.per)] for k in range(len(drawn))]
     counts = allowed & np.all(np.isfinite(drawn), axis=0)
-    if len(drawn) > 1:  # a later objective may be NaN where an earlier one is best
+    if len(drawn) > 1:  # where the first objective is best, a later one may be NaN
         counts &= np.all(np.isfinite(against), axis=0)
     better, equal = np.zeros(counts.shape, dtype=bool), np.ones(counts.shape, dtype=bool)
     for mine, theirs in zip(drawn, against, strict=True):
@@ -267,8 +267,9 @@ def optimum(source: QuerySource, query: Query) -> xr.Dataset:
     """Return the best configurations of a source.
 
     Each objective decides among the ties of the objectives before it. Several configurations lie
-    along ``tie`` if the query asks only for ties, otherwise along ``rank``. A value of ``per`` with
-    fewer configurations than others is filled up with NaN, -1, False or an empty label.
+    along ``tie`` if the query asks only for ties, otherwise along ``rank``. Lists for different
+    values of ``per`` may differ in length; shorter lists are padded with NaN, -1, False or an empty
+    label.
     """
     goals = query.goals
     try:

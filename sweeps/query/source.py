@@ -47,7 +47,7 @@ def winners_dataset(
     goals: Sequence[Goal],
     with_rank: bool,
 ) -> xr.Dataset:
-    """Return the Dataset of winners; ``places`` has their indices or -1, of shape (*per, top)."""
+    """Return the Dataset of winners; ``places``, of shape (*per, top), has indices or -1."""
     dims = (*per, *(["rank"] if with_rank else []))
 
     def without_rank(array: NDArray[Any]) -> NDArray[Any]:
@@ -107,7 +107,7 @@ AnyAnswer = TypeVar("AnyAnswer")
 def answers_or_errors(
     source: AnySource, per: Sequence[str], answer_part: Callable[[AnySource], AnyAnswer]
 ) -> list[AnyAnswer | InfeasibleError]:
-    """Return the answer, or the error if no point is feasible, for each value of the axes ``per``.
+    """Return, for each value of the axes ``per``, the answer, or the error if no point is feasible.
 
     If ``per`` is empty, the whole source answers. Then errors are raised; OutOfTimeError always is.
     """
@@ -156,7 +156,7 @@ def stack_answers(
 
 
 def merge_attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Merge attributes of parts: the minimum of flags, the maximum of gaps, sums of others."""
+    """Merge attributes of parts: the minimum of flags, the maximum of gaps, the sum of others."""
     result: dict[str, Any] = {}
     for part in parts:
         for key, value in part.items():
@@ -295,7 +295,7 @@ class QuerySource(Sliceable, Protocol):
         """Return the values of formulas over the source, or over the part at ``indexers``."""
 
     def draw_scores(self, goal: Goal, along: str) -> DrawScores:
-        """Return the objective of each configuration in each draw (along the axis ``along``)."""
+        """Return the objective of each configuration in each draw of the axis ``along``."""
 
     def front(self, goals: Sequence[Goal]) -> Front:
         """Return the Pareto front, without equal points; raise InfeasibleError if it is empty."""
@@ -339,7 +339,7 @@ MAX_LISTED = sizes.LISTED_MOST
 
 
 def describe_near_best(goal: Goal, best_score: float, tolerance: float) -> str:
-    """Return the predicate of an error message: about ties, or about near-best configurations."""
+    """Return the predicate of an error message about ties or near-best configurations."""
     value = f"{goal.sign * best_score:.6g}"
     if tolerance:
         return f"are within {tolerance:.6g} of the best {goal.text}, {value}"

@@ -32,8 +32,9 @@ def top_k(
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
     """Return the ``count`` smallest values for each cell of the axes ``per``.
 
-    The results are flat indices over the other axes (-1 if there is no finite value), the values,
-    both of shape (*per, count), and the names of these other axes.
+    The first result has flat indices over the other axes (-1 if there is no finite value), and the
+    second has the values. Both have the shape (*per, count). The third has the names of the other
+    axes.
     """
     rest = tuple(dim for dim in dims if dim not in per)
     moved = values.transpose([dims.index(dim) for dim in (*per, *rest)])
@@ -56,7 +57,7 @@ def top_k(
 def broadcast_axes(
     values: Floats, dims: Sequence[str], extra_axes: Sequence[str], sizes: Mapping[str, int]
 ) -> tuple[Floats, tuple[str, ...]]:
-    """Broadcast values along additional axes, on which they do not depend; also return all axes."""
+    """Broadcast values along the axes ``extra_axes`` and return them, and the names of all axes."""
     whole = tuple(axis for axis in sizes if axis in dims or axis in extra_axes)
     shape = [sizes[axis] if axis in dims else 1 for axis in whole]
     return np.broadcast_to(values.reshape(shape), [sizes[axis] for axis in whole]), whole
@@ -65,10 +66,11 @@ def broadcast_axes(
 def add_idle_axes(
     flat: Indices, values: Floats, rest: Sequence[str], per: Sequence[str], sizes: Mapping[str, int]
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Return the winners over all axes, including idle ones, along which all points tie.
+    """Return the winners over all axes, including idle axes, along which all points tie.
 
     ``flat`` and ``values`` are results of :func:`top_k` over the axes ``rest``. They suffice: each
-    of the first ``top`` winners over all axes projects to one of the first ``top`` over ``rest``.
+    of the first ``top`` winners over all axes lies, on ``rest``, at one of the first ``top``
+    winners.
     """
     idle = [axis for axis in sizes if axis not in rest and axis not in per]
     top = flat.shape[-1]
@@ -108,7 +110,7 @@ def unravel_places(
     return places
 
 
-#: Number of points of a tile, whose values are reduced and not stored.
+#: Number of points of a tile; its values are reduced and not stored.
 REDUCED_TILE = sizes.SCAN_TILE
 #: Number of points evaluated in one batch if there are many short rankings.
 BLOCK = sizes.SCAN_BLOCK
@@ -165,7 +167,7 @@ def _top_k_fused(
     top: int,
     skipped_tiles: SkippedTiles,
 ) -> tuple[Indices, Floats, tuple[str, ...]]:
-    """Compute :func:`top_k` by a loop nest that keeps the best of each tile; merge the tiles."""
+    """Compute :func:`top_k` by a loop nest that stores only the best values of each tile."""
     rest = tuple(dim for dim in dims if dim not in per)
     shape = grid.shape(per)
     result = np.full((*shape, top), -1, dtype=np.int64)
@@ -223,7 +225,7 @@ def _top_k_of_case(
     best, result = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)
 
     def may_improve(enclosures: list[Any], _: Any) -> Mask:
-        return np.asarray(enclosures[0].lo < best[-1])  # a tie in a later tile does not matter
+        return np.asarray(enclosures[0].lo < best[-1])  # a tie in a later tile has a higher index
 
     def work(numbers: Indices) -> tuple[Floats, Indices]:
         values, places = np.full(top, np.inf), np.full(top, -1, dtype=np.int64)

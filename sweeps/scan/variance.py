@@ -18,7 +18,7 @@ from stochastic import sizes
 
 #: Number of points of a block; for these, all intermediate values of a formula are in memory.
 BLOCK = sizes.DECOMPOSE_BLOCK
-#: If the range of values, relative to their magnitude, is below this, it is due to rounding.
+#: If (largest - smallest value) / magnitude is below this, the differences are due to rounding.
 _ROUNDING = 16 * np.finfo(np.float64).eps
 
 Floats = NDArray[np.float64]
@@ -127,7 +127,7 @@ def _squares_along(values: Floats, counts: NDArray[np.bool_], axis: int) -> floa
 
 
 def _axis_passes(shape: Sequence[int], limit: int) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield, for each pass, the axes that are whole for the first time, and the split axes."""
+    """Yield, per pass, the axes that are whole for the first time, and the axes that are split."""
     left = list(range(len(shape)))
     first = True
     while left or first:
