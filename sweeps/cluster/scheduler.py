@@ -26,8 +26,8 @@ from sweeps.store.backend import is_url
 from sweeps.store.fill import RETRIES, TileWriter
 from symbolic.errors import DseError
 
-#: Number of tasks submitted per worker thread, including the running one; and number of additional
-#: tasks, which workers that join later can take.
+#: Number of submitted tasks per worker thread, including the task that runs, and number of
+#: additional tasks for workers that join later.
 _TASKS_PER_THREAD, _MIN_TASKS = 2, 2
 #: Number of parts of a query per worker thread, so that all threads end at about the same time.
 _SHARES = sizes.CLUSTER_SHARES
@@ -50,7 +50,7 @@ Answer = TypeVar("Answer")
 
 
 def versions() -> dict[str, str]:
-    """Return the package versions and size settings on which the bytes of a tile depend."""
+    """Return the versions of packages and the size settings that affect the bytes of a tile."""
     known = {name: metadata.version(name) for name in ("simt-dse", "numpy", "numba", "zarr")}
     return {**known, "DSE_SIZES": sizes.SETTING}
 

@@ -405,7 +405,7 @@ def _order_outputs(ds: xr.Dataset) -> xr.Dataset:
 
 
 def _read_zarr(path: str | Path) -> xr.Dataset:
-    """Open a zarr store lazily. If a run wrote the store, each shard is checked when read."""
+    """Open a zarr store lazily; if a run wrote it, each shard is checked when it is read."""
     info = read_info(path)
     if info is None:
         check_unrecorded(backend_of(path))

@@ -32,7 +32,7 @@ class Goal:
         return self.text
 
     def formula(self, quantities: Mapping[str, Any]) -> Node:
-        """Return the formula; the goal's sign decides what ``worst`` and ``best`` in it mean."""
+        """Return the formula; the goal's sign decides the meaning of ``worst`` and ``best``."""
         return resolve_direction(parse(self.text, quantities), self.sign > 0)
 
     def node(self, quantities: Mapping[str, Any]) -> Node:

@@ -336,7 +336,7 @@ class Tiling:
         self.count = math.prod(self.sizes[: max(self.split, 0)]) * self.cuts
 
     def bounds(self, number: int) -> tuple[NDArray[np.int64], int, int]:
-        """Return a box's (first, last + 1) on each axis, first flat index and number of points."""
+        """Return a tile's (first, last + 1) on each axis, first flat index and number of points."""
         bounds = np.empty(2 * len(self.sizes), dtype=np.int64)
         bounds[0::2], bounds[1::2] = 0, self.sizes
         if self.split < 0:
@@ -354,7 +354,7 @@ class Tiling:
         return bounds, origin, (high - low) * self.inner
 
     def locate(self, flat: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return, for each flat index, the number of its box, and the box's first flat index."""
+        """Return, for each flat index, the number of its tile, and the tile's first flat index."""
         if self.split < 0:
             return np.zeros_like(flat), np.zeros_like(flat)
         whole, size = self.inner * self.sizes[self.split], self.inner * self.step

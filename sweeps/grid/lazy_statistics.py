@@ -192,10 +192,11 @@ def add_statistics(
     switches: set[str],
     compute_statistics: ComputeStatistics,
 ) -> None:
-    """Add the statistics of a graph to its leaves, first the statistics within conditions.
+    """Add the statistics of a graph to its leaves; those that conditions contain come first.
 
     Points where a condition fails have no value. Such points make most statistics along their axis
-    NaN, but ``best`` ignores them. Statistics within a condition ignore conditions with statistics.
+    NaN, but ``best`` ignores them. A statistic that a condition contains ignores all conditions
+    that contain statistics.
     """
     builder = _StatisticBuilder(graph, leaves, axes, switches, compute_statistics)
     in_conditions = graph.ancestors(name for c in graph.conditions for name in references(c.node))
@@ -290,7 +291,7 @@ class _StatisticBuilder:
         return LazyStatistic(self.statistic_groups[key], name, rest, own_switches)
 
     def _named_axes(self, name: StatisticName) -> set[str]:
-        """Return the axes that the text of a statistic names; ``design`` stands for several."""
+        """Return the axes that the text of a statistic names; ``design`` names several axes."""
         about, axes, result = name.statistic, self.axes, set[str]()
         for axis in about.axes:
             if axis == DESIGN:
@@ -322,7 +323,7 @@ class _StatisticBuilder:
         return result
 
     def _refuse_labels(self, name: StatisticName) -> None:
-        """Raise DseError if a statistic other than ``chance`` has cases or bounds as its values."""
+        """Raise DseError if the values of a statistic other than ``chance`` are labels."""
         about = name.statistic
         if about.kind == "chance" or about.argument.op != "reference":
             return
@@ -335,7 +336,7 @@ class _StatisticBuilder:
             )
 
     def check_sees_conditions(self, name: StatisticName) -> None:
-        """Raise DseError if an output that is part of a condition so ignores another condition."""
+        """Raise DseError if an output must ignore a condition because a condition contains it."""
         named = self._named_axes(name)
         for condition in self.graph.conditions:
             node = self.graph.flat_condition(condition)

@@ -20,7 +20,7 @@ from symbolic.errors import InfeasibleError, OutOfTimeError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-#: Minimum time to wait for compiled code; it may be in the cache and only have to be loaded. [s]
+#: Minimum time to wait for compiled code, since loading it from the cache is quick. [s]
 _MIN_LOAD_SECONDS = 1.0
 _POLL_SECONDS = 0.05
 #: Time after the limit in which the remaining cells of ``per`` still get a quick answer. [s]
@@ -30,7 +30,7 @@ _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 
 class _InterruptState:
-    """Flags of the process; and the thread, if any, that still compiled when its query ended."""
+    """Flags of the process, and the thread that went on compiling after its query ended, if any."""
 
     is_handling = False
     is_requested = False

@@ -129,7 +129,7 @@ def _fill_box(
 
 
 def program_of(layout: StoreLayout, part: StorePart) -> BoxProgram:
-    """Return the program of a part's tiles, and of ``feasible`` if that has no other axes."""
+    """Return the program of a part's tiles; it also computes ``feasible`` if its axes allow it."""
     grid = layout.grid
     inside = bool(grid.conditions) and set(grid.dims(FEASIBLE)) <= set(part.dims)
     names = tuple(dict.fromkeys((*part.outputs, *([FEASIBLE] if inside else []))))

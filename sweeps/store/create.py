@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Metadata file of zarr groups and arrays.
 METADATA_FILE = "zarr.json"
-#: Fill value of missing chunks by kind of dtype.
+#: Fill value of missing chunks, by the kind of the dtype.
 FILL: dict[str, Any] = {"f": float("nan"), "i": -1, "b": False}
 _CHUNK_KEY_ENCODING: Any = {"name": "default", "separator": "."}
 

@@ -35,7 +35,7 @@ from sweeps.store.records import (
 )
 from symbolic.errors import DseError, UnreachableError
 
-#: Number of retries of a failed tile; this number of consecutive failed tiles ends a run.
+#: Number of retries of a failed tile. A run ends after 16 consecutive tiles that failed.
 RETRIES, _MAX_CONSECUTIVE_FAILURES = 2, 16
 #: Maximum memory for the values of tiles in progress and for their copies as shards. [B]
 _MEMORY = sizes.STORE_MEMORY
@@ -44,7 +44,7 @@ _LOST_REASON = "the worker was lost each time, as if memory ran out"
 #: Time within which a worker on another host must see files of this process. [s]
 _VISIBILITY_TIMEOUT = 10.0
 
-#: Output whose best value is reported with the progress; and 1 if it is minimized, -1 if maximized.
+#: Output whose best value is reported with the progress, and its sign: 1 (minimized) or -1.
 WatchedOutput: TypeAlias = tuple[str, float]
 
 
@@ -217,7 +217,6 @@ def fill(
 
 
 def _remove_part_files(backend: StoreBackend) -> None:
-    """Remove the temporary files of killed processes."""
     for key in backend.files():
         if key.endswith(PART_SUFFIX):
             backend.delete(key)
@@ -236,7 +235,7 @@ def tile_feasible_points(layout: StoreLayout, tile: Tile, record: Mapping[str, A
 
 
 def feasible_points(layout: StoreLayout, feasible: int) -> int | None:
-    """Return the grid's number of feasible points, from the tiles' sum; None if it is unknown."""
+    """Return the grid's number of feasible points, given the sum over tiles; None if unknown."""
     parts = [part for part in layout.parts if FEASIBLE in part.outputs]
     return feasible * (layout.grid.points // parts[0].points) if parts else None
 

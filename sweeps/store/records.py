@@ -21,7 +21,7 @@ from symbolic.json_text import read_json
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Key of the study of a store, and of the checksums of its metadata files.
+#: Key of the manifest: the study of a store, and the checksums of its metadata files.
 MANIFEST = f"{PRIVATE_FOLDER}/manifest"
 #: Folder of the records, and key of the end mark, which says that all records are stored.
 RECORDS, FINISHED = f"{PRIVATE_FOLDER}/tiles", f"{PRIVATE_FOLDER}/finished"

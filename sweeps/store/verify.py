@@ -116,7 +116,8 @@ def verify(
 def _expected_files(backend: StoreBackend, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
     """Return the initial files that a store should have.
 
-    These are the stored files if they fit their manifest, as other zarr versions write others.
+    If the stored files fit their manifest, these are the stored files, because another version of
+    zarr may have written other bytes.
     """
     data = get_or_none(backend, MANIFEST)
     there, ours = read_manifest(data), decode_checked_json(files[MANIFEST])
@@ -177,7 +178,7 @@ def _describe_difference(stored: bytes | None, expected: bytes) -> str:
 def _check_tile(
     layout: StoreLayout, backend: StoreBackend, tile: Tile, identity: str
 ) -> tuple[Tile, Mapping[str, Any], Sequence[Damage], bool]:
-    """Return a tile, its record, its damage, and whether neither record nor shards are stored."""
+    """Return a tile, its record, its damage, and True if neither record nor shards are stored."""
     part, damages = layout.parts[tile.part], []
     about = {"tile": tile.name, "configurations": layout.describe(tile)}
     record, problem = read_record(backend, tile.name, identity, part.outputs, tile.points)
