@@ -275,7 +275,7 @@ TABLE: dict[str, tuple[int, int | None, str]] = {
 }
 
 
-#: Names of the sizes from which on a loop nest is compiled for a study.
+#: Names of the sizes above which a loop nest is compiled for a study.
 NESTS = ("BEAT_COMPILED", "EFFECTS_COMPILED", "LOOKED_UP", "PASS_SMALL", "ROWS_SMALL", "RUN_SMALL")
 
 
@@ -304,7 +304,6 @@ def resolve_sizes(setting: str) -> dict[str, int]:
 
 
 def _random_prime(name: str, tiny: int, seed: str) -> int:
-    """Return a random prime up to four times the tiny value; if that is no prime, return it."""
     import random
 
     primes = [p for p in range(2, 4 * tiny + 1) if all(p % d for d in range(2, int(p**0.5) + 1))]

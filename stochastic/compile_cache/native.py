@@ -58,7 +58,6 @@ def _word_format(kind: Any) -> str:
 
 
 def _append_words(value: Any, into: list[Any]) -> None:
-    """Append the words of an argument to a list."""
     if isinstance(value, np.ndarray):
         into += (0, 0, value.size, value.itemsize, value.ctypes.data)
         into += value.shape

@@ -14,8 +14,8 @@ order, tiles move in place. Of all n items, the terms with k >= 1 have the large
 The transform computes, for each largest value, the spectrum of the law of the sum.
 
 Losses are merged without sorting and without a gcd for each outcome. In lowest terms, sum / max is
-m + r/p, where m is 1 .. lanes and r/p is a Farey fraction whose order is the largest value. Farey
-fractions are the same between any two whole numbers, so one table of the index of r/a serves all m.
+m + r/p, where m is 1 .. lanes and r/p is a Farey fraction whose order is the largest value. The
+fractions r/p are the same for every m, so one table of the index of r/a is enough.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ _WIDE = 0.03  # Phase for Var(T), in units of 1 / (longest duration · √blocks
 _TILT = 1e-3  # Tilt for the covariance, in units of 1 / (standard deviation of T).
 _STEEP = 2e-3  # Upper limit on this tilt, in units of 1 / (longest duration).
 _EACH = sizes.TIMES_EACH  # Each thread gets at least this number of times.
-_JOINT = sizes.JOINT_MOST  # Upper limit on the coefficients of a joint law · nodes.
+_JOINT = sizes.JOINT_MOST  # Upper limit on (coefficients of a joint law) · (nodes).
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,7 +65,7 @@ class LaunchInversion:
 
     @cached_property
     def error(self) -> float:
-        """Return a bound on the numerical error; for transforms it has estimated rounding."""
+        """Return a bound on the numerical error; with transforms, rounding is estimated."""
         return self.counts.error + _CLEAR
 
     @property
@@ -132,7 +132,7 @@ class LaunchInversion:
 
     @cached_property
     def cdf_table(self) -> tuple[int, Floats]:
-        """Return the first time with a probability above _CLEAR; and P(C <= t) from it on."""
+        """Return the first time with a probability above _CLEAR, and P(C <= t) from then on."""
         low, high = self.window.first - 1, self.window.last + self.setting.longest
         nothing = self._idle_chance
         first = self._first_time(nothing + _CLEAR, low, high) if nothing < _CLEAR else 0
@@ -255,7 +255,7 @@ class LaunchInversion:
 
     @property
     def total_var(self) -> float:
-        """Return Var(T); for several kinds of slots, it is computed from |E[exp(i·a·T)]|."""
+        """Return Var(T); for several kinds of slots, from |E[exp(i·a·T)]| with small phases a."""
         setting = self.setting
         if len(setting.kinds) > 1:
             wide = self._total_var_at(_WIDE)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MOST = sizes.STEPS_MOST  # Upper limit on the steps of a block.
 _AT_ONCE = sizes.DURATIONS_AT_ONCE  # Number of durations drawn together.
-_ROUNDS = sizes.SCHEDULE_ROUNDS  # Upper limit on times at which slots become free in a schedule.
+_ROUNDS = sizes.SCHEDULE_ROUNDS  # Upper limit on the number of times at which slots become free.
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -146,7 +146,7 @@ class LaunchSetting:
 
     @property
     def start_spread(self) -> float:
-        """Return the approximate standard deviation of the number of blocks begun at last start."""
+        """Return the approximate standard deviation of the blocks begun at the last start."""
         rate = sum(kind.slots / kind.mean for kind in self.kinds)
         result = self.blocks * self.idle_chance * (1.0 - self.idle_chance)
         for kind in self.kinds:
@@ -183,7 +183,7 @@ class LaunchSetting:
 
 
 def longest_item_law(work: Pmf, items: int, tail: float, correlation: Any) -> tuple[Pmf, float]:
-    """Return the law of the longest of ``items`` items, and the tail probability it leaves out."""
+    """Return the law of the longest of ``items`` items, and the tail probability it omits."""
     how = parse_correlation(correlation, work)
     if how is None or isinstance(how, CommonShock):
         block = (work.max_of(items) if how is None else how.longest(work, items)).cut(tail)

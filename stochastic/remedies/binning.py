@@ -23,8 +23,8 @@ from stochastic.work.correlated_lanes import (
 )
 from stochastic.work.pmf import Pmf
 
-_LEFT_OUT = 1e-18  # Less probable numbers of distinct draws are left out.
-#: Upper limit on the pairs (value where a bin may begin, later value): some seconds of work.
+_LEFT_OUT = 1e-18  # Numbers of distinct draws with a lower probability are left out.
+#: Upper limit on the pairs (value where a bin may begin, later value); this many take seconds.
 _MOST = {"slowdown": 2e8, "loss": 2e7}
 
 

@@ -182,7 +182,6 @@ def load_items(trace: Any, row_pointers: bool = False, column: int | str | None 
 
 
 def _read_items(path: Path, column: int | str | None) -> npt.NDArray[Any]:
-    """Return the numbers in a column of a delimited text file; a header is optional."""
     problem = f"{path} cannot be read as a file of items"
     try:
         table = delimited.read_table(path, header=False)

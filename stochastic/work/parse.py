@@ -115,7 +115,6 @@ def parse_law(text: Any) -> tuple[str, tuple[Any, ...]]:
 
 
 def _parse_number(word: str, text: str) -> Any:
-    """Return the number in a text as an int, a Fraction (``a/b``) or a float."""
     try:
         if re.fullmatch(r"[+-]?\d+", word):
             return int(word)

@@ -359,6 +359,9 @@ class Pmf:
     def shift(self, k: int) -> Pmf:
         """Return the law of W + k; k may be negative if no value becomes negative.
 
+        Laws of different forms are not equal, although the two laws here have the same
+        probabilities:
+
         >>> Pmf.geometric(0.05).shift(-1) == Pmf.negative_binomial(1, 0.05)
         False
         """

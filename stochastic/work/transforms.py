@@ -36,12 +36,10 @@ class _DerivedLaw(Distribution):
 
     @property
     def high(self) -> float:
-        """Return the largest value."""
         return self.base.high
 
     @property
     def has_infinite_mean(self) -> bool:
-        """True if the mean is infinite."""
         return self.base.has_infinite_mean
 
 
