@@ -206,7 +206,6 @@ class _AxisMerger:
         }
 
     def _grid_order(self, group: Sequence[str], places: Indices) -> Indices:
-        """Return the permutation that sorts combinations in the axis order of the grid."""
         result = self._grid_indices(group, places)
         return np.lexsort([result[axis] for axis in reversed(self.axis_order) if axis in result])
 

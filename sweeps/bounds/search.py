@@ -132,7 +132,6 @@ class _BoxSearch:
         self._collect(left, [part for part in result if part is not None])
 
     def report(self) -> None:
-        """Report the best value and the lower bound, unless the search has a target."""
         goal = self.incumbent
         if goal.target == -math.inf:
             bound = float(self.pool.bounds.min(initial=goal.value))

@@ -282,7 +282,6 @@ class FrontSearch:
         self.ideals = np.concatenate([self.ideals, ideals[:, order]], axis=1)
 
     def _objective_ranges(self) -> Floats:
-        """Return each objective's range over the archive (a column); 1 where the range is 0."""
         values = self.archive.values
         if not values.shape[1]:
             return np.ones((len(values), 1))
@@ -453,7 +452,6 @@ class _GapSearch:
             self.closed_corners = np.concatenate([self.closed_corners, corner], axis=1)
 
     def report(self) -> None:
-        """Report the size of the front."""
         self.searches[0].report()
 
 
@@ -586,7 +584,6 @@ class _TieBreakSearch:
         return run_search(self, self.stats, self.max_boxes)
 
     def has_open_pieces(self) -> bool:
-        """True if a box is left."""
         return bool(self.owner.size)
 
     def step(self) -> None:

@@ -134,7 +134,6 @@ class _AllCaseBoxes:
         self.max_boxes, self.unreported_points = max_boxes, 0.0
 
     def add(self, case: _CaseBoxes) -> None:
-        """Add a case and classify its whole box."""
         self.cases.append(case)
         points = case.problem.points
         add_total(int(points))
@@ -142,18 +141,15 @@ class _AllCaseBoxes:
         case.add_boxes(case.problem.whole_box)
 
     def has_open_pieces(self) -> bool:
-        """True if a box is open and the number of boxes is within its limit."""
         some = any(case.open_boxes for case in self.cases)
         return some and sum(case.size for case in self.cases) <= self.max_boxes
 
     def step(self) -> None:
-        """Split the largest open boxes of each case."""
         for case in self.cases:
             if case.open_boxes:
                 case.split_largest()
 
     def report(self) -> None:
-        """Report the number of points decided since the last report."""
         left = sum(float(boxes.points.sum()) for case in self.cases for boxes in case.open_boxes)
         add_done(int(self.unreported_points - left))
         self.unreported_points = left

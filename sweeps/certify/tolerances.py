@@ -342,7 +342,6 @@ def _may_be_least(low: Any, high: Any, surely_feasible: Any) -> Mask:
 def _bounds_in_cell(
     problem: ToleranceProblem, cell: Mapping[str, tuple[float, float]], selection: Any
 ) -> Any:
-    """Return the lower and upper bounds (rows) of the quantity within a cell of the inputs."""
     ends = np.empty((2, selection.size))
     for first in range(0, selection.size, BLOCK_POINTS):
         block = slice(first, first + BLOCK_POINTS)
@@ -493,7 +492,6 @@ class _WinnerSearch:
         return np.unique(np.array(result, dtype=np.int64).reshape(-1, len(self.sizes)), axis=0).T
 
     def run(self, max_boxes: int) -> tuple[CertifiedBoxes, Floats]:
-        """Halve boxes until all are single configurations or ``max_boxes`` would be exceeded."""
         winners = self._certain_winners()
         points = Boxes(winners, winners)
         cells = self._input_cells(1)
@@ -563,7 +561,6 @@ def _winning_shares(boxes: Boxes, cells: Sequence[_ProblemWithinTolerances]) -> 
 
 
 def _contains_any(boxes: Boxes, places: Indices) -> Mask:
-    """Return the mask of boxes that contain at least one of the given points (columns)."""
     lo, hi = boxes.lo[:, :, None], boxes.hi[:, :, None]
     inside = (lo <= places[:, None]) & (places[:, None] <= hi)
     return np.asarray(np.any(np.all(inside, axis=0), axis=1))

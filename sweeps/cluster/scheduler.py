@@ -132,7 +132,6 @@ def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Wor
 
 
 def _connect(address: str) -> Any:
-    """Return a client of the scheduler at an address."""
     from distributed import Client
 
     class ClosingClient(Client):  # type: ignore[misc]

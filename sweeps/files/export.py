@@ -49,7 +49,6 @@ _EXTERNAL_HINT = (
 
 
 def _check_netcdf_libraries() -> None:
-    """Raise DseError if h5netcdf or h5py (an optional extra) is not installed."""
     try:
         import h5netcdf  # noqa: F401
         import h5py  # noqa: F401
@@ -275,7 +274,6 @@ def _quote(name: Any) -> str:
 
 
 def _stored_name(name: Any, *, coordinate: bool = False) -> str:
-    """Return a name as zarr and netCDF store it."""
     text = str(name).translate(_SLASHES)
     return "_".join(text.split()) if coordinate else text
 

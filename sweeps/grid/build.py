@@ -186,7 +186,6 @@ class _FailureReason(str):
 def _raise_if_all_failed(
     equations: Sequence[Equation], rows: Sequence[Inputs], results: Mapping[Inputs, list[Any]]
 ) -> None:
-    """Raise DseError if an equation failed at every input."""
     for number, eq in enumerate(equations):
         if rows and all(isinstance(results[row][number], _FailureReason) for row in rows):
             why = results[rows[0]][number]
@@ -350,7 +349,6 @@ def _add_label_indices(
 
 
 def _select_switch_labels(leaf: Leaf, indices: Mapping[str, int]) -> Leaf:
-    """Return the part of a leaf at the given indices along switch axes."""
     switched = tuple(axis for axis in leaf.axes if axis in indices)
     if not switched:
         return leaf

@@ -315,7 +315,6 @@ class Grid:
 
 
 def _all(nodes: Iterable[Node]) -> Node:
-    """Return the conjunction of conditions."""
     listed = list(nodes)
     return constant(both(*listed) if listed else True)
 

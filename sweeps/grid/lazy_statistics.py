@@ -222,11 +222,9 @@ class _StatisticBuilder:
     passes: dict[Any, StatisticPass] = field(default_factory=dict)
 
     def axes_of(self, *nodes: Node) -> set[str]:
-        """Return the axes of the leaves below some nodes."""
         return {axis for n in references(*nodes) for axis in self.leaves[n].axes}
 
     def leaf(self, name: StatisticName, skip_statistic_conditions: bool) -> Leaf:
-        """Return the leaf of a statistic."""
         graph, leaves, axes, about = self.graph, self.leaves, self.axes, name.statistic
         node = graph.flatten(about.argument)
         if about.kind == "error":
@@ -323,7 +321,6 @@ class _StatisticBuilder:
         return result
 
     def _refuse_labels(self, name: StatisticName) -> None:
-        """Raise DseError if the values of a statistic other than ``chance`` are labels."""
         about = name.statistic
         if about.kind == "chance" or about.argument.op != "reference":
             return

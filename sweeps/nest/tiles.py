@@ -207,7 +207,6 @@ def _visit_rows_innermost(
     visit: Callable[[list[Floats], int], None],
     point_filter: Callable[[Floats], NDArray[np.bool_]] | None,
 ) -> None:
-    """Visit rows with ``reduced_axes`` as the innermost loops."""
     count = math.prod(grid.shape(reduced_axes))
     row = row_axis_count(grid.shape(reduced_axes))
     dims = (*result_axes, *reduced_axes)
@@ -250,7 +249,6 @@ def _visit_rows_outermost(
     reduced_axes: Sequence[str],
     visit: Callable[[list[Floats], int], None],
 ) -> None:
-    """Visit rows with ``reduced_axes`` as the outermost loops: one pass for each value of a row."""
     count = math.prod(grid.shape(reduced_axes))
     ready = prepare(grid, key, (*reduced_axes, *result_axes), [(root, "float") for root in roots])
     compile_nest(ready.nest)

@@ -286,7 +286,6 @@ _MAX_BINS = sizes.BINS_MOST
 
 
 def _histogram(source: FormulaValues, edges: Floats) -> xr.Dataset:
-    """Return the number of feasible configurations with a value in each bin."""
     result = source.gather(lambda: BinCounts(edges))
     skipped = source.skipped_tiles.attributes(source.weight)
     weight, outside = source.weight, result.outside_counts
@@ -492,14 +491,12 @@ class _FoldAggregate:
         self.fold, self.weight = fold, weight
 
     def feed(self, values: Floats, allowed: Mask) -> None:
-        """Feed the values (a row for each formula) where ``allowed`` is True."""
         rows = np.atleast_2d(values)
         rows = rows if np.all(allowed) else rows[:, allowed]
         if rows.shape[1]:
             self.fold.feed(rows, self.weight)
 
     def add(self, other: _FoldAggregate) -> None:
-        """Merge the fold of another part."""
         self.fold.merge(other.fold)
 
 

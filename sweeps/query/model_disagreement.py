@@ -232,7 +232,6 @@ class _ModelComparison:
     def _best_coordinates(
         self, axis: str, places: NDArray[np.int64], missing: NDArray[np.bool_]
     ) -> Variable:
-        """Return the values of an axis at the models' optima."""
         ds, size = self.table.ds, self.table.axes[axis]
         values = np.asarray(ds[axis].values) if axis in ds.coords else np.arange(size)
         result = values[np.maximum(places, 0)]

@@ -217,7 +217,6 @@ class _FailureReport:
     def check_finite_and_feasible(
         self, places: Places, values: Sequence[Floats], feasible: Mask
     ) -> None:
-        """Raise unless all points are feasible and all their objectives are finite."""
         if wrong := _first_index(~feasible):
             self.fail("a named point is not feasible", places, values, wrong)
         if wrong := _first_index(~np.all(np.isfinite(values), axis=0)):
@@ -248,7 +247,6 @@ class _FailureReport:
         numbers: Sequence[int],
         scores: Floats | None = None,
     ) -> None:
-        """Raise an internal error that describes the query and the point."""
         k = numbers[0] if numbers else 0
         point = {
             name: np.asarray(array)[places[axis][k]].item()
@@ -291,7 +289,6 @@ def optimum(source: QuerySource, query: Query) -> xr.Dataset:
 
 
 def _find_points(source: QuerySource, query: Query) -> RankedPoints:
-    """Return the configurations that the query asks for, best first."""
     goals = query.goals
     if len(goals) == 1 and not query.has_ties_or_within:
         choice = source.best(ObjectiveStage(goals=goals), query.per, query.top)

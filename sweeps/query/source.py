@@ -522,7 +522,6 @@ def _check_method(method: str, time_limit: Any, gap: Any) -> None:
 
 
 def _check_number(name: str, value: Any, expected: str) -> None:
-    """Raise DseError unless a value is a finite number that is not negative."""
     wrong = isinstance(value, bool) or not isinstance(value, (int, float))
     if wrong or not 0 <= value < math.inf:
         raise DseError(f"{name} = {value!r}: expected {expected}")

@@ -123,7 +123,6 @@ class _PartChances:
 
     @property
     def length(self) -> int:
-        """Return the number of listed configurations."""
         return len(self.columns["chance"])
 
 
@@ -339,7 +338,6 @@ def _cell_sums(scores: DrawScores, flat: Indices, cells: Indices) -> Floats:
 
 
 def _shares_of_rivals(able: Indices, choice_shares: Floats, rivals: Indices) -> Floats:
-    """Return the shares of ``rivals``: their ``choice_shares`` if they are in ``able``, else 0."""
     shares = dict(zip(able.tolist(), choice_shares.tolist(), strict=True))
     return np.array([shares.get(rival, 0.0) for rival in rivals.tolist()])
 

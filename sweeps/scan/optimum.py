@@ -135,7 +135,6 @@ def scan_top_k(
 
 
 def _evaluate(grid: Grid, nodes: Roots, dims: Sequence[str]) -> Floats:
-    """Evaluate a node of each graph over ``dims``, switch axes included, with NumPy."""
     full = np.empty(grid.shape(dims))
     for key, piece in grid.split_by_switches(full, dims):
         piece[...] = grid.evaluate([nodes[key]], key, grid.non_switch_axes(dims))[0]
@@ -254,7 +253,6 @@ class _RunningFront:
         self.places = np.empty(0, dtype=np.int64)
 
     def add(self, values: Floats, places: Indices) -> None:
-        """Add points, then drop each new or old point that another dominates."""
         places = np.concatenate([self.places, places])
         order = np.argsort(places, kind="stable")
         joined = np.ascontiguousarray(np.concatenate([self.values, values], axis=1)[:, order])
@@ -262,7 +260,6 @@ class _RunningFront:
         self.values, self.places = joined[:, best], places[order][best]
 
     def may_contain_non_dominated(self, enclosures: Sequence[Any], _: Any) -> Mask:
-        """Return the mask of tiles that may contain a new non-dominated point."""
         least = np.stack([interval.lo for interval in enclosures])
         worth: Mask = np.all(least < math.inf, axis=0)
         for point in self.values.T[:: -(-self.values.shape[1] // _MAX_COMPARED) or 1]:

@@ -211,8 +211,6 @@ class GridValues:
         make: Callable[[], AnyAggregate],
         value_ranges: ValueRanges | None,
     ) -> None:
-        """Aggregate the values of one part of the grid, and merge the result into ``whole``."""
-
         def add_tile(part: AnyAggregate, values: Floats, allowed: Mask, _: int) -> None:
             part.feed(values[0] if len(values) == 1 else values, allowed)
 

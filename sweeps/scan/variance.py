@@ -119,7 +119,6 @@ def decompose_variance(
 
 
 def _squares_along(values: Floats, counts: NDArray[np.bool_], axis: int) -> float:
-    """Return the sum of squared deviations from the mean of each line along an axis."""
     size = counts.sum(axis=axis, keepdims=True)
     means = values.sum(axis=axis, keepdims=True) / np.maximum(size, 1)
     rest = np.where(counts, values - means, 0.0)

@@ -72,7 +72,6 @@ class _ProofState:
     winners: list[list[Winner]]
 
     def share_time(self) -> None:
-        """Give the next search its share of the time left."""
         self.stats.share_time(self.final_deadline, self.stages_left)
         self.stages_left -= 1
 

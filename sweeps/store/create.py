@@ -86,7 +86,6 @@ def _order_arrays(root: bytes, names: Sequence[str]) -> bytes:
 
 
 def _to_json(tree: Any) -> Any:
-    """Return attributes as JSON values."""
     if isinstance(tree, Mapping):
         return {key: _to_json(value) for key, value in tree.items()}
     return tree.tolist() if isinstance(tree, (np.ndarray, np.generic)) else tree

@@ -144,15 +144,12 @@ class _ThreadPool(ThreadPoolExecutor):
         self.shutdown(cancel_futures=True)
 
     def capacity(self) -> int:
-        """Return the number of tasks to keep submitted."""
         return 2 * self.count
 
     def share_writer(self, writer: TileWriter) -> TileWriter:
-        """Return the writer in the form in which it is passed to tasks: unchanged."""
         return writer
 
     def cancel(self, future: Future[Any]) -> bool:
-        """Cancel a task that has not begun; return False if it has."""
         return future.cancel()
 
 
@@ -304,7 +301,6 @@ class TileJob:
         self.counter.add_skipped(tile.points, self._best(record))
 
     def _best(self, record: Mapping[str, Any]) -> float | None:
-        """Return the best value of the watched output in a tile, if any."""
         ends = (record.get("extremes") or {}).get(self.watch)
         return None if ends is None else float(ends[0 if self.counter.sign > 0 else 1])
 
@@ -410,5 +406,4 @@ class TileJob:
 
 
 def _store(writer: TileWriter, tile: Tile, *more: Any) -> dict[str, Any]:
-    """Compute and store a tile; this is the task that a pool runs."""
     return writer.store(tile, *more)

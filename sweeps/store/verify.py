@@ -155,7 +155,6 @@ def _check_unknown_files(
 
 
 def _check_files(backend: StoreBackend, files: Mapping[str, bytes], repair: bool) -> list[Damage]:
-    """Return the files that differ from their expected content, as damage."""
     damages = []
     for key, data in files.items():
         result = get_or_none(backend, key)

@@ -226,7 +226,6 @@ def _value_steps(
 
 
 def _leaf_tables(problem: BoxProblem, number: dict[int, int], steps: int) -> dict[str, Any]:
-    """Return the fields of a tape that describe its leaves and their values."""
     rows: list[list[int]] = []
     ranges: list[list[float]] = []
     trends: list[list[Any]] = []
