@@ -172,7 +172,7 @@ def _separate_symbol(body: Compilable, arg_types: tuple[Any, ...]) -> str:
 
 
 def separate_bitcode(body: Compilable, arg_types: tuple[Any, ...]) -> bytes:
-    """Return the LLVM bitcode of a function that callers link; load it from the cache if there."""
+    """Return the LLVM bitcode of a function that callers link, from the cache if possible."""
     symbol = _separate_symbol(body, arg_types)
     key = symbol.rpartition("_")[2]
     code = load(key)
@@ -297,7 +297,7 @@ def _numba_type(value: Any, flat: bool = False) -> Any:
 
 
 def _result_kind(kind: Any) -> Any:
-    """Return the kind of a result (as in :mod:`stochastic.compile_cache.native`) by Numba type."""
+    """Return the kind of a result, as defined in :mod:`.native`, for its Numba type."""
     if kind == types.none:
         return None
     if kind in _SCALAR_KINDS:

@@ -28,7 +28,7 @@ _CUT_TAIL = 1e-15  # Tail probability at which a law is truncated.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Between:
-    """Two launches whose times bound that of a launch with continuous durations from both sides.
+    """Two launches whose times enclose the time of a launch with continuous durations.
 
     Attributes
     ----------

@@ -346,7 +346,7 @@ class CertainLaunch:
         return TimeLaw(first=self._schedule[1], cdf_values=np.ones(1), span=self.setting.span)
 
     def joint(self) -> tuple[int, npt.NDArray[Any], Ints]:
-        """Return the time, its probability as a table (1, 1), and the total work in steps."""
+        """Return the time, its probability in a table of shape (1, 1), and the total work."""
         return self._schedule[0], np.ones((1, 1)), np.array([sum(self._schedule[2])])
 
     @property

@@ -155,7 +155,7 @@ class Launch:
         return np.asarray(self.simulated(size, seed)[0])
 
     def simulated(self, size: int, seed: int = 0) -> Ints:
-        """Simulate launches; return times, the last blocks' starts and total work as (3, size)."""
+        """Simulate launches; return rows of times, last blocks' starts and total work."""
         size, seed = check_integer("size", size, least=0), check_integer("seed", seed, least=0)
         if self._engine is None:
             return np.zeros((3, size), dtype=np.int64)

@@ -162,7 +162,7 @@ class LaunchSetting:
         return np.asarray(self.blocks * np.log(self.idle_chance + works))
 
     def simulate(self, size: int, seed: int) -> Ints:
-        """Return the times, last blocks' starts and total work of ``size`` launches: (3, size)."""
+        """Simulate ``size`` launches; return rows of times, last blocks' starts and total work."""
         from stochastic.kernels.schedule import simulate_schedules
 
         rng = np.random.default_rng(seed)
@@ -193,7 +193,7 @@ def longest_item_law(work: Pmf, items: int, tail: float, correlation: Any) -> tu
 
 
 def make_setting(laws: Sequence[Pmf], slots: Sequence[int], blocks: int) -> LaunchSetting | None:
-    """Return the launch in steps of the greatest common divisor of durations; None without work."""
+    """Return the launch in steps of the durations' greatest common divisor; None without work."""
     for law in laws:
         if law.high > _MOST:
             raise LawError(

@@ -336,7 +336,9 @@ _AT_ONCE = sizes.ATOMS_AT_ONCE
 _MAX_CANDIDATES = sizes.QUANTILES_LISTED  # candidates for a quantile that are tried one by one
 _MAX_EXACT_INTEGER = 2**53
 _CONSTANT_ERROR = 1e-17  # Error of a probability if every loss is 1.
-_COEFFICIENTS = sizes.LATTICE_COEFFICIENTS  # Upper limit on coefficients of 16 bytes each.
+_COEFFICIENTS = (
+    sizes.LATTICE_COEFFICIENTS
+)  # Upper limit on the number of coefficients; each takes 16 bytes.
 _TRANSFORMS = sizes.LATTICE_TRANSFORMS  # Upper limit on transforms (of a value at a frequency).
 _PRODUCTS = sizes.LATTICE_PRODUCTS  # Upper limit on the products of a convolution.
 #: If a group has work with a smaller probability, we sum over the number of items with work.
@@ -360,7 +362,7 @@ class ConvolutionMethod:
 
     @property
     def error(self) -> float:
-        """Return an estimate of the error of a probability computed as a sum of positive terms."""
+        """Return an estimate of the error of a probability, which is a sum of positive terms."""
         return _EPS * (16.0 + 2.0 * math.sqrt(len(self.items.places))) + 2.0 * _LEFT_OUT
 
     @property

@@ -465,7 +465,7 @@ def _counted_probability(law: Pmf, lanes: int, zero_work: str) -> float:
 
 
 def _cut_error_of(work: Pmf, lanes: int, zero_work: str) -> float:
-    """Return a bound on the change of any probability of the loss by truncating the law of work."""
+    """Return a bound on the change of a probability of the loss if the law of work is truncated."""
     counted = _counted_probability(work, lanes, zero_work)
     return min(any_probability(work.missing, lanes) / counted, 1.0)
 

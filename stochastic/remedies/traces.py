@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 _ORDERS = ("given", "sorted", "shuffled", "blocked")
-_EXACT = sizes.TRACE_EXACT  # Upper limit on products of the exact mean over all orders.
+_EXACT = sizes.TRACE_EXACT  # Upper limit on the products for an exact mean over all orders.
 _BLOCK = sizes.TRACE_BLOCK  # Default number of groups that "blocked" sorts together.
 
 

@@ -320,7 +320,7 @@ def _dispersion_likelihood(h: Histogram, a: float) -> float:
 
 
 def _log_likelihood_at_dispersion(h: Histogram, a: float) -> float:
-    """Return the log-likelihood at a dispersion and the mean of the samples."""
+    """Return the full log-likelihood at a dispersion, for the mean of the samples."""
     return _dispersion_likelihood(h, a) + h.total * math.log(h.mean) - _log_factorials(h)
 
 

@@ -18,7 +18,7 @@ from stochastic.work.families import FAMILIES
 
 @dataclass(frozen=True, slots=True)
 class LawSyntax:
-    """The syntax of a family: the names of its numbers; the last ``optional`` ones are optional.
+    """The syntax of a family: the ``names`` of its numbers, of which the last ones are optional.
 
     A family without names takes any number of values; its usage shows ``placeholder`` instead.
     """

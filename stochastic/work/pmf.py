@@ -254,7 +254,7 @@ class Pmf:
             )
 
     def pmf(self, k: Any) -> Any:
-        """Return P(W = k) for a number or an array; it is 0 for numbers that are no values."""
+        """Return P(W = k) for a number or an array; it is 0 for numbers that W cannot take."""
         numbers = _check_numbers("k", k)
         is_value = (numbers >= self.low) & (numbers <= self.high) & (np.floor(numbers) == numbers)
         result = np.zeros(numbers.shape)

@@ -16,7 +16,7 @@ from stochastic.work.distribution import Distribution, check_span, tabulate
 from stochastic.work.families import FAMILIES
 
 _TERMS = sizes.TAIL_TERMS  # Upper limit on the terms of a tail that are added up.
-_FAR = 2.0**30  # Value from which a tail is examined for an infinite mean.
+_FAR = 2.0**30  # Beyond this value, a tail is examined for an infinite mean.
 
 
 @dataclass(frozen=True, slots=True)

@@ -304,7 +304,7 @@ def _check_formula(grid: Grid, name: str, stats: SearchStats | None) -> None:
 
 
 def check_enclosable(grid: Grid, roots: Roots) -> None:
-    """Raise an error if a primitive below the roots has no enclosure; it names the quantity."""
+    """Raise an error that names the quantity if a primitive below the roots has no enclosure."""
     for key, root in roots.items():
         for name in references(root):
             if grid.leaves[key][name].failures:

@@ -139,7 +139,7 @@ class _AxisMerger:
         return nodes, result
 
     def _read_nodes(self, group: Iterable[str]) -> tuple[list[Node], list[Node]]:
-        """Return the nodes over the group's axes that other nodes read; and required conditions."""
+        """Return the group's nodes that other nodes read, and the required conditions."""
         inside = set(group)
         local = {key for key, axes in self.step_axes.items() if axes and axes <= inside}
         read = {id(root): root for root in self.roots if id(root) in local}

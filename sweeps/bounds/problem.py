@@ -184,7 +184,7 @@ class RangeExtremes:
             self.tables = least, _sparse_table(known, np.maximum), holes
 
     def __call__(self, lo: Sequence[Indices], hi: Sequence[Indices]) -> Trend:
-        """Return the trend of the leaf over boxes; ``lo`` and ``hi`` have an index row per axis."""
+        """Return the trend of the leaf over boxes; ``lo`` and ``hi`` have one row per axis."""
         lows, highs = [lo[p] for p in self.axis_numbers], [hi[p] for p in self.axis_numbers]
         if self.is_sorted:
             first, last = self.array[lows[0]], self.array[highs[0]]
@@ -430,7 +430,7 @@ _FILL_VALUES = {"f": math.nan, "i": -1, "b": False}
 def tile_boxes(
     tiling: Tiling, row: Sequence[int], numbers: Indices
 ) -> tuple[Indices, Indices, Indices]:
-    """Return the first and last index along each axis (rows) of tiles, and their number of points.
+    """Return first indices and last indices of tiles (a row per axis), and their point counts.
 
     ``row`` has the sizes of the axes that form the row of the nest. If a tile begins or ends in the
     middle of such an axis, its box has more points than the tile.

@@ -203,7 +203,7 @@ def _run_empty_search() -> None:
 
 
 def compile_parts() -> None:
-    """Compile the functions of the search that can be compiled in a process of their own."""
+    """Compile those functions of the search that a separate process can compile."""
     from sweeps.bounds.compiled import depth_first
 
     tape = encode_tape(BoxProblem(constant(0.0), {}, {}))

@@ -705,7 +705,7 @@ class _TieBreakSearch:
 BOXES_BEFORE_GAPS = sizes.FRONT_PATIENCE
 #: Number of boxes bounded before ties are broken point by point.
 MAX_JOINT_TIE_BOXES = sizes.FRONT_SINGLE
-#: In larger grids, the compiled code that searches gaps is prepared in advance. [points]
+#: In grids of more points, the compiled code that searches gaps is prepared in advance.
 _GAP_MIN_POINTS = sizes.FRONT_VAST
 
 

@@ -210,7 +210,7 @@ def ranked_winners(
 def _ranked_places(
     case: SwitchCase, fixed: Mapping[str, int], stats: SearchStats
 ) -> Iterator[tuple[float, dict[str, int]]]:
-    """Yield finite values in ascending order with their points; find each value by a search."""
+    """Yield finite values in ascending order with their points; a search finds each value."""
     value = -math.inf
     while True:
         part = replace(case, root=_restrict_above(case.root, value))

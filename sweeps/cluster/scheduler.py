@@ -73,9 +73,10 @@ def _check_versions(wanted: Mapping[str, str]) -> None:
 
 @contextmanager
 def open_workers(client: Any = None, workers: int | None = None) -> Iterator[Workers | None]:
-    """Yield the workers of a Client or scheduler address, or of ``workers`` new local processes.
+    """Yield the workers of a Dask cluster, or of ``workers`` new local processes.
 
-    The processes end with the block. Without arguments yield None: this process then does the work.
+    ``client`` is a Client or a scheduler address. The processes end with the block. Without
+    arguments yield None: this process then does the work.
     """
     if client is None and workers is None:
         yield None
@@ -222,7 +223,7 @@ class Workers:
         return future
 
     def cancel(self, future: Future[Any]) -> bool:
-        """Cancel a task if no worker exists that can have begun it; return True if cancelled."""
+        """Cancel a task unless a worker exists that may have begun it; return True if cancelled."""
         return not self.client.nthreads() and future.cancel()
 
 

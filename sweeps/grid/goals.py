@@ -133,7 +133,7 @@ def objective_name(goals: Sequence[Goal], number: int, quantities: Any) -> str:
 
 
 def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
-    """Return the signed objective, which is infinite where a condition fails or it has no value."""
+    """Return the signed objective; it is infinite where it has no value or a condition fails."""
     graph = grid.graphs[key]
     value = graph.flatten(goal.node(grid.model.quantities))
     holds = value > -math.inf  # False for NaN, and for infinity if it is maximized

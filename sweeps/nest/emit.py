@@ -142,7 +142,7 @@ class StepPlacement:
         return self.variables[id(node)]
 
     def operand(self, node: Node, position: tuple[int, int]) -> str:
-        """Return the text that reads a node's value at a position: a depth and a stage."""
+        """Return the text that reads a node's value at a position (depth, stage)."""
         if node.op == "constant":
             value = node.args[0]
             if isinstance(value, bool):

@@ -79,7 +79,7 @@ def prepare(
     reduce: bool = False,
     row: int | None = None,
 ) -> NestProgram:
-    """Return the cached program that computes outputs over ``dims``: axes that are not switches.
+    """Return the cached program that computes outputs over ``dims``, which has no switch axes.
 
     The last ``row`` axes form the row; by default, :func:`row_axis_count` chooses their number.
     """

@@ -493,7 +493,7 @@ class RowValues:
         out /= float((1 - level) * count)
 
     def _fill_weighted_tail(self, values: Floats, out: Floats) -> None:
-        """Fill ``out`` with the quantile plus the mean excess over it, given weights.
+        """Fill ``out`` with the mean of a weighted tail: the quantile plus the mean excess over it.
 
         See Rockafellar and Uryasev 2000, Optimization of conditional value-at-risk, Journal of Risk
         2, equation 4.

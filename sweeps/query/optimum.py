@@ -52,7 +52,7 @@ MAX_COMPARED_POINTS = sizes.INVARIANT_COMPARED
 def check_optimum(
     source: QuerySource, query: Query, points: RankedPoints, attributes: Mapping[str, Any]
 ) -> None:
-    """Raise unless named points have the search's scores, in order, and no other is better."""
+    """Raise unless named points have the search's scores and order, and no point is better."""
     report = _FailureReport(source, query.goals, query, ())
     named = points.scores < math.inf
     flat = {axis: index[named] for axis, index in points.places.items()}
@@ -105,7 +105,7 @@ def check_optimum(
 
 
 def check_no_feasible_point(source: QuerySource, query: Query) -> None:
-    """Raise if a sampled point is feasible and finite, although the answer is that none is."""
+    """Raise if a sampled point is feasible and finite, although the answer says that none is."""
     if len(query.goals) > 1 or not source.is_cheap:
         return
     places = _sample(source.sizes, {})
@@ -326,7 +326,7 @@ def _optimize_from_stage(source: QuerySource, query: Query, stage: ObjectiveStag
 def _optimize_ties(
     source: QuerySource, query: Query, stage: ObjectiveStage, first: RankedPoints
 ) -> Iterator[RankedPoints]:
-    """Yield, for each value of an objective, the best among its ties by the objectives after it."""
+    """Yield, for each value of an objective, the best of its ties by the later objectives."""
     values, counts = np.unique(first.scores, return_counts=True)
     for place, (score, count) in enumerate(zip(values.tolist(), counts.tolist(), strict=True)):
         last = place == len(values) - 1

@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 def shape_of(places: Mapping[str, NDArray[np.int64]]) -> tuple[int, ...]:
-    """Return the shape of index arrays, one for each axis; (1,) if there is no axis."""
+    """Return the common shape of the index arrays of all axes; (1,) if there is no axis."""
     return next((index.shape for index in places.values()), (1,))
 
 

@@ -388,7 +388,7 @@ def _value_by_nested_draws(
 def _make_monotone(
     set_values: Mapping[str, _InformationValue], sets: Mapping[str, Sequence[str]], maximum: float
 ) -> dict[str, _InformationValue]:
-    """Adjust values so that no set is worth more than a set that contains it or ``maximum``."""
+    """Adjust values so that no set is worth more than ``maximum`` or a set that contains it."""
     done: dict[str, _InformationValue] = {}
     for name in sorted(set_values, key=lambda name: len(sets[name])):
         within = [v.value for other, v in done.items() if set(sets[other]) <= set(sets[name])]

@@ -198,7 +198,7 @@ def _merge_top_k(
 def ravel_with_switches(
     flat: Indices, plain: Sequence[str], labels: Mapping[str, int], rest: Sequence[str], grid: Grid
 ) -> Indices:
-    """Convert flat indices over ``plain`` into flat indices over ``rest``, with switch labels."""
+    """Convert flat indices over ``plain`` into flat indices over ``rest``, given switch labels."""
     if not any(dim in labels for dim in rest):
         return flat
     split = unravel(np.maximum(flat, 0), grid.shape(plain))

@@ -125,7 +125,7 @@ def _extremes(values: Any, allowed: Any) -> list[float] | None:
 
 
 def thread_count(layout: StoreLayout) -> int:
-    """Return the number of threads: more than there are CPUs, as some wait, if memory allows."""
+    """Return the number of threads: more than CPUs, as some threads wait, if memory allows."""
     widest = max(
         (sum(layout.dtype(n).itemsize for n in part.outputs) + 24) * part.tile(0).points
         for part in layout.parts

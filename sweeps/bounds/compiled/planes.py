@@ -119,7 +119,7 @@ def log_sum(weight, xl, xh, yl, yh, x, y):
 
 @compiled_no_nrt
 def linearize_min(tl, th, weight, is_minimum, about):
-    """Linearize min(a, b) or max(a, b), given tl <= a - b <= th: return two shares, a constant."""
+    """Linearize min(a, b) or max(a, b), if tl <= a - b <= th; return two shares and a constant."""
     if about != about:
         about = tl + th
     if not is_minimum:  # max(a, b) = -min(-a, -b)

@@ -58,7 +58,7 @@ class Tape(NamedTuple):
 
 
 def pruning_bound(value: Any, gap: Any) -> Any:
-    """Return the bound from which on a box is dropped, given the best value and the permitted gap.
+    """Return the bound at which a box is dropped, given the best value and the permitted gap.
 
     The gap must also hold relative to a lower value that is found later. So for a positive value
     the bound is never below 0, however large the gap.
@@ -189,7 +189,7 @@ def _branch_steps_and_choices(
 def _deciding_tests(
     problem: BoxProblem, number: dict[int, int], ops: NDArray[np.int64], node: Node
 ) -> set[int]:
-    """Return the comparisons that decide a choice, also those inside cases that it compares."""
+    """Return the comparisons that decide a choice; for an equality, those within its arguments."""
     result: set[int] = set()
     seen: set[int] = set()
     stack = [node.args[0]]
