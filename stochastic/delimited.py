@@ -77,8 +77,8 @@ class Cell(NamedTuple):
 class NumericColumns(NamedTuple):
     """Parsed columns and the decimal mark of their file.
 
-    ``ambiguous`` is an example of a number whose point was assumed to be a decimal point, but may
-    group thousands; empty if there is none.
+    ``ambiguous`` is an example of a number whose point was assumed to be a decimal point, but
+    perhaps groups thousands; empty if there is none.
     """
 
     columns: list[list[int | float | str | None]]

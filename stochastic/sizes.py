@@ -16,7 +16,7 @@ read once, when this module is imported. It has one or more of these settings, s
     Change only this size.
 
 A size that has a tiny value may change results only by rounding and by the choice of method. A size
-that has none is a limit, or its value changes results.
+without a tiny value is a limit, or its value changes results.
 """
 
 from __future__ import annotations

@@ -108,9 +108,9 @@ def sweep(
 ) -> None:
     """Write P(max = values[p], sum = b) to ``out[base[p] + b]``, and its sum to ``masses[p]``.
 
-    ``values`` ascend from 0. ``shift`` is q, for which no row underflows or overflows. 1 / k! is
+    ``values`` ascend from 0. ``shift`` is a q with which no row underflows or overflows. 1 / k! is
     mantissas[k] · 2**exponents[k]; ``scale`` is lanes! / 2**(q·lanes). ``start`` is the result of
-    :func:`row_starts`. ``state`` (the rows over deficits) has this size, and is zero at first.
+    :func:`row_starts`, whose last item is the size of ``state``: rows of deficits, zero at first.
     """
     lanes = len(mantissas) - 1
     rows = (lanes + 3) // 4 * 4

@@ -152,8 +152,8 @@ def spectrum_probabilities(
 ) -> None:
     """Add to ``out``, for each row of ``sums``, the sum over values v of P(max = v, sum >= row[v]).
 
-    Sums from ``end - period`` to ``end`` are distinguished; ``origin + fraction`` is their centre.
-    ``at_end`` is the sum of the terms of each value at ``end``; ``chances`` is P(max = v).
+    Only sums from ``end - period`` to ``end`` are resolved; their centre is ``origin + fraction``.
+    ``at_end`` has, for each value, the sum of its terms at ``end``; ``chances`` is P(max = v).
     """
     values, count = sums.shape[1], len(frequencies)
     for begin in range(0, values, BLOCK):

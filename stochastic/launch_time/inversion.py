@@ -3,15 +3,15 @@
 Let each of M slots draw blocks without end. The launch is the first B starts of these M renewal
 processes. Let S_n be the sum of n durations, F their CDF, and H(u) = Σ_n z**n P(S_n = u), so that
 powers of z count starts. A_s is the generating function of the starts of a slot whose running block
-began by s and ends after s, but by t. With A_{-1} = 1,
+began at or before s and ends after s, but not after t. With A_{-1} = 1,
 
     A_s = z Σ_{u<=s} H(u) (F(t - u) - F(s - u)),
     P(C <= t) = [z**B] Σ_s x / (x - 1) · (A_s**M - A_{s-1}**M),   x = z F(t - s).
 
-The term of s is the probability that the B-th block begins at s and all blocks end by t. It is
-computed only for times s, and separated only from other numbers B, that Chernoff's bounds do not
-exclude. For several kinds of slots, the powers A**M of the kinds are multiplied. In the term of a
-kind, the kinds that are served before it have A_s, those served after it A_{s-1}.
+The term of s is the probability that the B-th block begins at s and all blocks end by t. Chernoff's
+bounds limit the times s, and the other numbers of blocks from which B must be separated. For
+several kinds of slots, the powers A**M of the kinds are multiplied. In the term of a kind, kinds
+that are served earlier contribute A_s, and kinds that are served later contribute A_{s-1}.
 
 For the joint law of C and the total work T, each duration k gets the factor exp(i·phase·k). Then
 H(u) has the factor exp(i·phase·u), F is a sum of these factors, and the formula is the same.

@@ -198,7 +198,7 @@ class Launch:
         working, idling : float
             Power of a slot that runs a block, and of a slot that waits for the end.
         on : float
-            Power of the GPU apart from its slots while the launch runs.
+            Power of the GPU, in addition to that of its slots, while the launch runs.
         """
         for name, value in (("working", working), ("on", on), ("idling", idling)):
             check_real(name, value, lambda x: x >= 0, "a power of 0 or more")

@@ -101,7 +101,7 @@ class LaunchSetting:
     def end_range(self) -> tuple[int, int] | None:
         """Return the smallest and largest number of steps of a launch; None for several kinds.
 
-        With one kind, a launch never ends earlier because a block takes longer.
+        With one kind, no launch ends earlier if one of its blocks takes longer.
         """
         if len(self.kinds) > 1:
             return None

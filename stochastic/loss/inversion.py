@@ -471,7 +471,8 @@ class LossInversion:
     def quantile(self, q: float) -> float:
         """Return the smallest possible loss x with P(X <= x; sum > 0) >= q.
 
-        P may be below q by :attr:`error`. If q is above :attr:`mass`, x is the largest loss.
+        P may be smaller than q by up to :attr:`error`. If q is above :attr:`mass`, x is the largest
+        loss.
         """
         if not 0.0 <= q <= 1.0:
             raise LawError(f"q = {q!r}: expected a probability from 0 to 1")

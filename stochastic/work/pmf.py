@@ -161,8 +161,8 @@ class Pmf:
         """Parse a law: ``geometric:0.05``, ``uniform:20,40`` or the path of a CSV file.
 
         Other laws are ``poisson:30 binomial:40,0.5 negative_binomial:5,0.3 bernoulli:1/4
-        weights:0.2,0.8``; the name of a family may be abbreviated if it stays unique. The file, or
-        ``.csv.gz``, has a column of samples, or one of values and one of probabilities or counts.
+        weights:0.2,0.8``; the name of a family may be abbreviated if it stays unique. A CSV
+        file has a column of samples, or a column of values and one of probabilities or counts.
 
         >>> Pmf.parse("nb:5,0.3")
         Pmf.negative_binomial(5, 0.3)

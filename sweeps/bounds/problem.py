@@ -508,7 +508,7 @@ class Enclosures:
 class InfeasibleTiles:
     """A test for tiles where no point meets the rules, so that no output need be evaluated.
 
-    Constraints (``where``) count only if ``feasible`` is the only output; others ignore them.
+    Constraints (``where``) count only if ``feasible`` is the only output, as others ignore them.
     """
 
     def __init__(self, grid: Grid, outputs: Sequence[str], dims: Sequence[str]) -> None:

@@ -35,7 +35,7 @@ def expand_statistics(grid: Grid, *, inputs_move: bool = False) -> Grid:
     """Return a grid in which statistics over few points are formulas.
 
     Other statistics stay leaves, which are computed when they are first read. So do statistics of
-    few values, unless ``inputs_move``: then quantities on which they depend will vary.
+    few values, unless ``inputs_move``, which means that quantities they depend on will vary.
     """
     cheap = -1 if inputs_move else CHEAP_VALUES
     if (known := grid.cache.get(("expanded", cheap))) is not None:

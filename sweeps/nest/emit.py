@@ -102,7 +102,7 @@ class StepPlacement:
         """Assign the steps of long loops along the row to stages; odd stages contain the calls.
 
         A step with one operand moves to the stage of its first use, if that stage is later. Then
-        its operand is buffered instead of its result; other steps may also need it.
+        the operand, which other steps may also need, is buffered instead of the result.
         """
         steps = [n for n in self.nodes if self.varies_along_row[id(n)] and n.op != "reference"]
         depths = [self.depth[id(node)] for node in steps]

@@ -9,7 +9,7 @@ allow for values that few or no draws have reached:
 - A chance with few hits has the interval of Clopper and Pearson (1934): 3.7 / n for no hit in n.
 - The error of a mean includes 3.7 / n times the widest gap between two values, or times the reach
   of a tail beyond the extremes (as heavy as the replicates' extremes suggest), if that is longer.
-  If few draws contribute most of a mean, its error is at least that of a count of so few.
+  If few draws contribute most of a mean, its error allows for the error of such a small count.
 - If all draws have the same value, other values have a chance of at most 3.7 / n. They lie in the
   range of the formula over the laws of its inputs, which an enclosure proves.
 - A quantile lies between order statistics. Beyond the last one, the formula's range bounds it.
@@ -99,7 +99,7 @@ def _range_function(group: StatisticGroup) -> Callable[[Indices, bool], tuple[Fl
 def range_of(
     part: Grid, root: Node, dims: Sequence[str], whole: bool = False
 ) -> tuple[Floats, Floats]:
-    """Return bounds of a formula over a part of a grid that hold for all draws.
+    """Return bounds of a formula, over a part of a grid, that hold for all draws.
 
     Both bounds broadcast over ``dims``: all axes of the formula except the draws. A random input
     lies in the range of its draws or, if ``whole``, of its law. The bounds are infinite if a
@@ -240,9 +240,9 @@ class SamplingDesign:
     """The way in which rows of values were drawn.
 
     A row has the same number of values for each of ``draws`` draws, one draw after the other. The
-    draws consist of ``replicates`` independent parts; with fewer than two, the draws are all
-    values of a law. ``weights`` of the values in a row sum to 1; all draws have the same weight.
-    ``range_at`` encloses the formula over the laws of its inputs.
+    draws consist of ``replicates`` independent parts. If there are fewer than two parts, the draws
+    are all values of a law. ``weights`` of the values in a row sum to 1; all draws have the same
+    weight. ``range_at`` encloses the formula over the laws of its inputs.
     """
 
     draws: int

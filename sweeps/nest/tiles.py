@@ -77,7 +77,7 @@ def iterate_tiles(
 
     ``tile_filter`` takes the enclosures over tiles and the tiles' numbers of points, and returns
     the mask of tiles to visit. It is called for each batch, after the results of the batch before.
-    An interrupt raises an error. If ``partial``, it ends the loop; ``skipped`` counts points left.
+    An interrupt raises an error or, if ``partial``, ends the loop; ``skipped`` counts points left.
     """
     points_of = math.prod(tiling.sizes)
 

@@ -274,7 +274,7 @@ class QuerySource(Sliceable, Protocol):
     def best(self, stage: ObjectiveStage, per: Sequence[str], top: int) -> RankedPoints:
         """Return the ``top`` best points by a stage's objective, with ties in axis order.
 
-        Points must meet earlier objectives' bounds. Without ``per``, the list may be shorter.
+        Points must meet earlier objectives' bounds. Without ``per``, fewer than ``top`` may result.
         """
 
     def within_tolerance(

@@ -144,7 +144,7 @@ def return_best_on_interrupt(query: _F) -> _F:
 def run_with_deadline(work: Callable[[], object], deadline: float, what: str) -> None:
     """Do work in a thread; raise OutOfTimeError at the deadline, but let the thread continue.
 
-    Later calls then find the work done. ``what`` names it in the message.
+    Later calls then find the work done. ``what`` names the work in the message.
     """
     failed: list[BaseException] = []
     over = threading.Event()

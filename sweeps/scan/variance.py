@@ -54,9 +54,9 @@ def decompose_variance(
 ) -> VarianceDecomposition:
     """Return the variance of a grid, and its first-order and total parts by axis.
 
-    ``block`` returns the values within one slice of each axis, NaN at infeasible points. Blocks
-    have at most ``limit`` points, if these include all values along some axis. The total part of an
-    axis needs all values along it together, so a grid above ``limit`` is read twice or more.
+    ``block`` returns the values within one slice of each axis, NaN at infeasible points. A block
+    has at most ``limit`` points, if this is enough for all values along some axis. The total part
+    of an axis needs all values along it together, so a grid above ``limit`` is read twice or more.
 
     >>> values = np.add.outer([0.0, 1.0], [0.0, 2.0, 4.0])
     >>> result = decompose_variance((2, 3), values.__getitem__)

@@ -65,7 +65,7 @@ def verify(
 ) -> VerifyResult:
     """Compare every file of a store with its checksum or its known content.
 
-    A repair (needs the lock) rewrites initial files that differ and recomputes damaged tiles.
+    A repair, which needs the lock, rewrites initial files that differ and recomputes damaged tiles.
     """
     layout, identity = plan.layout, plan.identity
     ended = get_or_none(backend, FINISHED) is not None
