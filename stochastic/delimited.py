@@ -521,7 +521,6 @@ def _refuse_other_header(previous: Record, head: Record, rows: list[Record], nam
 
 
 def _refuse_first_table(preceding: list[Record], head: Record, name: str) -> None:
-    """Raise TableError if lines before the header look like another table."""
     for _, group in itertools.groupby(preceding, key=lambda record: len(record.fields)):
         first, *rows = (record.fields for record in group)
         columns = list(zip(*rows, strict=True))

@@ -120,7 +120,6 @@ def _nested_codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _as_text(value: Any) -> str:
-    """Return a text that identifies a value on which compiled code depends."""
     if isinstance(value, Compilable | LazyImport):
         return value.identity()
     if isinstance(value, ModuleType) and value is not sizes:  # values in sizes can change

@@ -445,7 +445,6 @@ def is_weighted_law(value: Any) -> bool:
 
 
 def _check_numbers(name: str, values: Any) -> Floats:
-    """Return the values as an array of floats; LawError if one is NaN or no number."""
     try:
         result = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -456,5 +455,4 @@ def _check_numbers(name: str, values: Any) -> Floats:
 
 
 def _scalar_or_array(array: Any) -> Any:
-    """Return the array, or a Python number if the array has no dimension."""
     return array.item() if array.ndim == 0 else array

@@ -24,8 +24,6 @@ from stochastic.work.families import FamilyLaw, add_laws
 
 
 class _DerivedLaw(Distribution):
-    """A law derived from ``base``."""
-
     __slots__ = ()
 
     if TYPE_CHECKING:  # subclasses define a field

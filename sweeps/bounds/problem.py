@@ -109,8 +109,10 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> I
 # --- Order the rows of an axis so that neighbours are similar and boxes have tight bounds
 
 
-#: Maximum number of rows that are ordered recursively; pieces of this size are not split further.
-_MAX_ORDERED_ROWS, _MIN_PIECE = sizes.ORDERED_ROWS, sizes.ORDERED_PIECE
+#: If there are more rows than this, they are not ordered recursively.
+_MAX_ORDERED_ROWS = sizes.ORDERED_ROWS
+#: Pieces of at most this number of rows are not split further.
+_MIN_PIECE = sizes.ORDERED_PIECE
 
 
 def order_by_similarity(rows: Floats, stats: SearchStats | None = None) -> Indices:

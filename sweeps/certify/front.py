@@ -438,7 +438,6 @@ class _GapSearch:
         self.open_corners = self.closed_corners = np.empty((2, 0))
 
     def has_open_pieces(self) -> bool:
-        """True if a gap between the archived points is not yet proven empty."""
         corners = _gap_corners(self.archive.values)
         known = np.all(corners[:, :, None] <= self.closed_corners[:, None], axis=0).any(axis=1)
         self.open_corners = corners[:, ~known]

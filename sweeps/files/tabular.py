@@ -57,7 +57,6 @@ def _escape_header(header: str) -> str:
 
 
 def _header(ds: xr.Dataset) -> str:
-    """Return the dimensions, types and attributes of a Dataset as JSON."""
     text = json.dumps(
         {
             "cells": "formulas have an apostrophe",

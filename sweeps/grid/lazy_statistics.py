@@ -211,8 +211,6 @@ def add_statistics(
 
 @dataclass(frozen=True, slots=True)
 class _StatisticBuilder:
-    """A builder of the leaves of one graph's statistics."""
-
     graph: Graph
     leaves: Mapping[str, Leaf]
     axes: Mapping[str, Axis]

@@ -167,8 +167,10 @@ def _map_shares(work: Callable[[TileNumbers], Result], shares: list[TileNumbers]
 
 Floats = NDArray[np.float64]
 
-#: Up to this number of values, NumPy evaluates rows without a nest. Number of values per visit.
-ROWS_SMALL, ROWS_BLOCK = sizes.ROWS_SMALL, sizes.ROWS_BLOCK
+#: Up to this number of values, NumPy evaluates rows without a nest.
+ROWS_SMALL = sizes.ROWS_SMALL
+#: Number of values of the rows that are passed in one visit.
+ROWS_BLOCK = sizes.ROWS_BLOCK
 #: If rows have fewer values than this, the innermost loops run over points, not along rows.
 _SHORT_ROW = sizes.ROWS_SHORT
 

@@ -92,7 +92,6 @@ class _ModelComparison:
 
     # --- cases, bounds, feasibility
     def feasibility_differences(self) -> dict[str, Variable]:
-        """Return the mask of configurations that some models allow and others do not."""
         dims = self.table.dims([])
         feasible = self.table.broadcast_over(FEASIBLE, dims).astype(bool)
         allowed = self._with_models_first(feasible, dims)

@@ -510,7 +510,6 @@ def build_query(
 
 
 def _check_method(method: str, time_limit: Any, gap: Any) -> None:
-    """Raise DseError if the method is unknown, or if a scan is given a limit."""
     if method not in _METHODS:
         raise DseError(f"method = {method!r}: expected one of {', '.join(_METHODS)}")
     limits = {"time_limit": time_limit, "gap": gap}

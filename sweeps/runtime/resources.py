@@ -17,8 +17,10 @@ from typing import TypeVar
 from stochastic.threads import cpu_count
 from symbolic.errors import TooLargeError
 
-#: Requests above this size are checked. [B] Maximum share of the available memory per request.
-_MIN_CHECKED_BYTES, _SHARE = 1 << 26, 0.95
+#: Only requests above this size are checked. [B]
+_MIN_CHECKED_BYTES = 1 << 26
+#: A request for more than this share of the available memory is an error.
+_SHARE = 0.95
 #: For cgroup v2, then v1: the folder, the files with the limit and the usage, and the key of the
 #: number of reclaimable bytes.
 _GROUPS = (
