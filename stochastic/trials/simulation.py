@@ -75,7 +75,7 @@ class _GroupSampler:
 
 
 def losses(pmf: Pmf, lanes: int, size: int, *, seed: int = 0, zero_work: str = "one") -> Floats:
-    """Return the losses of ``size`` independent groups, which are the first of :func:`simulate`."""
+    """Return the losses of ``size`` independent groups: the first that :func:`simulate` draws."""
     size = check_integer("size", size, least=0)
     source = _GroupSampler.from_law(pmf, lanes, seed, zero_work)
     result = source.losses(0, size)

@@ -109,7 +109,7 @@ def best_axis(boxes: Boxes, score: Callable[[Boxes, Indices, int], Floats]) -> I
 # --- Order the rows of an axis so that neighbours are similar and boxes have tight bounds
 
 
-#: If there are more rows than this, they are not ordered recursively.
+#: If there are more rows than this, they are only sorted, not ordered recursively.
 _MAX_ORDERED_ROWS = sizes.ORDERED_ROWS
 #: Pieces of at most this number of rows are not split further.
 _MIN_PIECE = sizes.ORDERED_PIECE
@@ -267,7 +267,7 @@ class BoxProblem:
         self.sizes = np.array(list(sizes.values()), dtype=np.int64)
         self.used_leaves = {name: leaves[name] for name in references(*self.roots)}
         self.algebra = trend_algebra()
-        #: By id of a node: bit masks of the axes on which it depends, and of all other axes.
+        #: For each node, by its id: the mask of the axes it depends on, and the mask of all others.
         self.bits: dict[int, int] = {}
         self.idle: dict[int, Any] = {}
         self.fixed_trends: dict[int, Trend] = {}
@@ -377,7 +377,7 @@ class MergedProblem:
     fixed_indices: Mapping[str, int]
 
     def grid_place(self, place: Indices) -> dict[str, int]:
-        """Return the index along each axis of the grid of a point of the problem."""
+        """Return a point of the problem as an index along each axis of the grid."""
         result = dict(self.fixed_indices)
         for (axes, table), index in zip(self.rows, place.tolist(), strict=True):
             result.update(zip(axes, table[:, index].tolist(), strict=True))

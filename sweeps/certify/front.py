@@ -132,9 +132,9 @@ MAX_FRONT_POINTS = sizes.FRONT_MOST
 
 #: Upper limit on the archived points with which new points are compared first.
 _FIRST_COMPARED = sizes.ARCHIVE_JUDGES
-#: For more new points than this, archived points that dominate many points of a sample come first.
+#: With more new points than this, archived points that dominate many sampled points come first.
 _PRESORT_MIN_POINTS = sizes.ARCHIVE_MANY
-#: Number of points in this sample.
+#: Number of sampled points.
 _SAMPLE = sizes.ARCHIVE_SAMPLE
 
 
@@ -628,7 +628,7 @@ class _TieBreakSearch:
     def _open_pairs(
         self, ideals: Floats, owners: Indices, boxes: Boxes
     ) -> tuple[Mask, Indices, Indices, Indices]:
-        """Return the mask of pairs whose box may lower the target's index; then the pairs."""
+        """Return the mask of pairs whose box may lower the target's index, and all pairs."""
         box, target, begins = self._box_target_pairs(owners)
         open_to = self.along[boxes.lo[self.number]][box] < self.limit[target]
         for ideal, values in zip(ideals, self.targets, strict=True):
@@ -704,7 +704,7 @@ class _TieBreakSearch:
 BOXES_BEFORE_GAPS = sizes.FRONT_PATIENCE
 #: Number of boxes bounded before ties are broken point by point.
 MAX_JOINT_TIE_BOXES = sizes.FRONT_SINGLE
-#: In grids of more points, the compiled code that searches gaps is prepared in advance.
+#: In grids of more points than this, the code that searches gaps is compiled in advance.
 _GAP_MIN_POINTS = sizes.FRONT_VAST
 
 

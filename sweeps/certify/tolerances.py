@@ -74,7 +74,7 @@ class ToleranceProblem:
         return np.broadcast_to(np.asarray(result, dtype=float), np.shape(selection))
 
     def trend(self, selection: Any, low: Mapping[str, Floats], high: Mapping[str, Floats]) -> Trend:
-        """Return an enclosure of the quantity over intervals of inputs, and its trend in each."""
+        """Return an enclosure of the quantity over intervals of inputs, and its trends."""
         values: dict[str, Trend] = {}
         for name, value in self._select_known(selection).items():
             values[name] = Trend(interval_of(value), ALL_AXES, ALL_AXES)

@@ -85,7 +85,7 @@ class Leaf:
 
 
 def compute_pending(leaves: Iterable[Leaf]) -> None:
-    """Compute the leaves that are not computed yet; leaves that share a pass, together."""
+    """Compute all leaves that are not computed yet, in one pass for leaves that share a pass."""
     passes: dict[int, list[Any]] = {}
     for leaf in leaves:
         group = leaf.pending_group
@@ -185,7 +185,7 @@ class Grid:
         return _all(graph.flat_condition(c) for c in graph.conditions)
 
     def output_node(self, name: str, key: tuple[str, ...], dims: Sequence[str]) -> Node:
-        """Return an output's node; NaN (-1 for flags) where a rule over ``dims`` is broken."""
+        """Return an output's node; it is NaN (-1 for flags) where a rule over ``dims`` fails."""
         if name == FEASIBLE:
             return self.feasible_node(key)
         graph = self.graphs[key]

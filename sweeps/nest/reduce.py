@@ -175,7 +175,7 @@ def sum_cells(values, weights, cells, sums) -> None:
 
 @compiled(_nrt=False)
 def update_two_best(values, best, second, ties) -> None:
-    """Update the two smallest values of each column, and the number of rows with the smallest."""
+    """Update each column's two smallest values, and its number of rows with the smallest value."""
     for i in range(values.shape[0]):
         row = values[i]
         for j in range(row.size):

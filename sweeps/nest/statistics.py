@@ -265,7 +265,7 @@ class SamplingDesign:
         return _weighted_sum(values.reshape(points, self.draws, -1), self.value_weights(count))
 
     def value_ranges(self, rows: Indices, count: int, whole: bool = False) -> tuple[Floats, Floats]:
-        """Return lower and upper bounds of the formula at some rows; unknown ones are infinite."""
+        """Return lower and upper bounds of the formula at some rows; infinite if unknown."""
         if self.range_at is None:
             shape = rows.size, count // self.draws
             return np.full(shape, -np.inf), np.full(shape, np.inf)

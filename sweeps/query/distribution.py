@@ -253,7 +253,7 @@ def _quantiles(source: FormulaValues, q: float | Sequence[float]) -> xr.Dataset:
 
 
 def count_attributes(source: FormulaValues, totals: NDArray[np.int64]) -> dict[str, Any]:
-    """Return as attributes: the conditions, and the numbers of feasible and of undefined points."""
+    """Return attributes: the conditions, and the numbers of feasible and of undefined points."""
     numbers, undefined = (int(n) * source.weight for n in totals)
     return {
         "conditions": "; ".join(source.conditions),
@@ -390,7 +390,7 @@ def count_by_independent_groups(
     sizes: Mapping[str, int],
     count: Callable[[Node, Sequence[str]], int],
 ) -> int:
-    """Count points that meet all conditions, as a product over groups that share no axes."""
+    """Count points that meet all conditions, as a product over groups without common axes."""
     groups: list[tuple[list[Node], set[str]]] = []
     for node, axes in conditions:
         meets = [group for group in groups if not group[1].isdisjoint(axes)]

@@ -91,7 +91,7 @@ class SourceOverDraws(Sliceable):
         return replace(self, source=self.source.part_at(indices), fresh=fresh)
 
     def first_and_fresh_scores(self, goal: Goal) -> tuple[DrawScores, DrawScores]:
-        """Return the objective over the draws and over the fresh draws (or the draws, if none)."""
+        """Return the scores over the draws, and over the fresh draws (else the draws again)."""
         first = self.source.draw_scores(goal, self.draw_axis)
         return first, first if self.fresh is None else self.fresh.draw_scores(goal, self.draw_axis)
 
