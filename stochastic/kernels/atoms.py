@@ -38,7 +38,7 @@ _FMA_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}}
 
 # --- the sweep
 def row_starts(lanes: int, top: int) -> Ints:
-    """Return the offset of each row of the sweep's state, then the size, for values to ``top``."""
+    """Return the offset of each row of the sweep's state, then its size; values go to ``top``."""
     lengths = (np.arange(lanes, dtype=np.int64) * top // TILE + 2) * TILE
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
 

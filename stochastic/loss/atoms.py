@@ -256,7 +256,7 @@ def joint_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> Joi
 
 
 def loss_atoms(low: int, weights: Any, lanes: int, method: str = "auto") -> LossAtoms:
-    """Return the law of X = lanes · max / sum, equal fractions merged (Swatman 2022, Eq. 11).
+    """Return the law of X = lanes · max / sum, with equal fractions merged (Swatman 2022, Eq. 11).
 
     Groups without work are left out, and the probabilities of the others are not rescaled.
     """

@@ -275,7 +275,7 @@ def _shuffled_loss(
 def _subset_loss(
     items: Ints, values: Ints, counts: Ints, size: int, lanes: int, samples: int, seed: int
 ) -> tuple[float, float]:
-    """Return E[lanes·max / sum] of ``size`` items drawn without replacement, and its std. error.
+    """Return E[lanes·max / sum] of ``size`` items without replacement, and its standard error.
 
     The mean is exact, with error 0, unless it would take too long; then groups are sampled.
     """

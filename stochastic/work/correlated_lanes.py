@@ -147,7 +147,7 @@ class Markov(_NeighbourChain):
     transitions: npt.NDArray[Any]
 
     def longest(self, work: Pmf, lanes: int) -> Pmf:
-        """Return the law with P(max <= a) = π_a P_a**(lanes - 1) 1, over the states up to a."""
+        """Return the law with P(max <= a) = sum(π_a P_a**(lanes - 1)), for the states up to a."""
         law = work.weights
         below = []
         for a in range(1, len(law) + 1):

@@ -362,7 +362,7 @@ def _fit_binomial(h: Histogram) -> tuple[float, ...] | str:
 
 
 def _binomial_errors(h: Histogram, trials: float, p: float) -> tuple[float, ...]:
-    """Return the standard errors of trials, treated as a real number, and p."""
+    """Return the standard errors of trials (treated as a real number) and of p."""
     j = np.arange(h.high)
     curved = float(np.dot(h.tail_counts, (trials - j) ** -2.0))
     failures = h.size * trials - h.total

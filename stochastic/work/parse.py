@@ -18,9 +18,10 @@ from stochastic.work.families import FAMILIES
 
 @dataclass(frozen=True, slots=True)
 class LawSyntax:
-    """The syntax of a family: the ``names`` of its numbers, of which the last ones are optional.
+    """The syntax of a family: the names of its numbers.
 
-    A family without names takes any number of values; its usage shows ``placeholder`` instead.
+    The last ``optional`` numbers may be left out. A family without names takes any number of
+    values; its usage shows ``placeholder`` instead.
     """
 
     numbers: tuple[str, ...]

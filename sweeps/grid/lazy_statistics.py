@@ -331,7 +331,7 @@ class _StatisticBuilder:
             )
 
     def check_sees_conditions(self, name: StatisticName) -> None:
-        """Raise DseError if an output must ignore a condition because a condition contains it."""
+        """Raise DseError if an output, as part of a condition, must ignore another condition."""
         named = self._named_axes(name)
         for condition in self.graph.conditions:
             node = self.graph.flat_condition(condition)

@@ -227,7 +227,7 @@ def end_mark(plan: StorePlan, feasible: int) -> bytes:
 
 
 def tile_feasible_points(layout: StoreLayout, tile: Tile, record: Mapping[str, Any]) -> int:
-    """Return the number of feasible points in a tile; 0 if ``feasible`` is no output of it."""
+    """Return the number of feasible points in a tile; 0 unless ``feasible`` is its output."""
     return int(record["feasible"]) if FEASIBLE in layout.parts[tile.part].outputs else 0
 
 
