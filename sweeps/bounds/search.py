@@ -28,7 +28,7 @@ Improve = Callable[[], None]
 #: Number of boxes per round, and number of parts of each box that the round bounds.
 ROUND, BUDGET = sizes.SEARCH_ROUND, sizes.SEARCH_BUDGET
 #: If more than POOL boxes are open, the boxes with the highest bounds are searched first, with the
-#: budget DEEP_BUDGET per box: so boxes are closed before new ones need memory.
+#: budget DEEP_BUDGET per box, to save memory.
 POOL, DEEP_BUDGET = sizes.SEARCH_POOL, sizes.SEARCH_DEEP
 #: Not empty once the compiled search is loaded.
 _load_done: list[bool] = []

@@ -198,9 +198,9 @@ MAX_SCAN_POINTS = sizes.BEAT_LEAF
 JOINT_SCAN_POINTS = sizes.BEAT_TOGETHER
 #: Number of points of a problem above which a loop nest is compiled.
 COMPILE_MIN_POINTS = sizes.BEAT_COMPILED
-#: The heuristic start: numbers of random points and of points of a coarse grid.
+#: The heuristic start: number of random points, and maximum number of points of a coarse grid.
 _SAMPLED_STARTS, _COARSE_POINTS = sizes.BEAT_DRAWN, sizes.BEAT_COARSE
-#: Number of these points that are then improved along each axis, one axis after the other.
+#: Number of archived points that are then improved along one axis after the other.
 _IMPROVED_POINTS = sizes.BEAT_IMPROVED
 #: Number of values tried along an axis, and number of rounds over all axes.
 _AXIS_VALUES, _ROUNDS = sizes.BEAT_TRIED, sizes.BEAT_ROUNDS

@@ -102,7 +102,7 @@ def _where(condition: Node, yes: Node, no: Node) -> Node | None:
 def _junction_rule(absorbing: bool) -> Callable[[Node, Node], Node | None]:
     """Return the rule for a constant argument of ``both`` or ``either``.
 
-    An ``absorbing`` constant is the result; any other constant is removed.
+    A constant that equals ``absorbing`` is the result; any other constant is removed.
     """
 
     def rule(a: Node, b: Node) -> Node | None:
