@@ -142,7 +142,7 @@ class FamilyLaw(Distribution):
         for name, value in (("low", low), ("high", high), ("family", family)):
             object.__setattr__(self, name, value)
 
-    def __reduce__(self) -> Any:  # the functions of a family cannot be pickled, so its name is
+    def __reduce__(self) -> Any:  # pickle the family's name, not its functions
         return FamilyLaw, (self.name, self.parameters)
 
     @property
@@ -346,7 +346,6 @@ def _uniform_errors(h: Histogram, low: float, high: float) -> tuple[float, ...]:
 
 
 def _fit_binomial(h: Histogram) -> tuple[float, ...] | str:
-    """Return trials and p of maximum likelihood, or a text that says why there are none."""
     if h.low == h.high:
         return h.high, 1.0
     if h.excess >= 0:
@@ -371,7 +370,6 @@ def _binomial_errors(h: Histogram, trials: float, p: float) -> tuple[float, ...]
 
 
 def _fit_negative_binomial(h: Histogram) -> tuple[float, ...] | str:
-    """Return r and p of maximum likelihood, or a text that says why there are none."""
     from scipy.optimize import brentq
 
     if h.excess <= 0:

@@ -158,7 +158,7 @@ def law_from_scipy(frozen: Any) -> Distribution:
 def _is_discrete(frozen: Any) -> bool:
     from scipy.stats import rv_discrete
 
-    if isinstance(frozen, rv_discrete):  # not frozen; only a law of given values is complete
+    if isinstance(frozen, rv_discrete):  # not frozen: complete only if its values are given
         return hasattr(frozen, "xk")
     kinds = {kind.__name__ for kind in type(frozen).__mro__}
     return bool(kinds & {"rv_discrete_frozen", "DiscreteDistribution"})

@@ -771,7 +771,6 @@ def certified_front(
 
 
 def _proven_mask(values: Floats, ideals: Floats) -> Mask:
-    """Return the mask of points that no box can dominate, given the boxes' lower bounds."""
     result = np.ones(values.shape[1], dtype=bool)
     for ideal in ideals.T[:, :, None]:
         result &= ~(np.all(ideal <= values, axis=0) & np.any(ideal < values, axis=0))

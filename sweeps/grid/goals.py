@@ -136,7 +136,7 @@ def objective_node(grid: Grid, key: tuple[str, ...], goal: Goal) -> Node:
     """Return the signed objective; it is infinite where it has no value or a condition fails."""
     graph = grid.graphs[key]
     value = graph.flatten(goal.node(grid.model.quantities))
-    holds = value > -math.inf  # False for NaN, and for infinity if it is maximized
+    holds = value > -math.inf  # False for NaN, and for infinity that is maximized
     if graph.conditions:
         holds = both(grid.feasible_node(key), holds)
     if failed := grid.no_failure_nodes(value, key):

@@ -184,7 +184,6 @@ class _ModelComparison:
 
     # --- optima
     def optima(self, goal: Goal) -> dict[str, Variable]:
-        """Return each model's best configuration, and its regret under each other model."""
         table = self.table
         used = references(goal.node(table.quantities))
         if not any(MODEL_DIMENSION in table.ds[name].dims for name in used):

@@ -337,7 +337,7 @@ def search_depth_first(
                 points = 1.0
                 for axis in range(dims):
                     points *= last[axis] - first[axis] + 1
-                # open the branch steps with the largest loss
+                # select the branch steps with the largest loss
                 for k in range(branches):
                     open_to[k] = False
                     worth[k] = loss[tape.branch_steps[k]]

@@ -495,7 +495,7 @@ def relax(tape, top, lo, hi, und, assumptions, value_weights, log_weights, loss,
                     result += rest
                     add_weight(log_weights, b, -part * slope)
         elif pair:
-            for turn in range(2):  # first the weight of the logarithm, then that of the value
+            for turn in range(2):  # first the weight of the logarithm, then the weight of the value
                 view = d if turn == 0 else w
                 if view == 0:
                     continue

@@ -24,36 +24,41 @@ OPCODES = {name: number for number, name in enumerate(("constant", "reference", 
 class Tape(NamedTuple):
     """An objective as arrays of its steps and leaves; each step follows the steps that it reads."""
 
-    #: ``ops``: the operation of each step. ``args``: the steps that it reads. ``steps``: the
-    #: numbers of the steps that vary. ``idle_axes``: the bit mask of the axes on which each step
-    #: does not depend. ``fixed_ranges``: a fixed step's lower end, upper end, and 1 if perhaps NaN.
+    #: The operation of each step.
     ops: Any
+    #: The steps that each step reads.
     args: Any
+    #: The numbers of the steps that vary.
     steps: Any
+    #: For each step, the bit mask of the axes on which it does not depend.
     idle_axes: Any
+    #: For each fixed step: its lower end, its upper end, and 1 if it is perhaps NaN.
     fixed_ranges: Any
-    #: ``leaf_of``: the leaf of each step, or -1. ``leaves`` has a row per leaf: its form (1 rising,
-    #: 2 falling, 3 tables of extremes, 4 extremes of the whole leaf); its number of axes; the
-    #: offsets in ``numbers`` (-1: none) of its values and of its tables of minima, maxima and NaN;
-    #: its step; then the number, size and levels of each axis. ``leaf_ranges``: its minimum,
-    #: maximum, and 1 if it has NaN. ``leaf_trends`` has three bit masks: the axes along which it
-    #: rises, along which it falls, and on which it does not depend. ``logs``: log(abs(numbers)).
+    #: The leaf of each step, or -1.
     leaf_of: Any
+    #: A row per leaf: its form (1 rising, 2 falling, 3 tables of extremes, 4 extremes of the whole
+    #: leaf); its number of axes; the offsets in ``numbers`` (-1: none) of its values and of its
+    #: tables of minima, maxima and NaN; its step; then the number, size and levels of each axis.
     leaves: Any
+    #: For each leaf: its minimum, its maximum, and 1 if it has NaN.
     leaf_ranges: Any
+    #: For each leaf, masks of the axes along which it rises, falls, and does not change.
     leaf_trends: Any
+    #: The values of the leaves and of their tables.
     numbers: Any
+    #: log(abs(numbers))
     logs: Any
     #: Mask of the steps that `planes` bounds by their values, never by their logarithms.
     value_steps: Any
     #: The step that equals the objective where that is finite, and the step of the root.
     objective_steps: Any
-    #: Comparisons that must hold. Steps on whose outcome the search can branch. Choices
-    #: (``where``), each with the indices in ``branch_steps`` of the steps that decide it. For each
-    #: axis, the leaves that depend on it only (-1: no more).
+    #: Comparisons that must hold.
     required_tests: Any
+    #: Steps on whose outcome the search can branch.
     branch_steps: Any
+    #: Choices (``where``), each with the indices in ``branch_steps`` of the steps that decide it.
     choices: Any
+    #: For each axis, the leaves that depend on this axis only (-1: no more).
     axis_leaves: Any
 
 
